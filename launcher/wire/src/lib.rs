@@ -1,1 +1,19 @@
-//! See the package description.
+//! What the launcher and the ranks say to each other, both ends of it.
+//!
+//! [`pmi1`] holds the lines of PMI version 1 (the protocol of MPICH's `hydra` and of our own
+//! `mpirun`) and a client for use inside the library; [`control`] holds the frames of the second
+//! socket that only our own launcher offers; [`Bootstrap`] answers the library's first question,
+//! "who am I, and how do I reach the others". Nothing here starts a thread, installs a signal
+//! handler or keeps global state, and no byte that comes from outside is trusted.
+
+#![deny(unsafe_code)]
+
+mod bootstrap;
+pub mod control;
+pub mod pmi1;
+mod refusal;
+mod socket;
+
+pub use bootstrap::{Bootstrap, BootstrapError};
+pub use refusal::{Refusal, Start, judge};
+pub use socket::Socket;

@@ -1,0 +1,285 @@
+//! The library's first question: who am I, and how do I reach the others? (MPI-5.0 §11.2)
+//!
+//! In: the environment that the launcher made. Out: rank, size, and one exchange of texts through
+//! the job's key-value space: every rank puts its card, all call [`Bootstrap::fence`], every rank
+//! gets the cards it needs.
+
+use crate::control;
+use crate::pmi1::{Client, PmiError};
+use crate::refusal::{Refusal, Start, judge};
+use crate::socket::Socket;
+use std::collections::HashMap;
+use std::fmt;
+
+/// Why this process cannot take its place in a job.
+#[derive(Debug)]
+pub enum BootstrapError {
+    /// One of several tasks, with no process manager that can be reached.
+    Refused(Refusal),
+    /// The launcher's socket is not there any more: this is a program that a rank started, or one
+    /// whose shell closed the descriptors.
+    NoSocket(&'static str, String),
+    /// The launcher did not answer as it should.
+    Pmi(PmiError),
+}
+
+impl fmt::Display for BootstrapError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BootstrapError::Refused(refusal) => refusal.fmt(f),
+            BootstrapError::NoSocket(variable, why) => write!(
+                f,
+                "{variable} names a launcher's connection that this process does not have ({why}). \
+                 An MPI program started by a rank, or through something that closes open files, \
+                 cannot join the job; FERRITE_SINGLETON=1 lets it run alone"
+            ),
+            BootstrapError::Pmi(error) => {
+                write!(f, "{error}. The launcher may have ended, or be no PMI-1 launcher")
+            }
+        }
+    }
+}
+
+impl std::error::Error for BootstrapError {}
+
+impl From<PmiError> for BootstrapError {
+    fn from(error: PmiError) -> BootstrapError {
+        BootstrapError::Pmi(error)
+    }
+}
+
+/// Where the texts go.
+#[derive(Debug)]
+enum Exchange {
+    Pmi1(Box<Client>),
+    Alone(HashMap<String, String>),
+}
+
+/// A process's place in its job.
+#[derive(Debug)]
+pub struct Bootstrap {
+    exchange: Exchange,
+    control: Option<control::Client>,
+    local_rank: Option<usize>,
+    local_size: Option<usize>,
+    job_id: String,
+}
+
+impl Bootstrap {
+    /// Reads this process's environment and says hello to the launcher, if there is one.
+    pub fn from_env() -> Result<Bootstrap, BootstrapError> {
+        let program = std::env::args_os().next().map(|name| name.to_string_lossy().into_owned());
+        Bootstrap::from_vars(
+            &|name| std::env::var(name).ok(),
+            program.as_deref().unwrap_or("PROGRAM"),
+        )
+    }
+
+    /// The same with the environment given: `lookup` reads a variable, `program` is the name that
+    /// an error uses in the line to type.
+    pub fn from_vars(
+        lookup: &dyn Fn(&str) -> Option<String>,
+        program: &str,
+    ) -> Result<Bootstrap, BootstrapError> {
+        let exchange = match judge(lookup, program).map_err(BootstrapError::Refused)? {
+            Start::PmiFd { fd, rank, size } => {
+                let socket = Socket::inherited(fd)
+                    .map_err(|why| BootstrapError::NoSocket("PMI_FD", why.to_string()))?;
+                Exchange::Pmi1(Box::new(Client::new(socket, rank, size)?))
+            }
+            Start::PmiPort { address, id } => {
+                Exchange::Pmi1(Box::new(Client::connect(&address, &id)?))
+            }
+            Start::Singleton => Exchange::Alone(HashMap::new()),
+        };
+        let number = |name: &str| lookup(name).and_then(|text| text.trim().parse::<usize>().ok());
+        let (local_rank, local_size, job_id, control) = match &exchange {
+            Exchange::Pmi1(client) => {
+                let control = control::Client::from_env(lookup).unwrap_or(None);
+                let places = (number("MPI_LOCALRANKID"), number("MPI_LOCALNRANKS"));
+                (places.0, places.1, client.kvsname().to_string(), control)
+            }
+            Exchange::Alone(_) => {
+                (Some(0), Some(1), format!("singleton-{}", std::process::id()), None)
+            }
+        };
+        Ok(Bootstrap { exchange, control, local_rank, local_size, job_id })
+    }
+
+    /// This process's rank, from 0.
+    pub fn rank(&self) -> usize {
+        match &self.exchange {
+            Exchange::Pmi1(client) => client.rank(),
+            Exchange::Alone(_) => 0,
+        }
+    }
+
+    /// The number of ranks.
+    pub fn size(&self) -> usize {
+        match &self.exchange {
+            Exchange::Pmi1(client) => client.size(),
+            Exchange::Alone(_) => 1,
+        }
+    }
+
+    /// Whether nobody started this process as part of a job.
+    pub fn is_singleton(&self) -> bool {
+        matches!(self.exchange, Exchange::Alone(_))
+    }
+
+    /// The rank among those that the launcher started on this host, where it says so.
+    pub fn local_rank(&self) -> Option<usize> {
+        self.local_rank
+    }
+
+    /// How many ranks the launcher started on this host, where it says so.
+    pub fn local_size(&self) -> Option<usize> {
+        self.local_size
+    }
+
+    /// A name of the job that all its ranks have in common and no other running job of this
+    /// launcher has.
+    pub fn job_id(&self) -> &str {
+        &self.job_id
+    }
+
+    /// Which of the programs of the command line this is, from 0 (MPI_APPNUM); `None` where
+    /// nothing says so.
+    pub fn appnum(&mut self) -> Result<Option<i64>, BootstrapError> {
+        match &mut self.exchange {
+            Exchange::Pmi1(client) => Ok(Some(client.appnum()?).filter(|&n| n >= 0)),
+            Exchange::Alone(_) => Ok(None),
+        }
+    }
+
+    /// How many processes the launcher could run in all (MPI_UNIVERSE_SIZE), where it knows.
+    pub fn universe_size(&mut self) -> Result<Option<usize>, BootstrapError> {
+        match &mut self.exchange {
+            Exchange::Pmi1(client) => Ok(client.universe_size()?),
+            Exchange::Alone(_) => Ok(None),
+        }
+    }
+
+    /// Offers a text to all ranks. Neither key nor value may hold blanks or control characters;
+    /// for anything else there is [`Bootstrap::put_bytes`].
+    pub fn put(&mut self, key: &str, value: &str) -> Result<(), BootstrapError> {
+        match &mut self.exchange {
+            Exchange::Pmi1(client) => client.put(key, value)?,
+            Exchange::Alone(table) => {
+                table.insert(key.to_string(), value.to_string());
+            }
+        }
+        Ok(())
+    }
+
+    /// What some rank offered before a fence that this rank has passed.
+    pub fn get(&mut self, key: &str) -> Result<Option<String>, BootstrapError> {
+        match &mut self.exchange {
+            Exchange::Pmi1(client) => Ok(client.get(key)?),
+            Exchange::Alone(table) => Ok(table.get(key).cloned()),
+        }
+    }
+
+    /// Offers bytes to all ranks, as hexadecimal digits.
+    pub fn put_bytes(&mut self, key: &str, value: &[u8]) -> Result<(), BootstrapError> {
+        let digit = |nibble: u8| char::from(b"0123456789abcdef"[usize::from(nibble & 15)]);
+        let text: String = value.iter().flat_map(|b| [digit(b >> 4), digit(*b)]).collect();
+        self.put(key, &text)
+    }
+
+    /// The bytes that some rank offered; `None` also where the value is no such text.
+    pub fn get_bytes(&mut self, key: &str) -> Result<Option<Vec<u8>>, BootstrapError> {
+        Ok(self.get(key)?.and_then(|text| from_hex(&text)))
+    }
+
+    /// Waits until all ranks of the job have called this as often as this one; what was put
+    /// before can then be got.
+    pub fn fence(&mut self) -> Result<(), BootstrapError> {
+        match &mut self.exchange {
+            Exchange::Pmi1(client) => Ok(client.barrier()?),
+            Exchange::Alone(_) => Ok(()),
+        }
+    }
+
+    /// The second socket to our own launcher; no other launcher has one.
+    pub fn control(&self) -> Option<&control::Client> {
+        self.control.as_ref()
+    }
+
+    /// Tells the launcher that this process has left the job in good order.
+    pub fn finalize(self) -> Result<(), BootstrapError> {
+        if let Some(control) = &self.control {
+            control.send(&control::Frame::FinalizeSeen);
+        }
+        match self.exchange {
+            Exchange::Pmi1(client) => Ok(client.finalize()?),
+            Exchange::Alone(_) => Ok(()),
+        }
+    }
+
+    /// Asks the launcher to end the whole job with `code`. Returns whether the launcher took over
+    /// printing `text`; the caller exits by itself, with `code`, in any case.
+    pub fn abort(&mut self, code: i32, text: &str) -> bool {
+        let request = control::Frame::AbortRequest { code, text: text.to_string() };
+        let told = self.control.as_ref().is_some_and(|control| control.send(&request));
+        if let Exchange::Pmi1(client) = &mut self.exchange {
+            // The job ends by this process's exit status where the request cannot be sent.
+            let _ = client.abort(code);
+        }
+        told
+    }
+}
+
+fn from_hex(text: &str) -> Option<Vec<u8>> {
+    let digit = |c: u8| char::from(c).to_digit(16).and_then(|d| u8::try_from(d).ok());
+    let pairs = text.as_bytes().chunks_exact(2);
+    if !pairs.remainder().is_empty() {
+        return None;
+    }
+    pairs.map(|pair| Some(digit(pair[0])? << 4 | digit(pair[1])?)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_singleton_is_its_own_job() {
+        let mut alone = Bootstrap::from_vars(&|_| None, "./p").unwrap();
+        assert!(alone.is_singleton() && alone.control().is_none());
+        assert_eq!((alone.rank(), alone.size(), alone.local_rank()), (0, 1, Some(0)));
+        alone.put("card-0", "here").unwrap();
+        alone.fence().unwrap();
+        assert_eq!(alone.get("card-0").unwrap().as_deref(), Some("here"));
+        assert_eq!(alone.get("card-1").unwrap(), None);
+        assert_eq!(alone.appnum().unwrap(), None);
+        alone.finalize().unwrap();
+    }
+
+    #[test]
+    fn a_descriptor_that_is_gone_is_named() {
+        let vars = |name: &str| match name {
+            "PMI_FD" => Some("987654".to_string()),
+            "PMI_RANK" => Some("0".to_string()),
+            "PMI_SIZE" => Some("2".to_string()),
+            _ => None,
+        };
+        let error = Bootstrap::from_vars(&vars, "./p").unwrap_err();
+        assert!(error.to_string().starts_with("PMI_FD names"), "{error}");
+    }
+
+    proptest! {
+        #[test]
+        fn bytes_come_back(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let mut alone = Bootstrap::from_vars(&|_| None, "./p").unwrap();
+            alone.put_bytes("b", &bytes).unwrap();
+            prop_assert_eq!(alone.get_bytes("b").unwrap(), Some(bytes));
+        }
+
+        #[test]
+        fn any_text_is_bytes_or_not(text in "\\PC{0,20}") {
+            let _ = from_hex(&text);
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! A rank's end of the control socket.
+
+use super::{Face, Frame, VARIABLE};
+use crate::Socket;
+use std::io;
+
+/// Sends frames to the launcher. Where there is none, or it has gone, nothing is sent and the
+/// caller is told so: what must reach the user is then the caller's to print.
+#[derive(Debug)]
+pub struct Client {
+    socket: Socket,
+}
+
+impl Client {
+    /// The control socket that the environment names, if our own launcher started this job.
+    /// `lookup` reads an environment variable.
+    pub fn from_env(lookup: &dyn Fn(&str) -> Option<String>) -> io::Result<Option<Client>> {
+        let Some(text) = lookup(VARIABLE) else { return Ok(None) };
+        let number = text.parse().map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+        Ok(Some(Client { socket: Socket::inherited(number)? }))
+    }
+
+    /// Wraps a connected packet socket.
+    pub fn new(socket: Socket) -> Client {
+        Client { socket }
+    }
+
+    /// Introduces this process; the first frame of a connection.
+    pub fn hello(&self, rank: u32, face: Face) -> bool {
+        self.send(&Frame::Hello { rank, pid: std::process::id(), face })
+    }
+
+    /// Sends one frame; false when the launcher can no longer be reached.
+    pub fn send(&self, frame: &Frame) -> bool {
+        self.socket.send_all(&frame.encode()).is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixDatagram;
+
+    #[test]
+    fn frames_arrive_one_by_one_and_a_lost_launcher_is_told() {
+        let (ours, theirs) = UnixDatagram::pair().unwrap();
+        let client = Client::new(Socket::from(OwnedFd::from(theirs)));
+        assert!(client.hello(3, Face::Mpich));
+        assert!(client.send(&Frame::InitSeen));
+        let mut packet = [0; 256];
+        let n = ours.recv(&mut packet).unwrap();
+        let pid = std::process::id();
+        let hello = Frame::Hello { rank: 3, pid, face: Face::Mpich };
+        assert_eq!(Frame::decode(&packet[..n]), Ok(hello));
+        let n = ours.recv(&mut packet).unwrap();
+        assert_eq!(Frame::decode(&packet[..n]), Ok(Frame::InitSeen));
+        drop(ours);
+        assert!(!client.send(&Frame::FinalizeSeen));
+    }
+
+    #[test]
+    fn no_variable_no_client() {
+        assert!(Client::from_env(&|_| None).unwrap().is_none());
+        assert!(Client::from_env(&|_| Some("many".into())).is_err());
+        assert!(Client::from_env(&|_| Some("999999".into())).is_err());
+    }
+}

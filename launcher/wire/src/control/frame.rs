@@ -1,0 +1,277 @@
+//! One frame: length u32 (all of the frame), version u8, kind u8, two zero bytes, then the fields
+//! of the kind, little-endian; texts are UTF-8 and take the rest of the frame.
+
+use std::fmt;
+
+/// The version that this crate writes. A reader refuses others, naming both.
+pub const VERSION: u8 = 1;
+
+/// Longest frame, header included; longer texts are cut when written.
+pub const FRAME_MAX: usize = 64 * 1024;
+
+const HEADER: usize = 8;
+
+/// The binary interface that a rank's program was built for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Face {
+    /// `libmpi_abi.so.1`, the ABI of MPI-5.0.
+    Standard = 0,
+    /// `libmpi.so.12`, the ABI of MPICH, Intel MPI and MVAPICH.
+    Mpich = 1,
+    /// `libmpi.so.40`, the ABI of Open MPI.
+    OpenMpi = 2,
+}
+
+impl Face {
+    fn from_code(code: u8) -> Option<Face> {
+        [Face::Standard, Face::Mpich, Face::OpenMpi].into_iter().find(|f| *f as u8 == code)
+    }
+}
+
+impl fmt::Display for Face {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Face::Standard => "the MPI-5.0 standard ABI (libmpi_abi.so.1)",
+            Face::Mpich => "the MPICH ABI (libmpi.so.12)",
+            Face::OpenMpi => "the Open MPI ABI (libmpi.so.40)",
+        })
+    }
+}
+
+/// What a rank tells its launcher.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Frame {
+    /// The library is loaded and knows its place.
+    Hello {
+        /// The rank in the job.
+        rank: u32,
+        /// The process, which need not be the one that the launcher started.
+        pid: u32,
+        /// The face that the program uses.
+        face: Face,
+    },
+    /// MPI_Init (or the first session) has begun.
+    InitSeen,
+    /// MPI_Finalize (or the end of the last session) has been reached.
+    FinalizeSeen,
+    /// The error that this rank ends with; the launcher prints the first of a job.
+    ErrorParagraph {
+        /// The exit status that the rank will end with.
+        code: i32,
+        /// The paragraph, without a line end.
+        text: String,
+    },
+    /// MPI_Abort: the whole job is to end.
+    AbortRequest {
+        /// The exit status asked for.
+        code: i32,
+        /// One sentence, or nothing.
+        text: String,
+    },
+    /// This rank's lines of the table that `mpirun --report` prints.
+    ReportTable {
+        /// The lines.
+        text: String,
+    },
+    /// What this rank is doing, for a hang report.
+    RollCall {
+        /// One line.
+        text: String,
+    },
+}
+
+/// Why a packet is not a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FrameError {
+    /// Shorter than its header or than the fields of its kind, or not as long as it says.
+    Length,
+    /// Another version than ours.
+    Version(u8),
+    /// A kind, face or padding byte that this version does not have.
+    Unknown(u8),
+    /// A text that is not UTF-8.
+    NotText,
+}
+
+impl fmt::Display for FrameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FrameError::Length => write!(f, "a control frame has a wrong length"),
+            FrameError::Version(v) => {
+                write!(f, "a control frame is of version {v}, this mpirun speaks {VERSION}")
+            }
+            FrameError::Unknown(code) => write!(f, "a control frame has an unknown code {code}"),
+            FrameError::NotText => write!(f, "a control frame holds bytes that are not text"),
+        }
+    }
+}
+
+impl std::error::Error for FrameError {}
+
+impl Frame {
+    /// The frame as one packet.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = vec![0; HEADER];
+        bytes[4] = VERSION;
+        bytes[5] = self.kind();
+        match self {
+            Frame::Hello { rank, pid, face } => {
+                bytes.extend_from_slice(&rank.to_le_bytes());
+                bytes.extend_from_slice(&pid.to_le_bytes());
+                bytes.push(*face as u8);
+            }
+            Frame::InitSeen | Frame::FinalizeSeen => {}
+            Frame::ErrorParagraph { code, text } | Frame::AbortRequest { code, text } => {
+                bytes.extend_from_slice(&code.to_le_bytes());
+                push_text(&mut bytes, text);
+            }
+            Frame::ReportTable { text } | Frame::RollCall { text } => push_text(&mut bytes, text),
+        }
+        let length = u32::try_from(bytes.len()).expect("a frame is at most FRAME_MAX long");
+        bytes[..4].copy_from_slice(&length.to_le_bytes());
+        bytes
+    }
+
+    fn kind(&self) -> u8 {
+        match self {
+            Frame::Hello { .. } => 1,
+            Frame::InitSeen => 2,
+            Frame::FinalizeSeen => 3,
+            Frame::ErrorParagraph { .. } => 4,
+            Frame::AbortRequest { .. } => 5,
+            Frame::ReportTable { .. } => 6,
+            Frame::RollCall { .. } => 7,
+        }
+    }
+
+    /// Reads one packet.
+    pub fn decode(packet: &[u8]) -> Result<Frame, FrameError> {
+        let (length, rest) = take::<4>(packet)?;
+        let (header, mut body) = take::<4>(rest)?;
+        if u32::from_le_bytes(length) as usize != packet.len() || packet.len() > FRAME_MAX {
+            return Err(FrameError::Length);
+        }
+        let [version, kind, pad0, pad1] = header;
+        if version != VERSION {
+            return Err(FrameError::Version(version));
+        }
+        if pad0 | pad1 != 0 {
+            return Err(FrameError::Unknown(pad0 | pad1));
+        }
+        let frame = match kind {
+            1 => {
+                let (rank, pid) = (number(&mut body)?, number(&mut body)?);
+                let &[face] = body else { return Err(FrameError::Length) };
+                body = &[];
+                let face = Face::from_code(face).ok_or(FrameError::Unknown(face))?;
+                Frame::Hello { rank, pid, face }
+            }
+            2 => Frame::InitSeen,
+            3 => Frame::FinalizeSeen,
+            4 => {
+                let code = number(&mut body)?.cast_signed();
+                Frame::ErrorParagraph { code, text: text(&mut body)? }
+            }
+            5 => {
+                let code = number(&mut body)?.cast_signed();
+                Frame::AbortRequest { code, text: text(&mut body)? }
+            }
+            6 => Frame::ReportTable { text: text(&mut body)? },
+            7 => Frame::RollCall { text: text(&mut body)? },
+            other => return Err(FrameError::Unknown(other)),
+        };
+        if body.is_empty() { Ok(frame) } else { Err(FrameError::Length) }
+    }
+}
+
+/// Appends what fits of `text`, cut between characters.
+fn push_text(bytes: &mut Vec<u8>, text: &str) {
+    let mut end = text.len().min(FRAME_MAX - bytes.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    bytes.extend_from_slice(&text.as_bytes()[..end]);
+}
+
+fn take<const N: usize>(bytes: &[u8]) -> Result<([u8; N], &[u8]), FrameError> {
+    let (head, rest) = bytes.split_first_chunk::<N>().ok_or(FrameError::Length)?;
+    Ok((*head, rest))
+}
+
+fn number(body: &mut &[u8]) -> Result<u32, FrameError> {
+    let (bytes, rest) = take::<4>(body)?;
+    *body = rest;
+    Ok(u32::from_le_bytes(bytes))
+}
+
+fn text(body: &mut &[u8]) -> Result<String, FrameError> {
+    let text = std::str::from_utf8(body).map_err(|_| FrameError::NotText)?;
+    *body = &[];
+    Ok(text.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn any_frame() -> impl Strategy<Value = Frame> {
+        let face = prop_oneof![Just(Face::Standard), Just(Face::Mpich), Just(Face::OpenMpi)];
+        let text = "\\PC{0,200}";
+        prop_oneof![
+            (any::<u32>(), any::<u32>(), face).prop_map(|(rank, pid, face)| Frame::Hello {
+                rank,
+                pid,
+                face
+            }),
+            Just(Frame::InitSeen),
+            Just(Frame::FinalizeSeen),
+            (any::<i32>(), text).prop_map(|(code, text)| Frame::ErrorParagraph { code, text }),
+            (any::<i32>(), text).prop_map(|(code, text)| Frame::AbortRequest { code, text }),
+            text.prop_map(|text| Frame::ReportTable { text }),
+            text.prop_map(|text| Frame::RollCall { text }),
+        ]
+    }
+
+    #[test]
+    fn long_texts_are_cut_between_characters() {
+        let text = "µ".repeat(FRAME_MAX);
+        let packet = Frame::RollCall { text: text.clone() }.encode();
+        let Ok(Frame::RollCall { text: got }) = Frame::decode(&packet) else { panic!() };
+        assert!(text.starts_with(&got) && packet.len() > FRAME_MAX - 4);
+    }
+
+    #[test]
+    fn other_versions_are_named() {
+        let mut packet = Frame::InitSeen.encode();
+        packet[4] = 9;
+        assert_eq!(Frame::decode(&packet), Err(FrameError::Version(9)));
+    }
+
+    proptest! {
+        #[test]
+        fn frames_come_back(frame in any_frame()) {
+            prop_assert_eq!(Frame::decode(&frame.encode()), Ok(frame));
+        }
+
+        #[test]
+        fn any_bytes_decode_or_fail(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+            if let Ok(frame) = Frame::decode(&bytes) {
+                prop_assert_eq!(frame.encode(), bytes);
+            }
+        }
+
+        #[test]
+        fn damaged_frames_decode_or_fail(
+            frame in any_frame(), at in any::<prop::sample::Index>(), to in any::<u8>(),
+            keep in any::<prop::sample::Index>(),
+        ) {
+            let mut bytes = frame.encode();
+            let i = at.index(bytes.len());
+            bytes[i] = to;
+            let _ = Frame::decode(&bytes);
+            prop_assert!(Frame::decode(&bytes[..keep.index(bytes.len())]).is_err());
+        }
+    }
+}

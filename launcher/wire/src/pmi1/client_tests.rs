@@ -1,0 +1,96 @@
+//! The client against launchers that answer by a script, well and badly.
+
+use super::*;
+use proptest::prelude::*;
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+
+const HELLO: &str = "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n\
+                     cmd=maxes kvsname_max=256 keylen_max=64 vallen_max=40\n\
+                     cmd=my_kvsname kvsname=kvs_7\n";
+
+/// A client whose launcher has already written `replies` and reads nothing.
+fn scripted(replies: &[u8]) -> Result<Client, PmiError> {
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    ours.write_all(replies).unwrap();
+    ours.shutdown(std::net::Shutdown::Write).unwrap();
+    let client = Client::new(Socket::from(OwnedFd::from(theirs)), 0, 2);
+    drop(ours);
+    client
+}
+
+/// A launcher of one rank that keeps keys, with a short `vallen_max`.
+fn keep(stream: UnixStream) -> HashMap<String, String> {
+    let mut table = HashMap::new();
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let (mut stream, mut text) = (stream, String::new());
+    stream.write_all(HELLO.as_bytes()).unwrap();
+    while reader.read_line(&mut text).unwrap_or(0) > 0 {
+        let line = Line::parse(text.trim_end().as_bytes()).unwrap();
+        let answer = match line.command() {
+            "put" => {
+                let (key, value) = (line.need("key").unwrap(), line.need("value").unwrap());
+                assert!(key.len() < 64 && value.len() < 40);
+                table.insert(key.to_string(), value.to_string());
+                "cmd=put_result rc=0\n".to_string()
+            }
+            "get" => match table.get(line.need("key").unwrap()) {
+                Some(value) => format!("cmd=get_result rc=0 value={value}\n"),
+                None => "cmd=get_result rc=1 msg=none\n".to_string(),
+            },
+            "finalize" => "cmd=finalize_ack\n".to_string(),
+            _ => String::new(),
+        };
+        stream.write_all(answer.as_bytes()).unwrap();
+        text.clear();
+    }
+    table
+}
+
+#[test]
+fn long_values_come_back_whole() {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let server = std::thread::spawn(move || keep(ours));
+    let mut client = Client::new(Socket::from(OwnedFd::from(theirs)), 0, 1).unwrap();
+    let long: String = ('!'..='~').cycle().take(500).collect();
+    for value in ["short", "", "segments=3", &long] {
+        client.put("card-0", value).unwrap();
+        assert_eq!(client.get("card-0").unwrap().as_deref(), Some(value));
+    }
+    assert_eq!(client.get("card-1").unwrap(), None);
+    assert!(matches!(client.put(&"k".repeat(64), "v"), Err(PmiError::TooLong(_))));
+    assert!(matches!(client.put("key", "two words"), Err(PmiError::Wire(..))));
+    client.finalize().unwrap();
+    assert!(server.join().unwrap().contains_key("card-0-seg-1/13"));
+}
+
+#[test]
+fn a_launcher_that_goes_away_is_an_error() {
+    assert!(matches!(scripted(b""), Err(PmiError::Closed("init"))));
+    let mut client = scripted(HELLO.as_bytes()).unwrap();
+    assert!(client.barrier().is_err());
+}
+
+#[test]
+fn answers_out_of_turn_are_errors() {
+    assert!(matches!(scripted(b"cmd=put_result rc=0\n"), Err(PmiError::OutOfTurn(..))));
+    let refused = b"cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=-1\n";
+    assert!(matches!(scripted(refused), Err(PmiError::Refused(..))));
+    let zero = b"cmd=response_to_init rc=0\ncmd=maxes kvsname_max=0 keylen_max=1 vallen_max=1\n";
+    assert!(matches!(scripted(zero), Err(PmiError::Wire(..))));
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_end_in_an_error_or_an_answer(
+        bytes in proptest::collection::vec(any::<u8>(), 0..200), hello in any::<bool>(),
+    ) {
+        let mut replies = if hello { HELLO.as_bytes().to_vec() } else { Vec::new() };
+        replies.extend(bytes);
+        if let Ok(mut client) = scripted(&replies) {
+            let _ = client.get("key");
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! One inherited or connected socket: whole writes, interrupted calls taken up again, no SIGPIPE.
+//!
+//! In: the number of a descriptor that a launcher left open, or an address to connect to. Out:
+//! plain reads and writes. This is the one file of the crate with unsafe code in it.
+
+#![allow(unsafe_code)]
+
+use std::io::{self, Error, ErrorKind};
+use std::net::TcpStream;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+/// A connected stream or packet socket that belongs to this value and is closed with it.
+#[derive(Debug)]
+pub struct Socket {
+    fd: OwnedFd,
+}
+
+impl From<OwnedFd> for Socket {
+    fn from(fd: OwnedFd) -> Socket {
+        Socket { fd }
+    }
+}
+
+impl Socket {
+    /// Takes over the descriptor `number` that the launcher named in the environment.
+    ///
+    /// Refuses a number that is not an open socket (the variable may have outlived the descriptor,
+    /// and the number may since belong to a file of the program), and marks it close-on-exec so
+    /// that programs started by this one do not speak for it.
+    pub fn inherited(number: RawFd) -> io::Result<Socket> {
+        if number <= 2 {
+            return Err(Error::new(ErrorKind::InvalidInput, "is a standard stream"));
+        }
+        // SAFETY: an all-zero `stat` is a valid value, and fstat writes only into it.
+        let mut stat: libc::stat = unsafe { std::mem::zeroed() };
+        // SAFETY: `stat` is valid for writing; an unopened descriptor makes the call fail.
+        if unsafe { libc::fstat(number, &mut stat) } != 0 {
+            return Err(Error::last_os_error());
+        }
+        if stat.st_mode & libc::S_IFMT != libc::S_IFSOCK {
+            return Err(Error::new(ErrorKind::InvalidInput, "is not a socket"));
+        }
+        // SAFETY: plain fcntl on an open descriptor.
+        if unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) } != 0 {
+            return Err(Error::last_os_error());
+        }
+        // SAFETY: the descriptor is open, and the launcher left it for whoever reads its number.
+        Ok(Socket { fd: unsafe { OwnedFd::from_raw_fd(number) } })
+    }
+
+    /// Connects to `address` (`host:port`) over TCP.
+    pub fn connect(address: &str) -> io::Result<Socket> {
+        let stream = TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        Ok(Socket { fd: OwnedFd::from(stream) })
+    }
+
+    /// The descriptor's number, for polling.
+    pub fn raw(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+
+    /// Writes all of `bytes`, as one packet on a packet socket.
+    pub fn send_all(&self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            // SAFETY: the pointer and length are those of a live slice.
+            let n = unsafe {
+                libc::send(self.raw(), bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL)
+            };
+            match usize::try_from(n) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(n) => bytes = &bytes[n.min(bytes.len())..],
+                Err(_) => self.wait_after(Error::last_os_error(), libc::POLLOUT)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what is there, waiting for at least one byte; 0 means that the other end is closed.
+    pub fn receive(&self, into: &mut [u8]) -> io::Result<usize> {
+        loop {
+            // SAFETY: the pointer and length are those of a live, writable slice.
+            let n = unsafe { libc::recv(self.raw(), into.as_mut_ptr().cast(), into.len(), 0) };
+            match usize::try_from(n) {
+                Ok(n) => return Ok(n.min(into.len())),
+                Err(_) => self.wait_after(Error::last_os_error(), libc::POLLIN)?,
+            }
+        }
+    }
+
+    /// An interrupted call is simply repeated; on a descriptor that somebody made non-blocking
+    /// the call is repeated once the descriptor is ready. Anything else is the caller's.
+    fn wait_after(&self, error: Error, events: libc::c_short) -> io::Result<()> {
+        match error.kind() {
+            ErrorKind::Interrupted => Ok(()),
+            ErrorKind::WouldBlock => {
+                let mut poll = libc::pollfd { fd: self.raw(), events, revents: 0 };
+                // SAFETY: one valid pollfd; an error only makes the caller try again.
+                unsafe { libc::poll(&mut poll, 1, -1) };
+                Ok(())
+            }
+            _ => Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn only_open_sockets_are_taken_over() {
+        assert!(Socket::inherited(1).is_err());
+        assert!(Socket::inherited(1_000_000).is_err());
+        let file = File::open("/dev/null").unwrap();
+        assert!(Socket::inherited(file.as_raw_fd()).is_err());
+    }
+
+    #[test]
+    fn a_long_message_arrives_whole() {
+        let (a, b) = UnixStream::pair().unwrap();
+        let (a, b) = (Socket::from(OwnedFd::from(a)), Socket::from(OwnedFd::from(b)));
+        let sent: Vec<u8> = (0..1_000_000u32).map(|i| i as u8).collect();
+        let expected = sent.clone();
+        let writer = std::thread::spawn(move || a.send_all(&sent).unwrap());
+        let (mut got, mut chunk) = (Vec::new(), [0; 4096]);
+        loop {
+            match b.receive(&mut chunk).unwrap() {
+                0 => break,
+                n => got.extend_from_slice(&chunk[..n]),
+            }
+        }
+        writer.join().unwrap();
+        assert_eq!(got, expected);
+    }
+
+    #[test]
+    fn a_closed_peer_is_an_error_and_no_signal() {
+        let (a, b) = UnixStream::pair().unwrap();
+        drop(b);
+        let a = Socket::from(OwnedFd::from(a));
+        assert_eq!(a.send_all(b"x").unwrap_err().kind(), ErrorKind::BrokenPipe);
+    }
+}
