@@ -1,2 +1,66 @@
-//! See the package description.
-fn main() {}
+//! `cargo xtask …`: everything that a developer does with this repository, one word each.
+//!
+//! Enters: the command line. Leaves: installed packages, a prefix, test results, generated files.
+//! Each sub-command is one file; `place` knows where things are, `run` starts other programs.
+
+mod install;
+mod layout;
+mod place;
+mod run;
+mod setup;
+mod tally;
+mod test;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// The developer's one command.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Install what a fresh Debian or Ubuntu machine lacks
+    Setup {
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Build everything in release mode and lay it out below a prefix
+    Install {
+        /// The folder that gets bin/, lib/ and include/
+        #[arg(long, value_name = "DIR")]
+        prefix: PathBuf,
+    },
+    /// Set up, build, and run every test
+    Test {
+        /// The long ones too
+        #[arg(long)]
+        all: bool,
+    },
+}
+
+fn main() -> ExitCode {
+    match perform(Arguments::parse().task) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("cargo xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn perform(task: Task) -> Result<ExitCode> {
+    match task {
+        Task::Setup { yes } => setup::setup(yes)?,
+        Task::Install { prefix } => install::install(&prefix)?,
+        Task::Test { all } => return test::test(all),
+    }
+    Ok(ExitCode::SUCCESS)
+}

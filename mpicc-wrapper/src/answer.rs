@@ -1,0 +1,56 @@
+//! Answers to the questions that build systems ask a compiler wrapper.
+
+use crate::language::Language;
+use crate::place::{LIBRARY, Prefix};
+use crate::request::{Question, Request};
+use std::ffi::{OsStr, OsString};
+
+/// The text to print.
+pub(crate) fn answer(question: &Question, request: &Request, prefix: &Prefix) -> String {
+    let compiler = request.compiler_words();
+    let compile = request.compile_flags(prefix);
+    let link = request.link_flags(prefix);
+    match question {
+        Question::Everything => line(&[&request.command_line(prefix)]),
+        Question::Compilation => line(&[&compiler, &compile]),
+        Question::Linking => line(&[&compiler, &link]),
+        Question::Command => line(&[&compiler]),
+        Question::CompileFlags => line(&[&compile]),
+        Question::LinkFlags => line(&[&link]),
+        Question::IncludeDirs => quoted(prefix.include().as_os_str()),
+        Question::LibraryDirs => quoted(prefix.lib().as_os_str()),
+        Question::Libraries => LIBRARY.to_string(),
+        Question::Version => format!("Ferrite MPI {}", env!("CARGO_PKG_VERSION")),
+        Question::Help => help(request.language),
+    }
+}
+
+/// Words as one line that a shell reads back as the same words.
+fn line(parts: &[&[OsString]]) -> String {
+    let words: Vec<String> = parts.concat().iter().map(|word| quoted(word)).collect();
+    words.join(" ")
+}
+
+fn quoted(word: &OsStr) -> String {
+    let text = word.to_string_lossy();
+    let plain = |c: char| c.is_alphanumeric() || "/._-+=:,@%^".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        return text.into_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+fn help(language: Language) -> String {
+    let [own, others @ ..] = language.variables();
+    let option = language.option();
+    format!(
+        "Everything is passed to the compiler, with -I before and -L, -l after it, except\n\
+         \x20 -{option}=NAME             use this compiler; also by {own}\n\
+         \x20                       ({})\n\
+         \x20 -rpath                put the library's folder into the program; also MPICC_RPATH=1\n\
+         \x20 -show, --showme       print the command line instead of running it\n\
+         \x20 -compile_info, -link_info\n\
+         \x20 --showme:command, compile, link, incdirs, libdirs, libs, version, help",
+        others.join(", ")
+    )
+}

@@ -1,0 +1,220 @@
+//! Reading the command line: what the wrapper itself understands, and what goes to the compiler.
+
+use crate::language::Language;
+use crate::place::{LIBRARY, Prefix};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+
+/// What the user wants.
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub(crate) language: Language,
+    /// The compiler, possibly with words of its own (`ccache gcc`).
+    pub(crate) compiler: String,
+    /// Where its name comes from, for messages.
+    pub(crate) compiler_from: String,
+    /// What to print instead of compiling.
+    pub(crate) question: Option<Question>,
+    /// Whether to put the library's folder into the program.
+    pub(crate) rpath: bool,
+    /// What goes to the compiler.
+    pub(crate) words: Vec<OsString>,
+}
+
+/// Something to print instead of compiling. The options of both families lead here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Question {
+    /// The whole command line.
+    Everything,
+    /// The command line of a compilation without linking.
+    Compilation,
+    /// The command line of a link.
+    Linking,
+    /// The compiler's name.
+    Command,
+    /// The flags for compiling, alone.
+    CompileFlags,
+    /// The flags for linking, alone.
+    LinkFlags,
+    /// The folders with headers.
+    IncludeDirs,
+    /// The folders with libraries.
+    LibraryDirs,
+    /// The libraries' names.
+    Libraries,
+    /// Name and version.
+    Version,
+    /// The options of this wrapper.
+    Help,
+}
+
+/// Options of compilers whose value is the next word, which is therefore no input file.
+const TAKES_NEXT: &[&str] = &[
+    "-o",
+    "-I",
+    "-L",
+    "-D",
+    "-U",
+    "-x",
+    "-include",
+    "-imacros",
+    "-isystem",
+    "-idirafter",
+    "-iquote",
+    "-iprefix",
+    "-isysroot",
+    "-MF",
+    "-MT",
+    "-MQ",
+    "-Xlinker",
+    "-Xpreprocessor",
+    "-Xassembler",
+    "-T",
+    "-u",
+    "-e",
+    "-z",
+    "-G",
+    "-B",
+    "-A",
+    "-aux-info",
+    "--param",
+    "-target",
+    "-arch",
+    "-wrapper",
+];
+
+/// Options after which the compiler does not link.
+const NO_LINK: &[&str] = &["-c", "-S", "-E", "-M", "-MM", "-fsyntax-only"];
+
+impl Request {
+    /// Reads the words after the program's name; `variable` looks up the environment.
+    pub(crate) fn read(
+        language: Language,
+        words: Vec<OsString>,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Request, String> {
+        let named = language.variables().into_iter().find_map(|name| {
+            Some((name, variable(name).filter(|value| !value.trim().is_empty())?))
+        });
+        let (compiler, compiler_from) = match named {
+            Some((name, value)) => (value, format!("from {name}")),
+            None => (language.compiler().to_string(), "the default".to_string()),
+        };
+        let rpath = variable("MPICC_RPATH").is_some_and(|value| !matches!(&*value, "" | "0"));
+        let mut request =
+            Request { language, compiler, compiler_from, question: None, rpath, words: Vec::new() };
+        for word in words {
+            request.take(word)?;
+        }
+        Ok(request)
+    }
+
+    /// Takes one word of the command line.
+    fn take(&mut self, word: OsString) -> Result<(), String> {
+        let text = word.to_string_lossy();
+        let option = format!("-{}=", self.language.option());
+        if let Some(compiler) = text.strip_prefix(&option) {
+            if compiler.trim().is_empty() {
+                return Err(format!("{option} needs a compiler's name behind the ="));
+            }
+            self.compiler = compiler.to_string();
+            self.compiler_from = format!("from {option}");
+        } else if let Some(question) = question(&text)? {
+            self.question = Some(question);
+        } else if text == "-rpath" {
+            self.rpath = true;
+        } else {
+            self.words.push(word);
+        }
+        Ok(())
+    }
+
+    /// The compiler and its own words.
+    pub(crate) fn compiler_words(&self) -> Vec<OsString> {
+        self.compiler.split_whitespace().map(OsString::from).collect()
+    }
+
+    /// The flags that tell the compiler where mpi.h is.
+    pub(crate) fn compile_flags(&self, prefix: &Prefix) -> Vec<OsString> {
+        let mut flag = OsString::from("-I");
+        flag.push(prefix.include());
+        vec![flag]
+    }
+
+    /// The flags that tell the linker where the library is.
+    pub(crate) fn link_flags(&self, prefix: &Prefix) -> Vec<OsString> {
+        let lib = prefix.lib();
+        let mut folder = OsString::from("-L");
+        folder.push(&lib);
+        let mut flags = vec![folder];
+        if self.rpath {
+            let mut path = OsString::from("-Wl,-rpath,");
+            path.push(&lib);
+            flags.push(path);
+        }
+        flags.push(format!("-l{LIBRARY}").into());
+        flags
+    }
+
+    /// The whole command line.
+    pub(crate) fn command_line(&self, prefix: &Prefix) -> Vec<OsString> {
+        let mut line = self.compiler_words();
+        line.extend(self.compile_flags(prefix));
+        line.extend(self.words.iter().cloned());
+        if self.links() {
+            line.extend(self.link_flags(prefix));
+        }
+        line
+    }
+
+    /// Whether the compiler will link: it was not told to stop before, and there is an input (or
+    /// nothing at all is given and somebody just asks what would be run).
+    fn links(&self) -> bool {
+        let stops = |word: &OsString| NO_LINK.iter().any(|option| word == option);
+        if self.words.iter().any(stops) {
+            return false;
+        }
+        self.has_input() || (self.question.is_some() && self.words.is_empty())
+    }
+
+    fn has_input(&self) -> bool {
+        let mut words = self.words.iter();
+        while let Some(word) = words.next() {
+            let bytes = word.as_bytes();
+            if TAKES_NEXT.iter().any(|option| word == option) {
+                words.next();
+            } else if bytes == b"-" || bytes.starts_with(b"-l") || !bytes.starts_with(b"-") {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// The question that a word asks, in the spelling of either family.
+fn question(word: &str) -> Result<Option<Question>, String> {
+    if let Some(what) = word.strip_prefix("--showme:").or_else(|| word.strip_prefix("-showme:")) {
+        return Ok(Some(match what {
+            "command" => Question::Command,
+            "compile" => Question::CompileFlags,
+            "link" => Question::LinkFlags,
+            "incdirs" => Question::IncludeDirs,
+            "libdirs" => Question::LibraryDirs,
+            "libs" => Question::Libraries,
+            "version" => Question::Version,
+            "help" => Question::Help,
+            _ => {
+                return Err(format!(
+                    "{word} is not known; there are --showme: command, compile, link, incdirs, \
+                     libdirs, libs, version and help"
+                ));
+            }
+        }));
+    }
+    Ok(match word {
+        "-show" | "--show" | "-showme" | "--showme" => Some(Question::Everything),
+        "-compile_info" | "-compile-info" => Some(Question::Compilation),
+        "-link_info" | "-link-info" => Some(Question::Linking),
+        _ => None,
+    })
+}

@@ -1,0 +1,113 @@
+//! What the wrapper makes of command lines, without a compiler.
+
+use crate::answer::answer;
+use crate::language::Language;
+use crate::place::Prefix;
+use crate::request::{Question, Request};
+use std::ffi::OsStr;
+use std::path::Path;
+
+fn read(line: &str) -> Request {
+    read_with(line, &[]).expect("a good command line")
+}
+
+fn read_with(line: &str, environment: &[(&str, &str)]) -> Result<Request, String> {
+    let words = line.split(' ').filter(|word| !word.is_empty()).map(Into::into).collect();
+    let variable = |name: &str| {
+        environment.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_string())
+    };
+    Request::read(Language::C, words, &variable)
+}
+
+/// The line that would be run, at the prefix `/p`.
+fn line(request: &Request) -> String {
+    answer(&Question::Everything, request, &Prefix::at(Path::new("/p")))
+}
+
+fn answered(line: &str) -> String {
+    let request = read(line);
+    let question = request.question.expect("a question");
+    answer(&question, &request, &Prefix::at(Path::new("/p")))
+}
+
+#[test]
+fn a_link_gets_three_flags_and_nothing_else() {
+    assert_eq!(
+        line(&read("-O2 a.c -o a -lm")),
+        "cc -I/p/include -O2 a.c -o a -lm -L/p/lib -lmpi_abi"
+    );
+}
+
+#[test]
+fn no_link_flags_when_the_compiler_stops_earlier() {
+    for stop in ["-c", "-S", "-E", "-M", "-MM", "-fsyntax-only"] {
+        assert_eq!(line(&read(&format!("{stop} a.c"))), format!("cc -I/p/include {stop} a.c"));
+    }
+}
+
+#[test]
+fn no_link_flags_without_an_input() {
+    for words in ["--version", "-v", "-dumpmachine", "-I dir -v", "-Xlinker x --version"] {
+        assert_eq!(line(&read(words)), format!("cc -I/p/include {words}"));
+    }
+    assert!(line(&read("-x c -")).ends_with("-lmpi_abi"), "standard input is an input");
+    assert!(line(&read("@objects")).ends_with("-lmpi_abi"), "a file of words is an input");
+}
+
+#[test]
+fn the_run_path_only_when_asked() {
+    let wanted = "cc -I/p/include a.c -L/p/lib -Wl,-rpath,/p/lib -lmpi_abi";
+    assert_eq!(line(&read("-rpath a.c")), wanted);
+    assert_eq!(line(&read_with("a.c", &[("MPICC_RPATH", "1")]).unwrap()), wanted);
+    assert!(!line(&read_with("a.c", &[("MPICC_RPATH", "0")]).unwrap()).contains("rpath"));
+}
+
+#[test]
+fn the_compiler_is_the_one_named_last_and_nearest() {
+    let both = [("OMPI_CC", "clang"), ("MPICC_CC", "ccache gcc")];
+    assert!(line(&read_with("a.c", &both).unwrap()).starts_with("ccache gcc -I"));
+    assert!(line(&read_with("a.c", &both[..1]).unwrap()).starts_with("clang -I"));
+    assert!(line(&read_with("-cc=tcc a.c", &both).unwrap()).starts_with("tcc -I"));
+    assert!(line(&read_with("a.c", &[("MPICC_CC", " ")]).unwrap()).starts_with("cc -I"));
+    assert!(read_with("-cc= a.c", &[]).unwrap_err().contains("needs a compiler's name"));
+}
+
+#[test]
+fn both_families_questions_are_answered() {
+    assert_eq!(answered("-show"), "cc -I/p/include -L/p/lib -lmpi_abi");
+    assert_eq!(answered("-show -c a.c"), "cc -I/p/include -c a.c");
+    assert_eq!(answered("-compile_info"), "cc -I/p/include");
+    assert_eq!(answered("-link_info"), "cc -L/p/lib -lmpi_abi");
+    assert_eq!(answered("--showme:compile"), "-I/p/include");
+    assert_eq!(answered("-showme:link"), "-L/p/lib -lmpi_abi");
+    assert_eq!(answered("--showme:incdirs"), "/p/include");
+    assert_eq!(answered("--showme:libdirs"), "/p/lib");
+    assert_eq!(answered("--showme:libs"), "mpi_abi");
+    assert_eq!(answered("--showme:command"), "cc");
+    assert!(answered("--showme:version").starts_with("Ferrite MPI "));
+    let unknown = read_with("--showme:colour", &[]).unwrap_err();
+    assert!(unknown.contains("incdirs"), "the message lists what there is: {unknown}");
+}
+
+#[test]
+fn printed_lines_survive_the_shell() {
+    let request = read("a.c");
+    let odd = Prefix::at(Path::new("/my prefix/it's"));
+    let text = answer(&Question::LinkFlags, &request, &odd);
+    assert_eq!(text, r"'-L/my prefix/it'\''s/lib' -lmpi_abi");
+}
+
+#[test]
+fn the_name_says_the_language() {
+    for name in ["mpicxx", "/usr/bin/mpic++", "mpiCC"] {
+        assert_eq!(Language::of(OsStr::new(name)), Language::Cxx);
+    }
+    assert_eq!(Language::of(OsStr::new("/opt/bin/mpicc")), Language::C);
+}
+
+#[test]
+fn a_wrapper_outside_a_prefix_says_what_to_do() {
+    let problem = Prefix::at(Path::new("/nowhere")).check().unwrap_err();
+    assert!(problem.contains("/nowhere/include/mpi.h"), "{problem}");
+    assert!(problem.contains("cargo xtask install"), "{problem}");
+}

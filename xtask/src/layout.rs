@@ -1,0 +1,66 @@
+//! What an installed prefix holds, said once: `install` makes it, the demo and the tests use it.
+//!
+//! The libraries and their names are those of docs/decisions.md, 5 and 32.
+
+/// A file that cargo builds and the prefix gets.
+pub(crate) struct Built {
+    /// The package it belongs to.
+    pub(crate) package: &'static str,
+    /// Cargo's name of the target.
+    pub(crate) target: &'static str,
+    /// Cargo's kind of the target.
+    pub(crate) kind: &'static str,
+    /// Where it goes, from the prefix.
+    pub(crate) to: &'static str,
+}
+
+/// The three faces, the launcher and the compiler wrapper.
+pub(crate) const BUILT: &[Built] = &[
+    Built { package: "ferrite", target: "mpi", kind: "cdylib", to: "lib/libmpi_abi.so.1" },
+    Built { package: "ferrite-mpich", target: "mpi_mpich", kind: "cdylib", to: "lib/libmpi.so.12" },
+    Built {
+        package: "ferrite-openmpi",
+        target: "mpi_openmpi",
+        kind: "cdylib",
+        to: "lib/libmpi.so.40",
+    },
+    Built { package: "mpicc-wrapper", target: "mpicc", kind: "bin", to: "bin/mpicc" },
+];
+
+/// Further names: (from the prefix, what the link holds).
+pub(crate) const LINKS: &[(&str, &str)] = &[
+    ("lib/libmpi_abi.so", "libmpi_abi.so.1"),
+    ("lib/libmpi.so", "libmpi_abi.so.1"),
+    ("bin/mpicxx", "mpicc"),
+    ("bin/mpic++", "mpicc"),
+    ("bin/mpiCC", "mpicc"),
+];
+
+/// A library without code, which exists for its name alone: a program linked to `soname` gets
+/// the face `of`. A stub and not a symbolic link, because a preloaded link is known to the
+/// loader by the face's name, and the next request for the alias would bring in another file.
+pub(crate) struct Stub {
+    /// Its own soname and file name.
+    pub(crate) soname: &'static str,
+    /// The face it needs.
+    pub(crate) of: &'static str,
+}
+
+/// The other sonames under which programs ask for one of the faces.
+pub(crate) const STUBS: &[Stub] = &[Stub { soname: "libmpich.so.12", of: "libmpi.so.12" }];
+
+/// One pkg-config file.
+pub(crate) struct PkgConfig {
+    /// Its name, without `.pc`.
+    pub(crate) name: &'static str,
+    /// What `pkg-config --list-all` says of it.
+    pub(crate) description: &'static str,
+}
+
+/// The names under which build systems ask pkg-config for an MPI.
+pub(crate) const PKG_CONFIGS: &[PkgConfig] = &[
+    PkgConfig { name: "ferrite", description: "Ferrite MPI, standard ABI" },
+    PkgConfig { name: "mpi", description: "MPI by Ferrite MPI" },
+    PkgConfig { name: "mpi-c", description: "MPI for C by Ferrite MPI" },
+    PkgConfig { name: "mpi-cxx", description: "MPI for C++ by Ferrite MPI" },
+];

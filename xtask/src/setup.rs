@@ -1,0 +1,149 @@
+//! `cargo xtask setup`: what a fresh Debian or Ubuntu machine lacks, said first, then installed.
+//!
+//! A thing counts as present when it can be used, whoever installed it; so a machine with its own
+//! compilers or its own Python is left alone, and a second run does nothing.
+
+use crate::run;
+use anyhow::{Result, bail};
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::path::Path;
+
+/// Something that the project uses on the machine it is built on.
+struct Need {
+    /// The Debian package that has it.
+    package: &'static str,
+    /// What it is used for, in the words shown to the user.
+    why: &'static str,
+    /// How to find out that it is there.
+    probe: Probe,
+}
+
+/// How to find out whether a need is met.
+enum Probe {
+    /// A program on the search path.
+    Program(&'static str),
+    /// A file.
+    File(&'static str),
+    /// A header that the C compiler finds.
+    Header(&'static str),
+    /// Modules that python3 can import.
+    Python(&'static str),
+}
+
+const NEEDS: &[Need] = &[
+    Need {
+        package: "gcc",
+        why: "links the libraries; compiles what mpicc compiles",
+        probe: Probe::Program("gcc"),
+    },
+    Need { package: "libc6-dev", why: "the C headers", probe: Probe::Header("stdio.h") },
+    Need { package: "g++", why: "compiles what mpicxx compiles", probe: Probe::Program("g++") },
+    Need {
+        package: "binutils",
+        why: "nm and readelf, for tests of exported names",
+        probe: Probe::Program("nm"),
+    },
+    Need {
+        package: "pkg-config",
+        why: "tests of the installed .pc files",
+        probe: Probe::Program("pkg-config"),
+    },
+    Need {
+        package: "cmake",
+        why: "the test that CMake's FindMPI finds the prefix",
+        probe: Probe::Program("cmake"),
+    },
+    Need {
+        package: "make",
+        why: "builds what that CMake test configures",
+        probe: Probe::Program("make"),
+    },
+    Need {
+        package: "python3-venv",
+        why: "environments for the peers' libraries that the tests compare with",
+        probe: Probe::Python("venv, ensurepip"),
+    },
+    Need {
+        package: "ca-certificates",
+        why: "so that pip can download those libraries",
+        probe: Probe::File("/etc/ssl/certs/ca-certificates.crt"),
+    },
+];
+
+impl Probe {
+    fn met(&self) -> bool {
+        match self {
+            Probe::Program(name) => run::which(name).is_some(),
+            Probe::File(path) => Path::new(path).exists(),
+            Probe::Header(name) => {
+                let include = format!("#include <{name}>");
+                let script = format!("echo '{include}' | cc -E -x c - >/dev/null 2>&1");
+                run::output(run::command("sh").args(["-c", &script])).is_some()
+            }
+            Probe::Python(modules) => {
+                let import = format!("import {modules}");
+                run::output(run::command("python3").args(["-c", &import])).is_some()
+            }
+        }
+    }
+}
+
+/// Installs what is missing; says nothing when nothing is.
+pub(crate) fn setup(yes: bool) -> Result<()> {
+    let missing: Vec<&Need> = NEEDS.iter().filter(|need| !need.probe.met()).collect();
+    if missing.is_empty() {
+        println!("setup: everything is here");
+        return Ok(());
+    }
+    println!("setup: this machine lacks");
+    for need in &missing {
+        println!("    {:<16} {}", need.package, need.why);
+    }
+    let packages: Vec<&str> = missing.iter().map(|need| need.package).collect();
+    if run::which("apt-get").is_none() {
+        bail!(
+            "there is no apt-get here; install by this system's own means what Debian calls: {}",
+            packages.join(" ")
+        );
+    }
+    if !yes && !run::ci() && io::stdin().is_terminal() && !agreed()? {
+        bail!("nothing was installed; run: apt-get install {}", packages.join(" "));
+    }
+    apt(&["update", "--quiet"])?;
+    let mut words = vec!["install", "--yes", "--quiet", "--no-install-recommends"];
+    words.extend(&packages);
+    apt(&words)?;
+    if let Some(need) = missing.iter().find(|need| !need.probe.met()) {
+        bail!(
+            "{} is installed but still cannot be used ({}); look for another one earlier in PATH",
+            need.package,
+            need.why
+        );
+    }
+    Ok(())
+}
+
+fn agreed() -> Result<bool> {
+    print!("Install them with apt-get? [Y/n] ");
+    io::stdout().flush()?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "" | "y" | "Y" | "yes"))
+}
+
+fn apt(words: &[&str]) -> Result<()> {
+    let root = run::output(run::command("id").arg("-u")).is_some_and(|id| id.trim() == "0");
+    let mut command = if root {
+        run::command("env")
+    } else if run::which("sudo").is_some() {
+        let mut sudo = run::command("sudo");
+        sudo.arg("env");
+        sudo
+    } else {
+        bail!(
+            "installing needs root and there is no sudo; run as root: apt-get {}",
+            words.join(" ")
+        )
+    };
+    run::must(command.args(["DEBIAN_FRONTEND=noninteractive", "apt-get"]).args(words))
+}

@@ -1,0 +1,130 @@
+//! `cargo xtask test`: sets up what is missing, then runs every layer of tests in order.
+//!
+//! A layer that fails does not stop the next, except that nothing runs after a failed install.
+//! At the end stand the seconds of each layer beside its budget, and the sum over everything as
+//! the plain line `N passed, N failed`.
+
+use crate::tally::{self, Tally};
+use crate::{install, place, run, setup};
+use anyhow::{Context, Result};
+use std::io::{BufRead, BufReader};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Instant;
+
+/// One layer of tests.
+struct Layer {
+    name: &'static str,
+    /// Seconds that it may take on two cores.
+    budget: u64,
+    work: Work,
+}
+
+/// What a layer does.
+enum Work {
+    /// A command whose success is one check.
+    Check(&'static [&'static str]),
+    /// A cargo test command, whose tests are counted.
+    Tests(&'static [&'static str]),
+}
+
+const LAYERS: &[Layer] = &[
+    Layer { name: "format", budget: 10, work: Work::Check(&["fmt", "--all", "--check"]) },
+    Layer {
+        name: "lints",
+        budget: 240,
+        work: Work::Check(&[
+            "clippy",
+            "--quiet",
+            "--workspace",
+            "--all-targets",
+            "--",
+            "-D",
+            "warnings",
+        ]),
+    },
+    Layer {
+        name: "unit tests",
+        budget: 420,
+        work: Work::Tests(&["test", "--workspace", "--no-fail-fast", "--lib", "--bins"]),
+    },
+    Layer {
+        name: "test suite",
+        budget: 600,
+        work: Work::Tests(&["test", "--workspace", "--no-fail-fast", "--test", "*"]),
+    },
+    Layer {
+        name: "examples in the documentation",
+        budget: 60,
+        work: Work::Tests(&["test", "--workspace", "--no-fail-fast", "--doc"]),
+    },
+];
+
+const INSTALL_BUDGET: u64 = 240;
+
+/// Runs all layers; `all` includes the tests that are marked as long (`#[ignore]`).
+pub(crate) fn test(all: bool) -> Result<ExitCode> {
+    setup::setup(false)?;
+    let mut lines = Vec::new();
+    let start = Instant::now();
+    println!("== install");
+    let installed = install::install(&place::prefix());
+    if let Err(error) = &installed {
+        eprintln!("install: {error:#}");
+    }
+    let mut total = Tally::check(installed.is_ok());
+    lines.push(summary("install", start, INSTALL_BUDGET, total));
+    for layer in LAYERS.iter().filter(|_| installed.is_ok()) {
+        println!("== {}", layer.name);
+        let start = Instant::now();
+        let tally = perform(layer, all)?;
+        lines.push(summary(layer.name, start, layer.budget, tally));
+        total.add(tally);
+    }
+    println!("== layers");
+    for line in lines {
+        println!("{line}");
+    }
+    println!("{} passed, {} failed", total.passed, total.failed);
+    Ok(if total.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn perform(layer: &Layer, all: bool) -> Result<Tally> {
+    match layer.work {
+        Work::Check(words) => Ok(Tally::check(run::shown(run::cargo().args(words))?)),
+        Work::Tests(words) => {
+            let mut cargo = run::cargo();
+            cargo.args(words).env("FERRITE_TEST_PREFIX", place::prefix());
+            if all {
+                cargo.args(["--", "--include-ignored"]);
+            }
+            counted(&mut cargo)
+        }
+    }
+}
+
+/// Runs cargo test, shows what is worth showing, and counts.
+fn counted(cargo: &mut Command) -> Result<Tally> {
+    println!("$ {}", run::spelled(cargo));
+    let mut child = cargo.stdout(Stdio::piped()).spawn().context("cannot start cargo test")?;
+    let mut tally = Tally::default();
+    let output = child.stdout.take().context("the output is a pipe")?;
+    for line in BufReader::new(output).split(b'\n') {
+        let line = line?;
+        let line = String::from_utf8_lossy(&line);
+        tally.line(&line);
+        if tally::worth_showing(&line) {
+            println!("{line}");
+        }
+    }
+    tally.finish(child.wait()?.success());
+    Ok(tally)
+}
+
+fn summary(name: &str, start: Instant, budget: u64, tally: Tally) -> String {
+    let seconds = start.elapsed().as_secs();
+    let over = if seconds > budget { "  over its budget" } else { "" };
+    format!(
+        "{name:<30} {seconds:>5} s of {budget:>4} s  {:>6} ok {:>4} failed{over}",
+        tally.passed, tally.failed
+    )
+}
