@@ -24,7 +24,7 @@ pub(crate) fn spelled(command: &Command) -> String {
     let mut words = vec![program.rsplit('/').next().unwrap_or(&program).to_string()];
     words.extend(command.get_args().map(|word| {
         let word = word.to_string_lossy();
-        if word.is_empty() || word.contains([' ', '$', '\'', '"']) {
+        if word.is_empty() || word.contains([' ', '$', '*', '\'', '"']) {
             format!("'{word}'")
         } else {
             word.into_owned()
