@@ -1,1 +1,16 @@
-//! See the package description.
+//! MPI itself: objects, matching, protocols, datatypes and collectives.
+//!
+//! The core owns no clock, no socket and no global. It is an ordinary value, `Process`, which is
+//! given its [`port::Port`] (transports, time and a way to wait) from outside; that is what lets
+//! a thousand ranks run inside one test. The way of a message through these modules is the first
+//! page of `docs/architecture.md`.
+#![deny(unsafe_code)]
+
+pub mod buffer;
+pub mod constants;
+pub mod datatype;
+pub mod error;
+pub mod handle;
+pub mod header;
+pub mod port;
+pub mod status;

@@ -1,0 +1,207 @@
+//! Errors of MPI procedures: what was wrong, in which argument, and what to do.
+//!
+//! An error is built where it is detected, by [`Error::new`] and its refinements; the place
+//! (rank, host, procedure, argument number) is added once, at the C interface, which also words
+//! the one line that a user reads. Classes and their numbers are those of MPI-5.0 §9.4 and its
+//! ABI chapter; a face maps them to the numbers of its own ABI.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// An error class (MPI-5.0 §9.4); the number is the standard ABI's.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ErrorClass(pub i32);
+
+macro_rules! classes {
+    ($($short:ident = $value:literal, $name:literal, $text:literal;)*) => {
+        impl ErrorClass {
+            $(#[doc = concat!("`", $name, "`: ", $text, ".")]
+            pub const $short: ErrorClass = ErrorClass($value);)*
+
+            /// Every predefined class, in the order of its number.
+            pub const ALL: &'static [ErrorClass] = &[$(ErrorClass::$short),*];
+
+            /// The constant's name in the standard; `None` for a class added by the user.
+            pub fn name(self) -> Option<&'static str> {
+                match self.0 { $($value => Some($name),)* _ => None }
+            }
+
+            /// What the class means, in a few words; `None` for a class added by the user.
+            pub fn meaning(self) -> Option<&'static str> {
+                match self.0 { $($value => Some($text),)* _ => None }
+            }
+        }
+    };
+}
+
+classes! {
+    SUCCESS = 0, "MPI_SUCCESS", "no error";
+    BUFFER = 1, "MPI_ERR_BUFFER", "invalid buffer pointer";
+    COUNT = 2, "MPI_ERR_COUNT", "invalid count argument";
+    TYPE = 3, "MPI_ERR_TYPE", "invalid datatype";
+    TAG = 4, "MPI_ERR_TAG", "invalid tag";
+    COMM = 5, "MPI_ERR_COMM", "invalid communicator";
+    RANK = 6, "MPI_ERR_RANK", "invalid rank";
+    REQUEST = 7, "MPI_ERR_REQUEST", "invalid request";
+    ROOT = 8, "MPI_ERR_ROOT", "invalid root";
+    GROUP = 9, "MPI_ERR_GROUP", "invalid group";
+    OP = 10, "MPI_ERR_OP", "invalid reduction operation";
+    TOPOLOGY = 11, "MPI_ERR_TOPOLOGY", "invalid topology";
+    DIMS = 12, "MPI_ERR_DIMS", "invalid dimensions";
+    ARG = 13, "MPI_ERR_ARG", "invalid argument";
+    UNKNOWN = 14, "MPI_ERR_UNKNOWN", "unknown error";
+    TRUNCATE = 15, "MPI_ERR_TRUNCATE", "message longer than the receive buffer";
+    OTHER = 16, "MPI_ERR_OTHER", "an error of no other class";
+    INTERN = 17, "MPI_ERR_INTERN", "an error inside the library";
+    PENDING = 18, "MPI_ERR_PENDING", "operation not yet complete";
+    IN_STATUS = 19, "MPI_ERR_IN_STATUS", "the error is in the statuses";
+    ACCESS = 20, "MPI_ERR_ACCESS", "permission denied";
+    AMODE = 21, "MPI_ERR_AMODE", "invalid access mode";
+    ASSERT = 22, "MPI_ERR_ASSERT", "invalid assertion";
+    BAD_FILE = 23, "MPI_ERR_BAD_FILE", "invalid file name";
+    BASE = 24, "MPI_ERR_BASE", "invalid base address";
+    CONVERSION = 25, "MPI_ERR_CONVERSION", "data conversion failed";
+    DISP = 26, "MPI_ERR_DISP", "invalid displacement";
+    DUP_DATAREP = 27, "MPI_ERR_DUP_DATAREP", "data representation already defined";
+    FILE_EXISTS = 28, "MPI_ERR_FILE_EXISTS", "file exists";
+    FILE_IN_USE = 29, "MPI_ERR_FILE_IN_USE", "file in use";
+    FILE = 30, "MPI_ERR_FILE", "invalid file handle";
+    INFO_KEY = 31, "MPI_ERR_INFO_KEY", "info key too long or empty";
+    INFO_NOKEY = 32, "MPI_ERR_INFO_NOKEY", "no such info key";
+    INFO_VALUE = 33, "MPI_ERR_INFO_VALUE", "info value too long";
+    INFO = 34, "MPI_ERR_INFO", "invalid info object";
+    IO = 35, "MPI_ERR_IO", "input or output failed";
+    KEYVAL = 36, "MPI_ERR_KEYVAL", "invalid attribute key";
+    LOCKTYPE = 37, "MPI_ERR_LOCKTYPE", "invalid lock type";
+    NAME = 38, "MPI_ERR_NAME", "service name not published";
+    NO_MEM = 39, "MPI_ERR_NO_MEM", "out of memory or of handles";
+    NOT_SAME = 40, "MPI_ERR_NOT_SAME", "argument differs between processes";
+    NO_SPACE = 41, "MPI_ERR_NO_SPACE", "no space left";
+    NO_SUCH_FILE = 42, "MPI_ERR_NO_SUCH_FILE", "no such file";
+    PORT = 43, "MPI_ERR_PORT", "invalid port name";
+    QUOTA = 44, "MPI_ERR_QUOTA", "quota exceeded";
+    READ_ONLY = 45, "MPI_ERR_READ_ONLY", "read-only file or file system";
+    RMA_ATTACH = 46, "MPI_ERR_RMA_ATTACH", "memory cannot be attached";
+    RMA_CONFLICT = 47, "MPI_ERR_RMA_CONFLICT", "conflicting accesses to a window";
+    RMA_RANGE = 48, "MPI_ERR_RMA_RANGE", "target memory not part of the window";
+    RMA_SHARED = 49, "MPI_ERR_RMA_SHARED", "memory cannot be shared";
+    RMA_SYNC = 50, "MPI_ERR_RMA_SYNC", "wrong synchronization of a window";
+    SERVICE = 51, "MPI_ERR_SERVICE", "invalid service name";
+    SIZE = 52, "MPI_ERR_SIZE", "invalid size";
+    SPAWN = 53, "MPI_ERR_SPAWN", "processes could not be spawned";
+    UNSUPPORTED_DATAREP = 54, "MPI_ERR_UNSUPPORTED_DATAREP", "unsupported data representation";
+    UNSUPPORTED_OPERATION = 55, "MPI_ERR_UNSUPPORTED_OPERATION", "operation not supported";
+    WIN = 56, "MPI_ERR_WIN", "invalid window";
+    RMA_FLAVOR = 57, "MPI_ERR_RMA_FLAVOR", "wrong flavor of window";
+    PROC_ABORTED = 58, "MPI_ERR_PROC_ABORTED", "a process of the job has aborted";
+    VALUE_TOO_LARGE = 59, "MPI_ERR_VALUE_TOO_LARGE", "value too large for its type";
+    SESSION = 60, "MPI_ERR_SESSION", "invalid session";
+    ERRHANDLER = 61, "MPI_ERR_ERRHANDLER", "invalid error handler";
+    ABI = 62, "MPI_ERR_ABI", "invalid use of the ABI";
+}
+
+impl fmt::Debug for ErrorClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => f.write_str(name),
+            None => write!(f, "error class {}", self.0),
+        }
+    }
+}
+
+/// Why a procedure failed. One pointer wide, since results travel through every call.
+#[derive(Clone)]
+pub struct Error(Box<Detail>);
+
+#[derive(Clone, Debug)]
+struct Detail {
+    class: ErrorClass,
+    param: Option<&'static str>,
+    what: Cow<'static, str>,
+    hint: Cow<'static, str>,
+}
+
+/// The result of everything that can fail inside the library.
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    /// An error of `class`; `what` says what was wrong, as the end of a sentence.
+    #[cold]
+    pub fn new(class: ErrorClass, what: impl Into<Cow<'static, str>>) -> Error {
+        Error(Box::new(Detail { class, param: None, what: what.into(), hint: Cow::Borrowed("") }))
+    }
+
+    /// An error in the parameter that the standard calls `param`; `what` continues the sentence
+    /// "argument 4 (dest) …", as in "is 9, but the communicator has ranks 0 to 7".
+    #[cold]
+    pub fn param(
+        class: ErrorClass,
+        param: &'static str,
+        what: impl Into<Cow<'static, str>>,
+    ) -> Error {
+        Error(Box::new(Detail {
+            class,
+            param: Some(param),
+            what: what.into(),
+            hint: Cow::Borrowed(""),
+        }))
+    }
+
+    /// The same error with advice on what to do, a whole sentence.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<Cow<'static, str>>) -> Error {
+        self.0.hint = hint.into();
+        self
+    }
+
+    /// The error's class.
+    pub fn class(&self) -> ErrorClass {
+        self.0.class
+    }
+
+    /// The offending parameter by its name in the standard, if the error lies in one.
+    pub fn parameter(&self) -> Option<&'static str> {
+        self.0.param
+    }
+
+    /// What was wrong; see [`Error::new`] and [`Error::param`] for how it is to be read.
+    pub fn what(&self) -> &str {
+        &self.0.what
+    }
+
+    /// What to do; empty when there is nothing to advise.
+    pub fn advice(&self) -> &str {
+        &self.0.hint
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(param) = self.0.param {
+            write!(f, "{param} ")?;
+        }
+        write!(f, "{} [{:?}]", self.0.what, self.0.class)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Leaves the function with an [`Error`]: `fail!(COUNT, "count", "is {count}, but …")` for one in
+/// a parameter, `fail!(OTHER, "…")` for any other.
+#[macro_export]
+macro_rules! fail {
+    ($class:ident, $param:literal, $($text:tt)+) => {
+        return Err($crate::error::Error::param(
+            $crate::error::ErrorClass::$class, $param, format!($($text)+)))
+    };
+    ($class:ident, $($text:tt)+) => {
+        return Err($crate::error::Error::new(
+            $crate::error::ErrorClass::$class, format!($($text)+)))
+    };
+}

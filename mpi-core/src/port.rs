@@ -1,0 +1,170 @@
+//! The door between the core and the world: [`Transport`] moves frames, [`Sink`] takes them in,
+//! [`Port`] adds time and waiting.
+//!
+//! A new transport that implements [`Transport`] and passes the conformance set has all of MPI;
+//! [`Transport::offer`] and [`Transport::pull`] are bids for speed.
+
+use std::time::Duration;
+
+use crate::buffer::RawBytes;
+use crate::datatype::{Packer, Unpacker};
+use crate::header::Header;
+
+/// A peer, by its place in the core's table of peers.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct PeerId(pub u32);
+
+/// Who a process is: the job it was started in and its rank there.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct ProcessName {
+    /// The job, by the identity that its launcher gave it.
+    pub job: String,
+    /// Rank in the job.
+    pub rank: u32,
+}
+
+/// Names a bulk transfer between two processes; chosen by the side that asked for the bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Token(pub u64);
+
+/// The path to a peer has no room now: keep the frame and offer it again after a poll.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Full;
+
+/// Whether a poll found anything.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Activity {
+    /// Nothing moved.
+    Idle,
+    /// At least one frame or piece of bulk data moved.
+    Busy,
+}
+
+/// Why a peer cannot be reached any more.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Why {
+    /// It has finalized and left.
+    Finalized,
+    /// It or the way to it is gone; the text says how that showed.
+    Lost(String),
+}
+
+/// The body of a small frame on its way out.
+pub enum Body<'a> {
+    /// Bytes of the core's own or contiguous user bytes, valid for the call.
+    Bytes(RawBytes<'a>),
+    /// Everything that the packer has left; the transport drains it iff it accepts the frame.
+    Packed(&'a mut Packer),
+}
+
+/// Where bulk bytes go.
+pub enum Landing {
+    /// Into user memory that a request owns until [`Sink::landed`].
+    User(Unpacker),
+    /// Nowhere: the message was refused; drop the bytes.
+    Discard,
+}
+
+/// What a path to one peer can do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Caps {
+    /// Largest body that [`Transport::send`] takes.
+    pub frame_bytes_max: usize,
+    /// Frames arrive in the order of sending.
+    pub ordered: bool,
+    /// Frames arrive, once each.
+    pub reliable: bool,
+    /// What the path is, for reports: "shared memory", "loopback", …
+    pub name: &'static str,
+}
+
+/// The sender's side of a rendezvous: where its bytes can be fetched from. Travels in an RTS.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Offer {
+    /// Address in the sender's address space, for a cross-memory copy; 0 when not offered.
+    pub address: u64,
+    /// Offset in the sender's shared arena plus one; 0 when the bytes do not lie in it.
+    pub arena: u64,
+}
+
+/// What became of a [`Transport::pull`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pulled {
+    /// All bytes are in place.
+    Done,
+    /// This way is not open between the two; ask for the bytes by a CTS.
+    Unavailable,
+}
+
+/// A way to move bytes between this process and its peers.
+pub trait Transport {
+    /// Makes `peer` known under its name; connecting may wait until something is sent.
+    fn add_peer(&mut self, peer: PeerId, name: &ProcessName);
+
+    /// What the path to `peer` can do, as far as known now.
+    fn caps(&self, peer: PeerId) -> Caps;
+
+    /// Sends a frame whose body is small; the bytes are copied before the call returns.
+    ///
+    /// # Errors
+    /// [`Full`] when there is no room or no connection yet; nothing was sent.
+    fn send(&mut self, peer: PeerId, header: &Header, body: Body<'_>) -> Result<(), Full>;
+
+    /// Sends all that `source` has left as bulk data under `header`; the memory belongs to the
+    /// transport until it calls [`Sink::sent`] with `token`. Arrives as [`Sink::begin`] with the
+    /// same header and [`Sink::landed`] with the header's context id as token.
+    fn send_bulk(&mut self, peer: PeerId, header: &Header, source: Packer, token: Token);
+
+    /// Moves what can be moved without waiting; arrivals go to `sink`.
+    fn poll<S: Sink>(&mut self, sink: &mut S) -> Activity;
+
+    /// How `peer` could fetch these contiguous bytes by itself.
+    fn offer(&self, peer: PeerId, address: *const u8, len: u64) -> Offer {
+        let _ = (peer, address, len);
+        Offer::default()
+    }
+
+    /// Fetches `len` bytes from where `peer` offered them.
+    fn pull(&mut self, peer: PeerId, offer: &Offer, len: u64, to: &mut Unpacker) -> Pulled {
+        let _ = (peer, offer, len, to);
+        Pulled::Unavailable
+    }
+
+    /// Whether everything handed over for any peer has left this process for good: it may exit.
+    fn is_flushed(&self) -> bool;
+}
+
+/// Where a transport delivers what arrives; the core implements it.
+pub trait Sink {
+    /// A small frame; the body is lent for the call. It comes from another process: the header
+    /// is a copy, but its content may be anything.
+    fn frame(&mut self, peer: PeerId, header: &Header, body: RawBytes<'_>);
+
+    /// Bulk data begins to arrive; says where its `len` bytes go.
+    fn begin(&mut self, peer: PeerId, header: &Header, len: u64) -> Landing;
+
+    /// All bulk bytes under `token` are where [`Sink::begin`] wanted them.
+    fn landed(&mut self, peer: PeerId, token: Token);
+
+    /// The memory given to [`Transport::send_bulk`] under `token` is free again.
+    fn sent(&mut self, token: Token);
+
+    /// Nothing will come from or go to `peer` any more.
+    fn peer_down(&mut self, peer: PeerId, why: Why);
+}
+
+/// The whole world of a process: its transports, its clock, and a way to wait.
+pub trait Port: Transport {
+    /// Time since some fixed point; never goes back.
+    fn now(&self) -> Duration;
+
+    /// Called between polls that found nothing, with the number of such polls in a row, by an
+    /// operation that cannot go on: spins, yields the processor or sleeps until news may have
+    /// come. Returns whether waiting has left its spin phase.
+    fn wait(&mut self, idle_polls: u32) -> bool;
+
+    /// The business of a path, for `mpirun --report`: one line a peer class.
+    fn report(&self) -> String {
+        String::new()
+    }
+}
