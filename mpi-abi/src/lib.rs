@@ -1,1 +1,7 @@
-//! See the package description.
+//! The C interface: the trait that an ABI implements, argument checks and handle conversion.
+//!
+//! A face is one package with the exports of one ABI; everything else lies here, once, generic
+//! over [`face::Face`].
+
+pub mod face;
+pub mod strings;
