@@ -7,6 +7,7 @@
 #![deny(unsafe_code)]
 
 pub mod buffer;
+pub mod coll;
 pub mod constants;
 pub mod datatype;
 pub mod error;
