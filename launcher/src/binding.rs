@@ -1,0 +1,199 @@
+//! Which CPUs each rank may run on.
+//!
+//! Without a request ranks are tied down only when nobody else is expected where they would sit: when
+//! the mask that mpirun was given is narrower than the machine, or when the ranks fill the
+//! machine; then each gets an equal share of neighbouring cores. Never with more ranks than cores,
+//! never under a quota, never when the program starts threads of its own (OMP_NUM_THREADS > 1).
+
+use crate::machine::{Cpu, Machine};
+use crate::options::{BindTo, MapBy};
+
+/// The CPUs of each rank, and why they are these.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Binding {
+    /// For each rank its CPUs; `None` leaves it all of ours.
+    pub(crate) cpus: Vec<Option<Vec<usize>>>,
+    /// One clause for the report.
+    pub(crate) why: String,
+}
+
+/// Decides for `ranks` ranks.
+pub(crate) fn decide(
+    machine: &Machine,
+    ranks: usize,
+    bind_to: Option<BindTo>,
+    map_by: Option<MapBy>,
+    threads: Option<usize>,
+) -> Binding {
+    let map_by = map_by.unwrap_or(MapBy::Near);
+    let free = |why: &str| Binding { cpus: vec![None; ranks], why: why.to_string() };
+    if let Some(bind_to) = bind_to {
+        if bind_to == BindTo::None {
+            return free("not bound, as asked for");
+        }
+        let places = dealt(places(&machine.cpus, bind_to), map_by);
+        return Binding {
+            cpus: spread(&places, ranks, bind_to, map_by),
+            why: "as asked for".into(),
+        };
+    }
+    let cores = dealt(places(&machine.cpus, BindTo::Core), map_by);
+    let narrowed = machine.cpus.len() < machine.online;
+    if threads.is_some_and(|n| n > 1) {
+        free("not bound: OMP_NUM_THREADS asks for threads")
+    } else if machine.quota.is_some_and(|quota| quota < machine.cpus.len()) {
+        free("not bound: the CPUs are limited by time, not by number")
+    } else if ranks > cores.len() {
+        free("not bound: more ranks than cores")
+    } else if ranks == 1 {
+        free("not bound: a single rank")
+    } else if !narrowed && ranks < cores.len() {
+        free("not bound: the ranks leave room for others")
+    } else {
+        Binding { cpus: shares(&cores, ranks), why: "an equal share of the cores each".into() }
+    }
+}
+
+/// A set of CPUs that belong together, with the first of them to tell where it is.
+#[derive(Debug, Clone)]
+struct Place {
+    first: Cpu,
+    cpus: Vec<usize>,
+}
+
+/// The CPUs in groups of the kind asked for, in order.
+fn places(cpus: &[Cpu], kind: BindTo) -> Vec<Place> {
+    let key = |cpu: &Cpu| match kind {
+        BindTo::None => (0, 0, 0),
+        BindTo::Hwthread => (cpu.socket, cpu.core, cpu.id),
+        BindTo::Core => (cpu.socket, cpu.core, 0),
+        BindTo::Numa => (cpu.numa, 0, 0),
+        BindTo::Socket => (cpu.socket, 0, 0),
+    };
+    let mut places: Vec<Place> = Vec::new();
+    for cpu in cpus {
+        match places.iter_mut().find(|place| key(&place.first) == key(cpu)) {
+            Some(place) => place.cpus.push(cpu.id),
+            None => places.push(Place { first: *cpu, cpus: vec![cpu.id] }),
+        }
+    }
+    places
+}
+
+/// The places in the order in which ranks get them: side by side, or one of each domain in turn.
+fn dealt(places: Vec<Place>, map_by: MapBy) -> Vec<Place> {
+    let domain = |place: &Place| match map_by {
+        MapBy::Near => 0,
+        MapBy::Numa => place.first.numa,
+        MapBy::Socket => place.first.socket,
+    };
+    let mut seen: Vec<(usize, usize)> = Vec::new();
+    let mut turns: Vec<(usize, Place)> = Vec::new();
+    for place in places {
+        let at = match seen.iter().position(|(d, _)| *d == domain(&place)) {
+            Some(at) => at,
+            None => {
+                seen.push((domain(&place), 0));
+                seen.len() - 1
+            }
+        };
+        let turn = if map_by == MapBy::Near { 0 } else { seen[at].1 };
+        seen[at].1 += 1;
+        turns.push((turn, place));
+    }
+    turns.sort_by_key(|(turn, _)| *turn);
+    turns.into_iter().map(|(_, place)| place).collect()
+}
+
+/// One place for each rank; when the places are fewer, neighbours share one or they are dealt in turn.
+fn spread(places: &[Place], ranks: usize, kind: BindTo, map_by: MapBy) -> Vec<Option<Vec<usize>>> {
+    let blocks = map_by == MapBy::Near && matches!(kind, BindTo::Numa | BindTo::Socket);
+    let at = |rank: usize| match blocks && ranks > places.len() {
+        true => rank * places.len() / ranks,
+        false => rank % places.len().max(1),
+    };
+    (0..ranks).map(|rank| places.get(at(rank)).map(|place| place.cpus.clone())).collect()
+}
+
+/// Equal numbers of neighbouring cores; `ranks` is at most the number of cores.
+fn shares(cores: &[Place], ranks: usize) -> Vec<Option<Vec<usize>>> {
+    let edge = |rank: usize| rank * cores.len() / ranks;
+    let share = |rank: usize| {
+        let mine = &cores[edge(rank)..edge(rank + 1)];
+        mine.iter().flat_map(|core| core.cpus.iter().copied()).collect()
+    };
+    (0..ranks).map(|rank| Some(share(rank))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Two packages of `cores` cores with two threads each.
+    fn machine(cores: usize) -> Machine {
+        let cpu = |id: usize| {
+            let core = id % (2 * cores);
+            let socket = core / cores;
+            Cpu { id, socket, core: core % cores, numa: socket }
+        };
+        let mut cpus: Vec<Cpu> = (0..4 * cores).map(cpu).collect();
+        cpus.sort_by_key(|cpu| (cpu.numa, cpu.socket, cpu.core, cpu.id));
+        Machine { cpus, online: 4 * cores, quota: None }
+    }
+
+    fn sets(binding: &Binding) -> Vec<Vec<usize>> {
+        binding.cpus.iter().map(|cpus| cpus.clone().unwrap_or_default()).collect()
+    }
+
+    #[test]
+    fn alone_on_the_machine_or_not_at_all() {
+        let full = decide(&machine(2), 4, None, None, None);
+        assert_eq!(sets(&full), [vec![0, 4], vec![1, 5], vec![2, 6], vec![3, 7]]);
+        for (ranks, threads) in [(3, None), (5, None), (4, Some(2)), (1, None)] {
+            let free = decide(&machine(2), ranks, None, None, threads);
+            assert!(free.cpus.iter().all(Option::is_none), "{free:?}");
+        }
+        let mut limited = machine(2);
+        limited.quota = Some(2);
+        assert!(decide(&limited, 4, None, None, None).cpus.iter().all(Option::is_none));
+    }
+
+    #[test]
+    fn a_narrowed_mask_is_ours_to_share() {
+        let mut ours = machine(4);
+        ours.cpus.retain(|cpu| cpu.socket == 0);
+        let half = decide(&ours, 2, None, None, Some(1));
+        assert_eq!(sets(&half), [vec![0, 8, 1, 9], vec![2, 10, 3, 11]]);
+    }
+
+    #[test]
+    fn places_as_asked_for() {
+        let asked = |bind, map, ranks| sets(&decide(&machine(2), ranks, Some(bind), map, None));
+        assert_eq!(asked(BindTo::Core, None, 2), [vec![0, 4], vec![1, 5]]);
+        assert_eq!(asked(BindTo::Core, Some(MapBy::Socket), 2), [vec![0, 4], vec![2, 6]]);
+        assert_eq!(asked(BindTo::Hwthread, None, 3), [vec![0], vec![4], vec![1]]);
+        let first = vec![0, 4, 1, 5];
+        assert_eq!(asked(BindTo::Socket, None, 4)[1], first);
+        assert_eq!(asked(BindTo::Socket, Some(MapBy::Socket), 4)[2], first);
+        assert_eq!(asked(BindTo::Core, None, 9)[8], [0, 4]);
+    }
+
+    proptest! {
+        #[test]
+        fn every_rank_gets_cpus_of_ours(
+            cores in 1usize..5, ranks in 1usize..20, kind in 0usize..6, map in 0usize..3,
+        ) {
+            let kinds = [None, Some(BindTo::Core), Some(BindTo::Hwthread), Some(BindTo::Numa),
+                         Some(BindTo::Socket), Some(BindTo::None)];
+            let maps = [MapBy::Near, MapBy::Numa, MapBy::Socket];
+            let machine = machine(cores);
+            let bound = decide(&machine, ranks, kinds[kind], Some(maps[map]), None);
+            prop_assert_eq!(bound.cpus.len(), ranks);
+            for cpus in bound.cpus.iter().flatten() {
+                prop_assert!(!cpus.is_empty());
+                prop_assert!(cpus.iter().all(|c| machine.cpus.iter().any(|cpu| cpu.id == *c)));
+            }
+        }
+    }
+}

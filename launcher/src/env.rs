@@ -1,0 +1,180 @@
+//! The environment of a rank: what mpirun itself was given, what the options change in it, and what
+//! tells the rank its place, under the names that scripts of three launcher families read.
+
+use crate::options::{Global, Local};
+use crate::refuse::Refusal;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+/// Variables of one process.
+pub(crate) type Environment = BTreeMap<OsString, OsString>;
+
+/// Beginnings of names that describe somebody else's job: left in, they would make a rank's library
+/// believe that it belongs to the job that mpirun itself is part of.
+const FOREIGN: [&str; 9] = [
+    "PMI_",
+    "PMIX_",
+    "PRTE_",
+    "HYDRA_",
+    "HYDI_",
+    "OMPI_COMM_WORLD_",
+    "OMPI_UNIVERSE_SIZE",
+    "MV2_COMM_WORLD_",
+    "MPI_LOCAL",
+];
+
+/// The name of the variable by which processes of one job are found.
+pub(crate) const JOB: &str = "_FERRITE_JOB";
+
+/// The variables of the programs of one segment, before each rank's own are added.
+pub(crate) fn of_segment(
+    inherited: &Environment,
+    global: &Global,
+    local: &Local,
+) -> Result<Environment, Refusal> {
+    let mut kept = inherited.clone();
+    kept.retain(|name, _| !is_foreign(name));
+    if global.genvnone {
+        kept.clear();
+    }
+    if let Some(list) = &global.genvlist {
+        keep_only(&mut kept, list);
+    }
+    if local.envall {
+        kept.extend(
+            inherited.iter().filter(|(n, _)| !is_foreign(n)).map(|(n, v)| (n.clone(), v.clone())),
+        );
+    }
+    if local.envnone {
+        kept.clear();
+    }
+    if let Some(list) = &local.envlist {
+        keep_only(&mut kept, list);
+    }
+    for pair in global.genv.chunks_exact(2).chain(local.env.chunks_exact(2)) {
+        set(&mut kept, &pair[0], pair[1].clone())?;
+    }
+    for word in &local.export {
+        let bytes = word.as_bytes();
+        match bytes.iter().position(|&b| b == b'=') {
+            Some(at) => {
+                let value = OsString::from_vec(bytes[at + 1..].to_vec());
+                set(&mut kept, OsStr::from_bytes(&bytes[..at]), value)?;
+            }
+            None => {
+                let value = inherited.get(word).cloned().ok_or_else(|| {
+                    let name = word.to_string_lossy();
+                    Refusal::new(format!(
+                        "-x {name}: there is no such variable to pass on; write -x {name}=VALUE"
+                    ))
+                })?;
+                set(&mut kept, word, value)?;
+            }
+        }
+    }
+    Ok(kept)
+}
+
+fn is_foreign(name: &OsStr) -> bool {
+    FOREIGN.iter().any(|start| name.as_bytes().starts_with(start.as_bytes()))
+}
+
+fn keep_only(variables: &mut Environment, list: &str) {
+    let names: Vec<&str> = list.split(',').map(str::trim).collect();
+    variables.retain(|name, _| names.iter().any(|keep| OsStr::new(keep) == name));
+}
+
+fn set(variables: &mut Environment, name: &OsStr, value: OsString) -> Result<(), Refusal> {
+    let bytes = name.as_bytes();
+    if bytes.is_empty() || bytes.contains(&b'=') || bytes.contains(&0) {
+        let shown = name.to_string_lossy();
+        return Err(Refusal::new(format!("“{shown}” cannot be the name of a variable")));
+    }
+    variables.insert(name.to_os_string(), value);
+    Ok(())
+}
+
+/// A rank's place in the job.
+#[derive(Debug, Clone)]
+pub(crate) struct Place<'a> {
+    /// Its rank.
+    pub(crate) rank: usize,
+    /// The number of ranks; all are on this machine.
+    pub(crate) size: usize,
+    /// The number of CPUs that the ranks share.
+    pub(crate) cpus: usize,
+    /// The job's name.
+    pub(crate) job: &'a str,
+    /// This machine's name.
+    pub(crate) host: &'a str,
+    /// The descriptors of its PMI and control sockets.
+    pub(crate) sockets: [i32; 2],
+    /// Whether it is to send its lines of the report.
+    pub(crate) report: bool,
+}
+
+/// Adds what tells a rank its place.
+pub(crate) fn add_place(variables: &mut Environment, place: &Place) {
+    let Place { rank, size, cpus, job, host, sockets: [pmi, control], report } = place;
+    let mut put = |name: &str, value: String| {
+        variables.insert(name.into(), value.into());
+    };
+    put("PMI_FD", pmi.to_string());
+    put("PMI_RANK", rank.to_string());
+    put("PMI_SIZE", size.to_string());
+    put("PMI_HOSTNAME", host.to_string());
+    for name in ["MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_RANK"] {
+        put(name, rank.to_string());
+    }
+    for name in ["MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE"] {
+        put(name, size.to_string());
+    }
+    for name in ["OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "OMPI_COMM_WORLD_NODE_RANK"] {
+        put(name, rank.to_string());
+    }
+    for name in ["OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "OMPI_UNIVERSE_SIZE"] {
+        put(name, size.to_string());
+    }
+    put("GFORTRAN_UNBUFFERED_PRECONNECTED", "y".to_string());
+    put(JOB, job.to_string());
+    put(launch_wire::control::VARIABLE, control.to_string());
+    put("_FERRITE_USABLE_CPUS", cpus.to_string());
+    if *report {
+        put("_FERRITE_REPORT", "1".to_string());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made(line: &str) -> Result<Environment, Refusal> {
+        let words = line.split_whitespace().map(OsString::from).collect();
+        let request = crate::options::parse(words).unwrap();
+        let have = [("PATH", "/bin"), ("A", "1"), ("B", "2"), ("PMI_FD", "9"), ("PMIX_RANK", "0")];
+        let inherited = have.map(|(name, value)| (name.into(), value.into())).into();
+        of_segment(&inherited, &request.global, &request.segments[0].options)
+    }
+
+    fn names(line: &str) -> String {
+        let made = made(line).unwrap();
+        made.iter().map(|(n, v)| format!("{}={} ", n.display(), v.display())).collect()
+    }
+
+    #[test]
+    fn what_passes_and_what_does_not() {
+        assert_eq!(names("prog"), "A=1 B=2 PATH=/bin ");
+        assert_eq!(names("-genvnone -x A prog"), "A=1 ");
+        assert_eq!(names("-genvlist PATH,B prog"), "B=2 PATH=/bin ");
+        assert_eq!(names("-genvnone -envall prog"), "A=1 B=2 PATH=/bin ");
+        assert_eq!(names("-envlist A -env C 3 -genv D=4 prog"), "A=1 C=3 D=4 ");
+        assert_eq!(names("-genv A 5 -env A 6 -x A=7 -envlist A prog"), "A=7 ");
+    }
+
+    #[test]
+    fn wrong_names_are_refused() {
+        assert!(made("-x NOT_THERE prog").unwrap_err().text.contains("-x NOT_THERE=VALUE"));
+        assert!(made("-x =5 prog").is_err());
+    }
+}

@@ -1,0 +1,264 @@
+//! What went wrong first: the ledger of a job's ranks, and the one paragraph that the user gets.
+//!
+//! Without any input or output of its own: in go the ends of ranks and what they told, out come the
+//! first failure, mpirun's exit status, and whether the rest of the job is to be ended.
+
+use crate::ranges::ranges;
+use crate::sys::{End, signal_name};
+
+/// Exit status of a job that ran longer than `--timeout` allows, as `timeout` has it.
+const TIMED_OUT: u8 = 124;
+/// Exit status of a job in which a rank leaves the others alone without an error of its own.
+const DESERTED: u8 = 1;
+/// Exit statuses of programs killed by a signal start here.
+const SIGNALLED: i32 = 128;
+
+/// One rank as the job sees it.
+#[derive(Debug, Clone)]
+struct Rank {
+    program: String,
+    pid: i32,
+    /// MPI_Init seen at least once.
+    ever: bool,
+    /// Between MPI_Init and MPI_Finalize.
+    inside: bool,
+    end: Option<End>,
+}
+
+/// Why the job ends early.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Failure {
+    /// What the user is told; empty when the reason is the user's own.
+    pub(crate) text: String,
+    /// mpirun's exit status.
+    pub(crate) status: u8,
+    /// Whether the user asked for the end: the ranks then get more time to obey.
+    pub(crate) asked: bool,
+}
+
+/// All ranks of a job.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    ranks: Vec<Rank>,
+    failure: Option<Failure>,
+    /// The first exit status of a rank that had finalized and then failed.
+    late: Option<(i32, String)>,
+    /// The signal that was passed on to the ranks last, if it is one that ends programs.
+    passed_on: Option<i32>,
+    /// Nobody reads our output any more, so that SIGPIPE in a rank is no news.
+    unread: bool,
+}
+
+impl Ledger {
+    /// A job without ranks yet.
+    pub(crate) fn new() -> Ledger {
+        Ledger { ranks: Vec::new(), failure: None, late: None, passed_on: None, unread: false }
+    }
+
+    /// The next rank has been started.
+    pub(crate) fn started(&mut self, program: String, pid: i32) {
+        self.ranks.push(Rank { program, pid, ever: false, inside: false, end: None });
+    }
+
+    /// The first failure, if there was one.
+    pub(crate) fn failure(&self) -> Option<&Failure> {
+        self.failure.as_ref()
+    }
+
+    /// The rank that process `pid` is, if it still runs.
+    pub(crate) fn rank_of(&self, pid: i32) -> Option<usize> {
+        self.ranks.iter().position(|rank| rank.pid == pid && rank.end.is_none())
+    }
+
+    /// The processes of ranks that still run.
+    pub(crate) fn running(&self) -> impl Iterator<Item = i32> {
+        self.ranks.iter().filter(|rank| rank.end.is_none()).map(|rank| rank.pid)
+    }
+
+    /// The rank has begun or ended MPI.
+    pub(crate) fn inside(&mut self, rank: usize, inside: bool) {
+        self.ranks[rank].inside = inside;
+        self.ranks[rank].ever |= inside;
+    }
+
+    /// Signal `signal` has been passed on to all ranks, and is expected to end them.
+    pub(crate) fn passed_on(&mut self, signal: i32) {
+        self.passed_on = Some(signal);
+    }
+
+    /// The user asked for the end a second time.
+    pub(crate) fn insisted(&mut self, signal: i32) {
+        let text = format!("the job was ended by {}.", signal_name(signal));
+        self.fail(Failure { text, status: exit_status(SIGNALLED + signal), asked: true });
+    }
+
+    /// Nobody reads mpirun's output any more.
+    pub(crate) fn unread(&mut self) {
+        self.unread = true;
+    }
+
+    /// A rank has ended the job with an error, told by itself.
+    pub(crate) fn told(&mut self, rank: usize, code: i32, text: &str) {
+        let text = match text.trim_end() {
+            "" => format!("{} called MPI_Abort with code {code}.", self.name(rank)),
+            told => told.to_string(),
+        };
+        self.fail(Failure { text, status: exit_status(code), asked: false });
+    }
+
+    /// A rank does not speak the process manager's language.
+    pub(crate) fn garbled(&mut self, rank: usize, why: &str) {
+        let text = format!("{} sent mpirun something wrong: {why}.", self.name(rank));
+        self.fail(Failure { text, status: DESERTED, asked: false });
+    }
+
+    /// A rank's process has ended.
+    pub(crate) fn ended(&mut self, rank: usize, end: End) {
+        self.ranks[rank].end = Some(end);
+        match end {
+            End::Killed { signal, core } => self.killed(rank, signal, core),
+            End::Exited(0) if self.ranks[rank].inside => {
+                let text = format!(
+                    "{} ended without MPI_Finalize, and the other ranks may wait for it. Every \
+                     rank that calls MPI_Init has to call MPI_Finalize, or MPI_Abort to end the \
+                     job.",
+                    self.name(rank)
+                );
+                self.fail(Failure { text, status: DESERTED, asked: false });
+            }
+            End::Exited(0) => {}
+            End::Exited(code) => {
+                let text = format!("{} ended with exit status {code}.", self.name(rank));
+                if self.ranks[rank].ever && !self.ranks[rank].inside {
+                    self.late.get_or_insert((code, text));
+                } else {
+                    self.fail(Failure { text, status: exit_status(code), asked: false });
+                }
+            }
+        }
+    }
+
+    fn killed(&mut self, rank: usize, signal: i32, core: bool) {
+        let status = exit_status(SIGNALLED + signal);
+        if self.passed_on == Some(signal) {
+            let text = format!("the job was ended by {}.", signal_name(signal));
+            return self.fail(Failure { text, status, asked: true });
+        }
+        if signal == libc::SIGPIPE && self.unread {
+            return self.fail(Failure { text: String::new(), status, asked: false });
+        }
+        let hint = match signal {
+            libc::SIGSEGV | libc::SIGBUS => " It used memory that it does not have.",
+            libc::SIGABRT => " It called abort(), as a failed assertion does.",
+            libc::SIGILL => " It may be built for a newer processor.",
+            libc::SIGFPE => " It divided an integer by zero, or has floating-point traps on.",
+            libc::SIGKILL => {
+                " Somebody ended it by force: a person, a batch system's limit, or the kernel \
+                 short of memory (see dmesg)."
+            }
+            libc::SIGXCPU => " Its limit of CPU time is used up (ulimit -t).",
+            libc::SIGPIPE => " It wrote to a pipe that nobody reads.",
+            _ => "",
+        };
+        let dumped = if core { " (core file written)" } else { "" };
+        let name = self.name(rank);
+        let signal_text = match signal_name(signal) {
+            name if name.starts_with("SIG") => format!("signal {signal} ({name})"),
+            other => other,
+        };
+        let text = format!("{name} was killed by {signal_text}{dumped}.{hint}");
+        self.fail(Failure { text, status, asked: false });
+    }
+
+    /// Looks for ranks that wait for one that can never come: `waits` tells who is in a barrier of
+    /// the process manager, `gone` whose connection to it is closed as well.
+    pub(crate) fn look_for_deserters(
+        &mut self,
+        waits: impl Fn(usize) -> bool,
+        gone: impl Fn(usize) -> bool,
+    ) {
+        let all = 0..self.ranks.len();
+        let Some(deserter) = all.clone().find(|&r| self.ranks[r].end.is_some() && gone(r)) else {
+            return;
+        };
+        let waiting: Vec<usize> =
+            all.filter(|&r| self.ranks[r].end.is_none() && waits(r)).collect();
+        if waiting.is_empty() {
+            return;
+        }
+        let verb = if waiting.len() == 1 { "waits" } else { "wait" };
+        let (name, who) = (self.name(deserter), ranges(&waiting));
+        let text = match self.ranks[deserter].ever {
+            false => format!(
+                "{name} ended without calling MPI_Init, while {who} {verb} in MPI_Init for it. \
+                 Either all ranks of a job call MPI_Init, or none does."
+            ),
+            true => format!(
+                "{name} ended after MPI_Finalize, while {who} {verb} for it in a step that all \
+                 ranks have to take together."
+            ),
+        };
+        self.fail(Failure { text, status: DESERTED, asked: false });
+    }
+
+    /// The time of `--timeout` is over.
+    pub(crate) fn timed_out(&mut self, limit: std::time::Duration) {
+        let all = 0..self.ranks.len();
+        let still = |inside: bool| -> Vec<usize> {
+            let rank = |r: &usize| self.ranks[*r].end.is_none() && self.ranks[*r].inside == inside;
+            all.clone().filter(rank).collect()
+        };
+        let (inside, outside) = (still(true), still(false));
+        let seconds = limit.as_secs_f64();
+        let mut text = format!("the job ran longer than --timeout allows, {seconds} s");
+        if !inside.is_empty() {
+            text += &format!("; {} still between MPI_Init and MPI_Finalize", ranges(&inside));
+        }
+        if !outside.is_empty() {
+            text += &format!("; {} still running outside MPI", ranges(&outside));
+        }
+        text.push('.');
+        self.fail(Failure { text, status: TIMED_OUT, asked: false });
+    }
+
+    /// Only the first failure counts; what follows is most likely its consequence.
+    fn fail(&mut self, mut failure: Failure) {
+        if self.failure.is_some() {
+            return;
+        }
+        let others = self.running().count();
+        if others > 0 && !failure.text.is_empty() && !failure.asked && failure.status != TIMED_OUT {
+            failure.text += &match others {
+                1 => " The other rank that still ran was ended.".to_string(),
+                n => format!(" The {n} other ranks that still ran were ended."),
+            };
+        }
+        self.failure = Some(failure);
+    }
+
+    /// How a rank is called in messages.
+    fn name(&self, rank: usize) -> String {
+        let Rank { program, pid, .. } = &self.ranks[rank];
+        format!("rank {rank} ({program}, pid {pid})")
+    }
+
+    /// What to print at the end, and mpirun's exit status.
+    pub(crate) fn verdict(&self) -> (Option<String>, u8) {
+        match (&self.failure, &self.late) {
+            (Some(failure), _) if failure.text.is_empty() => (None, failure.status),
+            (Some(failure), _) => (Some(failure.text.clone()), failure.status),
+            (None, Some((code, text))) => (Some(text.clone()), exit_status(*code)),
+            (None, None) => (None, 0),
+        }
+    }
+}
+
+/// A status as the kernel passes it on: eight bits. What was not 0 must not become 0 by the cut.
+fn exit_status(code: i32) -> u8 {
+    let [low, ..] = code.to_le_bytes();
+    if code != 0 && low == 0 { 1 } else { low }
+}
+
+#[cfg(test)]
+#[path = "failures_tests.rs"]
+mod tests;

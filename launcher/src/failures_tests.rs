@@ -1,0 +1,137 @@
+//! Which failure counts, and what the user is told.
+
+use super::*;
+use proptest::prelude::*;
+use std::time::Duration;
+
+fn job(ranks: usize) -> Ledger {
+    let mut ledger = Ledger::new();
+    for rank in 0..ranks {
+        ledger.started("./wave".into(), 100 + i32::try_from(rank).unwrap());
+    }
+    ledger
+}
+
+fn text(ledger: &Ledger) -> String {
+    ledger.verdict().0.unwrap_or_default()
+}
+
+#[test]
+fn a_good_job_says_nothing() {
+    let mut job = job(2);
+    for rank in 0..2 {
+        job.inside(rank, true);
+        job.inside(rank, false);
+        job.ended(rank, End::Exited(0));
+    }
+    assert_eq!(job.verdict(), (None, 0));
+}
+
+#[test]
+fn the_first_failure_counts() {
+    let mut job = job(3);
+    job.ended(1, End::Killed { signal: libc::SIGKILL, core: false });
+    job.ended(0, End::Killed { signal: libc::SIGTERM, core: false });
+    job.told(2, 5, "peer lost");
+    assert_eq!(job.verdict().1, 137);
+    let text = text(&job);
+    assert!(
+        text.starts_with("rank 1 (./wave, pid 101) was killed by signal 9 (SIGKILL)."),
+        "{text}"
+    );
+    assert!(text.ends_with("The 2 other ranks that still ran were ended."), "{text}");
+}
+
+#[test]
+fn statuses() {
+    let status = |act: &dyn Fn(&mut Ledger)| {
+        let mut job = job(2);
+        act(&mut job);
+        job.verdict().1
+    };
+    assert_eq!(status(&|job| job.ended(0, End::Exited(3))), 3);
+    assert_eq!(status(&|job| job.told(0, 7, "")), 7);
+    assert_eq!(status(&|job| job.told(0, 256, "")), 1);
+    assert_eq!(status(&|job| job.told(0, -1, "")), 255);
+    assert_eq!(status(&|job| job.told(0, 0, "")), 0);
+    assert_eq!(status(&|job| job.timed_out(Duration::from_secs(3))), 124);
+    assert_eq!(status(&|job| job.garbled(0, "x")), 1);
+    let segv = End::Killed { signal: libc::SIGSEGV, core: true };
+    assert_eq!(status(&|job| job.ended(0, segv)), 139);
+}
+
+#[test]
+fn leaving_without_finalize() {
+    let mut job = job(2);
+    job.inside(0, true);
+    job.ended(0, End::Exited(0));
+    assert!(text(&job).contains("without MPI_Finalize"));
+    assert_eq!(job.verdict().1, 1);
+}
+
+#[test]
+fn a_status_after_finalize_ends_nobody() {
+    let mut job = job(2);
+    job.inside(0, true);
+    job.inside(0, false);
+    job.ended(0, End::Exited(4));
+    assert!(job.failure().is_none());
+    job.ended(1, End::Exited(0));
+    assert_eq!(job.verdict().1, 4);
+}
+
+#[test]
+fn waiting_for_one_that_cannot_come() {
+    let mut job = job(4);
+    job.inside(0, true);
+    job.inside(3, true);
+    job.look_for_deserters(|r| r != 1, |_| true);
+    assert!(job.failure().is_none());
+    job.ended(1, End::Exited(0));
+    job.look_for_deserters(|r| r == 0 || r == 3, |r| r != 1);
+    assert!(job.failure().is_none(), "a descendant still holds the connection");
+    job.look_for_deserters(|_| false, |r| r == 1);
+    assert!(job.failure().is_none());
+    job.look_for_deserters(|r| r == 0 || r == 3, |r| r == 1);
+    let text = text(&job);
+    assert!(text.contains("without calling MPI_Init, while ranks 0, 3 wait"), "{text}");
+}
+
+#[test]
+fn what_the_user_asked_for_is_no_crash() {
+    let mut job = job(2);
+    job.passed_on(libc::SIGINT);
+    job.ended(0, End::Killed { signal: libc::SIGINT, core: false });
+    assert!(job.failure().is_some_and(|f| f.asked));
+    assert_eq!(text(&job), "the job was ended by SIGINT.");
+    assert_eq!(job.verdict().1, 130);
+}
+
+#[test]
+fn a_closed_pipe_is_no_news() {
+    let mut job = job(1);
+    job.unread();
+    job.ended(0, End::Killed { signal: libc::SIGPIPE, core: false });
+    assert_eq!(job.verdict(), (None, 141));
+}
+
+proptest! {
+    #[test]
+    fn a_failed_rank_never_means_success(
+        ends in proptest::collection::vec((0usize..4, any::<bool>(), 0i32..256, 0i32..65), 0..8),
+    ) {
+        let mut job = job(4);
+        let mut failed = false;
+        for (rank, inside, code, signal) in ends {
+            if job.ranks[rank].end.is_some() { continue; }
+            if inside { job.inside(rank, true); }
+            let end = match signal {
+                0 => End::Exited(code),
+                signal => End::Killed { signal, core: false },
+            };
+            failed |= end != End::Exited(0) || inside;
+            job.ended(rank, end);
+        }
+        prop_assert_eq!(job.verdict().1 != 0, failed);
+    }
+}

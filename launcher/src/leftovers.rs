@@ -1,0 +1,118 @@
+//! Nothing is left behind: descendants of ranks that outlived them, and whole jobs whose mpirun was
+//! itself killed.
+//!
+//! While mpirun lives, orphans become its children (it is a subreaper) and are found there. When it
+//! is killed, the ranks die with it, and a guard process looks for what they had started, by the
+//! job's name in the environment.
+
+use crate::env::JOB;
+use crate::sys;
+use std::fs;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// How long killed processes may take to disappear; one in an uninterruptible system call may take
+/// longer and is then left to the kernel, which has its kill noted.
+const DISAPPEAR: Duration = Duration::from_secs(1);
+
+/// How often to look again.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// A process that outlives mpirun just long enough to end its job.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    pid: i32,
+    /// Closed by the kernel when mpirun ends in whatever way.
+    _lifeline: OwnedFd,
+}
+
+impl Guard {
+    /// Starts the guard of the job named `job`.
+    pub(crate) fn start(job: &str) -> std::io::Result<Guard> {
+        let [end, lifeline] = sys::pipe(1)?;
+        let raw = end.as_raw_fd();
+        let pid = sys::fork_guard(raw, || {
+            sys::new_session();
+            let mut byte = [0; 1];
+            while !matches!(sys::read(&end, &mut byte), Ok(Some(0)) | Err(_)) {}
+            end_marked(&format!("{JOB}={job}"));
+        })?;
+        Ok(Guard { pid, _lifeline: lifeline })
+    }
+
+    /// Ends the guard: the job has been cleared away.
+    pub(crate) fn dismiss(self) {
+        sys::kill(self.pid, libc::SIGKILL);
+        let pid = self.pid;
+        wait_until(|| sys::reap().is_none_or(|(gone, _)| gone == pid));
+    }
+}
+
+/// Kills whatever has `mark` in its environment, until nothing has it any more.
+fn end_marked(mark: &str) {
+    wait_until(|| {
+        let marked: Vec<i32> = processes().filter(|&pid| has_mark(pid, mark)).collect();
+        for &pid in &marked {
+            sys::kill(pid, libc::SIGKILL);
+        }
+        marked.is_empty()
+    });
+}
+
+fn has_mark(pid: i32, mark: &str) -> bool {
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    environment.split(|&b| b == 0).any(|entry| entry == mark.as_bytes())
+}
+
+fn processes() -> impl Iterator<Item = i32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// Looks again and again until `done`, or until it has taken too long.
+fn wait_until(mut done: impl FnMut() -> bool) {
+    let deadline = Instant::now() + DISAPPEAR;
+    while !done() && Instant::now() < deadline {
+        sleep(LOOK);
+    }
+}
+
+/// Ends all children of this process but the guard, and the children that they leave to us: first
+/// by request, after `grace` by force.
+pub(crate) fn end_orphans(guard: &Guard, grace: Duration) {
+    let left = || -> Vec<i32> {
+        while sys::reap().is_some() {}
+        children().into_iter().filter(|&pid| pid != guard.pid).collect()
+    };
+    let request = |signal: i32| {
+        let orphans = left();
+        for &pid in &orphans {
+            sys::kill(pid, signal);
+        }
+        orphans.is_empty()
+    };
+    if request(libc::SIGTERM) {
+        return;
+    }
+    let deadline = Instant::now() + grace;
+    while !left().is_empty() && Instant::now() < deadline {
+        sleep(LOOK);
+    }
+    wait_until(|| request(libc::SIGKILL));
+}
+
+/// The children of this process.
+fn children() -> Vec<i32> {
+    let me = std::process::id();
+    if let Ok(list) = fs::read_to_string(format!("/proc/self/task/{me}/children")) {
+        return list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect();
+    }
+    let is_ours = |pid: &i32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        // The name in brackets may hold blanks and brackets; the parent is the second field after.
+        let fields = stat.rsplit_once(')').map(|(_, fields)| fields).unwrap_or_default();
+        fields.split_whitespace().nth(1).and_then(|ppid| ppid.parse().ok()) == Some(me)
+    };
+    processes().filter(is_ours).collect()
+}

@@ -1,0 +1,69 @@
+//! `mpirun` and `mpiexec`: the embedded process manager.
+//!
+//! In: a command line. Out: ranks on this machine, each told its place by PMI-1 (and by the control
+//! socket, for what PMI has no words for), their output line by line, one paragraph about the first
+//! failure, and nothing left behind. One thread, one loop, no file with a name.
+//!
+//! The way of a job: `options` reads the command line, `plan` refuses what can be refused, `job`
+//! runs the rest with the help of `spawn`, `pmi_server`, `streams`, `input`, `failures` and
+//! `leftovers`. Only `sys` has unsafe code.
+
+#![deny(unsafe_code)]
+
+mod binding;
+mod env;
+mod failures;
+mod hosts;
+mod input;
+mod job;
+mod leftovers;
+mod machine;
+mod options;
+mod output;
+mod plan;
+mod pmi_server;
+mod program;
+mod ranges;
+mod redirect;
+mod refuse;
+mod report;
+mod source;
+mod spawn;
+mod streams;
+mod sys;
+
+use plan::Plan;
+use refuse::{REFUSED, Refusal};
+use std::process::ExitCode;
+
+/// Runs mpirun with the arguments of this process.
+pub fn main() -> ExitCode {
+    let request = match options::parse(std::env::args_os().skip(1).collect()) {
+        Ok(request) => request,
+        Err(answer) => {
+            // Nobody is left to tell when this cannot be printed.
+            let _ = answer.print();
+            return ExitCode::from(if answer.use_stderr() { REFUSED } else { 0 });
+        }
+    };
+    close_outer_job();
+    let inherited = std::env::vars_os().collect();
+    let status = Plan::make(&request, &inherited).and_then(|plan| job::run(&plan, &request.global));
+    match status {
+        Ok(status) => ExitCode::from(status),
+        Err(Refusal { text, status }) => {
+            eprintln!("mpirun: {text}");
+            ExitCode::from(status)
+        }
+    }
+}
+
+/// An mpirun inside a rank of another job must not hand that job's sockets to its own ranks.
+fn close_outer_job() {
+    for name in ["PMI_FD", launch_wire::control::VARIABLE] {
+        let number = std::env::var(name).ok().and_then(|text| text.parse().ok());
+        if let Some(fd) = number.filter(|&fd| fd > 2) {
+            sys::close_on_exec_inherited(fd);
+        }
+    }
+}

@@ -1,2 +1,0 @@
-//! See the package description.
-fn main() {}

@@ -1,0 +1,293 @@
+//! The command line: what mpirun can be told, and under which spellings.
+//!
+//! In: the arguments. Out: a [`Request`]: options of the whole job, and one [`Segment`] for each
+//! program (MPMD, separated by `:`). The options are described once, in `Global` and `Local`;
+//! `spelling.rs` brings the single-dash words of MPICH's hydra and of Open MPI into clap's form.
+
+mod spelling;
+
+use clap::{Args, Command, FromArgMatches, ValueEnum};
+use std::ffi::OsString;
+use std::time::Duration;
+
+/// Who gets what mpirun reads from its standard input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StdinTo {
+    /// One rank.
+    Rank(usize),
+    /// Every rank a copy.
+    All,
+    /// Nobody.
+    None,
+}
+
+fn stdin_to(text: &str) -> Result<StdinTo, String> {
+    match text {
+        "all" => Ok(StdinTo::All),
+        "none" => Ok(StdinTo::None),
+        _ => text.parse().map(StdinTo::Rank).map_err(|_| "a rank, all, or none".to_string()),
+    }
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    match text.parse::<f64>() {
+        Ok(s) if s > 0.0 => Duration::try_from_secs_f64(s).map_err(|e| e.to_string()),
+        _ => Err("a number of seconds greater than 0".to_string()),
+    }
+}
+
+/// What a rank is tied to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BindTo {
+    /// Nothing: every rank may run on every CPU that mpirun may use.
+    #[value(alias = "user")]
+    None,
+    /// One core.
+    Core,
+    /// One hardware thread.
+    #[value(aliases = ["thread", "cpu", "pu"])]
+    Hwthread,
+    /// One NUMA domain.
+    #[value(alias = "l3cache")]
+    Numa,
+    /// One processor package.
+    #[value(alias = "package")]
+    Socket,
+}
+
+/// In which order ranks are dealt out to the places that `--bind-to` names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MapBy {
+    /// Neighbouring ranks side by side.
+    #[value(aliases = ["core", "slot", "node", "hwthread", "thread", "user"])]
+    Near,
+    /// Neighbouring ranks on different NUMA domains.
+    #[value(alias = "l3cache")]
+    Numa,
+    /// Neighbouring ranks on different packages.
+    #[value(alias = "package")]
+    Socket,
+}
+
+/// Reads a place and drops what Open MPI allows behind a colon (`core:overload-allowed`).
+fn before_colon<T: ValueEnum>(text: &str) -> Result<T, String> {
+    let word = text.split(':').next().unwrap_or_default();
+    T::from_str(word, true).map_err(|_| {
+        let known: Vec<String> = T::value_variants()
+            .iter()
+            .filter_map(|v| v.to_possible_value().map(|p| p.get_name().to_string()))
+            .collect();
+        format!("known are: {}", known.join(", "))
+    })
+}
+
+/// Options of the whole job.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Input and output")]
+pub(crate) struct Global {
+    /// Begin every line of output with the rank and stream it came from: [1,RANK]<stdout>:
+    #[arg(long, visible_alias = "tag")]
+    pub(crate) tag_output: bool,
+    /// Begin every line of output with the rank it came from: [RANK]
+    #[arg(short = 'l', long)]
+    pub(crate) prepend_rank: bool,
+    /// Which rank reads what is typed or piped into mpirun
+    #[arg(short = 's', long, value_name = "RANK|all|none", default_value = "0",
+          value_parser = stdin_to)]
+    pub(crate) stdin: StdinTo,
+    /// Send what ranks write to standard error to standard output as well
+    #[arg(long, alias = "merge-stderr-to-stdout")]
+    pub(crate) merge_stderr: bool,
+
+    /// End the job with status 124 if it runs longer
+    #[arg(long, value_name = "SECONDS", value_parser = seconds,
+          help_heading = "When it goes wrong, or slowly")]
+    pub(crate) timeout: Option<Duration>,
+    /// At the end, print which CPUs and which ways of communication the ranks used, and why
+    #[arg(long, alias = "report-bindings", help_heading = "When it goes wrong, or slowly")]
+    pub(crate) report: bool,
+    /// Leave the program the MPI library that it finds by itself
+    #[arg(long, help_heading = "When it goes wrong, or slowly")]
+    pub(crate) no_redirect: bool,
+
+    /// Tie each rank to a part of the machine [default: one core each where they fit and nobody
+    /// else is expected there]
+    #[arg(long, alias = "binding", value_name = "none|core|hwthread|numa|socket",
+          value_parser = before_colon::<BindTo>, help_heading = "Where the ranks run")]
+    pub(crate) bind_to: Option<BindTo>,
+    /// How ranks are dealt out: side by side, or in turn over sockets or NUMA domains
+    #[arg(long, value_name = "core|numa|socket", value_parser = before_colon::<MapBy>,
+          help_heading = "Where the ranks run")]
+    pub(crate) map_by: Option<MapBy>,
+    /// Hosts; for now only this one
+    #[arg(
+        short = 'H',
+        long,
+        visible_alias = "hosts",
+        value_name = "HOST,…",
+        help_heading = "Where the ranks run"
+    )]
+    pub(crate) host: Vec<String>,
+    /// A file of hosts, one a line; for now only this one
+    #[arg(short = 'f', long, visible_aliases = ["machinefile", "default-hostfile"],
+          value_name = "FILE", help_heading = "Where the ranks run")]
+    pub(crate) hostfile: Vec<OsString>,
+
+    /// Set a variable for all programs
+    #[arg(long, num_args = 2, value_names = ["NAME", "VALUE"], help_heading = "Environment")]
+    pub(crate) genv: Vec<OsString>,
+    /// Pass only these variables on
+    #[arg(long, value_name = "NAME,…", help_heading = "Environment")]
+    pub(crate) genvlist: Option<String>,
+    /// Pass no variables on but those set here
+    #[arg(long, help_heading = "Environment")]
+    pub(crate) genvnone: bool,
+    /// Pass all variables on (the default)
+    #[arg(long, help_heading = "Environment")]
+    pub(crate) genvall: bool,
+
+    #[command(flatten)]
+    pub(crate) other: Accepted,
+}
+
+/// Options of other launchers that ask for what holds here anyway, or have no meaning here.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Accepted from scripts for other launchers, without effect")]
+pub(crate) struct Accepted {
+    /// More ranks than cores: always allowed
+    #[arg(long, aliases = ["nooversubscribe", "map-by-oversubscribe"])]
+    oversubscribe: bool,
+    /// Always allowed
+    #[arg(long)]
+    allow_run_as_root: bool,
+    /// Ranks on each host: there is one host
+    #[arg(long, visible_aliases = ["perhost", "npernode", "ppr"], short = 'N', value_name = "N")]
+    ppn: Option<String>,
+    /// Round robin over hosts: there is one host
+    #[arg(long)]
+    rr: bool,
+    /// Hardware threads count as CPUs: they do
+    #[arg(long)]
+    use_hwthread_cpus: bool,
+    /// How to reach other hosts: not needed
+    #[arg(long, visible_alias = "bootstrap", value_name = "NAME")]
+    launcher: Option<String>,
+    /// Network interface for reaching other hosts: not needed
+    #[arg(long, value_name = "NAME")]
+    iface: Option<String>,
+    /// Settings of Open MPI: they have no meaning here, which is said once
+    #[arg(long, num_args = 2, value_names = ["NAME", "VALUE"],
+          aliases = ["gmca", "prtemca", "pmixmca", "gpmixmca"])]
+    pub(crate) mca: Vec<String>,
+    /// Say less, or more: mpirun says nothing without a reason
+    #[arg(short = 'q', long)]
+    quiet: bool,
+    /// The same
+    #[arg(short = 'v', long)]
+    verbose: bool,
+}
+
+/// Options of one program.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "What to run")]
+pub(crate) struct Local {
+    /// How many copies of the program: its ranks
+    #[arg(short = 'n', short_alias = 'c', long = "np", visible_aliases = ["n", "ntasks"],
+          value_name = "N", default_value = "1")]
+    pub(crate) ranks: usize,
+    /// Run the program in this directory
+    #[arg(long = "wdir", visible_aliases = ["wd", "chdir"], value_name = "DIR")]
+    pub(crate) directory: Option<OsString>,
+    /// Look for the program in these directories first (separated by colons)
+    #[arg(long, value_name = "DIRS")]
+    pub(crate) path: Option<OsString>,
+
+    /// Set a variable for the program, or pass mpirun's own value on
+    #[arg(short = 'x', long = "export", value_name = "NAME[=VALUE]", help_heading = "Environment")]
+    pub(crate) export: Vec<OsString>,
+    /// Set a variable for this program
+    #[arg(long, num_args = 2, value_names = ["NAME", "VALUE"], help_heading = "Environment")]
+    pub(crate) env: Vec<OsString>,
+    /// Pass only these variables on to this program
+    #[arg(long, value_name = "NAME,…", help_heading = "Environment")]
+    pub(crate) envlist: Option<String>,
+    /// Pass no variables on to this program but those set here
+    #[arg(long, help_heading = "Environment")]
+    pub(crate) envnone: bool,
+    /// Pass all variables on to this program (the default)
+    #[arg(long, help_heading = "Environment")]
+    pub(crate) envall: bool,
+}
+
+/// One program of the job.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    /// Its own options.
+    pub(crate) options: Local,
+    /// The program, as typed.
+    pub(crate) program: OsString,
+    /// Its arguments.
+    pub(crate) arguments: Vec<OsString>,
+}
+
+/// A command line that was understood.
+#[derive(Debug)]
+pub(crate) struct Request {
+    /// Options of the whole job.
+    pub(crate) global: Global,
+    /// The programs; never empty.
+    pub(crate) segments: Vec<Segment>,
+}
+
+const ABOUT: &str = "Run a parallel program: start N copies of it that can send messages to each \
+other (MPI). Any MPI program will do, whichever MPI library it was built for; so will a script, \
+and a program that is not parallel.";
+
+const EXAMPLES: &str = "\
+Examples:
+  mpirun -n 4 ./wave input.txt         four ranks of ./wave
+  mpirun -n 4 python3 heat.py          four ranks of a Python script
+  mpirun -n 1 ./master : -n 3 ./work   two programs in one job
+  mpirun -n 4 -l ./wave                show which rank wrote each line
+  mpirun -n 4 --timeout 60 ./wave      give up after a minute
+
+Exit status: that of the rank that failed first; MPI_Abort's code; 128+N after signal N;
+124 after --timeout; 127 when the program is missing and 126 when it cannot be executed;
+2 when mpirun refuses a request; 1 when a rank leaves the others without MPI_Finalize;
+otherwise 0.";
+
+/// The whole description, for parsing, for help and for finding the nearest name.
+fn command() -> Command {
+    let base = Command::new("mpirun")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about(ABOUT)
+        .after_help(EXAMPLES)
+        .override_usage("mpirun [OPTIONS] -n N PROGRAM [ARGUMENTS] [: -n M PROGRAM2 …]")
+        .args_override_self(true)
+        .no_binary_name(true)
+        .max_term_width(100);
+    Global::augment_args(Local::augment_args(base)).mut_args(|arg| {
+        match arg.get_action().takes_values() {
+            true => arg.allow_hyphen_values(true),
+            false => arg,
+        }
+    })
+}
+
+/// Reads the command line, without the program's own name.
+pub(crate) fn parse(arguments: Vec<OsString>) -> Result<Request, clap::Error> {
+    let spelled = spelling::split(&command(), arguments)?;
+    let global = command().try_get_matches_from(spelled.global)?;
+    let global = Global::from_arg_matches(&global)?;
+    let mut segments = Vec::new();
+    for segment in spelled.segments {
+        let local = command().try_get_matches_from(segment.options)?;
+        let options = Local::from_arg_matches(&local)?;
+        segments.push(Segment { options, program: segment.program, arguments: segment.arguments });
+    }
+    Ok(Request { global, segments })
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -1,0 +1,110 @@
+//! Command lines as scripts for three launchers write them.
+
+use super::*;
+use proptest::prelude::*;
+
+fn request(line: &str) -> Result<Request, clap::Error> {
+    parse(line.split_whitespace().map(OsString::from).collect())
+}
+
+fn texts(words: &[OsString]) -> Vec<&str> {
+    words.iter().map(|w| w.to_str().unwrap()).collect()
+}
+
+#[test]
+fn every_spelling_of_the_number_of_ranks() {
+    for line in
+        ["-n 4 a", "-np 4 a", "--np 4 a", "--n 4 a", "-c 4 a", "-n4 a", "--np=4 a", "-n=4 a"]
+    {
+        let request = request(line).unwrap_or_else(|e| panic!("{line}: {e}"));
+        assert_eq!(request.segments[0].options.ranks, 4, "{line}");
+        assert_eq!(request.segments[0].program, "a");
+    }
+    assert_eq!(request("a").unwrap().segments[0].options.ranks, 1);
+}
+
+#[test]
+fn arguments_of_the_program_are_left_alone() {
+    let request = request("-n 2 prog -n 5 --genv -- x -l").unwrap();
+    assert_eq!(texts(&request.segments[0].arguments), ["-n", "5", "--genv", "--", "x", "-l"]);
+    assert_eq!(request.segments[0].options.ranks, 2);
+}
+
+#[test]
+fn hydra_spellings() {
+    let line = "-genv A 1 -genv B=2 -genvlist C,D -bind-to core:1 -map-by socket -ppn 2 -rr -l \
+                -hosts localhost -f hosts -launcher ssh -s all -n 1 -env E -5 -wdir /tmp a";
+    let request = request(line).unwrap();
+    assert_eq!(texts(&request.global.genv), ["A", "1", "B", "2"]);
+    assert_eq!(request.global.genvlist.as_deref(), Some("C,D"));
+    assert_eq!(request.global.bind_to, Some(BindTo::Core));
+    assert_eq!(request.global.map_by, Some(MapBy::Socket));
+    assert_eq!(request.global.stdin, StdinTo::All);
+    assert!(request.global.prepend_rank);
+    assert_eq!(texts(&request.segments[0].options.env), ["E", "-5"]);
+    assert_eq!(request.segments[0].options.directory.as_deref(), Some("/tmp".as_ref()));
+}
+
+#[test]
+fn open_mpi_spellings() {
+    let line = "--allow-run-as-root --oversubscribe --mca pml ob1 --mca btl sm,self --bind-to none \
+                --map-by slot:PE=2 -H localhost:4 --hostfile h --tag-output -x A -x B=2 \
+                --use-hwthread-cpus --timeout 3 -np 3 a";
+    let request = request(line).unwrap();
+    assert_eq!(request.global.bind_to, Some(BindTo::None));
+    assert_eq!(request.global.other.mca, ["pml", "ob1", "btl", "sm,self"]);
+    assert_eq!(texts(&request.segments[0].options.export), ["A", "B=2"]);
+    assert!(request.global.tag_output);
+    assert_eq!(request.global.timeout, Some(Duration::from_secs(3)));
+}
+
+#[test]
+fn several_programs() {
+    let request = request("-n 1 a x : -n 3 -l b y z").unwrap();
+    assert_eq!(request.segments.len(), 2);
+    assert_eq!(texts(&request.segments[0].arguments), ["x"]);
+    assert_eq!(request.segments[1].options.ranks, 3);
+    assert_eq!(texts(&request.segments[1].arguments), ["y", "z"]);
+    assert!(request.global.prepend_rank);
+}
+
+#[test]
+fn mistakes_are_named_with_the_nearest_option() {
+    let said = |line: &str| request(line).unwrap_err().to_string();
+    assert!(said("--tag-ouput a").contains("--tag-output"));
+    assert!(said("-genvv A 1 a").contains("-genv"));
+    assert!(said("-qzx a").contains("-qzx"));
+    assert!(said("-n 4").contains("no program"));
+    assert!(said("-n 2 a :").contains("no program"));
+    assert!(said("-n").contains("-n needs 1 value"));
+    assert!(said("-n two a").contains("two"));
+    assert!(said("--timeout 0 a").contains("seconds"));
+    assert!(said("--bind-to moon a").contains("core"));
+    assert!(said("--report=5 a").contains("takes no value"));
+}
+
+#[test]
+fn local_options_are_those_of_the_struct() {
+    let local = Local::augment_args(Command::new("x"));
+    let ids: Vec<&str> = local.get_arguments().map(|arg| arg.get_id().as_str()).collect();
+    assert_eq!(ids, super::spelling::LOCAL);
+}
+
+#[test]
+fn help_and_version_are_answers() {
+    for line in ["--help", "-h", "-help", "--version", "-V"] {
+        let error = request(&format!("{line} a")).unwrap_err();
+        assert!(!error.use_stderr(), "{line}: {error}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_words_are_read_or_refused(
+        words in proptest::collection::vec(
+            prop_oneof!["-{0,2}[a-z]{0,9}(=.{0,3})?", Just(":".to_string()), "\\PC{0,4}",
+                        Just("-genv".to_string()), Just("-n".to_string())], 0..9),
+    ) {
+        let _ = parse(words.into_iter().map(OsString::from).collect());
+    }
+}

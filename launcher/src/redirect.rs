@@ -1,0 +1,52 @@
+//! The right library in front of whatever libmpi a rank or its descendants ask for.
+//!
+//! Our `lib/` lies beside our `bin/`. It goes first in LD_LIBRARY_PATH, and a module for the dynamic
+//! loader (`launcher/audit`) redirects the known library names there where a program has an RPATH,
+//! or opens a library by its path. Decision 31 in `docs/decisions.md` says why it is this module.
+
+use crate::env::Environment;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+/// The folder of our libraries, if mpirun is part of an installed prefix.
+pub(crate) fn library_folder() -> Option<PathBuf> {
+    let program = std::env::current_exe().ok()?;
+    let lib = program.parent()?.parent()?.join("lib");
+    lib.join("libmpi_abi.so.1").exists().then_some(lib)
+}
+
+/// The loader module below the folder of our libraries.
+const MODULE: &str = "ferrite/libferrite_audit.so";
+
+/// Adds to the variables of a rank what puts the libraries in `lib` in front.
+pub(crate) fn put_in_front(variables: &mut Environment, lib: &Path) {
+    put_first(variables, "LD_LIBRARY_PATH", lib.as_os_str());
+    let module = lib.join(MODULE);
+    if module.exists() {
+        put_first(variables, "LD_AUDIT", module.as_os_str());
+    }
+}
+
+/// Puts `entry` before the other entries of a list separated by colons, where it is not yet.
+fn put_first(variables: &mut Environment, name: &str, entry: &OsStr) {
+    let mut list = entry.to_os_string();
+    if let Some(old) = variables.get(OsStr::new(name)).filter(|old| !old.is_empty()) {
+        list.push(":");
+        list.push(old);
+    }
+    variables.insert(OsString::from(name), list);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ours_comes_first() {
+        let mut variables = Environment::new();
+        put_first(&mut variables, "LD_LIBRARY_PATH", OsStr::new("/p/lib"));
+        assert_eq!(variables[OsStr::new("LD_LIBRARY_PATH")], "/p/lib");
+        put_first(&mut variables, "LD_LIBRARY_PATH", OsStr::new("/q/lib"));
+        assert_eq!(variables[OsStr::new("LD_LIBRARY_PATH")], "/q/lib:/p/lib");
+    }
+}

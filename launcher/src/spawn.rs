@@ -1,0 +1,112 @@
+//! Starting one rank: its sockets, its pipes, its variables, its process.
+
+use crate::env::{Place, add_place};
+use crate::input::Input;
+use crate::plan::Plan;
+use crate::refuse::Refusal;
+use crate::sys::{self, ChildPlan, Signals, StartError, Step};
+use std::ffi::{CString, OsStr};
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+
+/// Our ends of what connects us with a rank.
+#[derive(Debug)]
+pub(crate) struct Started {
+    /// Its process, which leads a process group.
+    pub(crate) pid: i32,
+    /// Its PMI socket.
+    pub(crate) pmi: OwnedFd,
+    /// Its control socket.
+    pub(crate) control: OwnedFd,
+    /// Its standard output and error.
+    pub(crate) outputs: [OwnedFd; 2],
+}
+
+/// What all ranks of a job get alike.
+#[derive(Debug)]
+pub(crate) struct Common<'a> {
+    /// The plan.
+    pub(crate) plan: &'a Plan,
+    /// The job's name.
+    pub(crate) job: &'a str,
+    /// The signal mask to give back.
+    pub(crate) signals: &'a Signals,
+    /// The limit of descriptors to give back.
+    pub(crate) limit: libc::rlimit,
+    /// Whether ranks are to send lines for the report.
+    pub(crate) report: bool,
+}
+
+/// Starts rank `rank`.
+pub(crate) fn start(common: &Common, rank: usize, input: &mut Input) -> Result<Started, Refusal> {
+    let plan = common.plan;
+    let app = &plan.apps[plan.app_of[rank]];
+    let [pmi, their_pmi] = sys::socket_pair(false)?;
+    let [control, their_control] = sys::socket_pair(true)?;
+    let [out, their_out] = sys::pipe(0)?;
+    let [err, their_err] = sys::pipe(0)?;
+    let (stdin, _kept) = input.of_rank(rank)?;
+    let sockets = [their_pmi.as_raw_fd(), their_control.as_raw_fd()];
+    let mut environment = app.environment.clone();
+    let place = Place {
+        rank,
+        size: plan.ranks(),
+        cpus: plan.cpus,
+        job: common.job,
+        host: &plan.host,
+        sockets,
+        report: common.report,
+    };
+    add_place(&mut environment, &place);
+    let words = app.program.words.iter().chain(&app.arguments);
+    let child = ChildPlan {
+        file: c_string(app.program.file.as_os_str())?,
+        arguments: words.map(|word| c_string(word)).collect::<io::Result<_>>()?,
+        environment: environment
+            .iter()
+            .map(|(name, value)| c_string(&join(name, value)))
+            .collect::<io::Result<_>>()?,
+        directory: app.directory.as_ref().map(|dir| c_string(dir.as_os_str())).transpose()?,
+        streams: [stdin, their_out.as_raw_fd(), their_err.as_raw_fd()],
+        inherited: &sockets,
+        cpus: plan.binding.cpus[rank].as_deref(),
+        mask: common.signals.old_mask(),
+        descriptor_limit: common.limit,
+    };
+    let pid = sys::start(&child).map_err(|error| refusal(&app.shown, rank, &error))?;
+    Ok(Started { pid, pmi, control, outputs: [out, err] })
+}
+
+fn join(name: &OsStr, value: &OsStr) -> std::ffi::OsString {
+    let mut entry = name.to_os_string();
+    entry.push("=");
+    entry.push(value);
+    entry
+}
+
+/// A string for the kernel; a zero byte in it is an error that names it.
+fn c_string(text: &OsStr) -> io::Result<CString> {
+    CString::new(text.as_bytes()).map_err(|_| {
+        let shown = text.to_string_lossy().replace('\0', "\\0");
+        io::Error::new(ErrorKind::InvalidInput, format!("“{shown}” holds a zero byte"))
+    })
+}
+
+fn refusal(program: &str, rank: usize, failed: &StartError) -> Refusal {
+    let StartError { step, error } = failed;
+    match step {
+        Step::Fork => Refusal::new(format!(
+            "rank {rank} cannot be started: {error}. The limit of processes may be reached \
+             (ulimit -u)"
+        )),
+        Step::Prepare => Refusal::new(format!("rank {rank} cannot be prepared: {error}")),
+        Step::Directory => {
+            Refusal::new(format!("rank {rank} cannot enter its working directory: {error}"))
+        }
+        Step::Exec if error.kind() == ErrorKind::NotFound => Refusal::not_found(format!(
+            "“{program}” cannot be executed: it, or the interpreter that it asks for, is not there"
+        )),
+        Step::Exec => Refusal::cannot_execute(format!("“{program}” cannot be executed: {error}")),
+    }
+}

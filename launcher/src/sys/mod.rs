@@ -1,0 +1,36 @@
+//! The system calls of the launcher, and all of its unsafe code: what the standard library has no
+//! words for. In and out go plain values and owned descriptors; nothing here decides anything.
+
+#![allow(unsafe_code)]
+
+mod child;
+mod cpuset;
+mod descriptors;
+mod epoll;
+mod process;
+mod signals;
+
+pub(crate) use child::{ChildPlan, StartError, Step, start};
+pub(crate) use cpuset::{affinity, set_affinity};
+pub(crate) use descriptors::{
+    Kind, close_all_but, close_on_exec_inherited, foreground_terminal, inheritable, kind, pipe,
+    raise_descriptor_limit, read, receive, send, socket_pair, standard_stream, write,
+};
+pub(crate) use epoll::{Epoll, Interest};
+pub(crate) use process::{
+    End, become_subreaper, die_with_parent, fork_guard, kill, kill_group, new_session, reap,
+    stop_self,
+};
+pub(crate) use signals::{Signals, signal_name};
+
+use std::io;
+
+/// Turns the -1 of a system call into the error that it stands for.
+fn check(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// The same for calls that count bytes.
+fn check_size(result: libc::ssize_t) -> io::Result<usize> {
+    usize::try_from(result).map_err(|_| io::Error::last_os_error())
+}

@@ -1,0 +1,96 @@
+//! Processes: ends, kills, and what keeps orphans within reach.
+
+use super::{check, close_all_but};
+use libc::{c_int, pid_t};
+use std::io;
+use std::os::fd::RawFd;
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// By itself, with this exit status.
+    Exited(i32),
+    /// Killed by a signal, with or without a core file.
+    Killed {
+        /// The signal.
+        signal: c_int,
+        /// Whether a core file was written.
+        core: bool,
+    },
+}
+
+/// Makes orphaned descendants children of this process rather than of init.
+pub(crate) fn become_subreaper() -> io::Result<()> {
+    // SAFETY: prctl with plain numbers.
+    check(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }).map(drop)
+}
+
+/// Has this process killed when the process `parent` ends. Safe between fork and exec.
+pub(crate) fn die_with_parent(parent: pid_t) -> io::Result<()> {
+    // SAFETY: prctl and getppid with plain numbers.
+    unsafe {
+        check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0))?;
+        // The parent may have ended before the request: then nobody sends the signal.
+        if libc::getppid() != parent { Err(io::ErrorKind::BrokenPipe.into()) } else { Ok(()) }
+    }
+}
+
+/// Takes this process out of its terminal's sight.
+pub(crate) fn new_session() {
+    // SAFETY: no memory is touched.
+    unsafe { libc::setsid() };
+}
+
+/// Forks a process that runs `watch` with all descriptors closed but `keep`, and then ends.
+///
+/// The launcher has one thread, so the child may run any code.
+pub(crate) fn fork_guard(keep: RawFd, watch: impl FnOnce()) -> io::Result<pid_t> {
+    // SAFETY: the process has a single thread, so no lock can be held by one that the child lacks.
+    match check(unsafe { libc::fork() })? {
+        0 => {
+            close_all_but(keep);
+            watch();
+            // SAFETY: ends the process without running the parent's exit handlers a second time.
+            unsafe { libc::_exit(0) }
+        }
+        pid => Ok(pid),
+    }
+}
+
+/// Sends a signal to one process; false when it is gone.
+pub(crate) fn kill(pid: pid_t, signal: c_int) -> bool {
+    // SAFETY: plain numbers; a positive pid names one process.
+    pid > 0 && unsafe { libc::kill(pid, signal) } == 0
+}
+
+/// Sends a signal to all processes of the group that `pid` leads.
+pub(crate) fn kill_group(pid: pid_t, signal: c_int) -> bool {
+    pid > 1 && unsafe_kill_group(pid, signal)
+}
+
+fn unsafe_kill_group(pid: pid_t, signal: c_int) -> bool {
+    // SAFETY: plain numbers; the caller has checked that this is not "every process".
+    unsafe { libc::kill(-pid, signal) == 0 }
+}
+
+/// Stops this process, as its terminal's suspend key would have.
+pub(crate) fn stop_self() {
+    // SAFETY: plain numbers.
+    unsafe { libc::raise(libc::SIGSTOP) };
+}
+
+/// Takes note of one child that has ended, if there is one.
+pub(crate) fn reap() -> Option<(pid_t, End)> {
+    let mut status = 0;
+    // SAFETY: `status` is valid for writing.
+    let pid = unsafe { libc::waitpid(-1, &mut status, libc::WNOHANG) };
+    if pid <= 0 {
+        return None;
+    }
+    let end = if libc::WIFSIGNALED(status) {
+        End::Killed { signal: libc::WTERMSIG(status), core: libc::WCOREDUMP(status) }
+    } else {
+        End::Exited(libc::WEXITSTATUS(status))
+    };
+    Some((pid, end))
+}

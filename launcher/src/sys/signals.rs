@@ -1,0 +1,97 @@
+//! Signals as something to read: blocked, and taken from a descriptor in the event loop.
+
+use super::{check, check_size};
+use libc::c_int;
+use std::io;
+use std::mem::zeroed;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+/// Signals that the ranks get when mpirun gets them.
+const FORWARDED: [c_int; 9] = [
+    libc::SIGINT,
+    libc::SIGTERM,
+    libc::SIGHUP,
+    libc::SIGQUIT,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGTSTP,
+    libc::SIGCONT,
+    libc::SIGURG,
+];
+
+/// The blocked signals, and the mask that was in force before, which the ranks get back.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    fd: OwnedFd,
+    old: libc::sigset_t,
+}
+
+impl Signals {
+    /// Blocks SIGCHLD and what is to be forwarded, and opens the descriptor to read them from.
+    pub(crate) fn take_over() -> io::Result<Signals> {
+        // SAFETY: sigset_t is plain data; the calls initialise `set` before it is read, and write
+        // only into the two sets.
+        unsafe {
+            let (mut set, mut old): (libc::sigset_t, libc::sigset_t) = (zeroed(), zeroed());
+            libc::sigemptyset(&mut set);
+            libc::sigaddset(&mut set, libc::SIGCHLD);
+            for signal in FORWARDED {
+                libc::sigaddset(&mut set, signal);
+            }
+            check(libc::sigprocmask(libc::SIG_BLOCK, &set, &mut old))?;
+            let fd = check(libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK))?;
+            Ok(Signals { fd: OwnedFd::from_raw_fd(fd), old })
+        }
+    }
+
+    /// The descriptor, for polling.
+    pub(crate) fn raw(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+
+    /// The mask of before.
+    pub(crate) fn old_mask(&self) -> libc::sigset_t {
+        self.old
+    }
+
+    /// The next signal that has come, if one has.
+    pub(crate) fn next(&self) -> Option<c_int> {
+        // SAFETY: an all-zero signalfd_siginfo is valid; read writes at most its size into it.
+        let (n, info) = unsafe {
+            let mut info: libc::signalfd_siginfo = zeroed();
+            let n = libc::read(self.raw(), (&raw mut info).cast(), size_of_val(&info));
+            (check_size(n), info)
+        };
+        n.ok().filter(|&n| n == size_of_val(&info)).map(|_| info.ssi_signo.cast_signed())
+    }
+}
+
+/// The name of a signal, such as `SIGKILL`.
+pub(crate) fn signal_name(signal: c_int) -> String {
+    const NAMES: [(c_int, &str); 22] = [
+        (libc::SIGHUP, "SIGHUP"),
+        (libc::SIGINT, "SIGINT"),
+        (libc::SIGQUIT, "SIGQUIT"),
+        (libc::SIGILL, "SIGILL"),
+        (libc::SIGTRAP, "SIGTRAP"),
+        (libc::SIGABRT, "SIGABRT"),
+        (libc::SIGBUS, "SIGBUS"),
+        (libc::SIGFPE, "SIGFPE"),
+        (libc::SIGKILL, "SIGKILL"),
+        (libc::SIGUSR1, "SIGUSR1"),
+        (libc::SIGSEGV, "SIGSEGV"),
+        (libc::SIGUSR2, "SIGUSR2"),
+        (libc::SIGPIPE, "SIGPIPE"),
+        (libc::SIGALRM, "SIGALRM"),
+        (libc::SIGTERM, "SIGTERM"),
+        (libc::SIGXCPU, "SIGXCPU"),
+        (libc::SIGXFSZ, "SIGXFSZ"),
+        (libc::SIGVTALRM, "SIGVTALRM"),
+        (libc::SIGPROF, "SIGPROF"),
+        (libc::SIGIO, "SIGIO"),
+        (libc::SIGSYS, "SIGSYS"),
+        (libc::SIGSTKFLT, "SIGSTKFLT"),
+    ];
+    let name = NAMES.iter().find(|(number, _)| *number == signal).map(|(_, name)| *name);
+    name.map_or_else(|| format!("signal {signal}"), str::to_string)
+}
