@@ -7,6 +7,8 @@
 
 use std::ffi::{c_int, c_void};
 
+use crate::claim::FaceMark;
+
 use mpi_core::buffer::UserBuffer;
 use mpi_core::error::ErrorClass;
 use mpi_core::handle::*;
@@ -78,9 +80,27 @@ pub enum ConstantGroup {
     Seek,
     /// Predefined attribute keys, `MPI_KEYVAL_INVALID`, `MPI_TAG_UB` …; user keys pass through.
     Keyval,
-    /// `MPI_T_*` enumerations and `MPI_T` error codes that differ.
-    Tool,
+    /// `MPI_T_VERBOSITY_*`.
+    ToolVerbosity,
+    /// `MPI_T_BIND_*`.
+    ToolBind,
+    /// `MPI_T_SCOPE_*`.
+    ToolScope,
+    /// `MPI_T_PVAR_CLASS_*`.
+    ToolPvarClass,
+    /// `MPI_T_SOURCE_ORDERED`, `MPI_T_SOURCE_UNORDERED`.
+    ToolOrdering,
+    /// `MPI_T_CB_REQUIRE_*`.
+    ToolSafety,
 }
+
+/// What a handle argument that cannot be one becomes in the core: not a predefined object, and of
+/// no kind, so that every look-up reports it.
+pub const FOREIGN_HANDLE: u32 = (1 << 26) - 1;
+
+/// What a constant argument that the face does not know becomes when its number would mean
+/// something in the core; any other unknown number is passed on and reported as it is.
+pub const FOREIGN_VALUE: i32 = i32::MIN;
 
 /// One ABI. Everything is an associated function: a face has no values.
 ///
@@ -104,6 +124,8 @@ pub trait Face: Sized + 'static {
     const ERR_LASTCODE: c_int;
     /// `MPI_F_STATUS_SIZE`: INTEGERs in a Fortran status.
     const F_STATUS_SIZE: usize;
+    /// `MPI_DISPLACEMENT_CURRENT` in its header.
+    const DISPLACEMENT_CURRENT: i64;
 
     /// `MPI_Comm`.
     type Comm: Copy;
@@ -129,6 +151,9 @@ pub trait Face: Sized + 'static {
     type Message: Copy;
     /// `MPI_Status`.
     type Status;
+
+    /// The mark by which other libraries of the process find this one.
+    fn mark() -> &'static FaceMark;
 
     /// Converts a handle argument.
     fn comm_in(handle: Self::Comm) -> CommHandle;
@@ -224,7 +249,8 @@ pub trait Face: Sized + 'static {
     /// when `large`.
     ///
     /// # Safety
-    /// `function` is such a function; the buffers hold `count` elements of `datatype`.
+    /// `function` is such a function; the buffers hold `count` elements of `datatype`; unless
+    /// `large`, `count` fits a C `int`.
     unsafe fn call_op(
         function: *const c_void,
         large: bool,

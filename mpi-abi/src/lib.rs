@@ -3,5 +3,6 @@
 //! A face is one package with the exports of one ABI; everything else lies here, once, generic
 //! over [`face::Face`].
 
+pub mod claim;
 pub mod face;
 pub mod strings;
