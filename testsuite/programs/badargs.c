@@ -1,0 +1,85 @@
+// ranks: 1 2
+// Wrong arguments come back as the error classes of the standard (MPI-5.0 §9.4), and a program
+// that asked for error codes goes on.
+#include "check.h"
+
+static int word = 1;
+
+static void point_to_point(MPI_Comm comm) {
+    MPI_Request request;
+    MPI_Status status;
+    FAILS(MPI_Send(&word, -1, MPI_INT, 0, 1, comm), MPI_ERR_COUNT);
+    FAILS(MPI_Send(&word, 1, MPI_INT, size, 1, comm), MPI_ERR_RANK);
+    FAILS(MPI_Send(&word, 1, MPI_INT, -99, 1, comm), MPI_ERR_RANK);
+    FAILS(MPI_Send(&word, 1, MPI_INT, 0, -5, comm), MPI_ERR_TAG);
+    FAILS(MPI_Send(&word, 1, MPI_INT, 0, MPI_ANY_TAG, comm), MPI_ERR_TAG);
+    FAILS(MPI_Send(&word, 1, MPI_INT, MPI_ANY_SOURCE, 1, comm), MPI_ERR_RANK);
+    FAILS(MPI_Send(&word, 1, MPI_DATATYPE_NULL, 0, 1, comm), MPI_ERR_TYPE);
+    FAILS(MPI_Recv(&word, -1, MPI_INT, 0, 1, comm, &status), MPI_ERR_COUNT);
+    FAILS(MPI_Recv(&word, 1, MPI_INT, size, 1, comm, &status), MPI_ERR_RANK);
+    FAILS(MPI_Recv(&word, 1, MPI_INT, 0, -77, comm, &status), MPI_ERR_TAG);
+    FAILS(MPI_Isend(&word, -1, MPI_INT, 0, 1, comm, &request), MPI_ERR_COUNT);
+    FAILS(MPI_Irecv(&word, 1, MPI_INT, size + 3, 1, comm, &request), MPI_ERR_RANK);
+    FAILS(MPI_Probe(size, 1, comm, &status), MPI_ERR_RANK);
+}
+
+static void types(MPI_Comm comm) {
+    MPI_Datatype made;
+    OK(MPI_Type_contiguous(3, MPI_INT, &made));
+    FAILS(MPI_Send(&word, 1, made, 0, 1, comm), MPI_ERR_TYPE); // not committed
+    OK(MPI_Type_free(&made));
+    CHECK(made == MPI_DATATYPE_NULL, "a freed type is null");
+    FAILS(MPI_Type_free(&made), MPI_ERR_TYPE);
+    FAILS(MPI_Type_contiguous(-1, MPI_INT, &made), MPI_ERR_COUNT);
+    FAILS(MPI_Type_contiguous(1, MPI_DATATYPE_NULL, &made), MPI_ERR_TYPE);
+    int extent = 0;
+    FAILS(MPI_Type_size(MPI_DATATYPE_NULL, &extent), MPI_ERR_TYPE);
+    MPI_Datatype builtin = MPI_INT;
+    REFUSED(MPI_Type_free(&builtin));
+}
+
+static void collective(MPI_Comm comm) {
+    int in = 1, out = 0;
+    FAILS(MPI_Bcast(&word, 1, MPI_INT, size, comm), MPI_ERR_ROOT);
+    FAILS(MPI_Bcast(&word, 1, MPI_INT, -1, comm), MPI_ERR_ROOT);
+    FAILS(MPI_Bcast(&word, -1, MPI_INT, 0, comm), MPI_ERR_COUNT);
+    FAILS(MPI_Reduce(&in, &out, 1, MPI_INT, MPI_SUM, size, comm), MPI_ERR_ROOT);
+    FAILS(MPI_Reduce(&in, &out, 1, MPI_INT, MPI_OP_NULL, 0, comm), MPI_ERR_OP);
+    FAILS(MPI_Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_BAND, comm), MPI_ERR_OP);
+    FAILS(MPI_Allreduce(&in, &out, -1, MPI_INT, MPI_SUM, comm), MPI_ERR_COUNT);
+}
+
+static void handles(void) {
+    MPI_Comm dup, freed;
+    int got;
+    FAILS(MPI_Send(&word, 1, MPI_INT, 0, 1, MPI_COMM_NULL), MPI_ERR_COMM);
+    FAILS(MPI_Comm_size(MPI_COMM_NULL, &got), MPI_ERR_COMM);
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &dup));
+    freed = dup;
+    OK(MPI_Comm_free(&dup));
+    CHECK(dup == MPI_COMM_NULL, "a freed communicator is null");
+    REFUSED(MPI_Comm_rank(freed, &got)); // the old handle, kept by mistake
+    MPI_Comm world = MPI_COMM_WORLD;
+    FAILS(MPI_Comm_free(&world), MPI_ERR_COMM);
+    MPI_Group group;
+    OK(MPI_Comm_group(MPI_COMM_WORLD, &group));
+    int ranks[2] = {0, 0};
+    REFUSED(MPI_Group_incl(group, 2, ranks, &group)); // a rank named twice
+    ranks[0] = size;
+    FAILS(MPI_Group_incl(group, 1, ranks, &group), MPI_ERR_RANK);
+    OK(MPI_Group_free(&group));
+    FAILS(MPI_Group_size(MPI_GROUP_NULL, &got), MPI_ERR_GROUP);
+    FAILS(MPI_Info_free(&(MPI_Info){MPI_INFO_NULL}), MPI_ERR_INFO);
+    FAILS(MPI_Comm_split(MPI_COMM_WORLD, -7, 0, &dup), MPI_ERR_ARG);
+}
+
+int main(int argc, char **argv) {
+    start(&argc, &argv);
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+    point_to_point(MPI_COMM_WORLD);
+    types(MPI_COMM_WORLD);
+    collective(MPI_COMM_WORLD);
+    handles();
+    return finish();
+}

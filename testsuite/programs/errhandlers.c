@@ -1,0 +1,96 @@
+// ranks: 1 2
+// Error handlers of one's own, error codes and their words (MPI-5.0 §9.3 to §9.5).
+#include "check.h"
+
+static int calls, last_code;
+static MPI_Comm last_comm;
+
+static void note(MPI_Comm *comm, int *code, ...) {
+    calls++;
+    last_code = *code;
+    last_comm = *comm;
+}
+
+static void own_handler(void) {
+    MPI_Comm comm;
+    MPI_Errhandler handler, found;
+    int word = 0, class = -1;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    OK(MPI_Comm_create_errhandler(note, &handler));
+    OK(MPI_Comm_set_errhandler(comm, handler));
+    OK(MPI_Comm_get_errhandler(comm, &found));
+    CHECK(found == handler, "the handler that was set");
+    OK(MPI_Errhandler_free(&found));
+    OK(MPI_Errhandler_free(&handler));
+    CHECK(handler == MPI_ERRHANDLER_NULL, "a freed handler is null");
+
+    // It is called with the communicator and the code, and the program goes on.
+    MPI_Send(&word, 1, MPI_INT, size + 7, 0, comm);
+    EQUAL(calls, 1);
+    CHECK(last_comm == comm, "the handler is told the communicator");
+    OK(MPI_Error_class(last_code, &class));
+    EQUAL(class, MPI_ERR_RANK);
+
+    // A duplicate inherits it; being called by the user works too.
+    MPI_Comm heir;
+    OK(MPI_Comm_dup(comm, &heir));
+    MPI_Send(&word, -1, MPI_INT, 0, 0, heir);
+    EQUAL(calls, 2);
+    FAILS(last_code, MPI_ERR_COUNT);
+    CHECK(last_comm == heir, "the heir's handler is told the heir");
+    OK(MPI_Comm_call_errhandler(comm, MPI_ERR_OTHER));
+    EQUAL(calls, 3);
+    EQUAL(last_code, MPI_ERR_OTHER);
+    OK(MPI_Comm_free(&heir));
+    OK(MPI_Comm_free(&comm));
+}
+
+static void words(void) {
+    static const int classes[] = {MPI_SUCCESS,   MPI_ERR_BUFFER,   MPI_ERR_COUNT, MPI_ERR_TYPE,
+                                  MPI_ERR_TAG,   MPI_ERR_COMM,     MPI_ERR_RANK,  MPI_ERR_REQUEST,
+                                  MPI_ERR_ROOT,  MPI_ERR_GROUP,    MPI_ERR_OP,    MPI_ERR_TOPOLOGY,
+                                  MPI_ERR_ARG,   MPI_ERR_TRUNCATE, MPI_ERR_OTHER, MPI_ERR_INTERN,
+                                  MPI_ERR_INFO_KEY, MPI_ERR_NO_MEM, MPI_ERR_WIN,  MPI_ERR_FILE};
+    char text[MPI_MAX_ERROR_STRING];
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
+        int length = -1, class = -1;
+        memset(text, 1, sizeof text);
+        OK(MPI_Error_string(classes[i], text, &length));
+        CHECK(length > 0 && length < MPI_MAX_ERROR_STRING, "class %d: length %d", classes[i],
+              length);
+        EQUAL(strlen(text), length);
+        OK(MPI_Error_class(classes[i], &class));
+        EQUAL(class, classes[i]);
+    }
+}
+
+static void added(void) {
+    int class = -1, code = -1, got = -1, length = -1, flag = 0, *last = NULL;
+    char text[MPI_MAX_ERROR_STRING];
+    OK(MPI_Add_error_class(&class));
+    CHECK(class > MPI_ERR_LASTCODE, "class %d", class);
+    OK(MPI_Add_error_code(class, &code));
+    OK(MPI_Add_error_string(code, "the ring is open"));
+    OK(MPI_Error_class(code, &got));
+    EQUAL(got, class);
+    OK(MPI_Error_string(code, text, &length));
+    CHECK(strcmp(text, "the ring is open") == 0, "not \"%s\"", text);
+    OK(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_LASTUSEDCODE, &last, &flag));
+    CHECK(flag && *last >= class, "MPI_LASTUSEDCODE counts what was added");
+    OK(MPI_Remove_error_string(code));
+    OK(MPI_Remove_error_code(code));
+    OK(MPI_Remove_error_class(class));
+}
+
+int main(int argc, char **argv) {
+    start(&argc, &argv);
+    MPI_Errhandler found;
+    OK(MPI_Comm_get_errhandler(MPI_COMM_WORLD, &found));
+    CHECK(found == MPI_ERRORS_ARE_FATAL, "the default handler ends the job");
+    OK(MPI_Errhandler_free(&found));
+    own_handler();
+    words();
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+    added();
+    return finish();
+}

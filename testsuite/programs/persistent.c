@@ -1,0 +1,82 @@
+// ranks: 1 2 4
+// Persistent requests: made once, started many times (MPI-5.0 §3.9).
+#include "check.h"
+
+enum { MODES = 4, WORDS = 5000, ROUNDS = 20 };
+
+typedef int init_function(const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
+
+static init_function *const inits[MODES] = {MPI_Send_init, MPI_Ssend_init, MPI_Bsend_init,
+                                            MPI_Rsend_init};
+
+static int in[MODES][WORDS], out[MODES][WORDS];
+static MPI_Request receives[MODES], sends[MODES];
+
+static void one_round(int turn, int left, int right) {
+    int token;
+    for (int mode = 0; mode < MODES; mode++)
+        for (int i = 0; i < WORDS; i++) {
+            out[mode][i] = rank * 7919 + turn * 31 + mode + i;
+            in[mode][i] = -1;
+        }
+    OK(MPI_Startall(MODES, receives));
+    // All receives are posted before anybody sends: ready mode needs it.
+    OK(MPI_Sendrecv(&turn, 1, MPI_INT, left, 50, &token, 1, MPI_INT, right, 50, MPI_COMM_WORLD,
+                    MPI_STATUS_IGNORE));
+    if (turn % 2) {
+        OK(MPI_Startall(MODES, sends));
+    } else {
+        for (int mode = 0; mode < MODES; mode++) OK(MPI_Start(&sends[mode]));
+    }
+    MPI_Status statuses[MODES];
+    OK(MPI_Waitall(MODES, sends, MPI_STATUSES_IGNORE));
+    OK(MPI_Waitall(MODES, receives, statuses));
+    for (int mode = 0; mode < MODES; mode++) {
+        int count = -1;
+        OK(MPI_Get_count(&statuses[mode], MPI_INT, &count));
+        EQUAL(count, WORDS);
+        EQUAL(statuses[mode].MPI_TAG, mode);
+        CHECK(receives[mode] != MPI_REQUEST_NULL, "a persistent request stays");
+        for (int i = 0; i < WORDS; i++)
+            CHECK(in[mode][i] == left * 7919 + turn * 31 + mode + i, "mode %d word %d", mode, i);
+    }
+}
+
+// Waiting for an inactive request returns at once, with an empty status.
+static void inactive(MPI_Request *request) {
+    MPI_Status status;
+    int flag = 0, count = -1, index = 0;
+    OK(MPI_Wait(request, &status));
+    EQUAL(status.MPI_SOURCE, MPI_ANY_SOURCE);
+    EQUAL(status.MPI_TAG, MPI_ANY_TAG);
+    OK(MPI_Get_count(&status, MPI_INT, &count));
+    EQUAL(count, 0);
+    OK(MPI_Test(request, &flag, &status));
+    EQUAL(flag, 1);
+    OK(MPI_Waitany(1, request, &index, &status));
+    EQUAL(index, MPI_UNDEFINED);
+}
+
+int main(int argc, char **argv) {
+    start(&argc, &argv);
+    int left = (rank + size - 1) % size, right = (rank + 1) % size;
+    int room = 4 * (int)sizeof out[0] + 4 * MPI_BSEND_OVERHEAD;
+    void *attached = malloc((size_t)room);
+    OK(MPI_Buffer_attach(attached, room));
+    for (int mode = 0; mode < MODES; mode++) {
+        OK(inits[mode](out[mode], WORDS, MPI_INT, right, mode, MPI_COMM_WORLD, &sends[mode]));
+        OK(MPI_Recv_init(in[mode], WORDS, MPI_INT, left, mode, MPI_COMM_WORLD, &receives[mode]));
+    }
+    inactive(&sends[0]);
+    inactive(&receives[0]);
+    for (int turn = 0; turn < ROUNDS; turn++) one_round(turn, left, right);
+    inactive(&receives[1]);
+    for (int mode = 0; mode < MODES; mode++) {
+        OK(MPI_Request_free(&sends[mode]));
+        OK(MPI_Request_free(&receives[mode]));
+        CHECK(sends[mode] == MPI_REQUEST_NULL, "a freed request is null");
+    }
+    OK(MPI_Buffer_detach(&attached, &room));
+    free(attached);
+    return finish();
+}

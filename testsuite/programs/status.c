@@ -1,0 +1,88 @@
+// ranks: 2
+// What a status tells (MPI-5.0 §3.2.5, §5.1.11 on counts, §13.3 on setting them).
+#include "check.h"
+
+static int words[8];
+
+static void counts(void) {
+    MPI_Status status;
+    int count = -1;
+    MPI_Datatype pair;
+    OK(MPI_Type_contiguous(2, MPI_INT, &pair));
+    OK(MPI_Type_commit(&pair));
+    if (rank == 0) {
+        OK(MPI_Send(words, 3, MPI_INT, 1, 1, MPI_COMM_WORLD));
+        OK(MPI_Send(words, 6, MPI_BYTE, 1, 2, MPI_COMM_WORLD));
+        OK(MPI_Send(words, 0, MPI_INT, 1, 3, MPI_COMM_WORLD));
+    } else {
+        // Three words are one pair and a half: no whole count, three elements.
+        OK(MPI_Recv(words, 4, pair, 0, 1, MPI_COMM_WORLD, &status));
+        OK(MPI_Get_count(&status, pair, &count));
+        EQUAL(count, MPI_UNDEFINED);
+        OK(MPI_Get_elements(&status, pair, &count));
+        EQUAL(count, 3);
+        OK(MPI_Get_count(&status, MPI_INT, &count));
+        EQUAL(count, 3);
+        MPI_Count large = -1;
+        OK(MPI_Get_elements_x(&status, pair, &large));
+        EQUAL(large, 3);
+        OK(MPI_Recv(words, 8, MPI_BYTE, 0, 2, MPI_COMM_WORLD, &status));
+        OK(MPI_Get_count(&status, MPI_INT, &count));
+        EQUAL(count, MPI_UNDEFINED);
+        OK(MPI_Recv(words, 8, MPI_INT, 0, 3, MPI_COMM_WORLD, &status));
+        OK(MPI_Get_count(&status, pair, &count));
+        EQUAL(count, 0);
+    }
+    OK(MPI_Type_free(&pair));
+}
+
+// A blocking receive leaves MPI_ERROR alone (§3.2.5).
+static void error_field(void) {
+    MPI_Status status;
+    status.MPI_ERROR = 12345;
+    if (rank == 0) {
+        OK(MPI_Send(words, 1, MPI_INT, 1, 1, MPI_COMM_WORLD));
+    } else {
+        OK(MPI_Recv(words, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, &status));
+        EQUAL(status.MPI_ERROR, 12345);
+    }
+}
+
+static void made_by_hand(void) {
+    MPI_Status status;
+    int count = -1, flag = -1, value = -1;
+    memset(&status, 0, sizeof status);
+    OK(MPI_Status_set_elements(&status, MPI_INT, 5));
+    OK(MPI_Get_count(&status, MPI_INT, &count));
+    EQUAL(count, 5);
+    OK(MPI_Status_set_elements_x(&status, MPI_DOUBLE, (MPI_Count)3 << 31));
+    MPI_Count large = -1;
+    OK(MPI_Get_elements_x(&status, MPI_DOUBLE, &large));
+    EQUAL(large, (MPI_Count)3 << 31);
+    OK(MPI_Get_count(&status, MPI_DOUBLE, &count));
+    EQUAL(count, MPI_UNDEFINED); // too large for an int
+    OK(MPI_Status_set_cancelled(&status, 1));
+    OK(MPI_Test_cancelled(&status, &flag));
+    EQUAL(flag, 1);
+    OK(MPI_Status_set_cancelled(&status, 0));
+    OK(MPI_Test_cancelled(&status, &flag));
+    EQUAL(flag, 0);
+    OK(MPI_Status_set_source(&status, 3));
+    OK(MPI_Status_set_tag(&status, 44));
+    OK(MPI_Status_set_error(&status, MPI_ERR_OTHER));
+    EQUAL(status.MPI_SOURCE, 3);
+    OK(MPI_Status_get_source(&status, &value));
+    EQUAL(value, 3);
+    OK(MPI_Status_get_tag(&status, &value));
+    EQUAL(value, 44);
+    OK(MPI_Status_get_error(&status, &value));
+    EQUAL(value, MPI_ERR_OTHER);
+}
+
+int main(int argc, char **argv) {
+    start(&argc, &argv);
+    counts();
+    error_field();
+    made_by_hand();
+    return finish();
+}

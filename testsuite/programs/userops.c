@@ -1,0 +1,99 @@
+// ranks: 1 2 3 4 7
+// Operations of one's own: rank order is kept when they do not commute (MPI-5.0 §6.9.5).
+#include "check.h"
+
+enum { COUNT = 500 };
+
+// x -> a x + b over the integers modulo a prime: composition is associative, not commutative.
+struct map {
+    long a, b;
+};
+
+enum { PRIME = 1000003 };
+
+static struct map after(struct map first, struct map second) {
+    return (struct map){second.a * first.a % PRIME, (second.a * first.b + second.b) % PRIME};
+}
+
+static void compose(void *in, void *inout, int *length, MPI_Datatype *type) {
+    struct map *left = in, *right = inout;
+    int bytes;
+    MPI_Type_size(*type, &bytes);
+    EQUAL(bytes, sizeof(struct map));
+    for (int i = 0; i < *length; i++) right[i] = after(left[i], right[i]);
+}
+
+static void largest_even(void *in, void *inout, int *length, MPI_Datatype *type) {
+    int *a = in, *b = inout;
+    (void)type;
+    for (int i = 0; i < *length; i++)
+        if (a[i] % 2 == 0 && (b[i] % 2 != 0 || a[i] > b[i])) b[i] = a[i];
+}
+
+static struct map given(int r, int i) {
+    return (struct map){r + 2 + i % 5, 7 * r + i};
+}
+
+static struct map folded(int from, int to, int i) {
+    struct map result = given(from, i);
+    for (int r = from + 1; r < to; r++) result = after(result, given(r, i));
+    return result;
+}
+
+static void same(const char *what, struct map got, struct map want, int i) {
+    CHECK(got.a == want.a && got.b == want.b, "%s at %d: (%ld, %ld), not (%ld, %ld)", what, i,
+          got.a, got.b, want.a, want.b);
+}
+
+static void in_rank_order(MPI_Datatype type, MPI_Op op) {
+    struct map in[COUNT], out[COUNT];
+    for (int count = 1; count <= COUNT; count = count * 5 + 1) {
+        for (int i = 0; i < count; i++) in[i] = given(rank, i);
+        for (int root = 0; root < size; root++) {
+            OK(MPI_Reduce(in, out, count, type, op, root, MPI_COMM_WORLD));
+            for (int i = 0; rank == root && i < count; i++)
+                same("reduce", out[i], folded(0, size, i), i);
+        }
+        OK(MPI_Allreduce(in, out, count, type, op, MPI_COMM_WORLD));
+        for (int i = 0; i < count; i++) same("allreduce", out[i], folded(0, size, i), i);
+        OK(MPI_Scan(in, out, count, type, op, MPI_COMM_WORLD));
+        for (int i = 0; i < count; i++) same("scan", out[i], folded(0, rank + 1, i), i);
+        OK(MPI_Exscan(in, out, count, type, op, MPI_COMM_WORLD));
+        for (int i = 0; rank > 0 && i < count; i++) same("exscan", out[i], folded(0, rank, i), i);
+        memcpy(out, in, sizeof in);
+        OK(MPI_Reduce_local(in, out, count, type, op));
+        for (int i = 0; i < count; i++) same("local", out[i], after(in[i], in[i]), i);
+    }
+    struct map *wide = malloc(sizeof *wide * (size_t)size * 10), part[10];
+    for (int i = 0; i < 10 * size; i++) wide[i] = given(rank, i);
+    OK(MPI_Reduce_scatter_block(wide, part, 10, type, op, MPI_COMM_WORLD));
+    for (int i = 0; i < 10; i++)
+        same("reduce_scatter_block", part[i], folded(0, size, 10 * rank + i), i);
+    free(wide);
+}
+
+int main(int argc, char **argv) {
+    start(&argc, &argv);
+    MPI_Datatype type;
+    MPI_Op op, even;
+    int flag = -1;
+    OK(MPI_Type_contiguous(2, MPI_LONG, &type));
+    OK(MPI_Type_commit(&type));
+    OK(MPI_Op_create(compose, 0, &op));
+    OK(MPI_Op_create(largest_even, 1, &even));
+    OK(MPI_Op_commutative(op, &flag));
+    EQUAL(flag, 0);
+    OK(MPI_Op_commutative(even, &flag));
+    EQUAL(flag, 1);
+    OK(MPI_Op_commutative(MPI_SUM, &flag));
+    EQUAL(flag, 1);
+    in_rank_order(type, op);
+    int in = 2 * rank + (rank == size - 1 && size > 1), out = -1;
+    OK(MPI_Allreduce(&in, &out, 1, MPI_INT, even, MPI_COMM_WORLD));
+    EQUAL(out, size == 1 ? 0 : 2 * (size - 2));
+    OK(MPI_Op_free(&op));
+    CHECK(op == MPI_OP_NULL, "a freed operation is null");
+    OK(MPI_Op_free(&even));
+    OK(MPI_Type_free(&type));
+    return finish();
+}
