@@ -1,1 +1,5 @@
-//! See the package description.
+//! What the tests of whole programs and whole worlds share: the installed prefix, the programs in
+//! C, the simulated ranks. The tests themselves are in `tests/`.
+
+pub mod prefix;
+pub mod programs;

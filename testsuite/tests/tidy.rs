@@ -28,7 +28,9 @@ const UNSAFE: &[&str] = &[
     "launcher/",
     "benches/",
     "testsuite/",
+    "mpi-core/src/buffer.rs",
     "mpi-core/src/datatype/copy.rs",
+    "mpi-core/src/datatype/cursor.rs",
     "mpi-core/src/op/kernels.rs",
     "mpi-core/src/request/pool.rs",
 ];

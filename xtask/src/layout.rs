@@ -24,6 +24,8 @@ pub(crate) const BUILT: &[Built] = &[
         kind: "cdylib",
         to: "lib/libmpi.so.40",
     },
+    Built { package: "launcher", target: "mpirun", kind: "bin", to: "bin/mpirun" },
+    Built { package: "launcher", target: "mpiexec", kind: "bin", to: "bin/mpiexec" },
     Built { package: "mpicc-wrapper", target: "mpicc", kind: "bin", to: "bin/mpicc" },
 ];
 

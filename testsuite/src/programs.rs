@@ -1,0 +1,182 @@
+//! The test programs in C: which there are, how each is compiled and run, and what counts as good.
+//!
+//! Enters: `testsuite/programs/*.c`, whose first line says on how many ranks each runs, and the
+//! list of those that run now, `manifest.toml`. Leaves: a verdict for each program and number of
+//! ranks. A program is good when it ends with status 0, its output is the line `ok`, and it wrote
+//! no error.
+
+use crate::prefix::Prefix;
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+/// Seconds after which a program counts as hanging.
+const PATIENCE: u32 = 120;
+
+/// One test program.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Program {
+    /// Its name, without the ending.
+    pub name: String,
+    /// The source file.
+    pub source: PathBuf,
+    /// The numbers of ranks it runs on.
+    pub ranks: Vec<u32>,
+}
+
+/// The list of programs.
+#[derive(Deserialize)]
+struct Manifest {
+    /// Those that run.
+    run: Vec<String>,
+    /// Those that wait for a part of the library, and for which.
+    #[serde(default)]
+    waiting: BTreeMap<String, String>,
+}
+
+/// The folder with the sources.
+pub fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("programs")
+}
+
+/// The programs that run now.
+///
+/// # Errors
+/// When the manifest does not fit the folder: a listed program is not there, or one that is there
+/// is not listed.
+pub fn listed() -> Result<Vec<Program>> {
+    let file = folder().join("manifest.toml");
+    let text = fs::read_to_string(&file).with_context(|| format!("cannot read {file:?}"))?;
+    let manifest: Manifest = toml::from_str(&text).with_context(|| format!("in {file:?}"))?;
+    for source in sources()? {
+        let name = stem(&source);
+        if !manifest.run.contains(&name) && !manifest.waiting.contains_key(&name) {
+            bail!("{name} is in neither list of {}", file.display());
+        }
+    }
+    let programs: Vec<Program> =
+        manifest.run.iter().map(|name| Program::named(name)).collect::<Result<_>>()?;
+    for name in manifest.waiting.keys() {
+        Program::named(name)?;
+    }
+    Ok(programs)
+}
+
+fn sources() -> Result<Vec<PathBuf>> {
+    let mut sources = Vec::new();
+    for entry in fs::read_dir(folder())? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|ending| ending == "c" || ending == "cc") {
+            sources.push(path);
+        }
+    }
+    Ok(sources)
+}
+
+fn stem(source: &Path) -> String {
+    source.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+impl Program {
+    /// Reads the program of this name.
+    fn named(name: &str) -> Result<Program> {
+        let source = ["c", "cc"]
+            .map(|ending| folder().join(format!("{name}.{ending}")))
+            .into_iter()
+            .find(|file| file.is_file())
+            .with_context(|| format!("there is no program {name} in {}", folder().display()))?;
+        let text = fs::read_to_string(&source)?;
+        let ranks = ranks(&text)
+            .with_context(|| format!("{name}: the first line must be like `// ranks: 1 2 4`"))?;
+        Ok(Program { name: name.to_string(), source, ranks })
+    }
+
+    /// Compiles it with our wrapper, warnings being errors; returns the executable.
+    ///
+    /// # Errors
+    /// When the compiler refuses it.
+    pub fn compile(&self, prefix: &Prefix, into: &Path) -> Result<PathBuf> {
+        let executable = into.join(&self.name);
+        let cxx = self.source.extension().is_some_and(|ending| ending == "cc");
+        let mut command = prefix.command(if cxx { "mpicxx" } else { "mpicc" });
+        command.arg(if cxx { "-std=c++17" } else { "-std=c11" });
+        command.args(["-O1", "-g", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-o"]);
+        command.arg(&executable).arg(&self.source).args(["-lm", "-pthread"]);
+        let output = command.output().context("cannot start the compiler wrapper")?;
+        if !output.status.success() {
+            bail!("does not compile:\n{}", String::from_utf8_lossy(&output.stderr));
+        }
+        Ok(executable)
+    }
+}
+
+/// The numbers behind `// ranks:` in the first line.
+fn ranks(text: &str) -> Option<Vec<u32>> {
+    let words = text.lines().next()?.strip_prefix("// ranks:")?;
+    let ranks: Option<Vec<u32>> = words.split_whitespace().map(|word| word.parse().ok()).collect();
+    ranks.filter(|ranks| !ranks.is_empty())
+}
+
+/// Runs an executable with our mpirun.
+///
+/// # Errors
+/// When it does not end well; the text is what a person needs to see.
+pub fn run(prefix: &Prefix, executable: &Path, ranks: u32) -> Result<()> {
+    // timeout(1) gives mpirun the chance to end its ranks; only if it does not, kills it.
+    let mut command = crate::prefix::clean(Path::new("timeout"));
+    command.arg("--kill-after=10").arg(PATIENCE.to_string());
+    command.arg(prefix.bin("mpirun")).arg("-n").arg(ranks.to_string()).arg(executable);
+    judge(&command.output().context("cannot start mpirun")?)
+}
+
+/// Whether a run went well.
+fn judge(output: &Output) -> Result<()> {
+    let told = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() == Some(124) {
+        bail!("hangs: not at its end after {PATIENCE} s\n{told}{errors}");
+    }
+    if !output.status.success() {
+        bail!("{}\n{told}{errors}", output.status);
+    }
+    if told != "ok\n" || !errors.is_empty() {
+        bail!("ended well, but printed something else than \"ok\":\n{told}{errors}");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    fn judged(script: &str) -> Result<()> {
+        judge(&Command::new("sh").args(["-c", script]).output()?)
+    }
+
+    #[test]
+    fn only_a_clean_ok_is_good() {
+        judged("echo ok").expect("a good run");
+        for bad in ["true", "echo ok; exit 3", "echo ok; echo oops >&2", "echo ok; echo ok"] {
+            judged(bad).expect_err(bad);
+        }
+        let hanging = judged("exit 124").expect_err("timeout's status").to_string();
+        assert!(hanging.starts_with("hangs"), "{hanging}");
+    }
+
+    #[test]
+    fn the_first_line_says_the_ranks() {
+        assert_eq!(ranks("// ranks: 1 2 4\n#include"), Some(vec![1, 2, 4]));
+        assert_eq!(ranks("#include <mpi.h>\n// ranks: 1"), None);
+        assert_eq!(ranks("// ranks:\n"), None);
+        assert_eq!(ranks("// ranks: two\n"), None);
+    }
+
+    #[test]
+    fn every_program_is_in_the_manifest() {
+        listed().expect("the manifest fits the folder");
+    }
+}

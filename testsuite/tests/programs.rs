@@ -1,0 +1,101 @@
+//! The programs in C, each compiled by our mpicc and run by our mpirun: one test for each program
+//! and number of ranks, named like `pingpong on 2`.
+//!
+//! This test program has no libtest harness, since its tests are found in a folder; it prints the
+//! same lines and takes a filter, `--list` and `--include-ignored` as libtest does.
+
+use anyhow::Result;
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+use testsuite::prefix::Prefix;
+use testsuite::programs::{self, Program};
+
+fn main() -> ExitCode {
+    let words: Vec<String> = env::args().skip(1).collect();
+    let filters: Vec<&String> = words.iter().filter(|word| !word.starts_with('-')).collect();
+    let wanted = |name: &str| {
+        filters.is_empty() || filters.iter().any(|filter| name.contains(filter.as_str()))
+    };
+    let programs = programs::listed().expect("the manifest");
+    if words.iter().any(|word| word == "--list") {
+        for name in programs.iter().flat_map(names).filter(|name| wanted(name)) {
+            println!("{name}: test");
+        }
+        return ExitCode::SUCCESS;
+    }
+    let start = Instant::now();
+    let mut tally = Tally::default();
+    for program in &programs {
+        if names(program).iter().any(|name| wanted(name)) {
+            try_out(program, &wanted, &mut tally);
+        }
+    }
+    tally.close(start)
+}
+
+fn names(program: &Program) -> Vec<String> {
+    program.ranks.iter().map(|ranks| format!("{} on {ranks}", program.name)).collect()
+}
+
+/// Compiles a program and runs it on each of its numbers of ranks.
+fn try_out(program: &Program, wanted: &dyn Fn(&str) -> bool, tally: &mut Tally) {
+    let compiled = compile(program);
+    for (name, ranks) in names(program).iter().zip(&program.ranks) {
+        if wanted(name) {
+            let ran = match &compiled {
+                Ok((prefix, executable)) => programs::run(prefix, executable, *ranks),
+                Err(error) => Err(anyhow::anyhow!("{error:#}")),
+            };
+            tally.take(name, ran);
+        }
+    }
+}
+
+fn compile(program: &Program) -> Result<(Prefix, PathBuf)> {
+    let into = Path::new(env!("CARGO_TARGET_TMPDIR")).join("programs");
+    fs::create_dir_all(&into)?;
+    let prefix = Prefix::find()?;
+    let executable = program.compile(&prefix, &into)?;
+    Ok((prefix, executable))
+}
+
+/// What libtest would count and print.
+#[derive(Default)]
+struct Tally {
+    passed: usize,
+    failures: Vec<String>,
+}
+
+impl Tally {
+    fn take(&mut self, name: &str, result: Result<()>) {
+        match result {
+            Ok(()) => {
+                self.passed += 1;
+                println!("test {name} ... ok");
+            }
+            Err(error) => {
+                println!("test {name} ... FAILED");
+                println!("{error:#}");
+                self.failures.push(name.to_string());
+            }
+        }
+    }
+
+    fn close(self, start: Instant) -> ExitCode {
+        if !self.failures.is_empty() {
+            println!("\nfailures:\n    {}", self.failures.join("\n    "));
+        }
+        println!(
+            "\ntest result: {}. {} passed; {} failed; 0 ignored; 0 measured; 0 filtered out; \
+             finished in {:.2}s",
+            if self.failures.is_empty() { "ok" } else { "FAILED" },
+            self.passed,
+            self.failures.len(),
+            start.elapsed().as_secs_f64()
+        );
+        if self.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    }
+}
