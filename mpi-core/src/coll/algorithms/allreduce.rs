@@ -1,0 +1,59 @@
+//! All-reductions (MPI-5.0 §6.9.6) in `data`, which holds the rank's contribution at first and
+//! the result in the end. See [`rabenseifner`](super::rabenseifner) for a third one.
+
+use super::allgather;
+use super::fold::{Fold, Role};
+use super::sum::Sum;
+use crate::coll::builder::Builder;
+use crate::coll::layout::Layout;
+use crate::coll::schedule::Region;
+
+/// Recursive doubling: partners at distances 1, 2, 4, … exchange their sums (Thakur 2005); other
+/// than powers of two are folded first. For short vectors.
+///
+/// Cost: (⌊log₂ p⌋ + 2) (α + mβ + mγ), without the 2 for a power of two.
+pub fn recursive_doubling(b: &mut Builder, data: Region) {
+    let fold = Fold::new(b.size(), 0);
+    let (corner, folded) = match fold.role(b.rank()) {
+        Role::Corner(corner, folded) => (corner, folded),
+        Role::Folded(into) => {
+            b.send(into, data);
+            return b.recv(into, data);
+        }
+    };
+    let mut sum = Sum::new(b, data, None, 1);
+    if let Some(folded) = folded {
+        sum.absorb_from(b, folded);
+    }
+    for distance in fold.near_to_far() {
+        let partner = fold.rank_of(corner ^ distance);
+        b.send(partner, sum.value);
+        sum.absorb_from(b, partner);
+    }
+    if let Some(folded) = folded {
+        b.send(folded, sum.value);
+    }
+    b.copy(sum.value, data);
+}
+
+/// Ring reduce-scatter, then ring all-gather: the least data over each link, between neighbours
+/// only (Patarasuk 2009). For long vectors; commutative only, as block i is summed up round the
+/// ring from rank i on.
+///
+/// Cost: 2(p−1) α + 2 (p−1)/p mβ + (p−1)/p mγ.
+pub fn ring(b: &mut Builder, data: Region) {
+    let (rank, p) = (b.rank(), b.size());
+    let blocks = Layout::even(data.len, p);
+    let scratch = [b.temp(blocks.len(0)), b.temp(blocks.len(0))];
+    let block = |back: usize| {
+        let block = blocks.block(data.buffer, (rank + p - back) % p);
+        data.slice(block.start, block.len)
+    };
+    for step in 0..p - 1 {
+        let sum = block(step + 1);
+        let arrived = scratch[step % 2].slice(0, sum.len);
+        b.exchange(b.ahead(1), block(step), b.behind(1), arrived);
+        b.reduce(arrived, sum);
+    }
+    allgather::ring(b, data, &blocks, 1);
+}

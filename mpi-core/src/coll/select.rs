@@ -1,0 +1,103 @@
+//! Which algorithm when: rules from a table, in TOML.
+//!
+//! A rule may only ask for what the standard makes equal on all ranks, so that all choose alike.
+//! The table is compiled in (`default_table.toml`, where the format is told) and may be replaced,
+//! a collective at a time, by a file or a setting; all ranks must be given the same.
+
+use super::menu::{Algorithm, Collective};
+use super::table::{self, Rule};
+use crate::error::{Error, ErrorClass, Result};
+
+/// What a choice may depend on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shape {
+    /// The operation.
+    pub collective: Collective,
+    /// Number of processes of the communicator.
+    pub size: usize,
+    /// The largest number of its processes on one node.
+    pub ranks_per_node: usize,
+    /// Bytes of type signature: of the message (broadcast), of the vector (reductions, and all
+    /// of it for a reduce-scatter), or of all blocks together of one process that has one for
+    /// each rank. 0 where the ranks cannot know it ([`Collective::has_common_bytes`]).
+    pub bytes: i64,
+    /// Bytes in one unit of the schedule: the size of an element for a reduction, else 1.
+    pub unit: i64,
+    /// Whether the operation is commutative; `true` where nothing is reduced.
+    pub commutative: bool,
+}
+
+/// An algorithm and its parameters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Choice {
+    /// The algorithm.
+    pub algorithm: Algorithm,
+    /// Number of ports k, at least 1.
+    pub ports: usize,
+    /// Length of a segment in units, at least 1.
+    pub segment: i64,
+}
+
+/// The rules in force.
+#[derive(Clone, Debug)]
+pub struct Selection {
+    /// By collective, in the order of its declaration.
+    rules: Vec<Vec<Rule>>,
+    /// Choices that go before all rules.
+    forced: Vec<Option<Rule>>,
+}
+
+impl Default for Selection {
+    /// The compiled-in table.
+    fn default() -> Selection {
+        let count = Collective::ALL.len();
+        Selection { rules: vec![Vec::new(); count], forced: vec![None; count] }
+            .with_table(include_str!("default_table.toml"), "default_table.toml")
+            .expect("a test parses the compiled-in table")
+    }
+}
+
+impl Selection {
+    /// These rules, but those of the table in `text` for all collectives that it mentions.
+    ///
+    /// # Errors
+    /// The text is no such table; the error names `origin`, the line and what to do.
+    pub fn with_table(mut self, text: &str, origin: &str) -> Result<Selection> {
+        let tables = table::parse(text).map_err(|fault| {
+            let what = format!("collective table {origin}, line {}: {}", fault.line, fault.what);
+            Error::new(ErrorClass::ARG, what).hint(fault.fix)
+        })?;
+        for (collective, rules) in tables {
+            self.rules[collective as usize] = rules;
+        }
+        Ok(self)
+    }
+
+    /// These rules, but `collective` always by the algorithm of this name wherever it can serve.
+    /// A parameter may follow: the segment of a chain (`chain:64KiB`), the number of ports of any
+    /// other (`bruck:3`).
+    ///
+    /// # Errors
+    /// There is no such algorithm for this collective, or the parameter is malformed.
+    pub fn with_override(mut self, collective: Collective, text: &str) -> Result<Selection> {
+        let rule = table::parse_choice(collective, text).map_err(|what| {
+            Error::new(ErrorClass::ARG, format!("algorithm for {collective}: {what}"))
+                .hint("Give the name alone, or name:parameter as in chain:64KiB or bruck:3.")
+        })?;
+        self.forced[collective as usize] = Some(rule);
+        Ok(self)
+    }
+
+    /// The first rule that applies to `shape` and whose algorithm can serve it.
+    pub fn select(&self, shape: &Shape) -> Choice {
+        let index = shape.collective as usize;
+        let mut rules = self.forced[index].iter().chain(&self.rules[index]);
+        let rule = rules.find(|rule| rule.applies(shape)).copied();
+        let rule = rule.unwrap_or_else(|| Rule::always(shape.collective.menu()[0].0));
+        Choice {
+            algorithm: rule.algorithm,
+            ports: rule.ports,
+            segment: (rule.segment / shape.unit.max(1)).max(1),
+        }
+    }
+}

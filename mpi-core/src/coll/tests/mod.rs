@@ -1,0 +1,10 @@
+//! Every algorithm against the definition of its collective, run by a simulated executor.
+
+mod data;
+mod movement;
+mod parts;
+mod proptests;
+mod reductions;
+mod selection;
+mod sim;
+mod sweep;
