@@ -3,8 +3,11 @@
 //! Enters: the command line. Leaves: installed packages, a prefix, test results, generated files.
 //! Each sub-command is one file; `place` knows where things are, `run` starts other programs.
 
+mod bare;
+mod demo;
 mod install;
 mod layout;
+mod peers;
 mod place;
 mod run;
 mod setup;
@@ -38,6 +41,15 @@ enum Task {
         #[arg(long, value_name = "DIR")]
         prefix: PathBuf,
     },
+    /// Set up, build, install at target/ferrite, compile the examples and run them
+    Demo,
+    /// Make the environments of the libraries that tests compare with, in target/peers
+    Peers {
+        /// Only these
+        names: Vec<String>,
+    },
+    /// Run the README's two commands on a minimal machine (chroot; needs root and debootstrap)
+    Bare,
     /// Set up, build, and run every test
     Test {
         /// The long ones too
@@ -60,6 +72,9 @@ fn perform(task: Task) -> Result<ExitCode> {
     match task {
         Task::Setup { yes } => setup::setup(yes)?,
         Task::Install { prefix } => install::install(&prefix)?,
+        Task::Demo => demo::demo()?,
+        Task::Peers { names } => peers::peers(&names)?,
+        Task::Bare => bare::bare()?,
         Task::Test { all } => return test::test(all),
     }
     Ok(ExitCode::SUCCESS)
