@@ -103,7 +103,7 @@ impl Ledger {
             "" => format!("{} called MPI_Abort with code {code}.", self.name(rank)),
             told => told.to_string(),
         };
-        self.fail(Failure { text, status: exit_status(code), asked: false });
+        self.fail_of(Some(rank), Failure { text, status: exit_status(code), asked: false });
     }
 
     /// A rank does not speak the process manager's language.
@@ -171,32 +171,41 @@ impl Ledger {
     }
 
     /// Looks for ranks that wait for one that can never come: `waits` tells who is in a barrier of
-    /// the process manager, `gone` whose connection to it is closed as well.
+    /// the process manager, `gone` whose connection to it is closed as well. MPI_Init is such a
+    /// step of all ranks, whether it uses that barrier or not.
     pub(crate) fn look_for_deserters(
         &mut self,
         waits: impl Fn(usize) -> bool,
         gone: impl Fn(usize) -> bool,
     ) {
+        if self.failure.is_some() {
+            return;
+        }
         let all = 0..self.ranks.len();
         let Some(deserter) = all.clone().find(|&r| self.ranks[r].end.is_some() && gone(r)) else {
             return;
         };
-        let waiting: Vec<usize> =
-            all.filter(|&r| self.ranks[r].end.is_none() && waits(r)).collect();
+        let never = !self.ranks[deserter].ever;
+        let waiting = |r: &usize| {
+            let rank = &self.ranks[*r];
+            rank.end.is_none() && (waits(*r) || (never && rank.inside))
+        };
+        let waiting: Vec<usize> = all.filter(waiting).collect();
         if waiting.is_empty() {
             return;
         }
         let verb = if waiting.len() == 1 { "waits" } else { "wait" };
         let (name, who) = (self.name(deserter), ranges(&waiting));
-        let text = match self.ranks[deserter].ever {
-            false => format!(
-                "{name} ended without calling MPI_Init, while {who} {verb} in MPI_Init for it. \
-                 Either all ranks of a job call MPI_Init, or none does."
-            ),
-            true => format!(
+        let text = if never {
+            format!(
+                "{name} ended without calling MPI_Init, which {who} called and cannot complete \
+                 without it. Either all ranks of a job call MPI_Init, or none does."
+            )
+        } else {
+            format!(
                 "{name} ended after MPI_Finalize, while {who} {verb} for it in a step that all \
                  ranks have to take together."
-            ),
+            )
         };
         self.fail(Failure { text, status: DESERTED, asked: false });
     }
@@ -222,11 +231,17 @@ impl Ledger {
     }
 
     /// Only the first failure counts; what follows is most likely its consequence.
-    fn fail(&mut self, mut failure: Failure) {
+    fn fail(&mut self, failure: Failure) {
+        self.fail_of(None, failure);
+    }
+
+    /// The same, by a rank that is on its way out.
+    fn fail_of(&mut self, speaker: Option<usize>, mut failure: Failure) {
         if self.failure.is_some() {
             return;
         }
-        let others = self.running().count();
+        let running = self.ranks.iter().enumerate().filter(|(_, rank)| rank.end.is_none());
+        let others = running.filter(|(rank, _)| Some(*rank) != speaker).count();
         if others > 0 && !failure.text.is_empty() && !failure.asked && failure.status != TIMED_OUT {
             failure.text += &match others {
                 1 => " The other rank that still ran was ended.".to_string(),

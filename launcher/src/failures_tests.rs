@@ -91,10 +91,22 @@ fn waiting_for_one_that_cannot_come() {
     job.look_for_deserters(|r| r == 0 || r == 3, |r| r != 1);
     assert!(job.failure().is_none(), "a descendant still holds the connection");
     job.look_for_deserters(|_| false, |r| r == 1);
-    assert!(job.failure().is_none());
-    job.look_for_deserters(|r| r == 0 || r == 3, |r| r == 1);
     let text = text(&job);
-    assert!(text.contains("without calling MPI_Init, while ranks 0, 3 wait"), "{text}");
+    assert!(text.contains("without calling MPI_Init, which ranks 0, 3 called"), "{text}");
+}
+
+#[test]
+fn leaving_after_finalize_while_others_wait() {
+    let mut job = job(2);
+    for rank in 0..2 {
+        job.inside(rank, true);
+    }
+    job.inside(0, false);
+    job.ended(0, End::Exited(0));
+    job.look_for_deserters(|_| false, |r| r == 0);
+    assert!(job.failure().is_none());
+    job.look_for_deserters(|r| r == 1, |r| r == 0);
+    assert!(text(&job).contains("ended after MPI_Finalize, while rank 1 waits"));
 }
 
 #[test]

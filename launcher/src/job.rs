@@ -272,9 +272,7 @@ impl Job<'_> {
                 Some(Event::Abort(code)) => self.aborted(rank, code, ""),
                 None => {}
             }
-            if self.server.waits(rank) {
-                self.look_for_deserters();
-            }
+            self.look_for_deserters();
         }
     }
 
@@ -307,7 +305,10 @@ impl Job<'_> {
             let frame = packet.get(..n).map(Frame::decode);
             match frame {
                 Some(Ok(Frame::Hello { face, .. })) => self.report.face(rank, face),
-                Some(Ok(Frame::InitSeen)) => self.ledger.inside(rank, true),
+                Some(Ok(Frame::InitSeen)) => {
+                    self.ledger.inside(rank, true);
+                    self.look_for_deserters();
+                }
                 Some(Ok(Frame::FinalizeSeen)) => self.ledger.inside(rank, false),
                 Some(Ok(Frame::ErrorParagraph { code, text })) => self.aborted(rank, code, &text),
                 Some(Ok(Frame::AbortRequest { code, text })) => self.aborted(rank, code, &text),

@@ -44,8 +44,7 @@ impl Guard {
     /// Ends the guard: the job has been cleared away.
     pub(crate) fn dismiss(self) {
         sys::kill(self.pid, libc::SIGKILL);
-        let pid = self.pid;
-        wait_until(|| sys::reap().is_none_or(|(gone, _)| gone == pid));
+        sys::reap_one(self.pid);
     }
 }
 

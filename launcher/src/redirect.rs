@@ -24,8 +24,15 @@ pub(crate) fn put_in_front(variables: &mut Environment, lib: &Path) {
     let module = lib.join(MODULE);
     if module.exists() {
         put_first(variables, "LD_AUDIT", module.as_os_str());
+        let mut options = variables.remove(OsStr::new(VALGRIND)).unwrap_or_default();
+        options.push(" --run-libc-freeres=no");
+        variables.insert(OsString::from(VALGRIND), options);
     }
 }
+
+/// Options for valgrind. At a program's end it frees what the C library keeps, which goes wrong under
+/// any auditor and would be reported as an error of the program.
+const VALGRIND: &str = "VALGRIND_OPTS";
 
 /// Puts `entry` before the other entries of a list separated by colons, where it is not yet.
 fn put_first(variables: &mut Environment, name: &str, entry: &OsStr) {

@@ -259,19 +259,18 @@ otherwise 0.";
 /// The whole description, for parsing, for help and for finding the nearest name.
 fn command() -> Command {
     let base = Command::new("mpirun")
-        .version(env!("CARGO_PKG_VERSION"))
-        .about(ABOUT)
+        .version(concat!(env!("CARGO_PKG_VERSION"), " (Ferrite MPI)"))
         .after_help(EXAMPLES)
         .override_usage("mpirun [OPTIONS] -n N PROGRAM [ARGUMENTS] [: -n M PROGRAM2 …]")
         .args_override_self(true)
         .no_binary_name(true)
         .max_term_width(100);
-    Global::augment_args(Local::augment_args(base)).mut_args(|arg| {
-        match arg.get_action().takes_values() {
-            true => arg.allow_hyphen_values(true),
-            false => arg,
-        }
-    })
+    let hyphens = |arg: clap::Arg| match arg.get_action().takes_values() {
+        true => arg.allow_hyphen_values(true),
+        false => arg,
+    };
+    // The structs' own descriptions would take the place of this one if it came first.
+    Global::augment_args(Local::augment_args(base)).about(ABOUT).mut_args(hyphens)
 }
 
 /// Reads the command line, without the program's own name.

@@ -19,7 +19,7 @@ pub(crate) use descriptors::{
 pub(crate) use epoll::{Epoll, Interest};
 pub(crate) use process::{
     End, become_subreaper, die_with_parent, fork_guard, kill, kill_group, new_session, reap,
-    stop_self,
+    reap_one, stop_self,
 };
 pub(crate) use signals::{Signals, signal_name};
 

@@ -79,6 +79,14 @@ pub(crate) fn stop_self() {
     unsafe { libc::raise(libc::SIGSTOP) };
 }
 
+/// Waits for the end of one child that has been killed.
+pub(crate) fn reap_one(pid: pid_t) {
+    // SAFETY: no status is asked for, so no memory is touched.
+    while unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) } < 0
+        && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
+    {}
+}
+
 /// Takes note of one child that has ended, if there is one.
 pub(crate) fn reap() -> Option<(pid_t, End)> {
     let mut status = 0;

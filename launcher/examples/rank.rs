@@ -1,0 +1,102 @@
+//! A rank without MPI, for trying the launcher: `rank exchange` puts and gets cards, the other words
+//! do what an MPI library does when something goes wrong. Runs under any PMI-1 launcher.
+
+use launch_wire::control::{Face, Frame};
+use launch_wire::{Bootstrap, BootstrapError};
+use std::process::exit;
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let word = |i: usize| words.get(i).map_or("", String::as_str);
+    let code = |i: usize| word(i).parse().unwrap_or(1);
+    let me = match Bootstrap::from_env() {
+        Ok(me) => me,
+        Err(error) => {
+            eprintln!("ferrite: {error}");
+            exit(2);
+        }
+    };
+    let result = match word(0) {
+        "abort" => abort(me, code(1), word(2)),
+        "die" => die(me, code(1), word(2)),
+        "report" => report(me),
+        "exit" => leave(me, code(1)),
+        "desert" => desert(me),
+        _ => exchange(me),
+    };
+    if let Err(error) = result {
+        eprintln!("ferrite: {error}");
+        exit(1);
+    }
+}
+
+/// All ranks put cards, too long for one key, and get those of all others.
+fn exchange(mut me: Bootstrap) -> Result<(), BootstrapError> {
+    let (rank, size) = (me.rank(), me.size());
+    let card = |rank: usize| format!("{rank}:").repeat(800);
+    me.put(&format!("card-{rank}"), &card(rank))?;
+    me.put_bytes(&format!("raw-{rank}"), &[0, 32, 10, 255])?;
+    me.fence()?;
+    for other in 0..size {
+        assert_eq!(me.get(&format!("card-{other}"))?, Some(card(other)));
+        assert_eq!(me.get_bytes(&format!("raw-{other}"))?, Some(vec![0, 32, 10, 255]));
+    }
+    assert_eq!(me.get("nobody-put-this")?, None);
+    let (app, universe, local) = (me.appnum()?, me.universe_size()?, me.local_rank());
+    me.fence()?;
+    println!("rank {rank} of {size} app {app:?} universe {universe:?} local {local:?}");
+    me.finalize()
+}
+
+/// Rank 1 asks for the end of the job, the others wait.
+fn abort(mut me: Bootstrap, code: i32, text: &str) -> Result<(), BootstrapError> {
+    if me.rank() == 1 {
+        me.abort(code, text);
+        exit(code);
+    }
+    me.fence()
+}
+
+/// Rank 1 ends with an error of its own, the others wait.
+fn die(mut me: Bootstrap, code: i32, text: &str) -> Result<(), BootstrapError> {
+    if me.rank() == 1 {
+        let frame = Frame::ErrorParagraph { code, text: text.to_string() };
+        assert!(me.control().is_some_and(|control| control.send(&frame)));
+        exit(code);
+    }
+    me.fence()
+}
+
+/// Sends what the library sends for `mpirun --report`.
+fn report(me: Bootstrap) -> Result<(), BootstrapError> {
+    if let Some(control) = me.control() {
+        let face = if me.rank() == 0 { Face::Mpich } else { Face::Standard };
+        control.hello(u32::try_from(me.rank()).unwrap_or(0), face);
+        control.send(&Frame::InitSeen);
+        if std::env::var_os("_FERRITE_REPORT").is_some() {
+            let text = "shared memory: eager up to 8192 bytes".to_string();
+            control.send(&Frame::ReportTable { text });
+        }
+    }
+    me.finalize()
+}
+
+/// Leaves MPI in good order; rank 0 then fails, the others take their time.
+fn leave(me: Bootstrap, code: i32) -> Result<(), BootstrapError> {
+    let rank = me.rank();
+    me.finalize()?;
+    if rank == 0 {
+        exit(code);
+    }
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    println!("rank {rank} was not disturbed");
+    Ok(())
+}
+
+/// Rank 1 leaves without a word, the others wait.
+fn desert(mut me: Bootstrap) -> Result<(), BootstrapError> {
+    if me.rank() == 1 {
+        exit(0);
+    }
+    me.fence()
+}

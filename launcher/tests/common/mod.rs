@@ -1,0 +1,168 @@
+//! Running the real mpirun, with a bound on time that only a hang reaches, and looking for what it
+//! left behind.
+
+#![allow(dead_code, reason = "each test program uses its own part of this")]
+
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// No run takes this long unless it hangs.
+pub(crate) const HANG: Duration = Duration::from_secs(60);
+
+/// The program under test.
+pub(crate) const MPIRUN: &str = env!("CARGO_BIN_EXE_mpirun");
+
+/// One run of mpirun, marked so that its processes can be found.
+pub(crate) struct Run {
+    /// The variable and value in the environment of everything it starts.
+    pub(crate) mark: String,
+    command: Command,
+}
+
+/// What a run came to.
+pub(crate) struct Ended {
+    pub(crate) status: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+/// mpirun with these arguments.
+pub(crate) fn mpirun<S: AsRef<str>>(arguments: &[S]) -> Run {
+    Run::of(MPIRUN, arguments)
+}
+
+/// The example program that speaks to the launcher as the library does.
+pub(crate) fn rank_program() -> String {
+    static FILE: OnceLock<String> = OnceLock::new();
+    let file = || built(&["-p", "launcher", "--example", "rank"], "examples/rank");
+    FILE.get_or_init(file).clone()
+}
+
+/// Has cargo build something beside mpirun (nothing to do after a plain `cargo test`), and tells
+/// where it is.
+pub(crate) fn built(what: &[&str], file: &str) -> String {
+    let place = Path::new(MPIRUN).parent().unwrap();
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--quiet"]).args(what).current_dir(env!("CARGO_MANIFEST_DIR"));
+    cargo.arg("--target-dir").arg(place.parent().unwrap());
+    if place.ends_with("release") {
+        cargo.arg("--release");
+    }
+    good(&cargo.output().unwrap());
+    place.join(file).to_str().unwrap().to_string()
+}
+
+impl Run {
+    pub(crate) fn of<S: AsRef<str>>(program: &str, arguments: &[S]) -> Run {
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let value = format!("{}-{number}", std::process::id());
+        let mut command = Command::new(program);
+        command.args(arguments.iter().map(AsRef::as_ref));
+        command.env("FERRITE_TEST_MARK", &value).stdin(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        Run { mark: format!("FERRITE_TEST_MARK={value}"), command }
+    }
+
+    pub(crate) fn with(mut self, change: impl FnOnce(&mut Command) -> &mut Command) -> Run {
+        change(&mut self.command);
+        self
+    }
+
+    /// Starts it and hands out the process; the caller looks after it.
+    pub(crate) fn start(mut self) -> (Child, String) {
+        (self.command.spawn().unwrap(), self.mark)
+    }
+
+    /// Runs it to its end and checks that nothing is left behind.
+    pub(crate) fn end(self) -> Ended {
+        let (child, mark) = self.start();
+        finish(child, &mark)
+    }
+}
+
+/// Waits for a started run, and checks that nothing is left behind.
+pub(crate) fn finish(mut child: Child, mark: &str) -> Ended {
+    use std::os::unix::process::ExitStatusExt;
+    let readers = (child.stdout.take().map(reader), child.stderr.take().map(reader));
+    let start = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        if start.elapsed() > HANG {
+            let _ = child.kill();
+            panic!("mpirun hangs");
+        }
+        sleep(Duration::from_millis(1));
+    };
+    let text = |reader: Option<std::thread::JoinHandle<String>>| {
+        reader.map(|r| r.join().unwrap()).unwrap_or_default()
+    };
+    nothing_left(mark);
+    let status = status.code().unwrap_or_else(|| 1000 + status.signal().unwrap_or(0));
+    Ended { status, out: text(readers.0), err: text(readers.1) }
+}
+
+fn reader(mut from: impl Read + Send + 'static) -> std::thread::JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        from.read_to_end(&mut bytes).unwrap();
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+/// The processes that have `mark` in their environment.
+pub(crate) fn marked(mark: &str) -> Vec<i32> {
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    pids.filter(|pid| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|&b| b == 0).any(|entry| entry == mark.as_bytes())
+    })
+    .collect()
+}
+
+/// Nothing that mpirun started outlives it.
+pub(crate) fn nothing_left(mark: &str) {
+    let left = marked(mark);
+    assert!(left.is_empty(), "left behind: {left:?}");
+}
+
+/// Waits until `done`, and fails when that takes as long as only a hang does.
+pub(crate) fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !done() {
+        assert!(start.elapsed() < HANG, "never happened: {what}");
+        sleep(Duration::from_millis(2));
+    }
+}
+
+/// Reads from `from` until `text` has come.
+pub(crate) fn read_until(from: &mut impl Read, text: &str) -> String {
+    let (mut got, mut byte) = (String::new(), [0; 1]);
+    while !got.contains(text) {
+        assert_eq!(from.read(&mut byte).unwrap(), 1, "ended before “{text}”: {got}");
+        got.push(char::from(byte[0]));
+    }
+    got
+}
+
+/// Sends a signal to one process.
+pub(crate) fn signal(pid: i32, signal: i32) {
+    let status = Command::new("kill").args([format!("-{signal}"), pid.to_string()]).status();
+    assert!(status.unwrap().success());
+}
+
+/// Checks an output for success first, to show why it failed.
+pub(crate) fn good(output: &Output) -> String {
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{err}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}

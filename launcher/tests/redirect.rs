@@ -1,0 +1,98 @@
+//! The library beside mpirun is put in front of the one that a program was linked with, opens by
+//! its path, or has in its RPATH; not when asked not to.
+
+mod common;
+
+use common::{Run, built, good};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// A library with one function that tells whose it is, under the name of an MPI library.
+fn library(place: &Path, file: &str, owner: &str) {
+    let source = place.join(format!("{owner}.c"));
+    fs::write(&source, format!("const char *whose(void) {{ return \"{owner}\"; }}\n")).unwrap();
+    let soname = format!("-Wl,-soname,{file}");
+    compile(&[
+        "-shared",
+        "-fPIC",
+        &soname,
+        "-o",
+        place.join(file).to_str().unwrap(),
+        source.to_str().unwrap(),
+    ]);
+}
+
+fn compile(arguments: &[&str]) {
+    good(&Command::new("cc").args(arguments).output().unwrap());
+}
+
+/// A prefix with mpirun and our library, a vendor's library, and programs that use it.
+fn prefix() -> &'static PathBuf {
+    static PREFIX: OnceLock<PathBuf> = OnceLock::new();
+    PREFIX.get_or_init(|| {
+        let module = built(&["-p", "launcher-audit"], "libferrite_audit.so");
+        let place = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("redirect");
+        for folder in ["bin", "lib/ferrite", "vendor"] {
+            fs::create_dir_all(place.join(folder)).unwrap();
+        }
+        fs::copy(common::MPIRUN, place.join("bin/mpirun")).unwrap();
+        fs::copy(module, place.join("lib/ferrite/libferrite_audit.so")).unwrap();
+        library(&place.join("lib"), "libmpi_abi.so.1", "ours");
+        library(&place.join("lib"), "libmpi.so.12", "ours");
+        library(&place.join("vendor"), "libmpi.so.12", "theirs");
+        let vendor = place.join("vendor");
+        let source = place.join("linked.c");
+        let text = "#include <stdio.h>\nconst char *whose(void);\nint main(void) { puts(whose()); }\n";
+        fs::write(&source, text).unwrap();
+        for (name, tags) in [("rpath", "--disable-new-dtags"), ("runpath", "--enable-new-dtags")] {
+            compile(&[
+                "-o", place.join(name).to_str().unwrap(), source.to_str().unwrap(),
+                vendor.join("libmpi.so.12").to_str().unwrap(),
+                &format!("-Wl,{tags},-rpath,{}", vendor.display()),
+            ]);
+        }
+        let source = place.join("opens.c");
+        let text = "#include <dlfcn.h>\n#include <stdio.h>\nint main(int n, char **words) {\n  void \
+                    *library = dlopen(words[1], RTLD_NOW);\n  if (!library) { puts(dlerror()); \
+                    return 1; }\n  const char *(*whose)(void) = (const char *(*)(void))\n    \
+                    dlsym(library, \"whose\");\n  puts(whose());\n  return n - 2;\n}\n";
+        fs::write(&source, text).unwrap();
+        let opens = place.join("opens");
+        compile(&["-o", opens.to_str().unwrap(), source.to_str().unwrap(), "-ldl"]);
+        place
+    })
+}
+
+/// What a rank of `mpirun options… program…` prints.
+fn printed(options: &[&str], program: &[&str]) -> String {
+    let mpirun = prefix().join("bin/mpirun");
+    let words: Vec<&str> = options.iter().chain(program).copied().collect();
+    let ended = Run::of(mpirun.to_str().unwrap(), &words).end();
+    assert_eq!((ended.status, ended.err.as_str()), (0, ""), "{words:?}");
+    ended.out.trim().to_string()
+}
+
+#[test]
+fn ours_comes_first_in_every_way_of_loading() {
+    let at = |name: &str| prefix().join(name).to_str().unwrap().to_string();
+    let (rpath, runpath, opens) = (at("rpath"), at("runpath"), at("opens"));
+    let theirs = at("vendor/libmpi.so.12");
+    assert_eq!(printed(&[], &[&rpath]), "ours");
+    assert_eq!(printed(&[], &[&runpath]), "ours");
+    assert_eq!(printed(&[], &["sh", "-c", &rpath]), "ours");
+    assert_eq!(printed(&[], &[&opens, &theirs]), "ours");
+    assert_eq!(printed(&[], &[&opens, "libmpi.so.12"]), "ours");
+    assert_eq!(printed(&["--no-redirect"], &[&rpath]), "theirs");
+    assert_eq!(printed(&["--no-redirect"], &[&opens, &theirs]), "theirs");
+}
+
+#[test]
+fn libraries_that_we_do_not_have_are_left_alone() {
+    let opens = prefix().join("opens");
+    let other = prefix().join("vendor/libmpi.so.40");
+    library(&prefix().join("vendor"), "libmpi.so.40", "theirs");
+    let words = [opens.to_str().unwrap(), other.to_str().unwrap()];
+    assert_eq!(printed(&[], &words), "theirs");
+}

@@ -1,0 +1,178 @@
+//! Jobs that go well: ranks, programs, variables, places, spellings.
+
+mod common;
+
+use common::{Run, mpirun, rank_program};
+use std::process::Command;
+
+/// The lines of a run that succeeded without a word, sorted.
+fn lines(arguments: &[&str]) -> Vec<String> {
+    let ended = mpirun(arguments).end();
+    assert_eq!((ended.status, ended.err.as_str()), (0, ""), "{arguments:?}");
+    let mut lines: Vec<String> = ended.out.lines().map(str::to_string).collect();
+    lines.sort();
+    lines
+}
+
+#[test]
+fn anything_runs() {
+    assert_eq!(lines(&["-n", "3", "echo", "hello"]), ["hello"; 3]);
+    assert_eq!(lines(&["echo", "-n", "5"]).len(), 1);
+    assert_eq!(Run::of(env!("CARGO_BIN_EXE_mpiexec"), &["-n", "2", "true"]).end().status, 0);
+}
+
+#[test]
+fn ranks_know_their_place_in_three_languages() {
+    let script = "echo $PMI_RANK $PMI_SIZE $MPI_LOCALRANKID $MPI_LOCALNRANKS \
+                  $OMPI_COMM_WORLD_RANK $OMPI_COMM_WORLD_SIZE $OMPI_COMM_WORLD_LOCAL_RANK \
+                  $OMPI_COMM_WORLD_LOCAL_SIZE $OMPI_COMM_WORLD_NODE_RANK \
+                  $MV2_COMM_WORLD_RANK $MV2_COMM_WORLD_SIZE $MV2_COMM_WORLD_LOCAL_RANK";
+    let expected = ["0 2 0 2 0 2 0 2 0 0 2 0", "1 2 1 2 1 2 1 2 1 1 2 1"];
+    assert_eq!(lines(&["-n", "2", "sh", "-c", script]), expected);
+}
+
+#[test]
+fn ranks_exchange_cards() {
+    let rank = rank_program();
+    let got = lines(&["-n", "2", &rank, "exchange", ":", "-n", "3", &rank, "exchange"]);
+    assert_eq!(got.len(), 5);
+    assert!(got[1].starts_with("rank 1 of 5 app Some(0)"), "{got:?}");
+    assert!(got[4].starts_with("rank 4 of 5 app Some(1)"), "{got:?}");
+    assert!(got[4].ends_with("local Some(4)"), "{got:?}");
+}
+
+#[test]
+fn two_programs_one_after_the_other_in_each_rank() {
+    let rank = rank_program();
+    let script = format!("{rank} exchange && {rank} exchange");
+    assert_eq!(lines(&["-n", "2", "sh", "-c", &script]).len(), 4);
+}
+
+#[test]
+fn several_programs_with_their_own_options() {
+    let got = lines(&[
+        "-n",
+        "1",
+        "-wdir",
+        "/",
+        "sh",
+        "-c",
+        "echo a $PMI_RANK $(pwd)",
+        ":",
+        "-n",
+        "2",
+        "-env",
+        "X",
+        "5",
+        "-wdir",
+        "/proc",
+        "sh",
+        "-c",
+        "echo b $PMI_RANK $X $(pwd)",
+    ]);
+    assert_eq!(got, ["a 0 /", "b 1 5 /proc", "b 2 5 /proc"]);
+}
+
+#[test]
+fn variables_pass_as_asked() {
+    let show = ["sh", "-c", "echo ${A-none} ${B-none} ${C-none}"];
+    let run = |options: &[&str]| {
+        let words: Vec<&str> = options.iter().chain(&show).copied().collect();
+        let ended = mpirun(&words).with(|c| c.env("A", "1").env("B", "2")).end();
+        assert_eq!(ended.status, 0, "{}", ended.err);
+        ended.out.trim().to_string()
+    };
+    assert_eq!(run(&[]), "1 2 none");
+    assert_eq!(run(&["-x", "A", "-x", "C=x y"]), "1 2 x y");
+    assert_eq!(run(&["-genv", "C", "3", "-genvlist", "PATH,B"]), "none 2 3");
+    assert_eq!(run(&["-genv", "C=3", "-env", "C", "4", "-envnone", "-x", "PATH"]), "none none 4");
+}
+
+#[test]
+fn another_launchers_job_does_not_leak_in() {
+    let script = "echo ${PMIX_RANK-none} ${PMI_RANK-none} ${OMPI_COMM_WORLD_SIZE-none}";
+    fn outer(c: &mut Command) -> &mut Command {
+        c.env("PMIX_RANK", "7").env("PMI_RANK", "7").env("OMPI_COMM_WORLD_SIZE", "9")
+    }
+    let ended = mpirun(&["-n", "1", "sh", "-c", script]).with(outer).end();
+    assert_eq!(ended.out.trim(), "none 0 1");
+}
+
+#[test]
+fn a_job_inside_a_job() {
+    let (me, rank) = (common::MPIRUN, rank_program());
+    let got = lines(&["-n", "2", me, "-n", "2", &rank, "exchange"]);
+    assert_eq!(got.len(), 4);
+    assert!(got.iter().all(|line| line.contains(" of 2 ")), "{got:?}");
+}
+
+#[test]
+fn programs_are_found_on_extra_paths() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("my-program");
+    std::fs::write(&file, "#!/bin/sh\necho found\n").unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&file, mode).unwrap();
+    assert_eq!(lines(&["-path", place.path().to_str().unwrap(), "my-program"]), ["found"]);
+}
+
+#[test]
+fn options_of_other_launchers_are_accepted() {
+    let hydra = "-l -genvall -bind-to none -map-by core -ppn 2 -rr -hosts localhost,127.0.0.1:2 \
+                 -launcher fork -iface lo -np 2 true";
+    let ompi = "--allow-run-as-root --oversubscribe --bind-to none --map-by slot -H localhost:4 \
+                --use-hwthread-cpus --np 2 true";
+    for line in [hydra, ompi] {
+        assert!(lines(&line.split_whitespace().collect::<Vec<_>>()).is_empty());
+    }
+    let mca = mpirun(&["--mca", "btl", "self,sm", "--mca", "pml", "ob1", "true"]).end();
+    assert_eq!(mca.status, 0);
+    assert_eq!(mca.err.lines().count(), 1, "{}", mca.err);
+    assert!(mca.err.contains("btl, pml"), "{}", mca.err);
+}
+
+#[test]
+fn many_ranks() {
+    assert_eq!(lines(&["-n", "100", "echo", "x"]).len(), 100);
+}
+
+#[test]
+fn a_bound_rank_has_one_core_and_a_free_one_what_mpirun_has() {
+    let shown = ["grep", "Cpus_allowed:", "/proc/self/status"];
+    let run = |bind: &str| -> u32 {
+        let got = lines(&[&["--bind-to", bind], &shown[..]].concat());
+        let mask = got[0].split_whitespace().last().unwrap().replace(',', "");
+        mask.chars().filter_map(|digit| digit.to_digit(16)).map(u32::count_ones).sum()
+    };
+    let ours = std::thread::available_parallelism().unwrap().get();
+    assert_eq!(run("hwthread"), 1);
+    assert!(run("none") as usize >= ours);
+    assert!(run("core") <= run("socket"));
+}
+
+#[test]
+fn the_report_shows_places_and_what_ranks_told() {
+    let ended = mpirun(&["--report", "-n", "3", &rank_program(), "report"]).end();
+    assert_eq!(ended.status, 0, "{}", ended.err);
+    let expected = [
+        "3 rank(s)",
+        "CPUs:",
+        "rank 0: the MPICH ABI",
+        "ranks 1, 2: the MPI-5.0",
+        "ranks 0-2:\n    shared memory: eager up to 8192 bytes",
+        "different ABIs",
+    ];
+    for part in expected {
+        assert!(ended.err.contains(part), "no “{part}” in:\n{}", ended.err);
+    }
+}
+
+#[test]
+fn help_and_version() {
+    let help = mpirun(&["--help"]).end();
+    assert_eq!((help.status, help.err.as_str()), (0, ""));
+    for part in ["Run a parallel program", "Examples:", "What to run:", "Exit status:"] {
+        assert!(help.out.contains(part), "no “{part}” in the help");
+    }
+    assert!(mpirun(&["--version"]).end().out.contains("Ferrite"));
+}

@@ -1,0 +1,122 @@
+//! What ranks read and write.
+
+mod common;
+
+use common::{finish, mpirun};
+use std::io::{Read, Write};
+use std::process::Stdio;
+
+#[test]
+fn lines_are_never_mixed() {
+    let script = "i=0; while [ $i -lt 300 ]; do printf 'rank %s ' $PMI_RANK; \
+                  printf 'line %s end\\n' $i; i=$((i+1)); done; printf 'rank %s last' $PMI_RANK";
+    let ended = mpirun(&["-l", "-n", "4", "sh", "-c", script]).end();
+    let mut next = [0; 4];
+    for line in ended.out.lines() {
+        let rank: usize = line[1..2].parse().unwrap();
+        let expected = match next[rank] {
+            300 => format!("[{rank}] rank {rank} last"),
+            i => format!("[{rank}] rank {rank} line {i} end"),
+        };
+        assert_eq!(line, expected);
+        next[rank] += 1;
+    }
+    assert_eq!(next, [301; 4]);
+}
+
+#[test]
+fn bytes_arrive_as_they_were_written() {
+    let script = "head -c 3000000 /dev/zero | tr '\\0' 'x'; printf '\\n\\377\\000\\nno end'";
+    let mut child = mpirun(&["-n", "1", "sh", "-c", script]).start();
+    let mut bytes = Vec::new();
+    child.0.stdout.take().unwrap().read_to_end(&mut bytes).unwrap();
+    assert_eq!(finish(child.0, &child.1).status, 0);
+    let text: Vec<u8> = bytes.iter().copied().filter(|&b| b == b'x').collect();
+    assert_eq!(text.len(), 3_000_000);
+    assert!(bytes.ends_with(b"\n\xff\x00\nno end"), "{:?}", &bytes[bytes.len() - 20..]);
+}
+
+#[test]
+fn a_slow_reader_gets_everything() {
+    let script = "seq 1 200000";
+    let (mut child, mark) = mpirun(&["-n", "2", "sh", "-c", script]).start();
+    let mut out = child.stdout.take().unwrap();
+    let (mut total, mut chunk) = (0, vec![0; 100_000]);
+    loop {
+        match out.read(&mut chunk).unwrap() {
+            0 => break,
+            n => total += chunk[..n].iter().filter(|&&b| b == b'\n').count(),
+        }
+        std::thread::yield_now();
+    }
+    assert_eq!(finish(child, &mark).status, 0);
+    assert_eq!(total, 400_000);
+}
+
+#[test]
+fn tags() {
+    let script = "echo out; echo err >&2";
+    let ended = mpirun(&["--tag-output", "-n", "1", "sh", "-c", script]).end();
+    assert_eq!(
+        (ended.out.as_str(), ended.err.as_str()),
+        ("[1,0]<stdout>:out\n", "[1,0]<stderr>:err\n")
+    );
+    let ended = mpirun(&["-prepend-rank", "--merge-stderr", "-n", "1", "sh", "-c", script]).end();
+    assert_eq!(ended.err, "");
+    assert_eq!(ended.out.lines().count(), 2);
+}
+
+/// Runs with `input` on mpirun's standard input.
+fn fed(arguments: &[&str], input: &str) -> Vec<String> {
+    let run = mpirun(arguments).with(|c| c.stdin(Stdio::piped()));
+    let (mut child, mark) = run.start();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_string();
+    // A rank that does not read lets the pipe break: not the writer's business here.
+    let writer = std::thread::spawn(move || drop(stdin.write_all(input.as_bytes())));
+    let ended = finish(child, &mark);
+    writer.join().unwrap();
+    assert_eq!((ended.status, ended.err.as_str()), (0, ""), "{arguments:?}");
+    let mut lines: Vec<String> = ended.out.lines().map(str::to_string).collect();
+    lines.sort();
+    lines
+}
+
+#[test]
+fn standard_input_goes_where_it_should() {
+    let count = ["sh", "-c", "echo $PMI_RANK $(wc -c)"];
+    let run =
+        |options: &[&str], input: &str| fed(&[options, &["-n", "3"], &count[..]].concat(), input);
+    assert_eq!(run(&[], "abcd"), ["0 4", "1 0", "2 0"]);
+    assert_eq!(run(&["--stdin", "2"], "abcd"), ["0 0", "1 0", "2 4"]);
+    assert_eq!(run(&["--stdin", "none"], "abcd"), ["0 0", "1 0", "2 0"]);
+    assert_eq!(run(&["-s", "all"], "abcd"), ["0 4", "1 4", "2 4"]);
+    let long = "x".repeat(1_000_000);
+    assert_eq!(run(&["-s", "all"], &long), ["0 1000000", "1 1000000", "2 1000000"]);
+}
+
+#[test]
+fn ranks_that_do_not_read_are_no_obstacle() {
+    let script = "if [ $PMI_RANK = 1 ]; then echo 1 $(wc -c); fi";
+    let long = "x".repeat(1_000_000);
+    assert_eq!(fed(&["-s", "all", "-n", "3", "sh", "-c", script], &long), ["1 1000000"]);
+}
+
+#[test]
+fn a_file_as_standard_input_is_read_no_further_than_the_program_does() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("input");
+    std::fs::write(&file, "first\nsecond\nthird\n").unwrap();
+    let script = format!(
+        "exec < {}; {} -n 2 sh -c '[ $PMI_RANK = 0 ] && read x; echo rank $x'; \
+                          read y; echo shell $y",
+        file.display(),
+        common::MPIRUN
+    );
+    let shell = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
+    let out = common::good(&shell);
+    assert!(out.contains("rank first\n") && out.ends_with("shell second\n"), "{out}");
+    let all = std::fs::File::open(&file).unwrap();
+    let run = mpirun(&["-s", "all", "-n", "2", "wc", "-l"]);
+    assert_eq!(run.with(|c| c.stdin(all)).end().out, "3\n3\n");
+}
