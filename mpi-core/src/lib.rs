@@ -6,12 +6,21 @@
 //! page of `docs/architecture.md`.
 #![deny(unsafe_code)]
 
+pub mod attributes;
 pub mod buffer;
 pub mod coll;
 pub mod constants;
+pub mod counters;
 pub mod datatype;
+pub mod errhandler;
 pub mod error;
+pub mod error_codes;
+pub mod group;
 pub mod handle;
 pub mod header;
+pub mod info;
+pub mod limits;
 pub mod port;
+pub mod roll_call;
 pub mod status;
+pub mod table;

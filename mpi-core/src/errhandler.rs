@@ -1,0 +1,188 @@
+//! Error handlers (MPI-5.0 §9.3): objects that say what becomes of an error.
+//!
+//! A handler is kept alive by the handle that the user got and by each communicator, window,
+//! file or session it is attached to. The user's function is called by the C interface; here it
+//! is an address.
+
+use crate::attributes::Convention;
+use crate::error::{Error, ErrorClass, Result};
+use crate::handle::ErrhandlerHandle;
+use crate::table::Table;
+
+/// `MPI_ERRORS_ARE_FATAL`.
+pub const ERRORS_ARE_FATAL: ErrhandlerHandle = ErrhandlerHandle::from_raw(0x141);
+/// `MPI_ERRORS_ABORT`.
+pub const ERRORS_ABORT: ErrhandlerHandle = ErrhandlerHandle::from_raw(0x142);
+/// `MPI_ERRORS_RETURN`.
+pub const ERRORS_RETURN: ErrhandlerHandle = ErrhandlerHandle::from_raw(0x143);
+
+/// The kind of object that a handler was made for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Target {
+    /// `MPI_Comm_create_errhandler`.
+    Comm,
+    /// `MPI_Win_create_errhandler`.
+    Win,
+    /// `MPI_File_create_errhandler`.
+    File,
+    /// `MPI_Session_create_errhandler`.
+    Session,
+}
+
+impl Target {
+    fn noun(self) -> &'static str {
+        match self {
+            Target::Comm => "communicators",
+            Target::Win => "windows",
+            Target::File => "files",
+            Target::Session => "sessions",
+        }
+    }
+}
+
+/// What a handler does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Action {
+    /// Aborts everything connected to this process (`MPI_ERRORS_ARE_FATAL`).
+    Fatal,
+    /// Aborts the processes of the object (`MPI_ERRORS_ABORT`).
+    Abort,
+    /// Returns the error code (`MPI_ERRORS_RETURN`).
+    Return,
+    /// Calls the function at this address, which was made for one kind of object.
+    User(usize, Convention, Target),
+}
+
+struct Errhandler {
+    action: Action,
+    references: u32,
+}
+
+/// All error handlers of a process.
+pub struct Errhandlers(Table<crate::handle::ErrhandlerKind, Errhandler>);
+
+impl Default for Errhandlers {
+    fn default() -> Self {
+        Errhandlers::new()
+    }
+}
+
+impl Errhandlers {
+    /// The predefined ones.
+    pub fn new() -> Errhandlers {
+        let mut table = Table::new();
+        for (handle, action) in [
+            (ERRORS_ARE_FATAL, Action::Fatal),
+            (ERRORS_ABORT, Action::Abort),
+            (ERRORS_RETURN, Action::Return),
+        ] {
+            table.set_predefined(handle.raw(), Errhandler { action, references: 1 });
+        }
+        Errhandlers(table)
+    }
+
+    /// Makes a handler that calls the function at `address` (`MPI_*_create_errhandler`); the
+    /// handle counts as one reference.
+    ///
+    /// # Errors
+    /// `MPI_ERR_NO_MEM` when no handle is left.
+    pub fn create(
+        &mut self,
+        address: usize,
+        convention: Convention,
+        target: Target,
+    ) -> Result<ErrhandlerHandle> {
+        let action = Action::User(address, convention, target);
+        self.0.insert(Errhandler { action, references: 1 })
+    }
+
+    /// What the handler does.
+    ///
+    /// # Errors
+    /// `MPI_ERR_ERRHANDLER` saying what the handle was.
+    pub fn get(&self, handle: ErrhandlerHandle) -> Result<Action> {
+        Ok(self.0.get(handle)?.action)
+    }
+
+    /// Counts a reference from an object of kind `target` that the handler is attached to
+    /// (`MPI_*_set_errhandler`).
+    ///
+    /// # Errors
+    /// `MPI_ERR_ERRHANDLER` as [`Errhandlers::get`]; also when it was made for another kind.
+    pub fn attach(&mut self, handle: ErrhandlerHandle, target: Target) -> Result<()> {
+        if let Action::User(_, _, made_for) = self.get(handle)?
+            && made_for != target
+        {
+            let text = format!("is for {}, not for {}", made_for.noun(), target.noun());
+            return Err(Error::param(ErrorClass::ERRHANDLER, "errhandler", text));
+        }
+        self.retain(handle)
+    }
+
+    /// Counts one more reference: `MPI_*_get_errhandler` gives the user a handle of his own, and
+    /// a duplicate has its original's handler.
+    ///
+    /// # Errors
+    /// As [`Errhandlers::get`].
+    pub fn retain(&mut self, handle: ErrhandlerHandle) -> Result<()> {
+        self.0.get_mut(handle)?.references += 1;
+        Ok(())
+    }
+
+    /// Gives one reference up (`MPI_Errhandler_free`, or an object lets go); the last one ends
+    /// the handler. Predefined handlers stay.
+    ///
+    /// # Errors
+    /// As [`Errhandlers::get`].
+    pub fn release(&mut self, handle: ErrhandlerHandle) -> Result<()> {
+        let handler = self.0.get_mut(handle)?;
+        if handle.is_predefined() {
+            return Ok(());
+        }
+        handler.references -= 1;
+        if handler.references == 0 {
+            self.0.remove(handle)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handler_lives_as_long_as_it_is_attached() {
+        let mut handlers = Errhandlers::new();
+        let handle = handlers.create(77, Convention::C, Target::Comm).unwrap();
+        handlers.attach(handle, Target::Comm).unwrap();
+        handlers.release(handle).unwrap();
+        assert_eq!(handlers.get(handle).unwrap(), Action::User(77, Convention::C, Target::Comm));
+        handlers.release(handle).unwrap();
+        let error = handlers.get(handle).unwrap_err();
+        assert_eq!(error.class(), ErrorClass::ERRHANDLER);
+        assert!(handlers.release(handle).is_err());
+    }
+
+    #[test]
+    fn predefined_handlers_fit_everything_and_never_go() {
+        let mut handlers = Errhandlers::new();
+        for target in [Target::Comm, Target::Win, Target::File, Target::Session] {
+            handlers.attach(ERRORS_RETURN, target).unwrap();
+        }
+        (0..9).for_each(|_| handlers.release(ERRORS_RETURN).unwrap());
+        assert_eq!(handlers.get(ERRORS_RETURN).unwrap(), Action::Return);
+        assert_eq!(
+            handlers.release(ErrhandlerHandle::NULL).unwrap_err().what(),
+            "is MPI_ERRHANDLER_NULL"
+        );
+    }
+
+    #[test]
+    fn a_handler_for_files_does_not_fit_windows() {
+        let mut handlers = Errhandlers::new();
+        let handle = handlers.create(1, Convention::C, Target::File).unwrap();
+        let error = handlers.attach(handle, Target::Win).unwrap_err();
+        assert_eq!(error.what(), "is for files, not for windows");
+    }
+}

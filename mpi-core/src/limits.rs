@@ -1,0 +1,26 @@
+//! Every limit of the core, once: a named constant with its unit and the reason for its value.
+//!
+//! What a user may want to change is a setting (see [`crate::settings`]) and not a limit.
+
+/// Longest info key in bytes without a terminating NUL: `MPI_MAX_INFO_KEY` − 1 of the standard
+/// ABI. A face whose ABI has less checks for itself when it hands keys out.
+pub const INFO_KEY_MAX: usize = 255;
+/// Longest info value in bytes without a terminating NUL: `MPI_MAX_INFO_VAL` − 1 of the standard
+/// ABI.
+pub const INFO_VALUE_MAX: usize = 1023;
+/// Longest text of a user's error code in bytes without NUL: `MPI_MAX_ERROR_STRING` − 1.
+pub const ERROR_STRING_MAX: usize = 511;
+/// Longest name of a communicator, datatype or window in bytes without NUL:
+/// `MPI_MAX_OBJECT_NAME` − 1 of the standard ABI.
+pub const OBJECT_NAME_MAX: usize = 127;
+/// Entries of a matching queue that are looked through one by one; a longer queue is hashed. A
+/// compare of neighbouring entries costs about a nanosecond, a hashed look-up some thirty.
+pub const LINEAR_MATCH: usize = 32;
+/// Objects that one segment of a table holds: a table's first allocation, small enough that a
+/// program with one communicator does not pay for thousands.
+pub const TABLE_SEGMENT: usize = 64;
+/// Messages of an ordered pair of VCIs that may be undelivered at once: half the range of the
+/// 16-bit message sequence, so that it never wraps into itself (decision 22).
+pub const UNDELIVERED_MAX: u32 = 1 << 15;
+/// Bytes of a communicator's name that a roll call carries: what is left in its cache line.
+pub const ROLL_CALL_NAME: usize = 24;
