@@ -1,0 +1,316 @@
+//! Runs a plan: copies between user memory and packed bytes, in either direction.
+//!
+//! Every position is a number of packed bytes, from which the place in the plan follows by
+//! division and binary search, so a copy can start and stop at any byte. Small blocks are moved
+//! by loops made for their size; a loop over a list of small blocks is turned inside out, tile
+//! by tile, so that the inner loop is one of those.
+#![allow(unsafe_code)]
+
+use std::ptr;
+
+use super::plan::{Plan, part_of};
+
+/// Loops are turned inside out over as many iterations as span this many bytes of user memory:
+/// half of a first-level cache, since a tile is passed over once for each block.
+const TILE_BYTES: u64 = 16 * 1024;
+/// Bodies with more blocks than this are copied one after the other instead.
+const TILE_BLOCKS: usize = 64;
+/// A strided body with at least so many blocks is a good inner loop by itself.
+const INNER_BLOCKS: u64 = 8;
+
+/// Two places between which bytes move, in the direction that `PACK` says: packing goes from
+/// user memory, unpacking to it.
+#[derive(Clone, Copy)]
+pub(super) struct Ends {
+    pub(super) user: *mut u8,
+    pub(super) packed: *mut u8,
+}
+
+impl Ends {
+    /// Both moved on.
+    #[inline]
+    fn at(self, user: i64, packed: u64) -> Ends {
+        Ends {
+            user: self.user.wrapping_offset(user as isize),
+            packed: self.packed.wrapping_add(packed as usize),
+        }
+    }
+
+    /// Moves `len` bytes.
+    ///
+    /// # Safety
+    /// `len` bytes at both ends are valid for the access that `PACK` implies, and are disjoint.
+    #[inline(always)]
+    unsafe fn bytes<const PACK: bool>(self, len: usize) {
+        let (from, to) = if PACK { (self.user, self.packed) } else { (self.packed, self.user) };
+        // SAFETY: by the caller's promise.
+        unsafe { ptr::copy_nonoverlapping(from.cast_const(), to, len) }
+    }
+}
+
+/// Copies packed bytes `from` to `to` of `count` (or more) copies of `plan`, which lie `stride`
+/// bytes apart from `ends.user` on; `ends.packed` is where byte `from` is or goes.
+///
+/// # Safety
+/// All user bytes that the plan names for that range are valid for the access that `PACK`
+/// implies, so are `to - from` bytes at `ends.packed`, and the two do not overlap.
+pub(super) unsafe fn iterate<const PACK: bool>(
+    plan: &Plan,
+    stride: i64,
+    ends: Ends,
+    from: u64,
+    to: u64,
+) {
+    let size = plan.size();
+    let nth = |index: u64| stride.wrapping_mul(index as i64);
+    let (mut index, offset) = (from / size, from % size);
+    let mut done = 0;
+    // SAFETY: each part is within the range that the caller vouched for.
+    unsafe {
+        if offset > 0 {
+            let end = size.min(offset + (to - from));
+            part::<PACK>(plan, ends.at(nth(index), 0), offset, end);
+            done = end - offset;
+            index += 1;
+        }
+        let whole = (to - from - done) / size;
+        if whole > 0 {
+            repeat::<PACK>(plan, stride, ends.at(nth(index), done), whole);
+            done += whole * size;
+            index += whole;
+        }
+        if done < to - from {
+            part::<PACK>(plan, ends.at(nth(index), done), 0, to - from - done);
+        }
+    }
+}
+
+/// Copies packed bytes `from` to `to` of one plan.
+///
+/// # Safety
+/// As for [`iterate`].
+unsafe fn part<const PACK: bool>(plan: &Plan, ends: Ends, from: u64, to: u64) {
+    // SAFETY: each part is within the range that the caller vouched for.
+    unsafe {
+        match plan {
+            Plan::Run { disp, .. } => {
+                ends.at(disp.wrapping_add_unsigned(from), 0).bytes::<PACK>((to - from) as usize);
+            }
+            Plan::Strided { disp, len, stride, .. } => {
+                let block = Plan::Run { disp: *disp, len: *len };
+                iterate::<PACK>(&block, *stride, ends, from, to);
+            }
+            Plan::Loop { disp, stride, body, .. } => {
+                iterate::<PACK>(body, *stride, ends.at(*disp, 0), from, to);
+            }
+            Plan::Indexed { len, disps } => indexed::<PACK>(*len, disps, ends, from, to),
+            Plan::Blocks { disps, starts } => {
+                pieces(starts, from, to, |index, from, to, at| {
+                    let disp = disps[index].wrapping_add_unsigned(from);
+                    ends.at(disp, at).bytes::<PACK>((to - from) as usize);
+                });
+            }
+            Plan::List { parts, starts } => {
+                pieces(starts, from, to, |index, from, to, at| {
+                    part::<PACK>(&parts[index], ends.at(0, at), from, to);
+                });
+            }
+        }
+    }
+}
+
+/// Calls `visit(index, from, to, at)` for each piece of packed bytes `from` to `to`: the part it
+/// belongs to, its range there, and where it lies behind `from`.
+#[inline]
+fn pieces(starts: &[u64], from: u64, to: u64, mut visit: impl FnMut(usize, u64, u64, u64)) {
+    let mut at = from;
+    let mut index = part_of(starts, from);
+    while at < to {
+        let end = to.min(starts[index + 1]);
+        visit(index, at - starts[index], end - starts[index], at - from);
+        at = end;
+        index += 1;
+    }
+}
+
+/// Packed bytes `from` to `to` of equal blocks at listed displacements.
+///
+/// # Safety
+/// As for [`iterate`].
+unsafe fn indexed<const PACK: bool>(len: u64, disps: &[i64], ends: Ends, from: u64, to: u64) {
+    let (mut index, offset) = ((from / len) as usize, from % len);
+    let mut done = 0;
+    // SAFETY: each part is within the range that the caller vouched for.
+    unsafe {
+        if offset > 0 {
+            done = (len - offset).min(to - from);
+            let disp = disps[index].wrapping_add_unsigned(offset);
+            ends.at(disp, 0).bytes::<PACK>(done as usize);
+            index += 1;
+        }
+        let whole = ((to - from - done) / len) as usize;
+        gather::<PACK>(len as usize, &disps[index..index + whole], ends.at(0, done));
+        done += whole as u64 * len;
+        if done < to - from {
+            let rest = (to - from - done) as usize;
+            ends.at(disps[index + whole], done).bytes::<PACK>(rest);
+        }
+    }
+}
+
+/// `count` whole copies of `plan`, `stride` bytes apart, packed one after the other.
+///
+/// # Safety
+/// As for [`iterate`].
+unsafe fn repeat<const PACK: bool>(plan: &Plan, stride: i64, ends: Ends, count: u64) {
+    let size = plan.size();
+    // SAFETY: each part is within the range that the caller vouched for.
+    unsafe {
+        match plan {
+            Plan::Run { disp, len } => {
+                grid::<PACK>(*len as usize, stride, *len, ends.at(*disp, 0), count);
+            }
+            Plan::Strided { disp, len, count: n, stride: step } if *n < INNER_BLOCKS => {
+                let block = |index: u64| (disp.wrapping_add(step.wrapping_mul(index as i64)), *len);
+                tiles::<PACK>((0..*n).map(block), size, stride, ends, count);
+            }
+            Plan::Indexed { len, disps } if disps.len() <= TILE_BLOCKS => {
+                let blocks = disps.iter().map(|disp| (*disp, *len));
+                tiles::<PACK>(blocks, size, stride, ends, count);
+            }
+            Plan::Blocks { disps, starts } if disps.len() <= TILE_BLOCKS => {
+                let lens = starts.windows(2).map(|pair| pair[1] - pair[0]);
+                tiles::<PACK>(disps.iter().copied().zip(lens), size, stride, ends, count);
+            }
+            Plan::Strided { disp, len, count: n, stride: step } => {
+                each(stride, size, ends.at(*disp, 0), count, |ends| {
+                    grid::<PACK>(*len as usize, *step, *len, ends, *n);
+                });
+            }
+            Plan::Loop { disp, count: n, stride: step, body, .. } => {
+                each(stride, size, ends.at(*disp, 0), count, |ends| {
+                    repeat::<PACK>(body, *step, ends, *n);
+                });
+            }
+            _ => each(stride, size, ends, count, |ends| part::<PACK>(plan, ends, 0, size)),
+        }
+    }
+}
+
+/// Calls `copy` at each of `count` places.
+#[inline(always)]
+fn each(stride: i64, size: u64, mut ends: Ends, count: u64, mut copy: impl FnMut(Ends)) {
+    for _ in 0..count {
+        copy(ends);
+        ends = ends.at(stride, size);
+    }
+}
+
+/// `count` elements of `size` packed bytes, `stride` apart in user memory, each of which has the
+/// `blocks` in this order: block after block over a tile of elements.
+///
+/// # Safety
+/// As for [`iterate`].
+unsafe fn tiles<const PACK: bool>(
+    blocks: impl Iterator<Item = (i64, u64)> + Clone,
+    size: u64,
+    stride: i64,
+    mut ends: Ends,
+    mut count: u64,
+) {
+    let tile = (TILE_BYTES / stride.unsigned_abs().max(size)).max(8);
+    while count > 0 {
+        let now = tile.min(count);
+        let mut start = 0;
+        for (disp, len) in blocks.clone() {
+            // SAFETY: each block of each element is within the caller's range.
+            unsafe { grid::<PACK>(len as usize, stride, size, ends.at(disp, start), now) };
+            start += len;
+        }
+        ends = ends.at(stride.wrapping_mul(now as i64), size * now);
+        count -= now;
+    }
+}
+
+/// Chooses the loop for blocks of `$len` bytes: `$one::<PACK, N>` for the sizes that programs
+/// have, `$any` for all others.
+macro_rules! by_length {
+    ($len:expr, [$($n:literal)*], $one:ident $args:tt, $any:expr) => {
+        match $len {
+            $($n => $one::<PACK, $n> $args,)*
+            _ => $any,
+        }
+    };
+}
+
+/// `count` blocks of `len` bytes, `stride` apart in user memory and `pitch` apart in the packed
+/// bytes.
+///
+/// # Safety
+/// As for [`iterate`].
+#[inline]
+unsafe fn grid<const PACK: bool>(len: usize, stride: i64, pitch: u64, ends: Ends, count: u64) {
+    // SAFETY: the caller's promise is handed on.
+    unsafe {
+        by_length!(len, [1 2 3 4 6 8 12 16 20 24 32 40 48 64],
+            grid_of(stride, pitch, ends, count),
+            grid_any::<PACK>(len, stride, pitch, ends, count));
+    }
+}
+
+/// # Safety
+/// As for [`grid`] with blocks of `N` bytes.
+unsafe fn grid_of<const PACK: bool, const N: usize>(
+    stride: i64,
+    pitch: u64,
+    ends: Ends,
+    count: u64,
+) {
+    // SAFETY: each block is within the caller's range. The branch lets the compiler see the
+    // most frequent pitch as a constant.
+    unsafe {
+        if pitch == N as u64 {
+            each(stride, N as u64, ends, count, |ends| ends.bytes::<PACK>(N));
+        } else {
+            each(stride, pitch, ends, count, |ends| ends.bytes::<PACK>(N));
+        }
+    }
+}
+
+/// # Safety
+/// As for [`grid`].
+unsafe fn grid_any<const PACK: bool>(len: usize, stride: i64, pitch: u64, ends: Ends, count: u64) {
+    // SAFETY: each block is within the caller's range.
+    each(stride, pitch, ends, count, |ends| unsafe { ends.bytes::<PACK>(len) });
+}
+
+/// Blocks of `len` bytes at `disps`, packed one after the other.
+///
+/// # Safety
+/// As for [`iterate`].
+unsafe fn gather<const PACK: bool>(len: usize, disps: &[i64], ends: Ends) {
+    // SAFETY: the caller's promise is handed on.
+    unsafe {
+        by_length!(len, [1 2 3 4 6 8 12 16 20 24 32 40 48 64],
+            gather_of(disps, ends),
+            gather_any::<PACK>(len, disps, ends));
+    }
+}
+
+/// # Safety
+/// As for [`gather`] with blocks of `N` bytes.
+unsafe fn gather_of<const PACK: bool, const N: usize>(disps: &[i64], ends: Ends) {
+    for (index, disp) in disps.iter().enumerate() {
+        // SAFETY: each block is within the caller's range.
+        unsafe { ends.at(*disp, (index * N) as u64).bytes::<PACK>(N) }
+    }
+}
+
+/// # Safety
+/// As for [`gather`].
+unsafe fn gather_any<const PACK: bool>(len: usize, disps: &[i64], ends: Ends) {
+    for (index, disp) in disps.iter().enumerate() {
+        // SAFETY: each block is within the caller's range.
+        unsafe { ends.at(*disp, (index * len) as u64).bytes::<PACK>(len) }
+    }
+}
