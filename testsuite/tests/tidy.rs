@@ -31,7 +31,11 @@ const UNSAFE: &[&str] = &[
     "mpi-core/src/buffer.rs",
     "mpi-core/src/datatype/copy.rs",
     "mpi-core/src/datatype/cursor.rs",
+    "mpi-core/src/datatype/pack.rs",
+    "mpi-core/src/datatype/tests.rs",
     "mpi-core/src/op/kernels.rs",
+    "mpi-core/src/op/tests.rs",
+    "mpi-core/src/op/wide.rs",
     "mpi-core/src/request/pool.rs",
 ];
 
