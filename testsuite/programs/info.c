@@ -1,0 +1,87 @@
+// ranks: 1 2
+// Info objects: ordered keys with values (MPI-5.0 §10).
+#include "check.h"
+
+static void basics(void) {
+    MPI_Info info, copy;
+    int keys = -1, flag = -1, length = -1;
+    char key[MPI_MAX_INFO_KEY + 1], value[MPI_MAX_INFO_VAL + 1];
+    OK(MPI_Info_create(&info));
+    OK(MPI_Info_get_nkeys(info, &keys));
+    EQUAL(keys, 0);
+    OK(MPI_Info_set(info, "colour", "rust"));
+    OK(MPI_Info_set(info, "size", "12 MiB"));
+    OK(MPI_Info_set(info, "colour", "iron")); // replaces
+    OK(MPI_Info_get_nkeys(info, &keys));
+    EQUAL(keys, 2);
+    OK(MPI_Info_get_nthkey(info, 0, key));
+    CHECK(strcmp(key, "colour") == 0, "%s", key);
+    OK(MPI_Info_get_nthkey(info, 1, key));
+    CHECK(strcmp(key, "size") == 0, "%s", key);
+
+    length = sizeof value;
+    OK(MPI_Info_get_string(info, "colour", &length, value, &flag));
+    CHECK(flag && strcmp(value, "iron") == 0, "%s", value);
+    EQUAL(length, 5); // with the final zero
+    length = 3;
+    memset(value, 'x', sizeof value);
+    OK(MPI_Info_get_string(info, "size", &length, value, &flag));
+    EQUAL(length, 7);
+    CHECK(strcmp(value, "12") == 0 && value[3] == 'x', "cut to what fits, with its zero");
+    length = 0;
+    OK(MPI_Info_get_string(info, "size", &length, value, &flag));
+    EQUAL(length, 7);
+    OK(MPI_Info_get_string(info, "weight", &length, value, &flag));
+    EQUAL(flag, 0);
+
+    OK(MPI_Info_dup(info, &copy));
+    OK(MPI_Info_delete(info, "colour"));
+    OK(MPI_Info_get_nkeys(info, &keys));
+    EQUAL(keys, 1);
+    OK(MPI_Info_get_nkeys(copy, &keys));
+    EQUAL(keys, 2);
+    OK(MPI_Info_free(&info));
+    OK(MPI_Info_free(&copy));
+    CHECK(info == MPI_INFO_NULL, "a freed info is null");
+}
+
+static void limits(void) {
+    MPI_Info info;
+    int flag = 0, length;
+    static char key[MPI_MAX_INFO_KEY + 2], value[MPI_MAX_INFO_VAL + 2], got[MPI_MAX_INFO_VAL + 2];
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+    OK(MPI_Info_create(&info));
+    memset(key, 'k', MPI_MAX_INFO_KEY - 1);
+    memset(value, 'v', MPI_MAX_INFO_VAL - 1);
+    OK(MPI_Info_set(info, key, value)); // the longest that are allowed
+    length = sizeof got;
+    OK(MPI_Info_get_string(info, key, &length, got, &flag));
+    CHECK(flag && strcmp(got, value) == 0, "the longest value comes back");
+    memset(key, 'k', MPI_MAX_INFO_KEY + 1);
+    FAILS(MPI_Info_set(info, key, "x"), MPI_ERR_INFO_KEY);
+    memset(value, 'v', MPI_MAX_INFO_VAL + 1);
+    FAILS(MPI_Info_set(info, "k", value), MPI_ERR_INFO_VALUE);
+    FAILS(MPI_Info_delete(info, "absent"), MPI_ERR_INFO_NOKEY);
+    OK(MPI_Info_free(&info));
+}
+
+static void on_communicators(void) {
+    MPI_Info info;
+    int keys = -1;
+    OK(MPI_Comm_get_info(MPI_COMM_WORLD, &info));
+    OK(MPI_Info_get_nkeys(info, &keys));
+    CHECK(keys >= 0, "%d keys", keys);
+    OK(MPI_Comm_set_info(MPI_COMM_WORLD, info));
+    OK(MPI_Info_free(&info));
+    OK(MPI_Info_get_nkeys(MPI_INFO_ENV, &keys));
+    CHECK(keys >= 0, "%d keys of MPI_INFO_ENV", keys);
+}
+
+int main(int argc, char **argv) {
+    start(&argc, &argv);
+    basics();
+    limits();
+    on_communicators();
+    return finish();
+}
