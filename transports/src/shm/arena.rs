@@ -1,0 +1,198 @@
+//! Arenas: this process's own, and those of peers as mapped here.
+//!
+//! An address in an arena is made here and nowhere else, after a check of offset and length
+//! against the mapping; all that other modules hold are such addresses.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use super::lane::{Cell, Reader, Writer};
+use super::layout::{self, Geometry};
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::sys::memory::{Mapping, sealed_memfd, sealed_size};
+
+/// Version of everything in an arena and of the hello.
+pub(super) const VERSION: u32 = 1;
+
+/// The arena that this process made.
+pub(super) struct Arena {
+    fd: OwnedFd,
+    map: Mapping,
+    geometry: Geometry,
+    lanes_taken: u32,
+}
+
+impl Arena {
+    /// A new arena. Where the address space is limited (`ulimit -v`) it goes without memory for
+    /// programs.
+    pub(super) fn new(mut geometry: Geometry) -> io::Result<Arena> {
+        if !geometry.is_sound() {
+            return Err(io::Error::other(format!("the settings make no arena: {geometry:?}")));
+        }
+        let (fd, map) = match Arena::map(&geometry) {
+            Err(error) if error.raw_os_error() == Some(libc::ENOMEM) => {
+                geometry.alloc_bytes = 0;
+                Arena::map(&geometry)?
+            }
+            other => other?,
+        };
+        let arena = Arena { fd, map, geometry, lanes_taken: 0 };
+        let probe = getrandom::u64().map_err(io::Error::other)?;
+        arena.word64(layout::PROBE).store(probe, Ordering::Relaxed);
+        arena.word(layout::VERSION).store(VERSION, Ordering::Relaxed);
+        Ok(arena)
+    }
+
+    fn map(geometry: &Geometry) -> io::Result<(OwnedFd, Mapping)> {
+        let fd = sealed_memfd(geometry.total())?;
+        let map = Mapping::new(&fd, 0, geometry.total() as usize)?;
+        Ok((fd, map))
+    }
+
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    pub(super) fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    fn word(&self, offset: usize) -> &AtomicU32 {
+        assert!(offset + 4 <= self.map.len() && offset % 4 == 0);
+        // SAFETY: within the mapping and aligned, and of a type that others may write.
+        unsafe { &*self.map.base().add(offset).cast() }
+    }
+
+    fn word64(&self, offset: usize) -> &AtomicU64 {
+        assert!(offset + 8 <= self.map.len() && offset % 8 == 0);
+        // SAFETY: as for `word`.
+        unsafe { &*self.map.base().add(offset).cast() }
+    }
+
+    /// The word that says how to wake this process; 0 while it is awake.
+    pub(super) fn parked(&self) -> &AtomicU32 {
+        self.word(layout::PARKED)
+    }
+
+    /// Tells peers that this process has left for good.
+    pub(super) fn leave(&self) {
+        self.word(layout::LEFT).store(1, Ordering::Release);
+    }
+
+    /// Address and value of the word that shows a peer whether it may read this process.
+    pub(super) fn probe(&self) -> (u64, u64) {
+        let word = self.word64(layout::PROBE);
+        (std::ptr::from_ref(word) as u64, word.load(Ordering::Relaxed))
+    }
+
+    /// Takes an unused inbound lane.
+    pub(super) fn take_lane(&mut self) -> Option<u32> {
+        let lane = self.lanes_taken;
+        (lane < self.geometry.lanes).then(|| {
+            self.lanes_taken += 1;
+            lane
+        })
+    }
+
+    /// The reading end of an inbound lane that was just taken.
+    pub(super) fn reader(&self, lane: u32) -> Reader {
+        let (cells, counter) = ends(&self.map, &self.geometry, lane);
+        // SAFETY: `ends` checked both ranges; the arena outlives its readers in `Shm`, and only
+        // this process writes its counters.
+        unsafe { Reader::new(cells, counter, self.geometry.cells) }
+    }
+
+    /// The address of `len` bytes at an offset that this process chose.
+    #[inline]
+    pub(super) fn at(&self, offset: u64, len: usize) -> *mut u8 {
+        let end = offset as usize + len;
+        assert!(end <= self.map.len(), "offset {offset} + {len} is outside the arena");
+        self.map.base().wrapping_add(offset as usize)
+    }
+
+    /// The offset of `len` bytes at `address`, if they lie in the memory for programs.
+    #[inline]
+    pub(super) fn offset_of(&self, address: *const u8, len: u64) -> Option<u64> {
+        let offset = (address as u64).checked_sub(self.map.base() as u64)?;
+        let end = offset.checked_add(len)?;
+        (offset >= self.geometry.alloc_at() && end <= self.geometry.total()).then_some(offset)
+    }
+
+    /// Gives pages of the memory for programs back to the kernel.
+    pub(super) fn release(&self, offset: u64, len: u64) {
+        self.map.release(offset as usize, len as usize);
+    }
+}
+
+/// The arena of a peer, mapped here. The mapping keeps the memory alive when the peer is gone.
+pub(super) struct Remote {
+    map: Mapping,
+    geometry: Geometry,
+}
+
+impl Remote {
+    /// Maps the arena behind a descriptor that came with a hello.
+    pub(super) fn new(fd: &OwnedFd, geometry: Geometry) -> io::Result<Remote> {
+        if !geometry.is_sound() {
+            return Err(io::Error::other(format!("its arena cannot be: {geometry:?}")));
+        }
+        let size = sealed_size(fd.as_fd())?;
+        if size < geometry.total() {
+            let total = geometry.total();
+            return Err(io::Error::other(format!("its arena has {size} bytes, not {total}")));
+        }
+        let whole = Mapping::new(fd, 0, geometry.total() as usize);
+        let map = match whole {
+            Err(error) if error.raw_os_error() == Some(libc::ENOMEM) => {
+                Mapping::new(fd, 0, geometry.alloc_at() as usize)?
+            }
+            other => other?,
+        };
+        Ok(Remote { map, geometry })
+    }
+
+    /// The writing end of the lane that the peer gave this process.
+    pub(super) fn writer(&self, lane: u32) -> io::Result<Writer> {
+        if lane >= self.geometry.lanes {
+            return Err(io::Error::other(format!("it has no lane {lane}")));
+        }
+        let (cells, counter) = ends(&self.map, &self.geometry, lane);
+        // SAFETY: `ends` checked both ranges, `is_sound` the number of cells; `Peer` keeps the
+        // mapping as long as the writer. A peer that gives one lane twice harms itself.
+        Ok(unsafe { Writer::new(cells, counter, self.geometry.cells) })
+    }
+
+    /// The peer's parked word.
+    pub(super) fn parked(&self) -> *const AtomicU32 {
+        self.map.base().wrapping_add(layout::PARKED).cast()
+    }
+
+    /// Whether the peer has left for good.
+    pub(super) fn has_left(&self) -> bool {
+        let word = self.map.base().wrapping_add(layout::LEFT).cast::<AtomicU32>();
+        // SAFETY: in the control page, which is mapped; aligned; others may write it.
+        unsafe { (*word).load(Ordering::Acquire) != 0 }
+    }
+
+    /// The address of a body that a frame says lies in the peer's slots or chunks.
+    #[inline]
+    pub(super) fn body(&self, offset: u64, len: u64) -> Option<*const u8> {
+        let inside = self.geometry.holds_body(offset, len);
+        inside.then(|| self.map.base().wrapping_add(offset as usize).cast_const())
+    }
+
+    /// The address of bytes that an offer says lie in the peer's memory for programs.
+    pub(super) fn allocated(&self, offset: u64, len: u64) -> Option<*mut u8> {
+        let end = offset.checked_add(len)?;
+        let inside = offset >= self.geometry.alloc_at() && end <= self.map.len() as u64;
+        inside.then(|| self.map.base().wrapping_add(offset as usize))
+    }
+}
+
+/// Where a lane's cells and its counter lie.
+fn ends(map: &Mapping, geometry: &Geometry, lane: u32) -> (*const Cell, *const AtomicU32) {
+    assert!(lane < geometry.lanes && geometry.alloc_at() as usize <= map.len());
+    let cells = map.base().wrapping_add(geometry.cells_of(lane));
+    let counter = map.base().wrapping_add(geometry.counter(lane));
+    (cells.cast_const().cast(), counter.cast_const().cast())
+}

@@ -1,0 +1,202 @@
+//! Large messages through chunks: sender and receiver copy at the same time, piece by piece.
+//!
+//! A begin cell carries the header and the length, then each chunk of the sender's arena is
+//! named by a cell of its own; the chunk is free again when the receiver's count has passed the
+//! cell. A few chunks at most are under way to one peer, and some cells of the lane stay free,
+//! so that small messages are not held up. Transfers to one peer take turns.
+
+use mpi_core::buffer::RawBytes;
+use mpi_core::datatype::Packer;
+use mpi_core::header::{BODY_ELSEWHERE, Header};
+use mpi_core::port::{Landing, PeerId, Sink, Token};
+
+use super::lane::Class;
+use super::peer::State;
+use super::send::IMPOSSIBLE_COUNT;
+use super::{Event, Shm};
+
+/// Cells of a lane that bulk data leaves to small messages, as a fraction: one in four.
+const CELLS_LEFT: u32 = 4;
+
+/// A transfer to a peer.
+pub(super) struct Outgoing {
+    header: Header,
+    source: Packer,
+    token: Token,
+    id: u64,
+    begun: bool,
+}
+
+/// A transfer from a peer.
+pub(super) struct Incoming {
+    id: u64,
+    token: Token,
+    landing: Landing,
+    left: u64,
+}
+
+impl Shm {
+    /// Takes over a transfer (see [`mpi_core::port::Transport::send_bulk`]).
+    pub(super) fn start_bulk(
+        &mut self,
+        peer: PeerId,
+        header: &Header,
+        source: Packer,
+        token: Token,
+    ) {
+        let Some(to) = self.peer_mut(peer) else { return };
+        if to.state == State::Down {
+            return;
+        }
+        let id = u64::from(to.bulk_next);
+        to.bulk_next = to.bulk_next.wrapping_add(1);
+        to.bulk_out.push_back(Outgoing { header: *header, source, token, id, begun: false });
+        self.chores = true;
+        if self.make_room(peer) {
+            self.pump_peer(peer);
+        }
+    }
+
+    /// Moves a piece of what goes to each peer. Whether anything is left to do.
+    pub(super) fn pump(&mut self) -> bool {
+        let mut busy = false;
+        for i in 0..self.peers.len() {
+            if !self.peers[i].bulk_out.is_empty() {
+                let peer = PeerId(i as u32);
+                if self.make_room(peer) {
+                    self.pump_peer(peer);
+                }
+                busy |= !self.peers[i].bulk_out.is_empty();
+            }
+        }
+        busy
+    }
+
+    /// Fills one chunk for `peer`, if there is room for it on the way.
+    fn pump_peer(&mut self, peer: PeerId) {
+        if !self.has_bulk_room(peer) {
+            return;
+        }
+        let to = &self.peers[peer.0 as usize];
+        let Some(front) = to.bulk_out.front() else { return };
+        let chunk = if front.source.remaining() > 0 { self.take_chunk_buffer() } else { None };
+        let to = &mut self.peers[peer.0 as usize];
+        if to.state != State::Open {
+            chunk.into_iter().for_each(|offset| self.chunks.give(offset));
+            return;
+        }
+        let ride = self.inbound[to.inbound as usize].reader.ride();
+        let Some(mut out) = to.bulk_out.pop_front() else { return };
+        if !out.begun {
+            let header = Header { inline_len: BODY_ELSEWHERE, ..out.header };
+            let payload = [out.source.remaining(), out.id];
+            to.writer.write(Class::Begin, ride, header.to_words(0), &payload);
+            out.begun = true;
+        }
+        if let Some(offset) = chunk {
+            let room = self.config.shm.chunk_bytes as usize;
+            let at = self.arena.at(offset, room);
+            // SAFETY: the chunk is ours until the reader has consumed the cell that names it;
+            // the message is readable until `sent`, by the contract of `send_bulk`.
+            let len = unsafe { out.source.pack_into(at, room) };
+            to.held.note(to.writer.tail(), offset, true);
+            to.writer.write(Class::Chunk, ride, [0; 3], &[out.id, offset, len as u64]);
+        }
+        let rung = to.sleeps();
+        if out.source.remaining() == 0 {
+            self.events.push(Event::Sent(out.token));
+        } else {
+            to.bulk_out.push_back(out);
+        }
+        if let Some(word) = rung {
+            self.ring(peer, word);
+        }
+    }
+
+    /// Whether another chunk may go to `peer` now, after a look if it seems not.
+    fn has_bulk_room(&mut self, peer: PeerId) -> bool {
+        let most = self.config.shm.chunks_per_peer;
+        let to = &mut self.peers[peer.0 as usize];
+        if to.has_bulk_room(most) {
+            return true;
+        }
+        if to.look(&mut self.slots, &mut self.chunks).is_err() {
+            self.drop_peer(peer, IMPOSSIBLE_COUNT);
+            return false;
+        }
+        to.has_bulk_room(most)
+    }
+
+    /// A free chunk, if need be after a look at how far all readers are.
+    fn take_chunk_buffer(&mut self) -> Option<u64> {
+        self.chunks.take().or_else(|| {
+            self.reclaim();
+            self.chunks.take()
+        })
+    }
+
+    /// A transfer from `peer` begins.
+    pub(super) fn begin_bulk<S: Sink>(
+        &mut self,
+        peer: PeerId,
+        header: &Header,
+        len: u64,
+        id: u64,
+        sink: &mut S,
+    ) -> Result<(), &'static str> {
+        let from = &mut self.peers[peer.0 as usize];
+        if from.bulk_in.iter().any(|incoming| incoming.id == id) {
+            return Err("it began one bulk transfer twice");
+        }
+        let token = Token(header.context);
+        let landing = sink.begin(peer, header, len);
+        if len == 0 {
+            sink.landed(peer, token);
+        } else {
+            from.bulk_in.push(Incoming { id, token, landing, left: len });
+        }
+        Ok(())
+    }
+
+    /// A chunk from `peer` has come.
+    pub(super) fn take_chunk<S: Sink>(
+        &mut self,
+        peer: PeerId,
+        id: u64,
+        offset: u64,
+        len: u64,
+        sink: &mut S,
+    ) -> Result<(), &'static str> {
+        let from = &mut self.peers[peer.0 as usize];
+        let place = from.bulk_in.iter().position(|incoming| incoming.id == id);
+        let place = place.ok_or("a chunk of it belongs to no bulk transfer")?;
+        let incoming = &mut from.bulk_in[place];
+        let body = from.remote.as_ref().and_then(|remote| remote.body(offset, len));
+        let body = body.ok_or("a frame of it names a chunk outside its arena")?;
+        if len > incoming.left {
+            return Err("a bulk transfer of it is longer than it said");
+        }
+        if let Landing::User(to) = &mut incoming.landing {
+            // SAFETY: `body` checked the range against the mapping, which `self` keeps; the
+            // request's memory is writable until `landed`, by the contract of `Landing`.
+            unsafe { to.unpack_from(RawBytes::new(body, len as usize)) };
+        }
+        incoming.left -= len;
+        self.counters.bytes_pipelined += len;
+        if incoming.left == 0 {
+            let token = incoming.token;
+            from.bulk_in.swap_remove(place);
+            sink.landed(peer, token);
+        }
+        Ok(())
+    }
+}
+
+impl super::peer::Peer {
+    /// Whether a begin and a chunk may go, of which `most` may be under way.
+    fn has_bulk_room(&self, most: u32) -> bool {
+        let capacity = self.writer.capacity();
+        self.held.chunks() < most
+            && self.writer.outstanding() + 2 + capacity / CELLS_LEFT <= capacity
+    }
+}

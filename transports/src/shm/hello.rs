@@ -1,0 +1,237 @@
+//! First contact: what two processes of one node tell each other over the datagram socket.
+//!
+//! Each sends one hello to the other, with its arena's descriptor: who it is, which lane of its
+//! arena the other shall write, and a keyed hash over all of it with both ends' names, so that
+//! neither a stranger nor a recording gets in. Who is greeted and has not greeted yet does so:
+//! one round trip, and hellos that cross do no harm.
+//!
+//! In: bytes from anybody. Out: a checked [`Hello`], or why it was refused.
+
+use super::arena::VERSION;
+use super::layout::Geometry;
+use crate::sys::socket::{NAME_BYTES, Name};
+
+/// Bytes of a hello.
+pub(super) const HELLO_BYTES: usize = 172;
+/// The datagram that wakes a parked process.
+pub(super) const BELL: &[u8] = b"!";
+
+const MAGIC: [u8; 8] = *b"FerrShm\0";
+const HASH_BYTES: usize = 32;
+
+/// The secret that all processes of a job share.
+pub type Secret = [u8; 32];
+
+/// One process's introduction to another.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Hello {
+    /// Rank of the sender, in the job whose hash follows.
+    pub rank: u32,
+    /// Rank that is greeted.
+    pub to_rank: u32,
+    /// Lane of the sender's arena that the greeted process shall write.
+    pub lane: u32,
+    /// Whether fences of others reach the sender.
+    pub fences: bool,
+    /// How the sender's arena is divided.
+    pub geometry: Geometry,
+    /// Address of the probe word in the sender's address space, and its value.
+    pub probe: (u64, u64),
+    /// The sender's socket.
+    pub from: Name,
+    /// The greeted process's socket.
+    pub to: Name,
+    /// Hash of the job's identity.
+    pub job: [u8; HASH_BYTES],
+}
+
+/// Why a datagram is no hello for this process.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Refusal {
+    /// It has not the form of a hello.
+    Form,
+    /// It is of another version of the protocol.
+    Version(u32),
+    /// Its sender does not know the job's secret.
+    Secret,
+}
+
+/// The hash of a job's identity, as it stands in a hello.
+pub(super) fn job_hash(job: &str) -> [u8; HASH_BYTES] {
+    blake3::hash(job.as_bytes()).into()
+}
+
+impl Hello {
+    /// The hello as a datagram.
+    pub(super) fn to_bytes(&self, secret: &Secret) -> [u8; HELLO_BYTES] {
+        let mut bytes = Vec::with_capacity(HELLO_BYTES);
+        bytes.extend(MAGIC);
+        let g = &self.geometry;
+        let small = [VERSION, self.rank, self.to_rank, self.lane, u32::from(self.fences)];
+        let sizes = [g.lanes, g.cells, g.slot_stride, g.slots, g.chunk_bytes, g.chunks];
+        for number in small.into_iter().chain(sizes) {
+            bytes.extend(number.to_le_bytes());
+        }
+        for number in [g.alloc_bytes, self.probe.0, self.probe.1] {
+            bytes.extend(number.to_le_bytes());
+        }
+        bytes.extend(self.from);
+        bytes.extend(self.to);
+        bytes.extend(self.job);
+        bytes.extend(blake3::keyed_hash(secret, &bytes).as_bytes());
+        let mut hello = [0; HELLO_BYTES];
+        hello[..bytes.len()].copy_from_slice(&bytes);
+        hello
+    }
+
+    /// The hello in a datagram whose sender knows the secret.
+    pub(super) fn from_bytes(bytes: &[u8], secret: &Secret) -> Result<Hello, Refusal> {
+        let mut at = Fields { bytes };
+        if at.take() != Some(MAGIC) {
+            return Err(Refusal::Form);
+        }
+        let version = at.u32().ok_or(Refusal::Form)?;
+        if version != VERSION {
+            return Err(Refusal::Version(version));
+        }
+        let hello = Hello::fields(&mut at).ok_or(Refusal::Form)?;
+        let signed = bytes.len() - at.bytes.len();
+        let hash: [u8; HASH_BYTES] = at.take().ok_or(Refusal::Form)?;
+        if !at.bytes.is_empty() {
+            return Err(Refusal::Form);
+        }
+        // Equality of two `blake3::Hash` takes the same time wherever they differ.
+        if blake3::keyed_hash(secret, &bytes[..signed]) != blake3::Hash::from_bytes(hash) {
+            return Err(Refusal::Secret);
+        }
+        Ok(hello)
+    }
+
+    fn fields(at: &mut Fields<'_>) -> Option<Hello> {
+        let (rank, to_rank, lane, fences) = (at.u32()?, at.u32()?, at.u32()?, at.u32()? == 1);
+        let geometry = Geometry {
+            lanes: at.u32()?,
+            cells: at.u32()?,
+            slot_stride: at.u32()?,
+            slots: at.u32()?,
+            chunk_bytes: at.u32()?,
+            chunks: at.u32()?,
+            alloc_bytes: at.u64()?,
+        };
+        let probe = (at.u64()?, at.u64()?);
+        let (from, to, job) = (at.take()?, at.take()?, at.take()?);
+        Some(Hello { rank, to_rank, lane, fences, geometry, probe, from, to, job })
+    }
+}
+
+struct Fields<'a> {
+    bytes: &'a [u8],
+}
+
+impl Fields<'_> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (head, tail) = self.bytes.split_first_chunk()?;
+        self.bytes = tail;
+        Some(*head)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.take().map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.take().map(u64::from_le_bytes)
+    }
+}
+
+/// What a process writes on its business card, so that peers find it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Card {
+    /// Its socket.
+    pub name: Name,
+    /// The running kernel, as a hash: sockets of another one are out of reach.
+    pub host: u64,
+}
+
+const CARD_KIND: &str = "shm1";
+
+impl Card {
+    pub(super) fn to_text(self) -> String {
+        let hex: String = self.name.iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("{CARD_KIND}:{hex}:{:016x}", self.host)
+    }
+
+    /// The card in a text that came from elsewhere.
+    pub(super) fn from_text(text: &str) -> Option<Card> {
+        let mut parts = text.split(':');
+        if parts.next()? != CARD_KIND {
+            return None;
+        }
+        let (hex, host) = (parts.next()?, parts.next()?);
+        if hex.len() != 2 * NAME_BYTES || parts.next().is_some() {
+            return None;
+        }
+        let mut name = [0; NAME_BYTES];
+        for (i, byte) in name.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(hex.get(2 * i..2 * i + 2)?, 16).ok()?;
+        }
+        Some(Card { name, host: u64::from_str_radix(host, 16).ok()? })
+    }
+
+    /// The hash that says which kernel this is.
+    pub(super) fn this_host() -> u64 {
+        let boot = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let hash: [u8; HASH_BYTES] = blake3::hash(&boot).into();
+        u64::from_le_bytes(std::array::from_fn(|i| hash[i]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn hello() -> Hello {
+        let geometry = crate::shm::settings::ShmSettings::default().geometry(4);
+        let (from, to) = ([1; NAME_BYTES], [2; NAME_BYTES]);
+        let job = job_hash("a job");
+        Hello { rank: 3, to_rank: 1, lane: 9, fences: true, geometry, probe: (5, 6), from, to, job }
+    }
+
+    #[test]
+    fn comes_back_as_it_was_and_only_under_its_secret() {
+        let bytes = hello().to_bytes(&[7; 32]);
+        assert_eq!(Hello::from_bytes(&bytes, &[7; 32]), Ok(hello()));
+        assert_eq!(Hello::from_bytes(&bytes, &[8; 32]), Err(Refusal::Secret));
+        assert_eq!(Hello::from_bytes(&bytes[..100], &[7; 32]), Err(Refusal::Form));
+    }
+
+    #[test]
+    fn another_version_is_told_apart_from_noise() {
+        let mut bytes = hello().to_bytes(&[7; 32]);
+        bytes[8] = 99;
+        assert_eq!(Hello::from_bytes(&bytes, &[7; 32]), Err(Refusal::Version(99)));
+    }
+
+    #[test]
+    fn cards_are_short_and_come_back() {
+        let card = Card { name: [0xab; NAME_BYTES], host: 77 };
+        assert!(card.to_text().len() <= 128);
+        assert_eq!(Card::from_text(&card.to_text()), Some(card));
+    }
+
+    proptest! {
+        #[test]
+        fn one_changed_bit_is_refused(bit in 0..HELLO_BYTES * 8) {
+            let mut bytes = hello().to_bytes(&[7; 32]);
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            prop_assert!(Hello::from_bytes(&bytes, &[7; 32]).is_err());
+        }
+
+        #[test]
+        fn noise_is_refused(bytes in proptest::collection::vec(any::<u8>(), 0..300), text: String) {
+            prop_assert!(Hello::from_bytes(&bytes, &[7; 32]).is_err());
+            prop_assert!(Card::from_text(&text).is_none());
+        }
+    }
+}

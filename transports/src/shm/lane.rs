@@ -1,0 +1,287 @@
+//! A lane: a ring of cache-line cells from one writer to one reader.
+//!
+//! A cell is eight words. Word 0 is written last, with release; the lowest bit of it is the lap
+//! parity, by which the reader sees that the cell is new, so that a message of up to 40 bytes is
+//! one cache line going from core to core and nothing else: no shared index, no fence. The
+//! reader counts what it has consumed in a line of its own; the writer looks there only when its
+//! copy of the count says that the ring is full. The count also rides back in the control word
+//! of frames going the other way, which spares that look.
+//!
+//! Neither side believes the other: indices are masked, counts checked against what can be
+//! (decision 21). The protocol is checked under loom in `lane_model.rs`.
+
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
+
+/// Words of a cell.
+pub const CELL_WORDS: usize = 8;
+/// Words of a cell behind the header.
+pub const PAYLOAD_WORDS: usize = 5;
+/// Cells of a lane at most: the count that rides back has 8 bits.
+pub const CELLS_MAX: u32 = 128;
+
+/// One cache line of a ring.
+#[repr(C, align(64))]
+pub struct Cell([AtomicU64; CELL_WORDS]);
+
+#[cfg(not(loom))]
+const _: () = assert!(std::mem::size_of::<Cell>() == 64);
+
+#[cfg(loom)]
+impl Cell {
+    /// An empty cell, as zeroed memory is in the real thing.
+    pub fn new() -> Cell {
+        Cell(std::array::from_fn(|_| AtomicU64::new(0)))
+    }
+}
+
+/// What a frame is to the transport itself: bits 1 to 3 of the control word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u16)]
+pub enum Class {
+    /// A frame of the core with its body in the cell.
+    Inline = 0,
+    /// A frame of the core with its body in a slot of the sender.
+    Slot = 1,
+    /// The begin of a bulk transfer.
+    Begin = 2,
+    /// A piece of a bulk transfer, in a chunk of the sender.
+    Chunk = 3,
+}
+
+impl Class {
+    fn from_control(control: u64) -> Option<Class> {
+        Some(match (control >> 1) & 7 {
+            0 => Class::Inline,
+            1 => Class::Slot,
+            2 => Class::Begin,
+            3 => Class::Chunk,
+            _ => return None,
+        })
+    }
+}
+
+/// Words of a frame as they stand in a cell, copied once. The lowest 16 bits of the first are
+/// the transport's: lap parity, class, and the count that rides back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Words {
+    /// The three words of the header.
+    pub header: [u64; 3],
+}
+
+impl Words {
+    /// What the frame is to the transport; `None` for a class that does not exist.
+    #[inline]
+    pub fn class(&self) -> Option<Class> {
+        Class::from_control(self.header[0])
+    }
+
+    /// Whether it is a frame of the core with its body in the cell.
+    #[inline]
+    pub fn is_inline(&self) -> bool {
+        self.header[0] & 0xe == 0
+    }
+
+    /// The lowest 8 bits of the count of cells that the other side has consumed.
+    #[inline]
+    pub fn consumed(&self) -> u8 {
+        (self.header[0] >> 8) as u8
+    }
+}
+
+/// A count that the reader of a lane cannot have reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Impossible;
+
+/// The writing end.
+#[derive(Debug)]
+pub struct Writer {
+    cells: *const Cell,
+    counter: *const AtomicU32,
+    /// 0 for an end that leads nowhere, which so has never room.
+    capacity: u32,
+    tail: u32,
+    consumed: u32,
+}
+
+// SAFETY: the pointers are into shared memory that any thread may use; the end has one owner.
+unsafe impl Send for Writer {}
+
+impl Writer {
+    /// An end that leads nowhere and so has never room.
+    pub fn closed() -> Writer {
+        let (cells, counter) = (std::ptr::null(), std::ptr::null());
+        Writer { cells, counter, capacity: 0, tail: 0, consumed: 0 }
+    }
+
+    /// The writing end of an unused lane.
+    ///
+    /// # Safety
+    /// `cells` points to `capacity` cells, a power of two, and `counter` to the reader's count;
+    /// both outlive the end. Nobody else writes these cells.
+    pub unsafe fn new(cells: *const Cell, counter: *const AtomicU32, capacity: u32) -> Writer {
+        debug_assert!(capacity.is_power_of_two() && capacity <= CELLS_MAX);
+        Writer { cells, counter, capacity, tail: 0, consumed: 0 }
+    }
+
+    /// Whether the lane is surely able to take a cell.
+    #[inline]
+    pub fn has_room(&self) -> bool {
+        self.tail.wrapping_sub(self.consumed) < self.capacity
+    }
+
+    /// Cells written and not known to be consumed.
+    #[inline]
+    pub fn outstanding(&self) -> u32 {
+        self.tail.wrapping_sub(self.consumed)
+    }
+
+    /// Cells of the lane; 0 for an end that leads nowhere.
+    #[inline]
+    pub fn capacity(&self) -> u32 {
+        self.capacity
+    }
+
+    /// Number of the next cell.
+    #[inline]
+    pub fn tail(&self) -> u32 {
+        self.tail
+    }
+
+    /// Number of cells known to be consumed, modulo 2³².
+    #[inline]
+    pub fn consumed(&self) -> u32 {
+        self.consumed
+    }
+
+    /// Writes a frame, if [`Writer::has_room`] said so: `first` is the first header word with
+    /// its transport bits clear, `ride` the count to ride back.
+    #[inline]
+    pub fn write(&mut self, class: Class, ride: u8, header: [u64; 3], payload: &[u64]) {
+        debug_assert!(self.has_room() && payload.len() <= PAYLOAD_WORDS);
+        let index = self.tail & (self.capacity - 1);
+        // SAFETY: masked, so within the cells that `new`'s caller promised.
+        let Cell(words) = unsafe { &*self.cells.add(index as usize) };
+        for (word, value) in words[3..].iter().zip(payload) {
+            word.store(*value, Ordering::Relaxed);
+        }
+        words[1].store(header[1], Ordering::Relaxed);
+        words[2].store(header[2], Ordering::Relaxed);
+        let own = parity(self.tail, self.capacity) | (class as u64) << 1 | u64::from(ride) << 8;
+        words[0].store(header[0] & !0xffff | own, Ordering::Release);
+        self.tail = self.tail.wrapping_add(1);
+    }
+
+    /// Looks up the reader's count.
+    ///
+    /// # Errors
+    /// The count is not one that the reader can have reached.
+    pub fn look(&mut self) -> Result<(), Impossible> {
+        if self.capacity == 0 {
+            return Ok(());
+        }
+        // SAFETY: `new`'s caller promised the counter.
+        let count = unsafe { (*self.counter).load(Ordering::Acquire) };
+        let ahead = count.wrapping_sub(self.consumed);
+        if ahead > self.outstanding() {
+            return Err(Impossible);
+        }
+        self.consumed = count;
+        Ok(())
+    }
+
+    /// Takes in the count that rode back on a frame.
+    ///
+    /// # Errors
+    /// As [`Writer::look`].
+    #[inline]
+    pub fn learn(&mut self, ride: u8) -> Result<(), Impossible> {
+        let ahead = u32::from(ride.wrapping_sub(self.consumed as u8));
+        if ahead > self.outstanding() {
+            return Err(Impossible);
+        }
+        self.consumed = self.consumed.wrapping_add(ahead);
+        Ok(())
+    }
+}
+
+/// The reading end.
+#[derive(Debug)]
+pub struct Reader {
+    cells: *const Cell,
+    counter: *const AtomicU32,
+    capacity: u32,
+    head: u32,
+}
+
+// SAFETY: as for `Writer`.
+unsafe impl Send for Reader {}
+
+impl Reader {
+    /// The reading end of an unused lane.
+    ///
+    /// # Safety
+    /// As [`Writer::new`]; nobody else writes the counter.
+    pub unsafe fn new(cells: *const Cell, counter: *const AtomicU32, capacity: u32) -> Reader {
+        debug_assert!(capacity.is_power_of_two() && capacity <= CELLS_MAX);
+        Reader { cells, counter, capacity, head: 0 }
+    }
+
+    #[inline]
+    fn cell(&self) -> &[AtomicU64; CELL_WORDS] {
+        let index = self.head & (self.capacity - 1);
+        // SAFETY: masked, so within the cells that `new`'s caller promised.
+        let Cell(words) = unsafe { &*self.cells.add(index as usize) };
+        words
+    }
+
+    /// The header words of the next frame, if one has come.
+    #[inline]
+    pub fn peek(&self) -> Option<Words> {
+        let words = self.cell();
+        let first = words[0].load(Ordering::Acquire);
+        if first & 1 != parity(self.head, self.capacity) {
+            return None;
+        }
+        let rest = [words[1].load(Ordering::Relaxed), words[2].load(Ordering::Relaxed)];
+        Some(Words { header: [first, rest[0], rest[1]] })
+    }
+
+    /// A payload word of the frame that [`Reader::peek`] showed.
+    #[inline]
+    pub fn payload_word(&self, i: usize) -> u64 {
+        self.cell()[3 + i].load(Ordering::Relaxed)
+    }
+
+    /// The payload bytes of the frame that [`Reader::peek`] showed. The writer, if it is
+    /// hostile, may still change them.
+    #[cfg(not(loom))]
+    #[inline]
+    pub fn payload(&self) -> *const u8 {
+        self.cell()[3..].as_ptr().cast()
+    }
+
+    /// Goes on to the next cell; the writer hears of it by [`Reader::publish`].
+    #[inline]
+    pub fn advance(&mut self) {
+        self.head = self.head.wrapping_add(1);
+    }
+
+    /// Tells the writer how far this end is: the cells, and the slots named in them, are free.
+    #[inline]
+    pub fn publish(&self) {
+        // SAFETY: `new`'s caller promised the counter.
+        unsafe { (*self.counter).store(self.head, Ordering::Release) };
+    }
+
+    /// The lowest bits of the count of consumed cells, to ride back on a frame.
+    #[inline]
+    pub fn ride(&self) -> u8 {
+        self.head as u8
+    }
+}
+
+/// The lap parity of cell number `n`: 1 on the first lap, since memory begins as zeros.
+#[inline]
+fn parity(n: u32, capacity: u32) -> u64 {
+    u64::from(n & capacity == 0)
+}

@@ -1,0 +1,125 @@
+//! Where things lie in an arena: a control page, inbound lanes, outgoing slots and chunks, and
+//! the memory that the library allocates for programs. Offsets, never pointers.
+//!
+//! The geometry is chosen by the arena's owner and travels in its hello; a peer checks it before
+//! it maps anything.
+
+use super::lane::{CELLS_MAX, Cell};
+use crate::sys::memory::PAGE;
+
+/// Offset of the arena's version in the control page.
+pub(super) const VERSION: usize = 0;
+/// Offset of the random word by which a peer finds out whether it may read this process.
+pub(super) const PROBE: usize = 16;
+/// Offset of the word that says whether the owner has left for good.
+pub(super) const LEFT: usize = 64;
+/// Offset of the parked word, alone on its pair of lines: every sender reads it.
+pub(super) const PARKED: usize = 128;
+
+/// Bytes from one lane's counter to the next: two lines, since processors fetch pairs.
+const COUNTER_STRIDE: usize = 128;
+
+/// How an arena is divided.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Geometry {
+    /// Inbound lanes.
+    pub lanes: u32,
+    /// Cells of a lane, a power of two.
+    pub cells: u32,
+    /// Bytes from one slot to the next.
+    pub slot_stride: u32,
+    /// Slots for eager bodies.
+    pub slots: u32,
+    /// Bytes of a bulk chunk.
+    pub chunk_bytes: u32,
+    /// Bulk chunks.
+    pub chunks: u32,
+    /// Bytes of memory for programs, behind all the rest.
+    pub alloc_bytes: u64,
+}
+
+fn pages(bytes: u64) -> u64 {
+    bytes.next_multiple_of(PAGE as u64)
+}
+
+impl Geometry {
+    /// Whether a peer's numbers make sense; with them all sums below stay far from overflow.
+    pub(super) fn is_sound(&self) -> bool {
+        self.cells.is_power_of_two()
+            && self.cells <= CELLS_MAX
+            && (1..=1 << 20).contains(&self.lanes)
+            && self.slot_stride <= 1 << 24
+            && self.slots <= 1 << 20
+            && self.chunk_bytes <= 1 << 28
+            && self.chunks <= 1 << 16
+            && self.alloc_bytes <= 1 << 46
+            && self.alloc_bytes % PAGE as u64 == 0
+    }
+
+    /// Offset of the counter of a lane.
+    pub(super) fn counter(&self, lane: u32) -> usize {
+        PAGE + lane as usize * COUNTER_STRIDE
+    }
+
+    /// Offset of the first cell of a lane.
+    pub(super) fn cells_of(&self, lane: u32) -> usize {
+        let counters = pages(u64::from(self.lanes) * COUNTER_STRIDE as u64) as usize;
+        PAGE + counters + lane as usize * self.lane_bytes()
+    }
+
+    fn lane_bytes(&self) -> usize {
+        self.cells as usize * size_of::<Cell>()
+    }
+
+    /// Offset of the first slot.
+    pub(super) fn slots_at(&self) -> u64 {
+        pages(self.cells_of(self.lanes) as u64)
+    }
+
+    /// Offset of the first chunk, where slots end.
+    pub(super) fn chunks_at(&self) -> u64 {
+        pages(self.slots_at() + u64::from(self.slots) * u64::from(self.slot_stride))
+    }
+
+    /// Offset of the memory for programs, where chunks end and the first mapping too.
+    pub(super) fn alloc_at(&self) -> u64 {
+        pages(self.chunks_at() + u64::from(self.chunks) * u64::from(self.chunk_bytes))
+    }
+
+    /// Bytes of the whole arena.
+    pub(super) fn total(&self) -> u64 {
+        self.alloc_at() + self.alloc_bytes
+    }
+
+    /// Whether `len` bytes at `offset` lie among the slots and chunks.
+    #[inline]
+    pub(super) fn holds_body(&self, offset: u64, len: u64) -> bool {
+        offset >= self.slots_at()
+            && offset.checked_add(len).is_some_and(|end| end <= self.alloc_at())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn parts_follow_each_other_without_overlap(lanes in 1u32..5000, shift in 0u32..8,
+                slot_stride in 0u32..20_000, slots in 0u32..3000, chunk_bytes in 0u32..1_000_000,
+                chunks in 0u32..300, alloc_pages in 0u64..10_000) {
+            let geometry = Geometry { lanes, cells: 1 << shift, slot_stride, slots, chunk_bytes,
+                chunks, alloc_bytes: alloc_pages * PAGE as u64 };
+            prop_assert!(geometry.is_sound());
+            let last = lanes - 1;
+            prop_assert!(geometry.counter(last) + 4 <= geometry.cells_of(0));
+            prop_assert_eq!(geometry.cells_of(0) % 64, 0);
+            let end = geometry.cells_of(last) + (64usize << shift);
+            prop_assert!(end as u64 <= geometry.slots_at());
+            prop_assert!(geometry.slots_at() <= geometry.chunks_at());
+            prop_assert!(geometry.chunks_at() <= geometry.alloc_at());
+            prop_assert_eq!(geometry.alloc_at() % PAGE as u64, 0);
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! First contact with a peer: its card, the two hellos, the lanes opened (see `hello`).
+//!
+//! A process looks at its socket rarely while it is busy, since that is a system call, but
+//! always before it sleeps.
+
+use std::io;
+
+use mpi_core::port::{PeerId, ProcessName};
+
+use super::arena::Remote;
+use super::hello::{Card, HELLO_BYTES, Hello, Refusal};
+use super::peer::{Inbound, State};
+use super::{Event, Shm};
+use crate::sys::cma;
+use crate::sys::socket::{Arrival, Name, own_uid};
+
+/// Polls from one look at the socket to the next.
+const POLLS_PER_LOOK: u32 = 1024;
+/// The same while a peer's answer is awaited.
+const POLLS_PER_LOOK_MEETING: u32 = 32;
+/// Datagrams taken in one look.
+const DATAGRAMS_PER_LOOK: usize = 64;
+
+/// A hello on its way out.
+pub(super) struct Letter {
+    peer: PeerId,
+    to: Name,
+    bytes: [u8; HELLO_BYTES],
+}
+
+/// A peer that said hello before the core knew it.
+pub(super) struct Stray {
+    hello: Hello,
+    remote: Remote,
+    pid: i32,
+}
+
+impl Shm {
+    /// Makes a peer known (see [`mpi_core::port::Transport::add_peer`]).
+    pub(super) fn introduce(&mut self, peer: PeerId, name: &ProcessName) {
+        let place = peer.0 as usize;
+        if place >= self.peers.len() {
+            self.peers.resize_with(place + 1, super::peer::Peer::unmet);
+        }
+        self.peers[place].rank = name.rank;
+        if name.job != self.config.job {
+            return self.lose(peer, "it belongs to another job");
+        }
+        self.by_rank.insert(name.rank, peer);
+        if let Some(at) = self.strays.iter().position(|stray| stray.hello.rank == name.rank) {
+            let Stray { hello, remote, pid } = self.strays.swap_remove(at);
+            self.open(peer, &hello, remote, pid);
+        }
+    }
+
+    /// Something is to be sent to a peer whose lane is not open.
+    #[cold]
+    pub(super) fn approach(&mut self, peer: PeerId) {
+        let to = &self.peers[peer.0 as usize];
+        if to.state == State::Unmet && to.rank != u32::MAX {
+            self.seek(peer);
+        }
+    }
+
+    /// Looks a peer's card up and sends it a hello.
+    fn seek(&mut self, peer: PeerId) {
+        let rank = self.peers[peer.0 as usize].rank;
+        let text = match self.directory.card(rank) {
+            Ok(Some(text)) => text,
+            Ok(None) => {
+                self.peers[peer.0 as usize].state = State::Wanted;
+                if !self.wanted.contains(&peer) {
+                    self.wanted.push(peer);
+                }
+                return;
+            }
+            Err(why) => return self.lose(peer, &why),
+        };
+        let Some(card) = Card::from_text(&text) else {
+            return self.lose(peer, &format!("its business card cannot be read: {text:.100}"));
+        };
+        if card.host != self.card.host {
+            return self.lose(peer, "it runs on another host");
+        }
+        self.post_hello(peer, card.name);
+        let to = &mut self.peers[peer.0 as usize];
+        if to.state != State::Down {
+            to.state = State::Greeted;
+            self.greeted += 1;
+        }
+        self.look_soon();
+    }
+
+    /// Gives a peer its lane and sends it this process's hello, which happens once.
+    fn post_hello(&mut self, peer: PeerId, to: Name) {
+        let Some(lane) = self.arena.take_lane() else {
+            let lanes = self.arena.geometry().lanes;
+            let how = format!("all {lanes} lanes of this process are taken (FERRITE_SHM_LANES)");
+            return self.lose(peer, &how);
+        };
+        let known = &mut self.peers[peer.0 as usize];
+        known.lane = Some(lane);
+        known.name = Some(to);
+        let hello = Hello {
+            rank: self.config.rank,
+            to_rank: known.rank,
+            lane,
+            fences: self.fences,
+            geometry: *self.arena.geometry(),
+            probe: self.arena.probe(),
+            from: self.card.name,
+            to,
+            job: self.job,
+        };
+        let bytes = hello.to_bytes(&self.config.secret);
+        self.outbox.push_back(Letter { peer, to, bytes });
+        self.send_letters();
+    }
+
+    /// Sends the hellos that are waiting; a receiver whose queue is full gets its later.
+    fn send_letters(&mut self) {
+        for _ in 0..self.outbox.len() {
+            let Some(letter) = self.outbox.pop_front() else { return };
+            match self.socket.send(&letter.to, &letter.bytes, Some(self.arena.fd())) {
+                Ok(()) => {}
+                Err(error) if is_for_now(&error) => self.outbox.push_back(letter),
+                Err(error) => {
+                    let how = format!("the hello to its socket failed: {error}");
+                    self.lose(letter.peer, &how);
+                }
+            }
+        }
+    }
+
+    /// Looks at the socket, and does again what could not be done before.
+    pub(super) fn look_around(&mut self) {
+        let mut buffer = [0; HELLO_BYTES + 1];
+        for _ in 0..DATAGRAMS_PER_LOOK {
+            match self.socket.receive(&mut buffer) {
+                Ok(Some(arrival)) if arrival.len == 1 => {}
+                Ok(Some(arrival)) => self.take_datagram(&buffer[..arrival.len], &arrival),
+                Ok(None) => break,
+                Err(error) => {
+                    tracing::warn!(%error, "the shared-memory socket cannot be read");
+                    break;
+                }
+            }
+        }
+        for peer in std::mem::take(&mut self.wanted) {
+            self.seek(peer);
+        }
+        self.send_letters();
+        let meeting = self.greeted > 0 || !self.outbox.is_empty() || !self.wanted.is_empty();
+        self.until_look = if meeting { POLLS_PER_LOOK_MEETING } else { POLLS_PER_LOOK };
+    }
+
+    /// The next poll looks at the socket.
+    pub(super) fn look_soon(&mut self) {
+        self.until_look = 1;
+    }
+
+    /// A datagram that is no bell.
+    fn take_datagram(&mut self, bytes: &[u8], arrival: &Arrival) {
+        if let Err(why) = self.take_hello(bytes, arrival) {
+            self.counters.strangers += 1;
+            tracing::warn!(
+                rank = self.config.rank,
+                pid = arrival.pid,
+                uid = arrival.uid,
+                why,
+                "refused a stranger at the shared-memory socket"
+            );
+        }
+    }
+
+    fn take_hello(&mut self, bytes: &[u8], arrival: &Arrival) -> Result<(), String> {
+        if arrival.uid != Some(own_uid()) {
+            return Err("it belongs to another user".into());
+        }
+        let hello = Hello::from_bytes(bytes, &self.config.secret).map_err(|why| match why {
+            Refusal::Form => "it sent no hello".into(),
+            Refusal::Version(theirs) => {
+                format!("it speaks version {theirs}, this process {}", super::arena::VERSION)
+            }
+            Refusal::Secret => "it does not know the secret of this job".to_string(),
+        })?;
+        let to_this = hello.to == self.card.name && hello.to_rank == self.config.rank;
+        if !to_this || hello.job != self.job || hello.rank == self.config.rank {
+            return Err("its hello is for another process".into());
+        }
+        let known = self.by_rank.get(&hello.rank).copied();
+        let has_met = known.is_some_and(|peer| self.peers[peer.0 as usize].remote.is_some());
+        if has_met {
+            return Err("it has said hello before".into());
+        }
+        let fd = arrival.fd.as_ref().ok_or("its hello brought no memory")?;
+        let remote = Remote::new(fd, hello.geometry).map_err(|error| error.to_string())?;
+        match known {
+            Some(peer) => self.open(peer, &hello, remote, arrival.pid),
+            None if self.strays.len() >= self.config.shm.lanes as usize => {
+                return Err("too many unknown peers said hello".into());
+            }
+            None => self.strays.push(Stray { hello, remote, pid: arrival.pid }),
+        }
+        Ok(())
+    }
+
+    /// Opens both lanes between this process and a peer whose hello has come.
+    fn open(&mut self, peer: PeerId, hello: &Hello, remote: Remote, pid: i32) {
+        let known = &self.peers[peer.0 as usize];
+        match known.state {
+            State::Open | State::Down => return,
+            State::Greeted => self.greeted -= 1,
+            State::Unmet | State::Wanted => {}
+        }
+        if known.lane.is_none() {
+            self.wanted.retain(|wanted| *wanted != peer);
+            self.post_hello(peer, hello.from);
+        }
+        let Some(lane) = self.peers[peer.0 as usize].lane else { return };
+        let writer = match remote.writer(hello.lane) {
+            Ok(writer) => writer,
+            Err(error) => return self.lose(peer, &error.to_string()),
+        };
+        let known = &mut self.peers[peer.0 as usize];
+        if known.state == State::Down {
+            return;
+        }
+        known.writer = writer;
+        known.parked = remote.parked();
+        known.readable = may_read(pid, hello.probe).then_some(pid);
+        known.fences = hello.fences;
+        known.remote = Some(remote);
+        known.state = State::Open;
+        known.inbound = self.inbound.len() as u32;
+        self.all_fence &= hello.fences;
+        self.inbound.push(Inbound { reader: self.arena.reader(lane), peer });
+        tracing::debug!(rank = self.config.rank, peer = hello.rank, "shared memory is open");
+    }
+
+    /// Reports a peer that cannot be reached to the sink at the next poll.
+    pub(super) fn note(&mut self, event: Event) {
+        self.events.push(event);
+        self.chores = true;
+    }
+}
+
+/// Whether the kernel lets this process read the memory of `pid`: found out on a word whose
+/// value is known, never on a message.
+fn may_read(pid: i32, probe: (u64, u64)) -> bool {
+    let mut word = 0u64;
+    // SAFETY: eight bytes, ours.
+    let read = unsafe { cma::read(pid, probe.0, (&raw mut word).cast(), size_of_val(&word)) };
+    pid > 0 && matches!(read, Ok(8)) && word == probe.1
+}
+
+/// Whether a datagram may get through later: the receiver's queue, or the number of descriptors
+/// on their way, is at its limit.
+fn is_for_now(error: &io::Error) -> bool {
+    let codes = [libc::EAGAIN, libc::ENOBUFS, libc::ENOMEM, libc::ETOOMANYREFS, libc::EINTR];
+    error.raw_os_error().is_some_and(|code| codes.contains(&code))
+}

@@ -1,0 +1,294 @@
+//! Shared memory: the transport between processes of one node.
+//!
+//! Each process has one arena, a memfd that peers map at first contact: inbound lanes (see
+//! `lane`), which peers write, and outgoing buffers, which peers read. A message of up to 40
+//! bytes is one cache line written into the receiver's lane; a longer eager one puts its body
+//! into a slot of the sender and names it in the cell; a rendezvous is fetched by the receiver
+//! (`pull`) or goes through chunks, both sides copying at the same time (`bulk`). Memory that
+//! the library allocates for programs lies in the arena and is read in place (VIA over SISCI).
+//!
+//! Two processes meet over a datagram socket (`meet`); they are on one node when that worked.
+//!
+//! In: [`Transport`]'s calls and what peers write. Out: [`mpi_core::port::Sink`]'s calls.
+
+mod alloc;
+mod arena;
+mod bulk;
+mod hello;
+pub mod lane;
+mod layout;
+mod meet;
+mod park;
+mod peer;
+mod pool;
+mod pull;
+mod receive;
+mod send;
+mod settings;
+
+pub use hello::Secret;
+pub use settings::{Bulk, ShmSettings};
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+
+use mpi_core::port::{Activity, Transport};
+use mpi_core::port::{Body, Caps, Full, Offer, PeerId, ProcessName, Pulled, Sink, Token, Why};
+
+use crate::sys::socket::{Datagram, NAME_BYTES};
+use crate::sys::{barrier, cma, cpus};
+use alloc::Allocator;
+use arena::Arena;
+use hello::{Card, job_hash};
+use meet::{Letter, Stray};
+use park::Waiter;
+use peer::{Inbound, Peer};
+use pool::Pool;
+
+/// Where to look up the business cards of peers.
+pub trait Directory {
+    /// The card of `rank`, or `None` if it has not been published yet.
+    ///
+    /// # Errors
+    /// There is none and will be none; the text says why.
+    fn card(&mut self, rank: u32) -> Result<Option<String>, String>;
+}
+
+/// Who this process is, as far as shared memory needs to know.
+#[derive(Clone, Debug)]
+pub struct LocalConfig {
+    /// The job, by the identity that its launcher gave it.
+    pub job: String,
+    /// Rank of this process in the job.
+    pub rank: u32,
+    /// Ranks of the job.
+    pub size: u32,
+    /// How many of them run on this node, as far as known.
+    pub ranks_on_node: u32,
+    /// What all processes of the job know and nobody else.
+    pub secret: Secret,
+    /// The settings.
+    pub shm: ShmSettings,
+}
+
+/// What happened, by its path, for reports and tests.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct ShmCounters {
+    /// Bytes of rendezvous copied straight out of a peer's arena, with no copy in between.
+    pub bytes_in_place: u64,
+    /// Bytes copied by the kernel out of a peer's address space.
+    pub bytes_cross_memory: u64,
+    /// Bytes that arrived through chunks.
+    pub bytes_pipelined: u64,
+    /// Datagrams from strangers.
+    pub strangers: u64,
+    /// Times that this process went to sleep.
+    pub sleeps: u64,
+}
+
+/// What the next poll has to tell the sink.
+enum Event {
+    Sent(Token),
+    Down(PeerId, Why),
+}
+
+/// The shared-memory transport of one process.
+pub struct Shm {
+    peers: Vec<Peer>,
+    inbound: Vec<Inbound>,
+    slots: Pool,
+    /// Whether `chores` has anything to do at the next poll.
+    chores: bool,
+    /// Polls until the socket is looked at.
+    until_look: u32,
+    /// Whether a frame was refused since the last wait: its owner must not sleep for long.
+    refused: bool,
+    waiter: Waiter,
+    chunks: Pool,
+    events: Vec<Event>,
+    outbox: VecDeque<Letter>,
+    strays: Vec<Stray>,
+    by_rank: HashMap<u32, PeerId>,
+    wanted: Vec<PeerId>,
+    /// Peers whose hello is awaited.
+    greeted: u32,
+    /// Whether fences reach all connected peers.
+    all_fence: bool,
+    counters: ShmCounters,
+    allocator: Allocator,
+    bounce: Vec<u8>,
+    card: Card,
+    job: [u8; 32],
+    fences: bool,
+    config: LocalConfig,
+    directory: Box<dyn Directory + Send>,
+    socket: Datagram,
+    // Last, so that no pointer into it outlives it.
+    arena: Arena,
+}
+
+impl Shm {
+    /// The transport of a process, not yet connected to anybody.
+    ///
+    /// # Errors
+    /// The kernel gives no memory or no socket.
+    pub fn new(config: LocalConfig, directory: Box<dyn Directory + Send>) -> io::Result<Shm> {
+        let arena = Arena::new(config.shm.geometry(config.size))?;
+        let g = *arena.geometry();
+        let mut name = [0; NAME_BYTES];
+        getrandom::fill(&mut name).map_err(io::Error::other)?;
+        let socket = Datagram::bind(&name)?;
+        cma::allow_readers();
+        let crowded = config.ranks_on_node as usize > cpus::usable();
+        Ok(Shm {
+            peers: Vec::new(),
+            inbound: Vec::new(),
+            slots: Pool::new(g.slots_at(), g.slot_stride.into(), g.slots.into()),
+            chores: false,
+            until_look: 1,
+            refused: false,
+            waiter: Waiter::new(&config.shm, crowded),
+            chunks: Pool::new(g.chunks_at(), g.chunk_bytes.into(), g.chunks.into()),
+            events: Vec::new(),
+            outbox: VecDeque::new(),
+            strays: Vec::new(),
+            by_rank: HashMap::new(),
+            wanted: Vec::new(),
+            greeted: 0,
+            all_fence: true,
+            counters: ShmCounters::default(),
+            allocator: Allocator::new(g.alloc_at(), g.alloc_bytes),
+            bounce: Vec::new(),
+            card: Card { name, host: Card::this_host() },
+            job: job_hash(&config.job),
+            fences: barrier::register(),
+            config,
+            directory,
+            socket,
+            arena,
+        })
+    }
+
+    /// The text by which peers find this process, at most 128 bytes.
+    pub fn card(&self) -> String {
+        self.card.to_text()
+    }
+
+    /// What happened so far.
+    pub fn counters(&self) -> ShmCounters {
+        self.counters
+    }
+
+    /// Says how many ranks run on this node, once that is known better.
+    pub fn set_ranks_on_node(&mut self, ranks: u32) {
+        self.config.ranks_on_node = ranks;
+        self.waiter.set_crowded(ranks as usize > cpus::usable());
+    }
+
+    /// Memory for the program that peers can read in place, aligned to 64 bytes, or `None` if
+    /// the arena has no room for it.
+    pub fn allocate(&mut self, len: usize) -> Option<*mut u8> {
+        let offset = self.allocator.take(len as u64)?;
+        Some(self.arena.at(offset, len))
+    }
+
+    /// Takes back what [`Shm::allocate`] gave. Whether it was such memory.
+    pub fn free(&mut self, address: *mut u8) -> bool {
+        let Some(offset) = self.arena.offset_of(address, 0) else { return false };
+        let Some((from, len)) = self.allocator.give(offset) else { return false };
+        self.arena.release(from, len);
+        true
+    }
+
+    /// The offset of `len` bytes at `address` in the arena, if they are memory that
+    /// [`Shm::allocate`] gave: what a peer can name in [`Shm::peer_memory`].
+    pub fn offset_of(&self, address: *const u8, len: u64) -> Option<u64> {
+        self.arena.offset_of(address, len)
+    }
+
+    /// Where `len` bytes at an offset of `peer`'s arena lie in this address space; `None` when
+    /// not connected or outside the memory for programs.
+    pub fn peer_memory(&self, peer: PeerId, offset: u64, len: u64) -> Option<*mut u8> {
+        self.peers.get(peer.0 as usize)?.remote.as_ref()?.allocated(offset, len)
+    }
+
+    /// Whether the handshake with `peer` is complete, so that the two are on one node.
+    pub fn is_connected(&self, peer: PeerId) -> bool {
+        self.peers.get(peer.0 as usize).is_some_and(|peer| peer.remote.is_some())
+    }
+
+    fn peer_mut(&mut self, peer: PeerId) -> Option<&mut Peer> {
+        self.peers.get_mut(peer.0 as usize)
+    }
+}
+
+impl Transport for Shm {
+    fn add_peer(&mut self, peer: PeerId, name: &ProcessName) {
+        self.introduce(peer, name);
+    }
+
+    fn caps(&self, _: PeerId) -> Caps {
+        Caps {
+            frame_bytes_max: self.config.shm.eager_bytes as usize,
+            ordered: true,
+            reliable: true,
+            name: "shared memory",
+        }
+    }
+
+    #[inline]
+    fn send(
+        &mut self,
+        peer: PeerId,
+        header: &mpi_core::header::Header,
+        body: Body<'_>,
+    ) -> Result<(), Full> {
+        self.send_frame(peer, header, body)
+    }
+
+    fn send_bulk(
+        &mut self,
+        peer: PeerId,
+        header: &mpi_core::header::Header,
+        source: mpi_core::datatype::Packer,
+        token: Token,
+    ) {
+        self.start_bulk(peer, header, source, token);
+    }
+
+    #[inline]
+    fn poll<S: Sink>(&mut self, sink: &mut S) -> Activity {
+        self.poll_lanes(sink)
+    }
+
+    fn offer(&self, _: PeerId, address: *const u8, len: u64) -> Offer {
+        self.offer_bytes(address, len)
+    }
+
+    fn pull(
+        &mut self,
+        peer: PeerId,
+        offer: &Offer,
+        len: u64,
+        to: &mut mpi_core::datatype::Unpacker,
+    ) -> Pulled {
+        self.pull_bytes(peer, offer, len, to)
+    }
+
+    fn is_flushed(&self) -> bool {
+        self.outbox.is_empty()
+            && self.wanted.is_empty()
+            && self.peers.iter().all(|peer| peer.bulk_out.is_empty())
+    }
+}
+
+impl Drop for Shm {
+    fn drop(&mut self) {
+        if std::process::id() == self.waiter.pid() {
+            self.arena.leave();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

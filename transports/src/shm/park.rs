@@ -1,0 +1,135 @@
+//! Waiting: spin for about a round trip, yield the processor for a while, then sleep.
+//!
+//! The sleeper raises its parked word, makes every process fence by `membarrier`, looks at all
+//! lanes once more, and sleeps on its socket; a sender loads the word after its cell with no
+//! fence and rings by a datagram. Either the sender's load sees the word or the sleeper's look
+//! sees the cell (modelled in `lane_model.rs`). Where a process cannot be made to fence, sleeps
+//! are short and look again. A word is written by its owner alone; each sleep has its own value,
+//! so that a sender rings once.
+
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use super::Shm;
+use super::settings::ShmSettings;
+use crate::sync::Ordering;
+use crate::sys::{barrier, wait};
+
+/// The longest sleep when every piece of news rings.
+const SLEEP_MAX: Duration = Duration::from_secs(1);
+/// The longest sleep when room in a lane may come, which does not ring, or a peer cannot fence.
+const SLEEP_BLIND: Duration = Duration::from_micros(100);
+/// Spins before the processor is told that this is a spin: up to here latency counts most.
+const SPINS_BARE: u32 = 256;
+/// Yields from one look at the socket to the next.
+const YIELDS_PER_LOOK: u32 = 8;
+
+/// How this process waits.
+pub(super) struct Waiter {
+    pid: u32,
+    spin_polls: u32,
+    yield_for: Duration,
+    crowded: bool,
+    last: u32,
+    since: Instant,
+    yields: u32,
+    sleep: u32,
+}
+
+impl Waiter {
+    pub(super) fn new(settings: &ShmSettings, crowded: bool) -> Waiter {
+        Waiter {
+            pid: std::process::id(),
+            spin_polls: settings.spin_polls,
+            yield_for: Duration::from_micros(settings.yield_micros.into()),
+            crowded,
+            last: 0,
+            since: Instant::now(),
+            yields: 0,
+            sleep: 0,
+        }
+    }
+
+    /// The process that made this; a forked child is another.
+    pub(super) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Whether there are more ranks than processors.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.crowded
+    }
+
+    pub(super) fn set_crowded(&mut self, crowded: bool) {
+        self.crowded = crowded;
+    }
+
+    /// Whether a wait with so many idle polls goes on spinning.
+    #[inline]
+    fn spins(&mut self, idle_polls: u32) -> bool {
+        if self.crowded || idle_polls >= self.spin_polls {
+            return false;
+        }
+        self.last = 0;
+        if idle_polls > SPINS_BARE {
+            std::hint::spin_loop();
+        }
+        true
+    }
+
+    /// Whether it is time to sleep; else yields the processor.
+    fn is_tired(&mut self, idle_polls: u32) -> bool {
+        if self.last == 0 || idle_polls <= self.last {
+            self.since = Instant::now();
+        }
+        self.last = idle_polls.max(1);
+        if self.since.elapsed() >= self.yield_for {
+            return true;
+        }
+        self.yields = self.yields.wrapping_add(1);
+        wait::give_way();
+        false
+    }
+}
+
+impl Shm {
+    /// Waits between polls (see [`mpi_core::port::Port::wait`]); whether the spin phase is over.
+    #[inline]
+    pub fn wait(&mut self, idle_polls: u32) -> bool {
+        if self.waiter.spins(idle_polls) {
+            return false;
+        }
+        self.wait_off_processor(idle_polls);
+        true
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wait_off_processor(&mut self, idle_polls: u32) {
+        if self.waiter.is_tired(idle_polls) {
+            self.sleep();
+        } else if self.waiter.yields.is_multiple_of(YIELDS_PER_LOOK) {
+            self.look_soon();
+        }
+    }
+
+    fn sleep(&mut self) {
+        let blind = std::mem::take(&mut self.refused)
+            || self.chores
+            || !self.outbox.is_empty()
+            || !self.wanted.is_empty();
+        // Odd, so never 0, which means awake.
+        self.waiter.sleep = self.waiter.sleep.wrapping_add(2) | 1;
+        self.arena.parked().store(self.waiter.sleep, Ordering::SeqCst);
+        let fenced = self.fences && self.all_fence && barrier::everywhere().is_ok();
+        let at_most = if fenced && !blind { SLEEP_MAX } else { SLEEP_BLIND };
+        if self.inbound.iter().all(|inbound| inbound.reader.peek().is_none()) {
+            self.counters.sleeps += 1;
+            if let Err(error) = wait::until_readable(self.socket.as_fd(), at_most) {
+                tracing::warn!(%error, "sleeping on the shared-memory socket failed");
+            }
+        }
+        self.arena.parked().store(0, Ordering::Relaxed);
+        self.look_soon();
+    }
+}

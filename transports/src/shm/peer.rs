@@ -1,0 +1,128 @@
+//! What this process knows of one peer.
+
+use std::collections::VecDeque;
+
+use mpi_core::port::PeerId;
+
+use super::arena::Remote;
+use super::bulk::{Incoming, Outgoing};
+use super::lane::{CELLS_MAX, Impossible, Reader, Writer};
+use super::pool::{Held, Pool};
+use crate::sync::{AtomicU32, Ordering};
+use crate::sys::socket::Name;
+
+/// How far the acquaintance goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum State {
+    /// No name yet, or nothing was sent.
+    Unmet,
+    /// Its card is not published yet.
+    Wanted,
+    /// This process has sent its hello and waits for the peer's.
+    Greeted,
+    /// Both lanes are open.
+    Open,
+    /// Nothing goes there any more.
+    Down,
+}
+
+/// The lane that a peer writes, and whose it is. They stand in one dense row, since every poll
+/// looks at all of them.
+pub(super) struct Inbound {
+    pub reader: Reader,
+    pub peer: PeerId,
+}
+
+/// One peer. What a small send touches comes first.
+pub(super) struct Peer {
+    pub writer: Writer,
+    /// The peer's parked word; null until its arena is mapped.
+    pub parked: *const AtomicU32,
+    /// The last parked word that was answered by a bell.
+    pub rung: u32,
+    /// Place in the row of inbound lanes, once open.
+    pub inbound: u32,
+    pub held: Held,
+    /// How many of its next frames may carry a count older than what was looked up.
+    pub stale: u32,
+    pub bulk_out: VecDeque<Outgoing>,
+    pub bulk_in: Vec<Incoming>,
+    pub bulk_next: u32,
+    pub state: State,
+    pub rank: u32,
+    /// Lane of the own arena that was given to it.
+    pub lane: Option<u32>,
+    pub name: Option<Name>,
+    /// Its process id, if its memory can be read across.
+    pub readable: Option<i32>,
+    /// Whether fences reach it.
+    pub fences: bool,
+    // Last, so that the pointers into it go first.
+    pub remote: Option<Remote>,
+}
+
+// SAFETY: `parked` points into the mapping that `remote` keeps; any thread may load it.
+unsafe impl Send for Peer {}
+
+impl Peer {
+    /// A peer about whom nothing is known.
+    pub(super) fn unmet() -> Peer {
+        Peer {
+            writer: Writer::closed(),
+            parked: std::ptr::null(),
+            rung: 0,
+            inbound: u32::MAX,
+            held: Held::default(),
+            stale: 0,
+            bulk_out: VecDeque::new(),
+            bulk_in: Vec::new(),
+            bulk_next: 0,
+            state: State::Unmet,
+            rank: u32::MAX,
+            lane: None,
+            name: None,
+            readable: None,
+            fences: true,
+            remote: None,
+        }
+    }
+
+    /// The peer's parked word if it sleeps and has not been rung for this sleep. A plain load:
+    /// the sleeper pays for the order (see `park`).
+    #[inline]
+    pub(super) fn sleeps(&self) -> Option<u32> {
+        crate::sync::compiler_fence(Ordering::SeqCst);
+        // SAFETY: only called for open peers, whose `remote` keeps the word mapped.
+        let word = unsafe { (*self.parked).load(Ordering::Relaxed) };
+        (word != 0 && word != self.rung).then_some(word)
+    }
+
+    /// Takes in the count that rode back on a frame, and the buffers that it frees. Counts ride
+    /// modulo 256, so an old one must not be taken for a new one: after a look, frames that may
+    /// have been written before it are passed over.
+    #[inline]
+    pub(super) fn learn(
+        &mut self,
+        ride: u8,
+        slots: &mut Pool,
+        chunks: &mut Pool,
+    ) -> Result<(), Impossible> {
+        if self.stale > 0 {
+            self.stale -= 1;
+            return Ok(());
+        }
+        self.writer.learn(ride)?;
+        if !self.held.is_empty() {
+            self.held.give_back(self.writer.consumed(), slots, chunks);
+        }
+        Ok(())
+    }
+
+    /// Looks up how far the peer has read, and takes back the buffers that this frees.
+    pub(super) fn look(&mut self, slots: &mut Pool, chunks: &mut Pool) -> Result<(), Impossible> {
+        self.writer.look()?;
+        self.stale = CELLS_MAX;
+        self.held.give_back(self.writer.consumed(), slots, chunks);
+        Ok(())
+    }
+}

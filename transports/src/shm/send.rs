@@ -1,0 +1,243 @@
+//! The way out: a small frame into a cell, or its body into a slot.
+
+use mpi_core::buffer::RawBytes;
+use mpi_core::header::{BODY_ELSEWHERE, Header, INLINE_BYTES};
+use mpi_core::port::{Body, Full, PeerId};
+
+use super::lane::{Class, PAYLOAD_WORDS};
+use super::peer::State;
+use super::{Event, Shm};
+use crate::sys::socket::Datagram;
+
+/// Slots that the cells of one lane may name before the sender looks how far the reader is: so
+/// many stay in the cache.
+const SLOTS_BEFORE_LOOK: u32 = 8;
+
+/// What is said of a peer whose count cannot be.
+pub(super) const IMPOSSIBLE_COUNT: &str = "its count of consumed cells is impossible";
+
+/// Bytes of a body not yet sent.
+fn body_len(body: &Body<'_>) -> u64 {
+    match body {
+        Body::Bytes(bytes) => bytes.len() as u64,
+        Body::Packed(packer) => packer.remaining(),
+    }
+}
+
+impl Shm {
+    /// Sends a small frame (see [`mpi_core::port::Transport::send`]).
+    #[inline]
+    pub(super) fn send_frame(
+        &mut self,
+        peer: PeerId,
+        header: &Header,
+        body: Body<'_>,
+    ) -> Result<(), Full> {
+        let len = body_len(&body);
+        let Some(to) = self.peers.get_mut(peer.0 as usize) else { return self.refuse() };
+        if len > INLINE_BYTES as u64 || !to.writer.has_room() {
+            return self.send_slowly(peer, header, body, len);
+        }
+        let payload = gather(body);
+        let header = Header { inline_len: len as u8, ..*header };
+        let ride = self.inbound[to.inbound as usize].reader.ride();
+        let words = (len as usize).div_ceil(8);
+        to.writer.write(Class::Inline, ride, header.to_words(0), &payload[..words]);
+        if let Some(word) = to.sleeps() {
+            self.ring(peer, word);
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn refuse(&mut self) -> Result<(), Full> {
+        self.refused = true;
+        Err(Full)
+    }
+
+    /// Everything but a short body into a lane with room.
+    #[inline(never)]
+    fn send_slowly(
+        &mut self,
+        peer: PeerId,
+        header: &Header,
+        body: Body<'_>,
+        len: u64,
+    ) -> Result<(), Full> {
+        if !self.make_room(peer) {
+            return self.refuse();
+        }
+        if len <= INLINE_BYTES as u64 {
+            return self.send_frame(peer, header, body);
+        }
+        if len > u64::from(self.config.shm.eager_bytes) {
+            debug_assert!(false, "a body of {len} bytes is no small frame");
+            return self.refuse();
+        }
+        let Some(offset) = self.take_slot() else { return self.refuse() };
+        let to = &mut self.peers[peer.0 as usize];
+        let at = self.arena.at(offset, len as usize);
+        match body {
+            // SAFETY: the slot is ours until the reader has consumed the cell that names it, and
+            // `at` checked its length; the body is readable by `Body`'s contract.
+            Body::Bytes(bytes) => unsafe { bytes.copy_to(at) },
+            Body::Packed(packer) => {
+                // SAFETY: as above.
+                unsafe { packer.pack_into(at, len as usize) };
+            }
+        }
+        to.held.note(to.writer.tail(), offset, false);
+        let header = Header { inline_len: BODY_ELSEWHERE, ..*header };
+        let ride = self.inbound[to.inbound as usize].reader.ride();
+        to.writer.write(Class::Slot, ride, header.to_words(0), &[offset, len]);
+        if let Some(word) = to.sleeps() {
+            self.ring(peer, word);
+        }
+        Ok(())
+    }
+
+    /// A free slot, if need be after a look at how far all readers are.
+    fn take_slot(&mut self) -> Option<u64> {
+        self.slots.take().or_else(|| {
+            self.reclaim();
+            self.slots.take()
+        })
+    }
+
+    /// Takes back all slots and chunks that were read.
+    #[cold]
+    pub(super) fn reclaim(&mut self) {
+        for i in 0..self.peers.len() {
+            let to = &mut self.peers[i];
+            if !to.held.is_empty() && to.look(&mut self.slots, &mut self.chunks).is_err() {
+                self.drop_peer(PeerId(i as u32), IMPOSSIBLE_COUNT);
+            }
+        }
+    }
+
+    /// Finds out whether the lane to `peer` can take a frame, connecting it if need be.
+    pub(super) fn make_room(&mut self, peer: PeerId) -> bool {
+        if self.peers[peer.0 as usize].state != State::Open {
+            self.approach(peer);
+        }
+        let to = &mut self.peers[peer.0 as usize];
+        if to.state != State::Open {
+            return false;
+        }
+        if !to.writer.has_room() || to.held.len() >= SLOTS_BEFORE_LOOK as usize {
+            if to.look(&mut self.slots, &mut self.chunks).is_err() {
+                self.drop_peer(peer, IMPOSSIBLE_COUNT);
+                return false;
+            }
+        }
+        self.peers[peer.0 as usize].writer.has_room()
+    }
+
+    /// Wakes a sleeping peer. A full queue wakes it as well; nobody there means it is gone.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn ring(&mut self, peer: PeerId, word: u32) {
+        let to = &mut self.peers[peer.0 as usize];
+        to.rung = word;
+        let Some(name) = to.name else { return };
+        if let Err(error) = ring_bell(&self.socket, &name)
+            && error.kind() == std::io::ErrorKind::ConnectionRefused
+        {
+            self.lose(peer, "nobody answers on its socket any more");
+        }
+    }
+
+    /// Notes that `peer` is gone; what it had sent before stays readable.
+    pub(super) fn lose(&mut self, peer: PeerId, how: &str) {
+        let to = &mut self.peers[peer.0 as usize];
+        if to.state == State::Down {
+            return;
+        }
+        let has_left = to.remote.as_ref().is_some_and(super::arena::Remote::has_left);
+        to.state = State::Down;
+        to.writer = super::lane::Writer::closed();
+        to.bulk_out.clear();
+        let rank = to.rank;
+        let why = if has_left {
+            mpi_core::port::Why::Finalized
+        } else {
+            mpi_core::port::Why::Lost(format!(
+                "rank {} cannot reach rank {rank} by shared memory: {how}",
+                self.config.rank
+            ))
+        };
+        self.note(Event::Down(peer, why));
+    }
+
+    /// Gives up a peer that broke the protocol: its lane is not read any more either.
+    pub(super) fn drop_peer(&mut self, peer: PeerId, how: &str) {
+        let at = self.peers[peer.0 as usize].inbound;
+        if at != u32::MAX {
+            self.inbound.swap_remove(at as usize);
+            if let Some(moved) = self.inbound.get(at as usize) {
+                self.peers[moved.peer.0 as usize].inbound = at;
+            }
+            self.peers[peer.0 as usize].inbound = u32::MAX;
+        }
+        self.lose(peer, how);
+    }
+}
+
+fn ring_bell(socket: &Datagram, name: &crate::sys::socket::Name) -> std::io::Result<()> {
+    socket.send(name, super::hello::BELL, None)
+}
+
+/// A body of at most 40 bytes in words.
+#[inline]
+fn gather(body: Body<'_>) -> [u64; PAYLOAD_WORDS] {
+    match body {
+        Body::Bytes(bytes) => gather_bytes(bytes),
+        Body::Packed(packer) => {
+            let mut words = [0u64; PAYLOAD_WORDS];
+            // SAFETY: the array has `INLINE_BYTES` bytes; the message is readable by contract.
+            unsafe { packer.pack_into(words.as_mut_ptr().cast(), INLINE_BYTES) };
+            words
+        }
+    }
+}
+
+/// The bytes in words. Whole words are loaded as such, and what is left by one load that ends
+/// with the bytes: a copy of unknown length would be a call.
+#[inline]
+fn gather_bytes(bytes: RawBytes<'_>) -> [u64; PAYLOAD_WORDS] {
+    let mut words = [0u64; PAYLOAD_WORDS];
+    let (at, len) = (bytes.as_ptr(), bytes.len().min(INLINE_BYTES));
+    let whole = len / 8;
+    for (i, word) in words.iter_mut().enumerate().take(whole) {
+        // SAFETY: the eight bytes end at or before the last of `len`.
+        *word = unsafe { at.add(8 * i).cast::<u64>().read_unaligned() };
+    }
+    let rest = len % 8;
+    if rest > 0 && whole > 0 {
+        // SAFETY: `len` is at least 8, so the eight bytes that end with the last are inside.
+        let end = unsafe { at.add(len - 8).cast::<u64>().read_unaligned() };
+        words[whole] = end >> (64 - 8 * rest);
+    } else if rest > 0 {
+        for i in 0..rest {
+            // SAFETY: `i` is below `len`.
+            words[0] |= u64::from(unsafe { at.add(i).read() }) << (8 * i);
+        }
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_short_length_is_gathered_as_it_lies() {
+        let bytes: Vec<u8> = (1..=INLINE_BYTES as u8).collect();
+        for len in 0..=INLINE_BYTES {
+            let words = gather_bytes(RawBytes::from(&bytes[..len]));
+            let flat: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            assert_eq!(&flat[..len], &bytes[..len]);
+            assert!(flat[len..].iter().all(|byte| *byte == 0));
+        }
+    }
+}

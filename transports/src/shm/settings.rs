@@ -1,0 +1,79 @@
+//! What can be chosen about shared memory (decision 23), with its first values.
+
+use super::layout::Geometry;
+use crate::sys::memory::PAGE;
+
+/// How the bytes of a rendezvous go from process to process.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Bulk {
+    /// Whichever of the others was measured fastest for the length and the machine's load.
+    Auto,
+    /// The receiver copies out of the sender's memory, if the kernel lets it.
+    CrossMemory,
+    /// Both copy, through chunks of the sender's arena.
+    Pipeline,
+}
+
+/// Settings of the shared-memory transport.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ShmSettings {
+    /// Largest body of a small frame, in bytes.
+    pub eager_bytes: u32,
+    /// Cells of a lane: a power of two, at most 128.
+    pub lane_cells: u32,
+    /// Lanes for peers of the own job and of jobs that meet later. Unused ones cost nothing.
+    pub lanes: u32,
+    /// Slots for bodies that do not fit into a cell.
+    pub slots: u32,
+    /// Bytes of a chunk of the pipelined copy.
+    pub chunk_bytes: u32,
+    /// Chunks.
+    pub chunks: u32,
+    /// Chunks on their way to one peer at most.
+    pub chunks_per_peer: u32,
+    /// Address space for memory that programs allocate with `MPI_Alloc_mem`, in bytes.
+    pub alloc_bytes: u64,
+    /// How large messages go.
+    pub bulk: Bulk,
+    /// With [`Bulk::Auto`]: from this many bytes on the receiver copies by itself.
+    pub cross_memory_bytes: u64,
+    /// Polls that find nothing before a wait begins to yield the processor.
+    pub spin_polls: u32,
+    /// Microseconds of yielding before a wait sleeps.
+    pub yield_micros: u32,
+}
+
+impl Default for ShmSettings {
+    fn default() -> ShmSettings {
+        ShmSettings {
+            eager_bytes: 8 << 10,
+            lane_cells: 64,
+            lanes: 1024,
+            slots: 256,
+            chunk_bytes: 32 << 10,
+            chunks: 64,
+            chunks_per_peer: 4,
+            alloc_bytes: 4 << 30,
+            bulk: Bulk::Auto,
+            cross_memory_bytes: 4 << 20,
+            spin_polls: 2000,
+            yield_micros: 200,
+        }
+    }
+}
+
+impl ShmSettings {
+    /// The arena that these settings make, for a job of `size` ranks. The stride of slots is
+    /// three lines off a power of two, so that their first lines do not share a cache set.
+    pub(super) fn geometry(&self, size: u32) -> Geometry {
+        Geometry {
+            lanes: self.lanes.max(size),
+            cells: self.lane_cells,
+            slot_stride: self.eager_bytes.next_multiple_of(64) + 192,
+            slots: self.slots,
+            chunk_bytes: self.chunk_bytes.next_multiple_of(PAGE as u32),
+            chunks: self.chunks,
+            alloc_bytes: self.alloc_bytes.next_multiple_of(PAGE as u64),
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Shared memory between processes that are threads, or mere values, of one test.
+
+use std::sync::Arc;
+
+use mpi_core::buffer::{RawBytes, UserBuffer};
+use mpi_core::datatype::Unpacker;
+use mpi_core::header::{FrameKind, Header};
+use mpi_core::port::{Body, PeerId, ProcessName, Pulled, Transport};
+use parking_lot::Mutex;
+
+use super::{Bulk, Directory, LocalConfig, Shm, ShmSettings};
+use crate::conformance::{World, check, pattern};
+
+/// Cards that appear one after the other, as in a launcher's key-value space.
+#[derive(Clone, Default)]
+pub(crate) struct Board(Arc<Mutex<Vec<Option<String>>>>);
+
+impl Board {
+    pub(crate) fn post(&self, rank: u32, card: String) {
+        let mut cards = self.0.lock();
+        let len = cards.len().max(rank as usize + 1);
+        cards.resize(len, None);
+        cards[rank as usize] = Some(card);
+    }
+}
+
+impl Directory for Board {
+    fn card(&mut self, rank: u32) -> Result<Option<String>, String> {
+        Ok(self.0.lock().get(rank as usize).cloned().flatten())
+    }
+}
+
+pub(crate) fn config(rank: u32, size: u32, shm: ShmSettings) -> LocalConfig {
+    let job = "test".to_string();
+    LocalConfig { job, rank, size, ranks_on_node: size, secret: [3; 32], shm }
+}
+
+pub(crate) fn small() -> ShmSettings {
+    ShmSettings { alloc_bytes: 16 << 20, ..ShmSettings::default() }
+}
+
+pub(crate) fn join(board: &Board, config: LocalConfig) -> Shm {
+    let (rank, size) = (config.rank, config.size);
+    let mut shm = Shm::new(config, Box::new(board.clone())).unwrap();
+    board.post(rank, shm.card());
+    for other in (0..size).filter(|other| *other != rank) {
+        shm.add_peer(PeerId(other), &ProcessName { job: "test".into(), rank: other });
+    }
+    shm
+}
+
+fn world(size: u32, shm: &ShmSettings) -> Vec<Shm> {
+    let board = Board::default();
+    (0..size).map(|rank| join(&board, config(rank, size, shm.clone()))).collect()
+}
+
+fn eager() -> Header {
+    Header { kind: FrameKind::Eager as u8, context: 4, ..Header::default() }
+}
+
+#[test]
+fn meets_all_requirements() {
+    check(|| world(2, &small()));
+}
+
+#[test]
+fn meets_all_requirements_by_cross_memory_copy() {
+    check(|| world(2, &ShmSettings { bulk: Bulk::CrossMemory, ..small() }));
+}
+
+#[test]
+fn meets_all_requirements_with_the_smallest_parts() {
+    let shm = ShmSettings {
+        lane_cells: 4,
+        slots: 2,
+        chunk_bytes: 4096,
+        chunks: 1,
+        chunks_per_peer: 1,
+        bulk: Bulk::Pipeline,
+        ..small()
+    };
+    check(|| world(3, &shm));
+}
+
+#[test]
+fn library_memory_is_read_in_place() {
+    let mut world = World::new(world(2, &small()));
+    world.send(0, 1, &eager(), b"hi");
+    world.run_until("both have met", |world| !world.got(1).frames.is_empty());
+    let len = 100_000;
+    let memory = world.transport(0).allocate(len).unwrap();
+    let bytes = pattern(1, len);
+    // SAFETY: `allocate` gave `len` bytes.
+    unsafe { RawBytes::from(&bytes[..]).copy_to(memory) };
+    let offer = world.transport(0).offer(PeerId(1), memory, len as u64);
+    let mut target = vec![0u8; len];
+    let mut to = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), len as u64);
+    let pulled = world.transport(1).pull(PeerId(0), &offer, len as u64, &mut to);
+    assert_eq!(pulled, Pulled::Done);
+    assert!(target == bytes);
+    let counters = world.transport(1).counters();
+    assert_eq!(counters.bytes_in_place, len as u64);
+    assert_eq!((counters.bytes_cross_memory, counters.bytes_pipelined), (0, 0));
+    assert!(world.transport(0).free(memory));
+    assert!(!world.transport(0).free(memory));
+}
+
+#[test]
+fn memory_that_the_arena_has_not_is_refused() {
+    let mut shm = world(1, &small()).remove(0);
+    assert!(shm.allocate(17 << 20).is_none());
+    assert!(shm.allocate(15 << 20).is_some());
+    assert!(shm.allocate(2 << 20).is_none());
+}
+
+#[test]
+fn a_stranger_is_refused_and_counted() {
+    let board = Board::default();
+    let mut a = join(&board, config(0, 2, small()));
+    let mut other = config(1, 2, small());
+    other.secret = [4; 32];
+    let mut b = join(&board, other);
+    assert!(b.send(PeerId(0), &eager(), Body::Bytes(RawBytes::EMPTY)).is_err());
+    let mut sink = crate::conformance::Recorder::default();
+    a.look_soon();
+    a.poll(&mut sink);
+    assert_eq!(a.counters().strangers, 1);
+    assert!(!a.is_connected(PeerId(1)) && sink.frames.is_empty());
+}
+
+#[test]
+fn a_peer_that_nobody_is_any_more_is_reported() {
+    let board = Board::default();
+    let mut a = join(&board, config(0, 2, small()));
+    drop(join(&board, config(1, 2, small())));
+    assert!(a.send(PeerId(1), &eager(), Body::Bytes(RawBytes::EMPTY)).is_err());
+    let mut sink = crate::conformance::Recorder::default();
+    a.poll(&mut sink);
+    assert_eq!(sink.down.len(), 1);
+}
+
+#[test]
+fn what_a_peer_sent_before_it_left_is_read() {
+    let board = Board::default();
+    let mut ends = vec![join(&board, config(0, 2, small())), join(&board, config(1, 2, small()))];
+    let mut leaver = ends.pop().unwrap();
+    let mut sink = crate::conformance::Recorder::default();
+    let body = pattern(5, 5000);
+    let mut sent = false;
+    while !(sent && leaver.is_flushed()) {
+        let bytes = Body::Bytes(RawBytes::from(&body[..]));
+        sent = sent || leaver.send(PeerId(0), &eager(), bytes).is_ok();
+        ends[0].look_soon();
+        leaver.poll(&mut sink);
+        if !sent {
+            ends[0].poll(&mut sink);
+        }
+    }
+    drop(leaver);
+    ends[0].look_soon();
+    let mut got = crate::conformance::Recorder::default();
+    while got.frames.is_empty() {
+        ends[0].poll(&mut got);
+    }
+    assert!(got.frames[0].body == body);
+}

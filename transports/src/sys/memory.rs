@@ -1,0 +1,177 @@
+//! Anonymous shared memory: sealed memfds and their mappings.
+//!
+//! A memfd has no name in the file system and no 64 MiB `/dev/shm` to run into; sealing its size
+//! means that nobody who holds the descriptor can take pages away under a reader (SIGBUS).
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr::{self, NonNull};
+
+/// `MFD_NOEXEC_SEAL` (Linux 6.3), which also allows sealing.
+const MFD_NOEXEC_SEAL: libc::c_uint = 0x8;
+const SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+
+/// Bytes of a page.
+pub const PAGE: usize = 4096;
+
+/// A sparse memfd of exactly `len` bytes that nobody can shrink or grow.
+///
+/// # Errors
+/// The kernel's, or the limit on file sizes stands in the way (checked before, since passing it
+/// is a signal that would end the process).
+pub fn sealed_memfd(len: u64) -> io::Result<OwnedFd> {
+    check_file_limit(len)?;
+    let fd = match memfd_create(libc::MFD_CLOEXEC | MFD_NOEXEC_SEAL) {
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+            memfd_create(libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING)?
+        }
+        other => other?,
+    };
+    let size = libc::off_t::try_from(len).map_err(|_| io::ErrorKind::InvalidInput)?;
+    // SAFETY: integers only, on a descriptor we own.
+    if unsafe { libc::ftruncate(fd.as_raw_fd(), size) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: as above.
+    if unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_ADD_SEALS, SEALS) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(fd)
+}
+
+fn memfd_create(flags: libc::c_uint) -> io::Result<OwnedFd> {
+    // SAFETY: the name is a constant C string.
+    let fd = unsafe { libc::memfd_create(c"ferrite".as_ptr(), flags) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: a descriptor that the kernel just made and nobody else owns.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+fn check_file_limit(len: u64) -> io::Result<()> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the kernel writes one rlimit, which is ours.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } == 0;
+    if known && limit.rlim_cur < len {
+        return Err(io::Error::other(format!(
+            "the limit on file sizes (ulimit -f) is {} bytes, but {len} bytes of shared memory \
+             are needed",
+            limit.rlim_cur
+        )));
+    }
+    Ok(())
+}
+
+/// The size of a memfd that came from elsewhere.
+///
+/// # Errors
+/// It is no memfd, or its size is not sealed.
+pub fn sealed_size(fd: BorrowedFd<'_>) -> io::Result<u64> {
+    // SAFETY: integers only, on a borrowed descriptor.
+    let seals = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GET_SEALS) };
+    if seals < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    if seals & libc::F_SEAL_SHRINK == 0 {
+        return Err(io::Error::other("its shared memory is not sealed against shrinking"));
+    }
+    // SAFETY: `stat` is plain data, for which zeros are a value.
+    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel writes one stat, which is ours.
+    if unsafe { libc::fstat(fd.as_raw_fd(), &mut stat) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    u64::try_from(stat.st_size).map_err(|_| io::ErrorKind::InvalidData.into())
+}
+
+/// Shared bytes in this address space until dropped. Other processes write them at any time.
+#[derive(Debug)]
+pub struct Mapping {
+    base: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: a mapping is an address range that any thread may use; all access to its bytes is by
+// atomics or raw copies of whoever asks for the address.
+unsafe impl Send for Mapping {}
+
+impl Mapping {
+    /// Maps `len` bytes of `fd` from `offset`, readable and writable.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn new(fd: impl AsFd, offset: u64, len: usize) -> io::Result<Mapping> {
+        let offset = libc::off_t::try_from(offset).map_err(|_| io::ErrorKind::InvalidInput)?;
+        let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let fd = fd.as_fd().as_raw_fd();
+        // SAFETY: a new range chosen by the kernel; nothing of ours is replaced.
+        let at = unsafe { libc::mmap(ptr::null_mut(), len, access, flags, fd, offset) };
+        if at == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let base = NonNull::new(at.cast()).ok_or(io::ErrorKind::AddrNotAvailable)?;
+        Ok(Mapping { base, len })
+    }
+
+    /// The first byte.
+    #[inline]
+    pub fn base(&self) -> *mut u8 {
+        self.base.as_ptr()
+    }
+
+    /// Number of bytes.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Gives the pages of a range back to the kernel; they read as zeros again.
+    pub fn release(&self, offset: usize, len: usize) {
+        if offset.checked_add(len).is_none_or(|end| end > self.len) {
+            return;
+        }
+        // SAFETY: within the mapping, as just checked. Failure keeps the pages, which is safe.
+        unsafe {
+            libc::madvise(self.base().wrapping_add(offset).cast(), len, libc::MADV_REMOVE);
+        }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the range was mapped by `new`, and whoever took its address gave it back.
+        unsafe { libc::munmap(self.base().cast(), self.len) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn size_is_sealed_and_pages_are_shared() {
+        let fd = sealed_memfd(1 << 30).unwrap();
+        assert_eq!(sealed_size(fd.as_fd()).unwrap(), 1 << 30);
+        // SAFETY: integers only.
+        assert_ne!(unsafe { libc::ftruncate(fd.as_raw_fd(), 0) }, 0);
+        let a = Mapping::new(&fd, 0, PAGE).unwrap();
+        let b = Mapping::new(&fd, 0, PAGE).unwrap();
+        // SAFETY: both are mapped, one page each.
+        unsafe { a.base().write_volatile(9) };
+        // SAFETY: as before.
+        assert_eq!(unsafe { b.base().read_volatile() }, 9);
+    }
+
+    #[test]
+    fn an_ordinary_file_is_no_shared_memory() {
+        let file = tempfile::tempfile().unwrap();
+        sealed_size(file.as_fd()).unwrap_err();
+    }
+}

@@ -1,0 +1,11 @@
+//! The system calls that transports make, all of them: thin, typed, with `io::Error` outside.
+//!
+//! Nothing here knows frames or peers. Every descriptor is close-on-exec and owned; every call
+//! that takes an address says in its SAFETY line who keeps the memory.
+
+pub mod barrier;
+pub mod cma;
+pub mod cpus;
+pub mod memory;
+pub mod socket;
+pub mod wait;
