@@ -58,13 +58,13 @@ impl Arena {
     }
 
     fn word(&self, offset: usize) -> &AtomicU32 {
-        assert!(offset + 4 <= self.map.len() && offset % 4 == 0);
+        assert!(offset + 4 <= self.map.len() && offset.is_multiple_of(4));
         // SAFETY: within the mapping and aligned, and of a type that others may write.
         unsafe { &*self.map.base().add(offset).cast() }
     }
 
     fn word64(&self, offset: usize) -> &AtomicU64 {
-        assert!(offset + 8 <= self.map.len() && offset % 8 == 0);
+        assert!(offset + 8 <= self.map.len() && offset.is_multiple_of(8));
         // SAFETY: as for `word`.
         unsafe { &*self.map.base().add(offset).cast() }
     }

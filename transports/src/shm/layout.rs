@@ -53,7 +53,7 @@ impl Geometry {
             && self.chunk_bytes <= 1 << 28
             && self.chunks <= 1 << 16
             && self.alloc_bytes <= 1 << 46
-            && self.alloc_bytes % PAGE as u64 == 0
+            && self.alloc_bytes.is_multiple_of(PAGE as u64)
     }
 
     /// Offset of the counter of a lane.

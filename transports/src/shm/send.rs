@@ -124,11 +124,10 @@ impl Shm {
         if to.state != State::Open {
             return false;
         }
-        if !to.writer.has_room() || to.held.len() >= SLOTS_BEFORE_LOOK as usize {
-            if to.look(&mut self.slots, &mut self.chunks).is_err() {
-                self.drop_peer(peer, IMPOSSIBLE_COUNT);
-                return false;
-            }
+        let due = !to.writer.has_room() || to.held.len() >= SLOTS_BEFORE_LOOK as usize;
+        if due && to.look(&mut self.slots, &mut self.chunks).is_err() {
+            self.drop_peer(peer, IMPOSSIBLE_COUNT);
+            return false;
         }
         self.peers[peer.0 as usize].writer.has_room()
     }
