@@ -7,12 +7,13 @@
 
 use std::ffi::{c_int, c_void};
 
-use crate::claim::FaceMark;
-
 use mpi_core::buffer::UserBuffer;
 use mpi_core::error::ErrorClass;
 use mpi_core::handle::*;
 use mpi_core::status::Status;
+
+use crate::callbacks;
+use crate::claim::FaceMark;
 
 /// The three ABIs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -250,15 +251,19 @@ pub trait Face: Sized + 'static {
     ///
     /// # Safety
     /// `function` is such a function; the buffers hold `count` elements of `datatype`; unless
-    /// `large`, `count` fits a C `int`.
+    /// `large`, `count` fits a C `int`. `_op` is the operation made of it.
     unsafe fn call_op(
+        _op: OpHandle,
         function: *const c_void,
         large: bool,
         input: *const u8,
         inout: *mut u8,
         count: i64,
         datatype: DatatypeHandle,
-    );
+    ) {
+        // SAFETY: the caller's promise is the same.
+        unsafe { callbacks::call_op::<Self>(function, large, input, inout, count, datatype) }
+    }
 
     /// Calls an attribute copy function on an object of kind `kind` (communicator, datatype or
     /// window) and returns its error code (face's number), the copied value and the flag. The
@@ -273,7 +278,12 @@ pub trait Face: Sized + 'static {
         keyval: i32,
         extra_state: *mut c_void,
         value: *mut c_void,
-    ) -> (c_int, *mut c_void, bool);
+    ) -> (c_int, *mut c_void, bool) {
+        // SAFETY: the caller's promise is the same.
+        unsafe {
+            callbacks::call_copy_attr::<Self>(function, kind, object, keyval, extra_state, value)
+        }
+    }
 
     /// Calls an attribute delete function; see [`Face::call_copy_attr`].
     ///
@@ -286,13 +296,21 @@ pub trait Face: Sized + 'static {
         keyval: i32,
         value: *mut c_void,
         extra_state: *mut c_void,
-    ) -> c_int;
+    ) -> c_int {
+        // SAFETY: the caller's promise is the same.
+        unsafe {
+            callbacks::call_delete_attr::<Self>(function, kind, object, keyval, value, extra_state)
+        }
+    }
 
     /// Calls an error handler function with a pointer to the handle and to the code.
     ///
     /// # Safety
     /// `function` is an error handler function for objects of kind `kind`.
-    unsafe fn call_errhandler(function: *const c_void, kind: u32, object: u32, code: c_int);
+    unsafe fn call_errhandler(function: *const c_void, kind: u32, object: u32, code: c_int) {
+        // SAFETY: the caller's promise is the same.
+        unsafe { callbacks::call_errhandler::<Self>(function, kind, object, code) }
+    }
 
     /// Calls a generalized request's query function; the status is converted both ways.
     ///
@@ -302,5 +320,8 @@ pub trait Face: Sized + 'static {
         function: *const c_void,
         extra_state: *mut c_void,
         status: &mut Status,
-    ) -> c_int;
+    ) -> c_int {
+        // SAFETY: the caller's promise is the same.
+        unsafe { callbacks::call_grequest_query::<Self>(function, extra_state, status) }
+    }
 }

@@ -1,0 +1,225 @@
+//! The MPICH ABI as a [`Face`].
+
+use std::ffi::{c_int, c_void};
+
+use mpi_abi::claim::FaceMark;
+use mpi_abi::face::{Abi, ConstantGroup, FOREIGN_HANDLE, FOREIGN_VALUE, Face, StringLimits};
+use mpi_abi::values;
+use mpi_core::buffer::UserBuffer;
+use mpi_core::constants as core;
+use mpi_core::error::ErrorClass;
+use mpi_core::handle::*;
+use mpi_core::status::Status;
+
+use crate::handles::{datatype_in, handle_in, handle_out, raw_out};
+use crate::status::{self, MpichStatus};
+use crate::symbols;
+use crate::tables;
+
+/// The MPICH ABI.
+#[derive(Debug)]
+pub enum Mpich {}
+
+const ANY_SOURCE: c_int = tables::ANY_SOURCE as c_int;
+const PROC_NULL: c_int = tables::PROC_NULL as c_int;
+const ROOT: c_int = tables::ROOT as c_int;
+const ANY_TAG: c_int = tables::ANY_TAG as c_int;
+const LASTCODE: c_int = tables::ERR_LASTCODE as c_int;
+
+/// `MPI_File` is a pointer here; one of ours is the core handle beyond the first page, which
+/// nobody maps.
+const FILE_SHIFT: u32 = 12;
+
+macro_rules! handle_conversions {
+    ($($from:ident $to:ident $handle:ident $kind:ident;)*) => {$(
+        #[inline]
+        fn $from(handle: c_int) -> $handle {
+            Handle::from_raw(handle_in($kind::NUMBER, handle))
+        }
+        #[inline]
+        fn $to(handle: $handle) -> c_int {
+            handle_out(handle)
+        }
+    )*};
+}
+
+impl Face for Mpich {
+    const ABI: Abi = Abi::Mpich;
+    const NAME: &'static str = "MPICH ABI";
+    const LIMITS: StringLimits = StringLimits {
+        error: tables::MAX_ERROR_STRING as usize,
+        object_name: tables::MAX_OBJECT_NAME as usize,
+        processor_name: tables::MAX_PROCESSOR_NAME as usize,
+        library_version: tables::MAX_LIBRARY_VERSION_STRING as usize,
+        port_name: tables::MAX_PORT_NAME as usize,
+        info_key: tables::MAX_INFO_KEY as usize,
+        info_value: tables::MAX_INFO_VAL as usize,
+        datarep: tables::MAX_DATAREP_STRING as usize,
+    };
+    const BSEND_OVERHEAD: usize = tables::BSEND_OVERHEAD as usize;
+    const MPI_VERSION: (c_int, c_int) = (tables::VERSION as c_int, tables::SUBVERSION as c_int);
+    // A positive number would promise the standard ABI to whoever asks (mpi4py does).
+    const ABI_VERSION: (c_int, c_int) = (-1, -1);
+    const ERR_LASTCODE: c_int = LASTCODE;
+    const F_STATUS_SIZE: usize = tables::F_STATUS_SIZE as usize;
+    const DISPLACEMENT_CURRENT: i64 = tables::DISPLACEMENT_CURRENT;
+
+    type Comm = c_int;
+    type Group = c_int;
+    type Datatype = c_int;
+    type Op = c_int;
+    type Request = c_int;
+    type Errhandler = c_int;
+    type Info = c_int;
+    type Win = c_int;
+    type File = *mut c_void;
+    type Session = c_int;
+    type Message = c_int;
+    type Status = MpichStatus;
+
+    fn mark() -> &'static FaceMark {
+        &symbols::ferrite_face_mpich
+    }
+
+    handle_conversions! {
+        comm_in comm_out CommHandle CommKind;
+        group_in group_out GroupHandle GroupKind;
+        op_in op_out OpHandle OpKind;
+        request_in request_out RequestHandle RequestKind;
+        errhandler_in errhandler_out ErrhandlerHandle ErrhandlerKind;
+        info_in info_out InfoHandle InfoKind;
+        win_in win_out WinHandle WinKind;
+        session_in session_out SessionHandle SessionKind;
+        message_in message_out MessageHandle MessageKind;
+    }
+
+    #[inline]
+    fn datatype_in(handle: c_int) -> DatatypeHandle {
+        Handle::from_raw(datatype_in(handle))
+    }
+
+    #[inline]
+    fn datatype_out(handle: DatatypeHandle) -> c_int {
+        handle_out(handle)
+    }
+
+    fn file_in(handle: *mut c_void) -> FileHandle {
+        let address = handle as usize;
+        let raw = address >> FILE_SHIFT;
+        let is_ours =
+            raw << FILE_SHIFT == address && (PREDEFINED_END as usize..1 << 30).contains(&raw);
+        match address {
+            0 => FileHandle::NULL,
+            _ if is_ours => Handle::from_raw(raw as u32),
+            _ => Handle::from_raw(FOREIGN_HANDLE),
+        }
+    }
+
+    fn file_out(handle: FileHandle) -> *mut c_void {
+        if handle.is_predefined() {
+            return std::ptr::null_mut();
+        }
+        std::ptr::without_provenance_mut((handle.raw() as usize) << FILE_SHIFT)
+    }
+
+    fn handle_to_fint(raw: u32) -> c_int {
+        raw_out(raw, FileKind::NULL)
+    }
+
+    fn handle_from_fint(kind: u32, fint: c_int) -> u32 {
+        handle_in(kind, fint)
+    }
+
+    #[inline]
+    fn rank_in(rank: c_int) -> i32 {
+        match rank {
+            0.. => rank,
+            ANY_SOURCE => core::ANY_SOURCE,
+            PROC_NULL => core::PROC_NULL,
+            ROOT => core::ROOT,
+            core::ROOT => FOREIGN_VALUE,
+            _ => rank,
+        }
+    }
+
+    #[inline]
+    fn rank_out(rank: i32) -> c_int {
+        match rank {
+            core::ANY_SOURCE => ANY_SOURCE,
+            core::PROC_NULL => PROC_NULL,
+            core::ROOT => ROOT,
+            _ => rank,
+        }
+    }
+
+    #[inline]
+    fn tag_in(tag: c_int) -> i32 {
+        match tag {
+            ANY_TAG => core::ANY_TAG,
+            core::ANY_TAG => FOREIGN_VALUE,
+            _ => tag,
+        }
+    }
+
+    #[inline]
+    fn tag_out(tag: i32) -> c_int {
+        if tag == core::ANY_TAG { ANY_TAG } else { tag }
+    }
+
+    fn constant_in(group: ConstantGroup, value: c_int) -> i32 {
+        values::constant_in(group, tables::pairs(group), value)
+    }
+
+    fn constant_out(group: ConstantGroup, value: i32) -> c_int {
+        values::constant_out(group, tables::pairs(group), value)
+    }
+
+    #[inline]
+    fn error_out(class: ErrorClass) -> c_int {
+        if class == ErrorClass::SUCCESS {
+            return 0;
+        }
+        let other = values::error_out(tables::ERRORS, LASTCODE, LASTCODE, ErrorClass::OTHER);
+        values::error_out(tables::ERRORS, LASTCODE, other, class)
+    }
+
+    #[inline]
+    fn error_in(code: c_int) -> ErrorClass {
+        values::error_in(tables::ERRORS, LASTCODE, code)
+    }
+
+    #[inline]
+    fn buffer_in(address: *const c_void) -> UserBuffer {
+        match address as isize as i64 {
+            tables::IN_PLACE => UserBuffer::IN_PLACE,
+            tables::BUFFER_AUTOMATIC => UserBuffer::AUTOMATIC,
+            _ => UserBuffer(address.cast_mut().cast()),
+        }
+    }
+
+    fn is_unweighted(address: *const c_int) -> bool {
+        symbols::is_unweighted(address)
+    }
+
+    fn is_weights_empty(address: *const c_int) -> bool {
+        symbols::is_weights_empty(address)
+    }
+
+    #[inline]
+    fn is_status_ignore(status: *const MpichStatus) -> bool {
+        // One value for both in this ABI.
+        status as isize as i64 == tables::STATUS_IGNORE
+    }
+
+    #[inline]
+    unsafe fn status_out(to: *mut MpichStatus, status: &Status, with_error: bool) {
+        // SAFETY: the caller's promise is the same.
+        unsafe { status::write(to, status, with_error) }
+    }
+
+    #[inline]
+    unsafe fn status_in(from: *const MpichStatus) -> Status {
+        // SAFETY: the caller's promise is the same.
+        unsafe { status::read(from) }
+    }
+}

@@ -1,0 +1,99 @@
+//! MPICH's handles and the core's.
+//!
+//! A predefined handle is a code whose top two bits are 01 (built in), 00 (null) or, for the pair
+//! types with padding, 10; bits 26 to 29 are the kind and, for a datatype, bits 8 to 15 its size.
+//! A handle of ours has the top bits 11 ("indirect" in MPICH) and the core's 30 bits: with 10 the
+//! first datatypes would look like MPI_FLOAT_INT and its neighbours, 0x8c000000 upwards.
+
+use mpi_abi::face::FOREIGN_HANDLE;
+use mpi_core::handle::{Handle, Kind, PREDEFINED_END};
+
+use crate::tables::HANDLES;
+
+/// The top bits of handles that the library made.
+const OURS: u32 = 0b11 << 30;
+const NO_CODE: u32 = u32::MAX;
+/// Bits of a built-in datatype besides size and index.
+const BUILTIN_DATATYPE: u32 = 0x4c;
+
+/// The code of each predefined core handle.
+static CODES: [u32; PREDEFINED_END as usize] = codes();
+
+/// Code and core handle of the built-in datatypes, by the lowest byte of the code.
+static DATATYPES: [(u32, u32); 256] = datatypes();
+
+const fn codes() -> [u32; PREDEFINED_END as usize] {
+    let mut codes = [NO_CODE; PREDEFINED_END as usize];
+    let mut row = 0;
+    while row < HANDLES.len() {
+        let (_, core, code) = HANDLES[row];
+        if codes[core as usize] == NO_CODE {
+            codes[core as usize] = code;
+        }
+        row += 1;
+    }
+    codes
+}
+
+const fn datatypes() -> [(u32, u32); 256] {
+    let mut datatypes = [(NO_CODE, FOREIGN_HANDLE); 256];
+    let mut row = 0;
+    while row < HANDLES.len() {
+        let (_, core, code) = HANDLES[row];
+        let index = (code & 0xff) as usize;
+        if code >> 24 == BUILTIN_DATATYPE && datatypes[index].0 == NO_CODE {
+            datatypes[index] = (code, core);
+        }
+        row += 1;
+    }
+    datatypes
+}
+
+/// The core handle of a datatype code: a table look-up for the built-in ones.
+#[inline]
+pub(crate) fn datatype_in(code: i32) -> u32 {
+    let (known, core) = DATATYPES[(code & 0xff) as usize];
+    if known == code as u32 {
+        core
+    } else {
+        handle_in(mpi_core::handle::DatatypeKind::NUMBER, code)
+    }
+}
+
+/// The core handle of a code of kind `kind`; one of another kind becomes that kind's core handle,
+/// so that the message can say what it is.
+#[inline]
+pub(crate) fn handle_in(kind: u32, code: i32) -> u32 {
+    let code = code as u32;
+    if code >= OURS { code & !OURS } else { predefined_in(kind, code) }
+}
+
+fn predefined_in(kind: u32, code: u32) -> u32 {
+    let mut of_another_kind = FOREIGN_HANDLE;
+    for &(of_kind, core, known) in HANDLES {
+        if known == code {
+            if of_kind == kind {
+                return core;
+            }
+            of_another_kind = core;
+        }
+    }
+    of_another_kind
+}
+
+/// The code of a core handle; `null` for a predefined one that this ABI does not have.
+#[inline]
+pub(crate) fn handle_out<K: Kind>(handle: Handle<K>) -> i32 {
+    raw_out(handle.raw(), K::NULL)
+}
+
+/// The code of a core handle whose kind's null handle is `null`.
+#[inline]
+pub(crate) fn raw_out(raw: u32, null: u32) -> i32 {
+    if raw >= PREDEFINED_END {
+        return (raw | OURS) as i32;
+    }
+    let code = CODES[raw as usize];
+    let code = if code == NO_CODE { CODES[null as usize] } else { code };
+    code as i32
+}

@@ -1,0 +1,88 @@
+//! What `libmpi.so.12` exports beside the procedures: data that programs compare addresses with,
+//! and the attribute function behind `MPI_COMM_DUP_FN`.
+
+use std::ffi::{c_int, c_void};
+
+use mpi_abi::claim::FaceMark;
+use mpi_abi::face::Abi;
+
+use crate::status::MpichStatus;
+
+/// An exported pointer that never changes.
+#[repr(transparent)]
+#[derive(Debug)]
+pub(crate) struct Pointer(*const c_void);
+
+// SAFETY: the pointer itself is never written, and what it points to is never accessed.
+unsafe impl Sync for Pointer {}
+
+const EMPTY: MpichStatus = {
+    // SAFETY: a status is plain integers.
+    unsafe { std::mem::zeroed() }
+};
+
+static UNWEIGHTED: c_int = 0;
+static WEIGHTS_EMPTY: c_int = 0;
+static ALL_HANDLES: c_int = 0;
+static IGNORED_STATUS: MpichStatus = EMPTY;
+static IGNORED_STATUSES: MpichStatus = EMPTY;
+
+macro_rules! pointers {
+    ($($name:ident -> $target:ident;)*) => {
+        $(
+            #[doc = concat!("`", stringify!($name), "` of the header.")]
+            #[unsafe(no_mangle)]
+            pub(crate) static $name: Pointer = Pointer((&raw const $target).cast());
+        )*
+    };
+}
+
+pointers! {
+    MPI_UNWEIGHTED -> UNWEIGHTED;
+    MPI_WEIGHTS_EMPTY -> WEIGHTS_EMPTY;
+    MPI_T_PVAR_ALL_HANDLES -> ALL_HANDLES;
+    MPI_F_STATUS_IGNORE -> IGNORED_STATUS;
+    MPI_F_STATUSES_IGNORE -> IGNORED_STATUSES;
+    MPI_F08_STATUS_IGNORE -> IGNORED_STATUS;
+    MPI_F08_STATUSES_IGNORE -> IGNORED_STATUSES;
+}
+
+/// How a face of Ferrite is recognised in a process.
+#[allow(non_upper_case_globals)]
+#[unsafe(no_mangle)]
+pub(crate) static ferrite_face_mpich: FaceMark = FaceMark::new(Abi::Mpich);
+
+/// Whether `address` is the value of `MPI_UNWEIGHTED`.
+#[inline]
+pub(crate) fn is_unweighted(address: *const c_int) -> bool {
+    std::ptr::eq(address, &raw const UNWEIGHTED)
+}
+
+/// Whether `address` is the value of `MPI_WEIGHTS_EMPTY`.
+#[inline]
+pub(crate) fn is_weights_empty(address: *const c_int) -> bool {
+    std::ptr::eq(address, &raw const WEIGHTS_EMPTY)
+}
+
+/// `MPI_COMM_DUP_FN`, `MPI_TYPE_DUP_FN`, `MPI_WIN_DUP_FN`: copies an attribute's value (MPI-5.0
+/// §7.7.2). The same function serves all kinds, whose handles are all ints.
+///
+/// # Safety
+/// `copy` and `flag` are writable.
+#[allow(non_snake_case)]
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C-unwind" fn MPIR_Dup_fn(
+    _object: c_int,
+    _keyval: c_int,
+    _extra_state: *mut c_void,
+    value: *mut c_void,
+    copy: *mut c_void,
+    flag: *mut c_int,
+) -> c_int {
+    // SAFETY: the caller says so.
+    unsafe {
+        copy.cast::<*mut c_void>().write(value);
+        flag.write(1);
+    }
+    0
+}
