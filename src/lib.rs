@@ -1,1 +1,10 @@
-//! See the package description.
+//! The face of the MPI-5.0 standard ABI: `libmpi_abi.so.1`, what `mpicc` links.
+
+mod face;
+
+#[allow(clippy::undocumented_unsafe_blocks, clippy::missing_safety_doc)]
+#[allow(clippy::too_many_arguments, unreachable_pub, missing_docs, non_snake_case)]
+mod exports {
+    type Here = crate::face::Standard;
+    include!("../mpi-abi/generated/standard_exports.rs");
+}

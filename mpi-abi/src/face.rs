@@ -225,6 +225,10 @@ pub trait Face: Sized + 'static {
     fn error_in(code: c_int) -> ErrorClass;
     /// Converts a buffer address: `MPI_BOTTOM`, `MPI_IN_PLACE`, `MPI_BUFFER_AUTOMATIC`.
     fn buffer_in(address: *const c_void) -> UserBuffer;
+    /// The address that the program gets: that of memory, or `MPI_BUFFER_AUTOMATIC`.
+    fn buffer_out(buffer: UserBuffer) -> *mut c_void {
+        buffer.0.cast()
+    }
     /// Whether this is `MPI_UNWEIGHTED`.
     fn is_unweighted(address: *const c_int) -> bool;
     /// Whether this is `MPI_WEIGHTS_EMPTY`.

@@ -3,8 +3,15 @@
 //! A face is one package with the exports of one ABI; everything else lies here, once, generic
 //! over [`face::Face`].
 
+pub mod args;
 pub mod callbacks;
 pub mod claim;
+pub mod entry;
 pub mod face;
+pub mod glue;
+pub mod procedure;
 pub mod strings;
 pub mod values;
+
+/// For the faces, which name core types and need no dependency of their own.
+pub use mpi_core;

@@ -1,0 +1,8 @@
+//! Link arguments of the standard face: its soname, and that it stays loaded until the process
+//! ends (docs/decisions.md 4).
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libmpi_abi.so.1");
+    println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
+}

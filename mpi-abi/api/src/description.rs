@@ -1,0 +1,252 @@
+//! The description: every C procedure of MPI once, as `api/procedures/*.toml` state it.
+//!
+//! A parameter is one string: `[out |inout ]name: [const ]kind[lengths] flags…`. Enters: the
+//! files. Leaves: [`Procedure`]s in the order of their names.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde::Deserialize;
+
+use crate::kind::Kind;
+
+/// Which way a value goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// From the program.
+    In,
+    /// To the program.
+    Out,
+    /// Both.
+    InOut,
+}
+
+/// One parameter.
+#[derive(Clone, Debug)]
+pub struct Parameter {
+    /// The standard's name.
+    pub name: String,
+    /// Which way it goes.
+    pub direction: Direction,
+    /// What it is.
+    pub kind: Kind,
+    /// Whether the C prototype says `const`.
+    pub constant: bool,
+    /// Lengths of its dimensions if it is an array: names of parameters, numbers, or `*` for a
+    /// length that no parameter states.
+    pub lengths: Vec<String>,
+    /// Only the `_c` form has it.
+    pub large_only: bool,
+    /// A result that the program may refuse with a null pointer.
+    pub nullable: bool,
+    /// A result that becomes `MPI_UNDEFINED` when it does not fit an `int`.
+    pub or_undefined: bool,
+}
+
+/// One procedure.
+#[derive(Clone, Debug)]
+pub struct Procedure {
+    /// The C name without `MPI_`.
+    pub name: String,
+    /// What it does, in a sentence.
+    pub does: String,
+    /// Whether there is a `_c` twin.
+    pub large: bool,
+    /// Whether it may be called before initialisation and after finalisation.
+    pub any_time: bool,
+    /// What it returns, when that is not an error code.
+    pub returns: Option<Kind>,
+    /// Faces that do not export it.
+    pub absent: Vec<String>,
+    /// Deprecated or removed by the standard.
+    pub old: bool,
+    /// Whether it was removed before the standard ABI began; not in `mpi.h`.
+    pub removed: bool,
+    /// Whether further arguments may follow.
+    pub variadic: bool,
+    /// The Fortran interfaces that have it: `mpif`, `mpi`, `mpi_f08`.
+    pub fortran: Vec<String>,
+    /// Its parameters.
+    pub parameters: Vec<Parameter>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    #[serde(default)]
+    does: String,
+    #[serde(default)]
+    large: bool,
+    when: Option<When>,
+    returns: Option<String>,
+    #[serde(default)]
+    absent: Vec<String>,
+    #[serde(default)]
+    deprecated: bool,
+    #[serde(default)]
+    removed: bool,
+    #[serde(default)]
+    variadic: bool,
+    fortran: Option<Vec<String>>,
+    parameters: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum When {
+    Any,
+}
+
+/// Reads the files of the folder `procedures`.
+pub fn read(procedures: &Path) -> Result<Vec<Procedure>> {
+    let mut all = BTreeMap::new();
+    for entry in fs::read_dir(procedures).with_context(|| procedures.display().to_string())? {
+        let path = entry?.path();
+        let text = fs::read_to_string(&path)?;
+        let entries: BTreeMap<String, Entry> =
+            toml::from_str(&text).with_context(|| path.display().to_string())?;
+        for (name, entry) in entries {
+            let procedure =
+                procedure(&name, entry).with_context(|| format!("{name} in {}", path.display()))?;
+            ensure!(all.insert(name.clone(), procedure).is_none(), "{name} is described twice");
+        }
+    }
+    Ok(all.into_values().collect())
+}
+
+fn procedure(name: &str, entry: Entry) -> Result<Procedure> {
+    let all_of_fortran = || ["mpif", "mpi", "mpi_f08"].map(str::to_owned).to_vec();
+    Ok(Procedure {
+        name: name.strip_prefix("MPI_").context("the name does not begin with MPI_")?.to_owned(),
+        does: entry.does,
+        large: entry.large,
+        any_time: matches!(entry.when, Some(When::Any)),
+        returns: entry.returns.as_deref().map(Kind::parse).transpose()?,
+        absent: entry.absent,
+        old: entry.deprecated || entry.removed,
+        removed: entry.removed,
+        variadic: entry.variadic,
+        fortran: entry.fortran.unwrap_or_else(all_of_fortran),
+        parameters: entry.parameters.iter().map(|text| parameter(text)).collect::<Result<_>>()?,
+    })
+}
+
+fn parameter(text: &str) -> Result<Parameter> {
+    let (head, tail) = text.split_once(": ").with_context(|| format!("no colon in {text:?}"))?;
+    let (direction, name) = match head.split_once(' ') {
+        None => (Direction::In, head),
+        Some(("out", name)) => (Direction::Out, name),
+        Some(("inout", name)) => (Direction::InOut, name),
+        Some((word, _)) => bail!("{word:?} is not a direction"),
+    };
+    let mut parameter = Parameter {
+        name: name.to_owned(),
+        direction,
+        kind: Kind::Int,
+        constant: false,
+        lengths: Vec::new(),
+        large_only: false,
+        nullable: false,
+        or_undefined: false,
+    };
+    let mut tail = tail;
+    if let Some(rest) = tail.strip_prefix("const ") {
+        parameter.constant = true;
+        tail = rest;
+    }
+    for (flag, set) in [
+        (" large-only", &mut parameter.large_only),
+        (" nullable", &mut parameter.nullable),
+        (" or-undefined", &mut parameter.or_undefined),
+    ] {
+        if let Some(rest) = tail.strip_suffix(flag) {
+            *set = true;
+            tail = rest;
+        }
+    }
+    let (kind, lengths) = match tail.split_once('[') {
+        Some((kind, lengths)) if kind != "string" => (kind, lengths),
+        _ => (tail, ""),
+    };
+    parameter.kind = Kind::parse(kind)?;
+    parameter.lengths = lengths
+        .trim_end_matches(']')
+        .split("][")
+        .filter(|length| !length.is_empty())
+        .map(str::to_owned)
+        .collect();
+    Ok(parameter)
+}
+
+impl Parameter {
+    /// Whether it is an array.
+    pub fn is_array(&self) -> bool {
+        !self.lengths.is_empty()
+    }
+
+    /// The name as a Rust identifier.
+    pub fn ident(&self) -> String {
+        match self.name.as_str() {
+            "type" | "in" | "ref" | "box" | "fn" | "mod" | "use" => format!("r#{}", self.name),
+            name => name.to_owned(),
+        }
+    }
+}
+
+impl Procedure {
+    /// The name of its body and glue: lower case, as in `comm_split`.
+    pub fn snake(&self) -> String {
+        self.name.to_lowercase()
+    }
+
+    /// Its variant of the enumeration `Procedure`, as in `CommSplit`.
+    pub fn variant(&self) -> String {
+        camel(&self.name)
+    }
+
+    /// The parameter whose error handler is used: the first one that has any.
+    pub fn owner(&self) -> Option<&Parameter> {
+        self.parameters.iter().find(|parameter| {
+            let has_handlers = matches!(&parameter.kind, Kind::Handle(handle)
+                if ["comm", "win", "file", "session"].contains(&handle.word));
+            has_handlers && parameter.direction != Direction::Out && !parameter.is_array()
+        })
+    }
+
+    /// Whether the glue has a flag behind `parameter` that says which form the functions have:
+    /// behind the last of those that have two.
+    pub fn has_form_flag_after(&self, parameter: &Parameter) -> bool {
+        let mut functions =
+            self.parameters.iter().filter(|other| matches!(other.kind, Kind::PolyFunction(_)));
+        functions.next_back().is_some_and(|last| last.name == parameter.name)
+    }
+
+    /// Whether the face called `face` exports it.
+    pub fn is_in(&self, face: &str) -> bool {
+        !self.absent.iter().any(|absent| absent == face)
+    }
+
+    /// Whether its C parameters cannot be given to a body that does not know the face.
+    pub fn needs_raw(&self) -> bool {
+        self.parameters.iter().any(|parameter| match &parameter.kind {
+            Kind::Handle(_) | Kind::Status | Kind::Tool(_) => parameter.is_array(),
+            Kind::Texts | Kind::TextArrays | Kind::Argc | Kind::Argv | Kind::ErrorCodes => true,
+            Kind::FortranStatus | Kind::Fortran08Status | Kind::FortranInteger => true,
+            _ => false,
+        })
+    }
+}
+
+/// `Comm_split` as `CommSplit`.
+pub(crate) fn camel(name: &str) -> String {
+    name.split('_')
+        .map(|word| {
+            let mut letters = word.chars();
+            letters.next().map_or(String::new(), |first| {
+                first.to_uppercase().chain(letters).collect::<String>()
+            })
+        })
+        .collect()
+}

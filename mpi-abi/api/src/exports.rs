@@ -1,0 +1,90 @@
+//! Writes `generated/{standard,mpich,openmpi}_exports.rs`: the symbols of a face.
+//!
+//! `PMPI_X` calls the glue and `MPI_X` calls `PMPI_X`, so that a tool may come between
+//! (MPI-5.0 §15.2). The including module names its face `Here`.
+
+use std::fmt::Write;
+
+use crate::description::{Parameter, Procedure};
+use crate::extra::{Extra, Form};
+use crate::rust;
+
+/// The file's text for the face called `face`.
+pub fn file(procedures: &[Procedure], extras: &[Extra], face: &str) -> String {
+    let mut out = crate::banner();
+    out.push_str(
+        "\nuse std::ffi::{c_char, c_int, c_void};\n\n\
+         use mpi_abi::face::Face;\nuse mpi_abi::procedure::Procedure;\n\
+         use mpi_abi::{args, glue};\n",
+    );
+    for procedure in procedures.iter().filter(|procedure| procedure.is_in(face)) {
+        twins(&mut out, procedure, false);
+        if procedure.large {
+            twins(&mut out, procedure, true);
+        }
+    }
+    for extra in extras.iter().filter(|extra| extra.face == face) {
+        further(&mut out, extra);
+    }
+    out
+}
+
+/// Names of the functions that [`file`] exports.
+pub fn names(procedures: &[Procedure], extras: &[Extra], face: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    for procedure in procedures.iter().filter(|procedure| procedure.is_in(face)) {
+        for suffix in if procedure.large { ["", "_c"].as_slice() } else { &[""] } {
+            names.push(format!("MPI_{}{suffix}", procedure.name));
+            names.push(format!("PMPI_{}{suffix}", procedure.name));
+        }
+    }
+    let generated = |extra: &&Extra| extra.face == face && extra.is_generated();
+    names.extend(extras.iter().filter(generated).map(|extra| extra.name.clone()));
+    names.sort();
+    names
+}
+
+fn twins(out: &mut String, procedure: &Procedure, large: bool) {
+    let suffix = if large { "_c" } else { "" };
+    let name = &procedure.name;
+    let list = |f: &dyn Fn(&Parameter) -> String| {
+        rust::parameters(procedure, large).map(f).collect::<Vec<_>>().join(", ")
+    };
+    let declared =
+        list(&|p: &Parameter| format!("{}: {}", p.ident(), rust::export_type(p, large, "Here")));
+    let passed = list(&Parameter::ident);
+    let mut glue = Vec::new();
+    for parameter in &procedure.parameters {
+        glue.push(rust::glue_argument(parameter, large));
+        if procedure.has_form_flag_after(parameter) {
+            glue.push(large.to_string());
+        }
+    }
+    let returns = rust::return_type(procedure, "Here");
+    let _ = write!(
+        out,
+        "\n#[unsafe(no_mangle)]\n\
+         pub unsafe extern \"C-unwind\" fn PMPI_{name}{suffix}({declared}) -> {returns} {{\n\
+         unsafe {{ glue::{}::<Here>({}) }}\n}}\n\
+         #[unsafe(no_mangle)]\n\
+         pub unsafe extern \"C-unwind\" fn MPI_{name}{suffix}({declared}) -> {returns} {{\n\
+         unsafe {{ PMPI_{name}{suffix}({passed}) }}\n}}\n",
+        procedure.snake(),
+        glue.join(", "),
+    );
+}
+
+fn further(out: &mut String, extra: &Extra) {
+    let name = &extra.name;
+    let body = match extra.form {
+        Form::Own | Form::Data(_) => return,
+        Form::Zero => "0".to_owned(),
+        Form::Unsupported => {
+            format!("glue::extension::<Here>(Procedure::{})", extra.variant())
+        }
+    };
+    let _ = write!(
+        out,
+        "\n#[unsafe(no_mangle)]\npub extern \"C-unwind\" fn {name}() -> c_int {{\n{body}\n}}\n"
+    );
+}

@@ -1,0 +1,189 @@
+//! Writes `generated/glue.rs`: for each procedure one function, generic over the face, that checks
+//! and converts the arguments and calls the body.
+//!
+//! Checks by kind come first, then conversions, the body, and the results: handles and statuses
+//! that also went in are written back whatever the body said, everything else on success.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use crate::bodies::{Body, Style};
+use crate::convert;
+use crate::description::{Direction, Parameter, Procedure};
+use crate::kind::Kind;
+use crate::rust;
+
+/// What one parameter contributes to the glue of its procedure, in the order of use.
+#[derive(Default)]
+pub(crate) struct Piece {
+    /// Statements before the body.
+    pub(crate) before: Vec<String>,
+    /// Arguments of the body.
+    pub(crate) arguments: Vec<String>,
+    /// Statements after the body, also when it failed.
+    pub(crate) always: Vec<String>,
+    /// Statements after the body's success.
+    pub(crate) after: Vec<String>,
+}
+
+/// The file's text.
+pub(crate) fn file(procedures: &[Procedure], bodies: &BTreeMap<String, Body>) -> String {
+    let mut out = crate::banner();
+    for procedure in procedures {
+        out.push_str(&function(procedure, bodies.get(&procedure.name)));
+    }
+    out
+}
+
+fn function(procedure: &Procedure, body: Option<&Body>) -> String {
+    let mut parameters = Vec::new();
+    for parameter in &procedure.parameters {
+        parameters.push(format!("{}: {}", parameter.ident(), rust::glue_type(parameter)));
+        if procedure.has_form_flag_after(parameter) {
+            parameters.push("large: bool".to_owned());
+        }
+    }
+    let mut out = format!(
+        "\n/// `MPI_{}`.\n#[inline]\npub unsafe fn {}<F: Face>({}) -> {} {{\n",
+        procedure.name,
+        procedure.snake(),
+        parameters.join(", "),
+        rust::return_type(procedure, "F"),
+    );
+    match body {
+        Some(body) if body.style == Style::Direct => {
+            let arguments: Vec<String> =
+                procedure.parameters.iter().map(Parameter::ident).collect();
+            let _ = writeln!(out, "unsafe {{ {}::<F>({}) }}", body.path, arguments.join(", "));
+        }
+        Some(body) => out.push_str(&entry(procedure, body)),
+        None => out.push_str(&unsupported(procedure)),
+    }
+    out.push_str("}\n");
+    out
+}
+
+fn unsupported(procedure: &Procedure) -> String {
+    let mut out = String::new();
+    let mut unused: Vec<String> = procedure.parameters.iter().map(Parameter::ident).collect();
+    if procedure.parameters.iter().any(|parameter| procedure.has_form_flag_after(parameter)) {
+        unused.push("large".to_owned());
+    }
+    if !unused.is_empty() {
+        let _ = writeln!(out, "let _ = ({},);", unused.join(", "));
+    }
+    let call = format!(
+        "entry::unsupported::<F>(Procedure::{}, {})",
+        procedure.variant(),
+        owner(procedure)
+    );
+    match &procedure.returns {
+        None => {
+            let _ = writeln!(out, "{call}");
+        }
+        Some(kind) => {
+            let _ = writeln!(out, "{call};\n{}", rust::nothing(kind));
+        }
+    }
+    out
+}
+
+/// Whose error handler is used: an expression of type `Owner`.
+fn owner(procedure: &Procedure) -> String {
+    let Some(parameter) = procedure.owner() else { return "Owner::None".to_owned() };
+    let Kind::Handle(handle) = &parameter.kind else { return "Owner::None".to_owned() };
+    let name = parameter.ident();
+    match parameter.direction {
+        Direction::In => format!("Owner::{}(F::{}_in({name}))", handle.face, handle.word),
+        _ => format!(
+            "if {name}.is_null() {{ Owner::None }} else {{ Owner::{}(F::{}_in(unsafe {{ *{name} }})) }}",
+            handle.face, handle.word
+        ),
+    }
+}
+
+fn entry(procedure: &Procedure, body: &Body) -> String {
+    let call = if procedure.any_time { "call_any_time" } else { "call" };
+    let mut out = format!(
+        "entry::{call}::<F>(Procedure::{}, {}, |cx| unsafe {{\n",
+        procedure.variant(),
+        owner(procedure)
+    );
+    let mut all = Piece::default();
+    for parameter in &procedure.parameters {
+        let mut piece = checks(procedure, parameter);
+        let converted = match body.style {
+            Style::Calls => convert::core(procedure, parameter),
+            _ => convert::raw(procedure, parameter),
+        };
+        piece.before.extend(converted.before);
+        all.before.extend(piece.before);
+        all.arguments.extend(converted.arguments);
+        all.always.extend(converted.always);
+        all.after.extend(converted.after);
+    }
+    for line in &all.before {
+        let _ = writeln!(out, "{line}");
+    }
+    let generic = if body.style == Style::Raw { "::<F>" } else { "" };
+    let arguments: String = all.arguments.iter().map(|argument| format!(", {argument}")).collect();
+    let call = format!("{}{generic}(cx{arguments})", body.path);
+    if all.always.is_empty() && all.after.is_empty() {
+        let _ = writeln!(out, "{call}");
+    } else if all.always.is_empty() {
+        let _ = writeln!(out, "{call}?;\n{}\nOk(())", all.after.join("\n"));
+    } else {
+        let _ = writeln!(out, "let result = {call};\n{}", all.always.join("\n"));
+        if all.after.is_empty() {
+            let _ = writeln!(out, "result");
+        } else {
+            let _ = writeln!(out, "result?;\n{}\nOk(())", all.after.join("\n"));
+        }
+    }
+    out.push_str("})\n");
+    out
+}
+
+/// The checks that a parameter's kind alone allows.
+fn checks(procedure: &Procedure, parameter: &Parameter) -> Piece {
+    let mut piece = Piece::default();
+    let (name, ident) = (&parameter.name, parameter.ident());
+    let Parameter { kind, direction, .. } = parameter;
+    if parameter.is_array() {
+        let optional = matches!(kind, Kind::Weights | Kind::Status);
+        if let [length, ..] = parameter.lengths.as_slice()
+            && let Some(length) = procedure.parameters.iter().find(|other| other.name == *length)
+            && length.direction == Direction::In
+            && !optional
+        {
+            piece.before.push(format!(
+                "args::array({name:?}, {ident}.is_null(), {} > 0)?;",
+                length.ident()
+            ));
+        }
+        return piece;
+    }
+    let class = match kind {
+        Kind::Length => Some("ARG"),
+        Kind::Poly(poly) => poly.non_negative,
+        Kind::Wide(wide) => wide.non_negative,
+        _ => None,
+    };
+    if *direction == Direction::In {
+        if let Some(class) = class {
+            let wide = if *kind == Kind::Length { format!("i64::from({ident})") } else { ident };
+            piece
+                .before
+                .push(format!("args::non_negative({name:?}, {wide}, ErrorClass::{class})?;"));
+        }
+        return piece;
+    }
+    let checked_elsewhere = matches!(
+        kind,
+        Kind::Buffer | Kind::Status | Kind::Argc | Kind::Argv | Kind::ErrorCodes | Kind::State
+    );
+    if !parameter.nullable && !checked_elsewhere && !parameter.large_only {
+        piece.before.push(format!("args::out({name:?}, {ident}.is_null())?;"));
+    }
+    piece
+}

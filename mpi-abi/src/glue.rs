@@ -1,0 +1,41 @@
+//! The glue between exports and bodies, one function for each procedure, generic over the face.
+//!
+//! Enters: C arguments, with what is 32 bits wide in one form of a procedure and 64 in its `_c`
+//! twin already of one width. Leaves: the C result. In between stand the checks that the kind of
+//! an argument allows ([`crate::args`]), the conversions of the [`Face`], and the call of the body
+//! inside [`entry::call`]. Generated from `mpi-abi/api`.
+//!
+//! # Safety
+//! Of every function: the arguments are what MPI requires of the C program.
+#![allow(clippy::too_many_arguments, clippy::missing_safety_doc)]
+
+use crate::entry::{self, Owner};
+use crate::face::Face;
+use crate::procedure::Procedure;
+
+/// What an exported function that is not part of MPI returns: an error that says so.
+#[cold]
+pub fn extension<F: Face>(procedure: Procedure) -> std::ffi::c_int {
+    entry::unsupported::<F>(procedure, Owner::None)
+}
+
+pub use generated::*;
+
+// The bodies of generated functions are unsafe as a whole; why each call is sound is said above.
+#[allow(clippy::undocumented_unsafe_blocks, clippy::needless_bool_assign, unused_imports)]
+mod generated {
+    use std::ffi::{c_char, c_int, c_void};
+
+    use mpi_core::buffer::UserBuffer;
+    use mpi_core::error::ErrorClass;
+    use mpi_core::handle::*;
+    use mpi_core::status::Status;
+
+    use crate::args::{self, IntArray, IntArrayMut, IntOut};
+    use crate::entry::{self, Owner};
+    use crate::face::{ConstantGroup, Face};
+    use crate::procedure::Procedure;
+    use crate::strings::copy_out;
+
+    include!("../generated/glue.rs");
+}
