@@ -5,6 +5,7 @@
 
 mod bare;
 mod demo;
+mod generate;
 mod install;
 mod layout;
 mod peers;
@@ -48,6 +49,8 @@ enum Task {
         /// Only these
         names: Vec<String>,
     },
+    /// Write the files that are derived from the description of MPI and from the bodies
+    Generate,
     /// Run the README's two commands on a minimal machine (chroot; needs root and debootstrap)
     Bare,
     /// Set up, build, and run every test
@@ -73,6 +76,7 @@ fn perform(task: Task) -> Result<ExitCode> {
         Task::Setup { yes } => setup::setup(yes)?,
         Task::Install { prefix } => install::install(&prefix)?,
         Task::Demo => demo::demo()?,
+        Task::Generate => generate::generate()?,
         Task::Peers { names } => peers::peers(&names)?,
         Task::Bare => bare::bare()?,
         Task::Test { all } => return test::test(all),

@@ -192,8 +192,8 @@ impl Kind {
             let limit = limit.strip_suffix(']').context("string[ without ]")?;
             return Ok(Kind::Text(Some(limit.to_owned())));
         }
-        if text.starts_with("t_") {
-            return Ok(Kind::Tool(format!("MPI_T_{}", &text[2..])));
+        if let Some(name) = text.strip_prefix("t_") {
+            return Ok(Kind::Tool(format!("MPI_T_{name}")));
         }
         if let Some(kind) = Kind::plain(text) {
             return Ok(kind);
