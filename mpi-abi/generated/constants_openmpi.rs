@@ -311,7 +311,7 @@ pub(crate) const ERRORS: &[(i32, i32)] = &[
 ];
 
 // Name, size, kind number, core handle and Fortran INTEGER of each predefined object; of
-// two with one core handle the first is the one that the library returns.
+// two with one core handle the first is the one that the library returns. -1: no INTEGER.
 predefined_objects! {
     ompi_mpi_comm_null, 512, 1, 0x100, 2;
     ompi_mpi_comm_world, 512, 1, 0x101, 0;
@@ -416,6 +416,7 @@ predefined_objects! {
     ompi_mpi_instance_null, 512, 10, 0x120, 0;
     ompi_message_null, 256, 11, 0x128, 0;
     ompi_message_no_proc, 256, 11, 0x129, 1;
+    ompi_mpi_errors_throw_exceptions, 1024, 6, 0x141, -1;
     ompi_mpi_c_short_float_complex, 512, 3, 0x200, 75;
     ompi_mpi_cxx_sfltcplex, 512, 3, 0x200, 76;
     ompi_mpi_short_float, 512, 3, 0x200, 74;

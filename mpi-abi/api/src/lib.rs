@@ -19,6 +19,9 @@ mod rust;
 mod rustfmt;
 mod signature;
 
+pub use abi_values_mpich::mpich as constants_mpich;
+pub use abi_values_openmpi::openmpi as constants_openmpi;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -64,9 +67,10 @@ pub fn generate(root: &Path) -> Result<Vec<(PathBuf, String)>> {
     for face in FACES {
         rust.push((format!("{face}_exports.rs"), exports::file(procedures, extras, face)));
     }
-    rust.push(("constants_mpich.rs".to_owned(), abi_values_mpich::mpich()?));
-    rust.push(("constants_openmpi.rs".to_owned(), abi_values_openmpi::openmpi()?));
-    let mut files = Vec::new();
+    let mut files = vec![
+        (PathBuf::from("mpi-abi/generated/constants_mpich.rs"), constants_mpich()?),
+        (PathBuf::from("mpi-abi/generated/constants_openmpi.rs"), constants_openmpi()?),
+    ];
     for (name, text) in rust {
         files.push((Path::new("mpi-abi/generated").join(&name), rustfmt::format(&text)?));
     }
