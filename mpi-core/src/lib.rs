@@ -20,6 +20,7 @@ pub mod handle;
 pub mod header;
 pub mod info;
 pub mod limits;
+pub mod matching;
 pub mod port;
 pub mod roll_call;
 pub mod status;
