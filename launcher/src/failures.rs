@@ -75,6 +75,11 @@ impl Ledger {
         self.ranks.iter().filter(|rank| rank.end.is_none()).map(|rank| rank.pid)
     }
 
+    /// The process of a rank that runs and is between MPI_Init and MPI_Finalize.
+    pub(crate) fn busy(&self, rank: usize) -> Option<i32> {
+        self.ranks.get(rank).filter(|rank| rank.inside && rank.end.is_none()).map(|rank| rank.pid)
+    }
+
     /// The rank has begun or ended MPI.
     pub(crate) fn inside(&mut self, rank: usize, inside: bool) {
         self.ranks[rank].inside = inside;

@@ -12,7 +12,7 @@ use crate::report::Report;
 use crate::source::Source;
 use crate::spawn::{self, Common};
 use crate::streams::Streams;
-use crate::sys::{self, Epoll, Interest, Signals};
+use crate::sys::{self, End, Epoll, Interest, Signals};
 use launch_wire::control::{FRAME_MAX, Frame};
 use launch_wire::pmi1::LineBuffer;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -24,6 +24,8 @@ const GRACE: Duration = Duration::from_millis(500);
 const GRACE_ASKED: Duration = Duration::from_secs(5);
 /// How long killed ranks may take to disappear.
 const DISAPPEAR: Duration = Duration::from_secs(1);
+/// How long the end of a process may take to become visible after its sockets were closed.
+const DYING: Duration = Duration::from_millis(200);
 /// How long descendants may take that outlived all ranks.
 const GRACE_ORPHANS: Duration = Duration::from_millis(200);
 /// How long an unfinished line is held back from a terminal.
@@ -219,9 +221,29 @@ impl Job<'_> {
             // What a rank said before it ended counts before the way it ended.
             self.hear_control(rank);
             self.hear_pmi(rank);
+            if matches!(end, End::Exited(code) if code != 0) {
+                self.take_dying(rank);
+            }
             self.ledger.ended(rank, end);
         }
         self.look_for_deserters();
+    }
+
+    /// A rank reports a failure. Where another one dies at this moment, that is the cause: its sockets
+    /// are closed by the kernel before its end can be seen, and its peers may notice that first.
+    fn take_dying(&mut self, speaker: usize) {
+        if self.ledger.failure().is_some() {
+            return;
+        }
+        for rank in (0..self.lines.len()).filter(|&rank| rank != speaker) {
+            let hung_up = self.lines[rank].pmi.as_ref().is_none_or(sys::is_hung_up);
+            if let Some(pid) = self.ledger.busy(rank).filter(|_| hung_up) {
+                sys::await_end(pid, DYING);
+                if let Some(end) = sys::reap_now(pid) {
+                    self.ledger.ended(rank, end);
+                }
+            }
+        }
     }
 
     fn look_for_deserters(&mut self) {
@@ -276,16 +298,9 @@ impl Job<'_> {
         }
     }
 
-    /// A rank asks for the end; one that was killed just before is the better reason.
+    /// A rank asks for the end of the job.
     fn aborted(&mut self, rank: usize, code: i32, text: &str) {
-        while let Some((pid, end)) = sys::reap() {
-            if let Some(ended) = self.ledger.rank_of(pid).filter(|&ended| ended != rank) {
-                self.ledger.ended(ended, end);
-            } else if self.ledger.rank_of(pid) == Some(rank) {
-                self.ledger.told(rank, code, text);
-                self.ledger.ended(rank, end);
-            }
-        }
+        self.take_dying(rank);
         self.ledger.told(rank, code, text);
     }
 

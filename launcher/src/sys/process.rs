@@ -3,7 +3,8 @@
 use super::{check, close_all_but};
 use libc::{c_int, pid_t};
 use std::io;
-use std::os::fd::RawFd;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::time::Duration;
 
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,11 +88,40 @@ pub(crate) fn reap_one(pid: pid_t) {
     {}
 }
 
+/// Waits until the process `pid` has ended, at most as long as `limit`.
+pub(crate) fn await_end(pid: pid_t, limit: Duration) {
+    // SAFETY: plain numbers; the new descriptor is owned below.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+    let Ok(fd) = check(fd as c_int) else { return };
+    // SAFETY: the descriptor is new and belongs to nobody else.
+    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+    let mut poll = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    let milliseconds = c_int::try_from(limit.as_millis()).unwrap_or(c_int::MAX);
+    // SAFETY: one valid pollfd.
+    unsafe { libc::poll(&mut poll, 1, milliseconds) };
+}
+
+/// Whether everybody has closed the other end of a socket.
+pub(crate) fn is_hung_up(socket: &OwnedFd) -> bool {
+    let mut poll = libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLRDHUP, revents: 0 };
+    // SAFETY: one valid pollfd.
+    unsafe { libc::poll(&mut poll, 1, 0) == 1 }
+}
+
 /// Takes note of one child that has ended, if there is one.
 pub(crate) fn reap() -> Option<(pid_t, End)> {
+    reap_any_of(-1)
+}
+
+/// Takes note of the child `pid` if it has ended.
+pub(crate) fn reap_now(pid: pid_t) -> Option<End> {
+    reap_any_of(pid).map(|(_, end)| end)
+}
+
+fn reap_any_of(which: pid_t) -> Option<(pid_t, End)> {
     let mut status = 0;
     // SAFETY: `status` is valid for writing.
-    let pid = unsafe { libc::waitpid(-1, &mut status, libc::WNOHANG) };
+    let pid = unsafe { libc::waitpid(which, &mut status, libc::WNOHANG) };
     if pid <= 0 {
         return None;
     }
