@@ -100,12 +100,19 @@ impl Builder {
         self.post(Action::Recv { from: from as u32, into: Region::new(Buffer::Recv, 0) });
     }
 
-    /// Copies `from` to `into`; nothing to do if they are the same.
+    /// Copies `from` to `into`, through scratch memory where they overlap; nothing to do if they
+    /// are the same.
     pub fn copy(&mut self, from: Region, into: Region) {
         debug_assert_eq!(from.len, into.len);
-        if !from.is_empty() && from != into {
-            self.post(Action::Copy { from, into });
+        if from.is_empty() || from == into {
+            return;
         }
+        let mut source = from;
+        if from.overlaps(into) {
+            source = self.temp(from.len);
+            self.post(Action::Copy { from, into: source });
+        }
+        self.post(Action::Copy { from: source, into });
     }
 
     /// `into = from ∘ into`, element by element.

@@ -5,7 +5,7 @@
 
 use super::algorithms::{
     allgather, allgather_bruck, allreduce, alltoall, alltoall_bruck, barrier, bcast, gather,
-    rabenseifner, reduce, reduce_scatter, scan, scatter,
+    neighbor, rabenseifner, reduce, reduce_scatter, scan, scatter,
 };
 use super::builder::Builder;
 use super::layout::Layout;
@@ -134,8 +134,12 @@ pub enum Problem {
 /// same on all ranks and, for an operation that is not commutative, one that keeps rank order.
 ///
 /// # Errors
-/// The algorithm does not serve this collective, or not on this number of processes.
+/// The algorithm does not serve this collective, or not on this number of processes. The rank's
+/// message to itself has two lengths.
 pub fn plan(rank: usize, size: usize, problem: &Problem, choice: &Choice) -> Result<Schedule> {
+    if let Some((sent, received)) = problem.to_itself(rank) {
+        check_to_itself(rank, sent, received)?;
+    }
     let mut b = Builder::new(rank, size);
     if problem.write_down(&mut b, choice).is_none() {
         let algorithm = choice.algorithm;
@@ -144,12 +148,55 @@ pub fn plan(rank: usize, size: usize, problem: &Problem, choice: &Choice) -> Res
     Ok(b.finish())
 }
 
+/// The schedule of a neighbourhood exchange (MPI-5.0 §8.6): receives from `sources`, sends to
+/// `targets`, both ranks with a region; see [`neighbor::linear`] for their order.
+///
+/// # Errors
+/// A message of the rank to itself has two lengths.
+pub fn plan_neighbors(
+    rank: usize,
+    size: usize,
+    sources: &[(usize, Region)],
+    targets: &[(usize, Region)],
+) -> Result<Schedule> {
+    for (from, into) in neighbor::to_itself(rank, sources, targets) {
+        check_to_itself(rank, from.len, into.len)?;
+    }
+    let mut b = Builder::new(rank, size);
+    neighbor::linear(&mut b, sources, targets);
+    Ok(b.finish())
+}
+
+/// Collectives do not let a message be shorter than its receive buffer either (MPI-5.0 §6.1).
+fn check_to_itself(rank: usize, sent: i64, received: i64) -> Result<()> {
+    if sent != received {
+        fail!(TRUNCATE, "rank {rank} sends {sent} bytes to itself but receives {received}");
+    }
+    Ok(())
+}
+
 /// Where a rank's contribution is.
 fn source(in_place: bool) -> Buffer {
     if in_place { Buffer::Recv } else { Buffer::Send }
 }
 
 impl Problem {
+    /// The lengths of what the rank sends to itself and receives from itself, where it says both.
+    fn to_itself(&self, rank: usize) -> Option<(i64, i64)> {
+        match self {
+            Problem::Gatherv { own, blocks: Some(blocks), in_place: false, .. } => {
+                Some((*own, blocks.len(rank)))
+            }
+            Problem::Scatterv { own, blocks: Some(blocks), in_place: false, .. } => {
+                Some((blocks.len(rank), *own))
+            }
+            Problem::Alltoallv { outgoing, incoming, in_place: false } => {
+                Some((outgoing.len(rank), incoming.len(rank)))
+            }
+            _ => None,
+        }
+    }
+
     /// Emits the steps; `None` if the algorithm cannot.
     fn write_down(&self, b: &mut Builder, choice: &Choice) -> Option<()> {
         match *self {
@@ -189,14 +236,13 @@ impl Problem {
                 reduce_to(b, root, Region::new(source(in_place), len), choice)
             }
             Problem::Allreduce { len, in_place } => {
-                let data = fill_result(b, len, in_place);
-                reduce_all(b, data, choice)
+                reduce_all(b, Region::new(source(in_place), len), choice)
             }
             Problem::ReduceScatter { ref blocks, in_place } => {
                 reduce_and_scatter(b, source(in_place), blocks, choice)
             }
             Problem::Scan { len, in_place } => {
-                let data = fill_result(b, len, in_place);
+                let data = fill_result(b, Region::new(source(in_place), len));
                 prefix(b, data, choice)
             }
             Problem::Exscan { len, in_place } => {
@@ -222,11 +268,9 @@ fn known_at_root(b: &Builder, blocks: &Option<Layout>) -> Layout {
 }
 
 /// The receive buffer, holding the contribution.
-fn fill_result(b: &mut Builder, len: i64, in_place: bool) -> Region {
-    let data = Region::new(Buffer::Recv, len);
-    if !in_place {
-        b.copy(Region::new(Buffer::Send, len), data);
-    }
+fn fill_result(b: &mut Builder, input: Region) -> Region {
+    let data = Region::new(Buffer::Recv, input.len);
+    b.copy(input, data);
     data
 }
 
@@ -337,11 +381,14 @@ fn reduce_to(b: &mut Builder, root: usize, input: Region, choice: &Choice) -> Op
     Some(())
 }
 
-fn reduce_all(b: &mut Builder, data: Region, choice: &Choice) -> Option<()> {
+fn reduce_all(b: &mut Builder, input: Region, choice: &Choice) -> Option<()> {
     match choice.algorithm {
-        Algorithm::RecursiveDoubling => allreduce::recursive_doubling(b, data),
-        Algorithm::Rabenseifner => rabenseifner::allreduce(b, data),
-        Algorithm::Ring => allreduce::ring(b, data),
+        Algorithm::RecursiveDoubling => allreduce::recursive_doubling(b, input),
+        Algorithm::Rabenseifner => rabenseifner::allreduce(b, input),
+        Algorithm::Ring => {
+            let data = fill_result(b, input);
+            allreduce::ring(b, data);
+        }
         _ => return None,
     }
     Some(())

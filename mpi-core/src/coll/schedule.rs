@@ -59,6 +59,11 @@ impl Region {
         self.start + self.len
     }
 
+    /// Whether the two have a unit in common.
+    pub fn overlaps(self, other: Region) -> bool {
+        self.buffer == other.buffer && self.start < other.end() && other.start < self.end()
+    }
+
     /// Whether there is nothing in it.
     pub fn is_empty(self) -> bool {
         self.len == 0

@@ -1,44 +1,68 @@
-//! All-reductions (MPI-5.0 §6.9.6) in `data`, which holds the rank's contribution at first and
-//! the result in the end. See [`rabenseifner`](super::rabenseifner) for a third one.
+//! All-reductions (MPI-5.0 §6.9.6). See [`rabenseifner`](super::rabenseifner) for a third one.
 
 use super::allgather;
 use super::fold::{Fold, Role};
 use super::sum::Sum;
 use crate::coll::builder::Builder;
 use crate::coll::layout::Layout;
-use crate::coll::schedule::Region;
+use crate::coll::schedule::{Buffer, Region};
 
 /// Recursive doubling: partners at distances 1, 2, 4, … exchange their sums (Thakur 2005); other
-/// than powers of two are folded first. For short vectors.
+/// than powers of two are folded first. For short vectors. `input` is the rank's contribution,
+/// the result all of `Recv`.
 ///
 /// Cost: (⌊log₂ p⌋ + 2) (α + mβ + mγ), without the 2 for a power of two.
-pub fn recursive_doubling(b: &mut Builder, data: Region) {
+pub fn recursive_doubling(b: &mut Builder, input: Region) {
+    let result = Region::new(Buffer::Recv, input.len);
     let fold = Fold::new(b.size(), 0);
     let (corner, folded) = match fold.role(b.rank()) {
         Role::Corner(corner, folded) => (corner, folded),
         Role::Folded(into) => {
-            b.send(into, data);
-            return b.recv(into, data);
+            b.send(into, input);
+            return b.recv(into, result);
         }
     };
-    let mut sum = Sum::new(b, data, None, 1);
+    let partners: Vec<usize> =
+        fold.near_to_far().map(|distance| fold.rank_of(corner ^ distance)).collect();
+    let mut sum = Sum::new(input, memory(b, input, folded, &partners));
     if let Some(folded) = folded {
         sum.absorb_from(b, folded);
     }
-    for distance in fold.near_to_far() {
-        let partner = fold.rank_of(corner ^ distance);
+    for partner in partners {
         b.send(partner, sum.value);
         sum.absorb_from(b, partner);
     }
     if let Some(folded) = folded {
         b.send(folded, sum.value);
     }
-    b.copy(sum.value, data);
+    b.copy(sum.value, result);
+}
+
+/// Memory for a sum that takes in these partners' in turn: the receive buffer and a scratch
+/// buffer, in the order that lets the last value end up in the receive buffer if possible.
+fn memory(
+    b: &mut Builder,
+    input: Region,
+    folded: Option<usize>,
+    partners: &[usize],
+) -> Vec<Region> {
+    let result = Region::new(Buffer::Recv, input.len);
+    if input == result {
+        return Vec::new();
+    }
+    // The value leaves the send buffer at the first partner, and moves at each one above.
+    let absorbed = || folded.iter().chain(partners);
+    let first_below = absorbed().next().is_some_and(|&partner| partner < b.rank());
+    let moves = absorbed().filter(|&&partner| partner > b.rank()).count();
+    match (moves + usize::from(first_below)) % 2 {
+        1 => vec![result],
+        _ => vec![b.temp(input.len), result],
+    }
 }
 
 /// Ring reduce-scatter, then ring all-gather: the least data over each link, between neighbours
 /// only (Patarasuk 2009). For long vectors; commutative only, as block i is summed up round the
-/// ring from rank i on.
+/// ring from rank i on. `data` holds the rank's contribution first and the result in the end.
 ///
 /// Cost: 2(p−1) α + 2 (p−1)/p mβ + (p−1)/p mγ.
 pub fn ring(b: &mut Builder, data: Region) {

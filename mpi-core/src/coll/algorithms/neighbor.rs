@@ -9,10 +9,7 @@ use crate::coll::schedule::Region;
 /// the lists alike: for a Cartesian dimension, sources as (−1, +1) and targets as (+1, −1).
 pub fn linear(b: &mut Builder, sources: &[(usize, Region)], targets: &[(usize, Region)]) {
     let rank = b.rank();
-    let own = |list: &[(usize, Region)]| -> Vec<Region> {
-        list.iter().filter(|(peer, _)| *peer == rank).map(|(_, region)| *region).collect()
-    };
-    for (from, into) in own(targets).into_iter().zip(own(sources)) {
+    for (from, into) in to_itself(rank, sources, targets) {
         b.copy(from, into);
     }
     for &(source, into) in sources.iter().filter(|(source, _)| *source != rank) {
@@ -21,4 +18,15 @@ pub fn linear(b: &mut Builder, sources: &[(usize, Region)], targets: &[(usize, R
     for &(target, from) in targets.iter().filter(|(target, _)| *target != rank) {
         b.send(target, from);
     }
+}
+
+/// The messages of `rank` to itself: from where, and into what.
+pub fn to_itself(
+    rank: usize,
+    sources: &[(usize, Region)],
+    targets: &[(usize, Region)],
+) -> impl Iterator<Item = (Region, Region)> {
+    let from = targets.iter().filter(move |(target, _)| *target == rank).map(|(_, from)| *from);
+    let into = sources.iter().filter(move |(source, _)| *source == rank).map(|(_, into)| *into);
+    from.zip(into)
 }

@@ -13,9 +13,14 @@ use crate::coll::schedule::{Buffer, Region};
 pub fn binomial(b: &mut Builder, root: usize, input: Region, ports: usize) {
     let limb = section(b.rank(), b.size(), root, ports);
     let result = Region::new(Buffer::Recv, input.len);
-    let spare = (b.rank() == root && input != result).then_some(result);
-    let concurrent = limb.children.len().min(ports);
-    let mut sum = Sum::new(b, input, spare, concurrent);
+    let mut free = Vec::new();
+    if b.rank() == root && input != result {
+        free.push(result);
+    }
+    while free.len() < limb.children.len().min(ports) {
+        free.push(b.temp(input.len));
+    }
+    let mut sum = Sum::new(input, free);
     for (child, _) in limb.children.iter().rev() {
         sum.absorb_from(b, *child);
     }

@@ -2,7 +2,9 @@
 //! `input`, at the start of its receive buffer. `input` is the send buffer, or the receive buffer
 //! of a rank that works in place.
 
-use super::fold::{Fold, Halving, Role};
+use super::fold::{Fold, Role};
+use super::rabenseifner;
+use super::sum::Sum;
 use crate::coll::builder::Builder;
 use crate::coll::layout::Layout;
 use crate::coll::schedule::{Buffer, Region};
@@ -13,74 +15,64 @@ use crate::coll::schedule::{Buffer, Region};
 /// Cost: log₂ p α + (p−1)/p mβ + (p−1)/p mγ for a power of two; else + 2α + m(β + γ).
 pub fn recursive_halving(b: &mut Builder, input: Buffer, blocks: &Layout) {
     let fold = Fold::new(b.size(), 0);
-    let distances = fold.near_to_far().rev();
-    halving(b, fold, input, blocks, distances, |corner| corner);
+    let vector = blocks.span(input, 0..b.size());
+    let cut = Layout::of(corner_lens(&fold, blocks));
+    halving(b, fold, vector, blocks, &cut, fold.near_to_far().rev());
 }
 
-/// Recursive halving with the distances 1, 2, … p/2, which combines in rank order: blocks are
-/// first put into bit-reversed order, so that what a rank keeps is always one run.
+/// Recursive halving with the distances 1, 2, … p/2, which combines in rank order: the blocks of
+/// the corners are first put into bit-reversed order, so that what one keeps is always one run.
 ///
 /// Cost: as [`recursive_halving`]'s, and a copy of all blocks.
 pub fn permuted_halving(b: &mut Builder, input: Buffer, blocks: &Layout) {
     let fold = Fold::new(b.size(), 0);
-    let bits = fold.corners().ilog2();
-    let reversed = move |corner: usize| match bits {
-        0 => 0,
-        _ => corner.reverse_bits() >> (usize::BITS - bits),
+    let corners = fold.corners();
+    let reversed = |corner: usize| match corners {
+        1 => 0,
+        _ => corner.reverse_bits() >> (usize::BITS - corners.ilog2()),
     };
-    halving(b, fold, input, blocks, fold.near_to_far(), reversed);
+    let cut = Layout::of(corner_lens(&fold, blocks)).permuted((0..corners).map(reversed));
+    let vector = b.temp(cut.total());
+    for place in 0..corners {
+        let from = blocks.span(input, fold.ranks_of(reversed(place)));
+        b.copy(from, cut.block(vector.buffer, place));
+    }
+    halving(b, fold, vector, blocks, &cut, fold.near_to_far());
 }
 
-/// Halving where the blocks of corner c stand at place `place(c)`, its own inverse.
+/// The lengths of what the corners stand for.
+fn corner_lens(fold: &Fold, blocks: &Layout) -> impl Iterator<Item = i64> {
+    let lens = |corner: usize| blocks.span(Buffer::Recv, fold.ranks_of(corner)).len;
+    (0..fold.corners()).map(lens)
+}
+
+/// Halving of `vector`, whose cut has a block for each corner.
 fn halving(
     b: &mut Builder,
     fold: Fold,
-    input: Buffer,
+    vector: Region,
     blocks: &Layout,
+    cut: &Layout,
     distances: impl Iterator<Item = usize>,
-    place: impl Fn(usize) -> usize,
 ) {
     let own = Region::new(Buffer::Recv, blocks.len(b.rank()));
     let (corner, folded) = match fold.role(b.rank()) {
         Role::Corner(corner, folded) => (corner, folded),
         Role::Folded(into) => {
-            b.send(into, blocks.span(input, 0..b.size()));
+            b.send(into, vector);
             return b.recv(into, own);
         }
     };
-    // One block a corner: those of the ranks it stands for.
-    let ranks = |at: usize| fold.ranks_of(place(at));
-    let cut = Layout::of((0..fold.corners()).map(|at| blocks.span(input, ranks(at)).len));
-    let mut value = b.temp(cut.total());
-    let mut spare = b.temp(cut.total());
-    for at in 0..fold.corners() {
-        b.copy(blocks.span(input, ranks(at)), cut.block(value.buffer, at));
-    }
+    let mut sum = Sum::new(vector, []);
     if let Some(folded) = folded {
-        let whole = b.temp(cut.total());
-        b.recv(folded, whole);
-        for at in 0..fold.corners() {
-            b.copy(blocks.span(whole.buffer, ranks(at)), cut.block(spare.buffer, at));
-        }
-        b.reduce(value, spare);
-        (value, spare) = (spare, value);
+        sum.absorb_from(b, folded);
     }
-    for Halving { partner, partner_below, kept, given, .. } in fold.halvings(corner, distances) {
-        let arrived = cut.span(spare.buffer, kept.clone());
-        let kept = cut.span(value.buffer, kept);
-        b.exchange(partner, cut.span(value.buffer, given), partner, arrived);
-        if partner_below {
-            b.reduce(arrived, kept);
-        } else {
-            b.reduce(kept, arrived);
-            (value, spare) = (spare, value);
-        }
-    }
-    let result = cut.block(value.buffer, place(corner));
-    b.copy(result.slice(0, own.len), own);
+    rabenseifner::halve(b, &mut sum, cut, &fold.halvings(corner, distances));
+    // In place, the result may lie where the folded rank's still is.
     if let Some(folded) = folded {
-        b.send(folded, result.slice(own.len, blocks.len(folded)));
+        b.send(folded, sum.value.slice(own.len, blocks.len(folded)));
     }
+    b.copy(sum.value.slice(0, own.len), own);
 }
 
 /// Pairwise exchange: everyone sends each rank its block and sums up its own as they come in, k

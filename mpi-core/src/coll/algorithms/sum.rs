@@ -14,57 +14,55 @@ use crate::coll::schedule::{Buffer, Region};
 pub(super) struct Sum {
     /// The reduction of a run of consecutive ranks; may be the user's send buffer at first.
     pub(super) value: Region,
+    /// Memory of the same length as the value.
     free: VecDeque<Region>,
+    /// Which unit of the whole vector the value begins with.
+    offset: i64,
 }
 
 impl Sum {
-    /// Starts with `value`; `free` is memory of the same length that may be used and
-    /// `concurrent` the number of operands that are to be received at the same time.
-    pub(super) fn new(
-        b: &mut Builder,
-        value: Region,
-        free: Option<Region>,
-        concurrent: usize,
-    ) -> Sum {
-        let mut free: VecDeque<Region> = free.into_iter().collect();
-        while free.len() < concurrent {
-            free.push_back(b.temp(value.len));
-        }
-        Sum { value, free }
+    /// Starts with `value`. Memory for operands and results is taken from `free`, in that order,
+    /// and from scratch memory when there is none left.
+    pub(super) fn new(value: Region, free: impl IntoIterator<Item = Region>) -> Sum {
+        Sum { value, free: free.into_iter().collect(), offset: 0 }
     }
 
-    /// Memory for an operand; the next [`Sum::absorb`] but for those of earlier ones takes it.
-    pub(super) fn operand(&mut self, b: &mut Builder) -> Region {
-        self.free.pop_front().unwrap_or_else(|| b.temp(self.value.len))
+    /// The part of the value that `span` covers, counted from the start of the whole vector.
+    pub(super) fn part(&self, span: Region) -> Region {
+        self.value.slice(span.start - self.offset, span.len)
     }
 
-    /// Combines with `operand`, which stems from the ranks next below or next above.
-    pub(super) fn absorb(&mut self, b: &mut Builder, operand: Region, from_below: bool) {
-        if !from_below {
-            b.reduce(self.value, operand);
-            self.release(self.value);
-            self.value = operand;
-            return;
+    /// Goes on with the part that `span` covers alone.
+    pub(super) fn narrow(&mut self, span: Region) {
+        let skipped = span.start - self.offset;
+        self.value = self.value.slice(skipped, span.len);
+        for region in &mut self.free {
+            *region = region.slice(skipped, span.len);
         }
-        if self.value.buffer == Buffer::Send {
-            let copy = self.operand(b);
+        self.offset = span.start;
+    }
+
+    /// Receives an operand from rank `from`, which stands for the ranks next below or next above
+    /// those already summed up, and combines with it.
+    pub(super) fn absorb_from(&mut self, b: &mut Builder, from: usize) {
+        let below = from < b.rank();
+        if below && self.value.buffer == Buffer::Send {
+            let copy = self.memory(b);
             b.copy(self.value, copy);
             self.value = copy;
         }
-        b.reduce(operand, self.value);
-        self.release(operand);
-    }
-
-    /// Receives an operand from rank `from` and combines with it.
-    pub(super) fn absorb_from(&mut self, b: &mut Builder, from: usize) {
-        let operand = self.operand(b);
+        let operand = self.memory(b);
         b.recv(from, operand);
-        self.absorb(b, operand, from < b.rank());
+        let result = if below { self.value } else { operand };
+        let other = if below { operand } else { self.value };
+        b.reduce(other, result);
+        self.value = result;
+        if other.buffer != Buffer::Send {
+            self.free.push_back(other);
+        }
     }
 
-    fn release(&mut self, region: Region) {
-        if region.buffer != Buffer::Send {
-            self.free.push_back(region);
-        }
+    fn memory(&mut self, b: &mut Builder) -> Region {
+        self.free.pop_front().unwrap_or_else(|| b.temp(self.value.len))
     }
 }

@@ -2,6 +2,7 @@
 
 mod data;
 mod movement;
+mod neighbors;
 mod parts;
 mod proptests;
 mod reductions;

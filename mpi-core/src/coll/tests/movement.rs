@@ -181,7 +181,7 @@ fn allgather_and_allgatherv() {
 fn alltoall() {
     Case::sweep(Collective::Alltoall, SIZES, |case| {
         let len = case.len;
-        if case.size > 33 && len > 7 {
+        if case.size > 100 {
             return;
         }
         let problem = |_| Problem::Alltoall { block: len, in_place: case.in_place };

@@ -184,6 +184,9 @@ impl Rank<'_> {
             return Ok(None);
         };
         match self.schedule.action(step) {
+            Action::Copy { from, into } | Action::Reduce { from, into } if from.overlaps(into) => {
+                return Err(format!("{from:?} and {into:?} overlap"));
+            }
             Action::Recv { into, .. } | Action::Copy { into, .. } => self.mark(into)?,
             Action::Reduce { into, .. } => {
                 let operand = self.read(into)?;
