@@ -4,9 +4,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Processors that threads of this process can keep busy at one time; at least 1.
+/// How many processors the ranks of this host share, as `mpirun` tells them: where each is bound to
+/// a core of its own, its mask alone would look as if all had to share that one.
+const SHARED: &str = "_FERRITE_USABLE_CPUS";
+
+/// Processors that the ranks of this host can keep busy at one time, as far as this process can
+/// tell; at least 1.
 pub fn usable() -> usize {
-    let mask = mask_count().unwrap_or(1);
+    let shared = std::env::var(SHARED).ok().and_then(|text| text.parse::<usize>().ok());
+    let mask = mask_count().unwrap_or(1).max(shared.unwrap_or(0));
     let quota = quota(Path::new("/proc/self/cgroup"), Path::new("/sys/fs/cgroup"));
     quota.map_or(mask, |quota| mask.min(quota)).max(1)
 }
