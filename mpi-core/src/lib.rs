@@ -21,6 +21,7 @@ pub mod header;
 pub mod info;
 pub mod limits;
 pub mod matching;
+pub mod op;
 pub mod port;
 pub mod roll_call;
 pub mod status;

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use super::basic::{self, Basic, Group, Row};
+use super::basic::{self, Basic, Row};
 use super::layout::Layout;
 use super::{Datatype, Operand, Origin};
 use crate::handle::PREDEFINED_END;
@@ -26,8 +26,8 @@ pub fn predefined(code: u32) -> Option<&'static Arc<Datatype>> {
 }
 
 fn make(row: &'static Row) -> Arc<Datatype> {
-    let operand = match row.group {
-        Group::None if row.basic != Basic::Char => Operand::None,
+    let operand = match row.basic {
+        Basic::Marker => Operand::None,
         _ => Operand::Named(row.code),
     };
     Datatype::new(layout(row), Origin::Named(row), operand)

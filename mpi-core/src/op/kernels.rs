@@ -1,0 +1,389 @@
+//! The loops of predefined reductions: `inout[i] = in[i] op inout[i]`.
+//!
+//! Each loop is made for one operation and one type of element, so that the compiler turns it
+//! into vector instructions; a second copy is compiled for AVX2 and chosen where the processor
+//! has it. Buffers come from programs and need no alignment.
+#![allow(unsafe_code)]
+
+use std::ops::{Add, BitAnd, BitOr, BitXor, Mul, Sub};
+
+use half::{bf16, f16};
+
+use super::Builtin;
+#[cfg(target_arch = "x86_64")]
+use super::wide::{LongDouble, Quad};
+use crate::datatype::Datatype;
+use crate::datatype::basic::{Basic, Row, row_of};
+use crate::error::Result;
+
+/// Reduces so many elements at the first address into those at the second.
+type Run = unsafe fn(*const u8, *mut u8, usize);
+
+/// What carries out one operation on elements of one datatype.
+#[derive(Clone, Copy, Debug)]
+pub struct Kernel(Action);
+
+#[derive(Clone, Copy, Debug)]
+enum Action {
+    Run(Run),
+    /// The result is the first operand, of so many bytes an element.
+    Copy(usize),
+    Nothing,
+}
+
+impl Kernel {
+    pub(super) fn nothing() -> Kernel {
+        Kernel(Action::Nothing)
+    }
+
+    pub(super) fn copying(extent: usize) -> Kernel {
+        Kernel(Action::Copy(extent))
+    }
+
+    /// `inout[i] = from[i] op inout[i]` for `count` elements.
+    ///
+    /// # Safety
+    /// Both addresses have `count` elements of the kernel's datatype, one extent apart, the
+    /// second ones writable, and the two ranges are disjoint or the same.
+    #[inline]
+    pub unsafe fn reduce(self, from: *const u8, inout: *mut u8, count: usize) {
+        match self.0 {
+            // SAFETY: the caller's promise is handed on.
+            Action::Run(run) => unsafe { run(from, inout, count) },
+            // SAFETY: the elements are extents of bytes, and the ranges may be the same.
+            Action::Copy(extent) => unsafe { std::ptr::copy(from, inout, count * extent) },
+            Action::Nothing => {}
+        }
+    }
+}
+
+/// `inout[i] = from[i] op inout[i]` for `count` elements of `datatype`. Who reduces more than
+/// once chooses the kernel once, by [`Builtin::kernel`].
+///
+/// # Errors
+/// The operation is not defined on that datatype.
+///
+/// # Safety
+/// As for [`Kernel::reduce`].
+pub unsafe fn reduce(
+    op: Builtin,
+    datatype: &Datatype,
+    from: *const u8,
+    inout: *mut u8,
+    count: usize,
+) -> Result<()> {
+    let kernel = op.kernel(datatype)?;
+    // SAFETY: the caller's promise is handed on.
+    unsafe { kernel.reduce(from, inout, count) };
+    Ok(())
+}
+
+/// Arithmetic as MPI needs it: integers wrap around.
+pub(super) trait Number: Copy {
+    fn plus(self, other: Self) -> Self;
+    fn minus(self, other: Self) -> Self;
+    fn times(self, other: Self) -> Self;
+}
+
+macro_rules! integers {
+    ($($t:ty)*) => {$(
+        impl Number for $t {
+            #[inline(always)]
+            fn plus(self, other: $t) -> $t { self.wrapping_add(other) }
+            #[inline(always)]
+            fn minus(self, other: $t) -> $t { self.wrapping_sub(other) }
+            #[inline(always)]
+            fn times(self, other: $t) -> $t { self.wrapping_mul(other) }
+        }
+        impl Truth for $t {
+            #[inline(always)]
+            fn is_true(self) -> bool { self != 0 }
+            #[inline(always)]
+            fn of(truth: bool) -> $t { <$t>::from(truth) }
+        }
+    )*};
+}
+
+macro_rules! floats {
+    ($($t:ty)*) => {$(
+        impl Number for $t {
+            #[inline(always)]
+            fn plus(self, other: $t) -> $t { self.add(other) }
+            #[inline(always)]
+            fn minus(self, other: $t) -> $t { self.sub(other) }
+            #[inline(always)]
+            fn times(self, other: $t) -> $t { self.mul(other) }
+        }
+    )*};
+}
+
+/// A truth value: zero is false, true is written as one.
+trait Truth: Copy {
+    fn is_true(self) -> bool;
+    fn of(truth: bool) -> Self;
+}
+
+integers! { i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 }
+floats! { f16 bf16 f32 f64 }
+
+/// A complex number as C and Fortran lay it out.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Complex<T> {
+    re: T,
+    im: T,
+}
+
+impl<T: Number> Number for Complex<T> {
+    #[inline(always)]
+    fn plus(self, other: Self) -> Self {
+        Complex { re: self.re.plus(other.re), im: self.im.plus(other.im) }
+    }
+
+    #[inline(always)]
+    fn minus(self, other: Self) -> Self {
+        Complex { re: self.re.minus(other.re), im: self.im.minus(other.im) }
+    }
+
+    #[inline(always)]
+    fn times(self, other: Self) -> Self {
+        Complex {
+            re: self.re.times(other.re).minus(self.im.times(other.im)),
+            im: self.re.times(other.im).plus(self.im.times(other.re)),
+        }
+    }
+}
+
+/// A value and its index (§6.9.4).
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Pair<V, I> {
+    value: V,
+    index: I,
+}
+
+/// One operation on one type of element; `a` is from the first buffer.
+trait Combine<T> {
+    fn combine(a: T, b: T) -> T;
+}
+
+/// Defines operations as types, so that a loop can be made for each.
+macro_rules! operations {
+    ($($name:ident <$t:ident: $($bound:path),+> |$a:ident, $b:ident| $result:expr;)*) => {$(
+        struct $name;
+        impl<$t: Copy $(+ $bound)+> Combine<$t> for $name {
+            #[inline(always)]
+            fn combine($a: $t, $b: $t) -> $t { $result }
+        }
+    )*};
+}
+
+operations! {
+    Sum<T: Number> |a, b| a.plus(b);
+    Prod<T: Number> |a, b| a.times(b);
+    Max<T: PartialOrd> |a, b| if a > b { a } else { b };
+    Min<T: PartialOrd> |a, b| if a < b { a } else { b };
+    Land<T: Truth> |a, b| T::of(a.is_true() & b.is_true());
+    Lor<T: Truth> |a, b| T::of(a.is_true() | b.is_true());
+    Lxor<T: Truth> |a, b| T::of(a.is_true() ^ b.is_true());
+}
+
+macro_rules! bit_operations {
+    ($($name:ident $bound:ident $method:ident;)*) => {$(
+        struct $name;
+        impl<T: $bound<Output = T>> Combine<T> for $name {
+            #[inline(always)]
+            fn combine(a: T, b: T) -> T { a.$method(b) }
+        }
+    )*};
+}
+
+bit_operations! { Band BitAnd bitand; Bor BitOr bitor; Bxor BitXor bitxor; }
+
+struct Maxloc;
+struct Minloc;
+
+impl<V: PartialOrd + Copy, I: PartialOrd + Copy> Combine<Pair<V, I>> for Maxloc {
+    #[inline(always)]
+    fn combine(a: Pair<V, I>, b: Pair<V, I>) -> Pair<V, I> {
+        if a.value > b.value || a.value == b.value && a.index < b.index { a } else { b }
+    }
+}
+
+impl<V: PartialOrd + Copy, I: PartialOrd + Copy> Combine<Pair<V, I>> for Minloc {
+    #[inline(always)]
+    fn combine(a: Pair<V, I>, b: Pair<V, I>) -> Pair<V, I> {
+        if a.value < b.value || a.value == b.value && a.index < b.index { a } else { b }
+    }
+}
+
+/// The loop itself.
+///
+/// # Safety
+/// As for [`Kernel::reduce`] with elements of type `T`.
+#[inline(always)]
+unsafe fn each<T: Copy, O: Combine<T>>(from: *const u8, inout: *mut u8, count: usize) {
+    let (from, inout) = (from.cast::<T>(), inout.cast::<T>());
+    for index in 0..count {
+        // SAFETY: the caller has `count` elements in both places, at any alignment.
+        unsafe {
+            let to = inout.add(index);
+            to.write_unaligned(O::combine(from.add(index).read_unaligned(), to.read_unaligned()));
+        }
+    }
+}
+
+/// # Safety
+/// As for [`each`].
+unsafe fn plain<T: Copy, O: Combine<T>>(from: *const u8, inout: *mut u8, count: usize) {
+    // SAFETY: the caller's promise is handed on.
+    unsafe { each::<T, O>(from, inout, count) }
+}
+
+/// # Safety
+/// As for [`each`]; the processor has AVX2.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn avx2<T: Copy, O: Combine<T>>(from: *const u8, inout: *mut u8, count: usize) {
+    // SAFETY: the caller's promise is handed on.
+    unsafe { each::<T, O>(from, inout, count) }
+}
+
+/// The best copy of a loop for this processor.
+fn best<T: Copy, O: Combine<T>>() -> Run {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        return avx2::<T, O>;
+    }
+    plain::<T, O>
+}
+
+fn arithmetic<T: Number>(op: Builtin) -> Option<Run> {
+    match op {
+        Builtin::Sum => Some(best::<T, Sum>()),
+        Builtin::Prod => Some(best::<T, Prod>()),
+        _ => None,
+    }
+}
+
+fn ordered<T: Number + PartialOrd>(op: Builtin) -> Option<Run> {
+    match op {
+        Builtin::Max => Some(best::<T, Max>()),
+        Builtin::Min => Some(best::<T, Min>()),
+        _ => arithmetic::<T>(op),
+    }
+}
+
+fn logical<T: Truth>(op: Builtin) -> Option<Run> {
+    match op {
+        Builtin::Land => Some(best::<T, Land>()),
+        Builtin::Lor => Some(best::<T, Lor>()),
+        Builtin::Lxor => Some(best::<T, Lxor>()),
+        _ => None,
+    }
+}
+
+fn bitwise<T>(op: Builtin) -> Option<Run>
+where
+    T: Copy + BitAnd<Output = T> + BitOr<Output = T> + BitXor<Output = T>,
+{
+    match op {
+        Builtin::Band => Some(best::<T, Band>()),
+        Builtin::Bor => Some(best::<T, Bor>()),
+        Builtin::Bxor => Some(best::<T, Bxor>()),
+        _ => None,
+    }
+}
+
+fn integer<T>(op: Builtin) -> Option<Run>
+where
+    T: Number + PartialOrd + Truth + BitAnd<Output = T> + BitOr<Output = T> + BitXor<Output = T>,
+{
+    ordered::<T>(op).or_else(|| bitwise::<T>(op)).or_else(|| logical::<T>(op))
+}
+
+/// The kernel for a named datatype on which the operation is defined; `None` where this
+/// platform has no arithmetic for it.
+pub(super) fn of_row(op: Builtin, row: &Row) -> Option<Kernel> {
+    let run = match row.basic {
+        Basic::I8 | Basic::Char => integer::<i8>(op),
+        Basic::I16 => integer::<i16>(op),
+        Basic::I32 => integer::<i32>(op),
+        Basic::I64 => integer::<i64>(op),
+        Basic::I128 => integer::<i128>(op),
+        Basic::U8 => integer::<u8>(op),
+        Basic::U16 => integer::<u16>(op),
+        Basic::U32 => integer::<u32>(op),
+        Basic::U64 => integer::<u64>(op),
+        Basic::F16 => ordered::<f16>(op),
+        Basic::Bf16 => ordered::<bf16>(op),
+        Basic::F32 => ordered::<f32>(op),
+        Basic::F64 => ordered::<f64>(op),
+        Basic::ComplexF16 => arithmetic::<Complex<f16>>(op),
+        Basic::ComplexF32 => arithmetic::<Complex<f32>>(op),
+        Basic::ComplexF64 => arithmetic::<Complex<f64>>(op),
+        #[cfg(target_arch = "x86_64")]
+        Basic::LongDouble => ordered::<LongDouble>(op),
+        #[cfg(target_arch = "x86_64")]
+        Basic::F128 => ordered::<Quad>(op),
+        #[cfg(target_arch = "x86_64")]
+        Basic::ComplexLongDouble => arithmetic::<Complex<LongDouble>>(op),
+        #[cfg(target_arch = "x86_64")]
+        Basic::ComplexF128 => arithmetic::<Complex<Quad>>(op),
+        Basic::Bool8 => logical::<u8>(op),
+        Basic::Bool16 => logical::<u16>(op),
+        Basic::Bool32 => logical::<u32>(op),
+        Basic::Bool64 => logical::<u64>(op),
+        Basic::Bool128 => logical::<u128>(op),
+        Basic::Byte => bitwise::<u8>(op),
+        Basic::Pair => {
+            let (value, index) = row.pair?;
+            return of_pair(op, row_of(value)?, row_of(index)?);
+        }
+        _ => None,
+    };
+    run.map(|run| Kernel(Action::Run(run)))
+}
+
+/// The kernel for pairs of a value and an index.
+pub(super) fn of_pair(op: Builtin, value: &Row, index: &Row) -> Option<Kernel> {
+    let run = match value.basic {
+        Basic::I8 => indexed::<i8>(op, index.basic),
+        Basic::I16 => indexed::<i16>(op, index.basic),
+        Basic::I32 => indexed::<i32>(op, index.basic),
+        Basic::I64 => indexed::<i64>(op, index.basic),
+        Basic::I128 => indexed::<i128>(op, index.basic),
+        Basic::U8 => indexed::<u8>(op, index.basic),
+        Basic::U16 => indexed::<u16>(op, index.basic),
+        Basic::U32 => indexed::<u32>(op, index.basic),
+        Basic::U64 => indexed::<u64>(op, index.basic),
+        Basic::F16 => indexed::<f16>(op, index.basic),
+        Basic::Bf16 => indexed::<bf16>(op, index.basic),
+        Basic::F32 if index.basic == Basic::F32 => located::<f32, f32>(op),
+        Basic::F32 => indexed::<f32>(op, index.basic),
+        Basic::F64 if index.basic == Basic::F64 => located::<f64, f64>(op),
+        Basic::F64 => indexed::<f64>(op, index.basic),
+        #[cfg(target_arch = "x86_64")]
+        Basic::LongDouble => indexed::<LongDouble>(op, index.basic),
+        _ => None,
+    };
+    run.map(|run| Kernel(Action::Run(run)))
+}
+
+fn indexed<V: PartialOrd + Copy>(op: Builtin, index: Basic) -> Option<Run> {
+    match index {
+        Basic::I32 => located::<V, i32>(op),
+        Basic::I64 => located::<V, i64>(op),
+        Basic::U32 => located::<V, u32>(op),
+        Basic::U64 => located::<V, u64>(op),
+        _ => None,
+    }
+}
+
+fn located<V: PartialOrd + Copy, I: PartialOrd + Copy>(op: Builtin) -> Option<Run> {
+    match op {
+        Builtin::Maxloc => Some(plain::<Pair<V, I>, Maxloc>),
+        Builtin::Minloc => Some(plain::<Pair<V, I>, Minloc>),
+        _ => None,
+    }
+}
