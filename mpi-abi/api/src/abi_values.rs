@@ -87,6 +87,11 @@ impl Values {
         self.std.or(self.core).unwrap_or_default()
     }
 
+    /// The value in the standard ABI.
+    pub fn standard(&self) -> Option<i64> {
+        self.std
+    }
+
     /// The value of a plain constant in the Open MPI ABI.
     pub fn openmpi_number(&self) -> Option<i64> {
         match self.openmpi {

@@ -75,7 +75,6 @@ pub struct Procedure {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
-    #[serde(default)]
     does: String,
     #[serde(default)]
     large: bool,

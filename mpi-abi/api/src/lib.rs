@@ -9,10 +9,12 @@ mod abi_values_mpich;
 mod abi_values_openmpi;
 pub mod bodies;
 mod convert;
+mod defines;
 pub mod description;
 pub mod exports;
 pub mod extra;
 mod glue;
+mod header;
 pub mod kind;
 mod names;
 mod rust;
@@ -68,6 +70,7 @@ pub fn generate(root: &Path) -> Result<Vec<(PathBuf, String)>> {
         rust.push((format!("{face}_exports.rs"), exports::file(procedures, extras, face)));
     }
     let mut files = vec![
+        (PathBuf::from("include/mpi.h"), header::file(procedures)?),
         (PathBuf::from("mpi-abi/generated/constants_mpich.rs"), constants_mpich()?),
         (PathBuf::from("mpi-abi/generated/constants_openmpi.rs"), constants_openmpi()?),
     ];
