@@ -24,5 +24,6 @@ pub mod matching;
 pub mod op;
 pub mod port;
 pub mod roll_call;
+pub mod settings;
 pub mod status;
 pub mod table;

@@ -1,0 +1,242 @@
+//! Every setting once: name, type, default, help, and whether all ranks must agree on it.
+//!
+//! A setting `shm_lanes` is `FERRITE_SHM_LANES` in the environment and `lanes` in the section
+//! `[shm]` of a TOML file (decision 30). This file lists the settings; `load` finds their values
+//! and `value` reads them.
+
+mod load;
+mod value;
+
+pub use load::{ConfigFile, ConfigPath, config_paths};
+use value::{Value, choices};
+
+use std::time::Duration;
+
+use crate::error::{Error, ErrorClass, Result};
+
+choices! {
+    /// How the bytes of a large message go between processes of one node.
+    BulkWay {
+        /// Whichever was measured fastest for the length and the machine's load.
+        Auto = "auto",
+        /// The receiver copies out of the sender's memory, if the kernel lets it.
+        CrossMemory = "cross_memory",
+        /// Both copy, through buffers of the sender.
+        Pipeline = "pipeline",
+    }
+}
+
+choices! {
+    /// Which transports may be used between processes.
+    TransportChoice {
+        /// The fastest that reaches the peer.
+        Auto = "auto",
+        /// Shared memory alone.
+        Shm = "shm",
+    }
+}
+
+/// What is known of a setting.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Described {
+    /// Its name: area and name, in small letters.
+    pub name: &'static str,
+    /// Kind of its values.
+    pub kind: &'static str,
+    /// What it does.
+    pub help: &'static str,
+    /// All ranks use rank 0's value.
+    pub uniform: bool,
+}
+
+impl Described {
+    /// The name of the environment variable.
+    pub fn variable(&self) -> String {
+        format!("FERRITE_{}", self.name.to_ascii_uppercase())
+    }
+}
+
+macro_rules! settings {
+    ($($name:ident: $type:ty = $default:expr, $uniform:literal, $help:literal;)*) => {
+        /// The value of every setting, and where it comes from.
+        #[derive(Clone, PartialEq, Eq, Debug)]
+        pub struct Settings {
+            $(#[doc = concat!($help, ".")] pub $name: $type,)*
+            origins: Vec<Option<String>>,
+        }
+
+        impl Default for Settings {
+            fn default() -> Settings {
+                Settings { $($name: $default,)* origins: vec![None; Settings::ALL.len()] }
+            }
+        }
+
+        impl Settings {
+            /// Every setting.
+            pub const ALL: &'static [Described] = &[$(Described {
+                name: stringify!($name),
+                kind: <$type as Value>::TYPE,
+                help: $help,
+                uniform: $uniform,
+            }),*];
+
+            fn assign(&mut self, name: &str, text: &str) -> std::result::Result<(), String> {
+                match name {
+                    $(stringify!($name) => self.$name = Value::parse(text)?,)*
+                    _ => unreachable!("names come from Settings::ALL"),
+                }
+                Ok(())
+            }
+
+            /// The value of the setting called `name`, as it would be written.
+            pub fn show(&self, name: &str) -> Option<String> {
+                match name {
+                    $(stringify!($name) => Some(self.$name.show()),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+settings! {
+    transport: TransportChoice = TransportChoice::Auto, true,
+        "Which transports may be used";
+    shm_eager_bytes: u64 = 8 << 10, true,
+        "Largest message that shared memory carries without asking the receiver first";
+    shm_lane_cells: u32 = 64, true,
+        "Cells of 64 bytes in each lane between two processes, a power of two";
+    shm_lanes: u32 = 1024, true,
+        "Processes that can write to one process through shared memory";
+    shm_slots: u32 = 256, true,
+        "Buffers of a process for eager messages beyond one cell";
+    shm_chunk_bytes: u64 = 32 << 10, true,
+        "Bytes of one buffer of the pipelined copy";
+    shm_chunks: u32 = 64, true,
+        "Buffers of a process for pipelined copies";
+    shm_chunks_per_peer: u32 = 4, true,
+        "Buffers of the pipelined copy that are under way to one process at most";
+    shm_alloc_bytes: u64 = 4 << 30, true,
+        "Address space of a process for MPI_Alloc_mem and windows";
+    shm_bulk: BulkWay = BulkWay::Auto, true,
+        "How large messages go between processes of one node";
+    shm_cross_memory_bytes: u64 = 4 << 20, true,
+        "Length from which the receiver copies alone when the way is chosen automatically";
+    p2p_credit_window: u32 = 1024, true,
+        "Eager messages that one process may have undelivered at another";
+    wait_spin_polls: u32 = 2000, false,
+        "Polls that find nothing before a wait yields the processor";
+    wait_yield: Duration = Duration::from_micros(200), false,
+        "Time of yielding before a wait sleeps";
+    coll_table: String = String::new(), true,
+        "File with the rules by which algorithms of collectives are chosen";
+    coll_barrier: String = String::new(), true, "Algorithm of MPI_Barrier";
+    coll_bcast: String = String::new(), true, "Algorithm of MPI_Bcast";
+    coll_gather: String = String::new(), true, "Algorithm of MPI_Gather";
+    coll_gatherv: String = String::new(), true, "Algorithm of MPI_Gatherv";
+    coll_scatter: String = String::new(), true, "Algorithm of MPI_Scatter";
+    coll_scatterv: String = String::new(), true, "Algorithm of MPI_Scatterv";
+    coll_allgather: String = String::new(), true, "Algorithm of MPI_Allgather";
+    coll_allgatherv: String = String::new(), true, "Algorithm of MPI_Allgatherv";
+    coll_alltoall: String = String::new(), true, "Algorithm of MPI_Alltoall";
+    coll_alltoallv: String = String::new(), true, "Algorithm of MPI_Alltoallv";
+    coll_alltoallw: String = String::new(), true, "Algorithm of MPI_Alltoallw";
+    coll_reduce: String = String::new(), true, "Algorithm of MPI_Reduce";
+    coll_allreduce: String = String::new(), true, "Algorithm of MPI_Allreduce";
+    coll_reduce_scatter: String = String::new(), true, "Algorithm of MPI_Reduce_scatter";
+    coll_reduce_scatter_block: String = String::new(), true,
+        "Algorithm of MPI_Reduce_scatter_block";
+    coll_scan: String = String::new(), true, "Algorithm of MPI_Scan";
+    coll_exscan: String = String::new(), true, "Algorithm of MPI_Exscan";
+    check: bool = false, true,
+        "Checks that cost time: whether all ranks of a collective call the same one alike";
+    log: String = String::new(), false,
+        "What to log to standard error, as a filter of levels and targets";
+    singleton: bool = false, false,
+        "Start alone even where a launcher's variables say that there are more ranks";
+}
+
+impl Settings {
+    /// Gives the setting called `name` (in small letters) the value written as `text`; `origin`
+    /// says where that stands, as in "the environment".
+    ///
+    /// # Errors
+    /// `MPI_ERR_OTHER` with one sentence for a name that is unknown, with the nearest that is
+    /// known, and for a value that cannot be read.
+    pub fn set(&mut self, name: &str, text: &str, origin: &str) -> Result<()> {
+        let Some(place) = Settings::ALL.iter().position(|setting| setting.name == name) else {
+            return Err(unknown(name, origin));
+        };
+        let text = text.trim();
+        self.assign(name, text).map_err(|why| {
+            let variable = Settings::ALL[place].variable();
+            let what = format!("the setting {variable} (from {origin}) is \"{text}\", {why}");
+            Error::new(ErrorClass::OTHER, what)
+        })?;
+        self.origins[place] = Some(origin.to_owned());
+        Ok(())
+    }
+
+    /// The algorithm that the user wants for a collective, by its name in small letters.
+    pub fn coll_algorithm(&self, collective: &str) -> Option<String> {
+        self.show(&format!("coll_{collective}")).filter(|text| !text.is_empty())
+    }
+
+    /// The settings on which all ranks must agree and that are not at their defaults, for rank
+    /// 0 to tell the others: one `name=value` a line.
+    pub fn uniform_text(&self) -> String {
+        let set = Settings::ALL.iter().zip(&self.origins);
+        let lines = set.filter(|(setting, origin)| setting.uniform && origin.is_some());
+        let line = |(setting, _): (&Described, _)| {
+            format!("{}={}\n", setting.name, self.show(setting.name).unwrap_or_default())
+        };
+        lines.map(line).collect()
+    }
+
+    /// Takes rank 0's [`Settings::uniform_text`]: what it does not name is at its default.
+    ///
+    /// # Errors
+    /// As [`Settings::set`], for text that no Ferrite of this version wrote.
+    pub fn apply_uniform(&mut self, text: &str) -> Result<()> {
+        let defaults = Settings::default();
+        for (place, setting) in Settings::ALL.iter().enumerate().filter(|(_, s)| s.uniform) {
+            let default = defaults.show(setting.name).unwrap_or_default();
+            self.set(setting.name, &default, "rank 0")?;
+            self.origins[place] = None;
+        }
+        for line in text.lines() {
+            let (name, value) = line.split_once('=').unwrap_or((line, ""));
+            self.set(name, value, "rank 0")?;
+        }
+        Ok(())
+    }
+
+    /// A table for people: variable, value, where the value comes from, help.
+    pub fn table(&self) -> String {
+        use std::fmt::Write;
+        let mut text = String::new();
+        for (setting, origin) in Settings::ALL.iter().zip(&self.origins) {
+            let value = self.show(setting.name).unwrap_or_default();
+            let value = if value.is_empty() { "(none)".to_owned() } else { value };
+            let origin = origin.as_deref().unwrap_or("default");
+            let variable = setting.variable();
+            let _ = writeln!(text, "{variable:<34} {value:<14} {:<8} {origin}", setting.kind);
+            let _ = writeln!(text, "    {}.", setting.help);
+        }
+        text
+    }
+}
+
+fn unknown(name: &str, origin: &str) -> Error {
+    let near = Settings::ALL.iter().max_by(|a, b| {
+        strsim::jaro_winkler(a.name, name).total_cmp(&strsim::jaro_winkler(b.name, name))
+    });
+    let near = near.map(Described::variable).unwrap_or_default();
+    let variable = format!("FERRITE_{}", name.to_ascii_uppercase());
+    let what = format!("there is no setting {variable} (from {origin}); did you mean {near}?");
+    Error::new(ErrorClass::OTHER, what).hint("mpirun --settings lists all settings.")
+}
+
+#[cfg(test)]
+#[path = "settings_tests.rs"]
+mod tests;
