@@ -48,9 +48,9 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("mpicc-wrapper", &[]),
     ("transports", &["mpi-core", "launch-wire"]),
     ("mpi-abi", &["mpi-core", "transports", "launch-wire"]),
-    (".", &["mpi-abi"]),
-    ("mpi-abi/mpich", &["mpi-abi"]),
-    ("mpi-abi/openmpi", &["mpi-abi"]),
+    (".", &["mpi-abi", "mpi-core"]),
+    ("mpi-abi/mpich", &["mpi-abi", "mpi-core"]),
+    ("mpi-abi/openmpi", &["mpi-abi", "mpi-core"]),
     ("launcher", &["mpi-core", "launch-wire"]),
     ("xtask", &["mpi-api"]),
 ];

@@ -50,7 +50,11 @@ enum Task {
         names: Vec<String>,
     },
     /// Write the files that are derived from the description of MPI and from the bodies
-    Generate,
+    Generate {
+        /// Only compare; fail if something is not current
+        #[arg(long)]
+        check: bool,
+    },
     /// Run the README's two commands on a minimal machine (chroot; needs root and debootstrap)
     Bare,
     /// Set up, build, and run every test
@@ -76,7 +80,7 @@ fn perform(task: Task) -> Result<ExitCode> {
         Task::Setup { yes } => setup::setup(yes)?,
         Task::Install { prefix } => install::install(&prefix)?,
         Task::Demo => demo::demo()?,
-        Task::Generate => generate::generate()?,
+        Task::Generate { check } => generate::generate(check)?,
         Task::Peers { names } => peers::peers(&names)?,
         Task::Bare => bare::bare()?,
         Task::Test { all } => return test::test(all),
