@@ -22,6 +22,7 @@ fn main() {
         "report" => report(me),
         "exit" => leave(me, code(1)),
         "desert" => desert(me),
+        "hang" => hang(me),
         _ => exchange(me),
     };
     if let Err(error) = result {
@@ -99,4 +100,17 @@ fn desert(mut me: Bootstrap) -> Result<(), BootstrapError> {
         exit(0);
     }
     me.fence()
+}
+
+/// Hangs, and tells so when asked.
+fn hang(me: Bootstrap) -> Result<(), BootstrapError> {
+    let Some(control) = me.control() else { return Ok(()) };
+    control.hello(u32::try_from(me.rank()).unwrap_or(0), Face::Standard);
+    control.send(&Frame::InitSeen);
+    loop {
+        if control.is_asked() {
+            control.send(&Frame::RollCall { text: "in MPI_Recv from rank 1, tag 7".to_string() });
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
 }

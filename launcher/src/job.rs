@@ -6,14 +6,14 @@ use crate::input::Input;
 use crate::leftovers::{self, Guard};
 use crate::options::Global;
 use crate::plan::Plan;
-use crate::pmi_server::{Event, Server};
+use crate::pmi_server::Server;
 use crate::refuse::Refusal;
 use crate::report::Report;
 use crate::source::Source;
 use crate::spawn::{self, Common};
 use crate::streams::Streams;
-use crate::sys::{self, End, Epoll, Interest, Signals};
-use launch_wire::control::{FRAME_MAX, Frame};
+use crate::sys::{self, Epoll, Interest, Signals};
+use launch_wire::control::Frame;
 use launch_wire::pmi1::LineBuffer;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -24,8 +24,8 @@ const GRACE: Duration = Duration::from_millis(500);
 const GRACE_ASKED: Duration = Duration::from_secs(5);
 /// How long killed ranks may take to disappear.
 const DISAPPEAR: Duration = Duration::from_secs(1);
-/// How long the end of a process may take to become visible after its sockets were closed.
-const DYING: Duration = Duration::from_millis(200);
+/// How long ranks may take to answer what they are doing, on a machine that is busy.
+const ROLL_CALL: Duration = Duration::from_secs(2);
 /// How long descendants may take that outlived all ranks.
 const GRACE_ORPHANS: Duration = Duration::from_millis(200);
 /// How long an unfinished line is held back from a terminal.
@@ -35,16 +35,21 @@ const FOREGROUND: Duration = Duration::from_secs(1);
 
 /// A rank's sockets, as long as somebody holds the other end.
 #[derive(Debug)]
-struct Line {
-    pmi: Option<OwnedFd>,
-    control: Option<OwnedFd>,
-    buffer: LineBuffer,
+pub(crate) struct Line {
+    /// Where it speaks PMI-1.
+    pub(crate) pmi: Option<OwnedFd>,
+    /// Where it sends frames.
+    pub(crate) control: Option<OwnedFd>,
+    /// What it has said of a line that has not ended yet.
+    pub(crate) buffer: LineBuffer,
 }
 
 /// How far the end of a failed job has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Running,
+    /// The job has run too long; the ranks were asked what they do, and may answer until this time.
+    Listening(Instant),
     /// SIGTERM was sent; SIGKILL follows at this time.
     Asked(Instant),
     /// SIGKILL was sent; what is still there at this time stays.
@@ -56,15 +61,17 @@ enum Phase {
 pub(crate) struct Job<'a> {
     plan: &'a Plan,
     global: &'a Global,
-    epoll: Epoll,
+    pub(crate) epoll: Epoll,
     signals: Signals,
-    server: Server,
-    ledger: Ledger,
-    report: Report,
-    streams: Streams,
+    pub(crate) server: Server,
+    pub(crate) ledger: Ledger,
+    pub(crate) report: Report,
+    pub(crate) streams: Streams,
     input: Input,
-    lines: Vec<Line>,
+    pub(crate) lines: Vec<Line>,
     phase: Phase,
+    /// Ranks that were asked what they are doing and have not answered.
+    pub(crate) unanswered: Vec<usize>,
     start: Instant,
     /// How often the user has asked for the end.
     asked: usize,
@@ -89,6 +96,7 @@ pub(crate) fn run(plan: &Plan, global: &Global) -> Result<u8, Refusal> {
         input: Input::new(global.stdin)?,
         lines: Vec::new(),
         phase: Phase::Running,
+        unanswered: Vec::new(),
         start: Instant::now(),
         asked: 0,
         epoll,
@@ -162,7 +170,7 @@ impl Job<'_> {
         let limits = [
             match self.phase {
                 Phase::Running => self.global.timeout.map(|limit| until(self.start + limit)),
-                Phase::Asked(time) | Phase::Killed(time) => Some(until(time)),
+                Phase::Listening(t) | Phase::Asked(t) | Phase::Killed(t) => Some(until(t)),
             },
             self.streams.has_prompt().then_some(PROMPT),
             self.input.in_background().then_some(FOREGROUND),
@@ -214,143 +222,21 @@ impl Job<'_> {
         }
     }
 
-    /// Processes have ended: ranks, or descendants that fell to us.
-    fn take_ends(&mut self) {
-        while let Some((pid, end)) = sys::reap() {
-            let Some(rank) = self.ledger.rank_of(pid) else { continue };
-            // What a rank said before it ended counts before the way it ended.
-            self.hear_control(rank);
-            self.hear_pmi(rank);
-            if matches!(end, End::Exited(code) if code != 0) {
-                self.take_dying(rank);
-            }
-            self.ledger.ended(rank, end);
-        }
-        self.look_for_deserters();
-    }
-
-    /// A rank reports a failure. Where another one dies at this moment, that is the cause: its sockets
-    /// are closed by the kernel before its end can be seen, and its peers may notice that first.
-    fn take_dying(&mut self, speaker: usize) {
-        if self.ledger.failure().is_some() {
-            return;
-        }
-        for rank in (0..self.lines.len()).filter(|&rank| rank != speaker) {
-            let hung_up = self.lines[rank].pmi.as_ref().is_none_or(sys::is_hung_up);
-            if let Some(pid) = self.ledger.busy(rank).filter(|_| hung_up) {
-                sys::await_end(pid, DYING);
-                if let Some(end) = sys::reap_now(pid) {
-                    self.ledger.ended(rank, end);
-                }
-            }
-        }
-    }
-
-    fn look_for_deserters(&mut self) {
-        let (server, lines) = (&self.server, &self.lines);
-        self.ledger.look_for_deserters(|r| server.waits(r), |r| lines[r].pmi.is_none());
-    }
-
-    /// Reads and answers what a rank says on its PMI socket.
-    fn hear_pmi(&mut self, rank: usize) {
-        let mut chunk = [0; 16 * 1024];
-        loop {
-            let Some(socket) = &self.lines[rank].pmi else { return };
-            match sys::receive(socket, &mut chunk) {
-                Ok(None) => return,
-                Ok(Some(n)) if n > 0 => self.lines[rank].buffer.push(&chunk[..n]),
-                Ok(Some(_)) | Err(_) => {
-                    self.lines[rank].pmi = None;
-                    return self.look_for_deserters();
-                }
-            }
-            self.answer_pmi(rank);
-        }
-    }
-
-    fn answer_pmi(&mut self, rank: usize) {
-        loop {
-            let outcome = match self.lines[rank].buffer.next_line() {
-                Ok(None) => return,
-                Ok(Some(line)) => self.server.line(rank, line),
-                Err(error) => Err(error),
-            };
-            let outcome = match outcome {
-                Ok(outcome) => outcome,
-                Err(error) => {
-                    self.lines[rank].pmi = None;
-                    return self.ledger.garbled(rank, &error.to_string());
-                }
-            };
-            for (to, reply) in outcome.replies {
-                let socket = &mut self.lines[to].pmi;
-                if socket.as_ref().is_some_and(|socket| !sys::send(socket, reply.as_bytes())) {
-                    *socket = None;
-                }
-            }
-            match outcome.event {
-                Some(Event::Init) => self.ledger.inside(rank, true),
-                Some(Event::Finalize) => self.ledger.inside(rank, false),
-                Some(Event::Abort(code)) => self.aborted(rank, code, ""),
-                None => {}
-            }
-            self.look_for_deserters();
-        }
-    }
-
-    /// A rank asks for the end of the job.
-    fn aborted(&mut self, rank: usize, code: i32, text: &str) {
-        self.take_dying(rank);
-        self.ledger.told(rank, code, text);
-    }
-
-    /// Reads what a rank says on its control socket.
-    fn hear_control(&mut self, rank: usize) {
-        let mut packet = vec![0; FRAME_MAX];
-        loop {
-            let Some(socket) = &self.lines[rank].control else { return };
-            let n = match sys::receive(socket, &mut packet) {
-                Ok(None) => return,
-                Ok(Some(n)) if n > 0 => n,
-                Ok(Some(_)) | Err(_) => {
-                    self.lines[rank].control = None;
-                    return;
-                }
-            };
-            let frame = packet.get(..n).map(Frame::decode);
-            match frame {
-                Some(Ok(Frame::Hello { face, .. })) => self.report.face(rank, face),
-                Some(Ok(Frame::InitSeen)) => {
-                    self.ledger.inside(rank, true);
-                    self.look_for_deserters();
-                }
-                Some(Ok(Frame::FinalizeSeen)) => self.ledger.inside(rank, false),
-                Some(Ok(Frame::ErrorParagraph { code, text })) => self.aborted(rank, code, &text),
-                Some(Ok(Frame::AbortRequest { code, text })) => self.aborted(rank, code, &text),
-                Some(Ok(Frame::ReportTable { text })) => self.report.add(rank, &text),
-                Some(Ok(Frame::RollCall { text })) => {
-                    let line = format!("mpirun: rank {rank}: {}\n", text.trim_end());
-                    self.streams.say(&self.epoll, &line);
-                }
-                Some(Err(error)) => {
-                    self.lines[rank].control = None;
-                    return self.ledger.garbled(rank, &error.to_string());
-                }
-                None => {
-                    self.lines[rank].control = None;
-                    return self.ledger.garbled(rank, "a control frame is too long");
-                }
-            }
-        }
-    }
-
     /// Moves the end of a failed job on; false when nothing more can be done.
     fn progress_of_the_end(&mut self) -> bool {
         let now = Instant::now();
-        if let (Phase::Running, Some(limit)) = (self.phase, self.global.timeout)
+        if let (Phase::Running, None, Some(limit)) =
+            (self.phase, self.ledger.failure(), self.global.timeout)
             && now >= self.start + limit
         {
+            self.call_the_roll();
+            self.phase = Phase::Listening(now + ROLL_CALL);
+        }
+        if let (Phase::Listening(time), Some(limit)) = (self.phase, self.global.timeout)
+            && (now >= time || self.unanswered.is_empty() || self.ledger.failure().is_some())
+        {
             self.ledger.timed_out(limit);
+            self.phase = Phase::Running;
         }
         match self.phase {
             Phase::Running => {
@@ -366,9 +252,18 @@ impl Job<'_> {
                 self.end_ranks(libc::SIGKILL);
             }
             Phase::Killed(time) if now >= time => return false,
-            Phase::Asked(_) | Phase::Killed(_) => {}
+            Phase::Listening(_) | Phase::Asked(_) | Phase::Killed(_) => {}
         }
         true
+    }
+
+    /// Asks the ranks that use our library what they are doing.
+    fn call_the_roll(&mut self) {
+        let request = Frame::RollCallRequest.encode();
+        let ask = |rank: &usize| {
+            self.lines[*rank].control.as_ref().is_some_and(|socket| sys::send(socket, &request))
+        };
+        self.unanswered = self.report.ranks().filter(ask).collect();
     }
 
     /// Sends a signal that a stopped rank must hear as well.

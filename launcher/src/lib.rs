@@ -13,6 +13,7 @@
 mod binding;
 mod env;
 mod failures;
+mod hear;
 mod hosts;
 mod input;
 mod job;

@@ -34,6 +34,11 @@ impl Report {
         }
     }
 
+    /// The ranks that introduced themselves, which those of another MPI library do not.
+    pub(crate) fn ranks(&self) -> impl Iterator<Item = usize> {
+        self.faces.values().flatten().copied()
+    }
+
     /// The table. Ranks that told the same share their lines.
     pub(crate) fn table(&self, plan: &Plan, time: Duration) -> String {
         let mut table = format!(

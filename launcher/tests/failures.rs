@@ -110,6 +110,16 @@ fn time_runs_out() {
 }
 
 #[test]
+fn a_hanging_job_tells_where() {
+    let ended = run(&["--timeout", "2", "-n", "2", &rank_program(), "hang"]);
+    assert_eq!(ended.status, 124);
+    for part in ["rank 0: in MPI_Recv from rank 1, tag 7", "rank 1: in MPI_Recv"] {
+        assert!(ended.err.contains(part), "no “{part}” in {}", ended.err);
+    }
+    assert!(ended.err.contains("ranks 0, 1 still between MPI_Init"), "{}", ended.err);
+}
+
+#[test]
 fn signals_are_passed_on() {
     for (number, name) in [(2, "INT"), (15, "TERM"), (1, "HUP"), (10, "USR1"), (12, "USR2")] {
         let script = format!(

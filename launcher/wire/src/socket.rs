@@ -88,6 +88,14 @@ impl Socket {
         }
     }
 
+    /// Reads what is there without waiting.
+    pub(crate) fn receive_now(&self, into: &mut [u8]) -> io::Result<usize> {
+        let (at, room) = (into.as_mut_ptr().cast(), into.len());
+        // SAFETY: the pointer and length are those of a live, writable slice.
+        let n = unsafe { libc::recv(self.raw(), at, room, libc::MSG_DONTWAIT) };
+        usize::try_from(n).map(|n| n.min(room)).map_err(|_| Error::last_os_error())
+    }
+
     /// An interrupted call is simply repeated; on a descriptor that somebody made non-blocking
     /// the call is repeated once the descriptor is ready. Anything else is the caller's.
     fn wait_after(&self, error: Error, events: libc::c_short) -> io::Result<()> {

@@ -3,6 +3,7 @@
 use super::{Face, Frame, VARIABLE};
 use crate::Socket;
 use std::io;
+use std::os::fd::RawFd;
 
 /// Sends frames to the launcher. Where there is none, or it has gone, nothing is sent and the
 /// caller is told so: what must reach the user is then the caller's to print.
@@ -30,6 +31,19 @@ impl Client {
         self.send(&Frame::Hello { rank, pid: std::process::id(), face })
     }
 
+    /// Whether the launcher has asked what this rank is doing since this was last called. Does not
+    /// wait; one system call, for a wait that has left its spin phase.
+    pub fn is_asked(&self) -> bool {
+        let mut packet = [0; 64];
+        let n = self.socket.receive_now(&mut packet).unwrap_or(0);
+        Frame::decode(&packet[..n]) == Ok(Frame::RollCallRequest)
+    }
+
+    /// The descriptor, which becomes readable when the launcher asks something.
+    pub fn raw(&self) -> RawFd {
+        self.socket.raw()
+    }
+
     /// Sends one frame; false when the launcher can no longer be reached.
     pub fn send(&self, frame: &Frame) -> bool {
         self.socket.send_all(&frame.encode()).is_ok()
@@ -55,7 +69,13 @@ mod tests {
         assert_eq!(Frame::decode(&packet[..n]), Ok(hello));
         let n = ours.recv(&mut packet).unwrap();
         assert_eq!(Frame::decode(&packet[..n]), Ok(Frame::InitSeen));
+        assert!(!client.is_asked());
+        ours.send(&Frame::RollCallRequest.encode()).unwrap();
+        assert!(client.is_asked() && !client.is_asked());
+        ours.send(b"something else").unwrap();
+        assert!(!client.is_asked());
         drop(ours);
+        assert!(!client.is_asked());
         assert!(!client.send(&Frame::FinalizeSeen));
     }
 

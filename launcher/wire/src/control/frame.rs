@@ -39,7 +39,7 @@ impl fmt::Display for Face {
     }
 }
 
-/// What a rank tells its launcher.
+/// What a rank and its launcher tell each other; all but the last go to the launcher.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
     /// The library is loaded and knows its place.
@@ -79,6 +79,8 @@ pub enum Frame {
         /// One line.
         text: String,
     },
+    /// The launcher asks for a [`Frame::RollCall`].
+    RollCallRequest,
 }
 
 /// Why a packet is not a frame.
@@ -121,7 +123,7 @@ impl Frame {
                 bytes.extend_from_slice(&pid.to_le_bytes());
                 bytes.push(*face as u8);
             }
-            Frame::InitSeen | Frame::FinalizeSeen => {}
+            Frame::InitSeen | Frame::FinalizeSeen | Frame::RollCallRequest => {}
             Frame::ErrorParagraph { code, text } | Frame::AbortRequest { code, text } => {
                 bytes.extend_from_slice(&code.to_le_bytes());
                 push_text(&mut bytes, text);
@@ -142,6 +144,7 @@ impl Frame {
             Frame::AbortRequest { .. } => 5,
             Frame::ReportTable { .. } => 6,
             Frame::RollCall { .. } => 7,
+            Frame::RollCallRequest => 8,
         }
     }
 
@@ -179,6 +182,7 @@ impl Frame {
             }
             6 => Frame::ReportTable { text: text(&mut body)? },
             7 => Frame::RollCall { text: text(&mut body)? },
+            8 => Frame::RollCallRequest,
             other => return Err(FrameError::Unknown(other)),
         };
         if body.is_empty() { Ok(frame) } else { Err(FrameError::Length) }
@@ -231,6 +235,7 @@ mod tests {
             (any::<i32>(), text).prop_map(|(code, text)| Frame::AbortRequest { code, text }),
             text.prop_map(|text| Frame::ReportTable { text }),
             text.prop_map(|text| Frame::RollCall { text }),
+            Just(Frame::RollCallRequest),
         ]
     }
 
