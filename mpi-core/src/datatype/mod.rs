@@ -10,11 +10,14 @@ mod bounds;
 mod build;
 mod contents;
 mod copy;
+mod count;
 mod cursor;
+mod external;
 mod layout;
 #[cfg(test)]
 mod model;
 mod named;
+pub mod pack;
 mod parametrized;
 mod plan;
 mod signature;

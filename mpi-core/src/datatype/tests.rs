@@ -175,6 +175,93 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig {
+        max_global_rejects: 100_000,
+        ..ProptestConfig::with_cases(500)
+    })]
+
+    #[test]
+    fn elements_are_counted_as_the_type_map_lists_them(tree in trees(), count in 1..4usize) {
+        let (map, datatype) = (tree.map(), tree.build(Form::Int));
+        let sizes = map.data().map(|(code, _)| u64::from(row_of(code).expect("basic").size));
+        let sizes: Vec<u64> = sizes.collect();
+        let mut ends = vec![0];
+        for size in sizes.iter().cycle().take(sizes.len() * count) {
+            ends.push(ends[ends.len() - 1] + size);
+        }
+        for (elements, end) in ends.iter().enumerate() {
+            prop_assert_eq!(datatype.elements_in(*end), Some(elements as u64));
+            prop_assert_eq!(datatype.bytes_of_elements(elements as u64), Some(*end));
+            let whole = sizes.is_empty() || elements % sizes.len() == 0;
+            let whole = whole.then(|| if sizes.is_empty() { 0 } else { elements / sizes.len() });
+            prop_assert_eq!(datatype.count_in(*end), whole.map(|n| n as u64));
+            if elements < ends.len() - 1 && !ends.contains(&(end + 1)) {
+                prop_assert_eq!(datatype.elements_in(end + 1), None);
+            }
+        }
+    }
+
+    #[test]
+    fn unpacking_undoes_packing_in_both_representations(tree in trees(), count in 0..4i64,
+            first in 0..9i64) {
+        let (map, datatype) = (tree.map(), tree.build(Form::Int));
+        // Bytes below 0x40 are numbers that every external representation can hold.
+        let mut arena = Arena::new(&map, count, |index| noise(index) & 0x3f);
+        prop_assume!(!arena.overlaps());
+        let mut copy = Arena::new(&map, count, |_| 0);
+        let native = pack::pack_size(count, &datatype).expect("small");
+        let external = pack::pack_external_size(count, &datatype).expect("small");
+        for (bytes, is_external) in [(native, false), (external, true)] {
+            let mut room = vec![0u8; (first + bytes) as usize];
+            let at = UserBuffer(room.as_mut_ptr());
+            let (mut packed, mut unpacked) = (first, first);
+            let size = first + bytes;
+            let buffer = arena.buffer();
+            // SAFETY: the arenas hold the elements, and `room` all of their packed bytes.
+            unsafe {
+                let out = pack::PackBuffer { at, size, position: &mut packed };
+                let from = pack::PackBuffer { at, size, position: &mut unpacked };
+                if is_external {
+                    pack::pack_external(buffer, count, &datatype, out).expect("packs");
+                    pack::unpack_external(from, copy.buffer(), count, &datatype).expect("unpacks");
+                } else {
+                    pack::pack(buffer, count, &datatype, out).expect("packs");
+                    pack::unpack(from, copy.buffer(), count, &datatype).expect("unpacks");
+                    prop_assert_eq!(&room[first as usize..], &arena.packed());
+                }
+            }
+            prop_assert_eq!((packed, unpacked), (size, size));
+            // These bytes are no long double that the x87 format normalises.
+            if !is_external || map.data().all(|(code, _)| code != 0x220) {
+                prop_assert_eq!(copy.packed(), arena.packed());
+            }
+            copy.bytes.fill(0);
+        }
+    }
+}
+
+#[test]
+fn a_packing_buffer_must_have_room() {
+    let int = predefined(0x209).expect("MPI_INT");
+    let mut numbers = [1i32, 2];
+    let mut room = [0u8; 7];
+    let mut position = 0;
+    let size = room.len() as i64;
+    let at = UserBuffer(room.as_mut_ptr());
+    let buf = UserBuffer(numbers.as_mut_ptr().cast());
+    let out = pack::PackBuffer { at, size, position: &mut position };
+    // SAFETY: two elements can be read; the call must not write beyond `size`.
+    let error = unsafe { pack::pack(buf, 2, int, out) }.expect_err("seven bytes for eight");
+    assert_eq!(error.parameter(), Some("outsize"));
+    assert_eq!(position, 0);
+    position = 8;
+    let from = pack::PackBuffer { at, size, position: &mut position };
+    // SAFETY: two elements can be written; the call must not read beyond `size`.
+    let error = unsafe { pack::unpack(from, buf, 1, int) }.expect_err("a position outside");
+    assert_eq!(error.parameter(), Some("position"));
+}
+
 #[test]
 fn a_huge_type_map_stays_small() {
     let double = predefined(0x214).expect("MPI_DOUBLE");

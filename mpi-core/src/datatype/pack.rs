@@ -1,0 +1,207 @@
+//! `MPI_Pack` and its like (MPI-5.0 §5.2, §5.3). Packed bytes are those that a message has.
+#![allow(unsafe_code)]
+
+use std::sync::Arc;
+
+use super::basic::Row;
+use super::layout::too_large;
+use super::{Datatype, Packer, Unpacker, external};
+use crate::buffer::{RawBytes, UserBuffer};
+use crate::error::Result;
+use crate::fail;
+
+/// Elements are converted to external32 in pieces of at most so many bytes.
+const PIECE_BYTES: usize = 4096;
+
+/// `MPI_Pack_size`: an upper bound, which is exact here.
+///
+/// # Errors
+/// A negative count; more than 63 bits can count.
+pub fn pack_size(count: i64, datatype: &Datatype) -> Result<i64> {
+    times(count, "incount", datatype.size())
+}
+
+/// `MPI_Pack_external_size`, for the one representation that there is.
+///
+/// # Errors
+/// As for [`pack_size`].
+pub fn pack_external_size(count: i64, datatype: &Datatype) -> Result<i64> {
+    times(count, "incount", datatype.signature().external_size())
+}
+
+/// Checks the name of an external data representation.
+///
+/// # Errors
+/// Any name but `external32`.
+pub fn check_representation(name: &str) -> Result<()> {
+    if name != "external32" {
+        fail!(ARG, "datarep", "is \"{name}\", but only \"external32\" exists");
+    }
+    Ok(())
+}
+
+fn times(count: i64, param: &'static str, size: u64) -> Result<i64> {
+    let Ok(count) = u64::try_from(count) else {
+        return Err(crate::error::Error::param(
+            crate::error::ErrorClass::COUNT,
+            param,
+            format!("is {count}, but must not be negative"),
+        ));
+    };
+    let bytes = count.checked_mul(size).and_then(|bytes| i64::try_from(bytes).ok());
+    bytes.ok_or_else(too_large)
+}
+
+/// A buffer of packed bytes as an MPI call describes it.
+#[derive(Debug)]
+pub struct PackBuffer<'a> {
+    /// Its address.
+    pub at: UserBuffer,
+    /// Its bytes.
+    pub size: i64,
+    /// Where the next byte is read or written; moved by a call that succeeds.
+    pub position: &'a mut i64,
+}
+
+impl PackBuffer<'_> {
+    /// The address of the next `bytes` bytes.
+    fn next(&self, bytes: i64, size_param: &'static str) -> Result<UserBuffer> {
+        let (size, position) = (self.size, *self.position);
+        if position < 0 || position > size {
+            fail!(ARG, "position", "is {position} in a buffer of {size} bytes");
+        }
+        if bytes > size - position {
+            return Err(crate::error::Error::param(
+                crate::error::ErrorClass::TRUNCATE,
+                size_param,
+                format!("is {size} with {position} in use, but {bytes} more bytes are needed"),
+            ));
+        }
+        Ok(self.at.offset(position))
+    }
+}
+
+/// `MPI_Pack`: appends `count` elements at `buf`.
+///
+/// # Errors
+/// A negative count; a buffer without room.
+///
+/// # Safety
+/// The elements are readable, `out.size` bytes at `out.at` writable, and they do not overlap.
+pub unsafe fn pack(
+    buf: UserBuffer,
+    count: i64,
+    datatype: &Arc<Datatype>,
+    out: PackBuffer<'_>,
+) -> Result<()> {
+    let bytes = times(count, "incount", datatype.size())?;
+    let to = out.next(bytes, "outsize")?;
+    // SAFETY: readable and writable by the caller's promise, and there is room for all.
+    unsafe { Packer::new(buf, count, datatype).pack_into(to.0, bytes as usize) };
+    *out.position += bytes;
+    Ok(())
+}
+
+/// `MPI_Unpack`: takes `count` elements to `buf`.
+///
+/// # Errors
+/// A negative count; fewer bytes than are needed.
+///
+/// # Safety
+/// The elements are writable, `from.size` bytes at `from.at` readable, and they do not overlap.
+pub unsafe fn unpack(
+    from: PackBuffer<'_>,
+    buf: UserBuffer,
+    count: i64,
+    datatype: &Arc<Datatype>,
+) -> Result<()> {
+    let bytes = times(count, "outcount", datatype.size())?;
+    let at = from.next(bytes, "insize")?;
+    // SAFETY: readable by the caller's promise, and the buffer has all of them.
+    let packed = unsafe { RawBytes::new(at.0, bytes as usize) };
+    // SAFETY: writable by the caller's promise.
+    unsafe { Unpacker::new(buf, count, datatype).unpack_from(packed) };
+    *from.position += bytes;
+    Ok(())
+}
+
+/// `MPI_Pack_external` to external32.
+///
+/// # Errors
+/// As for [`pack`]; a number that external32 cannot hold.
+///
+/// # Safety
+/// As for [`pack`].
+pub unsafe fn pack_external(
+    buf: UserBuffer,
+    count: i64,
+    datatype: &Arc<Datatype>,
+    out: PackBuffer<'_>,
+) -> Result<()> {
+    let bytes = times(count, "incount", datatype.signature().external_size())?;
+    let mut to = Unpacker::contiguous(out.next(bytes, "outsize")?, bytes as u64);
+    let mut packer = Packer::new(buf, count, datatype);
+    let (mut native, mut converted) = ([0; PIECE_BYTES], [0; PIECE_BYTES]);
+    each_piece(count, datatype, &mut |row, elements| {
+        let native = &mut native[..elements * usize::from(row.size)];
+        let converted = &mut converted[..elements * usize::from(row.external)];
+        // SAFETY: readable by the caller's promise; the slice has room for what is asked for.
+        unsafe { packer.pack_into(native.as_mut_ptr(), native.len()) };
+        external::encode(row, native, converted)?;
+        // SAFETY: writable by the caller's promise.
+        unsafe { to.unpack_from((&*converted).into()) };
+        Ok(())
+    })?;
+    *out.position += bytes;
+    Ok(())
+}
+
+/// `MPI_Unpack_external` from external32.
+///
+/// # Errors
+/// As for [`unpack`].
+///
+/// # Safety
+/// As for [`unpack`].
+pub unsafe fn unpack_external(
+    from: PackBuffer<'_>,
+    buf: UserBuffer,
+    count: i64,
+    datatype: &Arc<Datatype>,
+) -> Result<()> {
+    let bytes = times(count, "outcount", datatype.signature().external_size())?;
+    let mut packed = Packer::contiguous(from.next(bytes, "insize")?, bytes as u64);
+    let mut unpacker = Unpacker::new(buf, count, datatype);
+    let (mut native, mut foreign) = ([0; PIECE_BYTES], [0; PIECE_BYTES]);
+    each_piece(count, datatype, &mut |row, elements| {
+        let native = &mut native[..elements * usize::from(row.size)];
+        let foreign = &mut foreign[..elements * usize::from(row.external)];
+        // SAFETY: readable by the caller's promise; the slice has room for what is asked for.
+        unsafe { packed.pack_into(foreign.as_mut_ptr(), foreign.len()) };
+        external::decode(row, foreign, native);
+        // SAFETY: writable by the caller's promise.
+        unsafe { unpacker.unpack_from((&*native).into()) };
+        Ok(())
+    })?;
+    *from.position += bytes;
+    Ok(())
+}
+
+/// Calls `visit` with runs of equal elements that fit a piece, in the order of the message.
+fn each_piece(
+    count: i64,
+    datatype: &Datatype,
+    visit: &mut dyn FnMut(&'static Row, usize) -> Result<()>,
+) -> Result<()> {
+    let whole = datatype.layout.signature.repeated(count as u64).ok_or_else(too_large)?;
+    whole.try_for_each_run(&mut |row, elements| {
+        let at_most = (PIECE_BYTES / usize::from(row.size)) as u64;
+        let mut left = elements;
+        while left > 0 {
+            let now = left.min(at_most);
+            visit(row, now as usize)?;
+            left -= now;
+        }
+        Ok(())
+    })
+}
