@@ -47,6 +47,9 @@ fn input(procedure: &Procedure, parameter: &Parameter) -> Piece {
     if procedure.has_form_flag_after(parameter) {
         return Piece { arguments: vec![name, "large".to_owned()], ..Piece::default() };
     }
+    if procedure.owner_value().is_some_and(|owner| owner.name == parameter.name) {
+        return argument("owner".to_owned());
+    }
     argument(inwards(&parameter.kind, &name))
 }
 
@@ -173,7 +176,7 @@ fn text_out(procedure: &Procedure, parameter: &Parameter, limit: &str) -> Piece 
     let held = format!("{name}_value");
     let mut piece = argument(format!("&mut {held}"));
     piece.before.push(format!("let mut {held} = String::new();"));
-    let length = procedure.parameters.iter().find(|other| other.name == limit);
+    let length = procedure.length_of(limit);
     let store = match length {
         Some(length) if length.direction == Direction::In => {
             let room = length.ident();

@@ -222,6 +222,16 @@ impl Procedure {
         functions.next_back().is_some_and(|last| last.name == parameter.name)
     }
 
+    /// [`Procedure::owner`], if it is passed by value.
+    pub fn owner_value(&self) -> Option<&Parameter> {
+        self.owner().filter(|owner| owner.direction == Direction::In)
+    }
+
+    /// The parameter called `limit` if there is one and it is the length of a string.
+    pub fn length_of(&self, limit: &str) -> Option<&Parameter> {
+        self.parameters.iter().find(|other| other.kind == Kind::TextLength && other.name == limit)
+    }
+
     /// Whether the face called `face` exports it.
     pub fn is_in(&self, face: &str) -> bool {
         !self.absent.iter().any(|absent| absent == face)

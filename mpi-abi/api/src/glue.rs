@@ -104,10 +104,19 @@ fn owner(procedure: &Procedure) -> String {
 
 fn entry(procedure: &Procedure, body: &Body) -> String {
     let call = if procedure.any_time { "call_any_time" } else { "call" };
-    let mut out = format!(
-        "entry::{call}::<F>(Procedure::{}, {}, |cx| unsafe {{\n",
+    let mut out = String::new();
+    let mut whose = owner(procedure);
+    if let Some(parameter) = procedure.owner_value()
+        && let Kind::Handle(handle) = &parameter.kind
+    {
+        // Converted once for the error handler and the body.
+        let _ = writeln!(out, "let owner = F::{}_in({});", handle.word, parameter.ident());
+        whose = format!("Owner::{}(owner)", handle.face);
+    }
+    let _ = writeln!(
+        out,
+        "entry::{call}::<F>(Procedure::{}, {whose}, |cx| unsafe {{",
         procedure.variant(),
-        owner(procedure)
     );
     let mut all = Piece::default();
     for parameter in &procedure.parameters {
@@ -164,6 +173,8 @@ fn checks(procedure: &Procedure, parameter: &Parameter) -> Piece {
         return piece;
     }
     let class = match kind {
+        Kind::Length if name.ends_with("count") => Some("COUNT"),
+        Kind::Length if name == "ndims" => Some("DIMS"),
         Kind::Length => Some("ARG"),
         Kind::Poly(poly) => poly.non_negative,
         Kind::Wide(wide) => wide.non_negative,
@@ -178,10 +189,15 @@ fn checks(procedure: &Procedure, parameter: &Parameter) -> Piece {
         }
         return piece;
     }
-    let checked_elsewhere = matches!(
-        kind,
-        Kind::Buffer | Kind::Status | Kind::Argc | Kind::Argv | Kind::ErrorCodes | Kind::State
-    );
+    let checked_elsewhere = match kind {
+        // A caller that asks for the size alone passes no place for the text.
+        Kind::Text(Some(limit)) => {
+            procedure.length_of(limit).is_some_and(|length| length.direction == Direction::InOut)
+        }
+        Kind::Buffer | Kind::Status | Kind::State => true,
+        Kind::Argc | Kind::Argv | Kind::ErrorCodes => true,
+        _ => false,
+    };
     if !parameter.nullable && !checked_elsewhere && !parameter.large_only {
         piece.before.push(format!("args::out({name:?}, {ident}.is_null())?;"));
     }

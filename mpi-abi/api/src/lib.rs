@@ -9,6 +9,7 @@ mod abi_values_mpich;
 mod abi_values_openmpi;
 pub mod bodies;
 mod convert;
+mod coverage;
 mod defines;
 pub mod description;
 pub mod exports;
@@ -71,6 +72,10 @@ pub fn generate(root: &Path) -> Result<Vec<(PathBuf, String)>> {
     }
     let mut files = vec![
         (PathBuf::from("include/mpi.h"), header::file(procedures)?),
+        (
+            PathBuf::from("docs/coverage.md"),
+            coverage::file(procedures, bodies, &root.join("testsuite"))?,
+        ),
         (PathBuf::from("mpi-abi/generated/constants_mpich.rs"), constants_mpich()?),
         (PathBuf::from("mpi-abi/generated/constants_openmpi.rs"), constants_openmpi()?),
     ];
