@@ -40,12 +40,16 @@ pub(crate) struct Common<'a> {
 
 /// Starts rank `rank`.
 pub(crate) fn start(common: &Common, rank: usize, input: &mut Input) -> Result<Started, Refusal> {
+    let no_descriptor = |error| {
+        let program = &common.plan.apps[common.plan.app_of[rank]].shown;
+        refusal(program, rank, &StartError { step: Step::Fork, error })
+    };
     let plan = common.plan;
     let app = &plan.apps[plan.app_of[rank]];
-    let [pmi, their_pmi] = sys::socket_pair(false)?;
-    let [control, their_control] = sys::socket_pair(true)?;
-    let [out, their_out] = sys::pipe(0)?;
-    let [err, their_err] = sys::pipe(0)?;
+    let [pmi, their_pmi] = sys::socket_pair(false).map_err(no_descriptor)?;
+    let [control, their_control] = sys::socket_pair(true).map_err(no_descriptor)?;
+    let [out, their_out] = sys::pipe(0).map_err(no_descriptor)?;
+    let [err, their_err] = sys::pipe(0).map_err(no_descriptor)?;
     let (stdin, _kept) = input.of_rank(rank)?;
     let sockets = [their_pmi.as_raw_fd(), their_control.as_raw_fd()];
     let mut environment = app.environment.clone();
@@ -96,10 +100,14 @@ fn c_string(text: &OsStr) -> io::Result<CString> {
 fn refusal(program: &str, rank: usize, failed: &StartError) -> Refusal {
     let StartError { step, error } = failed;
     match step {
-        Step::Fork => Refusal::new(format!(
-            "rank {rank} cannot be started: {error}. The limit of processes may be reached \
-             (ulimit -u)"
-        )),
+        Step::Fork => {
+            let hint = match error.raw_os_error() {
+                Some(libc::EMFILE | libc::ENFILE) => ": raise the limit of open files (ulimit -n)",
+                Some(libc::EAGAIN) => ": raise the limit of processes (ulimit -u)",
+                _ => "",
+            };
+            Refusal::new(format!("rank {rank} cannot be started: {error}{hint}"))
+        }
         Step::Prepare => Refusal::new(format!("rank {rank} cannot be prepared: {error}")),
         Step::Directory => {
             Refusal::new(format!("rank {rank} cannot enter its working directory: {error}"))

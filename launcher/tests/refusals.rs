@@ -34,6 +34,14 @@ fn requests() {
 }
 
 #[test]
+fn a_machine_without_room() {
+    let script = format!("ulimit -n 64; exec {} -n 30 sleep 3600", common::MPIRUN);
+    let ended = common::Run::of("sh", &["-c", &script]).end();
+    assert_eq!(ended.status, 2);
+    assert!(ended.err.contains("ulimit -n"), "{}", ended.err);
+}
+
+#[test]
 fn programs() {
     let place = tempfile::tempdir().unwrap();
     let file = |name: &str, bytes: &[u8], mode: u32| {

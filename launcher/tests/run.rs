@@ -89,6 +89,16 @@ fn variables_pass_as_asked() {
 }
 
 #[test]
+fn a_file_of_programs() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("programs");
+    let text = "# two of them\n-n 1 echo 'one  program'\n-n 2 \\\n  echo other\n";
+    std::fs::write(&file, text).unwrap();
+    let got = lines(&["-configfile", file.to_str().unwrap()]);
+    assert_eq!(got, ["one  program", "other", "other"]);
+}
+
+#[test]
 fn another_launchers_job_does_not_leak_in() {
     let script = "echo ${PMIX_RANK-none} ${PMI_RANK-none} ${OMPI_COMM_WORLD_SIZE-none}";
     fn outer(c: &mut Command) -> &mut Command {

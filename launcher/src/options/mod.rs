@@ -4,6 +4,7 @@
 //! program (MPMD, separated by `:`). The options are described once, in `Global` and `Local`;
 //! `spelling.rs` brings the single-dash words of MPICH's hydra and of Open MPI into clap's form.
 
+mod configfile;
 mod spelling;
 
 use clap::{Args, Command, FromArgMatches, ValueEnum};
@@ -250,6 +251,7 @@ Examples:
   mpirun -n 1 ./master : -n 3 ./work   two programs in one job
   mpirun -n 4 -l ./wave                show which rank wrote each line
   mpirun -n 4 --timeout 60 ./wave      give up after a minute
+  mpirun -configfile FILE              the programs and their options are in FILE, one a line
 
 Exit status: that of the rank that failed first; MPI_Abort's code; 128+N after signal N;
 124 after --timeout; 127 when the program is missing and 126 when it cannot be executed;
@@ -275,6 +277,8 @@ fn command() -> Command {
 
 /// Reads the command line, without the program's own name.
 pub(crate) fn parse(arguments: Vec<OsString>) -> Result<Request, clap::Error> {
+    let arguments = configfile::expand(arguments)
+        .map_err(|why| command().error(clap::error::ErrorKind::Io, why))?;
     let spelled = spelling::split(&command(), arguments)?;
     let global = command().try_get_matches_from(spelled.global)?;
     let global = Global::from_arg_matches(&global)?;
