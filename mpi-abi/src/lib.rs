@@ -8,6 +8,7 @@ pub mod callbacks;
 pub mod claim;
 pub mod entry;
 pub mod face;
+pub mod foreign;
 pub mod glue;
 pub mod procedure;
 pub mod strings;

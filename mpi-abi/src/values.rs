@@ -38,12 +38,13 @@ pub fn error_in(pairs: &Pairs, lastcode: i32, code: i32) -> ErrorClass {
     ErrorClass(to_core(pairs, code))
 }
 
-/// The face's code of an error class; `other` for a class that the face's ABI does not have.
-pub fn error_out(pairs: &Pairs, lastcode: i32, other: i32, class: ErrorClass) -> i32 {
+/// The face's code of an error class; `MPI_ERR_OTHER` for one that the face's ABI does not have.
+pub fn error_out(pairs: &Pairs, lastcode: i32, class: ErrorClass) -> i32 {
     if class.0 > CORE_LASTCODE {
         return (class.0 - CORE_LASTCODE).saturating_add(lastcode);
     }
-    pairs.iter().find(|(core, _)| *core == class.0).map_or(other, |(_, face)| *face)
+    let number = |class: ErrorClass| pairs.iter().find(|(core, _)| *core == class.0);
+    number(class).or_else(|| number(ErrorClass::OTHER)).map_or(lastcode, |(_, face)| *face)
 }
 
 fn is_bits(group: ConstantGroup) -> bool {
@@ -107,8 +108,14 @@ mod tests {
     #[test]
     fn user_defined_classes_follow_the_last_predefined_one() {
         let class = ErrorClass(CORE_LASTCODE + 5);
-        assert_eq!(error_out(LEVELS, 92, 16, class), 97);
+        assert_eq!(error_out(LEVELS, 92, class), 97);
         assert_eq!(error_in(LEVELS, 92, 97), class);
-        assert_eq!(error_out(LEVELS, 92, 16, ErrorClass(7)), 16);
+    }
+
+    #[test]
+    fn a_class_that_an_abi_lacks_becomes_its_err_other() {
+        let errors = &[(1, 1), (ErrorClass::OTHER.0, 15)];
+        assert_eq!(error_out(errors, 92, ErrorClass::ABI), 15);
+        assert_eq!(error_in(errors, 92, 15), ErrorClass::OTHER);
     }
 }

@@ -3,13 +3,11 @@
 use std::ffi::{c_int, c_void};
 
 use mpi_abi::claim::FaceMark;
-use mpi_abi::face::{Abi, ConstantGroup, FOREIGN_HANDLE, FOREIGN_VALUE, Face, StringLimits};
-use mpi_abi::values;
-use mpi_core::buffer::UserBuffer;
-use mpi_core::constants as core;
-use mpi_core::error::ErrorClass;
-use mpi_core::handle::*;
-use mpi_core::status::Status;
+use mpi_abi::face::{Abi, FOREIGN_HANDLE, Face};
+use mpi_abi::foreign::Ranks;
+use mpi_abi::mpi_core::buffer::UserBuffer;
+use mpi_abi::mpi_core::handle::*;
+use mpi_abi::mpi_core::status::Status;
 
 use crate::handles::{datatype_in, handle_in, handle_out, raw_out};
 use crate::status::{self, MpichStatus};
@@ -18,13 +16,13 @@ use crate::tables;
 
 /// The MPICH ABI.
 #[derive(Debug)]
-pub enum Mpich {}
+pub(crate) enum Mpich {}
 
-const ANY_SOURCE: c_int = tables::ANY_SOURCE as c_int;
-const PROC_NULL: c_int = tables::PROC_NULL as c_int;
-const ROOT: c_int = tables::ROOT as c_int;
-const ANY_TAG: c_int = tables::ANY_TAG as c_int;
-const LASTCODE: c_int = tables::ERR_LASTCODE as c_int;
+const RANKS: Ranks = Ranks {
+    any_source: tables::ANY_SOURCE as i32,
+    proc_null: tables::PROC_NULL as i32,
+    root: tables::ROOT as i32,
+};
 
 /// `MPI_File` is a pointer here; one of ours is the core handle beyond the first page, which
 /// nobody maps.
@@ -46,23 +44,7 @@ macro_rules! handle_conversions {
 impl Face for Mpich {
     const ABI: Abi = Abi::Mpich;
     const NAME: &'static str = "MPICH ABI";
-    const LIMITS: StringLimits = StringLimits {
-        error: tables::MAX_ERROR_STRING as usize,
-        object_name: tables::MAX_OBJECT_NAME as usize,
-        processor_name: tables::MAX_PROCESSOR_NAME as usize,
-        library_version: tables::MAX_LIBRARY_VERSION_STRING as usize,
-        port_name: tables::MAX_PORT_NAME as usize,
-        info_key: tables::MAX_INFO_KEY as usize,
-        info_value: tables::MAX_INFO_VAL as usize,
-        datarep: tables::MAX_DATAREP_STRING as usize,
-    };
-    const BSEND_OVERHEAD: usize = tables::BSEND_OVERHEAD as usize;
-    const MPI_VERSION: (c_int, c_int) = (tables::VERSION as c_int, tables::SUBVERSION as c_int);
-    // A positive number would promise the standard ABI to whoever asks (mpi4py does).
-    const ABI_VERSION: (c_int, c_int) = (-1, -1);
-    const ERR_LASTCODE: c_int = LASTCODE;
-    const F_STATUS_SIZE: usize = tables::F_STATUS_SIZE as usize;
-    const DISPLACEMENT_CURRENT: i64 = tables::DISPLACEMENT_CURRENT;
+    mpi_abi::foreign_face_values!(tables);
 
     type Comm = c_int;
     type Group = c_int;
@@ -128,64 +110,6 @@ impl Face for Mpich {
 
     fn handle_from_fint(kind: u32, fint: c_int) -> u32 {
         handle_in(kind, fint)
-    }
-
-    #[inline]
-    fn rank_in(rank: c_int) -> i32 {
-        match rank {
-            0.. => rank,
-            ANY_SOURCE => core::ANY_SOURCE,
-            PROC_NULL => core::PROC_NULL,
-            ROOT => core::ROOT,
-            core::ROOT => FOREIGN_VALUE,
-            _ => rank,
-        }
-    }
-
-    #[inline]
-    fn rank_out(rank: i32) -> c_int {
-        match rank {
-            core::ANY_SOURCE => ANY_SOURCE,
-            core::PROC_NULL => PROC_NULL,
-            core::ROOT => ROOT,
-            _ => rank,
-        }
-    }
-
-    #[inline]
-    fn tag_in(tag: c_int) -> i32 {
-        match tag {
-            ANY_TAG => core::ANY_TAG,
-            core::ANY_TAG => FOREIGN_VALUE,
-            _ => tag,
-        }
-    }
-
-    #[inline]
-    fn tag_out(tag: i32) -> c_int {
-        if tag == core::ANY_TAG { ANY_TAG } else { tag }
-    }
-
-    fn constant_in(group: ConstantGroup, value: c_int) -> i32 {
-        values::constant_in(group, tables::pairs(group), value)
-    }
-
-    fn constant_out(group: ConstantGroup, value: i32) -> c_int {
-        values::constant_out(group, tables::pairs(group), value)
-    }
-
-    #[inline]
-    fn error_out(class: ErrorClass) -> c_int {
-        if class == ErrorClass::SUCCESS {
-            return 0;
-        }
-        let other = values::error_out(tables::ERRORS, LASTCODE, LASTCODE, ErrorClass::OTHER);
-        values::error_out(tables::ERRORS, LASTCODE, other, class)
-    }
-
-    #[inline]
-    fn error_in(code: c_int) -> ErrorClass {
-        values::error_in(tables::ERRORS, LASTCODE, code)
     }
 
     #[inline]

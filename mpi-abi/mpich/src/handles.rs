@@ -6,7 +6,7 @@
 //! first datatypes would look like MPI_FLOAT_INT and its neighbours, 0x8c000000 upwards.
 
 use mpi_abi::face::FOREIGN_HANDLE;
-use mpi_core::handle::{Handle, Kind, PREDEFINED_END};
+use mpi_abi::mpi_core::handle::{Handle, Kind, PREDEFINED_END};
 
 use crate::tables::HANDLES;
 
@@ -56,7 +56,7 @@ pub(crate) fn datatype_in(code: i32) -> u32 {
     if known == code as u32 {
         core
     } else {
-        handle_in(mpi_core::handle::DatatypeKind::NUMBER, code)
+        handle_in(mpi_abi::mpi_core::handle::DatatypeKind::NUMBER, code)
     }
 }
 

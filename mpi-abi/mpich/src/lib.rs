@@ -3,11 +3,18 @@
 //! Handles are 32-bit codes (`handles`), a status has 20 bytes (`status`); `face` ties them to
 //! the trait, `symbols` holds what the library exports beside the procedures.
 
-pub mod face;
+mod face;
 mod handles;
-pub mod status;
+mod status;
 mod symbols;
 mod tables;
+
+#[allow(clippy::undocumented_unsafe_blocks, clippy::missing_safety_doc)]
+#[allow(clippy::too_many_arguments, unreachable_pub, missing_docs, non_snake_case)]
+mod exports {
+    type Here = crate::face::Mpich;
+    include!("../../generated/mpich_exports.rs");
+}
 
 #[cfg(test)]
 mod tests;

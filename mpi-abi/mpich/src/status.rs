@@ -1,14 +1,14 @@
 //! MPICH's `MPI_Status`: the count in 63 bits over two words, with the cancelled flag below.
 
 use mpi_abi::face::Face;
-use mpi_core::status::Status;
+use mpi_abi::mpi_core::status::Status;
 
 use crate::face::Mpich;
 
 /// `MPI_Status` as the header lays it out.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct MpichStatus {
+pub(crate) struct MpichStatus {
     count_low: i32,
     count_high_and_cancelled: i32,
     source: i32,

@@ -3,10 +3,10 @@
 use std::ffi::{c_int, c_void};
 
 use mpi_abi::face::{ConstantGroup, FOREIGN_HANDLE, FOREIGN_VALUE, Face};
-use mpi_core::constants;
-use mpi_core::error::ErrorClass;
-use mpi_core::handle::*;
-use mpi_core::status::Status;
+use mpi_abi::mpi_core::constants;
+use mpi_abi::mpi_core::error::ErrorClass;
+use mpi_abi::mpi_core::handle::*;
+use mpi_abi::mpi_core::status::Status;
 
 use crate::face::Mpich;
 use crate::symbols::MPIR_Dup_fn;

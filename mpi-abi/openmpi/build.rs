@@ -1,0 +1,7 @@
+//! Names the library `libmpi.so.40` and keeps it loaded once it is (docs/decisions.md 4).
+
+fn main() {
+    println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libmpi.so.40");
+    println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
+    println!("cargo::rerun-if-changed=build.rs");
+}

@@ -1,0 +1,137 @@
+//! The Open MPI ABI as a [`Face`].
+
+use std::ffi::{c_int, c_void};
+
+use mpi_abi::claim::FaceMark;
+use mpi_abi::face::{Abi, Face};
+use mpi_abi::mpi_core::buffer::UserBuffer;
+use mpi_abi::mpi_core::handle::*;
+use mpi_abi::mpi_core::status::Status;
+use mpi_abi::{callbacks, foreign};
+
+use crate::objects::tables;
+use crate::status::{self, OpenMpiStatus};
+use crate::{cxx, handles, symbols};
+
+/// The Open MPI ABI.
+#[derive(Debug)]
+pub(crate) enum OpenMpi {}
+
+const RANKS: foreign::Ranks = foreign::Ranks {
+    any_source: tables::ANY_SOURCE as i32,
+    proc_null: tables::PROC_NULL as i32,
+    root: tables::ROOT as i32,
+};
+
+macro_rules! handle_conversions {
+    ($($from:ident $to:ident $handle:ident;)*) => {$(
+        #[inline]
+        fn $from(handle: *mut c_void) -> $handle {
+            handles::handle_in(handle)
+        }
+        #[inline]
+        fn $to(handle: $handle) -> *mut c_void {
+            handles::handle_out(handle)
+        }
+    )*};
+}
+
+impl Face for OpenMpi {
+    const ABI: Abi = Abi::OpenMpi;
+    const NAME: &'static str = "Open MPI ABI";
+
+    mpi_abi::foreign_face_values!(tables);
+
+    type Comm = *mut c_void;
+    type Group = *mut c_void;
+    type Datatype = *mut c_void;
+    type Op = *mut c_void;
+    type Request = *mut c_void;
+    type Errhandler = *mut c_void;
+    type Info = *mut c_void;
+    type Win = *mut c_void;
+    type File = *mut c_void;
+    type Session = *mut c_void;
+    type Message = *mut c_void;
+    type Status = OpenMpiStatus;
+
+    fn mark() -> &'static FaceMark {
+        &symbols::ferrite_face_openmpi
+    }
+
+    handle_conversions! {
+        comm_in comm_out CommHandle;
+        group_in group_out GroupHandle;
+        datatype_in datatype_out DatatypeHandle;
+        op_in op_out OpHandle;
+        request_in request_out RequestHandle;
+        errhandler_in errhandler_out ErrhandlerHandle;
+        info_in info_out InfoHandle;
+        win_in win_out WinHandle;
+        file_in file_out FileHandle;
+        session_in session_out SessionHandle;
+        message_in message_out MessageHandle;
+    }
+
+    fn handle_to_fint(raw: u32) -> c_int {
+        handles::to_fint(raw)
+    }
+
+    fn handle_from_fint(kind: u32, fint: c_int) -> u32 {
+        handles::from_fint(kind, fint)
+    }
+
+    #[inline]
+    fn buffer_in(address: *const c_void) -> UserBuffer {
+        if address as isize as i64 == tables::IN_PLACE {
+            return UserBuffer::IN_PLACE;
+        }
+        UserBuffer(address.cast_mut().cast())
+    }
+
+    fn is_unweighted(address: *const c_int) -> bool {
+        address as isize as i64 == tables::UNWEIGHTED
+    }
+
+    fn is_weights_empty(address: *const c_int) -> bool {
+        address as isize as i64 == tables::WEIGHTS_EMPTY
+    }
+
+    #[inline]
+    fn is_status_ignore(status: *const OpenMpiStatus) -> bool {
+        // One value for both in this ABI.
+        status as isize as i64 == tables::STATUS_IGNORE
+    }
+
+    #[inline]
+    unsafe fn status_out(to: *mut OpenMpiStatus, status: &Status, with_error: bool) {
+        // SAFETY: the caller's promise is the same.
+        unsafe { status::write(to, status, with_error) }
+    }
+
+    #[inline]
+    unsafe fn status_in(from: *const OpenMpiStatus) -> Status {
+        // SAFETY: the caller's promise is the same.
+        unsafe { status::read(from) }
+    }
+
+    unsafe fn call_op(
+        op: OpHandle,
+        function: *const c_void,
+        large: bool,
+        input: *const u8,
+        inout: *mut u8,
+        count: i64,
+        datatype: DatatypeHandle,
+    ) {
+        // SAFETY: the caller's promise is the same.
+        unsafe {
+            match cxx::behind_intercept(op, function) {
+                Some(user) => cxx::call(function, user, input, inout, count, datatype),
+                None => {
+                    callbacks::call_op::<Self>(function, large, input, inout, count, datatype);
+                }
+            }
+        }
+    }
+}

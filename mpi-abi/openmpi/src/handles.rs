@@ -1,0 +1,40 @@
+//! Open MPI's handles and the core's.
+
+use std::ffi::{c_int, c_void};
+
+use mpi_abi::mpi_core::handle::{CommHandle, Handle, Kind, PREDEFINED_END};
+
+use crate::{cells, objects, word};
+
+/// The core handle of a handle argument: one load.
+#[inline]
+pub(crate) fn handle_in<K: Kind>(address: *mut c_void) -> Handle<K> {
+    Handle::from_raw(word::read(address))
+}
+
+/// The handle of a core handle; the kind's null handle for what this ABI does not have.
+#[inline]
+pub(crate) fn handle_out<K: Kind>(handle: Handle<K>) -> *mut c_void {
+    let raw = handle.raw();
+    if handle.kind_number() != 0 {
+        return cells::address_of(raw);
+    }
+    let known = if raw < PREDEFINED_END { objects::address_of(raw) } else { std::ptr::null() };
+    let known = if known.is_null() { objects::address_of(K::NULL) } else { known };
+    known.cast_mut()
+}
+
+/// The Fortran INTEGER of a core handle: Open MPI's index of a predefined one, the value itself
+/// of a user's, which is larger than any index.
+pub(crate) fn to_fint(raw: u32) -> c_int {
+    if raw >= PREDEFINED_END {
+        return raw as c_int;
+    }
+    objects::to_fint(raw).unwrap_or(raw as c_int)
+}
+
+/// The core handle of a Fortran INTEGER of kind `kind`.
+pub(crate) fn from_fint(kind: u32, fint: c_int) -> u32 {
+    let is_ours = fint > 0 && CommHandle::from_raw(fint as u32).kind_number() != 0;
+    if is_ours && fint as u32 >> 30 == 0 { fint as u32 } else { objects::from_fint(kind, fint) }
+}
