@@ -5,8 +5,8 @@
 static void exchange(unsigned char *memory, size_t half) {
     int other = size - 1 - rank;
     fill(memory, half, rank);
-    OK(MPI_Sendrecv(memory, (int)half, MPI_BYTE, other, 1, memory + half, (int)half, MPI_BYTE, other,
-                    1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    OK(MPI_Sendrecv(memory, (int)half, MPI_BYTE, other, 1, memory + half, (int)half, MPI_BYTE,
+                    other, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     CHECK(wrong_at(memory + half, half, other) < 0, "%zu bytes", half);
 }
 

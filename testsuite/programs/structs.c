@@ -30,7 +30,8 @@ static MPI_Datatype particle_type(void) {
 
 static void particles(int count) {
     MPI_Datatype type = particle_type(), twin;
-    struct particle *out = calloc((size_t)count, sizeof *out), *in = malloc(sizeof *in * (size_t)count);
+    struct particle *out = calloc((size_t)count, sizeof *out);
+    struct particle *in = malloc(sizeof *in * (size_t)count);
     memset(in, 0x5a, sizeof *in * (size_t)count);
     for (int i = 0; i < count; i++)
         out[i] = (struct particle){(char)i, {i, i + 0.5, -i}, (short)(3 * i), i + 1000 * rank};

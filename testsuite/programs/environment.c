@@ -1,0 +1,53 @@
+// ranks: 1 2
+// What the library says about itself and its surroundings (MPI-5.0 §9.1, §10, §11.2.1, §20).
+#include "check.h"
+
+static void info_of_the_start(int *argc, char **argv) {
+    MPI_Info info;
+    int keys = -1;
+    OK(MPI_Info_create_env(*argc, argv, &info));
+    OK(MPI_Info_get_nkeys(info, &keys));
+    CHECK(keys >= 0, "%d keys", keys);
+    OK(MPI_Info_free(&info));
+}
+
+static void types_by_precision(void) {
+    MPI_Datatype type;
+    int bytes = -1;
+    OK(MPI_Type_create_f90_real(15, 300, &type));
+    OK(MPI_Type_size(type, &bytes));
+    EQUAL(bytes, 8);
+    OK(MPI_Type_create_f90_integer(9, &type));
+    OK(MPI_Type_size(type, &bytes));
+    EQUAL(bytes, 4);
+    OK(MPI_Type_create_f90_complex(6, 30, &type));
+    OK(MPI_Type_size(type, &bytes));
+    EQUAL(bytes, 8);
+    MPI_Datatype pair;
+    OK(MPI_Type_get_value_index(MPI_DOUBLE, MPI_INT, &pair));
+    CHECK(pair == MPI_DOUBLE_INT, "the pair type of double and int");
+    MPI_Count lower = -1, extent = -1;
+    OK(MPI_Type_get_true_extent_x(MPI_DOUBLE_INT, &lower, &extent));
+    EQUAL(lower, 0);
+    EQUAL(extent, 12);
+}
+
+static void abi(void) {
+    MPI_Info info;
+    int keys = -1, flag = 0, length = 64;
+    char text[64];
+    OK(MPI_Abi_get_info(&info));
+    OK(MPI_Info_get_nkeys(info, &keys));
+    CHECK(keys >= 1, "%d keys", keys);
+    OK(MPI_Info_get_string(info, "mpi_aint_size", &length, text, &flag));
+    CHECK(!flag || atoi(text) == (int)sizeof(MPI_Aint), "MPI_Aint of %s bytes", text);
+    OK(MPI_Info_free(&info));
+}
+
+int main(int argc, char **argv) {
+    start(&argc, &argv);
+    info_of_the_start(&argc, argv);
+    types_by_precision();
+    abi();
+    return finish();
+}

@@ -1,0 +1,74 @@
+// ranks: 1 2 4
+// Persistent collectives: initialised once, started many times (MPI-5.0 §6.13).
+#include "check.h"
+
+enum { RANKS = 8, COUNT = 200, KINDS = 9, ROUNDS = 15 };
+
+static int out[KINDS][RANKS * COUNT], in[KINDS][RANKS * COUNT], counts[RANKS], places[RANKS];
+
+static int word(int from, int turn, int i) {
+    return 1000003 * from + 7919 * turn + i;
+}
+
+static int initialise(MPI_Request *r) {
+    MPI_Comm comm = MPI_COMM_WORLD;
+    MPI_Info none = MPI_INFO_NULL;
+    int n = 0;
+    OK(MPI_Bcast_init(out[0], COUNT, MPI_INT, 0, comm, none, &r[n++]));
+    OK(MPI_Gather_init(out[1], COUNT, MPI_INT, in[1], COUNT, MPI_INT, 0, comm, none, &r[n++]));
+    OK(MPI_Scatter_init(out[2], COUNT, MPI_INT, in[2], COUNT, MPI_INT, 0, comm, none, &r[n++]));
+    OK(MPI_Allgather_init(out[3], COUNT, MPI_INT, in[3], COUNT, MPI_INT, comm, none, &r[n++]));
+    OK(MPI_Alltoall_init(out[4], COUNT, MPI_INT, in[4], COUNT, MPI_INT, comm, none, &r[n++]));
+    OK(MPI_Alltoallv_init(out[5], counts, places, MPI_INT, in[5], counts, places, MPI_INT, comm,
+                          none, &r[n++]));
+    OK(MPI_Reduce_init(out[6], in[6], COUNT, MPI_INT, MPI_MIN, 0, comm, none, &r[n++]));
+    OK(MPI_Allreduce_init(out[7], in[7], COUNT, MPI_INT, MPI_MAX, comm, none, &r[n++]));
+    OK(MPI_Scan_init(out[8], in[8], COUNT, MPI_INT, MPI_MAX, comm, none, &r[n++]));
+    OK(MPI_Barrier_init(comm, none, &r[n++]));
+    return n;
+}
+
+static void fill_in(int turn) {
+    for (int kind = 0; kind < KINDS; kind++)
+        for (int i = 0; i < size * COUNT; i++) {
+            out[kind][i] = word(rank, turn, i);
+            in[kind][i] = -1;
+        }
+}
+
+static void verify(int turn) {
+    for (int i = 0; i < COUNT; i++) {
+        EQUAL(out[0][i], word(0, turn, i));
+        EQUAL(in[2][i], word(0, turn, rank * COUNT + i));
+        if (rank == 0) EQUAL(in[6][i], word(0, turn, i));
+        EQUAL(in[7][i], word(size - 1, turn, i));
+        EQUAL(in[8][i], word(rank, turn, i));
+        for (int from = 0; from < size; from++) {
+            int place = from * COUNT + i;
+            if (rank == 0) EQUAL(in[1][place], word(from, turn, i));
+            EQUAL(in[3][place], word(from, turn, i));
+            EQUAL(in[4][place], word(from, turn, rank * COUNT + i));
+            EQUAL(in[5][place], word(from, turn, rank * COUNT + i));
+        }
+    }
+}
+
+int main(int argc, char **argv) {
+    start(&argc, &argv);
+    MPI_Request requests[KINDS + 1];
+    for (int r = 0; r < size; r++) {
+        counts[r] = COUNT;
+        places[r] = r * COUNT;
+    }
+    int n = initialise(requests);
+    for (int turn = 0; turn < ROUNDS; turn++) {
+        fill_in(turn);
+        OK(MPI_Startall(n, requests));
+        OK(MPI_Waitall(n, requests, MPI_STATUSES_IGNORE));
+        verify(turn);
+        for (int i = 0; i < n; i++)
+            CHECK(requests[i] != MPI_REQUEST_NULL, "request %d stays for the next round", i);
+    }
+    for (int i = 0; i < n; i++) OK(MPI_Request_free(&requests[i]));
+    return finish();
+}
