@@ -264,15 +264,8 @@ fn open(
         false => vec![1u8; largest].leak().as_mut_ptr(),
     };
     let buffer = vec![0; largest];
-    let taker = Taker {
-        frames: 0,
-        rts: None,
-        cts: false,
-        fin: false,
-        landed: false,
-        sent: false,
-        buffer,
-    };
+    let taker =
+        Taker { frames: 0, rts: None, cts: false, fin: false, landed: false, sent: false, buffer };
     Ok(End { port, taker, source, first })
 }
 
@@ -346,8 +339,10 @@ fn main() -> std::io::Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let rounds: u32 = args.first().and_then(|text| text.parse().ok()).unwrap_or(11);
     if let [_, parent, fd] = &args[..] {
-        let file =
-            std::fs::File::options().read(true).write(true).open(format!("/proc/{parent}/fd/{fd}"))?;
+        let file = std::fs::File::options()
+            .read(true)
+            .write(true)
+            .open(format!("/proc/{parent}/fd/{fd}"))?;
         pin(1);
         let lines = Mapping::new(&file, 0, PAGE)?;
         measure(&lines, &mut Line::Child, false, rounds)?;

@@ -13,7 +13,7 @@ use mpi_core::port::{Landing, PeerId, Sink, Token};
 use super::lane::Class;
 use super::peer::State;
 use super::send::IMPOSSIBLE_COUNT;
-use super::{Event, Shm};
+use super::{Event, Shm, stream};
 
 /// Cells of a lane that bulk data leaves to small messages, as a fraction: one in four.
 const CELLS_LEFT: u32 = 4;
@@ -98,7 +98,7 @@ impl Shm {
             let at = self.arena.at(offset, room);
             // SAFETY: the chunk is ours until the reader has consumed the cell that names it;
             // the message is readable until `sent`, by the contract of `send_bulk`.
-            let len = unsafe { out.source.pack_into(at, room) };
+            let len = unsafe { stream::pack(&mut out.source, at, room) };
             to.held.note(to.writer.tail(), offset, true);
             to.writer.write(Class::Chunk, ride, [0; 3], &[out.id, offset, len as u64]);
         }

@@ -25,6 +25,7 @@ mod pull;
 mod receive;
 mod send;
 mod settings;
+mod stream;
 
 pub use hello::Secret;
 pub use settings::{Bulk, ShmSettings};

@@ -55,8 +55,8 @@ impl Default for ShmSettings {
             chunks_per_peer: 4,
             alloc_bytes: 4 << 30,
             bulk: Bulk::Auto,
-            cross_memory_bytes: 4 << 20,
-            spin_polls: 2000,
+            cross_memory_bytes: 8 << 10,
+            spin_polls: 10_000,
             yield_micros: 200,
         }
     }

@@ -1,0 +1,133 @@
+//! Copies into buffers that another processor will read.
+//!
+//! A buffer that comes round again still lies in its reader's cache. An ordinary store fetches
+//! each such line from there first, 33 ns a line between two core complexes of a Zen 4; a
+//! non-temporal store does not ask. Measured here, copy in and copy out of one buffer, one way:
+//! 1 KiB 0.40 µs ordinary and 0.61 streamed; 2 KiB 0.87 and 0.79; 4 KiB 2.24 and 0.98; 32 KiB
+//! 16.6 and 3.8. So short bodies are stored, longer ones streamed.
+
+use mpi_core::buffer::RawBytes;
+use mpi_core::datatype::Packer;
+
+/// From this many bytes on a copy is streamed.
+const STREAM_BYTES: usize = 2048;
+/// A message that is not one run of memory is gathered in pieces of this many bytes, which stay
+/// in the first-level cache, and streamed from there.
+const TILE_BYTES: usize = 4096;
+
+/// Copies all of `bytes` to `to`. What is copied is visible to whoever sees a later store of
+/// this thread.
+///
+/// # Safety
+/// `to` is writable for `bytes.len()` bytes, a multiple of 64, and does not overlap them.
+pub(super) unsafe fn copy(bytes: RawBytes<'_>, to: *mut u8) {
+    // SAFETY: by the caller's promise.
+    unsafe {
+        if bytes.len() < STREAM_BYTES {
+            bytes.copy_to(to);
+        } else {
+            stream(bytes, to);
+            settle();
+        }
+    }
+}
+
+/// Copies up to `room` bytes of a message to `to`, and returns how many; as [`copy`].
+///
+/// # Safety
+/// `to` is writable for `room` bytes, a multiple of 64; the message is readable and does not
+/// overlap them.
+pub(super) unsafe fn pack(source: &mut Packer, to: *mut u8, room: usize) -> usize {
+    let len = source.remaining().min(room as u64) as usize;
+    if len < STREAM_BYTES {
+        // SAFETY: by the caller's promise.
+        return unsafe { source.pack_into(to, len) };
+    }
+    if let Some((at, _)) = source.as_contiguous() {
+        // SAFETY: by the caller's promise; `len` bytes are left of the message.
+        unsafe { stream(RawBytes::new(at, len), to) };
+        source.skip(len as u64);
+    } else {
+        let mut tile = [0u8; TILE_BYTES];
+        let mut done = 0;
+        while done < len {
+            // SAFETY: the tile has that many bytes; the message is readable.
+            let n = unsafe { source.pack_into(tile.as_mut_ptr(), TILE_BYTES.min(len - done)) };
+            // SAFETY: `done + n` is at most `len`, and `done` a multiple of `TILE_BYTES`.
+            unsafe { stream(RawBytes::from(&tile[..n]), to.add(done)) };
+            done += n;
+        }
+    }
+    settle();
+    len
+}
+
+/// Copies past the cache, 64 bytes at a time; the end that is no whole line is stored.
+///
+/// # Safety
+/// As [`copy`]. The copy is ordered before later stores by [`settle`] alone.
+#[cfg(target_arch = "x86_64")]
+unsafe fn stream(mut bytes: RawBytes<'_>, to: *mut u8) {
+    use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_stream_si128};
+    let whole = bytes.take(bytes.len() / 64 * 64);
+    for at in (0..whole.len()).step_by(64) {
+        let from = whole.as_ptr().wrapping_add(at).cast::<__m128i>();
+        let line = to.wrapping_add(at).cast::<__m128i>();
+        // SAFETY: 64 bytes from `at` on are within both ranges; `line` is aligned since `to` is.
+        unsafe {
+            let parts: [__m128i; 4] = std::array::from_fn(|i| _mm_loadu_si128(from.add(i)));
+            for (i, part) in parts.into_iter().enumerate() {
+                _mm_stream_si128(line.add(i), part);
+            }
+        }
+    }
+    // SAFETY: what is left of both ranges.
+    unsafe { bytes.copy_to(to.wrapping_add(whole.len())) };
+}
+
+/// Orders streamed stores before later ones.
+#[cfg(target_arch = "x86_64")]
+fn settle() {
+    // SAFETY: every x86-64 processor has the instruction; it touches no memory.
+    unsafe { std::arch::x86_64::_mm_sfence() };
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+unsafe fn stream(bytes: RawBytes<'_>, to: *mut u8) {
+    // SAFETY: by the caller's promise.
+    unsafe { bytes.copy_to(to) };
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn settle() {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::pattern;
+    use mpi_core::buffer::UserBuffer;
+
+    #[repr(align(64))]
+    struct Room([u8; 3 * TILE_BYTES]);
+
+    #[test]
+    fn every_length_near_the_edges_is_copied_and_nothing_more() {
+        for len in (0..200).chain(1980..2200).chain(4090..4200).chain([3 * TILE_BYTES]) {
+            let bytes = pattern(len as u64, len + 1);
+            let source = RawBytes::from(&bytes[1..]);
+            let (mut a, mut b) = (Room([0xee; 3 * TILE_BYTES]), Room([0xee; 3 * TILE_BYTES]));
+            let user = UserBuffer(source.as_ptr().cast_mut());
+            let mut packer = Packer::contiguous(user, len as u64);
+            // SAFETY: both rooms are as long as the longest message.
+            unsafe {
+                copy(source, a.0.as_mut_ptr());
+                assert_eq!(pack(&mut packer, b.0.as_mut_ptr(), b.0.len()), len);
+            }
+            assert_eq!(packer.remaining(), 0);
+            for room in [a, b] {
+                assert!(room.0[..len] == bytes[1..]);
+                assert!(room.0[len..].iter().all(|byte| *byte == 0xee));
+            }
+        }
+    }
+}
