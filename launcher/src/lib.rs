@@ -28,6 +28,7 @@ mod ranges;
 mod redirect;
 mod refuse;
 mod report;
+mod settings;
 mod source;
 mod spawn;
 mod streams;
@@ -35,6 +36,7 @@ mod sys;
 
 use plan::Plan;
 use refuse::{REFUSED, Refusal};
+use std::io::Write;
 use std::process::ExitCode;
 
 /// Runs mpirun with the arguments of this process.
@@ -48,8 +50,21 @@ pub fn main() -> ExitCode {
         }
     };
     close_outer_job();
-    let inherited = std::env::vars_os().collect();
-    let status = Plan::make(&request, &inherited).and_then(|plan| job::run(&plan, &request.global));
+    let mut inherited: env::Environment = std::env::vars_os().collect();
+    if request.global.settings {
+        let file = request.global.config.iter().map(|file| ("FERRITE_CONFIG".into(), file.clone()));
+        inherited.extend(file);
+        return finish(settings::load(&inherited).map(|settings| {
+            // Whoever does not read the table does not miss it.
+            let _ = std::io::stdout().write_all(settings.table().as_bytes());
+            0
+        }));
+    }
+    finish(Plan::make(&request, &inherited).and_then(|plan| job::run(&plan, &request.global)))
+}
+
+/// Says why, if nothing was run, and hands the status on.
+fn finish(status: Result<u8, Refusal>) -> ExitCode {
     match status {
         Ok(status) => ExitCode::from(status),
         Err(Refusal { text, status }) => {

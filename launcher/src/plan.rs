@@ -10,6 +10,7 @@ use crate::output::Tag;
 use crate::program::{self, Program};
 use crate::redirect;
 use crate::refuse::Refusal;
+use crate::settings;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -130,6 +131,10 @@ fn apps(request: &Request, inherited: &Environment) -> Result<Vec<App>, Refusal>
             return Err(Refusal::new(format!("-wdir: there is no directory {shown}")));
         }
         let mut environment = env::of_segment(inherited, &request.global, options)?;
+        if let Some(file) = &request.global.config {
+            environment.insert("FERRITE_CONFIG".into(), here.join(file).into_os_string());
+        }
+        settings::load(&environment)?;
         if let Some(lib) = &library {
             redirect::put_in_front(&mut environment, lib);
         }

@@ -34,6 +34,14 @@ fn requests() {
 }
 
 #[test]
+fn settings() {
+    refused(&["-x", "FERRITE_SHM_LINES=5", "-n", "2", "true"], 2, "FERRITE_SHM_LANES");
+    refused(&["-x", "FERRITE_SHM_LANES=many", "-n", "2", "true"], 2, "many");
+    refused(&["--config", "/no/such.toml", "true"], 2, "/no/such.toml");
+    refused(&["--config", "/no/such.toml", "--settings"], 2, "/no/such.toml");
+}
+
+#[test]
 fn a_machine_without_room() {
     let script = format!("ulimit -n 64; exec {} -n 30 sleep 3600", common::MPIRUN);
     let ended = common::Run::of("sh", &["-c", &script]).end();

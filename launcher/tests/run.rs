@@ -186,3 +186,20 @@ fn help_and_version() {
     }
     assert!(mpirun(&["--version"]).end().out.contains("Ferrite"));
 }
+
+#[test]
+fn settings_are_shown_with_their_origin() {
+    let ended = mpirun(&["--settings"]).with(|c| c.env("FERRITE_SHM_LANES", "77")).end();
+    assert_eq!((ended.status, ended.err.as_str()), (0, ""));
+    let line = ended.out.lines().find(|line| line.starts_with("FERRITE_SHM_LANES ")).unwrap();
+    assert!(line.contains("77") && line.contains("the environment"), "{line}");
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("ferrite.toml");
+    std::fs::write(&file, "[shm]\nlanes = 99\n").unwrap();
+    let file = file.to_str().unwrap();
+    let ended = mpirun(&["--config", file, "--settings"]).end();
+    let line = ended.out.lines().find(|line| line.starts_with("FERRITE_SHM_LANES ")).unwrap();
+    assert!(line.contains("99") && line.contains(file), "{line}");
+    let shown = lines(&["--config", file, "-n", "1", "sh", "-c", "echo $FERRITE_CONFIG"]);
+    assert_eq!(shown, [file]);
+}

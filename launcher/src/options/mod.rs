@@ -107,6 +107,12 @@ pub(crate) struct Global {
     /// At the end, print which CPUs and which ways of communication the ranks used, and why
     #[arg(long, alias = "report-bindings", help_heading = "When it goes wrong, or slowly")]
     pub(crate) report: bool,
+    /// Print Ferrite's settings with their values and where these come from, and run nothing
+    #[arg(long, help_heading = "When it goes wrong, or slowly")]
+    pub(crate) settings: bool,
+    /// Read settings from this file as well
+    #[arg(long, value_name = "FILE", help_heading = "When it goes wrong, or slowly")]
+    pub(crate) config: Option<OsString>,
     /// Leave the program the MPI library that it finds by itself
     #[arg(long, help_heading = "When it goes wrong, or slowly")]
     pub(crate) no_redirect: bool,
@@ -236,7 +242,7 @@ pub(crate) struct Segment {
 pub(crate) struct Request {
     /// Options of the whole job.
     pub(crate) global: Global,
-    /// The programs; never empty.
+    /// The programs; none only where `--settings` is all that was asked for.
     pub(crate) segments: Vec<Segment>,
 }
 
@@ -283,7 +289,7 @@ pub(crate) fn parse(arguments: Vec<OsString>) -> Result<Request, clap::Error> {
     let global = command().try_get_matches_from(spelled.global)?;
     let global = Global::from_arg_matches(&global)?;
     let mut segments = Vec::new();
-    for segment in spelled.segments {
+    for segment in spelled.segments.into_iter().filter(|segment| !segment.program.is_empty()) {
         let local = command().try_get_matches_from(segment.options)?;
         let options = Local::from_arg_matches(&local)?;
         segments.push(Segment { options, program: segment.program, arguments: segment.arguments });

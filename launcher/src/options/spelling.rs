@@ -63,6 +63,9 @@ fn one_program(
         target.extend(values);
     }
     let Some((program, arguments)) = rest.split_first() else {
+        if global.iter().any(|word| word == "--settings") {
+            return Ok(segment);
+        }
         let what = "there is no program to run: mpirun -n N PROGRAM [ARGUMENTS]";
         return Err(command.error(ErrorKind::MissingRequiredArgument, what));
     };

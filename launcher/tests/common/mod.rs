@@ -51,9 +51,8 @@ pub(crate) fn built(what: &[&str], file: &str) -> String {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["build", "--quiet"]).args(what).current_dir(env!("CARGO_MANIFEST_DIR"));
     cargo.arg("--target-dir").arg(place.parent().unwrap());
-    if place.ends_with("release") {
-        cargo.arg("--release");
-    }
+    // The profile that the tests themselves are built with, so that little is built twice.
+    cargo.args(["--profile", if place.ends_with("release") { "release" } else { "test" }]);
     good(&cargo.output().unwrap());
     place.join(file).to_str().unwrap().to_string()
 }

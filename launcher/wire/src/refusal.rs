@@ -55,7 +55,8 @@ impl fmt::Display for Refusal {
 
 /// Reads the environment through `lookup`; `program` is the name to use in the line to type.
 pub fn judge(lookup: &dyn Fn(&str) -> Option<String>, program: &str) -> Result<Start, Refusal> {
-    if lookup("FERRITE_SINGLETON").is_some_and(|v| v == "1") {
+    let alone = lookup("FERRITE_SINGLETON").map(|text| text.trim().to_ascii_lowercase());
+    if matches!(alone.as_deref(), Some("1" | "true" | "on" | "yes")) {
         return Ok(Start::Singleton);
     }
     let number = |name: &str| lookup(name).and_then(|text| text.trim().parse::<usize>().ok());
