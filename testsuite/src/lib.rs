@@ -4,3 +4,4 @@
 pub mod peers;
 pub mod prefix;
 pub mod programs;
+pub mod sim;

@@ -7,5 +7,6 @@ pub mod conformance;
 pub mod loopback;
 pub mod node;
 pub mod shm;
+pub mod sim;
 pub mod sync;
 pub mod sys;

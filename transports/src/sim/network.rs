@@ -1,0 +1,423 @@
+//! The network itself: endpoints with inboxes, things under way, virtual time, faults.
+
+use std::cell::RefCell;
+use std::cmp::Ordering;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::ops::RangeInclusive;
+use std::rc::Rc;
+
+use mpi_core::header::Header;
+use mpi_core::port::{ProcessName, Why};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// An endpoint, by the order of joining.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct EndpointId(pub u32);
+
+/// What the network is like.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SimOptions {
+    /// Nanoseconds that a frame is under way.
+    pub delay: RangeInclusive<u64>,
+    /// Frames of an ordered pair that may be under way; beyond it a send is refused.
+    pub capacity: u32,
+    /// Chance that a send is refused although there is room.
+    pub refuse: f64,
+    /// Largest body of a frame in bytes.
+    pub frame_bytes_max: usize,
+    /// Largest piece of bulk data in bytes; the sizes are drawn.
+    pub piece_bytes_max: usize,
+    /// Chance that a receiver may fetch offered bytes by itself.
+    pub pull: f64,
+    /// Frames of a pair may overtake each other.
+    pub reorder: bool,
+    /// Chance that a frame arrives twice.
+    pub duplicate: f64,
+    /// Chance that a frame is lost.
+    pub lose: f64,
+}
+
+impl Default for SimOptions {
+    fn default() -> SimOptions {
+        SimOptions {
+            delay: 100..=10_000,
+            capacity: 64,
+            refuse: 0.05,
+            frame_bytes_max: 8 << 10,
+            piece_bytes_max: 64 << 10,
+            pull: 0.5,
+            reorder: false,
+            duplicate: 0.0,
+            lose: 0.0,
+        }
+    }
+}
+
+/// A network and its endpoints' common way to it.
+pub type SharedNetwork = Rc<RefCell<Network>>;
+
+/// What an endpoint finds in its inbox.
+#[derive(Clone)]
+pub(super) enum Item {
+    /// A small frame.
+    Frame(Header, Vec<u8>),
+    /// A bulk transfer to here begins.
+    Begin { transfer: u64, header: Header, len: u64 },
+    /// Bytes of a transfer to here.
+    Piece { transfer: u64, bytes: Vec<u8> },
+    /// A transfer to here has ended.
+    End { transfer: u64 },
+    /// A transfer from here may go on.
+    Push { transfer: u64 },
+    /// Sending may be tried again.
+    Room,
+    /// The other side is gone.
+    Down(Why),
+}
+
+/// Something under way.
+struct Event {
+    time: u64,
+    number: u64,
+    from: EndpointId,
+    to: EndpointId,
+    item: Item,
+}
+
+impl PartialEq for Event {
+    fn eq(&self, other: &Event) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+impl Eq for Event {}
+impl PartialOrd for Event {
+    fn partial_cmp(&self, other: &Event) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Event {
+    /// The earliest event is the greatest, as the heap wants it.
+    fn cmp(&self, other: &Event) -> Ordering {
+        (other.time, other.number).cmp(&(self.time, self.number))
+    }
+}
+
+/// One ordered pair of endpoints.
+#[derive(Default)]
+struct Path {
+    /// When the last small frame and the last piece of bulk data arrive.
+    last: [u64; 2],
+    under_way: u32,
+    cut: bool,
+}
+
+#[derive(Default)]
+struct Endpoint {
+    inbox: VecDeque<(EndpointId, Item)>,
+    /// Senders that were refused and have not been told since that there is room.
+    refused: Vec<EndpointId>,
+    gone: bool,
+}
+
+/// Endpoints and what is under way between them.
+pub struct Network {
+    options: SimOptions,
+    random: ChaCha8Rng,
+    now: u64,
+    events: BinaryHeap<Event>,
+    numbers: u64,
+    transfers: u64,
+    endpoints: Vec<Endpoint>,
+    names: HashMap<ProcessName, EndpointId>,
+    paths: HashMap<(EndpointId, EndpointId), Path>,
+    /// Endpoints whose inboxes stopped being empty, since last asked.
+    news: Vec<EndpointId>,
+    trace: u64,
+}
+
+impl Network {
+    /// A network with no endpoints.
+    pub fn new(seed: u64, options: SimOptions) -> SharedNetwork {
+        Rc::new(RefCell::new(Network {
+            options,
+            random: ChaCha8Rng::seed_from_u64(seed),
+            now: 0,
+            events: BinaryHeap::new(),
+            numbers: 0,
+            transfers: 0,
+            endpoints: Vec::new(),
+            names: HashMap::new(),
+            paths: HashMap::new(),
+            news: Vec::new(),
+            trace: seed,
+        }))
+    }
+
+    pub(super) fn options(&self) -> &SimOptions {
+        &self.options
+    }
+
+    /// Virtual time in nanoseconds.
+    pub fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// A number that differs, most likely, if anything in the course of events did.
+    pub fn trace_hash(&self) -> u64 {
+        self.trace
+    }
+
+    /// A draw from the network's seed, for choices that belong to the run.
+    ///
+    /// # Panics
+    /// If `below` is 0.
+    pub fn draw(&mut self, below: usize) -> usize {
+        self.random.random_range(0..below)
+    }
+
+    pub(super) fn chance(&mut self, p: f64) -> bool {
+        p > 0.0 && self.random.random_bool(p)
+    }
+
+    /// Whether something waits in the endpoint's inbox.
+    pub fn has_news(&self, endpoint: EndpointId) -> bool {
+        self.endpoints.get(endpoint.0 as usize).is_some_and(|e| !e.inbox.is_empty())
+    }
+
+    /// Endpoints that got news since the last call.
+    pub fn take_news(&mut self) -> Vec<EndpointId> {
+        std::mem::take(&mut self.news)
+    }
+
+    /// Moves time on to the next event and puts it into its inbox; false when nothing is under
+    /// way.
+    pub fn advance(&mut self) -> bool {
+        let Some(event) = self.events.pop() else { return false };
+        self.now = self.now.max(event.time);
+        self.note(&event);
+        let endpoint = &mut self.endpoints[event.to.0 as usize];
+        if !endpoint.gone {
+            if endpoint.inbox.is_empty() {
+                self.news.push(event.to);
+            }
+            endpoint.inbox.push_back((event.from, event.item));
+        }
+        true
+    }
+
+    /// Takes note of an event in the trace.
+    fn note(&mut self, event: &Event) {
+        let mut mix = |word: u64| {
+            self.trace = (self.trace ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+        };
+        mix(event.time);
+        mix(u64::from(event.from.0) << 32 | u64::from(event.to.0));
+        match &event.item {
+            Item::Frame(header, bytes) => {
+                header.to_words(1).into_iter().for_each(&mut mix);
+                bytes.iter().for_each(|byte| mix(u64::from(*byte)));
+            }
+            Item::Begin { header, len, .. } => {
+                header.to_words(2).into_iter().for_each(&mut mix);
+                mix(*len);
+            }
+            Item::Piece { bytes, .. } => {
+                mix(bytes.len() as u64);
+                bytes.iter().for_each(|byte| mix(u64::from(*byte)));
+            }
+            Item::End { transfer } => mix(*transfer << 8 | 3),
+            Item::Push { transfer } => mix(*transfer << 8 | 4),
+            Item::Room => mix(5),
+            Item::Down(_) => mix(6),
+        }
+    }
+
+    pub(super) fn join(&mut self, name: &ProcessName) -> EndpointId {
+        let id = EndpointId(self.endpoints.len() as u32);
+        let earlier = self.names.insert(name.clone(), id);
+        assert!(earlier.is_none(), "two endpoints are called {name:?}");
+        self.endpoints.push(Endpoint::default());
+        id
+    }
+
+    /// The endpoint with this name.
+    pub fn find(&self, name: &ProcessName) -> Option<EndpointId> {
+        self.names.get(name).copied()
+    }
+
+    pub(super) fn new_transfer(&mut self) -> u64 {
+        self.transfers += 1;
+        self.transfers
+    }
+
+    pub(super) fn take_item(&mut self, endpoint: EndpointId) -> Option<(EndpointId, Item)> {
+        let (from, item) = self.endpoints[endpoint.0 as usize].inbox.pop_front()?;
+        if let Item::Frame(..) = item {
+            self.make_room(from, endpoint);
+        }
+        Some((from, item))
+    }
+
+    fn make_room(&mut self, from: EndpointId, to: EndpointId) {
+        let Some(path) = self.paths.get_mut(&(from, to)) else { return };
+        path.under_way = path.under_way.saturating_sub(1);
+        let refused = &mut self.endpoints[to.0 as usize].refused;
+        if let Some(place) = refused.iter().position(|sender| *sender == from) {
+            refused.swap_remove(place);
+            self.schedule(to, from, Item::Room);
+        }
+    }
+
+    /// Whether a frame from `from` to `to` is refused now; if so the sender will be told when
+    /// to try again. A path that leads nowhere any more swallows everything.
+    pub(super) fn refuses(&mut self, from: EndpointId, to: EndpointId) -> bool {
+        if !self.is_open(from, to) {
+            return false;
+        }
+        let (capacity, refuse) = (self.options.capacity, self.options.refuse);
+        let under_way = self.paths.get(&(from, to)).map_or(0, |path| path.under_way);
+        if under_way >= capacity {
+            let refused = &mut self.endpoints[to.0 as usize].refused;
+            if !refused.contains(&from) {
+                refused.push(from);
+            }
+            return true;
+        }
+        // An empty path takes a frame: a transport that never does would be broken.
+        let refused = under_way > 0 && self.chance(refuse);
+        if refused {
+            self.schedule(to, from, Item::Room);
+        }
+        refused
+    }
+
+    /// Sends a frame with the faults that the options ask for.
+    pub(super) fn send_frame(
+        &mut self,
+        from: EndpointId,
+        to: EndpointId,
+        header: Header,
+        body: Vec<u8>,
+    ) {
+        let (lose, duplicate) = (self.options.lose, self.options.duplicate);
+        if self.chance(lose) {
+            return;
+        }
+        if self.chance(duplicate) {
+            self.send_one(from, to, Item::Frame(header, body.clone()));
+        }
+        self.send_one(from, to, Item::Frame(header, body));
+    }
+
+    fn send_one(&mut self, from: EndpointId, to: EndpointId, frame: Item) {
+        if self.schedule(from, to, frame) {
+            self.paths.entry((from, to)).or_default().under_way += 1;
+        }
+    }
+
+    fn delay(&mut self) -> u64 {
+        let delay = self.options.delay.clone();
+        self.random.random_range(delay)
+    }
+
+    /// Sets something on its way; false when it will never arrive.
+    pub(super) fn schedule(&mut self, from: EndpointId, to: EndpointId, item: Item) -> bool {
+        let mut time = self.now + self.delay();
+        let gone = |id: EndpointId| self.endpoints[id.0 as usize].gone;
+        if gone(to) || gone(from) && from != to {
+            return false;
+        }
+        let mut unused = Path::default();
+        let path = match item {
+            // Without an entry: there is one such event for every pair of a world.
+            Item::Down(_) => self.paths.get_mut(&(from, to)).unwrap_or(&mut unused),
+            _ => self.paths.entry((from, to)).or_default(),
+        };
+        if path.cut {
+            return false;
+        }
+        match item {
+            // Down comes after everything that was sent before.
+            Item::Down(_) => time = time.max(path.last[0]).max(path.last[1]),
+            Item::Room | Item::Push { .. } => {}
+            Item::Frame(..) if self.options.reorder => path.last[0] = path.last[0].max(time),
+            Item::Frame(..) => {
+                time = time.max(path.last[0]);
+                path.last[0] = time;
+            }
+            Item::Begin { .. } | Item::Piece { .. } | Item::End { .. } => {
+                time = time.max(path.last[1]);
+                path.last[1] = time;
+            }
+        }
+        self.numbers += 1;
+        self.events.push(Event { time, number: self.numbers, from, to, item });
+        true
+    }
+
+    /// The endpoint leaves in good order: what it sent still arrives, then its end shows.
+    pub(super) fn leave(&mut self, endpoint: EndpointId) {
+        self.tell_others(endpoint, &Why::Finalized);
+        self.remove(endpoint);
+    }
+
+    /// The endpoint dies: what it sent and has not arrived is lost, and the others learn it.
+    pub fn kill(&mut self, endpoint: EndpointId) {
+        if self.endpoints[endpoint.0 as usize].gone {
+            return;
+        }
+        self.drop_events(|event| event.from == endpoint);
+        self.tell_others(endpoint, &Why::Lost("the simulation killed it".to_owned()));
+        self.remove(endpoint);
+    }
+
+    fn remove(&mut self, endpoint: EndpointId) {
+        let gone = &mut self.endpoints[endpoint.0 as usize];
+        gone.gone = true;
+        gone.inbox.clear();
+        let refused = std::mem::take(&mut gone.refused);
+        // Whoever was refused finds now that the path swallows everything.
+        for from in refused {
+            self.schedule(from, from, Item::Room);
+        }
+    }
+
+    fn tell_others(&mut self, endpoint: EndpointId, why: &Why) {
+        for other in (0..self.endpoints.len() as u32).map(EndpointId) {
+            if other != endpoint {
+                self.schedule(endpoint, other, Item::Down(why.clone()));
+            }
+        }
+    }
+
+    fn drop_events(&mut self, mut which: impl FnMut(&Event) -> bool) {
+        self.events.retain(|event| !which(event));
+    }
+
+    /// Cuts the link between two endpoints: what is under way is lost, and both learn it.
+    pub fn cut(&mut self, a: EndpointId, b: EndpointId) {
+        self.drop_events(|event| {
+            (event.from, event.to) == (a, b) || (event.from, event.to) == (b, a)
+        });
+        for (from, to) in [(a, b), (b, a)] {
+            self.schedule(
+                from,
+                to,
+                Item::Down(Why::Lost("the simulation cut the link".to_owned())),
+            );
+            self.paths.entry((from, to)).or_default().cut = true;
+        }
+    }
+
+    /// Whether frames from `from` to `to` can arrive.
+    pub(super) fn is_open(&self, from: EndpointId, to: EndpointId) -> bool {
+        let gone = |id: EndpointId| self.endpoints[id.0 as usize].gone;
+        !gone(from) && !gone(to) && self.paths.get(&(from, to)).is_none_or(|path| !path.cut)
+    }
+
+    /// A poll that found nothing takes a nanosecond, so that time never stands still.
+    pub(super) fn tick(&mut self) {
+        self.now += 1;
+    }
+}

@@ -1,0 +1,301 @@
+//! One process's end of the network.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use mpi_core::buffer::RawBytes;
+use mpi_core::datatype::{Packer, Unpacker};
+use mpi_core::header::Header;
+use mpi_core::port::{
+    Activity, Body, Caps, Full, Landing, Offer, PeerId, Port, ProcessName, Pulled, Sink, Token,
+    Transport,
+};
+
+use super::network::{EndpointId, Item, SharedNetwork};
+
+/// Items that one poll delivers at most; how many it does is drawn.
+const ITEMS_A_POLL: usize = 8;
+/// Polls without news and without a wait after which others get their turn, so that a program
+/// that tests in a loop cannot keep them from answering.
+const IDLE_POLLS: u32 = 4;
+
+/// Why a process gives others their turn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pause {
+    /// It could go on at any time.
+    Yield,
+    /// It cannot go on before something arrives.
+    Wait,
+}
+
+/// Bulk data that is leaving.
+struct Outgoing {
+    to: EndpointId,
+    source: Packer,
+    token: Token,
+}
+
+/// Bulk data that is coming in; `to` is `None` when it is dropped.
+struct Incoming {
+    from: EndpointId,
+    to: Option<Unpacker>,
+    context: u64,
+}
+
+/// A process's transport, clock and way to wait in a simulated world.
+pub struct SimPort {
+    network: SharedNetwork,
+    me: EndpointId,
+    pause: Option<Rc<dyn Fn(Pause)>>,
+    /// Endpoints of known peers, by peer, and peers by endpoint.
+    endpoints: Vec<Option<EndpointId>>,
+    peers: HashMap<EndpointId, PeerId>,
+    /// What came from endpoints that are not known yet.
+    strangers: Vec<(EndpointId, Item)>,
+    outgoing: HashMap<u64, Outgoing>,
+    incoming: HashMap<u64, Incoming>,
+    idle_polls: u32,
+    waits: u32,
+}
+
+impl SimPort {
+    /// A new endpoint called `name`. Without a way to pause, time moves on whenever a poll finds
+    /// nothing.
+    pub fn new(network: &SharedNetwork, name: &ProcessName) -> SimPort {
+        let me = network.borrow_mut().join(name);
+        SimPort {
+            network: Rc::clone(network),
+            me,
+            pause: None,
+            endpoints: Vec::new(),
+            peers: HashMap::new(),
+            strangers: Vec::new(),
+            outgoing: HashMap::new(),
+            incoming: HashMap::new(),
+            idle_polls: 0,
+            waits: 0,
+        }
+    }
+
+    /// Gives others their turn by `pause`, which returns when it is this process's turn again.
+    #[must_use]
+    pub fn pausing_by(mut self, pause: Rc<dyn Fn(Pause)>) -> SimPort {
+        self.pause = Some(pause);
+        self
+    }
+
+    /// Where this port is in the network.
+    pub fn id(&self) -> EndpointId {
+        self.me
+    }
+
+    fn endpoint(&self, peer: PeerId) -> EndpointId {
+        let known = self.endpoints.get(peer.0 as usize).copied().flatten();
+        known.unwrap_or_else(|| panic!("{peer:?} was never added"))
+    }
+
+    /// Delivers one item, or keeps it until its sender is known.
+    fn deliver<S: Sink>(&mut self, sink: &mut S, from: EndpointId, item: Item) {
+        match item {
+            Item::Push { transfer } => return self.push(sink, transfer),
+            Item::Room => return,
+            _ => {}
+        }
+        let Some(&peer) = self.peers.get(&from) else {
+            self.strangers.push((from, item));
+            return;
+        };
+        match item {
+            Item::Frame(header, body) => sink.frame(peer, &header, RawBytes::from(&body[..])),
+            Item::Begin { transfer, header, len } => {
+                let to = match sink.begin(peer, &header, len) {
+                    Landing::User(to) => Some(to),
+                    Landing::Discard => None,
+                };
+                self.incoming.insert(transfer, Incoming { from, to, context: header.context });
+            }
+            Item::Piece { transfer, bytes } => {
+                if let Some(Incoming { to: Some(to), .. }) = self.incoming.get_mut(&transfer) {
+                    // SAFETY: the memory is its request's until `landed` (`Landing::User`).
+                    unsafe { to.unpack_from(RawBytes::from(&bytes[..])) };
+                }
+            }
+            Item::End { transfer } => {
+                if let Some(incoming) = self.incoming.remove(&transfer) {
+                    sink.landed(peer, Token(incoming.context));
+                }
+            }
+            Item::Down(why) => {
+                self.outgoing.retain(|_, outgoing| outgoing.to != from);
+                self.incoming.retain(|_, incoming| incoming.from != from);
+                sink.peer_down(peer, why);
+            }
+            Item::Push { .. } | Item::Room => {}
+        }
+    }
+
+    /// Sends the next piece of a transfer.
+    fn push<S: Sink>(&mut self, sink: &mut S, transfer: u64) {
+        let Some(outgoing) = self.outgoing.get_mut(&transfer) else { return };
+        let mut network = self.network.borrow_mut();
+        let most = network.options().piece_bytes_max;
+        let size = 1 + network.draw(most);
+        let mut bytes = vec![0; size];
+        // SAFETY: the buffer has `size` bytes; the message's memory is the transport's until
+        // `sent`.
+        let packed = unsafe { outgoing.source.pack_into(bytes.as_mut_ptr(), size) };
+        bytes.truncate(packed);
+        let to = outgoing.to;
+        if packed > 0 {
+            network.schedule(self.me, to, Item::Piece { transfer, bytes });
+        }
+        if outgoing.source.remaining() > 0 {
+            network.schedule(self.me, self.me, Item::Push { transfer });
+            return;
+        }
+        network.schedule(self.me, to, Item::End { transfer });
+        drop(network);
+        if let Some(outgoing) = self.outgoing.remove(&transfer) {
+            sink.sent(outgoing.token);
+        }
+    }
+
+    fn pause(&mut self, pause: Pause) {
+        match &self.pause {
+            Some(give_turn) => give_turn(pause),
+            None => {
+                self.network.borrow_mut().advance();
+            }
+        }
+    }
+}
+
+impl Transport for SimPort {
+    fn add_peer(&mut self, peer: PeerId, name: &ProcessName) {
+        let found = self.network.borrow().find(name);
+        let endpoint = found.unwrap_or_else(|| panic!("nobody is called {name:?}"));
+        let place = peer.0 as usize;
+        if self.endpoints.len() <= place {
+            self.endpoints.resize(place + 1, None);
+        }
+        self.endpoints[place] = Some(endpoint);
+        self.peers.insert(endpoint, peer);
+    }
+
+    fn caps(&self, _: PeerId) -> Caps {
+        let network = self.network.borrow();
+        let options = network.options();
+        Caps {
+            frame_bytes_max: options.frame_bytes_max,
+            ordered: !options.reorder,
+            reliable: options.lose == 0.0 && options.duplicate == 0.0,
+            name: "simulated",
+        }
+    }
+
+    fn send(&mut self, peer: PeerId, header: &Header, body: Body<'_>) -> Result<(), Full> {
+        let to = self.endpoint(peer);
+        let mut network = self.network.borrow_mut();
+        if network.refuses(self.me, to) {
+            return Err(Full);
+        }
+        let bytes = match body {
+            Body::Bytes(bytes) => bytes.to_vec(),
+            Body::Packed(packer) => {
+                let len = packer.remaining() as usize;
+                let mut bytes = vec![0; len];
+                // SAFETY: the buffer has `len` bytes; the message is readable by `Body`.
+                unsafe { packer.pack_into(bytes.as_mut_ptr(), len) };
+                bytes
+            }
+        };
+        let most = network.options().frame_bytes_max;
+        assert!(bytes.len() <= most, "a frame of {} bytes is no small frame", bytes.len());
+        network.send_frame(self.me, to, *header, bytes);
+        Ok(())
+    }
+
+    fn send_bulk(&mut self, peer: PeerId, header: &Header, source: Packer, token: Token) {
+        let to = self.endpoint(peer);
+        let mut network = self.network.borrow_mut();
+        let transfer = network.new_transfer();
+        let len = source.remaining();
+        network.schedule(self.me, to, Item::Begin { transfer, header: *header, len });
+        network.schedule(self.me, self.me, Item::Push { transfer });
+        self.outgoing.insert(transfer, Outgoing { to, source, token });
+    }
+
+    fn poll<S: Sink>(&mut self, sink: &mut S) -> Activity {
+        let known = |(from, _): &mut (EndpointId, Item)| self.peers.contains_key(from);
+        let met: Vec<_> = self.strangers.extract_if(.., known).collect();
+        let mut activity = if met.is_empty() { Activity::Idle } else { Activity::Busy };
+        for (from, item) in met {
+            self.deliver(sink, from, item);
+        }
+        let most = 1 + self.network.borrow_mut().draw(ITEMS_A_POLL);
+        for _ in 0..most {
+            let next = self.network.borrow_mut().take_item(self.me);
+            let Some((from, item)) = next else { break };
+            self.deliver(sink, from, item);
+            activity = Activity::Busy;
+        }
+        if activity == Activity::Busy {
+            (self.idle_polls, self.waits) = (0, 0);
+        } else {
+            self.network.borrow_mut().tick();
+            self.idle_polls += 1;
+            if self.pause.is_none() || self.idle_polls.is_multiple_of(IDLE_POLLS) {
+                self.pause(Pause::Yield);
+            }
+        }
+        activity
+    }
+
+    fn offer(&self, _: PeerId, address: *const u8, _: u64) -> Offer {
+        let offered = self.network.borrow().options().pull > 0.0;
+        Offer { address: if offered { address.expose_provenance() as u64 } else { 0 }, arena: 0 }
+    }
+
+    fn pull(&mut self, peer: PeerId, offer: &Offer, len: u64, to: &mut Unpacker) -> Pulled {
+        let from = self.endpoint(peer);
+        let mut network = self.network.borrow_mut();
+        let chance = network.options().pull;
+        if offer.address == 0 || !network.is_open(from, self.me) || !network.chance(chance) {
+            return Pulled::Unavailable;
+        }
+        let bytes = std::ptr::with_exposed_provenance(offer.address as usize);
+        // SAFETY: all simulated processes share this address space, and the sender's request
+        // keeps the offered bytes readable until its rendezvous ends.
+        unsafe { to.unpack_from(RawBytes::new(bytes, len as usize)) };
+        Pulled::Done
+    }
+
+    fn is_flushed(&self) -> bool {
+        self.outgoing.is_empty()
+    }
+}
+
+impl Port for SimPort {
+    fn now(&self) -> Duration {
+        Duration::from_nanos(self.network.borrow().now())
+    }
+
+    /// The first wait after news is a yield, so that the caller can publish what it waits for
+    /// before it is suspended for good.
+    fn wait(&mut self, _: u32) -> bool {
+        self.waits += 1;
+        self.idle_polls = 0;
+        self.pause(if self.waits == 1 { Pause::Yield } else { Pause::Wait });
+        true
+    }
+}
+
+impl Drop for SimPort {
+    fn drop(&mut self) {
+        // The network may be borrowed when a panic unwinds through one of its methods.
+        if let Ok(mut network) = self.network.try_borrow_mut() {
+            network.leave(self.me);
+        }
+    }
+}
