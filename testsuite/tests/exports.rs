@@ -1,0 +1,164 @@
+//! What each face exports: exactly what the description says, and all that binaries of its family
+//! may ask the peers' libraries for. With `-z now` one missing name is no start.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use mpi_api::Description;
+use mpi_api::exports;
+use mpi_api::extra::Form;
+use object::elf::{DT_NEEDED, DT_SONAME, DynamicTag, FileHeader64};
+use object::read::elf::{Dyn, FileHeader};
+use object::{Endianness, Object, ObjectSymbol};
+use testsuite::peers;
+use testsuite::prefix::Prefix;
+
+/// The faces with their libraries.
+const FACES: [(&str, &str); 3] =
+    [("standard", "libmpi_abi.so.1"), ("mpich", "libmpi.so.12"), ("openmpi", "libmpi.so.40")];
+
+/// Libraries that every machine has (docs/decisions.md 10).
+const ALLOWED: [&str; 5] =
+    ["libc.so.6", "libm.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2", "libdl.so.2"];
+
+fn description() -> Description {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    Description::read(&root).expect("the description")
+}
+
+/// The symbols that a library defines for others, with their sizes.
+fn exported(library: &Path) -> BTreeMap<String, u64> {
+    let data = fs::read(library).unwrap_or_else(|error| panic!("{}: {error}", library.display()));
+    let file = object::File::parse(&*data).expect("a shared library");
+    file.dynamic_symbols()
+        .filter(|symbol| symbol.is_definition())
+        .map(|symbol| (symbol.name().expect("UTF-8").to_owned(), symbol.size()))
+        .collect()
+}
+
+fn ours(library: &str) -> std::path::PathBuf {
+    Prefix::find().expect("a prefix").lib(library)
+}
+
+/// Fails if there are any names, with the first of them.
+fn none(what: &str, names: &[&str]) {
+    let shown = &names[..names.len().min(12)];
+    assert!(names.is_empty(), "{what}: {} names, {} …", names.len(), shown.join(" "));
+}
+
+/// Whether a name belongs to MPI rather than to what a library uses itself.
+fn is_public(name: &str) -> bool {
+    ["MPI_", "PMPI_", "MPIX_", "PMPIX_", "QMPI_"].iter().any(|start| name.starts_with(start))
+}
+
+fn check(face: &str, library: &str) {
+    let description = description();
+    let exported = exported(&ours(library));
+    let mut expected: BTreeSet<String> =
+        exports::names(&description.procedures, &description.extras, face).into_iter().collect();
+    assert!(expected.len() > 1300, "{face} is described with {} functions", expected.len());
+    for extra in description.extras.iter().filter(|extra| extra.face == face) {
+        expected.insert(extra.name.clone());
+        if let Form::Data(size) = extra.form {
+            let found = exported.get(&extra.name).copied();
+            assert_eq!(found, Some(size), "{library}: size of {}", extra.name);
+        }
+    }
+    let missing = expected.iter().filter(|name| !exported.contains_key(*name));
+    none(&format!("{library} lacks"), &missing.map(String::as_str).collect::<Vec<_>>());
+    let surplus = exported.keys().filter(|name| is_public(name) && !expected.contains(*name));
+    let surplus: Vec<&str> = surplus.map(String::as_str).collect();
+    none(&format!("{library} has what nobody described"), &surplus);
+    let objects = exported.keys().filter(|name| name.starts_with("ompi_")).count();
+    assert_eq!(objects > 0, face == "openmpi", "{library} has {objects} names ompi_*");
+}
+
+#[test]
+fn the_standard_face_exports_what_is_described() {
+    check("standard", "libmpi_abi.so.1");
+}
+
+#[test]
+fn the_mpich_face_exports_what_is_described() {
+    check("mpich", "libmpi.so.12");
+}
+
+#[test]
+fn the_open_mpi_face_exports_what_is_described() {
+    check("openmpi", "libmpi.so.40");
+}
+
+/// `PMPI_X` stands beside every `MPI_X`, and `MPI_X` can be taken over by a tool.
+#[test]
+fn every_procedure_has_its_profiling_twin() {
+    for (_, library) in FACES {
+        let exported = exported(&ours(library));
+        let functions = exported.keys().filter(|name| name.starts_with("PMPI_"));
+        let alone = functions.filter(|name| !exported.contains_key(&name[1..]));
+        let alone: Vec<&str> = alone.map(String::as_str).collect();
+        none(&format!("{library} has no MPI_ beside PMPI_"), &alone);
+    }
+}
+
+/// Public names of a peer's library that ours lacks.
+fn lacking(peer: &str, library: &str) {
+    let theirs = peers::environment(peer).expect("the peer").join("lib").join(library);
+    let ours = exported(&ours(library));
+    let theirs = exported(&theirs);
+    let lacking = theirs.keys().filter(|name| is_public(name) && !ours.contains_key(*name));
+    let lacking: Vec<&str> = lacking.map(String::as_str).collect();
+    none(&format!("{library} lacks what {peer} has"), &lacking);
+}
+
+#[test]
+fn nothing_of_mpich_is_missing() {
+    lacking("mpich", "libmpi.so.12");
+    lacking("mpich", "libmpi_abi.so.1");
+}
+
+#[test]
+fn nothing_of_intel_mpi_is_missing() {
+    lacking("impi", "libmpi.so.12");
+}
+
+#[test]
+fn nothing_of_open_mpi_is_missing() {
+    lacking("openmpi", "libmpi.so.40");
+}
+
+/// The strings of one kind in the dynamic section: DT_NEEDED or DT_SONAME.
+fn dynamic(library: &Path, wanted: DynamicTag) -> Vec<String> {
+    let data = fs::read(library).unwrap_or_else(|error| panic!("{}: {error}", library.display()));
+    let header = FileHeader64::<Endianness>::parse(&*data).expect("an ELF file");
+    let endian = header.endian().expect("an order of bytes");
+    let sections = header.sections(endian, &*data).expect("sections");
+    let (entries, strings) = sections
+        .dynamic(endian, &*data)
+        .expect("a dynamic section")
+        .map(|(entries, link)| (entries, sections.strings(endian, &*data, link).expect("names")))
+        .expect("a dynamic section");
+    entries
+        .iter()
+        .filter(|entry| entry.d_tag(endian) == wanted)
+        .map(|entry| entry.string(endian, strings).expect("a name"))
+        .map(|name| String::from_utf8_lossy(name).into_owned())
+        .collect()
+}
+
+#[test]
+fn a_face_needs_only_what_every_machine_has() {
+    for (_, library) in FACES {
+        let needed = dynamic(&ours(library), DT_NEEDED);
+        let foreign: Vec<&String> =
+            needed.iter().filter(|name| !ALLOWED.contains(&name.as_str())).collect();
+        assert!(foreign.is_empty(), "{library} needs {foreign:?}");
+    }
+}
+
+#[test]
+fn a_face_has_the_name_by_which_programs_ask_for_it() {
+    for (_, library) in FACES {
+        assert_eq!(dynamic(&ours(library), DT_SONAME), [library]);
+    }
+}
