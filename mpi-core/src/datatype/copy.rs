@@ -15,6 +15,8 @@ use super::plan::{Plan, part_of};
 const TILE_BYTES: u64 = 16 * 1024;
 /// Bodies with more blocks than this are copied one after the other instead.
 const TILE_BLOCKS: usize = 64;
+/// Fewer iterations than this are not worth turning inside out.
+const TILED_MIN: u64 = 8;
 /// A strided body with at least so many blocks is a good inner loop by itself.
 const INNER_BLOCKS: u64 = 8;
 
@@ -46,6 +48,38 @@ impl Ends {
         // SAFETY: by the caller's promise.
         unsafe { ptr::copy_nonoverlapping(from.cast_const(), to, len) }
     }
+
+    /// Moves `len` bytes, of which there are often few: for those, two moves of half the length
+    /// rounded up to a machine word, which may overlap each other, are cheaper than a call.
+    ///
+    /// # Safety
+    /// As for [`Ends::bytes`].
+    #[inline(always)]
+    unsafe fn few_bytes<const PACK: bool>(self, len: usize) {
+        // SAFETY: both moves stay within the first and the last byte.
+        unsafe {
+            match len {
+                8..=16 => self.twice::<PACK, 8>(len),
+                17..=32 => self.twice::<PACK, 16>(len),
+                4..=7 => self.twice::<PACK, 4>(len),
+                _ => self.bytes::<PACK>(len),
+            }
+        }
+    }
+
+    /// Moves the first and the last `N` of `len` bytes.
+    ///
+    /// # Safety
+    /// As for [`Ends::bytes`]; `len` is at least `N`.
+    #[inline(always)]
+    unsafe fn twice<const PACK: bool, const N: usize>(self, len: usize) {
+        let rest = (len - N) as u64;
+        // SAFETY: by the caller's promise; each place is written from its own source byte.
+        unsafe {
+            self.bytes::<PACK>(N);
+            self.at(rest as i64, rest).bytes::<PACK>(N);
+        }
+    }
 }
 
 /// Copies packed bytes `from` to `to` of `count` (or more) copies of `plan`, which lie `stride`
@@ -63,7 +97,8 @@ pub(super) unsafe fn iterate<const PACK: bool>(
 ) {
     let size = plan.size();
     let nth = |index: u64| stride.wrapping_mul(index as i64);
-    let (mut index, offset) = (from / size, from % size);
+    // Divisions cost as much as a small copy, and most cursors move one element in one go.
+    let (mut index, offset) = if from < size { (0, from) } else { (from / size, from % size) };
     let mut done = 0;
     // SAFETY: each part is within the range that the caller vouched for.
     unsafe {
@@ -73,7 +108,8 @@ pub(super) unsafe fn iterate<const PACK: bool>(
             done = end - offset;
             index += 1;
         }
-        let whole = (to - from - done) / size;
+        let left = to - from - done;
+        let whole = if left < 2 * size { u64::from(left >= size) } else { left / size };
         if whole > 0 {
             repeat::<PACK>(plan, stride, ends.at(nth(index), done), whole);
             done += whole * size;
@@ -104,10 +140,15 @@ unsafe fn part<const PACK: bool>(plan: &Plan, ends: Ends, from: u64, to: u64) {
                 iterate::<PACK>(body, *stride, ends.at(*disp, 0), from, to);
             }
             Plan::Indexed { len, disps } => indexed::<PACK>(*len, disps, ends, from, to),
+            Plan::Blocks { disps, starts } if from == 0 && Some(&to) == starts.last() => {
+                for (disp, pair) in disps.iter().zip(starts.windows(2)) {
+                    ends.at(*disp, pair[0]).few_bytes::<PACK>((pair[1] - pair[0]) as usize);
+                }
+            }
             Plan::Blocks { disps, starts } => {
                 pieces(starts, from, to, |index, from, to, at| {
                     let disp = disps[index].wrapping_add_unsigned(from);
-                    ends.at(disp, at).bytes::<PACK>((to - from) as usize);
+                    ends.at(disp, at).few_bytes::<PACK>((to - from) as usize);
                 });
             }
             Plan::List { parts, starts } => {
@@ -164,21 +205,22 @@ unsafe fn indexed<const PACK: bool>(len: u64, disps: &[i64], ends: Ends, from: u
 /// As for [`iterate`].
 unsafe fn repeat<const PACK: bool>(plan: &Plan, stride: i64, ends: Ends, count: u64) {
     let size = plan.size();
+    let tiled = count >= TILED_MIN;
     // SAFETY: each part is within the range that the caller vouched for.
     unsafe {
         match plan {
             Plan::Run { disp, len } => {
                 grid::<PACK>(*len as usize, stride, *len, ends.at(*disp, 0), count);
             }
-            Plan::Strided { disp, len, count: n, stride: step } if *n < INNER_BLOCKS => {
+            Plan::Strided { disp, len, count: n, stride: step } if tiled && *n < INNER_BLOCKS => {
                 let block = |index: u64| (disp.wrapping_add(step.wrapping_mul(index as i64)), *len);
                 tiles::<PACK>((0..*n).map(block), size, stride, ends, count);
             }
-            Plan::Indexed { len, disps } if disps.len() <= TILE_BLOCKS => {
+            Plan::Indexed { len, disps } if tiled && disps.len() <= TILE_BLOCKS => {
                 let blocks = disps.iter().map(|disp| (*disp, *len));
                 tiles::<PACK>(blocks, size, stride, ends, count);
             }
-            Plan::Blocks { disps, starts } if disps.len() <= TILE_BLOCKS => {
+            Plan::Blocks { disps, starts } if count > 1 && disps.len() <= TILE_BLOCKS => {
                 let lens = starts.windows(2).map(|pair| pair[1] - pair[0]);
                 tiles::<PACK>(disps.iter().copied().zip(lens), size, stride, ends, count);
             }
@@ -199,10 +241,9 @@ unsafe fn repeat<const PACK: bool>(plan: &Plan, stride: i64, ends: Ends, count: 
 
 /// Calls `copy` at each of `count` places.
 #[inline(always)]
-fn each(stride: i64, size: u64, mut ends: Ends, count: u64, mut copy: impl FnMut(Ends)) {
-    for _ in 0..count {
-        copy(ends);
-        ends = ends.at(stride, size);
+fn each(stride: i64, size: u64, ends: Ends, count: u64, mut copy: impl FnMut(Ends)) {
+    for index in 0..count {
+        copy(ends.at(stride.wrapping_mul(index as i64), size.wrapping_mul(index)));
     }
 }
 
@@ -252,7 +293,7 @@ macro_rules! by_length {
 unsafe fn grid<const PACK: bool>(len: usize, stride: i64, pitch: u64, ends: Ends, count: u64) {
     // SAFETY: the caller's promise is handed on.
     unsafe {
-        by_length!(len, [1 2 3 4 6 8 12 16 20 24 32 40 48 64],
+        by_length!(len, [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 20 24 32 40 48 64],
             grid_of(stride, pitch, ends, count),
             grid_any::<PACK>(len, stride, pitch, ends, count));
     }
@@ -266,10 +307,12 @@ unsafe fn grid_of<const PACK: bool, const N: usize>(
     ends: Ends,
     count: u64,
 ) {
-    // SAFETY: each block is within the caller's range. The branch lets the compiler see the
-    // most frequent pitch as a constant.
+    // SAFETY: each block is within the caller's range. The branches let the compiler see the
+    // most frequent steps as constants: every other element makes vector instructions.
     unsafe {
-        if pitch == N as u64 {
+        if pitch == N as u64 && stride == 2 * N as i64 && N <= 8 {
+            each(2 * N as i64, N as u64, ends, count, |ends| ends.bytes::<PACK>(N));
+        } else if pitch == N as u64 {
             each(stride, N as u64, ends, count, |ends| ends.bytes::<PACK>(N));
         } else {
             each(stride, pitch, ends, count, |ends| ends.bytes::<PACK>(N));
@@ -291,7 +334,7 @@ unsafe fn grid_any<const PACK: bool>(len: usize, stride: i64, pitch: u64, ends: 
 unsafe fn gather<const PACK: bool>(len: usize, disps: &[i64], ends: Ends) {
     // SAFETY: the caller's promise is handed on.
     unsafe {
-        by_length!(len, [1 2 3 4 6 8 12 16 20 24 32 40 48 64],
+        by_length!(len, [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 20 24 32 40 48 64],
             gather_of(disps, ends),
             gather_any::<PACK>(len, disps, ends));
     }

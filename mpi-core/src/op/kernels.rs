@@ -85,6 +85,28 @@ pub(super) trait Number: Copy {
     fn times(self, other: Self) -> Self;
 }
 
+/// Maximum and minimum. What is no number loses, so that the order of operands does not matter.
+pub(super) trait Ordered: Copy {
+    /// Whether the loops gain from AVX2. For floating-point numbers the compiler then makes
+    /// masked stores of them, which are several times slower than SSE's maximum.
+    const WIDE: bool = false;
+
+    fn larger(self, other: Self) -> Self;
+    fn smaller(self, other: Self) -> Self;
+}
+
+macro_rules! ordered_numbers {
+    ($wide:literal: $($t:ty)*) => {$(
+        impl Ordered for $t {
+            const WIDE: bool = $wide;
+            #[inline(always)]
+            fn larger(self, other: $t) -> $t { self.max(other) }
+            #[inline(always)]
+            fn smaller(self, other: $t) -> $t { self.min(other) }
+        }
+    )*};
+}
+
 macro_rules! integers {
     ($($t:ty)*) => {$(
         impl Number for $t {
@@ -125,6 +147,8 @@ trait Truth: Copy {
 
 integers! { i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 }
 floats! { f16 bf16 f32 f64 }
+ordered_numbers! { true: i8 i16 i32 i64 i128 u8 u16 u32 u64 }
+ordered_numbers! { false: f16 bf16 f32 f64 }
 
 /// A complex number as C and Fortran lay it out.
 #[derive(Clone, Copy)]
@@ -181,8 +205,8 @@ macro_rules! operations {
 operations! {
     Sum<T: Number> |a, b| a.plus(b);
     Prod<T: Number> |a, b| a.times(b);
-    Max<T: PartialOrd> |a, b| if a > b { a } else { b };
-    Min<T: PartialOrd> |a, b| if a < b { a } else { b };
+    Max<T: Ordered> |a, b| a.larger(b);
+    Min<T: Ordered> |a, b| a.smaller(b);
     Land<T: Truth> |a, b| T::of(a.is_true() & b.is_true());
     Lor<T: Truth> |a, b| T::of(a.is_true() | b.is_true());
     Lxor<T: Truth> |a, b| T::of(a.is_true() ^ b.is_true());
@@ -266,10 +290,12 @@ fn arithmetic<T: Number>(op: Builtin) -> Option<Run> {
     }
 }
 
-fn ordered<T: Number + PartialOrd>(op: Builtin) -> Option<Run> {
+fn ordered<T: Number + Ordered>(op: Builtin) -> Option<Run> {
     match op {
-        Builtin::Max => Some(best::<T, Max>()),
-        Builtin::Min => Some(best::<T, Min>()),
+        Builtin::Max if T::WIDE => Some(best::<T, Max>()),
+        Builtin::Min if T::WIDE => Some(best::<T, Min>()),
+        Builtin::Max => Some(plain::<T, Max>),
+        Builtin::Min => Some(plain::<T, Min>),
         _ => arithmetic::<T>(op),
     }
 }
@@ -297,7 +323,7 @@ where
 
 fn integer<T>(op: Builtin) -> Option<Run>
 where
-    T: Number + PartialOrd + Truth + BitAnd<Output = T> + BitOr<Output = T> + BitXor<Output = T>,
+    T: Number + Ordered + Truth + BitAnd<Output = T> + BitOr<Output = T> + BitXor<Output = T>,
 {
     ordered::<T>(op).or_else(|| bitwise::<T>(op)).or_else(|| logical::<T>(op))
 }

@@ -9,7 +9,7 @@ use std::arch::asm;
 use std::arch::x86_64::__m128i;
 use std::cmp::Ordering;
 
-use super::kernels::Number;
+use super::kernels::{Number, Ordered};
 
 /// C's `long double`: ten bytes and six of padding.
 #[derive(Clone, Copy, Debug)]
@@ -127,6 +127,26 @@ impl PartialOrd for Quad {
 impl PartialEq for Quad {
     fn eq(&self, other: &Quad) -> bool {
         self.partial_cmp(other) == Some(Ordering::Equal)
+    }
+}
+
+macro_rules! ordered_numbers {
+    ($($t:ty)*) => {$(
+        impl Ordered for $t {
+            fn larger(self, other: $t) -> $t { choose(self, other, Ordering::Greater) }
+            fn smaller(self, other: $t) -> $t { choose(self, other, Ordering::Less) }
+        }
+    )*};
+}
+
+ordered_numbers! { LongDouble Quad }
+
+/// `a` if it compares to `b` as wanted or `b` is no number, else `b`.
+fn choose<T: PartialOrd>(a: T, b: T, wanted: Ordering) -> T {
+    match a.partial_cmp(&b) {
+        Some(ordering) if ordering == wanted => a,
+        None if b.partial_cmp(&b).is_none() => a,
+        _ => b,
     }
 }
 
