@@ -11,6 +11,7 @@ use crate::program::{self, Program};
 use crate::redirect;
 use crate::refuse::Refusal;
 use crate::settings;
+use crate::sys;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -49,6 +50,8 @@ pub(crate) struct Plan {
     pub(crate) host: String,
     /// What mpirun has to say before it starts.
     pub(crate) notes: Vec<String>,
+    /// What the report has to say of the redirection of libraries.
+    pub(crate) caution: Option<String>,
 }
 
 impl Plan {
@@ -77,7 +80,8 @@ impl Plan {
         let binding =
             binding::decide(&machine, app_of.len(), global.bind_to, global.map_by, threads);
         let (tag, cpus) = (tag(global), machine.usable());
-        Ok(Plan { apps, app_of, binding, cpus, tag, host, notes: notes(global) })
+        let caution = library(global).and_then(|_| redirect::caution(&sys::c_library_version()));
+        Ok(Plan { apps, app_of, binding, cpus, tag, host, notes: notes(global), caution })
     }
 
     /// The number of ranks.
@@ -106,11 +110,16 @@ fn notes(global: &Global) -> Vec<String> {
     )]
 }
 
+/// The folder of the libraries to put in front, unless there is none or it was declined.
+fn library(global: &Global) -> Option<PathBuf> {
+    redirect::library_folder().filter(|_| !global.no_redirect)
+}
+
 fn apps(request: &Request, inherited: &Environment) -> Result<Vec<App>, Refusal> {
     let mut total = 0usize;
     let here = std::env::current_dir()
         .map_err(|e| Refusal::new(format!("the working directory cannot be used: {e}")))?;
-    let library = redirect::library_folder().filter(|_| !request.global.no_redirect);
+    let library = library(&request.global);
     let mut apps = Vec::new();
     for segment in &request.segments {
         let options = &segment.options;

@@ -34,6 +34,20 @@ pub(crate) fn put_in_front(variables: &mut Environment, lib: &Path) {
 /// any auditor and would be reported as an error of the program.
 const VALGRIND: &str = "VALGRIND_OPTS";
 
+/// What to know where the C library is of `version` and loader modules are in use: until 2.35 it went
+/// a long way through the loader for each call into a library, even for a module that did not ask
+/// for it.
+pub(crate) fn caution(version: &str) -> Option<String> {
+    let mut numbers = version.split('.').map(|part| part.parse::<u32>().ok());
+    let version_is_old = (numbers.next()??, numbers.next()??) < (2, 35);
+    version_is_old.then(|| {
+        format!(
+            "calls into libraries are slowed down by C library {version} while libraries are \
+             redirected; programs that find Ferrite by themselves can do with --no-redirect"
+        )
+    })
+}
+
 /// Puts `entry` before the other entries of a list separated by colons, where it is not yet.
 fn put_first(variables: &mut Environment, name: &str, entry: &OsStr) {
     let mut list = entry.to_os_string();
@@ -47,6 +61,14 @@ fn put_first(variables: &mut Environment, name: &str, entry: &OsStr) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn old_loaders_are_slow() {
+        assert!(caution("2.31").is_some_and(|text| text.contains("2.31")));
+        for version in ["2.35", "2.36", "3.0", "unknown", ""] {
+            assert_eq!(caution(version), None);
+        }
+    }
 
     #[test]
     fn ours_comes_first() {

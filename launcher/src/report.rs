@@ -62,6 +62,9 @@ impl Report {
             table += "  note: the ranks use different ABIs; constants, handles and error codes of \
                       MPI must not be sent as data between them\n";
         }
+        if let Some(caution) = &plan.caution {
+            table += &format!("  note: {caution}\n");
+        }
         let mut same: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for (rank, text) in &self.texts {
             same.entry(text).or_default().push(*rank);

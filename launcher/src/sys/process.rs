@@ -2,6 +2,7 @@
 
 use super::{check, close_all_but};
 use libc::{c_int, pid_t};
+use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
@@ -18,6 +19,13 @@ pub(crate) enum End {
         /// Whether a core file was written.
         core: bool,
     },
+}
+
+/// The version of the C library, such as `2.36`.
+pub(crate) fn c_library_version() -> String {
+    // SAFETY: the call returns a string that lives as long as the process.
+    let version = unsafe { CStr::from_ptr(libc::gnu_get_libc_version()) };
+    version.to_string_lossy().into_owned()
 }
 
 /// Makes orphaned descendants children of this process rather than of init.
