@@ -29,8 +29,16 @@ pub unsafe fn abi_get_info<F: Face>(info: *mut <F as Face>::Info) -> c_int {
 /// `MPI_Abi_get_version`.
 #[inline]
 pub unsafe fn abi_get_version<F: Face>(abi_major: *mut c_int, abi_minor: *mut c_int) -> c_int {
-    let _ = (abi_major, abi_minor);
-    entry::unsupported::<F>(Procedure::AbiGetVersion, Owner::None)
+    entry::call_any_time::<F>(Procedure::AbiGetVersion, Owner::None, |cx| unsafe {
+        args::out("abi_major", abi_major.is_null())?;
+        let mut abi_major_value = 0i32;
+        args::out("abi_minor", abi_minor.is_null())?;
+        let mut abi_minor_value = 0i32;
+        crate::calls::environment::abi_get_version(cx, &mut abi_major_value, &mut abi_minor_value)?;
+        *abi_major = abi_major_value;
+        *abi_minor = abi_minor_value;
+        Ok(())
+    })
 }
 
 /// `MPI_Abi_set_fortran_booleans`.
@@ -54,8 +62,9 @@ pub unsafe fn abi_set_fortran_info<F: Face>(info: <F as Face>::Info) -> c_int {
 /// `MPI_Abort`.
 #[inline]
 pub unsafe fn abort<F: Face>(comm: <F as Face>::Comm, errorcode: c_int) -> c_int {
-    let _ = (comm, errorcode);
-    entry::unsupported::<F>(Procedure::Abort, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::Abort, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        crate::calls::environment::abort(cx, F::comm_in(comm), errorcode)
+    })
 }
 
 /// `MPI_Accumulate`.
@@ -109,24 +118,25 @@ pub unsafe fn add_error_string<F: Face>(errorcode: c_int, string: *const c_char)
 /// `MPI_Address`.
 #[inline]
 pub unsafe fn address<F: Face>(location: *mut c_void, address: *mut i64) -> c_int {
-    let _ = (location, address);
-    entry::unsupported::<F>(Procedure::Address, Owner::None)
+    entry::call::<F>(Procedure::Address, Owner::None, |cx| unsafe {
+        args::out("address", address.is_null())?;
+        let mut address_value = 0i64;
+        crate::calls::environment::address(cx, F::buffer_in(location), &mut address_value)?;
+        *address = address_value;
+        Ok(())
+    })
 }
 
 /// `MPI_Aint_add`.
 #[inline]
 pub unsafe fn aint_add<F: Face>(base: i64, disp: i64) -> i64 {
-    let _ = (base, disp);
-    entry::unsupported::<F>(Procedure::AintAdd, Owner::None);
-    0
+    unsafe { crate::direct::misc::aint_add::<F>(base, disp) }
 }
 
 /// `MPI_Aint_diff`.
 #[inline]
 pub unsafe fn aint_diff<F: Face>(addr1: i64, addr2: i64) -> i64 {
-    let _ = (addr1, addr2);
-    entry::unsupported::<F>(Procedure::AintDiff, Owner::None);
-    0
+    unsafe { crate::direct::misc::aint_diff::<F>(addr1, addr2) }
 }
 
 /// `MPI_Allgather`.
@@ -140,8 +150,20 @@ pub unsafe fn allgather<F: Face>(
     recvtype: <F as Face>::Datatype,
     comm: <F as Face>::Comm,
 ) -> c_int {
-    let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-    entry::unsupported::<F>(Procedure::Allgather, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::Allgather, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
+        args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
+        crate::calls::collectives::allgather(
+            cx,
+            F::buffer_in(sendbuf),
+            sendcount,
+            F::datatype_in(sendtype),
+            F::buffer_in(recvbuf),
+            recvcount,
+            F::datatype_in(recvtype),
+            F::comm_in(comm),
+        )
+    })
 }
 
 /// `MPI_Allgather_init`.
@@ -173,8 +195,20 @@ pub unsafe fn allgatherv<F: Face>(
     recvtype: <F as Face>::Datatype,
     comm: <F as Face>::Comm,
 ) -> c_int {
-    let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
-    entry::unsupported::<F>(Procedure::Allgatherv, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::Allgatherv, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
+        crate::calls::collectives::allgatherv(
+            cx,
+            F::buffer_in(sendbuf),
+            sendcount,
+            F::datatype_in(sendtype),
+            F::buffer_in(recvbuf),
+            recvcounts,
+            displs,
+            F::datatype_in(recvtype),
+            F::comm_in(comm),
+        )
+    })
 }
 
 /// `MPI_Allgatherv_init`.
@@ -203,8 +237,14 @@ pub unsafe fn alloc_mem<F: Face>(
     info: <F as Face>::Info,
     baseptr: *mut c_void,
 ) -> c_int {
-    let _ = (size, info, baseptr);
-    entry::unsupported::<F>(Procedure::AllocMem, Owner::None)
+    entry::call::<F>(Procedure::AllocMem, Owner::None, |cx| unsafe {
+        args::non_negative("size", size, ErrorClass::SIZE)?;
+        args::out("baseptr", baseptr.is_null())?;
+        let mut baseptr_value = UserBuffer::BOTTOM;
+        crate::calls::environment::alloc_mem(cx, size, F::info_in(info), &mut baseptr_value)?;
+        *baseptr.cast::<*mut c_void>() = F::buffer_out(baseptr_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Allreduce`.
@@ -217,8 +257,18 @@ pub unsafe fn allreduce<F: Face>(
     op: <F as Face>::Op,
     comm: <F as Face>::Comm,
 ) -> c_int {
-    let _ = (sendbuf, recvbuf, count, datatype, op, comm);
-    entry::unsupported::<F>(Procedure::Allreduce, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::Allreduce, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        crate::calls::collectives::allreduce(
+            cx,
+            F::buffer_in(sendbuf),
+            F::buffer_in(recvbuf),
+            count,
+            F::datatype_in(datatype),
+            F::op_in(op),
+            F::comm_in(comm),
+        )
+    })
 }
 
 /// `MPI_Allreduce_init`.
@@ -248,8 +298,20 @@ pub unsafe fn alltoall<F: Face>(
     recvtype: <F as Face>::Datatype,
     comm: <F as Face>::Comm,
 ) -> c_int {
-    let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-    entry::unsupported::<F>(Procedure::Alltoall, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::Alltoall, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
+        args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
+        crate::calls::collectives::alltoall(
+            cx,
+            F::buffer_in(sendbuf),
+            sendcount,
+            F::datatype_in(sendtype),
+            F::buffer_in(recvbuf),
+            recvcount,
+            F::datatype_in(recvtype),
+            F::comm_in(comm),
+        )
+    })
 }
 
 /// `MPI_Alltoall_init`.
@@ -282,8 +344,20 @@ pub unsafe fn alltoallv<F: Face>(
     recvtype: <F as Face>::Datatype,
     comm: <F as Face>::Comm,
 ) -> c_int {
-    let _ = (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
-    entry::unsupported::<F>(Procedure::Alltoallv, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::Alltoallv, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        crate::calls::collectives::alltoallv(
+            cx,
+            F::buffer_in(sendbuf),
+            sendcounts,
+            sdispls,
+            F::datatype_in(sendtype),
+            F::buffer_in(recvbuf),
+            recvcounts,
+            rdispls,
+            F::datatype_in(recvtype),
+            F::comm_in(comm),
+        )
+    })
 }
 
 /// `MPI_Alltoallv_init`.
@@ -381,8 +455,9 @@ pub unsafe fn attr_put<F: Face>(
 /// `MPI_Barrier`.
 #[inline]
 pub unsafe fn barrier<F: Face>(comm: <F as Face>::Comm) -> c_int {
-    let _ = (comm,);
-    entry::unsupported::<F>(Procedure::Barrier, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::Barrier, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        crate::calls::collectives::barrier(cx, F::comm_in(comm))
+    })
 }
 
 /// `MPI_Barrier_init`.
@@ -405,8 +480,17 @@ pub unsafe fn bcast<F: Face>(
     root: c_int,
     comm: <F as Face>::Comm,
 ) -> c_int {
-    let _ = (buffer, count, datatype, root, comm);
-    entry::unsupported::<F>(Procedure::Bcast, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::Bcast, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        crate::calls::collectives::bcast(
+            cx,
+            F::buffer_in(buffer),
+            count,
+            F::datatype_in(datatype),
+            F::rank_in(root),
+            F::comm_in(comm),
+        )
+    })
 }
 
 /// `MPI_Bcast_init`.
@@ -434,8 +518,18 @@ pub unsafe fn bsend<F: Face>(
     tag: c_int,
     comm: <F as Face>::Comm,
 ) -> c_int {
-    let _ = (buf, count, datatype, dest, tag, comm);
-    entry::unsupported::<F>(Procedure::Bsend, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::Bsend, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        crate::calls::p2p::bsend(
+            cx,
+            F::buffer_in(buf),
+            count,
+            F::datatype_in(datatype),
+            F::rank_in(dest),
+            F::tag_in(tag),
+            F::comm_in(comm),
+        )
+    })
 }
 
 /// `MPI_Bsend_init`.
@@ -449,28 +543,55 @@ pub unsafe fn bsend_init<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (buf, count, datatype, dest, tag, comm, request);
-    entry::unsupported::<F>(Procedure::BsendInit, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::BsendInit, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::persistent::bsend_init(
+            cx,
+            F::buffer_in(buf),
+            count,
+            F::datatype_in(datatype),
+            F::rank_in(dest),
+            F::tag_in(tag),
+            F::comm_in(comm),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Buffer_attach`.
 #[inline]
 pub unsafe fn buffer_attach<F: Face>(buffer: *mut c_void, size: i64) -> c_int {
-    let _ = (buffer, size);
-    entry::unsupported::<F>(Procedure::BufferAttach, Owner::None)
+    entry::call::<F>(Procedure::BufferAttach, Owner::None, |cx| unsafe {
+        args::non_negative("size", size, ErrorClass::ARG)?;
+        crate::calls::buffers::buffer_attach(cx, F::buffer_in(buffer), size)
+    })
 }
 
 /// `MPI_Buffer_detach`.
 #[inline]
 pub unsafe fn buffer_detach<F: Face>(buffer_addr: *mut c_void, size: IntOut) -> c_int {
-    let _ = (buffer_addr, size);
-    entry::unsupported::<F>(Procedure::BufferDetach, Owner::None)
+    entry::call::<F>(Procedure::BufferDetach, Owner::None, |cx| unsafe {
+        args::out("buffer_addr", buffer_addr.is_null())?;
+        let mut buffer_addr_value = UserBuffer::BOTTOM;
+        args::out("size", size.is_null())?;
+        let mut size_value = 0i64;
+        crate::calls::buffers::buffer_detach(cx, &mut buffer_addr_value, &mut size_value)?;
+        *buffer_addr.cast::<*mut c_void>() = F::buffer_out(buffer_addr_value);
+        size.store_or_undefined(size_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Buffer_flush`.
 #[inline]
 pub unsafe fn buffer_flush<F: Face>() -> c_int {
-    entry::unsupported::<F>(Procedure::BufferFlush, Owner::None)
+    entry::call::<F>(Procedure::BufferFlush, Owner::None, |cx| unsafe {
+        crate::calls::buffers::buffer_flush(cx)
+    })
 }
 
 /// `MPI_Buffer_iflush`.
@@ -483,8 +604,13 @@ pub unsafe fn buffer_iflush<F: Face>(request: *mut <F as Face>::Request) -> c_in
 /// `MPI_Cancel`.
 #[inline]
 pub unsafe fn cancel<F: Face>(request: *mut <F as Face>::Request) -> c_int {
-    let _ = (request,);
-    entry::unsupported::<F>(Procedure::Cancel, Owner::None)
+    entry::call::<F>(Procedure::Cancel, Owner::None, |cx| unsafe {
+        args::out("request", request.is_null())?;
+        let mut request_value = F::request_in(*request);
+        let result = crate::calls::requests::cancel(cx, &mut request_value);
+        *request = F::request_out(request_value);
+        result
+    })
 }
 
 /// `MPI_Cart_coords`.
@@ -608,15 +734,16 @@ pub unsafe fn comm_attach_buffer<F: Face>(
     buffer: *mut c_void,
     size: i64,
 ) -> c_int {
-    let _ = (comm, buffer, size);
-    entry::unsupported::<F>(Procedure::CommAttachBuffer, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::CommAttachBuffer, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::non_negative("size", size, ErrorClass::ARG)?;
+        crate::calls::buffers::comm_attach_buffer(cx, F::comm_in(comm), F::buffer_in(buffer), size)
+    })
 }
 
 /// `MPI_Comm_c2f`.
 #[inline]
 pub unsafe fn comm_c2f<F: Face>(comm: <F as Face>::Comm) -> c_int {
-    let _ = (comm,);
-    entry::unsupported::<F>(Procedure::CommC2f, Owner::Comm(F::comm_in(comm)))
+    unsafe { crate::direct::convert::comm_c2f::<F>(comm) }
 }
 
 /// `MPI_Comm_call_errhandler`.
@@ -633,8 +760,18 @@ pub unsafe fn comm_compare<F: Face>(
     comm2: <F as Face>::Comm,
     result: *mut c_int,
 ) -> c_int {
-    let _ = (comm1, comm2, result);
-    entry::unsupported::<F>(Procedure::CommCompare, Owner::Comm(F::comm_in(comm1)))
+    entry::call::<F>(Procedure::CommCompare, Owner::Comm(F::comm_in(comm1)), |cx| unsafe {
+        args::out("result", result.is_null())?;
+        let mut result_value = 0i32;
+        crate::calls::comms::comm_compare(
+            cx,
+            F::comm_in(comm1),
+            F::comm_in(comm2),
+            &mut result_value,
+        )?;
+        *result = F::constant_out(ConstantGroup::Comparison, result_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Comm_connect`.
@@ -657,8 +794,18 @@ pub unsafe fn comm_create<F: Face>(
     group: <F as Face>::Group,
     newcomm: *mut <F as Face>::Comm,
 ) -> c_int {
-    let _ = (comm, group, newcomm);
-    entry::unsupported::<F>(Procedure::CommCreate, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::CommCreate, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::out("newcomm", newcomm.is_null())?;
+        let mut newcomm_value = CommHandle::NULL;
+        crate::calls::comms::comm_create(
+            cx,
+            F::comm_in(comm),
+            F::group_in(group),
+            &mut newcomm_value,
+        )?;
+        *newcomm = F::comm_out(newcomm_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Comm_create_errhandler`.
@@ -692,8 +839,19 @@ pub unsafe fn comm_create_group<F: Face>(
     tag: c_int,
     newcomm: *mut <F as Face>::Comm,
 ) -> c_int {
-    let _ = (comm, group, tag, newcomm);
-    entry::unsupported::<F>(Procedure::CommCreateGroup, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::CommCreateGroup, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::out("newcomm", newcomm.is_null())?;
+        let mut newcomm_value = CommHandle::NULL;
+        crate::calls::comms::comm_create_group(
+            cx,
+            F::comm_in(comm),
+            F::group_in(group),
+            F::tag_in(tag),
+            &mut newcomm_value,
+        )?;
+        *newcomm = F::comm_out(newcomm_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Comm_create_keyval`.
@@ -722,8 +880,21 @@ pub unsafe fn comm_detach_buffer<F: Face>(
     buffer_addr: *mut c_void,
     size: IntOut,
 ) -> c_int {
-    let _ = (comm, buffer_addr, size);
-    entry::unsupported::<F>(Procedure::CommDetachBuffer, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::CommDetachBuffer, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::out("buffer_addr", buffer_addr.is_null())?;
+        let mut buffer_addr_value = UserBuffer::BOTTOM;
+        args::out("size", size.is_null())?;
+        let mut size_value = 0i64;
+        crate::calls::buffers::comm_detach_buffer(
+            cx,
+            F::comm_in(comm),
+            &mut buffer_addr_value,
+            &mut size_value,
+        )?;
+        *buffer_addr.cast::<*mut c_void>() = F::buffer_out(buffer_addr_value);
+        size.store_or_undefined(size_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Comm_disconnect`.
@@ -757,16 +928,15 @@ pub unsafe fn comm_dup_with_info<F: Face>(
 /// `MPI_Comm_f2c`.
 #[inline]
 pub unsafe fn comm_f2c<F: Face>(comm: c_int) -> <F as Face>::Comm {
-    let _ = (comm,);
-    entry::unsupported::<F>(Procedure::CommF2c, Owner::None);
-    F::comm_out(CommHandle::NULL)
+    unsafe { crate::direct::convert::comm_f2c::<F>(comm) }
 }
 
 /// `MPI_Comm_flush_buffer`.
 #[inline]
 pub unsafe fn comm_flush_buffer<F: Face>(comm: <F as Face>::Comm) -> c_int {
-    let _ = (comm,);
-    entry::unsupported::<F>(Procedure::CommFlushBuffer, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::CommFlushBuffer, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        crate::calls::buffers::comm_flush_buffer(cx, F::comm_in(comm))
+    })
 }
 
 /// `MPI_Comm_free`.
@@ -789,9 +959,7 @@ pub unsafe fn comm_free_keyval<F: Face>(comm_keyval: *mut c_int) -> c_int {
 /// `MPI_Comm_fromint`.
 #[inline]
 pub unsafe fn comm_fromint<F: Face>(comm: c_int) -> <F as Face>::Comm {
-    let _ = (comm,);
-    entry::unsupported::<F>(Procedure::CommFromint, Owner::None);
-    F::comm_out(CommHandle::NULL)
+    unsafe { crate::direct::convert::comm_fromint::<F>(comm) }
 }
 
 /// `MPI_Comm_get_attr`.
@@ -833,15 +1001,26 @@ pub unsafe fn comm_get_name<F: Face>(
     comm_name: *mut c_char,
     resultlen: *mut c_int,
 ) -> c_int {
-    let _ = (comm, comm_name, resultlen);
-    entry::unsupported::<F>(Procedure::CommGetName, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::CommGetName, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::out("comm_name", comm_name.is_null())?;
+        let mut comm_name_value = String::new();
+        args::out("resultlen", resultlen.is_null())?;
+        crate::calls::comms::comm_get_name(cx, F::comm_in(comm), &mut comm_name_value)?;
+        *resultlen = copy_out(comm_name, F::LIMITS.object_name, &comm_name_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Comm_get_parent`.
 #[inline]
 pub unsafe fn comm_get_parent<F: Face>(parent: *mut <F as Face>::Comm) -> c_int {
-    let _ = (parent,);
-    entry::unsupported::<F>(Procedure::CommGetParent, Owner::None)
+    entry::call::<F>(Procedure::CommGetParent, Owner::None, |cx| unsafe {
+        args::out("parent", parent.is_null())?;
+        let mut parent_value = CommHandle::NULL;
+        crate::calls::comms::comm_get_parent(cx, &mut parent_value)?;
+        *parent = F::comm_out(parent_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Comm_group`.
@@ -850,8 +1029,13 @@ pub unsafe fn comm_group<F: Face>(
     comm: <F as Face>::Comm,
     group: *mut <F as Face>::Group,
 ) -> c_int {
-    let _ = (comm, group);
-    entry::unsupported::<F>(Procedure::CommGroup, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::CommGroup, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::out("group", group.is_null())?;
+        let mut group_value = GroupHandle::NULL;
+        crate::calls::comms::comm_group(cx, F::comm_in(comm), &mut group_value)?;
+        *group = F::group_out(group_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Comm_idup`.
@@ -897,8 +1081,13 @@ pub unsafe fn comm_join<F: Face>(fd: c_int, intercomm: *mut <F as Face>::Comm) -
 /// `MPI_Comm_rank`.
 #[inline]
 pub unsafe fn comm_rank<F: Face>(comm: <F as Face>::Comm, rank: *mut c_int) -> c_int {
-    let _ = (comm, rank);
-    entry::unsupported::<F>(Procedure::CommRank, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::CommRank, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::out("rank", rank.is_null())?;
+        let mut rank_value = 0i32;
+        crate::calls::comms::comm_rank(cx, F::comm_in(comm), &mut rank_value)?;
+        *rank = F::rank_out(rank_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Comm_remote_group`.
@@ -907,15 +1096,25 @@ pub unsafe fn comm_remote_group<F: Face>(
     comm: <F as Face>::Comm,
     group: *mut <F as Face>::Group,
 ) -> c_int {
-    let _ = (comm, group);
-    entry::unsupported::<F>(Procedure::CommRemoteGroup, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::CommRemoteGroup, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::out("group", group.is_null())?;
+        let mut group_value = GroupHandle::NULL;
+        crate::calls::comms::comm_remote_group(cx, F::comm_in(comm), &mut group_value)?;
+        *group = F::group_out(group_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Comm_remote_size`.
 #[inline]
 pub unsafe fn comm_remote_size<F: Face>(comm: <F as Face>::Comm, size: *mut c_int) -> c_int {
-    let _ = (comm, size);
-    entry::unsupported::<F>(Procedure::CommRemoteSize, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::CommRemoteSize, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::out("size", size.is_null())?;
+        let mut size_value = 0i32;
+        crate::calls::comms::comm_remote_size(cx, F::comm_in(comm), &mut size_value)?;
+        *size = size_value;
+        Ok(())
+    })
 }
 
 /// `MPI_Comm_set_attr`.
@@ -949,15 +1148,25 @@ pub unsafe fn comm_set_info<F: Face>(comm: <F as Face>::Comm, info: <F as Face>:
 /// `MPI_Comm_set_name`.
 #[inline]
 pub unsafe fn comm_set_name<F: Face>(comm: <F as Face>::Comm, comm_name: *const c_char) -> c_int {
-    let _ = (comm, comm_name);
-    entry::unsupported::<F>(Procedure::CommSetName, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::CommSetName, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        crate::calls::comms::comm_set_name(
+            cx,
+            F::comm_in(comm),
+            &args::text("comm_name", comm_name)?,
+        )
+    })
 }
 
 /// `MPI_Comm_size`.
 #[inline]
 pub unsafe fn comm_size<F: Face>(comm: <F as Face>::Comm, size: *mut c_int) -> c_int {
-    let _ = (comm, size);
-    entry::unsupported::<F>(Procedure::CommSize, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::CommSize, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::out("size", size.is_null())?;
+        let mut size_value = 0i32;
+        crate::calls::comms::comm_size(cx, F::comm_in(comm), &mut size_value)?;
+        *size = size_value;
+        Ok(())
+    })
 }
 
 /// `MPI_Comm_spawn`.
@@ -1011,8 +1220,13 @@ pub unsafe fn comm_split<F: Face>(
     key: c_int,
     newcomm: *mut <F as Face>::Comm,
 ) -> c_int {
-    let _ = (comm, color, key, newcomm);
-    entry::unsupported::<F>(Procedure::CommSplit, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::CommSplit, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::out("newcomm", newcomm.is_null())?;
+        let mut newcomm_value = CommHandle::NULL;
+        crate::calls::comms::comm_split(cx, F::comm_in(comm), color, key, &mut newcomm_value)?;
+        *newcomm = F::comm_out(newcomm_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Comm_split_type`.
@@ -1024,23 +1238,38 @@ pub unsafe fn comm_split_type<F: Face>(
     info: <F as Face>::Info,
     newcomm: *mut <F as Face>::Comm,
 ) -> c_int {
-    let _ = (comm, split_type, key, info, newcomm);
-    entry::unsupported::<F>(Procedure::CommSplitType, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::CommSplitType, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::out("newcomm", newcomm.is_null())?;
+        let mut newcomm_value = CommHandle::NULL;
+        crate::calls::comms::comm_split_type(
+            cx,
+            F::comm_in(comm),
+            F::constant_in(ConstantGroup::SplitType, split_type),
+            key,
+            F::info_in(info),
+            &mut newcomm_value,
+        )?;
+        *newcomm = F::comm_out(newcomm_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Comm_test_inter`.
 #[inline]
 pub unsafe fn comm_test_inter<F: Face>(comm: <F as Face>::Comm, flag: *mut c_int) -> c_int {
-    let _ = (comm, flag);
-    entry::unsupported::<F>(Procedure::CommTestInter, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::CommTestInter, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::out("flag", flag.is_null())?;
+        let mut flag_value = false;
+        crate::calls::comms::comm_test_inter(cx, F::comm_in(comm), &mut flag_value)?;
+        *flag = c_int::from(flag_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Comm_toint`.
 #[inline]
 pub unsafe fn comm_toint<F: Face>(comm: <F as Face>::Comm) -> c_int {
-    let _ = (comm,);
-    entry::unsupported::<F>(Procedure::CommToint, Owner::Comm(F::comm_in(comm)));
-    0
+    unsafe { crate::direct::convert::comm_toint::<F>(comm) }
 }
 
 /// `MPI_Compare_and_swap`.
@@ -1141,8 +1370,7 @@ pub unsafe fn dist_graph_neighbors_count<F: Face>(
 /// `MPI_Errhandler_c2f`.
 #[inline]
 pub unsafe fn errhandler_c2f<F: Face>(errhandler: <F as Face>::Errhandler) -> c_int {
-    let _ = (errhandler,);
-    entry::unsupported::<F>(Procedure::ErrhandlerC2f, Owner::None)
+    unsafe { crate::direct::convert::errhandler_c2f::<F>(errhandler) }
 }
 
 /// `MPI_Errhandler_create`.
@@ -1158,9 +1386,7 @@ pub unsafe fn errhandler_create<F: Face>(
 /// `MPI_Errhandler_f2c`.
 #[inline]
 pub unsafe fn errhandler_f2c<F: Face>(errhandler: c_int) -> <F as Face>::Errhandler {
-    let _ = (errhandler,);
-    entry::unsupported::<F>(Procedure::ErrhandlerF2c, Owner::None);
-    F::errhandler_out(ErrhandlerHandle::NULL)
+    unsafe { crate::direct::convert::errhandler_f2c::<F>(errhandler) }
 }
 
 /// `MPI_Errhandler_free`.
@@ -1173,9 +1399,7 @@ pub unsafe fn errhandler_free<F: Face>(errhandler: *mut <F as Face>::Errhandler)
 /// `MPI_Errhandler_fromint`.
 #[inline]
 pub unsafe fn errhandler_fromint<F: Face>(errhandler: c_int) -> <F as Face>::Errhandler {
-    let _ = (errhandler,);
-    entry::unsupported::<F>(Procedure::ErrhandlerFromint, Owner::None);
-    F::errhandler_out(ErrhandlerHandle::NULL)
+    unsafe { crate::direct::convert::errhandler_fromint::<F>(errhandler) }
 }
 
 /// `MPI_Errhandler_get`.
@@ -1201,9 +1425,7 @@ pub unsafe fn errhandler_set<F: Face>(
 /// `MPI_Errhandler_toint`.
 #[inline]
 pub unsafe fn errhandler_toint<F: Face>(errhandler: <F as Face>::Errhandler) -> c_int {
-    let _ = (errhandler,);
-    entry::unsupported::<F>(Procedure::ErrhandlerToint, Owner::None);
-    0
+    unsafe { crate::direct::convert::errhandler_toint::<F>(errhandler) }
 }
 
 /// `MPI_Error_class`.
@@ -1234,8 +1456,18 @@ pub unsafe fn exscan<F: Face>(
     op: <F as Face>::Op,
     comm: <F as Face>::Comm,
 ) -> c_int {
-    let _ = (sendbuf, recvbuf, count, datatype, op, comm);
-    entry::unsupported::<F>(Procedure::Exscan, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::Exscan, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        crate::calls::collectives::exscan(
+            cx,
+            F::buffer_in(sendbuf),
+            F::buffer_in(recvbuf),
+            count,
+            F::datatype_in(datatype),
+            F::op_in(op),
+            F::comm_in(comm),
+        )
+    })
 }
 
 /// `MPI_Exscan_init`.
@@ -1272,8 +1504,7 @@ pub unsafe fn fetch_and_op<F: Face>(
 /// `MPI_File_c2f`.
 #[inline]
 pub unsafe fn file_c2f<F: Face>(file: <F as Face>::File) -> c_int {
-    let _ = (file,);
-    entry::unsupported::<F>(Procedure::FileC2f, Owner::File(F::file_in(file)))
+    unsafe { crate::direct::convert::file_c2f::<F>(file) }
 }
 
 /// `MPI_File_call_errhandler`.
@@ -1313,17 +1544,13 @@ pub unsafe fn file_delete<F: Face>(filename: *const c_char, info: <F as Face>::I
 /// `MPI_File_f2c`.
 #[inline]
 pub unsafe fn file_f2c<F: Face>(file: c_int) -> <F as Face>::File {
-    let _ = (file,);
-    entry::unsupported::<F>(Procedure::FileF2c, Owner::None);
-    F::file_out(FileHandle::NULL)
+    unsafe { crate::direct::convert::file_f2c::<F>(file) }
 }
 
 /// `MPI_File_fromint`.
 #[inline]
 pub unsafe fn file_fromint<F: Face>(file: c_int) -> <F as Face>::File {
-    let _ = (file,);
-    entry::unsupported::<F>(Procedure::FileFromint, Owner::None);
-    F::file_out(FileHandle::NULL)
+    unsafe { crate::direct::convert::file_fromint::<F>(file) }
 }
 
 /// `MPI_File_get_amode`.
@@ -1803,9 +2030,7 @@ pub unsafe fn file_sync<F: Face>(fh: <F as Face>::File) -> c_int {
 /// `MPI_File_toint`.
 #[inline]
 pub unsafe fn file_toint<F: Face>(file: <F as Face>::File) -> c_int {
-    let _ = (file,);
-    entry::unsupported::<F>(Procedure::FileToint, Owner::File(F::file_in(file)));
-    0
+    unsafe { crate::direct::convert::file_toint::<F>(file) }
 }
 
 /// `MPI_File_write`.
@@ -1961,21 +2186,29 @@ pub unsafe fn file_write_shared<F: Face>(
 /// `MPI_Finalize`.
 #[inline]
 pub unsafe fn finalize<F: Face>() -> c_int {
-    entry::unsupported::<F>(Procedure::Finalize, Owner::None)
+    entry::call::<F>(Procedure::Finalize, Owner::None, |cx| unsafe {
+        crate::calls::environment::finalize(cx)
+    })
 }
 
 /// `MPI_Finalized`.
 #[inline]
 pub unsafe fn finalized<F: Face>(flag: *mut c_int) -> c_int {
-    let _ = (flag,);
-    entry::unsupported::<F>(Procedure::Finalized, Owner::None)
+    entry::call_any_time::<F>(Procedure::Finalized, Owner::None, |cx| unsafe {
+        args::out("flag", flag.is_null())?;
+        let mut flag_value = false;
+        crate::calls::environment::finalized(cx, &mut flag_value)?;
+        *flag = c_int::from(flag_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Free_mem`.
 #[inline]
 pub unsafe fn free_mem<F: Face>(base: *mut c_void) -> c_int {
-    let _ = (base,);
-    entry::unsupported::<F>(Procedure::FreeMem, Owner::None)
+    entry::call::<F>(Procedure::FreeMem, Owner::None, |cx| unsafe {
+        crate::calls::environment::free_mem(cx, F::buffer_in(base))
+    })
 }
 
 /// `MPI_Gather`.
@@ -1990,8 +2223,21 @@ pub unsafe fn gather<F: Face>(
     root: c_int,
     comm: <F as Face>::Comm,
 ) -> c_int {
-    let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
-    entry::unsupported::<F>(Procedure::Gather, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::Gather, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
+        args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
+        crate::calls::collectives::gather(
+            cx,
+            F::buffer_in(sendbuf),
+            sendcount,
+            F::datatype_in(sendtype),
+            F::buffer_in(recvbuf),
+            recvcount,
+            F::datatype_in(recvtype),
+            F::rank_in(root),
+            F::comm_in(comm),
+        )
+    })
 }
 
 /// `MPI_Gather_init`.
@@ -2025,8 +2271,21 @@ pub unsafe fn gatherv<F: Face>(
     root: c_int,
     comm: <F as Face>::Comm,
 ) -> c_int {
-    let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
-    entry::unsupported::<F>(Procedure::Gatherv, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::Gatherv, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
+        crate::calls::collectives::gatherv(
+            cx,
+            F::buffer_in(sendbuf),
+            sendcount,
+            F::datatype_in(sendtype),
+            F::buffer_in(recvbuf),
+            recvcounts,
+            displs,
+            F::datatype_in(recvtype),
+            F::rank_in(root),
+            F::comm_in(comm),
+        )
+    })
 }
 
 /// `MPI_Gatherv_init`.
@@ -2112,8 +2371,13 @@ pub unsafe fn get_accumulate<F: Face>(
 /// `MPI_Get_address`.
 #[inline]
 pub unsafe fn get_address<F: Face>(location: *const c_void, address: *mut i64) -> c_int {
-    let _ = (location, address);
-    entry::unsupported::<F>(Procedure::GetAddress, Owner::None)
+    entry::call::<F>(Procedure::GetAddress, Owner::None, |cx| unsafe {
+        args::out("address", address.is_null())?;
+        let mut address_value = 0i64;
+        crate::calls::environment::get_address(cx, F::buffer_in(location), &mut address_value)?;
+        *address = address_value;
+        Ok(())
+    })
 }
 
 /// `MPI_Get_count`.
@@ -2159,22 +2423,42 @@ pub unsafe fn get_hw_resource_info<F: Face>(hw_info: *mut <F as Face>::Info) -> 
 /// `MPI_Get_library_version`.
 #[inline]
 pub unsafe fn get_library_version<F: Face>(version: *mut c_char, resultlen: *mut c_int) -> c_int {
-    let _ = (version, resultlen);
-    entry::unsupported::<F>(Procedure::GetLibraryVersion, Owner::None)
+    entry::call_any_time::<F>(Procedure::GetLibraryVersion, Owner::None, |cx| unsafe {
+        args::out("version", version.is_null())?;
+        let mut version_value = String::new();
+        args::out("resultlen", resultlen.is_null())?;
+        crate::calls::environment::get_library_version(cx, &mut version_value)?;
+        *resultlen = copy_out(version, F::LIMITS.library_version, &version_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Get_processor_name`.
 #[inline]
 pub unsafe fn get_processor_name<F: Face>(name: *mut c_char, resultlen: *mut c_int) -> c_int {
-    let _ = (name, resultlen);
-    entry::unsupported::<F>(Procedure::GetProcessorName, Owner::None)
+    entry::call::<F>(Procedure::GetProcessorName, Owner::None, |cx| unsafe {
+        args::out("name", name.is_null())?;
+        let mut name_value = String::new();
+        args::out("resultlen", resultlen.is_null())?;
+        crate::calls::environment::get_processor_name(cx, &mut name_value)?;
+        *resultlen = copy_out(name, F::LIMITS.processor_name, &name_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Get_version`.
 #[inline]
 pub unsafe fn get_version<F: Face>(version: *mut c_int, subversion: *mut c_int) -> c_int {
-    let _ = (version, subversion);
-    entry::unsupported::<F>(Procedure::GetVersion, Owner::None)
+    entry::call_any_time::<F>(Procedure::GetVersion, Owner::None, |cx| unsafe {
+        args::out("version", version.is_null())?;
+        let mut version_value = 0i32;
+        args::out("subversion", subversion.is_null())?;
+        let mut subversion_value = 0i32;
+        crate::calls::environment::get_version(cx, &mut version_value, &mut subversion_value)?;
+        *version = version_value;
+        *subversion = subversion_value;
+        Ok(())
+    })
 }
 
 /// `MPI_Graph_create`.
@@ -2254,8 +2538,9 @@ pub unsafe fn graphdims_get<F: Face>(
 /// `MPI_Grequest_complete`.
 #[inline]
 pub unsafe fn grequest_complete<F: Face>(request: <F as Face>::Request) -> c_int {
-    let _ = (request,);
-    entry::unsupported::<F>(Procedure::GrequestComplete, Owner::None)
+    entry::call::<F>(Procedure::GrequestComplete, Owner::None, |cx| unsafe {
+        crate::calls::requests::grequest_complete(cx, F::request_in(request))
+    })
 }
 
 /// `MPI_Grequest_start`.
@@ -2267,15 +2552,26 @@ pub unsafe fn grequest_start<F: Face>(
     extra_state: *mut c_void,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (query_fn, free_fn, cancel_fn, extra_state, request);
-    entry::unsupported::<F>(Procedure::GrequestStart, Owner::None)
+    entry::call::<F>(Procedure::GrequestStart, Owner::None, |cx| unsafe {
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::requests::grequest_start(
+            cx,
+            query_fn,
+            free_fn,
+            cancel_fn,
+            extra_state,
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Group_c2f`.
 #[inline]
 pub unsafe fn group_c2f<F: Face>(group: <F as Face>::Group) -> c_int {
-    let _ = (group,);
-    entry::unsupported::<F>(Procedure::GroupC2f, Owner::None)
+    unsafe { crate::direct::convert::group_c2f::<F>(group) }
 }
 
 /// `MPI_Group_compare`.
@@ -2315,9 +2611,7 @@ pub unsafe fn group_excl<F: Face>(
 /// `MPI_Group_f2c`.
 #[inline]
 pub unsafe fn group_f2c<F: Face>(group: c_int) -> <F as Face>::Group {
-    let _ = (group,);
-    entry::unsupported::<F>(Procedure::GroupF2c, Owner::None);
-    F::group_out(GroupHandle::NULL)
+    unsafe { crate::direct::convert::group_f2c::<F>(group) }
 }
 
 /// `MPI_Group_free`.
@@ -2341,9 +2635,7 @@ pub unsafe fn group_from_session_pset<F: Face>(
 /// `MPI_Group_fromint`.
 #[inline]
 pub unsafe fn group_fromint<F: Face>(group: c_int) -> <F as Face>::Group {
-    let _ = (group,);
-    entry::unsupported::<F>(Procedure::GroupFromint, Owner::None);
-    F::group_out(GroupHandle::NULL)
+    unsafe { crate::direct::convert::group_fromint::<F>(group) }
 }
 
 /// `MPI_Group_incl`.
@@ -2410,9 +2702,7 @@ pub unsafe fn group_size<F: Face>(group: <F as Face>::Group, size: *mut c_int) -
 /// `MPI_Group_toint`.
 #[inline]
 pub unsafe fn group_toint<F: Face>(group: <F as Face>::Group) -> c_int {
-    let _ = (group,);
-    entry::unsupported::<F>(Procedure::GroupToint, Owner::None);
-    0
+    unsafe { crate::direct::convert::group_toint::<F>(group) }
 }
 
 /// `MPI_Group_translate_ranks`.
@@ -2451,8 +2741,25 @@ pub unsafe fn iallgather<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-    entry::unsupported::<F>(Procedure::Iallgather, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::Iallgather, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
+        args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::collectives::iallgather(
+            cx,
+            F::buffer_in(sendbuf),
+            sendcount,
+            F::datatype_in(sendtype),
+            F::buffer_in(recvbuf),
+            recvcount,
+            F::datatype_in(recvtype),
+            F::comm_in(comm),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Iallgatherv`.
@@ -2468,8 +2775,25 @@ pub unsafe fn iallgatherv<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
-    entry::unsupported::<F>(Procedure::Iallgatherv, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::Iallgatherv, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::collectives::iallgatherv(
+            cx,
+            F::buffer_in(sendbuf),
+            sendcount,
+            F::datatype_in(sendtype),
+            F::buffer_in(recvbuf),
+            recvcounts,
+            displs,
+            F::datatype_in(recvtype),
+            F::comm_in(comm),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Iallreduce`.
@@ -2483,8 +2807,23 @@ pub unsafe fn iallreduce<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (sendbuf, recvbuf, count, datatype, op, comm, request);
-    entry::unsupported::<F>(Procedure::Iallreduce, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::Iallreduce, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::collectives::iallreduce(
+            cx,
+            F::buffer_in(sendbuf),
+            F::buffer_in(recvbuf),
+            count,
+            F::datatype_in(datatype),
+            F::op_in(op),
+            F::comm_in(comm),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Ialltoall`.
@@ -2499,8 +2838,25 @@ pub unsafe fn ialltoall<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-    entry::unsupported::<F>(Procedure::Ialltoall, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::Ialltoall, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
+        args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::collectives::ialltoall(
+            cx,
+            F::buffer_in(sendbuf),
+            sendcount,
+            F::datatype_in(sendtype),
+            F::buffer_in(recvbuf),
+            recvcount,
+            F::datatype_in(recvtype),
+            F::comm_in(comm),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Ialltoallv`.
@@ -2517,11 +2873,25 @@ pub unsafe fn ialltoallv<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (
-        sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
-        request,
-    );
-    entry::unsupported::<F>(Procedure::Ialltoallv, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::Ialltoallv, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::collectives::ialltoallv(
+            cx,
+            F::buffer_in(sendbuf),
+            sendcounts,
+            sdispls,
+            F::datatype_in(sendtype),
+            F::buffer_in(recvbuf),
+            recvcounts,
+            rdispls,
+            F::datatype_in(recvtype),
+            F::comm_in(comm),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Ialltoallw`.
@@ -2551,8 +2921,13 @@ pub unsafe fn ibarrier<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (comm, request);
-    entry::unsupported::<F>(Procedure::Ibarrier, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::Ibarrier, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::collectives::ibarrier(cx, F::comm_in(comm), &mut request_value)?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Ibcast`.
@@ -2565,8 +2940,22 @@ pub unsafe fn ibcast<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (buffer, count, datatype, root, comm, request);
-    entry::unsupported::<F>(Procedure::Ibcast, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::Ibcast, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::collectives::ibcast(
+            cx,
+            F::buffer_in(buffer),
+            count,
+            F::datatype_in(datatype),
+            F::rank_in(root),
+            F::comm_in(comm),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Ibsend`.
@@ -2580,8 +2969,23 @@ pub unsafe fn ibsend<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (buf, count, datatype, dest, tag, comm, request);
-    entry::unsupported::<F>(Procedure::Ibsend, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::Ibsend, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::p2p::ibsend(
+            cx,
+            F::buffer_in(buf),
+            count,
+            F::datatype_in(datatype),
+            F::rank_in(dest),
+            F::tag_in(tag),
+            F::comm_in(comm),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Iexscan`.
@@ -2595,8 +2999,23 @@ pub unsafe fn iexscan<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (sendbuf, recvbuf, count, datatype, op, comm, request);
-    entry::unsupported::<F>(Procedure::Iexscan, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::Iexscan, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::collectives::iexscan(
+            cx,
+            F::buffer_in(sendbuf),
+            F::buffer_in(recvbuf),
+            count,
+            F::datatype_in(datatype),
+            F::op_in(op),
+            F::comm_in(comm),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Igather`.
@@ -2612,8 +3031,26 @@ pub unsafe fn igather<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
-    entry::unsupported::<F>(Procedure::Igather, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::Igather, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
+        args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::collectives::igather(
+            cx,
+            F::buffer_in(sendbuf),
+            sendcount,
+            F::datatype_in(sendtype),
+            F::buffer_in(recvbuf),
+            recvcount,
+            F::datatype_in(recvtype),
+            F::rank_in(root),
+            F::comm_in(comm),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Igatherv`.
@@ -2630,9 +3067,26 @@ pub unsafe fn igatherv<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ =
-        (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
-    entry::unsupported::<F>(Procedure::Igatherv, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::Igatherv, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::collectives::igatherv(
+            cx,
+            F::buffer_in(sendbuf),
+            sendcount,
+            F::datatype_in(sendtype),
+            F::buffer_in(recvbuf),
+            recvcounts,
+            displs,
+            F::datatype_in(recvtype),
+            F::rank_in(root),
+            F::comm_in(comm),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Improbe`.
@@ -2645,8 +3099,30 @@ pub unsafe fn improbe<F: Face>(
     message: *mut <F as Face>::Message,
     status: *mut <F as Face>::Status,
 ) -> c_int {
-    let _ = (source, tag, comm, flag, message, status);
-    entry::unsupported::<F>(Procedure::Improbe, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::Improbe, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::out("flag", flag.is_null())?;
+        let mut flag_value = false;
+        args::out("message", message.is_null())?;
+        let mut message_value = MessageHandle::NULL;
+        args::status_out::<F>("status", status)?;
+        let mut status_value = Status::EMPTY;
+        let result = crate::calls::probe::improbe(
+            cx,
+            F::rank_in(source),
+            F::tag_in(tag),
+            F::comm_in(comm),
+            &mut flag_value,
+            &mut message_value,
+            &mut status_value,
+        );
+        if !F::is_status_ignore(status) {
+            F::status_out(status, &status_value, false);
+        }
+        result?;
+        *flag = c_int::from(flag_value);
+        *message = F::message_out(message_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Imrecv`.
@@ -2658,8 +3134,25 @@ pub unsafe fn imrecv<F: Face>(
     message: *mut <F as Face>::Message,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (buf, count, datatype, message, request);
-    entry::unsupported::<F>(Procedure::Imrecv, Owner::None)
+    entry::call::<F>(Procedure::Imrecv, Owner::None, |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::out("message", message.is_null())?;
+        let mut message_value = F::message_in(*message);
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        let result = crate::calls::p2p::imrecv(
+            cx,
+            F::buffer_in(buf),
+            count,
+            F::datatype_in(datatype),
+            &mut message_value,
+            &mut request_value,
+        );
+        *message = F::message_out(message_value);
+        result?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Ineighbor_allgather`.
@@ -2756,8 +3249,7 @@ pub unsafe fn ineighbor_alltoallw<F: Face>(
 /// `MPI_Info_c2f`.
 #[inline]
 pub unsafe fn info_c2f<F: Face>(info: <F as Face>::Info) -> c_int {
-    let _ = (info,);
-    entry::unsupported::<F>(Procedure::InfoC2f, Owner::None)
+    unsafe { crate::direct::convert::info_c2f::<F>(info) }
 }
 
 /// `MPI_Info_create`.
@@ -2795,9 +3287,7 @@ pub unsafe fn info_dup<F: Face>(info: <F as Face>::Info, newinfo: *mut <F as Fac
 /// `MPI_Info_f2c`.
 #[inline]
 pub unsafe fn info_f2c<F: Face>(info: c_int) -> <F as Face>::Info {
-    let _ = (info,);
-    entry::unsupported::<F>(Procedure::InfoF2c, Owner::None);
-    F::info_out(InfoHandle::NULL)
+    unsafe { crate::direct::convert::info_f2c::<F>(info) }
 }
 
 /// `MPI_Info_free`.
@@ -2810,9 +3300,7 @@ pub unsafe fn info_free<F: Face>(info: *mut <F as Face>::Info) -> c_int {
 /// `MPI_Info_fromint`.
 #[inline]
 pub unsafe fn info_fromint<F: Face>(info: c_int) -> <F as Face>::Info {
-    let _ = (info,);
-    entry::unsupported::<F>(Procedure::InfoFromint, Owner::None);
-    F::info_out(InfoHandle::NULL)
+    unsafe { crate::direct::convert::info_fromint::<F>(info) }
 }
 
 /// `MPI_Info_get`.
@@ -2885,16 +3373,15 @@ pub unsafe fn info_set<F: Face>(
 /// `MPI_Info_toint`.
 #[inline]
 pub unsafe fn info_toint<F: Face>(info: <F as Face>::Info) -> c_int {
-    let _ = (info,);
-    entry::unsupported::<F>(Procedure::InfoToint, Owner::None);
-    0
+    unsafe { crate::direct::convert::info_toint::<F>(info) }
 }
 
 /// `MPI_Init`.
 #[inline]
 pub unsafe fn init<F: Face>(argc: *mut c_int, argv: *mut *mut *mut c_char) -> c_int {
-    let _ = (argc, argv);
-    entry::unsupported::<F>(Procedure::Init, Owner::None)
+    entry::call_any_time::<F>(Procedure::Init, Owner::None, |cx| unsafe {
+        crate::raw::init::init::<F>(cx, argc, argv)
+    })
 }
 
 /// `MPI_Init_thread`.
@@ -2905,15 +3392,22 @@ pub unsafe fn init_thread<F: Face>(
     required: c_int,
     provided: *mut c_int,
 ) -> c_int {
-    let _ = (argc, argv, required, provided);
-    entry::unsupported::<F>(Procedure::InitThread, Owner::None)
+    entry::call_any_time::<F>(Procedure::InitThread, Owner::None, |cx| unsafe {
+        args::out("provided", provided.is_null())?;
+        crate::raw::init::init_thread::<F>(cx, argc, argv, required, provided)
+    })
 }
 
 /// `MPI_Initialized`.
 #[inline]
 pub unsafe fn initialized<F: Face>(flag: *mut c_int) -> c_int {
-    let _ = (flag,);
-    entry::unsupported::<F>(Procedure::Initialized, Owner::None)
+    entry::call_any_time::<F>(Procedure::Initialized, Owner::None, |cx| unsafe {
+        args::out("flag", flag.is_null())?;
+        let mut flag_value = false;
+        crate::calls::environment::initialized(cx, &mut flag_value)?;
+        *flag = c_int::from(flag_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Intercomm_create`.
@@ -2975,8 +3469,26 @@ pub unsafe fn iprobe<F: Face>(
     flag: *mut c_int,
     status: *mut <F as Face>::Status,
 ) -> c_int {
-    let _ = (source, tag, comm, flag, status);
-    entry::unsupported::<F>(Procedure::Iprobe, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::Iprobe, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::out("flag", flag.is_null())?;
+        let mut flag_value = false;
+        args::status_out::<F>("status", status)?;
+        let mut status_value = Status::EMPTY;
+        let result = crate::calls::probe::iprobe(
+            cx,
+            F::rank_in(source),
+            F::tag_in(tag),
+            F::comm_in(comm),
+            &mut flag_value,
+            &mut status_value,
+        );
+        if !F::is_status_ignore(status) {
+            F::status_out(status, &status_value, false);
+        }
+        result?;
+        *flag = c_int::from(flag_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Irecv`.
@@ -2990,8 +3502,23 @@ pub unsafe fn irecv<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (buf, count, datatype, source, tag, comm, request);
-    entry::unsupported::<F>(Procedure::Irecv, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::Irecv, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::p2p::irecv(
+            cx,
+            F::buffer_in(buf),
+            count,
+            F::datatype_in(datatype),
+            F::rank_in(source),
+            F::tag_in(tag),
+            F::comm_in(comm),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Ireduce`.
@@ -3006,8 +3533,24 @@ pub unsafe fn ireduce<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (sendbuf, recvbuf, count, datatype, op, root, comm, request);
-    entry::unsupported::<F>(Procedure::Ireduce, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::Ireduce, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::collectives::ireduce(
+            cx,
+            F::buffer_in(sendbuf),
+            F::buffer_in(recvbuf),
+            count,
+            F::datatype_in(datatype),
+            F::op_in(op),
+            F::rank_in(root),
+            F::comm_in(comm),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Ireduce_scatter`.
@@ -3021,8 +3564,22 @@ pub unsafe fn ireduce_scatter<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
-    entry::unsupported::<F>(Procedure::IreduceScatter, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::IreduceScatter, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::collectives::ireduce_scatter(
+            cx,
+            F::buffer_in(sendbuf),
+            F::buffer_in(recvbuf),
+            recvcounts,
+            F::datatype_in(datatype),
+            F::op_in(op),
+            F::comm_in(comm),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Ireduce_scatter_block`.
@@ -3036,8 +3593,23 @@ pub unsafe fn ireduce_scatter_block<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (sendbuf, recvbuf, recvcount, datatype, op, comm, request);
-    entry::unsupported::<F>(Procedure::IreduceScatterBlock, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::IreduceScatterBlock, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::collectives::ireduce_scatter_block(
+            cx,
+            F::buffer_in(sendbuf),
+            F::buffer_in(recvbuf),
+            recvcount,
+            F::datatype_in(datatype),
+            F::op_in(op),
+            F::comm_in(comm),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Irsend`.
@@ -3051,15 +3623,35 @@ pub unsafe fn irsend<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (buf, count, datatype, dest, tag, comm, request);
-    entry::unsupported::<F>(Procedure::Irsend, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::Irsend, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::p2p::irsend(
+            cx,
+            F::buffer_in(buf),
+            count,
+            F::datatype_in(datatype),
+            F::rank_in(dest),
+            F::tag_in(tag),
+            F::comm_in(comm),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Is_thread_main`.
 #[inline]
 pub unsafe fn is_thread_main<F: Face>(flag: *mut c_int) -> c_int {
-    let _ = (flag,);
-    entry::unsupported::<F>(Procedure::IsThreadMain, Owner::None)
+    entry::call::<F>(Procedure::IsThreadMain, Owner::None, |cx| unsafe {
+        args::out("flag", flag.is_null())?;
+        let mut flag_value = false;
+        crate::calls::environment::is_thread_main(cx, &mut flag_value)?;
+        *flag = c_int::from(flag_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Iscan`.
@@ -3073,8 +3665,23 @@ pub unsafe fn iscan<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (sendbuf, recvbuf, count, datatype, op, comm, request);
-    entry::unsupported::<F>(Procedure::Iscan, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::Iscan, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::collectives::iscan(
+            cx,
+            F::buffer_in(sendbuf),
+            F::buffer_in(recvbuf),
+            count,
+            F::datatype_in(datatype),
+            F::op_in(op),
+            F::comm_in(comm),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Iscatter`.
@@ -3090,8 +3697,26 @@ pub unsafe fn iscatter<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
-    entry::unsupported::<F>(Procedure::Iscatter, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::Iscatter, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
+        args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::collectives::iscatter(
+            cx,
+            F::buffer_in(sendbuf),
+            sendcount,
+            F::datatype_in(sendtype),
+            F::buffer_in(recvbuf),
+            recvcount,
+            F::datatype_in(recvtype),
+            F::rank_in(root),
+            F::comm_in(comm),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Iscatterv`.
@@ -3108,9 +3733,26 @@ pub unsafe fn iscatterv<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ =
-        (sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
-    entry::unsupported::<F>(Procedure::Iscatterv, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::Iscatterv, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::collectives::iscatterv(
+            cx,
+            F::buffer_in(sendbuf),
+            sendcounts,
+            displs,
+            F::datatype_in(sendtype),
+            F::buffer_in(recvbuf),
+            recvcount,
+            F::datatype_in(recvtype),
+            F::rank_in(root),
+            F::comm_in(comm),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Isend`.
@@ -3124,8 +3766,23 @@ pub unsafe fn isend<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (buf, count, datatype, dest, tag, comm, request);
-    entry::unsupported::<F>(Procedure::Isend, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::Isend, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::p2p::isend(
+            cx,
+            F::buffer_in(buf),
+            count,
+            F::datatype_in(datatype),
+            F::rank_in(dest),
+            F::tag_in(tag),
+            F::comm_in(comm),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Isendrecv`.
@@ -3179,8 +3836,23 @@ pub unsafe fn issend<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (buf, count, datatype, dest, tag, comm, request);
-    entry::unsupported::<F>(Procedure::Issend, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::Issend, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::p2p::issend(
+            cx,
+            F::buffer_in(buf),
+            count,
+            F::datatype_in(datatype),
+            F::rank_in(dest),
+            F::tag_in(tag),
+            F::comm_in(comm),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Keyval_create`.
@@ -3216,32 +3888,25 @@ pub unsafe fn lookup_name<F: Face>(
 /// `MPI_Message_c2f`.
 #[inline]
 pub unsafe fn message_c2f<F: Face>(message: <F as Face>::Message) -> c_int {
-    let _ = (message,);
-    entry::unsupported::<F>(Procedure::MessageC2f, Owner::None)
+    unsafe { crate::direct::convert::message_c2f::<F>(message) }
 }
 
 /// `MPI_Message_f2c`.
 #[inline]
 pub unsafe fn message_f2c<F: Face>(message: c_int) -> <F as Face>::Message {
-    let _ = (message,);
-    entry::unsupported::<F>(Procedure::MessageF2c, Owner::None);
-    F::message_out(MessageHandle::NULL)
+    unsafe { crate::direct::convert::message_f2c::<F>(message) }
 }
 
 /// `MPI_Message_fromint`.
 #[inline]
 pub unsafe fn message_fromint<F: Face>(message: c_int) -> <F as Face>::Message {
-    let _ = (message,);
-    entry::unsupported::<F>(Procedure::MessageFromint, Owner::None);
-    F::message_out(MessageHandle::NULL)
+    unsafe { crate::direct::convert::message_fromint::<F>(message) }
 }
 
 /// `MPI_Message_toint`.
 #[inline]
 pub unsafe fn message_toint<F: Face>(message: <F as Face>::Message) -> c_int {
-    let _ = (message,);
-    entry::unsupported::<F>(Procedure::MessageToint, Owner::None);
-    0
+    unsafe { crate::direct::convert::message_toint::<F>(message) }
 }
 
 /// `MPI_Mprobe`.
@@ -3253,8 +3918,26 @@ pub unsafe fn mprobe<F: Face>(
     message: *mut <F as Face>::Message,
     status: *mut <F as Face>::Status,
 ) -> c_int {
-    let _ = (source, tag, comm, message, status);
-    entry::unsupported::<F>(Procedure::Mprobe, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::Mprobe, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::out("message", message.is_null())?;
+        let mut message_value = MessageHandle::NULL;
+        args::status_out::<F>("status", status)?;
+        let mut status_value = Status::EMPTY;
+        let result = crate::calls::probe::mprobe(
+            cx,
+            F::rank_in(source),
+            F::tag_in(tag),
+            F::comm_in(comm),
+            &mut message_value,
+            &mut status_value,
+        );
+        if !F::is_status_ignore(status) {
+            F::status_out(status, &status_value, false);
+        }
+        result?;
+        *message = F::message_out(message_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Mrecv`.
@@ -3266,8 +3949,26 @@ pub unsafe fn mrecv<F: Face>(
     message: *mut <F as Face>::Message,
     status: *mut <F as Face>::Status,
 ) -> c_int {
-    let _ = (buf, count, datatype, message, status);
-    entry::unsupported::<F>(Procedure::Mrecv, Owner::None)
+    entry::call::<F>(Procedure::Mrecv, Owner::None, |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::out("message", message.is_null())?;
+        let mut message_value = F::message_in(*message);
+        args::status_out::<F>("status", status)?;
+        let mut status_value = Status::EMPTY;
+        let result = crate::calls::p2p::mrecv(
+            cx,
+            F::buffer_in(buf),
+            count,
+            F::datatype_in(datatype),
+            &mut message_value,
+            &mut status_value,
+        );
+        *message = F::message_out(message_value);
+        if !F::is_status_ignore(status) {
+            F::status_out(status, &status_value, false);
+        }
+        result
+    })
 }
 
 /// `MPI_Neighbor_allgather`.
@@ -3451,8 +4152,7 @@ pub unsafe fn neighbor_alltoallw_init<F: Face>(
 /// `MPI_Op_c2f`.
 #[inline]
 pub unsafe fn op_c2f<F: Face>(op: <F as Face>::Op) -> c_int {
-    let _ = (op,);
-    entry::unsupported::<F>(Procedure::OpC2f, Owner::None)
+    unsafe { crate::direct::convert::op_c2f::<F>(op) }
 }
 
 /// `MPI_Op_commutative`.
@@ -3477,9 +4177,7 @@ pub unsafe fn op_create<F: Face>(
 /// `MPI_Op_f2c`.
 #[inline]
 pub unsafe fn op_f2c<F: Face>(op: c_int) -> <F as Face>::Op {
-    let _ = (op,);
-    entry::unsupported::<F>(Procedure::OpF2c, Owner::None);
-    F::op_out(OpHandle::NULL)
+    unsafe { crate::direct::convert::op_f2c::<F>(op) }
 }
 
 /// `MPI_Op_free`.
@@ -3492,17 +4190,13 @@ pub unsafe fn op_free<F: Face>(op: *mut <F as Face>::Op) -> c_int {
 /// `MPI_Op_fromint`.
 #[inline]
 pub unsafe fn op_fromint<F: Face>(op: c_int) -> <F as Face>::Op {
-    let _ = (op,);
-    entry::unsupported::<F>(Procedure::OpFromint, Owner::None);
-    F::op_out(OpHandle::NULL)
+    unsafe { crate::direct::convert::op_fromint::<F>(op) }
 }
 
 /// `MPI_Op_toint`.
 #[inline]
 pub unsafe fn op_toint<F: Face>(op: <F as Face>::Op) -> c_int {
-    let _ = (op,);
-    entry::unsupported::<F>(Procedure::OpToint, Owner::None);
-    0
+    unsafe { crate::direct::convert::op_toint::<F>(op) }
 }
 
 /// `MPI_Open_port`.
@@ -3580,8 +4274,7 @@ pub unsafe fn parrived<F: Face>(
 /// `MPI_Pcontrol`.
 #[inline]
 pub unsafe fn pcontrol<F: Face>(level: c_int) -> c_int {
-    let _ = (level,);
-    entry::unsupported::<F>(Procedure::Pcontrol, Owner::None)
+    unsafe { crate::direct::misc::pcontrol::<F>(level) }
 }
 
 /// `MPI_Pready`.
@@ -3638,8 +4331,21 @@ pub unsafe fn probe<F: Face>(
     comm: <F as Face>::Comm,
     status: *mut <F as Face>::Status,
 ) -> c_int {
-    let _ = (source, tag, comm, status);
-    entry::unsupported::<F>(Procedure::Probe, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::Probe, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::status_out::<F>("status", status)?;
+        let mut status_value = Status::EMPTY;
+        let result = crate::calls::probe::probe(
+            cx,
+            F::rank_in(source),
+            F::tag_in(tag),
+            F::comm_in(comm),
+            &mut status_value,
+        );
+        if !F::is_status_ignore(status) {
+            F::status_out(status, &status_value, false);
+        }
+        result
+    })
 }
 
 /// `MPI_Psend_init`.
@@ -3698,8 +4404,13 @@ pub unsafe fn put<F: Face>(
 /// `MPI_Query_thread`.
 #[inline]
 pub unsafe fn query_thread<F: Face>(provided: *mut c_int) -> c_int {
-    let _ = (provided,);
-    entry::unsupported::<F>(Procedure::QueryThread, Owner::None)
+    entry::call::<F>(Procedure::QueryThread, Owner::None, |cx| unsafe {
+        args::out("provided", provided.is_null())?;
+        let mut provided_value = 0i32;
+        crate::calls::environment::query_thread(cx, &mut provided_value)?;
+        *provided = F::constant_out(ConstantGroup::ThreadLevel, provided_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Raccumulate`.
@@ -3742,8 +4453,25 @@ pub unsafe fn recv<F: Face>(
     comm: <F as Face>::Comm,
     status: *mut <F as Face>::Status,
 ) -> c_int {
-    let _ = (buf, count, datatype, source, tag, comm, status);
-    entry::unsupported::<F>(Procedure::Recv, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::Recv, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::status_out::<F>("status", status)?;
+        let mut status_value = Status::EMPTY;
+        let result = crate::calls::p2p::recv(
+            cx,
+            F::buffer_in(buf),
+            count,
+            F::datatype_in(datatype),
+            F::rank_in(source),
+            F::tag_in(tag),
+            F::comm_in(comm),
+            &mut status_value,
+        );
+        if !F::is_status_ignore(status) {
+            F::status_out(status, &status_value, false);
+        }
+        result
+    })
 }
 
 /// `MPI_Recv_init`.
@@ -3757,8 +4485,23 @@ pub unsafe fn recv_init<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (buf, count, datatype, source, tag, comm, request);
-    entry::unsupported::<F>(Procedure::RecvInit, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::RecvInit, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::persistent::recv_init(
+            cx,
+            F::buffer_in(buf),
+            count,
+            F::datatype_in(datatype),
+            F::rank_in(source),
+            F::tag_in(tag),
+            F::comm_in(comm),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Reduce`.
@@ -3772,8 +4515,19 @@ pub unsafe fn reduce<F: Face>(
     root: c_int,
     comm: <F as Face>::Comm,
 ) -> c_int {
-    let _ = (sendbuf, recvbuf, count, datatype, op, root, comm);
-    entry::unsupported::<F>(Procedure::Reduce, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::Reduce, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        crate::calls::collectives::reduce(
+            cx,
+            F::buffer_in(sendbuf),
+            F::buffer_in(recvbuf),
+            count,
+            F::datatype_in(datatype),
+            F::op_in(op),
+            F::rank_in(root),
+            F::comm_in(comm),
+        )
+    })
 }
 
 /// `MPI_Reduce_init`.
@@ -3816,8 +4570,17 @@ pub unsafe fn reduce_scatter<F: Face>(
     op: <F as Face>::Op,
     comm: <F as Face>::Comm,
 ) -> c_int {
-    let _ = (sendbuf, recvbuf, recvcounts, datatype, op, comm);
-    entry::unsupported::<F>(Procedure::ReduceScatter, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::ReduceScatter, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        crate::calls::collectives::reduce_scatter(
+            cx,
+            F::buffer_in(sendbuf),
+            F::buffer_in(recvbuf),
+            recvcounts,
+            F::datatype_in(datatype),
+            F::op_in(op),
+            F::comm_in(comm),
+        )
+    })
 }
 
 /// `MPI_Reduce_scatter_block`.
@@ -3830,8 +4593,18 @@ pub unsafe fn reduce_scatter_block<F: Face>(
     op: <F as Face>::Op,
     comm: <F as Face>::Comm,
 ) -> c_int {
-    let _ = (sendbuf, recvbuf, recvcount, datatype, op, comm);
-    entry::unsupported::<F>(Procedure::ReduceScatterBlock, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::ReduceScatterBlock, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
+        crate::calls::collectives::reduce_scatter_block(
+            cx,
+            F::buffer_in(sendbuf),
+            F::buffer_in(recvbuf),
+            recvcount,
+            F::datatype_in(datatype),
+            F::op_in(op),
+            F::comm_in(comm),
+        )
+    })
 }
 
 /// `MPI_Reduce_scatter_block_init`.
@@ -3911,31 +4684,31 @@ pub unsafe fn remove_error_string<F: Face>(errorcode: c_int) -> c_int {
 /// `MPI_Request_c2f`.
 #[inline]
 pub unsafe fn request_c2f<F: Face>(request: <F as Face>::Request) -> c_int {
-    let _ = (request,);
-    entry::unsupported::<F>(Procedure::RequestC2f, Owner::None)
+    unsafe { crate::direct::convert::request_c2f::<F>(request) }
 }
 
 /// `MPI_Request_f2c`.
 #[inline]
 pub unsafe fn request_f2c<F: Face>(request: c_int) -> <F as Face>::Request {
-    let _ = (request,);
-    entry::unsupported::<F>(Procedure::RequestF2c, Owner::None);
-    F::request_out(RequestHandle::NULL)
+    unsafe { crate::direct::convert::request_f2c::<F>(request) }
 }
 
 /// `MPI_Request_free`.
 #[inline]
 pub unsafe fn request_free<F: Face>(request: *mut <F as Face>::Request) -> c_int {
-    let _ = (request,);
-    entry::unsupported::<F>(Procedure::RequestFree, Owner::None)
+    entry::call::<F>(Procedure::RequestFree, Owner::None, |cx| unsafe {
+        args::out("request", request.is_null())?;
+        let mut request_value = F::request_in(*request);
+        let result = crate::calls::requests::request_free(cx, &mut request_value);
+        *request = F::request_out(request_value);
+        result
+    })
 }
 
 /// `MPI_Request_fromint`.
 #[inline]
 pub unsafe fn request_fromint<F: Face>(request: c_int) -> <F as Face>::Request {
-    let _ = (request,);
-    entry::unsupported::<F>(Procedure::RequestFromint, Owner::None);
-    F::request_out(RequestHandle::NULL)
+    unsafe { crate::direct::convert::request_fromint::<F>(request) }
 }
 
 /// `MPI_Request_get_status`.
@@ -3945,8 +4718,24 @@ pub unsafe fn request_get_status<F: Face>(
     flag: *mut c_int,
     status: *mut <F as Face>::Status,
 ) -> c_int {
-    let _ = (request, flag, status);
-    entry::unsupported::<F>(Procedure::RequestGetStatus, Owner::None)
+    entry::call::<F>(Procedure::RequestGetStatus, Owner::None, |cx| unsafe {
+        args::out("flag", flag.is_null())?;
+        let mut flag_value = false;
+        args::status_out::<F>("status", status)?;
+        let mut status_value = Status::EMPTY;
+        let result = crate::calls::requests::request_get_status(
+            cx,
+            F::request_in(request),
+            &mut flag_value,
+            &mut status_value,
+        );
+        if !F::is_status_ignore(status) {
+            F::status_out(status, &status_value, false);
+        }
+        result?;
+        *flag = c_int::from(flag_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Request_get_status_all`.
@@ -3957,8 +4746,18 @@ pub unsafe fn request_get_status_all<F: Face>(
     flag: *mut c_int,
     array_of_statuses: *mut <F as Face>::Status,
 ) -> c_int {
-    let _ = (count, array_of_requests, flag, array_of_statuses);
-    entry::unsupported::<F>(Procedure::RequestGetStatusAll, Owner::None)
+    entry::call::<F>(Procedure::RequestGetStatusAll, Owner::None, |cx| unsafe {
+        args::non_negative("count", i64::from(count), ErrorClass::ARG)?;
+        args::array("array_of_requests", array_of_requests.is_null(), count > 0)?;
+        args::out("flag", flag.is_null())?;
+        crate::raw::completion::request_get_status_all::<F>(
+            cx,
+            i64::from(count),
+            array_of_requests,
+            flag,
+            array_of_statuses,
+        )
+    })
 }
 
 /// `MPI_Request_get_status_any`.
@@ -3970,8 +4769,20 @@ pub unsafe fn request_get_status_any<F: Face>(
     flag: *mut c_int,
     status: *mut <F as Face>::Status,
 ) -> c_int {
-    let _ = (count, array_of_requests, index, flag, status);
-    entry::unsupported::<F>(Procedure::RequestGetStatusAny, Owner::None)
+    entry::call::<F>(Procedure::RequestGetStatusAny, Owner::None, |cx| unsafe {
+        args::non_negative("count", i64::from(count), ErrorClass::ARG)?;
+        args::array("array_of_requests", array_of_requests.is_null(), count > 0)?;
+        args::out("index", index.is_null())?;
+        args::out("flag", flag.is_null())?;
+        crate::raw::completion::request_get_status_any::<F>(
+            cx,
+            i64::from(count),
+            array_of_requests,
+            index,
+            flag,
+            status,
+        )
+    })
 }
 
 /// `MPI_Request_get_status_some`.
@@ -3983,16 +4794,25 @@ pub unsafe fn request_get_status_some<F: Face>(
     array_of_indices: *mut c_int,
     array_of_statuses: *mut <F as Face>::Status,
 ) -> c_int {
-    let _ = (incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
-    entry::unsupported::<F>(Procedure::RequestGetStatusSome, Owner::None)
+    entry::call::<F>(Procedure::RequestGetStatusSome, Owner::None, |cx| unsafe {
+        args::non_negative("incount", i64::from(incount), ErrorClass::ARG)?;
+        args::array("array_of_requests", array_of_requests.is_null(), incount > 0)?;
+        args::out("outcount", outcount.is_null())?;
+        crate::raw::completion::request_get_status_some::<F>(
+            cx,
+            i64::from(incount),
+            array_of_requests,
+            outcount,
+            array_of_indices,
+            array_of_statuses,
+        )
+    })
 }
 
 /// `MPI_Request_toint`.
 #[inline]
 pub unsafe fn request_toint<F: Face>(request: <F as Face>::Request) -> c_int {
-    let _ = (request,);
-    entry::unsupported::<F>(Procedure::RequestToint, Owner::None);
-    0
+    unsafe { crate::direct::convert::request_toint::<F>(request) }
 }
 
 /// `MPI_Rget`.
@@ -4094,8 +4914,18 @@ pub unsafe fn rsend<F: Face>(
     tag: c_int,
     comm: <F as Face>::Comm,
 ) -> c_int {
-    let _ = (buf, count, datatype, dest, tag, comm);
-    entry::unsupported::<F>(Procedure::Rsend, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::Rsend, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        crate::calls::p2p::rsend(
+            cx,
+            F::buffer_in(buf),
+            count,
+            F::datatype_in(datatype),
+            F::rank_in(dest),
+            F::tag_in(tag),
+            F::comm_in(comm),
+        )
+    })
 }
 
 /// `MPI_Rsend_init`.
@@ -4109,8 +4939,23 @@ pub unsafe fn rsend_init<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (buf, count, datatype, dest, tag, comm, request);
-    entry::unsupported::<F>(Procedure::RsendInit, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::RsendInit, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::persistent::rsend_init(
+            cx,
+            F::buffer_in(buf),
+            count,
+            F::datatype_in(datatype),
+            F::rank_in(dest),
+            F::tag_in(tag),
+            F::comm_in(comm),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Scan`.
@@ -4123,8 +4968,18 @@ pub unsafe fn scan<F: Face>(
     op: <F as Face>::Op,
     comm: <F as Face>::Comm,
 ) -> c_int {
-    let _ = (sendbuf, recvbuf, count, datatype, op, comm);
-    entry::unsupported::<F>(Procedure::Scan, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::Scan, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        crate::calls::collectives::scan(
+            cx,
+            F::buffer_in(sendbuf),
+            F::buffer_in(recvbuf),
+            count,
+            F::datatype_in(datatype),
+            F::op_in(op),
+            F::comm_in(comm),
+        )
+    })
 }
 
 /// `MPI_Scan_init`.
@@ -4155,8 +5010,21 @@ pub unsafe fn scatter<F: Face>(
     root: c_int,
     comm: <F as Face>::Comm,
 ) -> c_int {
-    let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
-    entry::unsupported::<F>(Procedure::Scatter, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::Scatter, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
+        args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
+        crate::calls::collectives::scatter(
+            cx,
+            F::buffer_in(sendbuf),
+            sendcount,
+            F::datatype_in(sendtype),
+            F::buffer_in(recvbuf),
+            recvcount,
+            F::datatype_in(recvtype),
+            F::rank_in(root),
+            F::comm_in(comm),
+        )
+    })
 }
 
 /// `MPI_Scatter_init`.
@@ -4190,8 +5058,21 @@ pub unsafe fn scatterv<F: Face>(
     root: c_int,
     comm: <F as Face>::Comm,
 ) -> c_int {
-    let _ = (sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
-    entry::unsupported::<F>(Procedure::Scatterv, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::Scatterv, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
+        crate::calls::collectives::scatterv(
+            cx,
+            F::buffer_in(sendbuf),
+            sendcounts,
+            displs,
+            F::datatype_in(sendtype),
+            F::buffer_in(recvbuf),
+            recvcount,
+            F::datatype_in(recvtype),
+            F::rank_in(root),
+            F::comm_in(comm),
+        )
+    })
 }
 
 /// `MPI_Scatterv_init`.
@@ -4226,8 +5107,18 @@ pub unsafe fn send<F: Face>(
     tag: c_int,
     comm: <F as Face>::Comm,
 ) -> c_int {
-    let _ = (buf, count, datatype, dest, tag, comm);
-    entry::unsupported::<F>(Procedure::Send, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::Send, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        crate::calls::p2p::send(
+            cx,
+            F::buffer_in(buf),
+            count,
+            F::datatype_in(datatype),
+            F::rank_in(dest),
+            F::tag_in(tag),
+            F::comm_in(comm),
+        )
+    })
 }
 
 /// `MPI_Send_init`.
@@ -4241,8 +5132,23 @@ pub unsafe fn send_init<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (buf, count, datatype, dest, tag, comm, request);
-    entry::unsupported::<F>(Procedure::SendInit, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::SendInit, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::persistent::send_init(
+            cx,
+            F::buffer_in(buf),
+            count,
+            F::datatype_in(datatype),
+            F::rank_in(dest),
+            F::tag_in(tag),
+            F::comm_in(comm),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Sendrecv`.
@@ -4261,11 +5167,31 @@ pub unsafe fn sendrecv<F: Face>(
     comm: <F as Face>::Comm,
     status: *mut <F as Face>::Status,
 ) -> c_int {
-    let _ = (
-        sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag,
-        comm, status,
-    );
-    entry::unsupported::<F>(Procedure::Sendrecv, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::Sendrecv, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
+        args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
+        args::status_out::<F>("status", status)?;
+        let mut status_value = Status::EMPTY;
+        let result = crate::calls::p2p::sendrecv(
+            cx,
+            F::buffer_in(sendbuf),
+            sendcount,
+            F::datatype_in(sendtype),
+            F::rank_in(dest),
+            F::tag_in(sendtag),
+            F::buffer_in(recvbuf),
+            recvcount,
+            F::datatype_in(recvtype),
+            F::rank_in(source),
+            F::tag_in(recvtag),
+            F::comm_in(comm),
+            &mut status_value,
+        );
+        if !F::is_status_ignore(status) {
+            F::status_out(status, &status_value, false);
+        }
+        result
+    })
 }
 
 /// `MPI_Sendrecv_replace`.
@@ -4281,8 +5207,27 @@ pub unsafe fn sendrecv_replace<F: Face>(
     comm: <F as Face>::Comm,
     status: *mut <F as Face>::Status,
 ) -> c_int {
-    let _ = (buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
-    entry::unsupported::<F>(Procedure::SendrecvReplace, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::SendrecvReplace, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::status_out::<F>("status", status)?;
+        let mut status_value = Status::EMPTY;
+        let result = crate::calls::p2p::sendrecv_replace(
+            cx,
+            F::buffer_in(buf),
+            count,
+            F::datatype_in(datatype),
+            F::rank_in(dest),
+            F::tag_in(sendtag),
+            F::rank_in(source),
+            F::tag_in(recvtag),
+            F::comm_in(comm),
+            &mut status_value,
+        );
+        if !F::is_status_ignore(status) {
+            F::status_out(status, &status_value, false);
+        }
+        result
+    })
 }
 
 /// `MPI_Session_attach_buffer`.
@@ -4299,8 +5244,7 @@ pub unsafe fn session_attach_buffer<F: Face>(
 /// `MPI_Session_c2f`.
 #[inline]
 pub unsafe fn session_c2f<F: Face>(session: <F as Face>::Session) -> c_int {
-    let _ = (session,);
-    entry::unsupported::<F>(Procedure::SessionC2f, Owner::Session(F::session_in(session)))
+    unsafe { crate::direct::convert::session_c2f::<F>(session) }
 }
 
 /// `MPI_Session_call_errhandler`.
@@ -4340,9 +5284,7 @@ pub unsafe fn session_detach_buffer<F: Face>(
 /// `MPI_Session_f2c`.
 #[inline]
 pub unsafe fn session_f2c<F: Face>(session: c_int) -> <F as Face>::Session {
-    let _ = (session,);
-    entry::unsupported::<F>(Procedure::SessionF2c, Owner::None);
-    F::session_out(SessionHandle::NULL)
+    unsafe { crate::direct::convert::session_f2c::<F>(session) }
 }
 
 /// `MPI_Session_finalize`.
@@ -4369,9 +5311,7 @@ pub unsafe fn session_flush_buffer<F: Face>(session: <F as Face>::Session) -> c_
 /// `MPI_Session_fromint`.
 #[inline]
 pub unsafe fn session_fromint<F: Face>(session: c_int) -> <F as Face>::Session {
-    let _ = (session,);
-    entry::unsupported::<F>(Procedure::SessionFromint, Owner::None);
-    F::session_out(SessionHandle::NULL)
+    unsafe { crate::direct::convert::session_fromint::<F>(session) }
 }
 
 /// `MPI_Session_get_errhandler`.
@@ -4463,9 +5403,7 @@ pub unsafe fn session_set_errhandler<F: Face>(
 /// `MPI_Session_toint`.
 #[inline]
 pub unsafe fn session_toint<F: Face>(session: <F as Face>::Session) -> c_int {
-    let _ = (session,);
-    entry::unsupported::<F>(Procedure::SessionToint, Owner::Session(F::session_in(session)));
-    0
+    unsafe { crate::direct::convert::session_toint::<F>(session) }
 }
 
 /// `MPI_Ssend`.
@@ -4478,8 +5416,18 @@ pub unsafe fn ssend<F: Face>(
     tag: c_int,
     comm: <F as Face>::Comm,
 ) -> c_int {
-    let _ = (buf, count, datatype, dest, tag, comm);
-    entry::unsupported::<F>(Procedure::Ssend, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::Ssend, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        crate::calls::p2p::ssend(
+            cx,
+            F::buffer_in(buf),
+            count,
+            F::datatype_in(datatype),
+            F::rank_in(dest),
+            F::tag_in(tag),
+            F::comm_in(comm),
+        )
+    })
 }
 
 /// `MPI_Ssend_init`.
@@ -4493,15 +5441,35 @@ pub unsafe fn ssend_init<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (buf, count, datatype, dest, tag, comm, request);
-    entry::unsupported::<F>(Procedure::SsendInit, Owner::Comm(F::comm_in(comm)))
+    entry::call::<F>(Procedure::SsendInit, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::persistent::ssend_init(
+            cx,
+            F::buffer_in(buf),
+            count,
+            F::datatype_in(datatype),
+            F::rank_in(dest),
+            F::tag_in(tag),
+            F::comm_in(comm),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Start`.
 #[inline]
 pub unsafe fn start<F: Face>(request: *mut <F as Face>::Request) -> c_int {
-    let _ = (request,);
-    entry::unsupported::<F>(Procedure::Start, Owner::None)
+    entry::call::<F>(Procedure::Start, Owner::None, |cx| unsafe {
+        args::out("request", request.is_null())?;
+        let mut request_value = F::request_in(*request);
+        let result = crate::calls::persistent::start(cx, &mut request_value);
+        *request = F::request_out(request_value);
+        result
+    })
 }
 
 /// `MPI_Startall`.
@@ -4510,8 +5478,11 @@ pub unsafe fn startall<F: Face>(
     count: c_int,
     array_of_requests: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (count, array_of_requests);
-    entry::unsupported::<F>(Procedure::Startall, Owner::None)
+    entry::call::<F>(Procedure::Startall, Owner::None, |cx| unsafe {
+        args::non_negative("count", i64::from(count), ErrorClass::ARG)?;
+        args::array("array_of_requests", array_of_requests.is_null(), count > 0)?;
+        crate::raw::completion::startall::<F>(cx, i64::from(count), array_of_requests)
+    })
 }
 
 /// `MPI_Status_c2f`.
@@ -4520,8 +5491,7 @@ pub unsafe fn status_c2f<F: Face>(
     c_status: *const <F as Face>::Status,
     f_status: *mut c_int,
 ) -> c_int {
-    let _ = (c_status, f_status);
-    entry::unsupported::<F>(Procedure::StatusC2f, Owner::None)
+    unsafe { crate::direct::convert::status_c2f::<F>(c_status, f_status) }
 }
 
 /// `MPI_Status_c2f08`.
@@ -4530,8 +5500,7 @@ pub unsafe fn status_c2f08<F: Face>(
     c_status: *const <F as Face>::Status,
     f08_status: *mut c_int,
 ) -> c_int {
-    let _ = (c_status, f08_status);
-    entry::unsupported::<F>(Procedure::StatusC2f08, Owner::None)
+    unsafe { crate::direct::convert::status_c2f08::<F>(c_status, f08_status) }
 }
 
 /// `MPI_Status_f082c`.
@@ -4540,15 +5509,13 @@ pub unsafe fn status_f082c<F: Face>(
     f08_status: *const c_int,
     c_status: *mut <F as Face>::Status,
 ) -> c_int {
-    let _ = (f08_status, c_status);
-    entry::unsupported::<F>(Procedure::StatusF082c, Owner::None)
+    unsafe { crate::direct::convert::status_f082c::<F>(f08_status, c_status) }
 }
 
 /// `MPI_Status_f082f`.
 #[inline]
 pub unsafe fn status_f082f<F: Face>(f08_status: *const c_int, f_status: *mut c_int) -> c_int {
-    let _ = (f08_status, f_status);
-    entry::unsupported::<F>(Procedure::StatusF082f, Owner::None)
+    unsafe { crate::direct::convert::status_f082f::<F>(f08_status, f_status) }
 }
 
 /// `MPI_Status_f2c`.
@@ -4557,15 +5524,13 @@ pub unsafe fn status_f2c<F: Face>(
     f_status: *const c_int,
     c_status: *mut <F as Face>::Status,
 ) -> c_int {
-    let _ = (f_status, c_status);
-    entry::unsupported::<F>(Procedure::StatusF2c, Owner::None)
+    unsafe { crate::direct::convert::status_f2c::<F>(f_status, c_status) }
 }
 
 /// `MPI_Status_f2f08`.
 #[inline]
 pub unsafe fn status_f2f08<F: Face>(f_status: *const c_int, f08_status: *mut c_int) -> c_int {
-    let _ = (f_status, f08_status);
-    entry::unsupported::<F>(Procedure::StatusF2f08, Owner::None)
+    unsafe { crate::direct::convert::status_f2f08::<F>(f_status, f08_status) }
 }
 
 /// `MPI_Status_get_error`.
@@ -4574,8 +5539,17 @@ pub unsafe fn status_get_error<F: Face>(
     status: *const <F as Face>::Status,
     err: *mut c_int,
 ) -> c_int {
-    let _ = (status, err);
-    entry::unsupported::<F>(Procedure::StatusGetError, Owner::None)
+    entry::call_any_time::<F>(Procedure::StatusGetError, Owner::None, |cx| unsafe {
+        args::out("err", err.is_null())?;
+        let mut err_value = ErrorClass::SUCCESS;
+        crate::calls::statuses::status_get_error(
+            cx,
+            &args::status_in::<F>("status", status)?,
+            &mut err_value,
+        )?;
+        *err = F::error_out(err_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Status_get_source`.
@@ -4584,8 +5558,17 @@ pub unsafe fn status_get_source<F: Face>(
     status: *const <F as Face>::Status,
     source: *mut c_int,
 ) -> c_int {
-    let _ = (status, source);
-    entry::unsupported::<F>(Procedure::StatusGetSource, Owner::None)
+    entry::call_any_time::<F>(Procedure::StatusGetSource, Owner::None, |cx| unsafe {
+        args::out("source", source.is_null())?;
+        let mut source_value = 0i32;
+        crate::calls::statuses::status_get_source(
+            cx,
+            &args::status_in::<F>("status", status)?,
+            &mut source_value,
+        )?;
+        *source = F::rank_out(source_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Status_get_tag`.
@@ -4594,8 +5577,17 @@ pub unsafe fn status_get_tag<F: Face>(
     status: *const <F as Face>::Status,
     tag: *mut c_int,
 ) -> c_int {
-    let _ = (status, tag);
-    entry::unsupported::<F>(Procedure::StatusGetTag, Owner::None)
+    entry::call_any_time::<F>(Procedure::StatusGetTag, Owner::None, |cx| unsafe {
+        args::out("tag", tag.is_null())?;
+        let mut tag_value = 0i32;
+        crate::calls::statuses::status_get_tag(
+            cx,
+            &args::status_in::<F>("status", status)?,
+            &mut tag_value,
+        )?;
+        *tag = F::tag_out(tag_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Status_set_cancelled`.
@@ -4604,8 +5596,12 @@ pub unsafe fn status_set_cancelled<F: Face>(
     status: *mut <F as Face>::Status,
     flag: c_int,
 ) -> c_int {
-    let _ = (status, flag);
-    entry::unsupported::<F>(Procedure::StatusSetCancelled, Owner::None)
+    entry::call_any_time::<F>(Procedure::StatusSetCancelled, Owner::None, |cx| unsafe {
+        let mut status_value = args::status_in::<F>("status", status)?;
+        crate::calls::statuses::status_set_cancelled(cx, &mut status_value, flag != 0)?;
+        F::status_out(status, &status_value, true);
+        Ok(())
+    })
 }
 
 /// `MPI_Status_set_elements`.
@@ -4633,22 +5629,34 @@ pub unsafe fn status_set_elements_x<F: Face>(
 /// `MPI_Status_set_error`.
 #[inline]
 pub unsafe fn status_set_error<F: Face>(status: *mut <F as Face>::Status, err: c_int) -> c_int {
-    let _ = (status, err);
-    entry::unsupported::<F>(Procedure::StatusSetError, Owner::None)
+    entry::call_any_time::<F>(Procedure::StatusSetError, Owner::None, |cx| unsafe {
+        let mut status_value = args::status_in::<F>("status", status)?;
+        crate::calls::statuses::status_set_error(cx, &mut status_value, F::error_in(err))?;
+        F::status_out(status, &status_value, true);
+        Ok(())
+    })
 }
 
 /// `MPI_Status_set_source`.
 #[inline]
 pub unsafe fn status_set_source<F: Face>(status: *mut <F as Face>::Status, source: c_int) -> c_int {
-    let _ = (status, source);
-    entry::unsupported::<F>(Procedure::StatusSetSource, Owner::None)
+    entry::call_any_time::<F>(Procedure::StatusSetSource, Owner::None, |cx| unsafe {
+        let mut status_value = args::status_in::<F>("status", status)?;
+        crate::calls::statuses::status_set_source(cx, &mut status_value, F::rank_in(source))?;
+        F::status_out(status, &status_value, true);
+        Ok(())
+    })
 }
 
 /// `MPI_Status_set_tag`.
 #[inline]
 pub unsafe fn status_set_tag<F: Face>(status: *mut <F as Face>::Status, tag: c_int) -> c_int {
-    let _ = (status, tag);
-    entry::unsupported::<F>(Procedure::StatusSetTag, Owner::None)
+    entry::call_any_time::<F>(Procedure::StatusSetTag, Owner::None, |cx| unsafe {
+        let mut status_value = args::status_in::<F>("status", status)?;
+        crate::calls::statuses::status_set_tag(cx, &mut status_value, F::tag_in(tag))?;
+        F::status_out(status, &status_value, true);
+        Ok(())
+    })
 }
 
 /// `MPI_T_category_changed`.
@@ -5191,8 +6199,27 @@ pub unsafe fn test<F: Face>(
     flag: *mut c_int,
     status: *mut <F as Face>::Status,
 ) -> c_int {
-    let _ = (request, flag, status);
-    entry::unsupported::<F>(Procedure::Test, Owner::None)
+    entry::call::<F>(Procedure::Test, Owner::None, |cx| unsafe {
+        args::out("request", request.is_null())?;
+        let mut request_value = F::request_in(*request);
+        args::out("flag", flag.is_null())?;
+        let mut flag_value = false;
+        args::status_out::<F>("status", status)?;
+        let mut status_value = Status::EMPTY;
+        let result = crate::calls::requests::test(
+            cx,
+            &mut request_value,
+            &mut flag_value,
+            &mut status_value,
+        );
+        *request = F::request_out(request_value);
+        if !F::is_status_ignore(status) {
+            F::status_out(status, &status_value, false);
+        }
+        result?;
+        *flag = c_int::from(flag_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Test_cancelled`.
@@ -5201,8 +6228,17 @@ pub unsafe fn test_cancelled<F: Face>(
     status: *const <F as Face>::Status,
     flag: *mut c_int,
 ) -> c_int {
-    let _ = (status, flag);
-    entry::unsupported::<F>(Procedure::TestCancelled, Owner::None)
+    entry::call::<F>(Procedure::TestCancelled, Owner::None, |cx| unsafe {
+        args::out("flag", flag.is_null())?;
+        let mut flag_value = false;
+        crate::calls::statuses::test_cancelled(
+            cx,
+            &args::status_in::<F>("status", status)?,
+            &mut flag_value,
+        )?;
+        *flag = c_int::from(flag_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Testall`.
@@ -5213,8 +6249,18 @@ pub unsafe fn testall<F: Face>(
     flag: *mut c_int,
     array_of_statuses: *mut <F as Face>::Status,
 ) -> c_int {
-    let _ = (count, array_of_requests, flag, array_of_statuses);
-    entry::unsupported::<F>(Procedure::Testall, Owner::None)
+    entry::call::<F>(Procedure::Testall, Owner::None, |cx| unsafe {
+        args::non_negative("count", i64::from(count), ErrorClass::ARG)?;
+        args::array("array_of_requests", array_of_requests.is_null(), count > 0)?;
+        args::out("flag", flag.is_null())?;
+        crate::raw::completion::testall::<F>(
+            cx,
+            i64::from(count),
+            array_of_requests,
+            flag,
+            array_of_statuses,
+        )
+    })
 }
 
 /// `MPI_Testany`.
@@ -5226,8 +6272,20 @@ pub unsafe fn testany<F: Face>(
     flag: *mut c_int,
     status: *mut <F as Face>::Status,
 ) -> c_int {
-    let _ = (count, array_of_requests, index, flag, status);
-    entry::unsupported::<F>(Procedure::Testany, Owner::None)
+    entry::call::<F>(Procedure::Testany, Owner::None, |cx| unsafe {
+        args::non_negative("count", i64::from(count), ErrorClass::ARG)?;
+        args::array("array_of_requests", array_of_requests.is_null(), count > 0)?;
+        args::out("index", index.is_null())?;
+        args::out("flag", flag.is_null())?;
+        crate::raw::completion::testany::<F>(
+            cx,
+            i64::from(count),
+            array_of_requests,
+            index,
+            flag,
+            status,
+        )
+    })
 }
 
 /// `MPI_Testsome`.
@@ -5239,8 +6297,19 @@ pub unsafe fn testsome<F: Face>(
     array_of_indices: *mut c_int,
     array_of_statuses: *mut <F as Face>::Status,
 ) -> c_int {
-    let _ = (incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
-    entry::unsupported::<F>(Procedure::Testsome, Owner::None)
+    entry::call::<F>(Procedure::Testsome, Owner::None, |cx| unsafe {
+        args::non_negative("incount", i64::from(incount), ErrorClass::ARG)?;
+        args::array("array_of_requests", array_of_requests.is_null(), incount > 0)?;
+        args::out("outcount", outcount.is_null())?;
+        crate::raw::completion::testsome::<F>(
+            cx,
+            i64::from(incount),
+            array_of_requests,
+            outcount,
+            array_of_indices,
+            array_of_statuses,
+        )
+    })
 }
 
 /// `MPI_Topo_test`.
@@ -5253,8 +6322,7 @@ pub unsafe fn topo_test<F: Face>(comm: <F as Face>::Comm, status: *mut c_int) ->
 /// `MPI_Type_c2f`.
 #[inline]
 pub unsafe fn type_c2f<F: Face>(datatype: <F as Face>::Datatype) -> c_int {
-    let _ = (datatype,);
-    entry::unsupported::<F>(Procedure::TypeC2f, Owner::None)
+    unsafe { crate::direct::convert::type_c2f::<F>(datatype) }
 }
 
 /// `MPI_Type_commit`.
@@ -5470,9 +6538,7 @@ pub unsafe fn type_extent<F: Face>(datatype: <F as Face>::Datatype, extent: *mut
 /// `MPI_Type_f2c`.
 #[inline]
 pub unsafe fn type_f2c<F: Face>(datatype: c_int) -> <F as Face>::Datatype {
-    let _ = (datatype,);
-    entry::unsupported::<F>(Procedure::TypeF2c, Owner::None);
-    F::datatype_out(DatatypeHandle::NULL)
+    unsafe { crate::direct::convert::type_f2c::<F>(datatype) }
 }
 
 /// `MPI_Type_free`.
@@ -5492,9 +6558,7 @@ pub unsafe fn type_free_keyval<F: Face>(type_keyval: *mut c_int) -> c_int {
 /// `MPI_Type_fromint`.
 #[inline]
 pub unsafe fn type_fromint<F: Face>(datatype: c_int) -> <F as Face>::Datatype {
-    let _ = (datatype,);
-    entry::unsupported::<F>(Procedure::TypeFromint, Owner::None);
-    F::datatype_out(DatatypeHandle::NULL)
+    unsafe { crate::direct::convert::type_fromint::<F>(datatype) }
 }
 
 /// `MPI_Type_get_attr`.
@@ -5724,9 +6788,7 @@ pub unsafe fn type_struct<F: Face>(
 /// `MPI_Type_toint`.
 #[inline]
 pub unsafe fn type_toint<F: Face>(datatype: <F as Face>::Datatype) -> c_int {
-    let _ = (datatype,);
-    entry::unsupported::<F>(Procedure::TypeToint, Owner::None);
-    0
+    unsafe { crate::direct::convert::type_toint::<F>(datatype) }
 }
 
 /// `MPI_Type_ub`.
@@ -5796,8 +6858,18 @@ pub unsafe fn wait<F: Face>(
     request: *mut <F as Face>::Request,
     status: *mut <F as Face>::Status,
 ) -> c_int {
-    let _ = (request, status);
-    entry::unsupported::<F>(Procedure::Wait, Owner::None)
+    entry::call::<F>(Procedure::Wait, Owner::None, |cx| unsafe {
+        args::out("request", request.is_null())?;
+        let mut request_value = F::request_in(*request);
+        args::status_out::<F>("status", status)?;
+        let mut status_value = Status::EMPTY;
+        let result = crate::calls::requests::wait(cx, &mut request_value, &mut status_value);
+        *request = F::request_out(request_value);
+        if !F::is_status_ignore(status) {
+            F::status_out(status, &status_value, false);
+        }
+        result
+    })
 }
 
 /// `MPI_Waitall`.
@@ -5807,8 +6879,16 @@ pub unsafe fn waitall<F: Face>(
     array_of_requests: *mut <F as Face>::Request,
     array_of_statuses: *mut <F as Face>::Status,
 ) -> c_int {
-    let _ = (count, array_of_requests, array_of_statuses);
-    entry::unsupported::<F>(Procedure::Waitall, Owner::None)
+    entry::call::<F>(Procedure::Waitall, Owner::None, |cx| unsafe {
+        args::non_negative("count", i64::from(count), ErrorClass::ARG)?;
+        args::array("array_of_requests", array_of_requests.is_null(), count > 0)?;
+        crate::raw::completion::waitall::<F>(
+            cx,
+            i64::from(count),
+            array_of_requests,
+            array_of_statuses,
+        )
+    })
 }
 
 /// `MPI_Waitany`.
@@ -5819,8 +6899,12 @@ pub unsafe fn waitany<F: Face>(
     index: *mut c_int,
     status: *mut <F as Face>::Status,
 ) -> c_int {
-    let _ = (count, array_of_requests, index, status);
-    entry::unsupported::<F>(Procedure::Waitany, Owner::None)
+    entry::call::<F>(Procedure::Waitany, Owner::None, |cx| unsafe {
+        args::non_negative("count", i64::from(count), ErrorClass::ARG)?;
+        args::array("array_of_requests", array_of_requests.is_null(), count > 0)?;
+        args::out("index", index.is_null())?;
+        crate::raw::completion::waitany::<F>(cx, i64::from(count), array_of_requests, index, status)
+    })
 }
 
 /// `MPI_Waitsome`.
@@ -5832,8 +6916,19 @@ pub unsafe fn waitsome<F: Face>(
     array_of_indices: *mut c_int,
     array_of_statuses: *mut <F as Face>::Status,
 ) -> c_int {
-    let _ = (incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
-    entry::unsupported::<F>(Procedure::Waitsome, Owner::None)
+    entry::call::<F>(Procedure::Waitsome, Owner::None, |cx| unsafe {
+        args::non_negative("incount", i64::from(incount), ErrorClass::ARG)?;
+        args::array("array_of_requests", array_of_requests.is_null(), incount > 0)?;
+        args::out("outcount", outcount.is_null())?;
+        crate::raw::completion::waitsome::<F>(
+            cx,
+            i64::from(incount),
+            array_of_requests,
+            outcount,
+            array_of_indices,
+            array_of_statuses,
+        )
+    })
 }
 
 /// `MPI_Win_allocate`.
@@ -5874,8 +6969,7 @@ pub unsafe fn win_attach<F: Face>(win: <F as Face>::Win, base: *mut c_void, size
 /// `MPI_Win_c2f`.
 #[inline]
 pub unsafe fn win_c2f<F: Face>(win: <F as Face>::Win) -> c_int {
-    let _ = (win,);
-    entry::unsupported::<F>(Procedure::WinC2f, Owner::Win(F::win_in(win)))
+    unsafe { crate::direct::convert::win_c2f::<F>(win) }
 }
 
 /// `MPI_Win_call_errhandler`.
@@ -5956,9 +7050,7 @@ pub unsafe fn win_detach<F: Face>(win: <F as Face>::Win, base: *const c_void) ->
 /// `MPI_Win_f2c`.
 #[inline]
 pub unsafe fn win_f2c<F: Face>(win: c_int) -> <F as Face>::Win {
-    let _ = (win,);
-    entry::unsupported::<F>(Procedure::WinF2c, Owner::None);
-    F::win_out(WinHandle::NULL)
+    unsafe { crate::direct::convert::win_f2c::<F>(win) }
 }
 
 /// `MPI_Win_fence`.
@@ -6016,9 +7108,7 @@ pub unsafe fn win_free_keyval<F: Face>(win_keyval: *mut c_int) -> c_int {
 /// `MPI_Win_fromint`.
 #[inline]
 pub unsafe fn win_fromint<F: Face>(win: c_int) -> <F as Face>::Win {
-    let _ = (win,);
-    entry::unsupported::<F>(Procedure::WinFromint, Owner::None);
-    F::win_out(WinHandle::NULL)
+    unsafe { crate::direct::convert::win_fromint::<F>(win) }
 }
 
 /// `MPI_Win_get_attr`.
@@ -6180,9 +7270,7 @@ pub unsafe fn win_test<F: Face>(win: <F as Face>::Win, flag: *mut c_int) -> c_in
 /// `MPI_Win_toint`.
 #[inline]
 pub unsafe fn win_toint<F: Face>(win: <F as Face>::Win) -> c_int {
-    let _ = (win,);
-    entry::unsupported::<F>(Procedure::WinToint, Owner::Win(F::win_in(win)));
-    0
+    unsafe { crate::direct::convert::win_toint::<F>(win) }
 }
 
 /// `MPI_Win_unlock`.
@@ -6209,13 +7297,11 @@ pub unsafe fn win_wait<F: Face>(win: <F as Face>::Win) -> c_int {
 /// `MPI_Wtick`.
 #[inline]
 pub unsafe fn wtick<F: Face>() -> f64 {
-    entry::unsupported::<F>(Procedure::Wtick, Owner::None);
-    0.0
+    unsafe { crate::direct::misc::wtick::<F>() }
 }
 
 /// `MPI_Wtime`.
 #[inline]
 pub unsafe fn wtime<F: Face>() -> f64 {
-    entry::unsupported::<F>(Procedure::Wtime, Owner::None);
-    0.0
+    unsafe { crate::direct::misc::wtime::<F>() }
 }

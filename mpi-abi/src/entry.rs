@@ -1,20 +1,26 @@
 //! The way into the library and out of it, once for every procedure.
 //!
-//! Enters: which procedure, whose error handler, and the body. Leaves: the face's error code.
+//! Enters: which procedure, whose error handler, and the body. Leaves: the face's error code,
+//! after an error handler has seen the error, with nothing borrowed (decision 13).
 
 use std::ffi::c_int;
-use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
 
-use mpi_core::error::{ErrorClass, Result};
+use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::handle::{CommHandle, FileHandle, SessionHandle, WinHandle};
 
 use crate::face::Face;
+use crate::failure;
+use crate::library::{Phase, phase};
+use crate::node::{self, NodePort};
 use crate::procedure::Procedure;
+use crate::table::{FaceTable, Of};
 
 /// Whose error handler an error of a procedure goes to (MPI-5.0 §9.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Owner {
-    /// Nobody's in particular.
+    /// Nobody's in particular: `MPI_COMM_SELF`'s.
     None,
     /// The communicator's.
     Comm(CommHandle),
@@ -27,29 +33,91 @@ pub enum Owner {
 }
 
 /// What a body works on: the process, as long as the call lasts.
-pub struct Cx<'a>(PhantomData<&'a mut ()>);
+pub struct Cx<'a> {
+    entry: mpi_core::entry::Entry<'a, NodePort>,
+    /// The procedure that was called.
+    pub procedure: Procedure,
+    /// The face it was called through.
+    pub face: &'static FaceTable,
+    /// Whose error handler is used; a body that finds a better owner (a request's communicator)
+    /// says so here.
+    pub owner: Owner,
+}
+
+impl<'a> Deref for Cx<'a> {
+    type Target = mpi_core::entry::Entry<'a, NodePort>;
+
+    #[inline]
+    fn deref(&self) -> &Self::Target {
+        &self.entry
+    }
+}
+
+impl DerefMut for Cx<'_> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.entry
+    }
+}
 
 /// Runs the body of a procedure that needs an initialised library.
+#[inline]
 pub fn call<F: Face>(
     procedure: Procedure,
     owner: Owner,
-    _body: impl FnOnce(&mut Cx<'_>) -> Result<()>,
+    body: impl FnOnce(&mut Cx<'_>) -> Result<()>,
 ) -> c_int {
-    unsupported::<F>(procedure, owner)
+    match NonNull::new(node::running()) {
+        Some(node) => enter::<F>(node, procedure, owner, body),
+        None => not_running::<F>(procedure),
+    }
 }
 
 /// Runs the body of a procedure that may be called at any time (MPI-5.0 §11.4.1).
 pub fn call_any_time<F: Face>(
     procedure: Procedure,
     owner: Owner,
-    _body: impl FnOnce(&mut Cx<'_>) -> Result<()>,
+    body: impl FnOnce(&mut Cx<'_>) -> Result<()>,
 ) -> c_int {
-    unsupported::<F>(procedure, owner)
+    let node = node::existing(|| node::Node::new(NodePort::default(), &Of::<F>::USER_CODE));
+    let node = NonNull::new(node).expect("a box is not null");
+    enter::<F>(node, procedure, owner, body)
+}
+
+#[inline]
+fn enter<F: Face>(
+    node: NonNull<node::Node>,
+    procedure: Procedure,
+    owner: Owner,
+    body: impl FnOnce(&mut Cx<'_>) -> Result<()>,
+) -> c_int {
+    // SAFETY: the node lives as long as the process. Below MPI_THREAD_MULTIPLE, which is not
+    // granted, the program calls from one thread at a time; a call from within user code comes
+    // from a `call_out` of the outer entry.
+    let entry = unsafe { mpi_core::entry::Entry::from_raw(node) };
+    let mut cx = Cx { entry, procedure, face: &Of::<F>::TABLE, owner };
+    match body(&mut cx) {
+        Ok(()) => 0,
+        Err(error) => failure::raise(&mut cx, error),
+    }
 }
 
 /// The end of a procedure that is not implemented.
 #[cold]
-pub fn unsupported<F: Face>(procedure: Procedure, _owner: Owner) -> c_int {
-    eprintln!("ferrite: {} is not implemented", procedure.name());
-    F::error_out(ErrorClass::UNSUPPORTED_OPERATION)
+pub fn unsupported<F: Face>(procedure: Procedure, owner: Owner) -> c_int {
+    call_any_time::<F>(procedure, owner, |_| {
+        Err(Error::new(ErrorClass::UNSUPPORTED_OPERATION, "this procedure is not implemented yet")
+            .hint("docs/coverage.md lists what is; this library names every procedure it lacks."))
+    })
+}
+
+#[cold]
+fn not_running<F: Face>(procedure: Procedure) -> c_int {
+    let (what, hint) = match phase() {
+        Phase::Before => ("MPI has not been initialised", "Call MPI_Init before this procedure."),
+        _ => ("MPI has been finalized", "Move the call before MPI_Finalize."),
+    };
+    call_any_time::<F>(procedure, Owner::None, |_| {
+        Err(Error::new(ErrorClass::OTHER, what).hint(hint))
+    })
 }

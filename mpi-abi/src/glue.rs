@@ -7,7 +7,7 @@
 //!
 //! # Safety
 //! Of every function: the arguments are what MPI requires of the C program.
-#![allow(clippy::too_many_arguments, clippy::missing_safety_doc)]
+#![allow(unused_unsafe, clippy::too_many_arguments, clippy::missing_safety_doc)]
 
 use crate::entry::{self, Owner};
 use crate::face::Face;

@@ -5,13 +5,21 @@
 
 pub mod args;
 pub mod callbacks;
+pub mod calls;
 pub mod claim;
+pub mod direct;
 pub mod entry;
 pub mod face;
 pub mod foreign;
+mod failure;
 pub mod glue;
+mod library;
+pub mod node;
 pub mod procedure;
+pub mod raw;
+mod startup;
 pub mod strings;
+pub mod table;
 pub mod values;
 
 /// For the faces, which name core types and need no dependency of their own.

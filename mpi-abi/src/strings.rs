@@ -19,3 +19,16 @@ pub unsafe fn copy_out(to: *mut c_char, limit: usize, text: &str) -> c_int {
     }
     len as c_int
 }
+
+/// Cuts `text` to `bytes` bytes, at a blank if there is one near the end.
+pub fn cut(text: &mut String, bytes: usize) {
+    if text.len() <= bytes {
+        return;
+    }
+    let mut end = bytes;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let end = text[..end].rfind(' ').filter(|&blank| blank > end / 2).unwrap_or(end);
+    text.truncate(end);
+}

@@ -8,10 +8,13 @@
 
 pub mod attributes;
 pub mod buffer;
+pub mod callout;
 pub mod coll;
+pub mod comm;
 pub mod constants;
 pub mod counters;
 pub mod datatype;
+pub mod entry;
 pub mod errhandler;
 pub mod error;
 pub mod error_codes;
@@ -22,8 +25,13 @@ pub mod info;
 pub mod limits;
 pub mod matching;
 pub mod op;
+pub mod p2p;
+pub(crate) mod peers;
 pub mod port;
+pub mod process;
+pub mod request;
 pub mod roll_call;
 pub mod settings;
 pub mod status;
 pub mod table;
+pub(crate) mod vci;

@@ -1,13 +1,17 @@
 //! Collective operations (MPI-5.0 chapter 6) as schedules: pure functions from a rank's view of a
-//! call to a small graph of steps. No communication happens here and no datatype is known.
+//! call to a small graph of steps, and what runs them.
 //!
 //! [`plan`](plan::plan) turns a [`Problem`](plan::Problem) and what
-//! [`Selection`](select::Selection) chose for it into a [`Schedule`](schedule::Schedule), which
-//! somebody else runs.
+//! [`Selection`](select::Selection) chose for it into a [`Schedule`](schedule::Schedule), and
+//! those rooms are pure. [`calls`] makes problems of MPI's arguments, [`memory`] says where the
+//! units of a schedule lie, and [`execute`] runs it.
 
 pub mod algorithms;
 pub mod builder;
+pub mod calls;
+pub mod execute;
 pub mod layout;
+pub mod memory;
 pub mod menu;
 pub mod plan;
 pub mod schedule;

@@ -106,6 +106,19 @@ pub enum Action {
     Join,
 }
 
+impl Action {
+    /// The regions that it touches.
+    pub fn regions(self) -> [Option<Region>; 2] {
+        match self {
+            Action::Send { from: region, .. } | Action::Recv { into: region, .. } => {
+                [Some(region), None]
+            }
+            Action::Reduce { from, into } | Action::Copy { from, into } => [Some(from), Some(into)],
+            Action::Join => [None, None],
+        }
+    }
+}
+
 /// A step, by its place in the schedule; a step depends on earlier ones only.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct StepId(pub u32);

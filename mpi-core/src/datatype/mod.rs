@@ -32,6 +32,12 @@ pub use basic::{Basic, Group, Row};
 pub use contents::{Combiner, Contents, Envelope, Form};
 pub use cursor::{Packer, Unpacker};
 pub use named::predefined;
+
+use crate::handle::DatatypeHandle;
+
+/// `MPI_BYTE`.
+pub const BYTE: DatatypeHandle = DatatypeHandle::from_raw(0x247);
+
 pub use signature::Signature;
 
 use crate::error::Result;

@@ -92,8 +92,8 @@ pub enum Op {
 /// A function of the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UserOp {
-    /// What the C interface knows the function by.
-    pub function: usize,
+    /// The function.
+    pub function: crate::callout::UserFunction,
     /// Whether the program said that it commutes.
     pub commutative: bool,
 }

@@ -175,6 +175,12 @@ impl Shm {
         self.card.to_text()
     }
 
+    /// Says what all processes of the job know and nobody else: before anything is sent, since
+    /// the secret travels with the same exchange as the cards.
+    pub fn set_secret(&mut self, secret: Secret) {
+        self.config.secret = secret;
+    }
+
     /// What happened so far.
     pub fn counters(&self) -> ShmCounters {
         self.counters

@@ -1,0 +1,51 @@
+//! Buffers of buffered sends (MPI-5.0 §3.6).
+
+use mpi_core::buffer::UserBuffer;
+use mpi_core::error::Result;
+use mpi_core::handle::CommHandle;
+
+use crate::entry::Cx;
+
+/// `MPI_Buffer_attach`.
+pub fn buffer_attach(cx: &mut Cx<'_>, buffer: UserBuffer, size: i64) -> Result<()> {
+    cx.attach_buffer(None, buffer, size)
+}
+
+/// `MPI_Comm_attach_buffer`.
+pub fn comm_attach_buffer(
+    cx: &mut Cx<'_>,
+    comm: CommHandle,
+    buffer: UserBuffer,
+    size: i64,
+) -> Result<()> {
+    cx.attach_buffer(Some(comm), buffer, size)
+}
+
+/// `MPI_Buffer_detach`.
+pub fn buffer_detach(cx: &mut Cx<'_>, buffer_addr: &mut UserBuffer, size: &mut i64) -> Result<()> {
+    let (address, bytes) = cx.detach_buffer(None)?;
+    (*buffer_addr, *size) = (address, bytes as i64);
+    Ok(())
+}
+
+/// `MPI_Comm_detach_buffer`.
+pub fn comm_detach_buffer(
+    cx: &mut Cx<'_>,
+    comm: CommHandle,
+    buffer_addr: &mut UserBuffer,
+    size: &mut i64,
+) -> Result<()> {
+    let (address, bytes) = cx.detach_buffer(Some(comm))?;
+    (*buffer_addr, *size) = (address, bytes as i64);
+    Ok(())
+}
+
+/// `MPI_Buffer_flush`.
+pub fn buffer_flush(cx: &mut Cx<'_>) -> Result<()> {
+    cx.flush_buffer(None)
+}
+
+/// `MPI_Comm_flush_buffer`.
+pub fn comm_flush_buffer(cx: &mut Cx<'_>, comm: CommHandle) -> Result<()> {
+    cx.flush_buffer(Some(comm))
+}

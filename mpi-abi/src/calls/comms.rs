@@ -1,0 +1,141 @@
+//! Communicators (MPI-5.0 §7.4).
+
+use mpi_core::error::{ErrorClass, Result};
+use mpi_core::handle::{CommHandle, GroupHandle, InfoHandle};
+
+use crate::entry::Cx;
+
+/// `MPI_Comm_size`.
+#[inline]
+pub fn comm_size(cx: &mut Cx<'_>, comm: CommHandle, size: &mut i32) -> Result<()> {
+    *size = cx.comm(comm)?.size() as i32;
+    Ok(())
+}
+
+/// `MPI_Comm_rank`.
+#[inline]
+pub fn comm_rank(cx: &mut Cx<'_>, comm: CommHandle, rank: &mut i32) -> Result<()> {
+    *rank = cx.comm(comm)?.rank as i32;
+    Ok(())
+}
+
+/// `MPI_Comm_compare`.
+pub fn comm_compare(
+    cx: &mut Cx<'_>,
+    comm1: CommHandle,
+    comm2: CommHandle,
+    result: &mut i32,
+) -> Result<()> {
+    *result = cx.comm(comm1)?.compare(cx.comm(comm2)?) as i32;
+    Ok(())
+}
+
+/// `MPI_Comm_create`.
+pub fn comm_create(
+    cx: &mut Cx<'_>,
+    comm: CommHandle,
+    group: GroupHandle,
+    newcomm: &mut CommHandle,
+) -> Result<()> {
+    *newcomm = cx.comm_create(comm, group)?;
+    Ok(())
+}
+
+/// `MPI_Comm_create_group`.
+pub fn comm_create_group(
+    cx: &mut Cx<'_>,
+    comm: CommHandle,
+    group: GroupHandle,
+    tag: i32,
+    newcomm: &mut CommHandle,
+) -> Result<()> {
+    *newcomm = cx.comm_create_group(comm, group, tag)?;
+    Ok(())
+}
+
+/// `MPI_Comm_split`.
+pub fn comm_split(
+    cx: &mut Cx<'_>,
+    comm: CommHandle,
+    color: i32,
+    key: i32,
+    newcomm: &mut CommHandle,
+) -> Result<()> {
+    *newcomm = cx.comm_split(comm, color, key)?;
+    Ok(())
+}
+
+/// `MPI_Comm_group`.
+pub fn comm_group(cx: &mut Cx<'_>, comm: CommHandle, group: &mut GroupHandle) -> Result<()> {
+    *group = cx.comm_group(comm)?;
+    Ok(())
+}
+
+/// `MPI_Comm_test_inter`.
+pub fn comm_test_inter(cx: &mut Cx<'_>, comm: CommHandle, flag: &mut bool) -> Result<()> {
+    *flag = cx.comm(comm)?.remote.is_some();
+    Ok(())
+}
+
+/// `MPI_Comm_remote_size`.
+pub fn comm_remote_size(cx: &mut Cx<'_>, comm: CommHandle, size: &mut i32) -> Result<()> {
+    *size = remote(cx, comm)?.size() as i32;
+    Ok(())
+}
+
+/// `MPI_Comm_remote_group`.
+pub fn comm_remote_group(cx: &mut Cx<'_>, comm: CommHandle, group: &mut GroupHandle) -> Result<()> {
+    let remote = remote(cx, comm)?.clone();
+    *group = cx.new_group(remote)?;
+    Ok(())
+}
+
+fn remote<'a>(cx: &'a Cx<'_>, comm: CommHandle) -> Result<&'a mpi_core::group::Group> {
+    cx.comm(comm)?.remote.as_ref().ok_or_else(|| {
+        mpi_core::error::Error::param(ErrorClass::COMM, "comm", "is not an intercommunicator")
+    })
+}
+
+/// `MPI_Comm_get_name`.
+pub fn comm_get_name(cx: &mut Cx<'_>, comm: CommHandle, comm_name: &mut String) -> Result<()> {
+    comm_name.clone_from(&cx.comm(comm)?.name);
+    Ok(())
+}
+
+/// `MPI_Comm_set_name`.
+pub fn comm_set_name(cx: &mut Cx<'_>, comm: CommHandle, comm_name: &str) -> Result<()> {
+    let mut name = comm_name.to_owned();
+    crate::strings::cut(&mut name, cx.face.limits.object_name - 1);
+    cx.comm_mut(comm)?.name = name;
+    Ok(())
+}
+
+/// `MPI_Comm_get_parent`: no process of a job was spawned by another yet.
+pub fn comm_get_parent(_: &mut Cx<'_>, parent: &mut CommHandle) -> Result<()> {
+    *parent = CommHandle::NULL;
+    Ok(())
+}
+
+/// `MPI_Comm_split_type` (§7.4.2). All processes of a job run on one node, and the resources
+/// that a hint could name are not known, so shared memory unites all and everything else none.
+pub fn comm_split_type(
+    cx: &mut Cx<'_>,
+    comm: CommHandle,
+    split_type: i32,
+    key: i32,
+    _info: InfoHandle,
+    newcomm: &mut CommHandle,
+) -> Result<()> {
+    const SHARED: i32 = 221;
+    const RESOURCE_GUIDED: i32 = 224;
+    let color = match split_type {
+        SHARED => 0,
+        mpi_core::constants::UNDEFINED => split_type,
+        split_type if (SHARED..=RESOURCE_GUIDED).contains(&split_type) => {
+            mpi_core::constants::UNDEFINED
+        }
+        _ => mpi_core::fail!(ARG, "split_type", "is {split_type}, which is none of MPI's"),
+    };
+    *newcomm = cx.comm_split(comm, color, key)?;
+    Ok(())
+}

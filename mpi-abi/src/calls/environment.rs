@@ -1,0 +1,115 @@
+//! The environment (MPI-5.0 chapter 9, §11.2): versions, names, memory, the end.
+
+use mpi_core::buffer::UserBuffer;
+use mpi_core::error::{Error, ErrorClass, Result};
+use mpi_core::handle::{CommHandle, InfoHandle};
+
+use crate::entry::Cx;
+use crate::library::{Phase, phase, thread_level};
+use crate::startup;
+
+/// `MPI_Finalize`.
+pub fn finalize(cx: &mut Cx<'_>) -> Result<()> {
+    startup::finish(cx)
+}
+
+/// `MPI_Initialized`.
+pub fn initialized(_: &mut Cx<'_>, flag: &mut bool) -> Result<()> {
+    *flag = phase() >= Phase::Running;
+    Ok(())
+}
+
+/// `MPI_Finalized`.
+pub fn finalized(_: &mut Cx<'_>, flag: &mut bool) -> Result<()> {
+    *flag = phase() == Phase::After;
+    Ok(())
+}
+
+/// `MPI_Query_thread`.
+pub fn query_thread(_: &mut Cx<'_>, provided: &mut i32) -> Result<()> {
+    *provided = thread_level().0;
+    Ok(())
+}
+
+/// `MPI_Is_thread_main`.
+pub fn is_thread_main(_: &mut Cx<'_>, flag: &mut bool) -> Result<()> {
+    // SAFETY: gettid cannot fail.
+    *flag = thread_level().1 == unsafe { libc::gettid() };
+    Ok(())
+}
+
+/// `MPI_Abort`: ends the job, whatever the communicator (§9.5 allows that).
+pub fn abort(cx: &mut Cx<'_>, comm: CommHandle, errorcode: i32) -> Result<()> {
+    let place = match cx.comm(comm) {
+        Ok(comm) if !comm.name.is_empty() => format!(" on {}", comm.name),
+        _ => String::new(),
+    };
+    let text = crate::failure::place() + &format!("MPI_Abort{place} with code {errorcode}");
+    crate::failure::end_job(errorcode, &text)
+}
+
+/// `MPI_Get_version`.
+pub fn get_version(cx: &mut Cx<'_>, version: &mut i32, subversion: &mut i32) -> Result<()> {
+    (*version, *subversion) = cx.face.mpi_version;
+    Ok(())
+}
+
+/// `MPI_Abi_get_version`.
+pub fn abi_get_version(cx: &mut Cx<'_>, abi_major: &mut i32, abi_minor: &mut i32) -> Result<()> {
+    (*abi_major, *abi_minor) = cx.face.abi_version;
+    Ok(())
+}
+
+/// `MPI_Get_library_version`.
+pub fn get_library_version(cx: &mut Cx<'_>, version: &mut String) -> Result<()> {
+    *version = format!("Ferrite MPI {}, {}", env!("CARGO_PKG_VERSION"), cx.face.name);
+    Ok(())
+}
+
+/// `MPI_Get_processor_name`.
+pub fn get_processor_name(_: &mut Cx<'_>, name: &mut String) -> Result<()> {
+    *name = startup::host_name();
+    Ok(())
+}
+
+/// `MPI_Get_address`.
+pub fn get_address(_: &mut Cx<'_>, location: UserBuffer, address: &mut i64) -> Result<()> {
+    *address = location.0.addr() as i64;
+    Ok(())
+}
+
+/// `MPI_Address`, which MPI-3.0 removed.
+pub fn address(cx: &mut Cx<'_>, location: UserBuffer, address: &mut i64) -> Result<()> {
+    get_address(cx, location, address)
+}
+
+/// `MPI_Alloc_mem` (§9.2): memory of the shared arena, which peers on the node read in place;
+/// when that is used up, ordinary memory.
+pub fn alloc_mem(
+    cx: &mut Cx<'_>,
+    size: i64,
+    _info: InfoHandle,
+    baseptr: &mut UserBuffer,
+) -> Result<()> {
+    let Ok(bytes) = usize::try_from(size) else {
+        mpi_core::fail!(ARG, "size", "is {size}, but a size cannot be negative");
+    };
+    let shared = cx.port.local().and_then(|local| local.shm().allocate(bytes.max(1)));
+    // SAFETY: malloc has no preconditions.
+    let memory = shared.unwrap_or_else(|| unsafe { libc::malloc(bytes.max(1)).cast() });
+    if memory.is_null() {
+        return Err(Error::new(ErrorClass::NO_MEM, format!("there are no {size} bytes of memory")));
+    }
+    *baseptr = UserBuffer(memory);
+    Ok(())
+}
+
+/// `MPI_Free_mem`.
+pub fn free_mem(cx: &mut Cx<'_>, base: UserBuffer) -> Result<()> {
+    let shared = cx.port.local().is_some_and(|local| local.shm().free(base.0));
+    if !shared {
+        // SAFETY: by the standard the address came from MPI_Alloc_mem, hence from malloc.
+        unsafe { libc::free(base.0.cast()) };
+    }
+    Ok(())
+}

@@ -1,0 +1,63 @@
+//! Probes (MPI-5.0 §3.8).
+
+use mpi_core::error::Result;
+use mpi_core::handle::{CommHandle, MessageHandle};
+use mpi_core::status::Status;
+
+use crate::entry::Cx;
+
+/// `MPI_Probe`.
+pub fn probe(
+    cx: &mut Cx<'_>,
+    source: i32,
+    tag: i32,
+    comm: CommHandle,
+    status: &mut Status,
+) -> Result<()> {
+    *status = cx.probe(source, tag, comm)?;
+    Ok(())
+}
+
+/// `MPI_Iprobe`.
+pub fn iprobe(
+    cx: &mut Cx<'_>,
+    source: i32,
+    tag: i32,
+    comm: CommHandle,
+    flag: &mut bool,
+    status: &mut Status,
+) -> Result<()> {
+    let found = cx.iprobe(source, tag, comm)?;
+    *flag = found.is_some();
+    *status = found.unwrap_or(Status::EMPTY);
+    Ok(())
+}
+
+/// `MPI_Mprobe`.
+pub fn mprobe(
+    cx: &mut Cx<'_>,
+    source: i32,
+    tag: i32,
+    comm: CommHandle,
+    message: &mut MessageHandle,
+    status: &mut Status,
+) -> Result<()> {
+    (*message, *status) = cx.mprobe(source, tag, comm)?;
+    Ok(())
+}
+
+/// `MPI_Improbe`.
+pub fn improbe(
+    cx: &mut Cx<'_>,
+    source: i32,
+    tag: i32,
+    comm: CommHandle,
+    flag: &mut bool,
+    message: &mut MessageHandle,
+    status: &mut Status,
+) -> Result<()> {
+    let found = cx.improbe(source, tag, comm)?;
+    *flag = found.is_some();
+    (*message, *status) = found.unwrap_or((MessageHandle::NULL, Status::EMPTY));
+    Ok(())
+}

@@ -1,0 +1,74 @@
+//! What the C interface keeps beside the node: how far initialisation has come, the connection
+//! to the launcher, the texts of recent errors. Nothing here is touched on the way of a message.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+
+use launch_wire::Bootstrap;
+use mpi_core::error::ErrorClass;
+use mpi_core::error_codes::ErrorCodes;
+use parking_lot::{Mutex, MutexGuard};
+
+/// How far a process has come (MPI-5.0 §11.2).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Phase {
+    /// `MPI_Init` has not been called.
+    Before,
+    /// Between `MPI_Init` and `MPI_Finalize`.
+    Running,
+    /// `MPI_Finalize` has been called.
+    After,
+}
+
+/// The state behind the lock.
+#[derive(Default)]
+pub(crate) struct Library {
+    /// The way to the launcher, from `MPI_Init` to `MPI_Finalize`.
+    pub bootstrap: Option<Bootstrap>,
+    /// Error classes and codes that the program added, by the face's numbers.
+    pub codes: Option<ErrorCodes>,
+    /// The latest error's line, by class.
+    pub texts: HashMap<i32, String>,
+    /// Who this is in messages: rank and host.
+    pub place: Option<(u32, String)>,
+}
+
+static LIBRARY: Mutex<Option<Box<Library>>> = Mutex::new(None);
+static PHASE: AtomicU32 = AtomicU32::new(0);
+static THREAD_LEVEL: AtomicI32 = AtomicI32::new(0);
+static INITIALISED_BY: AtomicI32 = AtomicI32::new(0);
+
+/// The state, locked. Never hold it across anything that may enter the library again.
+pub(crate) fn library() -> parking_lot::MappedMutexGuard<'static, Library> {
+    MutexGuard::map(LIBRARY.lock(), |library| &mut **library.get_or_insert_with(Box::default))
+}
+
+/// How far this process has come.
+pub(crate) fn phase() -> Phase {
+    match PHASE.load(Ordering::Acquire) {
+        0 => Phase::Before,
+        1 => Phase::Running,
+        _ => Phase::After,
+    }
+}
+
+/// Notes how far this process has come.
+pub(crate) fn set_phase(phase: Phase) {
+    PHASE.store(phase as u32, Ordering::Release);
+}
+
+/// The level of thread support that was granted (a core value), and who asked for it.
+pub(crate) fn set_thread_level(level: i32, thread: i32) {
+    THREAD_LEVEL.store(level, Ordering::Release);
+    INITIALISED_BY.store(thread, Ordering::Release);
+}
+
+/// The granted level and the kernel's id of the thread that initialised MPI.
+pub(crate) fn thread_level() -> (i32, i32) {
+    (THREAD_LEVEL.load(Ordering::Acquire), INITIALISED_BY.load(Ordering::Acquire))
+}
+
+/// The line last raised in `class`, for `MPI_Error_string`.
+pub(crate) fn text_of(class: ErrorClass) -> Option<String> {
+    library().texts.get(&class.0).cloned()
+}

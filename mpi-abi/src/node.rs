@@ -1,0 +1,141 @@
+//! The one process behind the C interface, with its transports: here, and only here, are they
+//! named (decision 3).
+
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::time::Duration;
+
+use mpi_core::datatype::{Packer, Unpacker};
+use mpi_core::header::Header;
+use mpi_core::port::{
+    Activity, Body, Caps, Full, Offer, PeerId, Port, ProcessName, Pulled, Sink, Token, Transport,
+};
+use mpi_core::process::Process;
+use transports::node::LocalPort;
+
+/// The process of this program.
+pub type Node = Process<NodePort>;
+
+/// The node while MPI is initialised: what every ordinary procedure needs (decision 12).
+static RUNNING: AtomicPtr<Node> = AtomicPtr::new(std::ptr::null_mut());
+/// The node from the first call of any procedure on.
+static EXISTING: AtomicPtr<Node> = AtomicPtr::new(std::ptr::null_mut());
+
+/// The node, if MPI is initialised and not finalized.
+#[inline]
+pub(crate) fn running() -> *mut Node {
+    RUNNING.load(Ordering::Acquire)
+}
+
+/// The node; `make` is asked for one at the first call.
+pub(crate) fn existing(make: impl FnOnce() -> Node) -> *mut Node {
+    let node = EXISTING.load(Ordering::Acquire);
+    if !node.is_null() {
+        return node;
+    }
+    let made = Box::into_raw(Box::new(make()));
+    let swapped =
+        EXISTING.compare_exchange(std::ptr::null_mut(), made, Ordering::AcqRel, Ordering::Acquire);
+    match swapped {
+        Ok(_) => made,
+        Err(first) => {
+            // SAFETY: `made` came from a box just now and nobody else has seen it.
+            drop(unsafe { Box::from_raw(made) });
+            first
+        }
+    }
+}
+
+/// Opens the ordinary procedures, or closes them.
+pub(crate) fn set_running(running: bool) {
+    let node = if running { EXISTING.load(Ordering::Acquire) } else { std::ptr::null_mut() };
+    RUNNING.store(node, Ordering::Release);
+}
+
+/// The ways to other processes: none before `MPI_Init` and after `MPI_Finalize`.
+#[derive(Default)]
+pub struct NodePort {
+    local: Option<LocalPort>,
+}
+
+impl NodePort {
+    /// Opens the ways.
+    pub(crate) fn open(&mut self, local: LocalPort) {
+        self.local = Some(local);
+    }
+
+    /// Closes them; what was handed to them has left.
+    pub(crate) fn close(&mut self) {
+        self.local = None;
+    }
+
+    /// Shared memory and loopback, while open.
+    pub(crate) fn local(&mut self) -> Option<&mut LocalPort> {
+        self.local.as_mut()
+    }
+}
+
+const CLOSED: Caps = Caps {
+    frame_bytes_max: 0,
+    ordered: true,
+    reliable: true,
+    name: "none: MPI is not initialised",
+};
+
+impl Transport for NodePort {
+    fn add_peer(&mut self, peer: PeerId, name: &ProcessName) {
+        if let Some(local) = &mut self.local {
+            local.add_peer(peer, name);
+        }
+    }
+
+    #[inline]
+    fn caps(&self, peer: PeerId) -> Caps {
+        self.local.as_ref().map_or(CLOSED, |local| local.caps(peer))
+    }
+
+    #[inline]
+    fn send(&mut self, peer: PeerId, header: &Header, body: Body<'_>) -> Result<(), Full> {
+        self.local.as_mut().ok_or(Full)?.send(peer, header, body)
+    }
+
+    fn send_bulk(&mut self, peer: PeerId, header: &Header, source: Packer, token: Token) {
+        if let Some(local) = &mut self.local {
+            local.send_bulk(peer, header, source, token);
+        }
+    }
+
+    #[inline]
+    fn poll<S: Sink>(&mut self, sink: &mut S) -> Activity {
+        self.local.as_mut().map_or(Activity::Idle, |local| local.poll(sink))
+    }
+
+    fn offer(&self, peer: PeerId, address: *const u8, len: u64) -> Offer {
+        self.local.as_ref().map_or(Offer::default(), |local| local.offer(peer, address, len))
+    }
+
+    fn pull(&mut self, peer: PeerId, offer: &Offer, len: u64, to: &mut Unpacker) -> Pulled {
+        match &mut self.local {
+            Some(local) => local.pull(peer, offer, len, to),
+            None => Pulled::Unavailable,
+        }
+    }
+
+    fn is_flushed(&self) -> bool {
+        self.local.as_ref().is_none_or(Transport::is_flushed)
+    }
+}
+
+impl Port for NodePort {
+    fn now(&self) -> Duration {
+        self.local.as_ref().map_or(Duration::ZERO, Port::now)
+    }
+
+    #[inline]
+    fn wait(&mut self, idle_polls: u32) -> bool {
+        self.local.as_mut().is_some_and(|local| local.wait(idle_polls))
+    }
+
+    fn report(&self) -> String {
+        self.local.as_ref().map_or_else(String::new, Port::report)
+    }
+}

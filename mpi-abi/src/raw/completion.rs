@@ -1,0 +1,446 @@
+//! Waits and tests over arrays of requests (MPI-5.0 §3.7.5), and the looks that change nothing
+//! (§3.7.6). The rules of one request are the core's; here are the arrays.
+
+use std::ffi::c_int;
+
+use mpi_core::constants::UNDEFINED;
+use mpi_core::error::{Error, ErrorClass, Result};
+use mpi_core::handle::RequestHandle;
+use mpi_core::request::completion::Report;
+use mpi_core::status::Status;
+
+use crate::calls::requests::{report, status_of};
+use crate::entry::{Cx, Owner};
+use crate::face::Face;
+
+/// The program's array of requests.
+struct Requests<F: Face> {
+    first: *mut F::Request,
+    count: usize,
+}
+
+impl<F: Face> Requests<F> {
+    /// The `count` requests at `first`; a null pointer only where there are none.
+    ///
+    /// # Safety
+    /// They are readable and writable (only readable if [`Requests::set_null`] is not called).
+    unsafe fn new(first: *mut F::Request, count: i64) -> Result<Requests<F>> {
+        if first.is_null() && count > 0 {
+            mpi_core::fail!(ARG, "array_of_requests", "is NULL, but there are {count} requests");
+        }
+        Ok(Requests { first, count: count as usize })
+    }
+
+    #[inline]
+    fn at(&self, index: usize) -> RequestHandle {
+        debug_assert!(index < self.count);
+        // SAFETY: `new`'s caller promised `count` requests.
+        F::request_in(unsafe { *self.first.add(index) })
+    }
+
+    fn set_null(&self, index: usize) {
+        debug_assert!(index < self.count);
+        // SAFETY: `new`'s caller promised `count` requests.
+        unsafe { *self.first.add(index) = F::request_out(RequestHandle::NULL) };
+    }
+
+    /// Reports the complete request at `index`.
+    fn report(&self, cx: &mut Cx<'_>, index: usize) -> Result<Report> {
+        let reported = report(cx, self.at(index))?;
+        if reported.released {
+            self.set_null(index);
+        }
+        Ok(reported)
+    }
+
+    /// The requests that are neither null nor inactive, by index.
+    fn active(&self, cx: &Cx<'_>) -> Result<Vec<(usize, RequestHandle)>> {
+        let mut active = Vec::new();
+        for index in 0..self.count {
+            if !cx.is_request_idle(self.at(index))? {
+                active.push((index, self.at(index)));
+            }
+        }
+        Ok(active)
+    }
+
+    fn all_complete(&self, cx: &Cx<'_>) -> Result<bool> {
+        for index in 0..self.count {
+            if !cx.is_complete(self.at(index))? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Writes one status of a call that reports one.
+unsafe fn put<F: Face>(to: *mut F::Status, status: &Status) {
+    if !F::is_status_ignore(to) {
+        // SAFETY: by the caller's promise it is writable unless it is to be ignored.
+        unsafe { F::status_out(to, status, false) };
+    }
+}
+
+/// Writes entry `index` of an array of statuses, with its error field.
+unsafe fn put_at<F: Face>(to: *mut F::Status, index: usize, status: &Status) {
+    if !F::is_status_ignore(to) {
+        // SAFETY: the array has an entry for each request, unless it is to be ignored.
+        unsafe { F::status_out(to.add(index), status, true) };
+    }
+}
+
+/// `MPI_Waitall`.
+///
+/// # Safety
+/// The arrays have `count` entries; the statuses may be an ignore value.
+pub unsafe fn waitall<F: Face>(
+    cx: &mut Cx<'_>,
+    count: i64,
+    array_of_requests: *mut F::Request,
+    array_of_statuses: *mut F::Status,
+) -> Result<()> {
+    // SAFETY: the caller's promise.
+    let requests = unsafe { Requests::<F>::new(array_of_requests, count) }?;
+    for index in 0..requests.count {
+        cx.is_complete(requests.at(index))?;
+    }
+    for index in 0..requests.count {
+        let request = requests.at(index);
+        cx.block_until(|process| process.is_complete(request).unwrap_or(true));
+    }
+    // SAFETY: the caller's promise.
+    unsafe { report_all(cx, &requests, array_of_statuses) }
+}
+
+/// Reports complete requests; failures go into the statuses.
+///
+/// # Safety
+/// The statuses have an entry for each request, or are an ignore value.
+unsafe fn report_all<F: Face>(
+    cx: &mut Cx<'_>,
+    requests: &Requests<F>,
+    statuses: *mut F::Status,
+) -> Result<()> {
+    let mut first_failure = None;
+    for index in 0..requests.count {
+        let Report { status, failure, .. } = requests.report(cx, index)?;
+        // SAFETY: the caller's promise.
+        unsafe { put_at::<F>(statuses, index, &status) };
+        first_failure = first_failure.or(failure);
+    }
+    first_failure.map_or(Ok(()), |failure| Err(in_status(&failure)))
+}
+
+/// The error of a call that reports several requests, of which at least one failed.
+fn in_status(failure: &Error) -> Error {
+    Error::new(ErrorClass::IN_STATUS, format!("a request failed: {failure}"))
+        .hint("The error fields of the statuses say which requests failed and how.")
+}
+
+/// `MPI_Testall`.
+///
+/// # Safety
+/// As for [`waitall`]; `flag` is writable.
+pub unsafe fn testall<F: Face>(
+    cx: &mut Cx<'_>,
+    count: i64,
+    array_of_requests: *mut F::Request,
+    flag: *mut c_int,
+    array_of_statuses: *mut F::Status,
+) -> Result<()> {
+    // SAFETY: the caller's promise.
+    let requests = unsafe { Requests::<F>::new(array_of_requests, count) }?;
+    let mut complete = requests.all_complete(cx)?;
+    if !complete {
+        cx.poll();
+        complete = requests.all_complete(cx)?;
+    }
+    // SAFETY: the caller's promise, here and below.
+    unsafe { *flag = c_int::from(complete) };
+    match complete {
+        true => unsafe { report_all(cx, &requests, array_of_statuses) },
+        false => Ok(()),
+    }
+}
+
+/// `MPI_Waitany`.
+///
+/// # Safety
+/// The array has `count` entries; `index` is writable, `status` too unless ignored.
+pub unsafe fn waitany<F: Face>(
+    cx: &mut Cx<'_>,
+    count: i64,
+    array_of_requests: *mut F::Request,
+    index: *mut c_int,
+    status: *mut F::Status,
+) -> Result<()> {
+    // SAFETY: the caller's promise, here and below.
+    let requests = unsafe { Requests::<F>::new(array_of_requests, count) }?;
+    let active = requests.active(cx)?;
+    let mut found = None;
+    if !active.is_empty() {
+        cx.block_until(|process| {
+            found = active.iter().find(|(_, r)| process.is_complete(*r).unwrap_or(true)).copied();
+            found.is_some()
+        });
+    }
+    unsafe { report_one(cx, &requests, found, index, status) }
+}
+
+/// Reports the request that was found, or that there is none.
+///
+/// # Safety
+/// `index` is writable, `status` too unless ignored.
+unsafe fn report_one<F: Face>(
+    cx: &mut Cx<'_>,
+    requests: &Requests<F>,
+    found: Option<(usize, RequestHandle)>,
+    index: *mut c_int,
+    status: *mut F::Status,
+) -> Result<()> {
+    let Some((at, request)) = found else {
+        // SAFETY: the caller's promise, here and below.
+        unsafe {
+            *index = UNDEFINED;
+            put::<F>(status, &Status::EMPTY);
+        }
+        return Ok(());
+    };
+    own(cx, request);
+    let reported = requests.report(cx, at)?;
+    unsafe {
+        *index = at as c_int;
+        put::<F>(status, &reported.status);
+    }
+    reported.failure.map_or(Ok(()), Err)
+}
+
+/// Errors from here on go to the error handler of the request's communicator.
+fn own(cx: &mut Cx<'_>, request: RequestHandle) {
+    if let Some(comm) = cx.request_comm(request) {
+        cx.owner = Owner::Comm(comm);
+    }
+}
+
+/// `MPI_Testany`.
+///
+/// # Safety
+/// As for [`waitany`]; `flag` is writable.
+pub unsafe fn testany<F: Face>(
+    cx: &mut Cx<'_>,
+    count: i64,
+    array_of_requests: *mut F::Request,
+    index: *mut c_int,
+    flag: *mut c_int,
+    status: *mut F::Status,
+) -> Result<()> {
+    // SAFETY: the caller's promise, here and below.
+    let requests = unsafe { Requests::<F>::new(array_of_requests, count) }?;
+    let active = requests.active(cx)?;
+    let complete = |cx: &Cx<'_>| {
+        active.iter().find(|(_, request)| cx.is_complete(*request).unwrap_or(true)).copied()
+    };
+    let mut found = complete(cx);
+    if found.is_none() && !active.is_empty() {
+        cx.poll();
+        found = complete(cx);
+    }
+    let done = found.is_some() || active.is_empty();
+    unsafe {
+        *flag = c_int::from(done);
+        if !done {
+            *index = UNDEFINED;
+            return Ok(());
+        }
+        report_one(cx, &requests, found, index, status)
+    }
+}
+
+/// `MPI_Waitsome`.
+///
+/// # Safety
+/// The arrays have `incount` entries; `outcount` is writable.
+pub unsafe fn waitsome<F: Face>(
+    cx: &mut Cx<'_>,
+    incount: i64,
+    array_of_requests: *mut F::Request,
+    outcount: *mut c_int,
+    array_of_indices: *mut c_int,
+    array_of_statuses: *mut F::Status,
+) -> Result<()> {
+    // SAFETY: the caller's promise, here and below.
+    let requests = unsafe { Requests::<F>::new(array_of_requests, incount) }?;
+    let active = requests.active(cx)?;
+    if !active.is_empty() {
+        cx.block_until(|process| {
+            active.iter().any(|(_, request)| process.is_complete(*request).unwrap_or(true))
+        });
+    }
+    unsafe { report_some(cx, &requests, &active, outcount, array_of_indices, array_of_statuses) }
+}
+
+/// `MPI_Testsome`.
+///
+/// # Safety
+/// As for [`waitsome`].
+pub unsafe fn testsome<F: Face>(
+    cx: &mut Cx<'_>,
+    incount: i64,
+    array_of_requests: *mut F::Request,
+    outcount: *mut c_int,
+    array_of_indices: *mut c_int,
+    array_of_statuses: *mut F::Status,
+) -> Result<()> {
+    // SAFETY: the caller's promise, here and below.
+    let requests = unsafe { Requests::<F>::new(array_of_requests, incount) }?;
+    let active = requests.active(cx)?;
+    if !active.is_empty() {
+        cx.poll();
+    }
+    unsafe { report_some(cx, &requests, &active, outcount, array_of_indices, array_of_statuses) }
+}
+
+/// Reports those of the active requests that are complete, in the order of the array.
+///
+/// # Safety
+/// The arrays have an entry for each request; `outcount` is writable.
+unsafe fn report_some<F: Face>(
+    cx: &mut Cx<'_>,
+    requests: &Requests<F>,
+    active: &[(usize, RequestHandle)],
+    outcount: *mut c_int,
+    indices: *mut c_int,
+    statuses: *mut F::Status,
+) -> Result<()> {
+    let (mut reported, mut first_failure) = (0, None);
+    for &(at, request) in active {
+        if !cx.is_complete(request)? {
+            continue;
+        }
+        let Report { status, failure, .. } = requests.report(cx, at)?;
+        // SAFETY: at most as many are reported as there are requests.
+        unsafe {
+            *indices.add(reported) = at as c_int;
+            put_at::<F>(statuses, reported, &status);
+        }
+        reported += 1;
+        first_failure = first_failure.or(failure);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { *outcount = if active.is_empty() { UNDEFINED } else { reported as c_int } };
+    first_failure.map_or(Ok(()), |failure| Err(in_status(&failure)))
+}
+
+/// `MPI_Startall`.
+///
+/// # Safety
+/// The array has `count` entries.
+pub unsafe fn startall<F: Face>(
+    cx: &mut Cx<'_>,
+    count: i64,
+    array_of_requests: *mut F::Request,
+) -> Result<()> {
+    // SAFETY: the caller's promise.
+    let requests = unsafe { Requests::<F>::new(array_of_requests, count) }?;
+    for index in 0..requests.count {
+        let request = requests.at(index);
+        own(cx, request);
+        cx.start(request)?;
+    }
+    Ok(())
+}
+
+/// `MPI_Request_get_status_all`.
+///
+/// # Safety
+/// As for [`testall`]; the requests are only read.
+pub unsafe fn request_get_status_all<F: Face>(
+    cx: &mut Cx<'_>,
+    count: i64,
+    array_of_requests: *const F::Request,
+    flag: *mut c_int,
+    array_of_statuses: *mut F::Status,
+) -> Result<()> {
+    // SAFETY: the caller's promise, here and below; nothing is set to null.
+    let requests = unsafe { Requests::<F>::new(array_of_requests.cast_mut(), count) }?;
+    cx.poll();
+    let complete = requests.all_complete(cx)?;
+    unsafe { *flag = c_int::from(complete) };
+    if complete {
+        for index in 0..requests.count {
+            let status = status_of(cx, requests.at(index))?;
+            unsafe { put_at::<F>(array_of_statuses, index, &status) };
+        }
+    }
+    Ok(())
+}
+
+/// `MPI_Request_get_status_any`.
+///
+/// # Safety
+/// As for [`testany`]; the requests are only read.
+pub unsafe fn request_get_status_any<F: Face>(
+    cx: &mut Cx<'_>,
+    count: i64,
+    array_of_requests: *const F::Request,
+    index: *mut c_int,
+    flag: *mut c_int,
+    status: *mut F::Status,
+) -> Result<()> {
+    // SAFETY: the caller's promise, here and below; nothing is set to null.
+    let requests = unsafe { Requests::<F>::new(array_of_requests.cast_mut(), count) }?;
+    cx.poll();
+    let active = requests.active(cx)?;
+    let mut found = None;
+    for &(at, request) in &active {
+        if cx.is_complete(request)? {
+            found = Some((at, status_of(cx, request)?));
+            break;
+        }
+    }
+    let done = found.is_some() || active.is_empty();
+    let (at, known) = match found {
+        Some((at, known)) => (at as c_int, known),
+        None => (UNDEFINED, Status::EMPTY),
+    };
+    unsafe {
+        *flag = c_int::from(done);
+        *index = at;
+        if done {
+            put::<F>(status, &known);
+        }
+    }
+    Ok(())
+}
+
+/// `MPI_Request_get_status_some`.
+///
+/// # Safety
+/// As for [`testsome`]; the requests are only read.
+pub unsafe fn request_get_status_some<F: Face>(
+    cx: &mut Cx<'_>,
+    incount: i64,
+    array_of_requests: *const F::Request,
+    outcount: *mut c_int,
+    array_of_indices: *mut c_int,
+    array_of_statuses: *mut F::Status,
+) -> Result<()> {
+    // SAFETY: the caller's promise, here and below; nothing is set to null.
+    let requests = unsafe { Requests::<F>::new(array_of_requests.cast_mut(), incount) }?;
+    cx.poll();
+    let active = requests.active(cx)?;
+    let mut known = 0;
+    for &(at, request) in &active {
+        if cx.is_complete(request)? {
+            let status = status_of(cx, request)?;
+            unsafe {
+                *array_of_indices.add(known) = at as c_int;
+                put_at::<F>(array_of_statuses, known, &status);
+            }
+            known += 1;
+        }
+    }
+    unsafe { *outcount = if active.is_empty() { UNDEFINED } else { known as c_int } };
+    Ok(())
+}

@@ -1,0 +1,4 @@
+//! Bodies that keep the C parameters: arrays of handles and statuses, and odd shapes.
+
+pub mod completion;
+pub mod init;

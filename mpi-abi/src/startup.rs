@@ -1,0 +1,157 @@
+//! Initialisation and finalization (MPI-5.0 §11.2): joining the job and leaving it.
+//!
+//! One exchange: each process publishes its business card, all meet once, and a card is fetched
+//! when somebody first talks to its owner.
+
+use launch_wire::Bootstrap;
+use launch_wire::control::{self, Frame};
+use mpi_core::error::{Error, ErrorClass, Result};
+use mpi_core::port::Port;
+use mpi_core::process::Identity;
+use transports::node::LocalPort;
+use transports::shm::{Directory, LocalConfig, Secret, ShmSettings};
+
+use crate::entry::Cx;
+use crate::face::Abi;
+use crate::library::{self, Phase, library, phase};
+use crate::node;
+
+/// `MPI_THREAD_SERIALIZED`, the highest level granted until multiple threads are served.
+pub(crate) const THREAD_SERIALIZED: i32 = 2048;
+
+const SECRET_KEY: &str = "ferrite-secret";
+
+fn card_key(rank: u32) -> String {
+    format!("ferrite-card-{rank}")
+}
+
+/// Finds the cards of others at the launcher.
+struct Cards;
+
+impl Directory for Cards {
+    fn card(&mut self, rank: u32) -> std::result::Result<Option<String>, String> {
+        match &mut library().bootstrap {
+            Some(bootstrap) => bootstrap.get(&card_key(rank)).map_err(|why| why.to_string()),
+            None => Err("the connection to the launcher is closed".to_owned()),
+        }
+    }
+}
+
+/// Joins the job; the thread level that is granted for `required` (core values).
+pub(crate) fn start(cx: &mut Cx<'_>, required: i32) -> Result<i32> {
+    match phase() {
+        Phase::Before => {}
+        Phase::Running => {
+            return Err(Error::new(ErrorClass::OTHER, "MPI has been initialised already")
+                .hint("Call MPI_Init once; MPI_Initialized tells whether a library has."));
+        }
+        Phase::After => {
+            return Err(Error::new(ErrorClass::OTHER, "MPI has been finalized")
+                .hint("MPI cannot be initialised a second time in one process."));
+        }
+    }
+    crate::claim::claim((cx.face.mark)())?;
+    let mut bootstrap = Bootstrap::from_env().map_err(refused)?;
+    let (rank, size) = (bootstrap.rank() as u32, bootstrap.size() as u32);
+    if let Some(control) = bootstrap.control() {
+        control.hello(rank, wire_face(cx.face.abi));
+    }
+    let own_secret = new_secret()?;
+    if rank == 0 {
+        bootstrap.put_bytes(SECRET_KEY, &own_secret).map_err(launcher_lost)?;
+    }
+    let config = LocalConfig {
+        job: bootstrap.job_id().to_owned(),
+        rank,
+        size,
+        ranks_on_node: bootstrap.local_size().map_or(size, |n| n as u32),
+        secret: own_secret,
+        shm: ShmSettings::default(),
+    };
+    let job = config.job.clone();
+    let mut port = LocalPort::new(config, Box::new(Cards)).map_err(|why| {
+        Error::new(ErrorClass::OTHER, format!("no memory can be shared with other ranks: {why}"))
+    })?;
+    bootstrap.put(&card_key(rank), &port.card()).map_err(launcher_lost)?;
+    if let Some(control) = bootstrap.control() {
+        control.send(&Frame::InitSeen);
+    }
+    bootstrap.fence().map_err(launcher_lost)?;
+    if rank != 0 {
+        port.shm().set_secret(shared_secret(&mut bootstrap)?);
+    }
+    let mut library = library();
+    library.bootstrap = Some(bootstrap);
+    library.place = Some((rank, host_name()));
+    drop(library);
+    cx.port.open(port);
+    cx.join(Identity { job, rank, size });
+    library::set_phase(Phase::Running);
+    let granted = required.clamp(0, THREAD_SERIALIZED);
+    // SAFETY: gettid cannot fail.
+    library::set_thread_level(granted, unsafe { libc::gettid() });
+    node::set_running(true);
+    Ok(granted)
+}
+
+fn refused(why: launch_wire::BootstrapError) -> Error {
+    Error::new(ErrorClass::OTHER, why.to_string())
+}
+
+fn launcher_lost(why: launch_wire::BootstrapError) -> Error {
+    Error::new(ErrorClass::OTHER, format!("the launcher does not answer: {why}"))
+        .hint("Start the program with mpirun of this installation.")
+}
+
+fn wire_face(abi: Abi) -> control::Face {
+    match abi {
+        Abi::Standard => control::Face::Standard,
+        Abi::Mpich => control::Face::Mpich,
+        Abi::OpenMpi => control::Face::OpenMpi,
+    }
+}
+
+/// 32 bytes that nobody can guess.
+fn new_secret() -> Result<Secret> {
+    let mut secret = Secret::default();
+    getrandom::fill(&mut secret)
+        .map_err(|why| Error::new(ErrorClass::OTHER, format!("no random numbers: {why}")))?;
+    Ok(secret)
+}
+
+/// Rank 0's secret, by which ranks of the job know each other.
+fn shared_secret(bootstrap: &mut Bootstrap) -> Result<Secret> {
+    let bytes = bootstrap.get_bytes(SECRET_KEY).map_err(launcher_lost)?;
+    bytes.and_then(|bytes| bytes.try_into().ok()).ok_or_else(|| {
+        Error::new(ErrorClass::OTHER, "rank 0 has published no secret for this job")
+            .hint("Make sure that all ranks use the same version of this library.")
+    })
+}
+
+/// This host's name, as `MPI_Get_processor_name` and messages give it.
+pub(crate) fn host_name() -> String {
+    let mut name = [0u8; 256];
+    // SAFETY: the buffer is writable for its length.
+    unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len()) };
+    let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
+    String::from_utf8_lossy(&name[..end]).into_owned()
+}
+
+/// Leaves the job: everything sent is delivered first, and nobody reads this memory any more.
+pub(crate) fn finish(cx: &mut Cx<'_>) -> Result<()> {
+    cx.block_until(|process| process.is_quiescent());
+    node::set_running(false);
+    library::set_phase(Phase::After);
+    let report = cx.port.report();
+    cx.port.close();
+    let Some(bootstrap) = library().bootstrap.take() else { return Ok(()) };
+    if std::env::var_os(REPORT_VARIABLE).is_some()
+        && let Some(control) = bootstrap.control()
+    {
+        control.send(&Frame::ReportTable { text: report });
+    }
+    bootstrap.finalize().map_err(launcher_lost)
+}
+
+/// Set by `mpirun --report` for the ranks.
+const REPORT_VARIABLE: &str = "_FERRITE_REPORT";

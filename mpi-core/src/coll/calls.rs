@@ -1,0 +1,513 @@
+//! The collective procedures on intracommunicators (MPI-5.0 chapter 6): arguments in, a
+//! [`Prepared`] operation out, which is run at once, begun for later, or kept to be started again.
+
+use std::sync::Arc;
+
+use super::execute::Reducer;
+use super::layout::Layout;
+use super::memory::{Block, Memory};
+use super::menu::Collective;
+use super::plan::{Problem, plan};
+use super::schedule::Schedule;
+use super::select::Shape;
+use crate::buffer::UserBuffer;
+use crate::comm::Comm;
+use crate::datatype::Datatype;
+use crate::entry::Entry;
+use crate::error::{Error, ErrorClass, Result};
+use crate::fail;
+use crate::handle::{CommHandle, DatatypeHandle, OpHandle, RequestHandle};
+use crate::op::Op;
+use crate::port::Port;
+use crate::process::Process;
+
+/// A buffer argument with its count and type.
+#[derive(Clone, Copy, Debug)]
+pub struct Typed {
+    /// Address.
+    pub buf: UserBuffer,
+    /// Number of elements, of one block where there are blocks.
+    pub count: i64,
+    /// Their type.
+    pub datatype: DatatypeHandle,
+}
+
+/// A buffer argument of blocks that differ: of a v- or w-variant.
+#[derive(Clone, Copy, Debug)]
+pub struct Varied<'a> {
+    /// Address.
+    pub buf: UserBuffer,
+    /// Number of elements of each rank's block.
+    pub counts: &'a [i64],
+    /// Where each block begins.
+    pub displs: &'a [i64],
+    /// The types of the blocks.
+    pub datatypes: Types<'a>,
+}
+
+/// The types of a varied buffer's blocks.
+#[derive(Clone, Copy, Debug)]
+pub enum Types<'a> {
+    /// One for all; displacements count its extents.
+    Same(DatatypeHandle),
+    /// One for each; displacements are bytes (`MPI_ALLTOALLW`).
+    Each(&'a [DatatypeHandle]),
+}
+
+/// A collective operation ready to run.
+pub struct Prepared {
+    comm: CommHandle,
+    schedule: Schedule,
+    memory: Memory,
+    reducer: Option<Reducer>,
+}
+
+impl<P: Port> Entry<'_, P> {
+    /// Runs a collective operation to its end.
+    pub fn run(&mut self, prepared: Prepared) -> Result<()> {
+        let Prepared { comm, schedule, memory, reducer } = prepared;
+        self.run_blocking(comm, schedule, memory, reducer)
+    }
+
+    /// Begins a collective operation.
+    pub fn begin(&mut self, prepared: Prepared) -> Result<RequestHandle> {
+        let Prepared { comm, schedule, memory, reducer } = prepared;
+        self.launch(comm, schedule, memory, reducer)
+    }
+
+    /// What every process of `comm` has in `own`, by rank; for the library's own needs.
+    pub(crate) fn allgather_bytes(&mut self, comm: CommHandle, own: &[u8]) -> Result<Vec<u8>> {
+        let size = self.comm(comm)?.size() as usize;
+        let mut all = vec![0; own.len() * size];
+        let block = own.len() as i64;
+        let send = typed_bytes(UserBuffer(own.as_ptr().cast_mut()), block);
+        let recv = typed_bytes(UserBuffer(all.as_mut_ptr()), block);
+        let prepared = self.allgather(send, recv, comm)?;
+        self.run(prepared)?;
+        Ok(all)
+    }
+}
+
+fn typed_bytes(buf: UserBuffer, count: i64) -> Typed {
+    Typed { buf, count, datatype: crate::datatype::BYTE }
+}
+
+impl<P: Port> Process<P> {
+    /// `MPI_BARRIER` (§6.3).
+    pub fn barrier(&self, comm: CommHandle) -> Result<Prepared> {
+        self.moved(comm, Collective::Barrier, Problem::Barrier, 0, vec![], vec![])
+    }
+
+    /// `MPI_BCAST` (§6.4).
+    pub fn bcast(&self, data: Typed, root: i32, comm: CommHandle) -> Result<Prepared> {
+        let root = self.intra(comm)?.root(root)?;
+        let block = self.block(data, "buffer")?;
+        let len = block.bytes();
+        let problem = Problem::Bcast { root, len };
+        self.moved(comm, Collective::Bcast, problem, len, vec![], vec![block])
+    }
+
+    /// `MPI_GATHER` (§6.5). The receive buffer counts at the root only.
+    pub fn gather(
+        &self,
+        send: Typed,
+        recv: Typed,
+        root: i32,
+        comm: CommHandle,
+    ) -> Result<Prepared> {
+        let state = self.intra(comm)?;
+        let (root, size) = (state.root(root)?, state.size() as usize);
+        let at_root = root == state.rank as usize;
+        let in_place = at_root && send.buf.is_in_place();
+        let own = if in_place { vec![] } else { vec![self.block(send, "sendbuf")?] };
+        let into = if at_root { self.blocks(recv, size, "recvbuf")? } else { vec![] };
+        let block = into.first().or(own.first()).map_or(0, Block::bytes);
+        fits(own.first(), into.get(root))?;
+        let problem = Problem::Gather { root, block, in_place };
+        let total = block.saturating_mul(size as i64);
+        self.moved(comm, Collective::Gather, problem, total, own, into)
+    }
+
+    /// `MPI_GATHERV` (§6.5).
+    pub fn gatherv(
+        &self,
+        send: Typed,
+        recv: Option<Varied<'_>>,
+        root: i32,
+        comm: CommHandle,
+    ) -> Result<Prepared> {
+        let state = self.intra(comm)?;
+        let root = state.root(root)?;
+        let in_place = root == state.rank as usize && send.buf.is_in_place();
+        let own = if in_place { vec![] } else { vec![self.block(send, "sendbuf")?] };
+        let into = recv.map(|recv| self.varied(recv, "recvbuf")).transpose()?;
+        fits(own.first(), into.as_ref().and_then(|into| into.get(root)))?;
+        let blocks = into.as_deref().map(layout);
+        let bytes = own.first().map_or(0, Block::bytes);
+        let problem = Problem::Gatherv { root, own: bytes, blocks, in_place };
+        self.moved(comm, Collective::Gatherv, problem, 0, own, into.unwrap_or_default())
+    }
+
+    /// `MPI_SCATTER` (§6.6). The send buffer counts at the root only.
+    pub fn scatter(
+        &self,
+        send: Typed,
+        recv: Typed,
+        root: i32,
+        comm: CommHandle,
+    ) -> Result<Prepared> {
+        let state = self.intra(comm)?;
+        let (root, size) = (state.root(root)?, state.size() as usize);
+        let at_root = root == state.rank as usize;
+        let in_place = at_root && recv.buf.is_in_place();
+        let from = if at_root { self.blocks(send, size, "sendbuf")? } else { vec![] };
+        let own = if in_place { vec![] } else { vec![self.block(recv, "recvbuf")?] };
+        let block = from.first().or(own.first()).map_or(0, Block::bytes);
+        fits(from.get(root), own.first())?;
+        let problem = Problem::Scatter { root, block, in_place };
+        let total = block.saturating_mul(size as i64);
+        self.moved(comm, Collective::Scatter, problem, total, from, own)
+    }
+
+    /// `MPI_SCATTERV` (§6.6).
+    pub fn scatterv(
+        &self,
+        send: Option<Varied<'_>>,
+        recv: Typed,
+        root: i32,
+        comm: CommHandle,
+    ) -> Result<Prepared> {
+        let state = self.intra(comm)?;
+        let root = state.root(root)?;
+        let in_place = root == state.rank as usize && recv.buf.is_in_place();
+        let own = if in_place { vec![] } else { vec![self.block(recv, "recvbuf")?] };
+        let from = send.map(|send| self.varied(send, "sendbuf")).transpose()?;
+        fits(from.as_ref().and_then(|from| from.get(root)), own.first())?;
+        let blocks = from.as_deref().map(layout);
+        let bytes = own.first().map_or(0, Block::bytes);
+        let problem = Problem::Scatterv { root, own: bytes, blocks, in_place };
+        self.moved(comm, Collective::Scatterv, problem, 0, from.unwrap_or_default(), own)
+    }
+
+    /// `MPI_ALLGATHER` (§6.7).
+    pub fn allgather(&self, send: Typed, recv: Typed, comm: CommHandle) -> Result<Prepared> {
+        let state = self.intra(comm)?;
+        let into = self.blocks(recv, state.size() as usize, "recvbuf")?;
+        self.gather_to_all(comm, Collective::Allgather, send, into)
+    }
+
+    /// `MPI_ALLGATHERV` (§6.7).
+    pub fn allgatherv(&self, send: Typed, recv: Varied<'_>, comm: CommHandle) -> Result<Prepared> {
+        self.intra(comm)?;
+        let into = self.varied(recv, "recvbuf")?;
+        self.gather_to_all(comm, Collective::Allgatherv, send, into)
+    }
+
+    fn gather_to_all(
+        &self,
+        comm: CommHandle,
+        collective: Collective,
+        send: Typed,
+        into: Vec<Block>,
+    ) -> Result<Prepared> {
+        let rank = self.comm(comm)?.rank as usize;
+        let in_place = send.buf.is_in_place();
+        let own = if in_place { vec![] } else { vec![self.block(send, "sendbuf")?] };
+        fits(own.first(), into.get(rank))?;
+        let blocks = match collective {
+            Collective::Allgather => {
+                Layout::uniform(into.first().map_or(0, Block::bytes), into.len())
+            }
+            _ => layout(&into),
+        };
+        let total = blocks.total();
+        self.moved(comm, collective, Problem::Allgather { blocks, in_place }, total, own, into)
+    }
+
+    /// `MPI_ALLTOALL` (§6.8).
+    pub fn alltoall(&self, send: Typed, recv: Typed, comm: CommHandle) -> Result<Prepared> {
+        let state = self.intra(comm)?;
+        let size = state.size() as usize;
+        let in_place = send.buf.is_in_place();
+        let from = if in_place { vec![] } else { self.blocks(send, size, "sendbuf")? };
+        let into = self.blocks(recv, size, "recvbuf")?;
+        fits(from.first(), into.first())?;
+        let block = into.first().map_or(0, Block::bytes);
+        let total = block.saturating_mul(size as i64);
+        let problem = Problem::Alltoall { block, in_place };
+        self.moved(comm, Collective::Alltoall, problem, total, from, into)
+    }
+
+    /// `MPI_ALLTOALLV`, and with a type for each block `MPI_ALLTOALLW` (§6.8).
+    pub fn alltoallv(
+        &self,
+        send: Option<Varied<'_>>,
+        recv: Varied<'_>,
+        comm: CommHandle,
+    ) -> Result<Prepared> {
+        let rank = self.intra(comm)?.rank as usize;
+        let in_place = send.is_none();
+        let from = send.map(|send| self.varied(send, "sendbuf")).transpose()?;
+        let into = self.varied(recv, "recvbuf")?;
+        fits(from.as_ref().and_then(|from| from.get(rank)), into.get(rank))?;
+        let incoming = layout(&into);
+        let outgoing = from.as_deref().map_or_else(|| incoming.clone(), layout);
+        let problem = Problem::Alltoallv { outgoing, incoming, in_place };
+        let collective = match recv.datatypes {
+            Types::Same(_) => Collective::Alltoallv,
+            Types::Each(_) => Collective::Alltoallw,
+        };
+        self.moved(comm, collective, problem, 0, from.unwrap_or_default(), into)
+    }
+
+    /// `MPI_REDUCE` (§6.9.1). The receive buffer counts at the root only.
+    #[allow(clippy::too_many_arguments)]
+    pub fn reduce_to(
+        &self,
+        send: UserBuffer,
+        recv: UserBuffer,
+        count: i64,
+        datatype: DatatypeHandle,
+        op: OpHandle,
+        root: i32,
+        comm: CommHandle,
+    ) -> Result<Prepared> {
+        let state = self.intra(comm)?;
+        let root = state.root(root)?;
+        let at_root = root == state.rank as usize;
+        if send.is_in_place() && !at_root {
+            fail!(BUFFER, "sendbuf", "is MPI_IN_PLACE, which only the root (rank {root}) may pass");
+        }
+        let problem = Problem::Reduce { root, len: count, in_place: send.is_in_place() };
+        let recv = if at_root { recv } else { send };
+        self.reducing(comm, Collective::Reduce, problem, (send, recv, count, datatype, op))
+    }
+
+    /// `MPI_ALLREDUCE` (§6.9.6).
+    pub fn allreduce(
+        &self,
+        send: UserBuffer,
+        recv: UserBuffer,
+        count: i64,
+        datatype: DatatypeHandle,
+        op: OpHandle,
+        comm: CommHandle,
+    ) -> Result<Prepared> {
+        let problem = Problem::Allreduce { len: count, in_place: send.is_in_place() };
+        self.reducing(comm, Collective::Allreduce, problem, (send, recv, count, datatype, op))
+    }
+
+    /// `MPI_REDUCE_SCATTER` (§6.10.2); `counts` has one entry a rank.
+    pub fn reduce_scatter(
+        &self,
+        send: UserBuffer,
+        recv: UserBuffer,
+        counts: &[i64],
+        datatype: DatatypeHandle,
+        op: OpHandle,
+        comm: CommHandle,
+    ) -> Result<Prepared> {
+        if let Some(bad) = counts.iter().position(|&count| count < 0) {
+            fail!(COUNT, "recvcounts", "has {} at rank {bad}", counts[bad]);
+        }
+        let blocks = Layout::of(counts.iter().copied());
+        let (total, in_place) = (blocks.total(), send.is_in_place());
+        let problem = Problem::ReduceScatter { blocks, in_place };
+        self.reducing(comm, Collective::ReduceScatter, problem, (send, recv, total, datatype, op))
+    }
+
+    /// `MPI_REDUCE_SCATTER_BLOCK` (§6.10.1).
+    pub fn reduce_scatter_block(
+        &self,
+        send: UserBuffer,
+        recv: UserBuffer,
+        count: i64,
+        datatype: DatatypeHandle,
+        op: OpHandle,
+        comm: CommHandle,
+    ) -> Result<Prepared> {
+        crate::p2p::send::check_count(count)?;
+        let blocks = Layout::uniform(count, self.intra(comm)?.size() as usize);
+        let (total, in_place) = (blocks.total(), send.is_in_place());
+        let problem = Problem::ReduceScatter { blocks, in_place };
+        let collective = Collective::ReduceScatterBlock;
+        self.reducing(comm, collective, problem, (send, recv, total, datatype, op))
+    }
+
+    /// `MPI_SCAN`, or `MPI_EXSCAN` if `exclusive` (§6.11).
+    #[allow(clippy::too_many_arguments)]
+    pub fn scan(
+        &self,
+        send: UserBuffer,
+        recv: UserBuffer,
+        count: i64,
+        datatype: DatatypeHandle,
+        op: OpHandle,
+        comm: CommHandle,
+        exclusive: bool,
+    ) -> Result<Prepared> {
+        let (len, in_place) = (count, send.is_in_place());
+        let (collective, problem) = match exclusive {
+            false => (Collective::Scan, Problem::Scan { len, in_place }),
+            true => (Collective::Exscan, Problem::Exscan { len, in_place }),
+        };
+        self.reducing(comm, collective, problem, (send, recv, count, datatype, op))
+    }
+
+    /// A communicator that this chapter's procedures serve so far.
+    pub(crate) fn intra(&self, comm: CommHandle) -> Result<&Comm> {
+        let state = self.comm(comm)?;
+        if state.remote.is_some() {
+            return Err(Error::new(
+                ErrorClass::UNSUPPORTED_OPERATION,
+                "collective operations on intercommunicators are not implemented yet",
+            ));
+        }
+        Ok(state)
+    }
+
+    fn block(&self, data: Typed, param: &'static str) -> Result<Block> {
+        let datatype = self.committed(data.datatype)?;
+        crate::p2p::send::check_count(data.count)?;
+        check_address(data.buf, data.count, datatype, param)?;
+        Ok(Block::new(data.buf, data.count, datatype))
+    }
+
+    /// One block of `data.count` elements for each of `size` ranks, one after the other.
+    fn blocks(&self, data: Typed, size: usize, param: &'static str) -> Result<Vec<Block>> {
+        let first = self.block(data, param)?;
+        let stride = first.datatype.extent() * data.count;
+        let at = |rank: usize| data.buf.offset(stride * rank as i64);
+        Ok((0..size).map(|rank| Block { address: at(rank), ..first.clone() }).collect())
+    }
+
+    fn varied(&self, data: Varied<'_>, param: &'static str) -> Result<Vec<Block>> {
+        let block = |(rank, (&count, &displacement)): (usize, (&i64, &i64))| {
+            if count < 0 {
+                fail!(COUNT, "recvcounts", "has {count} at rank {rank}");
+            }
+            let (handle, in_bytes) = match data.datatypes {
+                Types::Same(handle) => (handle, false),
+                Types::Each(handles) => (handles[rank], true),
+            };
+            let datatype = self.committed(handle)?;
+            check_address(data.buf, count, datatype, param)?;
+            let bytes = if in_bytes { displacement } else { displacement * datatype.extent() };
+            Ok(Block::new(data.buf.offset(bytes), count, datatype))
+        };
+        data.counts.iter().zip(data.displs).enumerate().map(block).collect()
+    }
+
+    fn moved(
+        &self,
+        comm: CommHandle,
+        collective: Collective,
+        problem: Problem,
+        bytes: i64,
+        send: Vec<Block>,
+        recv: Vec<Block>,
+    ) -> Result<Prepared> {
+        let state = self.intra(comm)?;
+        let shape = Shape {
+            collective,
+            size: state.size() as usize,
+            ranks_per_node: state.size() as usize,
+            bytes,
+            unit: 1,
+            commutative: true,
+        };
+        let choice = self.selection.select(&shape);
+        let schedule = plan(state.rank as usize, shape.size, &problem, &choice)?;
+        let memory = Memory::moved(&schedule, send, recv);
+        Ok(Prepared { comm, schedule, memory, reducer: None })
+    }
+
+    fn reducing(
+        &self,
+        comm: CommHandle,
+        collective: Collective,
+        problem: Problem,
+        arguments: (UserBuffer, UserBuffer, i64, DatatypeHandle, OpHandle),
+    ) -> Result<Prepared> {
+        let (send, recv, count, handle, op_handle) = arguments;
+        let state = self.intra(comm)?;
+        let datatype = self.committed(handle)?;
+        crate::p2p::send::check_count(count)?;
+        let op = self.op(op_handle)?;
+        let reducer = match op {
+            Op::Builtin(builtin) => Reducer::Kernel(builtin.kernel(datatype)?),
+            Op::User(user) => Reducer::User(user.function, op_handle, handle),
+        };
+        if recv.is_in_place() {
+            fail!(BUFFER, "recvbuf", "is MPI_IN_PLACE, which only sendbuf may be");
+        }
+        check_address(recv, count, datatype, "recvbuf")?;
+        if !send.is_in_place() {
+            check_address(send, count, datatype, "sendbuf")?;
+        }
+        let unit = datatype.size() as i64;
+        let shape = Shape {
+            collective,
+            size: state.size() as usize,
+            ranks_per_node: state.size() as usize,
+            bytes: unit.saturating_mul(count),
+            unit,
+            commutative: op.is_commutative(),
+        };
+        let choice = self.selection.select(&shape);
+        let schedule = plan(state.rank as usize, shape.size, &problem, &choice)?;
+        let memory = Memory::reduced(&schedule, send, recv, datatype);
+        Ok(Prepared { comm, schedule, memory, reducer: Some(reducer) })
+    }
+}
+
+impl Comm {
+    /// A root argument, checked.
+    fn root(&self, root: i32) -> Result<usize> {
+        self.target(root, "root").map(|_| root as usize)
+    }
+}
+
+fn layout(blocks: &[Block]) -> Layout {
+    Layout::of(blocks.iter().map(Block::bytes))
+}
+
+/// Whether what a process sends itself fits what it receives from itself: the part of a
+/// mismatch that one process can see.
+fn fits(sent: Option<&Block>, received: Option<&Block>) -> Result<()> {
+    match (sent, received) {
+        (Some(sent), Some(received)) if sent.bytes() != received.bytes() => Err(Error::new(
+            ErrorClass::TRUNCATE,
+            format!(
+                "this process sends itself {} bytes but receives {} from itself",
+                sent.bytes(),
+                received.bytes()
+            ),
+        )
+        .hint("Make the counts and types of the send and the receive buffer agree.")),
+        _ => Ok(()),
+    }
+}
+
+fn check_address(
+    buf: UserBuffer,
+    count: i64,
+    datatype: &Arc<Datatype>,
+    param: &'static str,
+) -> Result<()> {
+    if buf.0.is_null() && count > 0 && datatype.size() > 0 && datatype.is_predefined() {
+        return Err(Error::param(
+            ErrorClass::BUFFER,
+            param,
+            format!("is NULL, but there are {count} elements"),
+        ));
+    }
+    if buf.is_in_place() {
+        return Err(Error::param(
+            ErrorClass::BUFFER,
+            param,
+            "is MPI_IN_PLACE, which is not allowed here",
+        ));
+    }
+    Ok(())
+}

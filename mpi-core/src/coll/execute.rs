@@ -1,0 +1,248 @@
+//! Runs schedules: starts the steps that may start, as sends and receives of the point-to-point
+//! layer in the communicator's collective context, and goes on when they complete.
+#![allow(unsafe_code)]
+
+use super::memory::Memory;
+use super::schedule::{Action, Progress, Region, Schedule, StepId};
+use crate::callout::{Reduction, UserFunction};
+use crate::entry::Entry;
+use crate::error::{Error, Result};
+use crate::group::Group;
+use crate::handle::{CommHandle, DatatypeHandle, OpHandle, RequestHandle};
+use crate::op::Kernel;
+use crate::p2p::Begun;
+use crate::p2p::receive::Pattern;
+use crate::p2p::send::Route;
+use crate::port::Port;
+use crate::process::Process;
+use crate::request::{Operation, Owner, Request};
+
+/// How the reductions of a schedule are done.
+#[derive(Clone, Copy)]
+pub enum Reducer {
+    /// By a kernel of ours.
+    Kernel(Kernel),
+    /// By the program's function, which is told the handles.
+    User(UserFunction, OpHandle, DatatypeHandle),
+}
+
+/// A collective operation in progress.
+struct Execution {
+    schedule: Schedule,
+    progress: Progress,
+    memory: Memory,
+    reducer: Option<Reducer>,
+    comm: CommHandle,
+    group: Group,
+    context: u64,
+    rank: i32,
+    number: i32,
+    request: RequestHandle,
+    failure: Option<Error>,
+}
+
+/// The collective operations in progress, by index.
+#[derive(Default)]
+pub(crate) struct Executions {
+    slots: Vec<Option<Box<Execution>>>,
+    free: Vec<u32>,
+}
+
+impl Executions {
+    fn insert(&mut self, execution: Box<Execution>) -> u32 {
+        match self.free.pop() {
+            Some(index) => {
+                self.slots[index as usize] = Some(execution);
+                index
+            }
+            None => {
+                self.slots.push(Some(execution));
+                self.slots.len() as u32 - 1
+            }
+        }
+    }
+
+    fn take(&mut self, index: u32) -> Option<Box<Execution>> {
+        self.slots.get_mut(index as usize)?.take()
+    }
+}
+
+impl<P: Port> Process<P> {
+    /// Begins to run a schedule on `comm`; its request completes when the last step has.
+    pub(crate) fn launch(
+        &mut self,
+        comm: CommHandle,
+        schedule: Schedule,
+        memory: Memory,
+        reducer: Option<Reducer>,
+    ) -> Result<RequestHandle> {
+        let state = self.comm_mut(comm)?;
+        let number = state.collective_number;
+        state.collective_number = (number + 1) & i32::MAX as u32;
+        let (group, context) = (state.group.clone(), state.context + 1);
+        let rank = state.rank as i32;
+        let progress = Progress::new(&schedule);
+        let index = self.executions.slots.len() as u32;
+        let index = self.executions.free.last().copied().unwrap_or(index);
+        let request = Request::active(Operation::Collective, Owner::Program, comm);
+        let request = self.vci.requests.insert(request)?;
+        let number = number as i32;
+        self.executions.insert(Box::new(Execution {
+            schedule,
+            progress,
+            memory,
+            reducer,
+            comm,
+            group,
+            context,
+            rank,
+            number,
+            request,
+            failure: None,
+        }));
+        self.run(index);
+        self.settle();
+        Ok(request)
+    }
+
+    /// Passes completions on to the collectives and buffers that wait for them; whether there
+    /// were any.
+    pub(crate) fn settle(&mut self) -> bool {
+        let mut any = false;
+        while let Some((owner, failure)) = self.vci.finished.pop() {
+            any = true;
+            match owner {
+                Owner::Step { execution, step } => self.step_done(execution, step, failure),
+                Owner::Buffer { buffer, bytes } => {
+                    if let Ok(buffer) = self.attached(buffer) {
+                        buffer.give_back(bytes);
+                    }
+                }
+                Owner::Program | Owner::Nobody => {}
+            }
+        }
+        any
+    }
+
+    /// A user function has done its step.
+    pub(crate) fn reduced(&mut self, execution: u32, step: u32) {
+        self.step_done(execution, step, None);
+        self.settle();
+    }
+
+    fn step_done(&mut self, index: u32, step: u32, failure: Option<Error>) {
+        if let Some(Some(execution)) = self.executions.slots.get_mut(index as usize) {
+            execution.progress.done(&execution.schedule, StepId(step));
+            if execution.failure.is_none() {
+                execution.failure = failure;
+            }
+            self.run(index);
+        }
+    }
+
+    /// Starts every step that may start; completes the request when none is left.
+    fn run(&mut self, index: u32) {
+        let Some(mut execution) = self.executions.take(index) else { return };
+        while let Some(step) = execution.progress.next(&execution.schedule) {
+            match self.start(&mut execution, index, step) {
+                Ok(true) => execution.progress.done(&execution.schedule, step),
+                Ok(false) => {}
+                Err(error) => {
+                    execution.failure.get_or_insert(error);
+                    execution.progress.done(&execution.schedule, step);
+                }
+            }
+        }
+        if execution.progress.is_finished() {
+            execution.memory.finish();
+            self.executions.free.push(index);
+            self.vci.complete(execution.request, execution.failure);
+        } else {
+            self.executions.slots[index as usize] = Some(execution);
+        }
+    }
+
+    /// Starts a step; whether it is done already.
+    fn start(&mut self, execution: &mut Execution, index: u32, step: StepId) -> Result<bool> {
+        let owner = Owner::Step { execution: index, step: step.0 };
+        match execution.schedule.action(step) {
+            Action::Send { to, from } => {
+                let route = Route {
+                    peer: execution.peer(to),
+                    context: execution.context,
+                    source: execution.rank,
+                    tag: execution.number,
+                };
+                let packer = execution.memory.packer(from);
+                let begun = self.start_send(packer, route, false, owner, execution.comm)?;
+                Ok(matches!(begun, Begun::Complete))
+            }
+            Action::Recv { from, into } => {
+                let pattern = Pattern {
+                    context: execution.context,
+                    source: from as i32,
+                    tag: execution.number,
+                    from: Some(execution.peer(from)),
+                };
+                let unpacker = execution.memory.unpacker(into);
+                self.start_receive(unpacker, pattern, owner, execution.comm)?;
+                Ok(false)
+            }
+            Action::Reduce { from, into } => Ok(self.reduce(execution, index, step, from, into)),
+            Action::Copy { from, into } => {
+                execution.memory.copy(from, into);
+                Ok(true)
+            }
+            Action::Join => Ok(true),
+        }
+    }
+
+    /// Reduces now, or leaves it to the program's function; whether it is done.
+    fn reduce(
+        &mut self,
+        execution: &mut Execution,
+        index: u32,
+        step: StepId,
+        from: Region,
+        into: Region,
+    ) -> bool {
+        let reducer = execution.reducer.expect("a schedule with reductions has one");
+        let (input, datatype) = execution.memory.operand(from);
+        let (inout, _) = execution.memory.operand(into);
+        match reducer {
+            Reducer::Kernel(kernel) => {
+                // SAFETY: both regions lie in memory of the collective, are disjoint, and hold
+                // `from.len` elements of the type that the kernel was chosen for.
+                unsafe { kernel.reduce(input, inout, from.len as usize) };
+                true
+            }
+            Reducer::User(function, op, handle) => {
+                let (count, extent) = (from.len, datatype.extent());
+                let call =
+                    Reduction { function, op, input, inout, count, datatype: handle, extent };
+                self.reductions.push_back((index, step.0, call));
+                false
+            }
+        }
+    }
+}
+
+impl Execution {
+    fn peer(&self, rank: u32) -> crate::port::PeerId {
+        self.group.peer(rank).expect("schedules name ranks of the communicator")
+    }
+}
+
+impl<P: Port> Entry<'_, P> {
+    /// Runs a schedule to its end.
+    pub(crate) fn run_blocking(
+        &mut self,
+        comm: CommHandle,
+        schedule: Schedule,
+        memory: Memory,
+        reducer: Option<Reducer>,
+    ) -> Result<()> {
+        let request = self.launch(comm, schedule, memory, reducer)?;
+        self.wait_one(request).map(drop)
+    }
+}

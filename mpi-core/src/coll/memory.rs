@@ -1,0 +1,259 @@
+//! Where the units of a schedule lie in memory.
+//!
+//! A schedule speaks of units of packed buffers; this maps its regions to user memory. Data that
+//! is only moved is addressed directly where its blocks are gap-free, and staged through a packed
+//! copy where they are not. Data that is reduced keeps the layout of its datatype, since user
+//! functions expect it.
+#![allow(unsafe_code)]
+
+use std::sync::Arc;
+
+use super::layout::Layout;
+use super::schedule::{Buffer, Region, Schedule};
+use crate::buffer::{RawBytes, UserBuffer};
+use crate::datatype::{Datatype, Packer, Unpacker};
+
+/// One block of a user buffer.
+#[derive(Clone, Debug)]
+pub struct Block {
+    /// Address of the first element.
+    pub address: UserBuffer,
+    /// Number of elements.
+    pub count: i64,
+    /// Their type.
+    pub datatype: Arc<Datatype>,
+}
+
+impl Block {
+    /// `count` elements of `datatype` at `address`.
+    pub fn new(address: UserBuffer, count: i64, datatype: &Arc<Datatype>) -> Block {
+        Block { address, count, datatype: datatype.clone() }
+    }
+
+    /// Bytes when packed.
+    pub fn bytes(&self) -> i64 {
+        (self.datatype.size() as i64).saturating_mul(self.count)
+    }
+
+    /// The address of the only run of memory that the block is, if it is one.
+    fn only_run(&self) -> Option<UserBuffer> {
+        let (start, _) = self.datatype.only_run(self.count)?;
+        Some(self.address.offset(start))
+    }
+}
+
+/// A user buffer of data that is only moved: units are packed bytes.
+pub enum Bytes {
+    /// One run of memory.
+    Flat(UserBuffer),
+    /// One run a block, and every region of the schedule lies within one.
+    Blocks(Layout, Vec<UserBuffer>),
+    /// A packed copy, written back when the schedule has run.
+    Staged(Box<[u8]>, Vec<Block>),
+}
+
+impl Bytes {
+    /// Chooses how `schedule` reaches the blocks of its buffer `which`.
+    pub fn new(blocks: Vec<Block>, schedule: &Schedule, which: Buffer) -> Bytes {
+        let runs: Option<Vec<UserBuffer>> = blocks
+            .iter()
+            .map(|block| match block.bytes() {
+                0 => Some(block.address),
+                _ => block.only_run(),
+            })
+            .collect();
+        let Some(runs) = runs else { return Bytes::staged(blocks) };
+        if let Some(start) = adjacent(&blocks, &runs) {
+            return Bytes::Flat(start);
+        }
+        let layout = Layout::of(blocks.iter().map(Block::bytes));
+        let within =
+            |region: Region| region.buffer != which || layout.pieces(region).take(2).count() < 2;
+        if schedule.actions().all(|action| action.regions().into_iter().flatten().all(within)) {
+            return Bytes::Blocks(layout, runs);
+        }
+        Bytes::staged(blocks)
+    }
+
+    fn staged(blocks: Vec<Block>) -> Bytes {
+        let total: i64 = blocks.iter().map(Block::bytes).sum();
+        let mut copy = Vec::with_capacity(total as usize);
+        for block in &blocks {
+            let mut packer = Packer::new(block.address, block.count, &block.datatype);
+            copy.extend_from_slice(&crate::request::gather(&mut packer));
+        }
+        Bytes::Staged(copy.into(), blocks)
+    }
+
+    fn at(&mut self, start: i64) -> UserBuffer {
+        match self {
+            Bytes::Flat(base) => base.offset(start),
+            Bytes::Blocks(layout, runs) => {
+                let region = Region { buffer: Buffer::Recv, start, len: 1 };
+                match layout.pieces(region).next() {
+                    Some(piece) => runs[piece.block].offset(piece.offset),
+                    None => UserBuffer::BOTTOM,
+                }
+            }
+            Bytes::Staged(copy, _) => UserBuffer(copy.as_mut_ptr()).offset(start),
+        }
+    }
+
+    /// Writes a staged copy back.
+    pub fn write_back(&self) {
+        let Bytes::Staged(copy, blocks) = self else { return };
+        let mut rest = RawBytes::from(&**copy);
+        for block in blocks {
+            let mut unpacker = Unpacker::new(block.address, block.count, &block.datatype);
+            let bytes = rest.take(block.bytes() as usize);
+            // SAFETY: the block is user memory that the collective owns until it completes; the
+            // copy is ours.
+            unsafe { unpacker.unpack_from(bytes) };
+        }
+    }
+}
+
+/// The start of all blocks, if each begins where the one before it ends.
+fn adjacent(blocks: &[Block], runs: &[UserBuffer]) -> Option<UserBuffer> {
+    let mut parts = blocks.iter().zip(runs).filter(|(block, _)| block.bytes() > 0);
+    let Some((first, &start)) = parts.next() else {
+        return Some(UserBuffer::BOTTOM);
+    };
+    let mut end = start.offset(first.bytes());
+    for (block, &run) in parts {
+        if run != end {
+            return None;
+        }
+        end = end.offset(block.bytes());
+    }
+    Some(start)
+}
+
+/// The memory of one collective call.
+pub enum Memory {
+    /// Data that is moved.
+    Moved {
+        /// The send buffer.
+        send: Bytes,
+        /// The receive buffer.
+        recv: Bytes,
+        /// Scratch buffers.
+        temps: Vec<Box<[u8]>>,
+    },
+    /// Data that is reduced: units are elements.
+    Reduced {
+        /// The send buffer.
+        send: UserBuffer,
+        /// The receive buffer.
+        recv: UserBuffer,
+        /// The elements' type.
+        datatype: Arc<Datatype>,
+        /// Scratch buffers; 16-byte aligned.
+        temps: Vec<Box<[u128]>>,
+    },
+}
+
+impl Memory {
+    /// For a schedule that moves packed bytes.
+    pub fn moved(schedule: &Schedule, send: Vec<Block>, recv: Vec<Block>) -> Memory {
+        let zeroed = |&len: &i64| vec![0; len as usize].into();
+        Memory::Moved {
+            send: Bytes::new(send, schedule, Buffer::Send),
+            recv: Bytes::new(recv, schedule, Buffer::Recv),
+            temps: schedule.temps().iter().map(zeroed).collect(),
+        }
+    }
+
+    /// For a schedule that reduces elements of `datatype`.
+    pub fn reduced(
+        schedule: &Schedule,
+        send: UserBuffer,
+        recv: UserBuffer,
+        datatype: &Arc<Datatype>,
+    ) -> Memory {
+        let room = |&len: &i64| {
+            let span = datatype.extent().abs() * len + datatype.true_extent();
+            vec![0u128; span as usize / 16 + 1].into()
+        };
+        let temps = schedule.temps().iter().map(room).collect();
+        Memory::Reduced { send, recv, datatype: datatype.clone(), temps }
+    }
+
+    /// Address of the first unit of a region and, for elements, of their origin.
+    fn at(&mut self, region: Region) -> UserBuffer {
+        match self {
+            Memory::Moved { send, recv, temps } => match region.buffer {
+                Buffer::Send => send.at(region.start),
+                Buffer::Recv => recv.at(region.start),
+                Buffer::Temp(i) => UserBuffer(temps[i as usize].as_mut_ptr()).offset(region.start),
+            },
+            Memory::Reduced { send, recv, datatype, temps } => {
+                let base = match region.buffer {
+                    Buffer::Send => *send,
+                    Buffer::Recv => *recv,
+                    Buffer::Temp(i) => {
+                        let scratch = &mut temps[i as usize];
+                        let first = UserBuffer(scratch.as_mut_ptr().cast());
+                        let len = (scratch.len() * 16) as i64;
+                        match datatype.extent() < 0 {
+                            true => first.offset(len - datatype.true_extent() - datatype.true_lb()),
+                            false => first.offset(-datatype.true_lb()),
+                        }
+                    }
+                };
+                base.offset(datatype.extent() * region.start)
+            }
+        }
+    }
+
+    /// The bytes of a region, to be sent.
+    pub fn packer(&mut self, region: Region) -> Packer {
+        let at = self.at(region);
+        match self {
+            Memory::Moved { .. } => Packer::contiguous(at, region.len as u64),
+            Memory::Reduced { datatype, .. } => Packer::new(at, region.len, datatype),
+        }
+    }
+
+    /// The room of a region, to be received into.
+    pub fn unpacker(&mut self, region: Region) -> Unpacker {
+        let at = self.at(region);
+        match self {
+            Memory::Moved { .. } => Unpacker::contiguous(at, region.len as u64),
+            Memory::Reduced { datatype, .. } => Unpacker::new(at, region.len, datatype),
+        }
+    }
+
+    /// Copies one region to another.
+    pub fn copy(&mut self, from: Region, into: Region) {
+        let mut packer = self.packer(from);
+        let mut unpacker = self.unpacker(into);
+        let bytes = match packer.as_contiguous() {
+            // SAFETY: the region lies in memory that the collective owns and is readable; a
+            // schedule's copy has disjoint regions.
+            Some((at, len)) => unsafe {
+                unpacker.unpack_from(RawBytes::new(at, len as usize));
+                return;
+            },
+            None => crate::request::gather(&mut packer),
+        };
+        // SAFETY: as above; the bytes are our own.
+        unsafe { unpacker.unpack_from(RawBytes::from(&*bytes)) };
+    }
+
+    /// Address and type of a region's elements, to be reduced.
+    pub fn operand(&mut self, region: Region) -> (*mut u8, Arc<Datatype>) {
+        let at = self.at(region);
+        match self {
+            Memory::Moved { .. } => unreachable!("a schedule of bytes has no reductions"),
+            Memory::Reduced { datatype, .. } => (at.0, datatype.clone()),
+        }
+    }
+
+    /// Brings results to where the user expects them.
+    pub fn finish(&self) {
+        if let Memory::Moved { recv, .. } = self {
+            recv.write_back();
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Communicators (MPI-5.0 chapter 7): a group, a context and what hangs on them.
+
+pub mod create;
+
+use crate::attributes::AttributeList;
+use crate::constants::Comparison;
+use crate::errhandler::ERRORS_ARE_FATAL;
+use crate::error::Result;
+use crate::group::Group;
+use crate::handle::{ErrhandlerHandle, InfoHandle};
+use crate::p2p::buffered::AttachedBuffer;
+use crate::port::PeerId;
+
+/// `MPI_COMM_WORLD`.
+pub const WORLD: u32 = 0x101;
+/// `MPI_COMM_SELF`.
+pub const SELF: u32 = 0x102;
+/// `MPI_GROUP_EMPTY`.
+pub const GROUP_EMPTY: u32 = 0x109;
+
+/// A communicator.
+pub struct Comm {
+    /// Context id of its point-to-point messages; the next value is its collectives'.
+    pub context: u64,
+    /// Its processes; of an intercommunicator, the local ones.
+    pub group: Group,
+    /// Rank of this process in `group`.
+    pub rank: u32,
+    /// The other group of an intercommunicator.
+    pub remote: Option<Group>,
+    /// What `MPI_Comm_get_name` answers.
+    pub name: String,
+    /// Its error handler.
+    pub errhandler: ErrhandlerHandle,
+    /// Its attributes.
+    pub attributes: AttributeList,
+    /// Its hints.
+    pub info: InfoHandle,
+    pub(crate) buffer: Option<AttachedBuffer>,
+    /// Number of the next collective call, the tag of its messages.
+    pub(crate) collective_number: u32,
+}
+
+impl Comm {
+    /// An intracommunicator of `group`, where this process is `rank`.
+    pub fn new(context: u64, group: Group, rank: u32) -> Comm {
+        Comm {
+            context,
+            group,
+            rank,
+            remote: None,
+            name: String::new(),
+            errhandler: ERRORS_ARE_FATAL,
+            attributes: AttributeList::default(),
+            info: InfoHandle::NULL,
+            buffer: None,
+            collective_number: 0,
+        }
+    }
+
+    /// The same with a name.
+    #[must_use]
+    pub fn named(self, name: &str) -> Comm {
+        Comm { name: name.to_owned(), ..self }
+    }
+
+    /// Number of processes in the (local) group.
+    #[inline]
+    pub fn size(&self) -> u32 {
+        self.group.size()
+    }
+
+    /// The group that messages go to: the remote one of an intercommunicator.
+    #[inline]
+    pub fn targets(&self) -> &Group {
+        self.remote.as_ref().unwrap_or(&self.group)
+    }
+
+    /// The process that has `rank`; `param` is what the standard calls the argument.
+    #[inline]
+    pub fn target(&self, rank: i32, param: &'static str) -> Result<PeerId> {
+        match u32::try_from(rank).ok().and_then(|rank| self.targets().peer(rank)) {
+            Some(peer) => Ok(peer),
+            None => Err(self.no_such_rank(rank, param)),
+        }
+    }
+
+    #[cold]
+    fn no_such_rank(&self, rank: i32, param: &'static str) -> crate::error::Error {
+        let class = match param {
+            "root" => crate::error::ErrorClass::ROOT,
+            _ => crate::error::ErrorClass::RANK,
+        };
+        let name = if self.name.is_empty() { "the communicator" } else { &self.name };
+        let ranks = match self.targets().size() {
+            0 => "no ranks".to_owned(),
+            1 => "only rank 0".to_owned(),
+            size => format!("ranks 0 to {}", size - 1),
+        };
+        crate::error::Error::param(class, param, format!("is {rank}, but {name} has {ranks}"))
+    }
+
+    /// `MPI_Comm_compare` (§7.4.1) of two different handles.
+    pub fn compare(&self, other: &Comm) -> Comparison {
+        if self.context == other.context {
+            return Comparison::Identical;
+        }
+        let groups = match (&self.remote, &other.remote) {
+            (None, None) => self.group.compare(&other.group),
+            (Some(mine), Some(theirs)) => {
+                weaker(self.group.compare(&other.group), mine.compare(theirs))
+            }
+            _ => Comparison::Unequal,
+        };
+        match groups {
+            Comparison::Identical => Comparison::Congruent,
+            other => other,
+        }
+    }
+}
+
+fn weaker(one: Comparison, other: Comparison) -> Comparison {
+    if (one as i32) < other as i32 { other } else { one }
+}
+
+/// The context id of a communicator that exists from the start.
+pub(crate) fn reserved_context(job: &str, number: u64) -> u64 {
+    hashed(job, "reserved", number)
+}
+
+/// The context id of the communicator that a process made as its leader under `number`.
+pub(crate) fn derived_context(job: &str, number: u64) -> u64 {
+    hashed(job, "derived", number)
+}
+
+/// 63 bits that no other communicator of this or another job has, but by an accident less likely
+/// than a broken memory cell; even, so that the next value is free for the collectives.
+fn hashed(job: &str, purpose: &str, number: u64) -> u64 {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(job.as_bytes()).update(b"\0").update(purpose.as_bytes());
+    hasher.update(&number.to_le_bytes());
+    let hash = hasher.finalize();
+    u64::from_le_bytes(std::array::from_fn(|i| hash.as_bytes()[i])) & !1
+}

@@ -1,0 +1,95 @@
+//! One call into the library: the only way to a [`Process`] while the program's code may run.
+//!
+//! User functions may call MPI again (MPI-5.0 §6.9.5, §7.7.2, §9.3), so while one runs nothing of
+//! the process may be borrowed. An entry owns no borrow between its uses: the compiler refuses a
+//! reference held across [`Entry::call_out`], because both need the entry mutably.
+#![allow(unsafe_code)]
+
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+
+use crate::callout::UserCode;
+use crate::port::Port;
+use crate::process::Process;
+
+/// A call in progress.
+pub struct Entry<'a, P: Port> {
+    process: NonNull<Process<P>>,
+    borrowed: PhantomData<&'a mut Process<P>>,
+}
+
+impl<'a, P: Port> Entry<'a, P> {
+    /// A call into `process`.
+    pub fn new(process: &'a mut Process<P>) -> Entry<'a, P> {
+        Entry { process: NonNull::from(process), borrowed: PhantomData }
+    }
+
+    /// A call into the process at `process`.
+    ///
+    /// # Safety
+    /// It lives for `'a`, and whoever else uses it meanwhile does so on the same thread, through
+    /// an entry, from within a [`Entry::call_out`] of this one.
+    #[inline]
+    pub unsafe fn from_raw(process: NonNull<Process<P>>) -> Entry<'a, P> {
+        Entry { process, borrowed: PhantomData }
+    }
+
+    /// Runs the program's code. It may enter the library again, so every handle has to be looked
+    /// up anew afterwards.
+    pub fn call_out<R>(&mut self, code: impl FnOnce(&dyn UserCode) -> R) -> R {
+        let user = self.user;
+        code(user)
+    }
+
+    /// Polls, and calls out, until `done`; spins, yields and sleeps as the port sees fit.
+    #[inline]
+    pub fn block_until(&mut self, mut done: impl FnMut(&mut Process<P>) -> bool) {
+        let mut idle_polls = 0;
+        while !done(self) {
+            if self.poll() {
+                idle_polls = 0;
+            } else {
+                idle_polls += 1;
+                self.port.wait(idle_polls);
+            }
+        }
+    }
+
+    /// One round of progress, with the user code that it needs; whether anything moved.
+    #[inline]
+    pub fn poll(&mut self) -> bool {
+        let busy = self.progress();
+        let called = !self.reductions.is_empty() && self.run_reductions();
+        busy || called
+    }
+
+    #[cold]
+    fn run_reductions(&mut self) -> bool {
+        while let Some((execution, step, reduction)) = self.reductions.pop_front() {
+            // SAFETY: the schedule's executor names two disjoint regions of memory that the
+            // collective owns, each of `count` elements of the type.
+            self.call_out(|user| unsafe { user.reduce(&reduction) });
+            self.reduced(execution, step);
+        }
+        true
+    }
+}
+
+impl<P: Port> Deref for Entry<'_, P> {
+    type Target = Process<P>;
+
+    #[inline]
+    fn deref(&self) -> &Process<P> {
+        // SAFETY: it lives for 'a, and no other borrow exists outside of `call_out`.
+        unsafe { self.process.as_ref() }
+    }
+}
+
+impl<P: Port> DerefMut for Entry<'_, P> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Process<P> {
+        // SAFETY: as for `deref`; the entry is borrowed mutably.
+        unsafe { self.process.as_mut() }
+    }
+}

@@ -1,0 +1,166 @@
+//! Buffers for buffered sends (MPI-5.0 §3.6): of the process, of a communicator, or automatic.
+//!
+//! A message that goes out at once needs no buffer. One that has to wait is copied into memory of
+//! our own and its size charged to the attached buffer, so that a program sees the space it
+//! attached used up as the standard's model of §3.6.1 says, while its memory is never written.
+
+use super::{Begun, Message};
+use crate::buffer::UserBuffer;
+use crate::constants::BSEND_OVERHEAD;
+use crate::datatype::Packer;
+use crate::entry::Entry;
+use crate::error::{Error, ErrorClass, Result};
+use crate::handle::CommHandle;
+use crate::port::Port;
+use crate::request::{Operation, Owner, gather};
+
+/// Names an attached buffer as long as messages lie in it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BufferId {
+    /// The process's (`MPI_Buffer_attach`).
+    Process,
+    /// A communicator's (`MPI_Comm_attach_buffer`).
+    Comm(CommHandle),
+}
+
+/// An attached buffer: what the program gave, and how much of it is charged.
+#[derive(Debug)]
+pub struct AttachedBuffer {
+    address: UserBuffer,
+    size: u64,
+    automatic: bool,
+    used: u64,
+}
+
+impl AttachedBuffer {
+    /// The buffer at `address` of `size` bytes; `MPI_BUFFER_AUTOMATIC` has any size it needs.
+    pub fn new(address: UserBuffer, size: u64) -> AttachedBuffer {
+        AttachedBuffer { address, size, automatic: address == UserBuffer::AUTOMATIC, used: 0 }
+    }
+
+    /// Whether no message lies in it.
+    pub fn is_empty(&self) -> bool {
+        self.used == 0
+    }
+
+    /// What the program attached.
+    pub fn attached(&self) -> (UserBuffer, u64) {
+        (self.address, if self.automatic { 0 } else { self.size })
+    }
+
+    fn charge(&mut self, bytes: u64) -> Result<()> {
+        if !self.automatic && self.used + bytes > self.size {
+            return Err(Error::new(
+                ErrorClass::BUFFER,
+                format!(
+                    "the attached buffer has {} of {} bytes left, but the message needs {bytes} \
+                     (its packed size and MPI_BSEND_OVERHEAD)",
+                    self.size - self.used,
+                    self.size
+                ),
+            )
+            .hint("Attach a larger buffer, or wait until earlier buffered sends are delivered."));
+        }
+        self.used += bytes;
+        Ok(())
+    }
+
+    pub(crate) fn give_back(&mut self, bytes: u64) {
+        self.used -= bytes;
+    }
+}
+
+impl<P: Port> Entry<'_, P> {
+    /// The buffered send behind `MPI_Bsend` and `MPI_Ibsend`: complete when it returns.
+    pub(crate) fn buffered_send(&mut self, message: Message) -> Result<()> {
+        let Some((mut packer, route)) = self.check_send(&message)? else { return Ok(()) };
+        let bytes = packer.remaining() + BSEND_OVERHEAD as u64;
+        let id = self.bsend_buffer(message.comm)?;
+        if let Err(error) = self.attached(id)?.charge(bytes) {
+            self.progress();
+            self.attached(id)?.charge(bytes).map_err(|_| error)?;
+        }
+        let copy = gather(&mut packer);
+        let from = UserBuffer(copy.as_ptr().cast_mut());
+        let owner = Owner::Buffer { buffer: id, bytes };
+        let packer = Packer::contiguous(from, copy.len() as u64);
+        match self.start_send(packer, route, false, owner, message.comm)? {
+            Begun::Complete => self.attached(id)?.give_back(bytes),
+            Begun::Pending(request) => {
+                if let Operation::Send(send) = &mut self.vci.requests.get_mut(request)?.operation {
+                    send.copy = Some(copy);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The buffer that a send over `comm` uses: the communicator's, else the process's (§3.6).
+    fn bsend_buffer(&self, handle: CommHandle) -> Result<BufferId> {
+        if self.comm(handle)?.buffer.is_some() {
+            return Ok(BufferId::Comm(handle));
+        }
+        if self.buffer.is_some() {
+            return Ok(BufferId::Process);
+        }
+        Err(Error::new(ErrorClass::BUFFER, "no buffer is attached for buffered sends")
+            .hint("Call MPI_Buffer_attach before MPI_Bsend, or send in standard mode."))
+    }
+
+    /// Attaches a buffer (`MPI_Buffer_attach`; with a communicator `MPI_Comm_attach_buffer`).
+    pub fn attach_buffer(
+        &mut self,
+        comm: Option<CommHandle>,
+        address: UserBuffer,
+        size: i64,
+    ) -> Result<()> {
+        if size < 0 {
+            crate::fail!(ARG, "size", "is {size}, but a size cannot be negative");
+        }
+        let place = match comm {
+            None => &mut self.buffer,
+            Some(comm) => &mut self.comm_mut(comm)?.buffer,
+        };
+        if place.is_some() {
+            return Err(Error::new(ErrorClass::BUFFER, "a buffer is attached already")
+                .hint("Detach it first: only one buffer can be attached at a time."));
+        }
+        *place = Some(AttachedBuffer::new(address, size as u64));
+        Ok(())
+    }
+
+    /// Waits until the buffer is empty (`MPI_Buffer_flush`, `MPI_Comm_flush_buffer`).
+    pub fn flush_buffer(&mut self, comm: Option<CommHandle>) -> Result<()> {
+        let id = comm.map_or(BufferId::Process, BufferId::Comm);
+        self.attached(id)?;
+        self.block_until(|process| process.attached(id).map_or(true, |buffer| buffer.is_empty()));
+        Ok(())
+    }
+
+    /// Whether the buffer is empty now (`MPI_Buffer_iflush` completes by this).
+    pub fn is_buffer_empty(&mut self, comm: Option<CommHandle>) -> Result<bool> {
+        self.progress();
+        let id = comm.map_or(BufferId::Process, BufferId::Comm);
+        Ok(self.attached(id)?.is_empty())
+    }
+
+    /// Detaches a buffer when it is empty and returns what was attached (§3.6).
+    pub fn detach_buffer(&mut self, comm: Option<CommHandle>) -> Result<(UserBuffer, u64)> {
+        self.flush_buffer(comm)?;
+        let place = match comm {
+            None => self.buffer.take(),
+            Some(comm) => self.comm_mut(comm)?.buffer.take(),
+        };
+        Ok(place.expect("flush_buffer found it").attached())
+    }
+}
+
+impl<P: Port> crate::process::Process<P> {
+    pub(crate) fn attached(&mut self, id: BufferId) -> Result<&mut AttachedBuffer> {
+        let place = match id {
+            BufferId::Process => self.buffer.as_mut(),
+            BufferId::Comm(comm) => self.comm_mut(comm)?.buffer.as_mut(),
+        };
+        place.ok_or_else(|| Error::new(ErrorClass::BUFFER, "no buffer is attached"))
+    }
+}

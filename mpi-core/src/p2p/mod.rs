@@ -1,0 +1,82 @@
+//! Point-to-point communication (MPI-5.0 chapter 3).
+//!
+//! [`send`] decides between eager and rendezvous, [`receive`] posts and matches, [`probe`] looks,
+//! [`rendezvous`] is the handshake of large messages, [`credit`] bounds unexpected data,
+//! [`buffered`] keeps the buffers of `MPI_Bsend`, [`persistent`] starts the same operation again.
+
+pub mod buffered;
+pub(crate) mod credit;
+pub mod persistent;
+pub mod probe;
+pub mod receive;
+pub(crate) mod rendezvous;
+pub mod send;
+
+use crate::buffer::UserBuffer;
+use crate::handle::{CommHandle, DatatypeHandle};
+use crate::port::PeerId;
+use rendezvous::Rts;
+
+/// The arguments that all sends and receives have in common.
+#[derive(Clone, Copy, Debug)]
+pub struct Message {
+    /// Address of the first element.
+    pub buf: UserBuffer,
+    /// Number of elements.
+    pub count: i64,
+    /// Their type.
+    pub datatype: DatatypeHandle,
+    /// Destination, or source.
+    pub rank: i32,
+    /// Tag.
+    pub tag: i32,
+    /// Communicator.
+    pub comm: CommHandle,
+}
+
+/// Send modes (MPI-5.0 §3.4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// The library decides whether to buffer.
+    Standard,
+    /// Complete as soon as the message is copied.
+    Buffered,
+    /// Complete only when the receive has started.
+    Synchronous,
+    /// The receive has been posted already; treated as standard, which §3.4 allows.
+    Ready,
+}
+
+/// A message that has arrived and no receive has taken.
+pub(crate) struct Arrived {
+    pub(crate) peer: PeerId,
+    pub(crate) source: i32,
+    pub(crate) tag: i32,
+    pub(crate) content: Content,
+}
+
+/// What of an arrived message is here.
+pub(crate) enum Content {
+    /// All its bytes.
+    Whole(Box<[u8]>),
+    /// Its announcement.
+    Announced(Rts),
+}
+
+impl Arrived {
+    /// Its length in bytes.
+    pub(crate) fn len(&self) -> u64 {
+        match &self.content {
+            Content::Whole(bytes) => bytes.len() as u64,
+            Content::Announced(rts) => rts.len,
+        }
+    }
+}
+
+/// What a call to one of `MPI_I…` leaves: complete already, or a request.
+pub(crate) enum Begun {
+    /// The operation is complete.
+    Complete,
+    /// Progress will complete it.
+    Pending(crate::handle::RequestHandle),
+}

@@ -1,0 +1,53 @@
+//! Persistent sends and receives (MPI-5.0 §3.9): the arguments are checked once and kept.
+
+use super::{Message, Mode};
+use crate::entry::Entry;
+use crate::error::{Error, ErrorClass, Result};
+use crate::handle::RequestHandle;
+use crate::port::Port;
+use crate::request::{Operation, Owner, Persistent, Recipe, Request};
+
+impl<P: Port> Entry<'_, P> {
+    /// `MPI_Send_init` and its three kin.
+    pub fn send_init(&mut self, message: Message, mode: Mode) -> Result<RequestHandle> {
+        self.check_send(&message)?;
+        self.persistent(Recipe::Send(message, mode))
+    }
+
+    /// `MPI_Recv_init`.
+    pub fn receive_init(&mut self, message: Message) -> Result<RequestHandle> {
+        self.check_receive(&message)?;
+        self.persistent(Recipe::Receive(message))
+    }
+
+    fn persistent(&mut self, recipe: Recipe) -> Result<RequestHandle> {
+        let (Recipe::Send(message, _) | Recipe::Receive(message)) = recipe;
+        let state = Box::new(Persistent { recipe, active: None });
+        let operation = Operation::Persistent(state);
+        let request = Request::active(operation, Owner::Program, message.comm);
+        self.vci.requests.insert(request)
+    }
+
+    /// `MPI_Start`.
+    pub fn start(&mut self, request: RequestHandle) -> Result<()> {
+        let recipe = match &self.vci.requests.get(request)?.operation {
+            Operation::Persistent(persistent) if persistent.active.is_none() => persistent.recipe,
+            Operation::Persistent(_) => return Err(not_startable("is active already")),
+            _ => return Err(not_startable("is not a persistent request")),
+        };
+        let active = match recipe {
+            Recipe::Send(message, mode) => self.isend(message, mode)?,
+            Recipe::Receive(message) => self.ireceive(message)?,
+        };
+        if let Operation::Persistent(persistent) =
+            &mut self.vci.requests.get_mut(request)?.operation
+        {
+            persistent.active = Some(active);
+        }
+        Ok(())
+    }
+}
+
+fn not_startable(what: &'static str) -> Error {
+    Error::param(ErrorClass::REQUEST, "request", what)
+}

@@ -1,0 +1,81 @@
+//! Probes: a look at a message before it is received (MPI-5.0 §3.8).
+
+use super::Arrived;
+use super::receive::Pattern;
+use crate::entry::Entry;
+use crate::error::Result;
+use crate::handle::{CommHandle, MessageHandle};
+use crate::port::Port;
+use crate::request::{Matched, MatchedMessage};
+use crate::status::Status;
+
+/// `MPI_MESSAGE_NO_PROC`.
+pub const MESSAGE_NO_PROC: MessageHandle = MessageHandle::from_raw(0x129);
+
+fn status_of(arrived: &Arrived) -> Status {
+    Status { source: arrived.source, tag: arrived.tag, bytes: arrived.len(), ..Status::EMPTY }
+}
+
+impl<P: Port> Entry<'_, P> {
+    /// `MPI_Iprobe`: the status of the message that a receive would take now, if there is one.
+    pub fn iprobe(&mut self, rank: i32, tag: i32, comm: CommHandle) -> Result<Option<Status>> {
+        let Some(pattern) = self.pattern(comm, rank, tag)? else {
+            return Ok(Some(Status::PROC_NULL));
+        };
+        if let Some(status) = self.look(&pattern) {
+            return Ok(Some(status));
+        }
+        self.progress();
+        Ok(self.look(&pattern))
+    }
+
+    /// `MPI_Probe`.
+    pub fn probe(&mut self, rank: i32, tag: i32, comm: CommHandle) -> Result<Status> {
+        let Some(pattern) = self.pattern(comm, rank, tag)? else { return Ok(Status::PROC_NULL) };
+        let mut found = None;
+        self.block_until(|process| {
+            found = look(process, &pattern);
+            found.is_some()
+        });
+        Ok(found.expect("the wait ends only when a message is found"))
+    }
+
+    /// `MPI_Improbe`: takes the message out of matching.
+    pub fn improbe(&mut self, rank: i32, tag: i32, comm: CommHandle) -> Result<Option<Matched>> {
+        let Some(pattern) = self.pattern(comm, rank, tag)? else {
+            return Ok(Some((MESSAGE_NO_PROC, Status::PROC_NULL)));
+        };
+        if self.look(&pattern).is_none() {
+            self.progress();
+        }
+        self.extract(&pattern, comm)
+    }
+
+    /// `MPI_Mprobe`.
+    pub fn mprobe(&mut self, rank: i32, tag: i32, comm: CommHandle) -> Result<Matched> {
+        let Some(pattern) = self.pattern(comm, rank, tag)? else {
+            return Ok((MESSAGE_NO_PROC, Status::PROC_NULL));
+        };
+        self.block_until(|process| look(process, &pattern).is_some());
+        Ok(self.extract(&pattern, comm)?.expect("the wait ended because it is there"))
+    }
+
+    fn look(&mut self, pattern: &Pattern) -> Option<Status> {
+        look(self, pattern)
+    }
+
+    fn extract(&mut self, pattern: &Pattern, comm: CommHandle) -> Result<Option<Matched>> {
+        let Pattern { context, source, tag, .. } = *pattern;
+        let Some(arrived) = self.vci.matcher.take_unexpected(context, source, tag) else {
+            return Ok(None);
+        };
+        let status = status_of(&arrived);
+        let handle = self.messages.insert(MatchedMessage { arrived, comm })?;
+        Ok(Some((handle, status)))
+    }
+}
+
+fn look<P: Port>(process: &mut crate::process::Process<P>, pattern: &Pattern) -> Option<Status> {
+    let Pattern { context, source, tag, .. } = *pattern;
+    process.vci.matcher.peek_unexpected(context, source, tag).map(status_of)
+}

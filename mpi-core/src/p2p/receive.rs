@@ -1,0 +1,161 @@
+//! Receives: take what has arrived, or post and wait for it (MPI-5.0 §3.2.4, §3.5, §3.7, §3.8).
+
+use super::send::{bad_tag, check_buffer, check_count};
+use super::{Arrived, Content, Message};
+use crate::buffer::RawBytes;
+use crate::constants::{ANY_SOURCE, ANY_TAG, PROC_NULL};
+use crate::datatype::Unpacker;
+use crate::entry::Entry;
+use crate::error::Result;
+use crate::handle::{CommHandle, MessageHandle, RequestHandle};
+use crate::port::{PeerId, Port};
+use crate::process::Process;
+use crate::request::{Incoming, Operation, Owner, ReceiveState, Request};
+use crate::status::Status;
+
+/// What a receive matches.
+#[derive(Clone, Copy)]
+pub(crate) struct Pattern {
+    pub(crate) context: u64,
+    pub(crate) source: i32,
+    pub(crate) tag: i32,
+    /// The peer that `source` is, unless it is a wildcard.
+    pub(crate) from: Option<PeerId>,
+}
+
+impl<P: Port> Process<P> {
+    /// Begins a receive; the request may be complete on return.
+    #[inline]
+    pub(crate) fn start_receive(
+        &mut self,
+        unpacker: Unpacker,
+        pattern: Pattern,
+        owner: Owner,
+        comm: CommHandle,
+    ) -> Result<RequestHandle> {
+        let Pattern { context, source, tag, from } = pattern;
+        let state =
+            ReceiveState { incoming: Incoming::new(unpacker), posted: None, from, awaited: None };
+        let request =
+            self.vci.requests.insert(Request::active(Operation::Receive(state), owner, comm))?;
+        if let Some(arrived) = self.vci.matcher.take_unexpected(context, source, tag) {
+            self.take(request, arrived);
+            return Ok(request);
+        }
+        if let Some(why) = from.and_then(|peer| self.vci.peer(peer).down.as_ref()) {
+            let error = crate::vci::lost_peer(from.expect("checked"), why);
+            self.vci.requests.remove(request)?;
+            return Err(error);
+        }
+        let posted = self.vci.matcher.post(context, source, tag, request);
+        if let Operation::Receive(receive) = &mut self.vci.requests.get_mut(request)?.operation {
+            receive.posted = Some(posted);
+        }
+        Ok(request)
+    }
+
+    /// Gives an arrived message to a receive.
+    pub(crate) fn take(&mut self, request: RequestHandle, arrived: Arrived) {
+        let Arrived { peer, source, tag, content } = arrived;
+        match content {
+            Content::Whole(bytes) => {
+                self.vci.consumed(peer, bytes.len() as u64);
+                self.vci.receive_eager(request, source, tag, RawBytes::from(&*bytes));
+            }
+            Content::Announced(rts) => {
+                self.vci.begin_rendezvous(request, source, tag);
+                self.vci.pull(&mut self.port, request, rts);
+            }
+        }
+    }
+
+    /// What a receive or probe with these arguments matches; `None` for `MPI_PROC_NULL`.
+    #[inline]
+    pub(crate) fn pattern(&self, comm: CommHandle, rank: i32, tag: i32) -> Result<Option<Pattern>> {
+        let comm = self.comm(comm)?;
+        if tag < 0 && tag != ANY_TAG {
+            return Err(bad_tag(tag));
+        }
+        let from = match rank {
+            PROC_NULL => return Ok(None),
+            ANY_SOURCE => None,
+            rank => Some(comm.target(rank, "source")?),
+        };
+        Ok(Some(Pattern { context: comm.context, source: rank, tag, from }))
+    }
+
+    /// Checks a receive's arguments; `None` for `MPI_PROC_NULL`.
+    #[inline]
+    pub(crate) fn check_receive(&self, message: &Message) -> Result<Option<(Unpacker, Pattern)>> {
+        let pattern = self.pattern(message.comm, message.rank, message.tag)?;
+        let datatype = self.committed(message.datatype)?;
+        check_count(message.count)?;
+        let Some(pattern) = pattern else { return Ok(None) };
+        check_buffer(message, datatype)?;
+        Ok(Some((Unpacker::new(message.buf, message.count, datatype), pattern)))
+    }
+}
+
+impl<P: Port> Entry<'_, P> {
+    /// `MPI_Recv`.
+    pub fn receive(&mut self, message: Message) -> Result<Status> {
+        let request = self.ireceive(message)?;
+        self.wait_one(request)
+    }
+
+    /// `MPI_Irecv`.
+    pub fn ireceive(&mut self, message: Message) -> Result<RequestHandle> {
+        match self.check_receive(&message)? {
+            Some((unpacker, pattern)) => {
+                self.start_receive(unpacker, pattern, Owner::Program, message.comm)
+            }
+            None => self.vci.requests.insert(Request::finished(Status::PROC_NULL, message.comm)),
+        }
+    }
+
+    /// `MPI_Imrecv`: receives a message that a matched probe took. `message` keeps its handle on
+    /// failure and becomes null otherwise; its rank, tag and communicator are those of the probe.
+    pub fn ireceive_matched(
+        &mut self,
+        buf: crate::buffer::UserBuffer,
+        count: i64,
+        datatype: crate::handle::DatatypeHandle,
+        message: &mut MessageHandle,
+    ) -> Result<RequestHandle> {
+        let unpacker = {
+            let datatype = self.committed(datatype)?;
+            check_count(count)?;
+            Unpacker::new(buf, count, datatype)
+        };
+        if *message == crate::p2p::probe::MESSAGE_NO_PROC {
+            *message = MessageHandle::NULL;
+            let world = CommHandle::from_raw(crate::comm::WORLD);
+            return self.vci.requests.insert(Request::finished(Status::PROC_NULL, world));
+        }
+        let matched = self.messages.remove(*message)?;
+        *message = MessageHandle::NULL;
+        let state = ReceiveState {
+            incoming: Incoming::new(unpacker),
+            posted: None,
+            from: Some(matched.arrived.peer),
+            awaited: None,
+        };
+        let operation = Operation::Receive(state);
+        let request =
+            self.vci.requests.insert(Request::active(operation, Owner::Program, matched.comm))?;
+        self.take(request, matched.arrived);
+        Ok(request)
+    }
+
+    /// `MPI_Mrecv`; see [`Entry::ireceive_matched`].
+    pub fn receive_matched(
+        &mut self,
+        buf: crate::buffer::UserBuffer,
+        count: i64,
+        datatype: crate::handle::DatatypeHandle,
+        message: &mut MessageHandle,
+    ) -> Result<Status> {
+        let request = self.ireceive_matched(buf, count, datatype, message)?;
+        self.wait_one(request)
+    }
+}

@@ -1,0 +1,111 @@
+//! The handshake of large messages: RTS, then a pull with FIN, or CTS, data.
+//!
+//! The RTS announces a message in its place in the order and says where its bytes can be fetched.
+//! The receiver, once a receive matches, fetches them itself and says FIN, or asks for them by a
+//! CTS; a way that fails falls back to the next inside the same handshake. Payloads are
+//! little-endian words (decision 22).
+
+use crate::buffer::RawBytes;
+use crate::header::INLINE_BYTES;
+use crate::port::{Offer, PeerId};
+
+/// The version of the handshake's payloads.
+const VERSION: u32 = 1;
+
+/// An announced message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Rts {
+    /// Who sends it.
+    pub(crate) peer: PeerId,
+    /// Its bytes.
+    pub(crate) len: u64,
+    /// Where they can be fetched.
+    pub(crate) offer: Offer,
+    /// The sender's name of the transfer.
+    pub(crate) token: u64,
+}
+
+/// The body of a control frame.
+pub(crate) type Payload = [u8; INLINE_BYTES];
+
+fn payload(words: &[u64]) -> Payload {
+    let mut bytes = [0; INLINE_BYTES];
+    for (chunk, word) in bytes.chunks_exact_mut(8).zip(words) {
+        chunk.copy_from_slice(&word.to_le_bytes());
+    }
+    bytes
+}
+
+fn words<const N: usize>(body: RawBytes<'_>) -> Option<[u64; N]> {
+    if body.len() < N * 8 {
+        return None;
+    }
+    let bytes = body.to_vec();
+    let word = |i: usize| u64::from_le_bytes(std::array::from_fn(|k| bytes[i * 8 + k]));
+    Some(std::array::from_fn(word))
+}
+
+impl Rts {
+    /// The announcement's payload.
+    pub(crate) fn to_payload(self) -> Payload {
+        let offers = u64::from(self.offer.address != 0) | u64::from(self.offer.arena != 0) << 1;
+        payload(&[
+            self.len,
+            self.offer.address,
+            self.offer.arena,
+            self.token,
+            offers | u64::from(VERSION) << 32,
+        ])
+    }
+
+    /// Reads an announcement of `peer`; `None` if it is not one of this version.
+    pub(crate) fn from_payload(peer: PeerId, body: RawBytes<'_>) -> Option<Rts> {
+        let [len, address, arena, token, offers] = words::<5>(body)?;
+        if offers >> 32 != u64::from(VERSION) {
+            return None;
+        }
+        Some(Rts { peer, len, offer: Offer { address, arena }, token })
+    }
+}
+
+/// The request for an announced message's bytes: both ends' names of the transfer.
+pub(crate) fn cts_payload(sender: u64, receiver: u64) -> Payload {
+    payload(&[sender, receiver])
+}
+
+/// Reads a CTS: the sender's and the receiver's name of the transfer.
+pub(crate) fn read_cts(body: RawBytes<'_>) -> Option<(u64, u64)> {
+    words::<2>(body).map(|[sender, receiver]| (sender, receiver))
+}
+
+/// The notice that a transfer is over, by the sender's name of it.
+pub(crate) fn fin_payload(sender: u64) -> Payload {
+    payload(&[sender])
+}
+
+/// Reads a FIN: the sender's name of the transfer.
+pub(crate) fn read_fin(body: RawBytes<'_>) -> Option<u64> {
+    words::<1>(body).map(|[sender]| sender)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn an_announcement_survives_the_wire(len: u64, address: u64, arena: u64, token: u64) {
+            let rts = Rts { peer: PeerId(3), len, offer: Offer { address, arena }, token };
+            let payload = rts.to_payload();
+            prop_assert_eq!(Rts::from_payload(PeerId(3), RawBytes::from(&payload[..])), Some(rts));
+        }
+
+        #[test]
+        fn foreign_bytes_are_refused_or_read_but_never_panic(
+                bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+            let body = RawBytes::from(&bytes[..]);
+            let _ = (Rts::from_payload(PeerId(0), body), read_cts(body), read_fin(body));
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Sends: eager when small and credit lasts, announced otherwise (MPI-5.0 §3.4, §3.5, §3.7).
+
+use super::rendezvous::Rts;
+use super::{Begun, Message, Mode};
+use crate::buffer::RawBytes;
+use crate::constants::PROC_NULL;
+use crate::datatype::{Datatype, Packer};
+use crate::entry::Entry;
+use crate::error::Result;
+use crate::handle::RequestHandle;
+use crate::header::{FrameKind, Header};
+use crate::port::{Body, PeerId, Port};
+use crate::process::Process;
+use crate::request::{Operation, Outgoing, Owner, Request, SendState};
+use crate::status::Status;
+use std::sync::Arc;
+
+/// Where a message goes: found once from communicator and rank.
+#[derive(Clone, Copy)]
+pub(crate) struct Route {
+    pub(crate) peer: PeerId,
+    pub(crate) context: u64,
+    /// The sender's own rank in the communicator.
+    pub(crate) source: i32,
+    pub(crate) tag: i32,
+}
+
+impl<P: Port> Process<P> {
+    /// Begins a send of all that `packer` has along `route`; `synchronous` ones are announced
+    /// whatever their size, so that completion tells of the receive.
+    #[inline]
+    pub(crate) fn start_send(
+        &mut self,
+        mut packer: Packer,
+        route: Route,
+        synchronous: bool,
+        owner: Owner,
+        comm: crate::handle::CommHandle,
+    ) -> Result<Begun> {
+        let len = packer.remaining();
+        let peer = self.vci.peer(route.peer);
+        if let Some(why) = &peer.down {
+            return Err(crate::vci::lost_peer(route.peer, why));
+        }
+        let eager_max = self.port.caps(route.peer).frame_bytes_max as u64;
+        let mut header = Header {
+            kind: FrameKind::Eager as u8,
+            context: route.context,
+            source: route.source,
+            tag: route.tag,
+            ..Header::default()
+        };
+        if len <= eager_max && !synchronous && peer.credit.take(len) {
+            header.sequence = peer.number_out();
+            self.vci.send(&mut self.port, route.peer, &mut header, Body::Packed(&mut packer));
+            return Ok(Begun::Complete);
+        }
+        let outgoing = Outgoing::new(packer);
+        let offer = outgoing.offer(&self.port, route.peer);
+        let state = SendState { peer: route.peer, outgoing, copy: None };
+        let request =
+            self.vci.requests.insert(Request::active(Operation::Send(state), owner, comm))?;
+        self.vci.sends_pending += 1;
+        let rts = Rts { peer: route.peer, len, offer, token: u64::from(request.raw()) };
+        let payload = rts.to_payload();
+        header.kind = FrameKind::Rts as u8;
+        header.inline_len = payload.len() as u8;
+        header.sequence = self.vci.peer(route.peer).number_out();
+        let body = Body::Bytes(RawBytes::from(&payload[..]));
+        self.vci.send(&mut self.port, route.peer, &mut header, body);
+        Ok(Begun::Pending(request))
+    }
+
+    /// Checks a send's arguments; `None` for `MPI_PROC_NULL`.
+    #[inline]
+    pub(crate) fn check_send(&self, message: &Message) -> Result<Option<(Packer, Route)>> {
+        let comm = self.comm(message.comm)?;
+        let datatype = self.committed(message.datatype)?;
+        check_count(message.count)?;
+        if message.tag < 0 {
+            return Err(bad_tag(message.tag));
+        }
+        if message.rank == PROC_NULL {
+            return Ok(None);
+        }
+        let peer = comm.target(message.rank, "dest")?;
+        check_buffer(message, datatype)?;
+        let route =
+            Route { peer, context: comm.context, source: comm.rank as i32, tag: message.tag };
+        Ok(Some((Packer::new(message.buf, message.count, datatype), route)))
+    }
+}
+
+impl<P: Port> Entry<'_, P> {
+    /// `MPI_Send` and its three kin: returns when the buffer may be used again (§3.4).
+    pub fn send(&mut self, message: Message, mode: Mode) -> Result<()> {
+        if mode == Mode::Buffered {
+            return self.buffered_send(message).map(|_| ());
+        }
+        let Some((packer, route)) = self.check_send(&message)? else { return Ok(()) };
+        let synchronous = mode == Mode::Synchronous;
+        match self.start_send(packer, route, synchronous, Owner::Program, message.comm)? {
+            Begun::Complete => Ok(()),
+            Begun::Pending(request) => self.wait_one(request).map(|_| ()),
+        }
+    }
+
+    /// `MPI_Isend` and its three kin.
+    pub fn isend(&mut self, message: Message, mode: Mode) -> Result<RequestHandle> {
+        let begun = if mode == Mode::Buffered {
+            self.buffered_send(message)?;
+            Begun::Complete
+        } else {
+            match self.check_send(&message)? {
+                None => Begun::Complete,
+                Some((packer, route)) => {
+                    let synchronous = mode == Mode::Synchronous;
+                    self.start_send(packer, route, synchronous, Owner::Program, message.comm)?
+                }
+            }
+        };
+        match begun {
+            Begun::Pending(request) => Ok(request),
+            Begun::Complete => {
+                self.vci.requests.insert(Request::finished(Status::EMPTY, message.comm))
+            }
+        }
+    }
+}
+
+/// `count` of a send or receive.
+#[inline]
+pub(crate) fn check_count(count: i64) -> Result<()> {
+    if count < 0 {
+        crate::fail!(COUNT, "count", "is {count}, but a count cannot be negative");
+    }
+    Ok(())
+}
+
+/// A null address where there are bytes to move, unless the type has absolute addresses.
+#[inline]
+pub(crate) fn check_buffer(message: &Message, datatype: &Arc<Datatype>) -> Result<()> {
+    if message.buf.0.is_null()
+        && message.count > 0
+        && datatype.size() > 0
+        && datatype.predefined_code().is_some()
+    {
+        crate::fail!(BUFFER, "buf", "is NULL, but count is {}", message.count);
+    }
+    if message.buf.is_in_place() {
+        crate::fail!(BUFFER, "buf", "is MPI_IN_PLACE, which only collective operations take");
+    }
+    Ok(())
+}
+
+#[cold]
+pub(crate) fn bad_tag(tag: i32) -> crate::error::Error {
+    let what = if tag == crate::constants::ANY_TAG {
+        "is MPI_ANY_TAG, which only a receive takes".to_owned()
+    } else {
+        format!("is {tag}, but tags are 0 to {}", crate::constants::TAG_UB)
+    };
+    crate::error::Error::param(crate::error::ErrorClass::TAG, "tag", what)
+}

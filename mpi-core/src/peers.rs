@@ -1,0 +1,115 @@
+//! The peers of a process and what it keeps for each: message numbers, credit, frames that wait.
+//!
+//! The table grows; nothing is indexed by a rank of `MPI_COMM_WORLD`, since spawned and connected
+//! jobs come later. An entry is small and its queues allocate only when used.
+
+use std::collections::VecDeque;
+
+use crate::buffer::RawBytes;
+use crate::header::Header;
+use crate::p2p::credit::Credit;
+use crate::port::{Body, Full, PeerId, Port, Why};
+
+/// A frame that found no room and waits for it, with its own copy of the body.
+struct Waiting {
+    header: Header,
+    body: Box<[u8]>,
+}
+
+/// A message that arrived before its predecessors (over another path).
+pub(crate) struct Early {
+    pub(crate) header: Header,
+    pub(crate) body: Box<[u8]>,
+}
+
+/// What a process keeps for one peer.
+#[derive(Default)]
+pub(crate) struct Peer {
+    next_out: u16,
+    next_in: u16,
+    pub(crate) credit: Credit,
+    waiting: VecDeque<Waiting>,
+    early: Vec<Early>,
+    pub(crate) down: Option<Why>,
+}
+
+/// What is to be done with a message frame by its number.
+#[derive(PartialEq, Eq, Debug)]
+pub(crate) enum Order {
+    /// It is the next one.
+    Deliver,
+    /// A predecessor is missing.
+    Keep,
+    /// It was delivered before.
+    Double,
+}
+
+impl Peer {
+    /// The number of the next message to this peer.
+    #[inline]
+    pub(crate) fn number_out(&mut self) -> u16 {
+        let number = self.next_out;
+        self.next_out = number.wrapping_add(1);
+        number
+    }
+
+    /// Where a message with this number stands; counts it when it is the next.
+    #[inline]
+    pub(crate) fn order_in(&mut self, sequence: u16) -> Order {
+        if sequence == self.next_in {
+            self.next_in = sequence.wrapping_add(1);
+            Order::Deliver
+        } else if sequence.wrapping_sub(self.next_in) < 1 << 15 {
+            Order::Keep
+        } else {
+            Order::Double
+        }
+    }
+
+    /// Keeps a message whose predecessors are missing; doubles are dropped.
+    pub(crate) fn keep_early(&mut self, header: Header, body: RawBytes<'_>) {
+        if !self.early.iter().any(|early| early.header.sequence == header.sequence) {
+            self.early.push(Early { header, body: body.to_vec().into() });
+        }
+    }
+
+    /// The kept message that is next, if it is here; counts it.
+    #[inline]
+    pub(crate) fn next_early(&mut self) -> Option<Early> {
+        if self.early.is_empty() {
+            return None;
+        }
+        let at = self.early.iter().position(|early| early.header.sequence == self.next_in)?;
+        self.next_in = self.next_in.wrapping_add(1);
+        Some(self.early.swap_remove(at))
+    }
+
+    /// Whether a frame may go to the port now without overtaking another.
+    #[inline]
+    pub(crate) fn is_clear(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Puts a frame behind those that wait.
+    pub(crate) fn wait(&mut self, header: Header, body: Box<[u8]>) {
+        self.waiting.push_back(Waiting { header, body });
+    }
+
+    /// Hands waiting frames to the port until it refuses one; whether none is left.
+    pub(crate) fn flush<P: Port>(&mut self, peer: PeerId, port: &mut P) -> bool {
+        while let Some(frame) = self.waiting.front_mut() {
+            frame.header.credit = self.credit.report();
+            let body = Body::Bytes(RawBytes::from(&*frame.body));
+            match port.send(peer, &frame.header, body) {
+                Ok(()) => self.waiting.pop_front(),
+                Err(Full) => return false,
+            };
+        }
+        true
+    }
+
+    /// Forgets all frames for a peer that is gone.
+    pub(crate) fn drop_waiting(&mut self) {
+        self.waiting.clear();
+    }
+}

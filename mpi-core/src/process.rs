@@ -1,0 +1,178 @@
+//! `Process`: everything that one MPI process is, as an ordinary value.
+//!
+//! It owns its port and is owned by whoever runs it: the node of a real process behind the C
+//! interface, or a simulated world that holds many. Calls go through [`Entry`](crate::entry).
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::attributes::Keyvals;
+use crate::callout::{Reduction, UserCode};
+use crate::coll::execute::Executions;
+use crate::coll::select::Selection;
+use crate::comm::{self, Comm};
+use crate::datatype::{self, Datatype};
+use crate::errhandler::Errhandlers;
+use crate::error::{Error, ErrorClass, Result};
+use crate::group::Group;
+use crate::handle::*;
+use crate::info::Info;
+use crate::op::Op;
+use crate::p2p::buffered::AttachedBuffer;
+use crate::peers::Peer;
+use crate::port::{PeerId, Port, ProcessName};
+use crate::request::MatchedMessage;
+use crate::table::Table;
+use crate::vci::Vci;
+
+/// Who a process is, as its launcher told it.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    /// The job.
+    pub job: String,
+    /// Rank in `MPI_COMM_WORLD`.
+    pub rank: u32,
+    /// Size of `MPI_COMM_WORLD`.
+    pub size: u32,
+}
+
+/// One MPI process.
+pub struct Process<P: Port> {
+    /// The world below.
+    pub port: P,
+    /// Who this is.
+    pub identity: Identity,
+    /// Communicators.
+    pub comms: Table<CommKind, Comm>,
+    /// Groups.
+    pub groups: Table<GroupKind, Group>,
+    /// Derived datatypes; the predefined ones are constants.
+    pub datatypes: Table<DatatypeKind, Arc<Datatype>>,
+    /// The program's reduction operations; the predefined ones are constants.
+    pub ops: Table<OpKind, Op>,
+    /// Messages taken by matched probes.
+    pub(crate) messages: Table<MessageKind, MatchedMessage>,
+    /// Info objects.
+    pub infos: Table<InfoKind, Info>,
+    /// Error handlers, and the error classes and codes that the program added.
+    pub errhandlers: Errhandlers,
+    /// Attribute keys.
+    pub keyvals: Keyvals,
+    /// Which algorithm a collective uses.
+    pub selection: Selection,
+    pub(crate) vci: Vci,
+    pub(crate) buffer: Option<AttachedBuffer>,
+    pub(crate) executions: Executions,
+    pub(crate) reductions: VecDeque<(u32, u32, Reduction)>,
+    pub(crate) user: &'static dyn UserCode,
+    contexts_made: u32,
+}
+
+impl<P: Port> Process<P> {
+    /// A process that is part of no job yet: objects that need no communication can be made.
+    pub fn new(port: P, user: &'static dyn UserCode) -> Process<P> {
+        let mut groups = Table::new();
+        groups.set_predefined(comm::GROUP_EMPTY, Group::empty());
+        Process {
+            port,
+            identity: Identity { job: String::new(), rank: 0, size: 0 },
+            comms: Table::new(),
+            groups,
+            datatypes: Table::new(),
+            ops: Table::new(),
+            messages: Table::new(),
+            infos: Table::new(),
+            errhandlers: Errhandlers::new(),
+            keyvals: Keyvals::new(),
+            selection: Selection::default(),
+            vci: Vci::default(),
+            buffer: None,
+            executions: Executions::default(),
+            reductions: VecDeque::new(),
+            user,
+            contexts_made: 0,
+        }
+    }
+
+    /// Makes the process part of its job: it gets `MPI_COMM_WORLD` and `MPI_COMM_SELF`. All peers
+    /// are made known to the port, which connects when something is sent.
+    pub fn join(&mut self, identity: Identity) {
+        for rank in 0..identity.size {
+            self.vci.peers.push(Peer::default());
+            let name = ProcessName { job: identity.job.clone(), rank };
+            self.port.add_peer(PeerId(rank), &name);
+        }
+        let world = Group::range(PeerId(0), identity.size);
+        let own = Group::range(PeerId(identity.rank), 1);
+        let context = comm::reserved_context(&identity.job, 0);
+        let named = Comm::new(context, world, identity.rank).named("MPI_COMM_WORLD");
+        self.comms.set_predefined(comm::WORLD, named);
+        let context = comm::reserved_context(&identity.job, 1 + u64::from(identity.rank));
+        self.comms.set_predefined(comm::SELF, Comm::new(context, own, 0).named("MPI_COMM_SELF"));
+        self.identity = identity;
+    }
+
+    /// The communicator that a handle names.
+    #[inline]
+    pub fn comm(&self, handle: CommHandle) -> Result<&Comm> {
+        self.comms.get(handle)
+    }
+
+    /// The communicator that a handle names, to be changed.
+    #[inline]
+    pub fn comm_mut(&mut self, handle: CommHandle) -> Result<&mut Comm> {
+        self.comms.get_mut(handle)
+    }
+
+    /// The datatype that a handle names.
+    #[inline]
+    pub fn datatype(&self, handle: DatatypeHandle) -> Result<&Arc<Datatype>> {
+        if handle.is_predefined()
+            && let Some(predefined) = datatype::predefined(handle.raw())
+        {
+            return Ok(predefined);
+        }
+        self.datatypes.get(handle)
+    }
+
+    /// The datatype that a handle names, if it may be communicated (MPI-5.0 §5.1.9).
+    #[inline]
+    pub fn committed(&self, handle: DatatypeHandle) -> Result<&Arc<Datatype>> {
+        let datatype = self.datatype(handle)?;
+        if !datatype.is_committed() {
+            return Err(Error::param(ErrorClass::TYPE, "datatype", "has not been committed")
+                .hint("Call MPI_Type_commit before communicating with a derived datatype."));
+        }
+        Ok(datatype)
+    }
+
+    /// The reduction operation that a handle names.
+    pub fn op(&self, handle: OpHandle) -> Result<Op> {
+        match Op::predefined(handle.raw()) {
+            Some(op) => Ok(op),
+            None => self.ops.get(handle).copied(),
+        }
+    }
+
+    /// A context id for a communicator whose leader is this process; never used again. The next
+    /// value is its collectives'.
+    pub(crate) fn new_context(&mut self) -> u64 {
+        self.contexts_made += 1;
+        let own = u64::from(self.identity.rank) << 32 | u64::from(self.contexts_made);
+        comm::derived_context(&self.identity.job, own)
+    }
+
+    /// Polls the port once and does what follows; whether anything moved.
+    #[inline]
+    pub fn progress(&mut self) -> bool {
+        let activity = self.port.poll(&mut self.vci);
+        self.vci.flush(&mut self.port);
+        let settled = self.settle();
+        activity == crate::port::Activity::Busy || settled
+    }
+
+    /// Whether everything that this process sent is delivered and nobody reads its memory.
+    pub fn is_quiescent(&self) -> bool {
+        self.vci.is_flushed() && self.port.is_flushed()
+    }
+}

@@ -1,0 +1,273 @@
+//! Waiting for requests and testing them (MPI-5.0 §3.7.3, §3.7.5, §3.9).
+//!
+//! One request is *reported* when the program learns of its completion: its status is handed out
+//! and the handle becomes null, or the persistent request inactive. The any, some and all forms
+//! are loops over that; the arrays themselves belong to the face.
+
+use super::{Generalized, Operation, Owner, Request};
+use crate::entry::Entry;
+use crate::error::{Error, ErrorClass, Result};
+use crate::handle::{CommHandle, RequestHandle};
+use crate::p2p::Mode;
+use crate::port::Port;
+use crate::process::Process;
+use crate::status::Status;
+
+/// What the program learns of a completed request.
+pub struct Report {
+    /// The status; its error field is the failure's class.
+    pub status: Status,
+    /// Why the operation failed.
+    pub failure: Option<Error>,
+    /// Whether the handle is to become null; a persistent one stays.
+    pub released: bool,
+    /// The functions of a generalized request, which the caller has yet to call: query for the
+    /// status and, as the request is gone, free.
+    pub generalized: Option<Generalized>,
+}
+
+impl Report {
+    /// For null and inactive requests (§3.7.3).
+    fn empty() -> Report {
+        Report { status: Status::EMPTY, failure: None, released: false, generalized: None }
+    }
+}
+
+impl<P: Port> Process<P> {
+    /// Whether a request is null or inactive: waits return at once, any-forms pass over it.
+    pub fn is_request_idle(&self, request: RequestHandle) -> Result<bool> {
+        Ok(request.is_null() || self.vci.requests.get(request)?.is_inactive())
+    }
+
+    /// Whether a wait for the request would return at once.
+    #[inline]
+    pub fn is_complete(&self, request: RequestHandle) -> Result<bool> {
+        if request.is_null() {
+            return Ok(true);
+        }
+        let state = self.vci.requests.get(request)?;
+        match &state.operation {
+            Operation::Persistent(persistent) => match persistent.active {
+                None => Ok(true),
+                Some(active) => self.is_complete(active),
+            },
+            _ => Ok(state.complete),
+        }
+    }
+
+    /// The status of a complete request, which stays as it is (`MPI_Request_get_status`).
+    pub fn peek_status(&self, request: RequestHandle) -> Result<Status> {
+        if request.is_null() {
+            return Ok(Status::EMPTY);
+        }
+        let state = self.vci.requests.get(request)?;
+        match &state.operation {
+            Operation::Persistent(persistent) => match persistent.active {
+                None => Ok(Status::EMPTY),
+                Some(active) => self.peek_status(active),
+            },
+            _ => Ok(state.status),
+        }
+    }
+
+    /// Reports a complete request and releases it, or makes a persistent one inactive.
+    #[inline]
+    pub fn report(&mut self, request: RequestHandle) -> Result<Report> {
+        if request.is_null() {
+            return Ok(Report::empty());
+        }
+        if let Operation::Persistent(persistent) =
+            &mut self.vci.requests.get_mut(request)?.operation
+        {
+            return match persistent.active.take() {
+                None => Ok(Report::empty()),
+                Some(active) => Ok(Report { released: false, ..self.report(active)? }),
+            };
+        }
+        let done = self.vci.requests.remove(request)?;
+        debug_assert!(done.complete);
+        let generalized = done.operation.generalized();
+        Ok(Report { status: done.status, failure: done.failure, released: true, generalized })
+    }
+
+    /// `MPI_Request_free`: the operation goes on and the request goes away with it.
+    /// Returns the functions of a generalized request that is gone: free is to be called.
+    pub fn free_request(&mut self, request: RequestHandle) -> Result<Option<Generalized>> {
+        let state = self.vci.requests.get_mut(request)?;
+        if let Operation::Persistent(persistent) = &state.operation {
+            let active = persistent.active;
+            self.vci.requests.remove(request)?;
+            return active.map_or(Ok(None), |active| self.free_request(active));
+        }
+        if state.complete {
+            return Ok(self.vci.requests.remove(request)?.operation.generalized());
+        }
+        state.owner = Owner::Nobody;
+        Ok(None)
+    }
+
+    /// `MPI_Cancel`: takes back a receive that has not matched (§3.8.4). Sends are on their way
+    /// as soon as they have begun and cannot be taken back, which the standard allows.
+    /// Returns the functions of a generalized request and whether it is complete: cancel is to
+    /// be called.
+    pub fn cancel(&mut self, request: RequestHandle) -> Result<Option<(Generalized, bool)>> {
+        let state = self.vci.requests.get_mut(request)?;
+        match &mut state.operation {
+            Operation::Persistent(persistent) => match persistent.active {
+                Some(active) => self.cancel(active),
+                None => Err(Error::param(ErrorClass::REQUEST, "request", "is not active")),
+            },
+            Operation::Receive(receive) => {
+                if let Some(posted) = receive.posted.take()
+                    && self.vci.matcher.cancel(posted).is_some()
+                {
+                    state.status = Status { cancelled: true, ..Status::EMPTY };
+                    self.vci.complete(request, None);
+                }
+                Ok(None)
+            }
+            Operation::Collective => Err(Error::param(
+                ErrorClass::REQUEST,
+                "request",
+                "is that of a collective operation, which cannot be cancelled",
+            )),
+            Operation::Generalized(functions) => Ok(Some((*functions, state.complete))),
+            Operation::Send(_) | Operation::Finished => Ok(None),
+        }
+    }
+
+    /// `MPI_Grequest_start` (§13.2).
+    pub fn start_generalized(&mut self, functions: Generalized) -> Result<RequestHandle> {
+        let comm = CommHandle::from_raw(crate::comm::SELF);
+        let operation = Operation::Generalized(functions);
+        self.vci.requests.insert(Request::active(operation, Owner::Program, comm))
+    }
+
+    /// `MPI_Grequest_complete`; returns the functions if the program freed the request before:
+    /// free is to be called.
+    pub fn complete_generalized(&mut self, request: RequestHandle) -> Result<Option<Generalized>> {
+        let state = self.vci.requests.get_mut(request)?;
+        let Some(functions) = state.operation.generalized() else {
+            return Err(Error::param(
+                ErrorClass::REQUEST,
+                "request",
+                "is not a generalized request",
+            ));
+        };
+        let forgotten = state.owner == Owner::Nobody;
+        self.vci.complete(request, None);
+        Ok(forgotten.then_some(functions))
+    }
+
+    /// The functions of a generalized request.
+    pub fn generalized(&self, request: RequestHandle) -> Option<Generalized> {
+        self.vci.requests.get(request).ok()?.operation.generalized()
+    }
+
+    /// The communicator whose error handler a request's failure goes to.
+    pub fn request_comm(&self, request: RequestHandle) -> Option<CommHandle> {
+        self.vci.requests.get(request).ok().map(|state| state.comm)
+    }
+}
+
+impl<P: Port> Entry<'_, P> {
+    /// Waits for one request, reports it and returns its status.
+    ///
+    /// # Errors
+    /// The operation's own failure.
+    #[inline]
+    pub fn wait_one(&mut self, request: RequestHandle) -> Result<Status> {
+        let report = self.wait(request)?;
+        match report.failure {
+            None => Ok(report.status),
+            Some(failure) => Err(failure),
+        }
+    }
+
+    /// Waits for one request and reports it (`MPI_Wait`).
+    #[inline]
+    pub fn wait(&mut self, request: RequestHandle) -> Result<Report> {
+        self.is_complete(request)?;
+        self.block_until(|process| process.is_complete(request).unwrap_or(true));
+        self.report(request)
+    }
+
+    /// Reports the request if it is complete after at most one round of progress (`MPI_Test`).
+    pub fn test(&mut self, request: RequestHandle) -> Result<Option<Report>> {
+        if !self.is_complete(request)? {
+            self.poll();
+            if !self.is_complete(request)? {
+                return Ok(None);
+            }
+        }
+        self.report(request).map(Some)
+    }
+
+    /// Waits until all of the requests are complete; reports none.
+    pub fn await_all(&mut self, requests: &[RequestHandle]) -> Result<()> {
+        for &request in requests {
+            self.is_complete(request)?;
+        }
+        for &request in requests {
+            self.block_until(|process| process.is_complete(request).unwrap_or(true));
+        }
+        Ok(())
+    }
+
+    /// Waits until at least one of the requests that are active is complete; `false` at once if
+    /// none is active. Reports none.
+    pub fn await_some(&mut self, requests: &[RequestHandle]) -> Result<bool> {
+        let mut active = Vec::with_capacity(requests.len());
+        for &request in requests {
+            if !self.is_request_idle(request)? {
+                active.push(request);
+            }
+        }
+        if active.is_empty() {
+            return Ok(false);
+        }
+        self.block_until(|process| {
+            active.iter().any(|&request| process.is_complete(request).unwrap_or(true))
+        });
+        Ok(true)
+    }
+
+    /// `MPI_Sendrecv_replace`: what is sent leaves a copy of the buffer, which then receives.
+    pub fn send_receive_replace(
+        &mut self,
+        send: crate::p2p::Message,
+        receive: crate::p2p::Message,
+    ) -> Result<Status> {
+        self.check_receive(&receive)?;
+        let Some((mut packer, _)) = self.check_send(&send)? else {
+            return self.receive(receive);
+        };
+        let copy = super::gather(&mut packer);
+        let packed = crate::p2p::Message {
+            buf: crate::buffer::UserBuffer(copy.as_ptr().cast_mut()),
+            count: copy.len() as i64,
+            datatype: crate::datatype::BYTE,
+            ..send
+        };
+        self.send_receive(packed, receive)
+    }
+
+    /// `MPI_Sendrecv`: both at once, so that neither waits for the other.
+    pub fn send_receive(
+        &mut self,
+        send: crate::p2p::Message,
+        receive: crate::p2p::Message,
+    ) -> Result<Status> {
+        self.check_receive(&receive)?;
+        self.check_send(&send)?;
+        let receive = self.ireceive(receive)?;
+        let send = self.isend(send, Mode::Standard)?;
+        self.await_all(&[send, receive])?;
+        let sent = self.report(send)?;
+        let received = self.report(receive)?;
+        match sent.failure.or(received.failure) {
+            None => Ok(received.status),
+            Some(failure) => Err(failure),
+        }
+    }
+}

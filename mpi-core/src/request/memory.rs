@@ -1,0 +1,90 @@
+//! The one place where pending operations touch user memory.
+//!
+//! By MPI-5.0 §3.7.2 the memory of a pending operation is the library's until it completes: the
+//! program neither frees nor moves it, and writes it only where the operation does not. The
+//! cursors below are made when an operation begins and dropped when it completes.
+#![allow(unsafe_code)]
+
+use crate::buffer::RawBytes;
+use crate::datatype::{Packer, Unpacker};
+use crate::port::{Offer, PeerId, Port, Pulled};
+
+/// The bytes of a pending send.
+pub(crate) struct Outgoing(Packer);
+
+/// The room of a pending receive.
+pub(crate) struct Incoming {
+    unpacker: Unpacker,
+    capacity: u64,
+}
+
+impl Outgoing {
+    /// What `packer` has left.
+    pub(crate) fn new(packer: Packer) -> Outgoing {
+        Outgoing(packer)
+    }
+
+    /// A packer of no bytes takes this one's place, which is returned.
+    pub(crate) fn take(&mut self) -> Packer {
+        let empty = Packer::contiguous(crate::buffer::UserBuffer::BOTTOM, 0);
+        std::mem::replace(&mut self.0, empty)
+    }
+
+    /// How `peer` could fetch the bytes by itself.
+    pub(crate) fn offer<P: Port>(&self, port: &P, peer: PeerId) -> Offer {
+        match self.0.as_contiguous() {
+            Some((address, len)) => port.offer(peer, address, len),
+            None => Offer::default(),
+        }
+    }
+}
+
+/// All bytes of a packer in memory of our own.
+pub(crate) fn gather(packer: &mut Packer) -> Box<[u8]> {
+    let len = usize::try_from(packer.remaining()).expect("message fits the address space");
+    let mut copy = Vec::with_capacity(len);
+    // SAFETY: the vector has room for `len` bytes, all of which the packer writes; the user
+    // memory belongs to a send that is pending.
+    unsafe {
+        let written = packer.pack_into(copy.as_mut_ptr(), len);
+        copy.set_len(written);
+    }
+    copy.into()
+}
+
+impl Incoming {
+    /// The room that `unpacker` has.
+    pub(crate) fn new(unpacker: Unpacker) -> Incoming {
+        Incoming { capacity: unpacker.remaining(), unpacker }
+    }
+
+    /// Bytes that fit.
+    pub(crate) fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    /// Writes a whole message; bytes beyond the capacity are dropped.
+    #[inline]
+    pub(crate) fn fill(&mut self, bytes: RawBytes<'_>) {
+        // SAFETY: the user memory belongs to a receive that is pending; what arrives lies in a
+        // transport's or the core's own memory, never in the user's buffer.
+        unsafe { self.unpacker.unpack_from(bytes) };
+    }
+
+    /// Fetches `len` bytes, which fit, from where `peer` offered them.
+    pub(crate) fn pull<P: Port>(
+        &mut self,
+        port: &mut P,
+        peer: PeerId,
+        offer: &Offer,
+        len: u64,
+    ) -> Pulled {
+        port.pull(peer, offer, len, &mut self.unpacker)
+    }
+
+    /// The unpacker, for a transport to write through; one of no room takes its place.
+    pub(crate) fn take(&mut self) -> Unpacker {
+        let empty = Unpacker::contiguous(crate::buffer::UserBuffer::BOTTOM, 0);
+        std::mem::replace(&mut self.unpacker, empty)
+    }
+}

@@ -1,0 +1,170 @@
+//! Requests: operations that have begun and not yet been waited for (MPI-5.0 §3.7).
+//!
+//! Sends, receives, collectives, persistent and generalized requests are one kind of object with
+//! one life: created, completed once by progress, then released by the wait or test that reports
+//! it (or at once, when the program freed it before). Internal operations use the same requests,
+//! with an [`Owner`] that is told instead.
+
+pub mod completion;
+mod memory;
+
+use crate::error::Error;
+use crate::handle::{CommHandle, MessageHandle, RequestHandle};
+use crate::p2p::rendezvous::Rts;
+use crate::p2p::{Message, Mode};
+use crate::port::PeerId;
+use crate::status::Status;
+
+pub(crate) use memory::{Incoming, Outgoing, gather};
+
+/// Who is told of a completion.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Owner {
+    /// The program, by a wait or test.
+    Program,
+    /// Nobody: the request goes away when it completes.
+    Nobody,
+    /// A step of a collective schedule.
+    Step {
+        /// Index of the execution.
+        execution: u32,
+        /// Index of the step in its schedule.
+        step: u32,
+    },
+    /// A buffered send, whose place in its buffer is given back.
+    Buffer {
+        /// The buffer.
+        buffer: crate::p2p::buffered::BufferId,
+        /// Bytes taken from it.
+        bytes: u64,
+    },
+}
+
+/// What kind of operation a request stands for, with what it needs to go on.
+pub(crate) enum Operation {
+    /// Nothing is outstanding but the report of its status.
+    Finished,
+    /// A rendezvous send: the bytes are still here.
+    Send(SendState),
+    /// A receive.
+    Receive(ReceiveState),
+    /// A collective operation, whose execution completes it.
+    Collective,
+    /// A persistent operation and, when active, the request of this round.
+    Persistent(Box<Persistent>),
+    /// A generalized request (§13.2), which the program completes.
+    Generalized(Generalized),
+}
+
+/// A rendezvous send in progress.
+pub(crate) struct SendState {
+    /// Whom it goes to.
+    pub(crate) peer: PeerId,
+    /// The bytes.
+    pub(crate) outgoing: Outgoing,
+    /// The memory that the bytes lie in, if it is the library's.
+    pub(crate) copy: Option<Box<[u8]>>,
+}
+
+/// A receive in progress.
+pub(crate) struct ReceiveState {
+    /// Where the bytes go.
+    pub(crate) incoming: Incoming,
+    /// Its place in the posted queue, until a message is matched.
+    pub(crate) posted: Option<crate::matching::Place>,
+    /// The peer that must send it, if only one can.
+    pub(crate) from: Option<PeerId>,
+    /// The announced message whose bytes are on their way.
+    pub(crate) awaited: Option<Rts>,
+}
+
+/// A persistent operation: its arguments, kept to be started again (§3.9).
+pub(crate) struct Persistent {
+    /// What each start does.
+    pub(crate) recipe: Recipe,
+    /// The operation of the current round.
+    pub(crate) active: Option<RequestHandle>,
+}
+
+/// The arguments of a persistent operation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Recipe {
+    /// `MPI_Send_init` and its kin.
+    Send(Message, Mode),
+    /// `MPI_Recv_init`.
+    Receive(Message),
+}
+
+/// A generalized request's functions, by address; they are the program's.
+#[derive(Clone, Copy, Debug)]
+pub struct Generalized {
+    /// Fills the status.
+    pub query: usize,
+    /// Frees the state.
+    pub free: usize,
+    /// Cancels the operation.
+    pub cancel: usize,
+    /// Passed to all of them.
+    pub extra_state: usize,
+}
+
+/// One request.
+pub(crate) struct Request {
+    /// What it stands for.
+    pub operation: Operation,
+    /// Valid once complete.
+    pub status: Status,
+    /// Why it failed, once complete.
+    pub failure: Option<Error>,
+    /// Whether the operation is complete.
+    pub complete: bool,
+    /// Who is told.
+    pub owner: Owner,
+    /// The communicator whose error handler is used.
+    pub comm: CommHandle,
+}
+
+impl Operation {
+    /// The functions of a generalized request.
+    pub(crate) fn generalized(&self) -> Option<Generalized> {
+        match self {
+            Operation::Generalized(functions) => Some(*functions),
+            _ => None,
+        }
+    }
+}
+
+impl Request {
+    /// A request for an operation that has begun.
+    pub(crate) fn active(operation: Operation, owner: Owner, comm: CommHandle) -> Request {
+        Request { operation, status: Status::EMPTY, failure: None, complete: false, owner, comm }
+    }
+
+    /// A request whose operation was complete when it was made.
+    pub(crate) fn finished(status: Status, comm: CommHandle) -> Request {
+        Request {
+            operation: Operation::Finished,
+            status,
+            failure: None,
+            complete: true,
+            owner: Owner::Program,
+            comm,
+        }
+    }
+
+    /// Whether this is a persistent request that has not been started.
+    pub(crate) fn is_inactive(&self) -> bool {
+        matches!(&self.operation, Operation::Persistent(persistent) if persistent.active.is_none())
+    }
+}
+
+/// A message taken out of matching by a matched probe (§3.8.2).
+pub(crate) struct MatchedMessage {
+    /// The message.
+    pub(crate) arrived: crate::p2p::Arrived,
+    /// The communicator it came through.
+    pub(crate) comm: CommHandle,
+}
+
+/// Result of a matched probe: the handle that the receive will name.
+pub type Matched = (MessageHandle, Status);

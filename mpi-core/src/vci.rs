@@ -1,0 +1,419 @@
+//! A virtual communication interface: the matching shard, the requests and the peers that belong
+//! together, and how arriving frames change them.
+//!
+//! It is the [`Sink`] of the port. What an arrival asks for in return (a CTS, a FIN, a pull, bulk
+//! data) cannot be sent while the port is polling, so it is queued and [`Vci::flush`] sends it.
+
+use std::collections::VecDeque;
+
+use crate::buffer::RawBytes;
+use crate::error::{Error, ErrorClass};
+use crate::handle::{RequestHandle, RequestKind};
+use crate::header::{FrameKind, Header, INLINE_BYTES};
+use crate::matching::Matcher;
+use crate::p2p::rendezvous::{self, Payload, Rts};
+use crate::p2p::{Arrived, Content};
+use crate::peers::{Early, Order, Peer};
+use crate::port::{Body, Landing, PeerId, Port, Pulled, Sink, Token, Why};
+use crate::request::{Operation, Owner, Request};
+use crate::status::Status;
+use crate::table::Table;
+
+/// What the core wants of the port once it may be used again.
+enum Wish {
+    /// A control frame.
+    Control(PeerId, FrameKind, Payload),
+    /// The bytes of a send request, to the receiver's token.
+    Bulk(PeerId, RequestHandle, u64),
+    /// To fetch an announced message into a receive request.
+    Pull(RequestHandle, Rts),
+}
+
+/// Matching, requests and peers of one interface.
+#[derive(Default)]
+pub(crate) struct Vci {
+    pub(crate) matcher: Matcher<RequestHandle, Arrived>,
+    pub(crate) requests: Table<RequestKind, Request>,
+    pub(crate) peers: Vec<Peer>,
+    wishes: VecDeque<Wish>,
+    congested: Vec<PeerId>,
+    /// Completions that an owner other than the program is to be told of.
+    pub(crate) finished: Vec<(Owner, Option<Error>)>,
+    /// Rendezvous sends whose memory is still in use.
+    pub(crate) sends_pending: usize,
+}
+
+impl Vci {
+    /// The state kept for `peer`.
+    #[inline]
+    pub(crate) fn peer(&mut self, peer: PeerId) -> &mut Peer {
+        &mut self.peers[peer.0 as usize]
+    }
+
+    /// Sends a frame, or keeps a copy of it behind those that wait.
+    #[inline]
+    pub(crate) fn send<P: Port>(
+        &mut self,
+        port: &mut P,
+        peer: PeerId,
+        header: &mut Header,
+        body: Body<'_>,
+    ) {
+        let state = &mut self.peers[peer.0 as usize];
+        header.credit = state.credit.report();
+        if state.is_clear() {
+            self.send_or_keep(port, peer, header, body);
+        } else {
+            state.wait(*header, own(body));
+        }
+    }
+
+    #[inline]
+    fn send_or_keep<P: Port>(
+        &mut self,
+        port: &mut P,
+        peer: PeerId,
+        header: &Header,
+        body: Body<'_>,
+    ) {
+        let refused = match body {
+            Body::Bytes(bytes) => match port.send(peer, header, Body::Bytes(bytes)) {
+                Ok(()) => return,
+                Err(_) => bytes.to_vec().into(),
+            },
+            Body::Packed(packer) => match port.send(peer, header, Body::Packed(&mut *packer)) {
+                Ok(()) => return,
+                Err(_) => crate::request::gather(packer),
+            },
+        };
+        self.keep(peer, *header, refused);
+    }
+
+    #[cold]
+    fn keep(&mut self, peer: PeerId, header: Header, body: Box<[u8]>) {
+        if self.peers[peer.0 as usize].down.is_none() {
+            self.peers[peer.0 as usize].wait(header, body);
+            self.congested.push(peer);
+        }
+    }
+
+    /// Sends what arrivals asked for and what found no room before.
+    pub(crate) fn flush<P: Port>(&mut self, port: &mut P) {
+        if !self.congested.is_empty() {
+            let peers = &mut self.peers;
+            self.congested.retain(|&peer| !peers[peer.0 as usize].flush(peer, port));
+        }
+        while let Some(wish) = self.wishes.pop_front() {
+            match wish {
+                Wish::Control(peer, kind, payload) => self.control(port, peer, kind, payload),
+                Wish::Bulk(peer, request, token) => self.send_bulk(port, peer, request, token),
+                Wish::Pull(request, rts) => self.pull(port, request, rts),
+            }
+        }
+    }
+
+    fn control<P: Port>(&mut self, port: &mut P, peer: PeerId, kind: FrameKind, payload: Payload) {
+        let bytes = if kind == FrameKind::Credit { &payload[..0] } else { &payload[..] };
+        let mut header =
+            Header { kind: kind as u8, inline_len: bytes.len() as u8, ..Header::default() };
+        self.send(port, peer, &mut header, Body::Bytes(RawBytes::from(bytes)));
+    }
+
+    fn send_bulk<P: Port>(
+        &mut self,
+        port: &mut P,
+        peer: PeerId,
+        request: RequestHandle,
+        token: u64,
+    ) {
+        let Ok(Request { operation: Operation::Send(send), .. }) = self.requests.get_mut(request)
+        else {
+            return;
+        };
+        let source = send.outgoing.take();
+        let header = Header { kind: FrameKind::Data as u8, context: token, ..Header::default() };
+        port.send_bulk(peer, &header, source, Token(u64::from(request.raw())));
+    }
+
+    /// Fetches the announced message `rts` into the receive `request`, or asks for its bytes.
+    pub(crate) fn pull<P: Port>(&mut self, port: &mut P, request: RequestHandle, rts: Rts) {
+        let Ok(Request { operation: Operation::Receive(receive), .. }) =
+            self.requests.get_mut(request)
+        else {
+            return;
+        };
+        if rts.len > receive.incoming.capacity() {
+            self.control(port, rts.peer, FrameKind::Fin, rendezvous::fin_payload(rts.token));
+            return self.complete_receive(request, rts.len);
+        }
+        let pulled = match rts.len {
+            0 => Pulled::Done,
+            len => receive.incoming.pull(port, rts.peer, &rts.offer, len),
+        };
+        match pulled {
+            Pulled::Done => {
+                self.control(port, rts.peer, FrameKind::Fin, rendezvous::fin_payload(rts.token));
+                self.complete_receive(request, rts.len);
+            }
+            Pulled::Unavailable => {
+                let cts = rendezvous::cts_payload(rts.token, u64::from(request.raw()));
+                receive.awaited = Some(rts);
+                self.control(port, rts.peer, FrameKind::Cts, cts);
+            }
+        }
+    }
+
+    /// Gives a message in its order to the receive that matches, or keeps it.
+    fn deliver(&mut self, peer: PeerId, header: &Header, body: RawBytes<'_>) {
+        let rts = if header.kind == FrameKind::Eager as u8 {
+            None
+        } else {
+            let Some(rts) = Rts::from_payload(peer, body) else {
+                tracing::warn!("peer {} announced a message in an unknown form", peer.0);
+                return;
+            };
+            Some(rts)
+        };
+        match (self.matcher.arrive(header.context, header.source, header.tag), rts) {
+            (Some(request), None) => {
+                self.consumed(peer, body.len() as u64);
+                self.receive_eager(request, header.source, header.tag, body);
+            }
+            (Some(request), Some(rts)) => {
+                self.begin_rendezvous(request, header.source, header.tag);
+                self.wishes.push_back(Wish::Pull(request, rts));
+            }
+            (None, rts) => {
+                let content = match rts {
+                    Some(rts) => Content::Announced(rts),
+                    None => Content::Whole(body.to_vec().into()),
+                };
+                let (source, tag) = (header.source, header.tag);
+                let arrived = Arrived { peer, source, tag, content };
+                self.matcher.add_unexpected(header.context, source, tag, arrived);
+            }
+        }
+    }
+
+    /// Counts an eager message as taken in; reports by a frame of its own when that is due.
+    #[inline]
+    pub(crate) fn consumed(&mut self, peer: PeerId, bytes: u64) {
+        if self.peer(peer).credit.consume(bytes) {
+            self.peer(peer).credit.report();
+            self.wishes.push_back(Wish::Control(peer, FrameKind::Credit, [0; INLINE_BYTES]));
+        }
+    }
+
+    /// Puts a whole message into a matched receive and completes it.
+    #[inline]
+    pub(crate) fn receive_eager(
+        &mut self,
+        request: RequestHandle,
+        source: i32,
+        tag: i32,
+        body: RawBytes<'_>,
+    ) {
+        let Ok(entry) = self.requests.get_mut(request) else { return };
+        if let Operation::Receive(receive) = &mut entry.operation {
+            receive.incoming.fill(body);
+        }
+        entry.status.source = source;
+        entry.status.tag = tag;
+        self.complete_receive(request, body.len() as u64);
+    }
+
+    /// Notes which message a receive has matched.
+    pub(crate) fn begin_rendezvous(&mut self, request: RequestHandle, source: i32, tag: i32) {
+        if let Ok(entry) = self.requests.get_mut(request) {
+            entry.status.source = source;
+            entry.status.tag = tag;
+            if let Operation::Receive(receive) = &mut entry.operation {
+                receive.posted = None;
+            }
+        }
+    }
+
+    /// Completes a receive whose message had `len` bytes.
+    fn complete_receive(&mut self, request: RequestHandle, len: u64) {
+        let Ok(entry) = self.requests.get_mut(request) else { return };
+        let mut failure = None;
+        if let Operation::Receive(receive) = &entry.operation {
+            let capacity = receive.incoming.capacity();
+            entry.status.bytes = len.min(capacity);
+            if len > capacity {
+                failure = Some(truncated(&entry.status, len, capacity));
+            }
+        }
+        self.complete(request, failure);
+    }
+
+    /// Completes a request and tells its owner.
+    pub(crate) fn complete(&mut self, request: RequestHandle, failure: Option<Error>) {
+        let Ok(entry) = self.requests.get_mut(request) else { return };
+        if let Some(failure) = &failure {
+            entry.status.error = failure.class();
+        }
+        if matches!(entry.operation, Operation::Send(_)) {
+            self.sends_pending -= 1;
+        }
+        entry.complete = true;
+        entry.failure = failure;
+        if !matches!(entry.operation, Operation::Generalized(_)) {
+            entry.operation = Operation::Finished;
+        }
+        match entry.owner {
+            Owner::Program => {}
+            Owner::Nobody => drop(self.requests.remove(request)),
+            owner @ (Owner::Step { .. } | Owner::Buffer { .. }) => {
+                let failure = self.requests.remove(request).ok().and_then(|done| done.failure);
+                self.finished.push((owner, failure));
+            }
+        }
+    }
+
+    fn clear_to_send(&mut self, peer: PeerId, body: RawBytes<'_>) {
+        let Some((sender, receiver)) = rendezvous::read_cts(body) else { return };
+        if let Some(request) = self.send_request(peer, sender) {
+            self.wishes.push_back(Wish::Bulk(peer, request, receiver));
+        }
+    }
+
+    fn finish_send(&mut self, peer: PeerId, body: RawBytes<'_>) {
+        let Some(sender) = rendezvous::read_fin(body) else { return };
+        if let Some(request) = self.send_request(peer, sender) {
+            self.complete(request, None);
+        }
+    }
+
+    /// The send to `peer` that a token of the wire names, if there is one.
+    fn send_request(&self, peer: PeerId, token: u64) -> Option<RequestHandle> {
+        let handle = RequestHandle::from_raw(u32::try_from(token).ok()?);
+        match &self.requests.get(handle).ok()?.operation {
+            Operation::Send(send) if send.peer == peer => Some(handle),
+            _ => None,
+        }
+    }
+
+    /// Whether nothing waits to be sent and no send's memory is in use.
+    pub(crate) fn is_flushed(&self) -> bool {
+        self.congested.is_empty() && self.wishes.is_empty() && self.sends_pending == 0
+    }
+
+    fn fail_all_with(&mut self, peer: PeerId, why: &Why) {
+        let concerns = |request: &Request| match &request.operation {
+            Operation::Send(send) => send.peer == peer,
+            Operation::Receive(receive) => {
+                receive.from == Some(peer) || receive.awaited.is_some_and(|rts| rts.peer == peer)
+            }
+            _ => false,
+        };
+        let lost: Vec<RequestHandle> = self
+            .requests
+            .iter()
+            .filter(|(_, request)| !request.complete && concerns(request))
+            .map(|(handle, _)| handle)
+            .collect();
+        for request in lost {
+            if let Ok(Request { operation: Operation::Receive(receive), .. }) =
+                self.requests.get_mut(request)
+                && let Some(posted) = receive.posted.take()
+            {
+                self.matcher.cancel(posted);
+            }
+            self.complete(request, Some(lost_peer(peer, why)));
+        }
+    }
+}
+
+impl Sink for Vci {
+    #[inline]
+    fn frame(&mut self, peer: PeerId, header: &Header, body: RawBytes<'_>) {
+        let state = self.peer(peer);
+        state.credit.acknowledge(header.credit);
+        match FrameKind::from_wire(header.kind) {
+            Some(FrameKind::Eager | FrameKind::Rts) => match state.order_in(header.sequence) {
+                Order::Deliver => {
+                    self.deliver(peer, header, body);
+                    while let Some(Early { header, body }) = self.peer(peer).next_early() {
+                        self.deliver(peer, &header, RawBytes::from(&*body));
+                    }
+                }
+                Order::Keep => state.keep_early(*header, body),
+                Order::Double => {}
+            },
+            Some(FrameKind::Cts) => self.clear_to_send(peer, body),
+            Some(FrameKind::Fin) => self.finish_send(peer, body),
+            Some(FrameKind::Credit) => {}
+            Some(FrameKind::Data) | None => {
+                tracing::warn!("peer {} sent a frame of unknown kind {}", peer.0, header.kind);
+            }
+        }
+    }
+
+    fn begin(&mut self, peer: PeerId, header: &Header, len: u64) -> Landing {
+        let Ok(token) = u32::try_from(header.context) else { return Landing::Discard };
+        match self.requests.get_mut(RequestHandle::from_raw(token)) {
+            Ok(Request { operation: Operation::Receive(receive), .. })
+                if receive.awaited.is_some_and(|rts| rts.peer == peer && rts.len == len) =>
+            {
+                Landing::User(receive.incoming.take())
+            }
+            _ => Landing::Discard,
+        }
+    }
+
+    fn landed(&mut self, peer: PeerId, token: Token) {
+        let Ok(token) = u32::try_from(token.0) else { return };
+        let request = RequestHandle::from_raw(token);
+        let awaited = match self.requests.get(request) {
+            Ok(Request { operation: Operation::Receive(receive), .. }) => receive.awaited,
+            _ => None,
+        };
+        if let Some(rts) = awaited.filter(|rts| rts.peer == peer) {
+            self.complete_receive(request, rts.len);
+        }
+    }
+
+    fn sent(&mut self, token: Token) {
+        if let Ok(token) = u32::try_from(token.0) {
+            self.complete(RequestHandle::from_raw(token), None);
+        }
+    }
+
+    fn peer_down(&mut self, peer: PeerId, why: Why) {
+        self.peer(peer).drop_waiting();
+        self.fail_all_with(peer, &why);
+        self.peer(peer).down = Some(why);
+    }
+}
+
+/// The body of a frame in memory of our own.
+fn own(body: Body<'_>) -> Box<[u8]> {
+    match body {
+        Body::Bytes(bytes) => bytes.to_vec().into(),
+        Body::Packed(packer) => crate::request::gather(packer),
+    }
+}
+
+#[cold]
+fn truncated(status: &Status, len: u64, capacity: u64) -> Error {
+    Error::new(
+        ErrorClass::TRUNCATE,
+        format!(
+            "the message from rank {} with tag {} has {len} bytes, but the receive has room for \
+             {capacity}",
+            status.source, status.tag
+        ),
+    )
+    .hint("Make the receive's count at least that of the send, or probe for the size first.")
+}
+
+/// The error of an operation with a peer that is gone.
+#[cold]
+pub(crate) fn lost_peer(peer: PeerId, why: &Why) -> Error {
+    let what = match why {
+        Why::Finalized => format!("process {} has called MPI_Finalize and left", peer.0),
+        Why::Lost(how) => format!("process {} is gone: {how}", peer.0),
+    };
+    Error::new(ErrorClass::PROC_ABORTED, what)
+}
