@@ -62,8 +62,9 @@ pub unsafe fn abi_set_fortran_info<F: Face>(info: <F as Face>::Info) -> c_int {
 /// `MPI_Abort`.
 #[inline]
 pub unsafe fn abort<F: Face>(comm: <F as Face>::Comm, errorcode: c_int) -> c_int {
-    entry::call::<F>(Procedure::Abort, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
-        crate::calls::environment::abort(cx, F::comm_in(comm), errorcode)
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Abort, Owner::Comm(owner), |cx| unsafe {
+        crate::calls::environment::abort(cx, owner, errorcode)
     })
 }
 
@@ -150,7 +151,8 @@ pub unsafe fn allgather<F: Face>(
     recvtype: <F as Face>::Datatype,
     comm: <F as Face>::Comm,
 ) -> c_int {
-    entry::call::<F>(Procedure::Allgather, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Allgather, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
         args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
         crate::calls::collectives::allgather(
@@ -161,7 +163,7 @@ pub unsafe fn allgather<F: Face>(
             F::buffer_in(recvbuf),
             recvcount,
             F::datatype_in(recvtype),
-            F::comm_in(comm),
+            owner,
         )
     })
 }
@@ -195,7 +197,8 @@ pub unsafe fn allgatherv<F: Face>(
     recvtype: <F as Face>::Datatype,
     comm: <F as Face>::Comm,
 ) -> c_int {
-    entry::call::<F>(Procedure::Allgatherv, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Allgatherv, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
         crate::calls::collectives::allgatherv(
             cx,
@@ -206,7 +209,7 @@ pub unsafe fn allgatherv<F: Face>(
             recvcounts,
             displs,
             F::datatype_in(recvtype),
-            F::comm_in(comm),
+            owner,
         )
     })
 }
@@ -257,7 +260,8 @@ pub unsafe fn allreduce<F: Face>(
     op: <F as Face>::Op,
     comm: <F as Face>::Comm,
 ) -> c_int {
-    entry::call::<F>(Procedure::Allreduce, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Allreduce, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("count", count, ErrorClass::COUNT)?;
         crate::calls::collectives::allreduce(
             cx,
@@ -266,7 +270,7 @@ pub unsafe fn allreduce<F: Face>(
             count,
             F::datatype_in(datatype),
             F::op_in(op),
-            F::comm_in(comm),
+            owner,
         )
     })
 }
@@ -298,7 +302,8 @@ pub unsafe fn alltoall<F: Face>(
     recvtype: <F as Face>::Datatype,
     comm: <F as Face>::Comm,
 ) -> c_int {
-    entry::call::<F>(Procedure::Alltoall, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Alltoall, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
         args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
         crate::calls::collectives::alltoall(
@@ -309,7 +314,7 @@ pub unsafe fn alltoall<F: Face>(
             F::buffer_in(recvbuf),
             recvcount,
             F::datatype_in(recvtype),
-            F::comm_in(comm),
+            owner,
         )
     })
 }
@@ -344,7 +349,8 @@ pub unsafe fn alltoallv<F: Face>(
     recvtype: <F as Face>::Datatype,
     comm: <F as Face>::Comm,
 ) -> c_int {
-    entry::call::<F>(Procedure::Alltoallv, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Alltoallv, Owner::Comm(owner), |cx| unsafe {
         crate::calls::collectives::alltoallv(
             cx,
             F::buffer_in(sendbuf),
@@ -355,7 +361,7 @@ pub unsafe fn alltoallv<F: Face>(
             recvcounts,
             rdispls,
             F::datatype_in(recvtype),
-            F::comm_in(comm),
+            owner,
         )
     })
 }
@@ -455,8 +461,9 @@ pub unsafe fn attr_put<F: Face>(
 /// `MPI_Barrier`.
 #[inline]
 pub unsafe fn barrier<F: Face>(comm: <F as Face>::Comm) -> c_int {
-    entry::call::<F>(Procedure::Barrier, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
-        crate::calls::collectives::barrier(cx, F::comm_in(comm))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Barrier, Owner::Comm(owner), |cx| unsafe {
+        crate::calls::collectives::barrier(cx, owner)
     })
 }
 
@@ -480,7 +487,8 @@ pub unsafe fn bcast<F: Face>(
     root: c_int,
     comm: <F as Face>::Comm,
 ) -> c_int {
-    entry::call::<F>(Procedure::Bcast, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Bcast, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("count", count, ErrorClass::COUNT)?;
         crate::calls::collectives::bcast(
             cx,
@@ -488,7 +496,7 @@ pub unsafe fn bcast<F: Face>(
             count,
             F::datatype_in(datatype),
             F::rank_in(root),
-            F::comm_in(comm),
+            owner,
         )
     })
 }
@@ -518,7 +526,8 @@ pub unsafe fn bsend<F: Face>(
     tag: c_int,
     comm: <F as Face>::Comm,
 ) -> c_int {
-    entry::call::<F>(Procedure::Bsend, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Bsend, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("count", count, ErrorClass::COUNT)?;
         crate::calls::p2p::bsend(
             cx,
@@ -527,7 +536,7 @@ pub unsafe fn bsend<F: Face>(
             F::datatype_in(datatype),
             F::rank_in(dest),
             F::tag_in(tag),
-            F::comm_in(comm),
+            owner,
         )
     })
 }
@@ -543,7 +552,8 @@ pub unsafe fn bsend_init<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    entry::call::<F>(Procedure::BsendInit, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::BsendInit, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
@@ -554,7 +564,7 @@ pub unsafe fn bsend_init<F: Face>(
             F::datatype_in(datatype),
             F::rank_in(dest),
             F::tag_in(tag),
-            F::comm_in(comm),
+            owner,
             &mut request_value,
         )?;
         *request = F::request_out(request_value);
@@ -734,9 +744,10 @@ pub unsafe fn comm_attach_buffer<F: Face>(
     buffer: *mut c_void,
     size: i64,
 ) -> c_int {
-    entry::call::<F>(Procedure::CommAttachBuffer, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::CommAttachBuffer, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("size", size, ErrorClass::ARG)?;
-        crate::calls::buffers::comm_attach_buffer(cx, F::comm_in(comm), F::buffer_in(buffer), size)
+        crate::calls::buffers::comm_attach_buffer(cx, owner, F::buffer_in(buffer), size)
     })
 }
 
@@ -760,15 +771,11 @@ pub unsafe fn comm_compare<F: Face>(
     comm2: <F as Face>::Comm,
     result: *mut c_int,
 ) -> c_int {
-    entry::call::<F>(Procedure::CommCompare, Owner::Comm(F::comm_in(comm1)), |cx| unsafe {
+    let owner = F::comm_in(comm1);
+    entry::call::<F>(Procedure::CommCompare, Owner::Comm(owner), |cx| unsafe {
         args::out("result", result.is_null())?;
         let mut result_value = 0i32;
-        crate::calls::comms::comm_compare(
-            cx,
-            F::comm_in(comm1),
-            F::comm_in(comm2),
-            &mut result_value,
-        )?;
+        crate::calls::comms::comm_compare(cx, owner, F::comm_in(comm2), &mut result_value)?;
         *result = F::constant_out(ConstantGroup::Comparison, result_value);
         Ok(())
     })
@@ -794,15 +801,11 @@ pub unsafe fn comm_create<F: Face>(
     group: <F as Face>::Group,
     newcomm: *mut <F as Face>::Comm,
 ) -> c_int {
-    entry::call::<F>(Procedure::CommCreate, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::CommCreate, Owner::Comm(owner), |cx| unsafe {
         args::out("newcomm", newcomm.is_null())?;
         let mut newcomm_value = CommHandle::NULL;
-        crate::calls::comms::comm_create(
-            cx,
-            F::comm_in(comm),
-            F::group_in(group),
-            &mut newcomm_value,
-        )?;
+        crate::calls::comms::comm_create(cx, owner, F::group_in(group), &mut newcomm_value)?;
         *newcomm = F::comm_out(newcomm_value);
         Ok(())
     })
@@ -839,12 +842,13 @@ pub unsafe fn comm_create_group<F: Face>(
     tag: c_int,
     newcomm: *mut <F as Face>::Comm,
 ) -> c_int {
-    entry::call::<F>(Procedure::CommCreateGroup, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::CommCreateGroup, Owner::Comm(owner), |cx| unsafe {
         args::out("newcomm", newcomm.is_null())?;
         let mut newcomm_value = CommHandle::NULL;
         crate::calls::comms::comm_create_group(
             cx,
-            F::comm_in(comm),
+            owner,
             F::group_in(group),
             F::tag_in(tag),
             &mut newcomm_value,
@@ -880,14 +884,15 @@ pub unsafe fn comm_detach_buffer<F: Face>(
     buffer_addr: *mut c_void,
     size: IntOut,
 ) -> c_int {
-    entry::call::<F>(Procedure::CommDetachBuffer, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::CommDetachBuffer, Owner::Comm(owner), |cx| unsafe {
         args::out("buffer_addr", buffer_addr.is_null())?;
         let mut buffer_addr_value = UserBuffer::BOTTOM;
         args::out("size", size.is_null())?;
         let mut size_value = 0i64;
         crate::calls::buffers::comm_detach_buffer(
             cx,
-            F::comm_in(comm),
+            owner,
             &mut buffer_addr_value,
             &mut size_value,
         )?;
@@ -934,8 +939,9 @@ pub unsafe fn comm_f2c<F: Face>(comm: c_int) -> <F as Face>::Comm {
 /// `MPI_Comm_flush_buffer`.
 #[inline]
 pub unsafe fn comm_flush_buffer<F: Face>(comm: <F as Face>::Comm) -> c_int {
-    entry::call::<F>(Procedure::CommFlushBuffer, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
-        crate::calls::buffers::comm_flush_buffer(cx, F::comm_in(comm))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::CommFlushBuffer, Owner::Comm(owner), |cx| unsafe {
+        crate::calls::buffers::comm_flush_buffer(cx, owner)
     })
 }
 
@@ -1001,11 +1007,12 @@ pub unsafe fn comm_get_name<F: Face>(
     comm_name: *mut c_char,
     resultlen: *mut c_int,
 ) -> c_int {
-    entry::call::<F>(Procedure::CommGetName, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::CommGetName, Owner::Comm(owner), |cx| unsafe {
         args::out("comm_name", comm_name.is_null())?;
         let mut comm_name_value = String::new();
         args::out("resultlen", resultlen.is_null())?;
-        crate::calls::comms::comm_get_name(cx, F::comm_in(comm), &mut comm_name_value)?;
+        crate::calls::comms::comm_get_name(cx, owner, &mut comm_name_value)?;
         *resultlen = copy_out(comm_name, F::LIMITS.object_name, &comm_name_value);
         Ok(())
     })
@@ -1029,10 +1036,11 @@ pub unsafe fn comm_group<F: Face>(
     comm: <F as Face>::Comm,
     group: *mut <F as Face>::Group,
 ) -> c_int {
-    entry::call::<F>(Procedure::CommGroup, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::CommGroup, Owner::Comm(owner), |cx| unsafe {
         args::out("group", group.is_null())?;
         let mut group_value = GroupHandle::NULL;
-        crate::calls::comms::comm_group(cx, F::comm_in(comm), &mut group_value)?;
+        crate::calls::comms::comm_group(cx, owner, &mut group_value)?;
         *group = F::group_out(group_value);
         Ok(())
     })
@@ -1081,10 +1089,11 @@ pub unsafe fn comm_join<F: Face>(fd: c_int, intercomm: *mut <F as Face>::Comm) -
 /// `MPI_Comm_rank`.
 #[inline]
 pub unsafe fn comm_rank<F: Face>(comm: <F as Face>::Comm, rank: *mut c_int) -> c_int {
-    entry::call::<F>(Procedure::CommRank, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::CommRank, Owner::Comm(owner), |cx| unsafe {
         args::out("rank", rank.is_null())?;
         let mut rank_value = 0i32;
-        crate::calls::comms::comm_rank(cx, F::comm_in(comm), &mut rank_value)?;
+        crate::calls::comms::comm_rank(cx, owner, &mut rank_value)?;
         *rank = F::rank_out(rank_value);
         Ok(())
     })
@@ -1096,10 +1105,11 @@ pub unsafe fn comm_remote_group<F: Face>(
     comm: <F as Face>::Comm,
     group: *mut <F as Face>::Group,
 ) -> c_int {
-    entry::call::<F>(Procedure::CommRemoteGroup, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::CommRemoteGroup, Owner::Comm(owner), |cx| unsafe {
         args::out("group", group.is_null())?;
         let mut group_value = GroupHandle::NULL;
-        crate::calls::comms::comm_remote_group(cx, F::comm_in(comm), &mut group_value)?;
+        crate::calls::comms::comm_remote_group(cx, owner, &mut group_value)?;
         *group = F::group_out(group_value);
         Ok(())
     })
@@ -1108,10 +1118,11 @@ pub unsafe fn comm_remote_group<F: Face>(
 /// `MPI_Comm_remote_size`.
 #[inline]
 pub unsafe fn comm_remote_size<F: Face>(comm: <F as Face>::Comm, size: *mut c_int) -> c_int {
-    entry::call::<F>(Procedure::CommRemoteSize, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::CommRemoteSize, Owner::Comm(owner), |cx| unsafe {
         args::out("size", size.is_null())?;
         let mut size_value = 0i32;
-        crate::calls::comms::comm_remote_size(cx, F::comm_in(comm), &mut size_value)?;
+        crate::calls::comms::comm_remote_size(cx, owner, &mut size_value)?;
         *size = size_value;
         Ok(())
     })
@@ -1148,22 +1159,20 @@ pub unsafe fn comm_set_info<F: Face>(comm: <F as Face>::Comm, info: <F as Face>:
 /// `MPI_Comm_set_name`.
 #[inline]
 pub unsafe fn comm_set_name<F: Face>(comm: <F as Face>::Comm, comm_name: *const c_char) -> c_int {
-    entry::call::<F>(Procedure::CommSetName, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
-        crate::calls::comms::comm_set_name(
-            cx,
-            F::comm_in(comm),
-            &args::text("comm_name", comm_name)?,
-        )
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::CommSetName, Owner::Comm(owner), |cx| unsafe {
+        crate::calls::comms::comm_set_name(cx, owner, &args::text("comm_name", comm_name)?)
     })
 }
 
 /// `MPI_Comm_size`.
 #[inline]
 pub unsafe fn comm_size<F: Face>(comm: <F as Face>::Comm, size: *mut c_int) -> c_int {
-    entry::call::<F>(Procedure::CommSize, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::CommSize, Owner::Comm(owner), |cx| unsafe {
         args::out("size", size.is_null())?;
         let mut size_value = 0i32;
-        crate::calls::comms::comm_size(cx, F::comm_in(comm), &mut size_value)?;
+        crate::calls::comms::comm_size(cx, owner, &mut size_value)?;
         *size = size_value;
         Ok(())
     })
@@ -1220,10 +1229,11 @@ pub unsafe fn comm_split<F: Face>(
     key: c_int,
     newcomm: *mut <F as Face>::Comm,
 ) -> c_int {
-    entry::call::<F>(Procedure::CommSplit, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::CommSplit, Owner::Comm(owner), |cx| unsafe {
         args::out("newcomm", newcomm.is_null())?;
         let mut newcomm_value = CommHandle::NULL;
-        crate::calls::comms::comm_split(cx, F::comm_in(comm), color, key, &mut newcomm_value)?;
+        crate::calls::comms::comm_split(cx, owner, color, key, &mut newcomm_value)?;
         *newcomm = F::comm_out(newcomm_value);
         Ok(())
     })
@@ -1238,12 +1248,13 @@ pub unsafe fn comm_split_type<F: Face>(
     info: <F as Face>::Info,
     newcomm: *mut <F as Face>::Comm,
 ) -> c_int {
-    entry::call::<F>(Procedure::CommSplitType, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::CommSplitType, Owner::Comm(owner), |cx| unsafe {
         args::out("newcomm", newcomm.is_null())?;
         let mut newcomm_value = CommHandle::NULL;
         crate::calls::comms::comm_split_type(
             cx,
-            F::comm_in(comm),
+            owner,
             F::constant_in(ConstantGroup::SplitType, split_type),
             key,
             F::info_in(info),
@@ -1257,10 +1268,11 @@ pub unsafe fn comm_split_type<F: Face>(
 /// `MPI_Comm_test_inter`.
 #[inline]
 pub unsafe fn comm_test_inter<F: Face>(comm: <F as Face>::Comm, flag: *mut c_int) -> c_int {
-    entry::call::<F>(Procedure::CommTestInter, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::CommTestInter, Owner::Comm(owner), |cx| unsafe {
         args::out("flag", flag.is_null())?;
         let mut flag_value = false;
-        crate::calls::comms::comm_test_inter(cx, F::comm_in(comm), &mut flag_value)?;
+        crate::calls::comms::comm_test_inter(cx, owner, &mut flag_value)?;
         *flag = c_int::from(flag_value);
         Ok(())
     })
@@ -1456,7 +1468,8 @@ pub unsafe fn exscan<F: Face>(
     op: <F as Face>::Op,
     comm: <F as Face>::Comm,
 ) -> c_int {
-    entry::call::<F>(Procedure::Exscan, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Exscan, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("count", count, ErrorClass::COUNT)?;
         crate::calls::collectives::exscan(
             cx,
@@ -1465,7 +1478,7 @@ pub unsafe fn exscan<F: Face>(
             count,
             F::datatype_in(datatype),
             F::op_in(op),
-            F::comm_in(comm),
+            owner,
         )
     })
 }
@@ -2223,7 +2236,8 @@ pub unsafe fn gather<F: Face>(
     root: c_int,
     comm: <F as Face>::Comm,
 ) -> c_int {
-    entry::call::<F>(Procedure::Gather, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Gather, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
         args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
         crate::calls::collectives::gather(
@@ -2235,7 +2249,7 @@ pub unsafe fn gather<F: Face>(
             recvcount,
             F::datatype_in(recvtype),
             F::rank_in(root),
-            F::comm_in(comm),
+            owner,
         )
     })
 }
@@ -2271,7 +2285,8 @@ pub unsafe fn gatherv<F: Face>(
     root: c_int,
     comm: <F as Face>::Comm,
 ) -> c_int {
-    entry::call::<F>(Procedure::Gatherv, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Gatherv, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
         crate::calls::collectives::gatherv(
             cx,
@@ -2283,7 +2298,7 @@ pub unsafe fn gatherv<F: Face>(
             displs,
             F::datatype_in(recvtype),
             F::rank_in(root),
-            F::comm_in(comm),
+            owner,
         )
     })
 }
@@ -2741,7 +2756,8 @@ pub unsafe fn iallgather<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    entry::call::<F>(Procedure::Iallgather, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Iallgather, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
         args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
@@ -2754,7 +2770,7 @@ pub unsafe fn iallgather<F: Face>(
             F::buffer_in(recvbuf),
             recvcount,
             F::datatype_in(recvtype),
-            F::comm_in(comm),
+            owner,
             &mut request_value,
         )?;
         *request = F::request_out(request_value);
@@ -2775,7 +2791,8 @@ pub unsafe fn iallgatherv<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    entry::call::<F>(Procedure::Iallgatherv, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Iallgatherv, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
@@ -2788,7 +2805,7 @@ pub unsafe fn iallgatherv<F: Face>(
             recvcounts,
             displs,
             F::datatype_in(recvtype),
-            F::comm_in(comm),
+            owner,
             &mut request_value,
         )?;
         *request = F::request_out(request_value);
@@ -2807,7 +2824,8 @@ pub unsafe fn iallreduce<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    entry::call::<F>(Procedure::Iallreduce, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Iallreduce, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
@@ -2818,7 +2836,7 @@ pub unsafe fn iallreduce<F: Face>(
             count,
             F::datatype_in(datatype),
             F::op_in(op),
-            F::comm_in(comm),
+            owner,
             &mut request_value,
         )?;
         *request = F::request_out(request_value);
@@ -2838,7 +2856,8 @@ pub unsafe fn ialltoall<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    entry::call::<F>(Procedure::Ialltoall, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Ialltoall, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
         args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
@@ -2851,7 +2870,7 @@ pub unsafe fn ialltoall<F: Face>(
             F::buffer_in(recvbuf),
             recvcount,
             F::datatype_in(recvtype),
-            F::comm_in(comm),
+            owner,
             &mut request_value,
         )?;
         *request = F::request_out(request_value);
@@ -2873,7 +2892,8 @@ pub unsafe fn ialltoallv<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    entry::call::<F>(Procedure::Ialltoallv, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Ialltoallv, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
         crate::calls::collectives::ialltoallv(
@@ -2886,7 +2906,7 @@ pub unsafe fn ialltoallv<F: Face>(
             recvcounts,
             rdispls,
             F::datatype_in(recvtype),
-            F::comm_in(comm),
+            owner,
             &mut request_value,
         )?;
         *request = F::request_out(request_value);
@@ -2921,10 +2941,11 @@ pub unsafe fn ibarrier<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    entry::call::<F>(Procedure::Ibarrier, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Ibarrier, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::collectives::ibarrier(cx, F::comm_in(comm), &mut request_value)?;
+        crate::calls::collectives::ibarrier(cx, owner, &mut request_value)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -2940,7 +2961,8 @@ pub unsafe fn ibcast<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    entry::call::<F>(Procedure::Ibcast, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Ibcast, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
@@ -2950,7 +2972,7 @@ pub unsafe fn ibcast<F: Face>(
             count,
             F::datatype_in(datatype),
             F::rank_in(root),
-            F::comm_in(comm),
+            owner,
             &mut request_value,
         )?;
         *request = F::request_out(request_value);
@@ -2969,7 +2991,8 @@ pub unsafe fn ibsend<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    entry::call::<F>(Procedure::Ibsend, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Ibsend, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
@@ -2980,7 +3003,7 @@ pub unsafe fn ibsend<F: Face>(
             F::datatype_in(datatype),
             F::rank_in(dest),
             F::tag_in(tag),
-            F::comm_in(comm),
+            owner,
             &mut request_value,
         )?;
         *request = F::request_out(request_value);
@@ -2999,7 +3022,8 @@ pub unsafe fn iexscan<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    entry::call::<F>(Procedure::Iexscan, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Iexscan, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
@@ -3010,7 +3034,7 @@ pub unsafe fn iexscan<F: Face>(
             count,
             F::datatype_in(datatype),
             F::op_in(op),
-            F::comm_in(comm),
+            owner,
             &mut request_value,
         )?;
         *request = F::request_out(request_value);
@@ -3031,7 +3055,8 @@ pub unsafe fn igather<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    entry::call::<F>(Procedure::Igather, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Igather, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
         args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
@@ -3045,7 +3070,7 @@ pub unsafe fn igather<F: Face>(
             recvcount,
             F::datatype_in(recvtype),
             F::rank_in(root),
-            F::comm_in(comm),
+            owner,
             &mut request_value,
         )?;
         *request = F::request_out(request_value);
@@ -3067,7 +3092,8 @@ pub unsafe fn igatherv<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    entry::call::<F>(Procedure::Igatherv, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Igatherv, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
@@ -3081,7 +3107,7 @@ pub unsafe fn igatherv<F: Face>(
             displs,
             F::datatype_in(recvtype),
             F::rank_in(root),
-            F::comm_in(comm),
+            owner,
             &mut request_value,
         )?;
         *request = F::request_out(request_value);
@@ -3099,7 +3125,8 @@ pub unsafe fn improbe<F: Face>(
     message: *mut <F as Face>::Message,
     status: *mut <F as Face>::Status,
 ) -> c_int {
-    entry::call::<F>(Procedure::Improbe, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Improbe, Owner::Comm(owner), |cx| unsafe {
         args::out("flag", flag.is_null())?;
         let mut flag_value = false;
         args::out("message", message.is_null())?;
@@ -3110,7 +3137,7 @@ pub unsafe fn improbe<F: Face>(
             cx,
             F::rank_in(source),
             F::tag_in(tag),
-            F::comm_in(comm),
+            owner,
             &mut flag_value,
             &mut message_value,
             &mut status_value,
@@ -3469,7 +3496,8 @@ pub unsafe fn iprobe<F: Face>(
     flag: *mut c_int,
     status: *mut <F as Face>::Status,
 ) -> c_int {
-    entry::call::<F>(Procedure::Iprobe, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Iprobe, Owner::Comm(owner), |cx| unsafe {
         args::out("flag", flag.is_null())?;
         let mut flag_value = false;
         args::status_out::<F>("status", status)?;
@@ -3478,7 +3506,7 @@ pub unsafe fn iprobe<F: Face>(
             cx,
             F::rank_in(source),
             F::tag_in(tag),
-            F::comm_in(comm),
+            owner,
             &mut flag_value,
             &mut status_value,
         );
@@ -3502,7 +3530,8 @@ pub unsafe fn irecv<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    entry::call::<F>(Procedure::Irecv, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Irecv, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
@@ -3513,7 +3542,7 @@ pub unsafe fn irecv<F: Face>(
             F::datatype_in(datatype),
             F::rank_in(source),
             F::tag_in(tag),
-            F::comm_in(comm),
+            owner,
             &mut request_value,
         )?;
         *request = F::request_out(request_value);
@@ -3533,7 +3562,8 @@ pub unsafe fn ireduce<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    entry::call::<F>(Procedure::Ireduce, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Ireduce, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
@@ -3545,7 +3575,7 @@ pub unsafe fn ireduce<F: Face>(
             F::datatype_in(datatype),
             F::op_in(op),
             F::rank_in(root),
-            F::comm_in(comm),
+            owner,
             &mut request_value,
         )?;
         *request = F::request_out(request_value);
@@ -3564,7 +3594,8 @@ pub unsafe fn ireduce_scatter<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    entry::call::<F>(Procedure::IreduceScatter, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::IreduceScatter, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
         crate::calls::collectives::ireduce_scatter(
@@ -3574,7 +3605,7 @@ pub unsafe fn ireduce_scatter<F: Face>(
             recvcounts,
             F::datatype_in(datatype),
             F::op_in(op),
-            F::comm_in(comm),
+            owner,
             &mut request_value,
         )?;
         *request = F::request_out(request_value);
@@ -3593,7 +3624,8 @@ pub unsafe fn ireduce_scatter_block<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    entry::call::<F>(Procedure::IreduceScatterBlock, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::IreduceScatterBlock, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
@@ -3604,7 +3636,7 @@ pub unsafe fn ireduce_scatter_block<F: Face>(
             recvcount,
             F::datatype_in(datatype),
             F::op_in(op),
-            F::comm_in(comm),
+            owner,
             &mut request_value,
         )?;
         *request = F::request_out(request_value);
@@ -3623,7 +3655,8 @@ pub unsafe fn irsend<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    entry::call::<F>(Procedure::Irsend, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Irsend, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
@@ -3634,7 +3667,7 @@ pub unsafe fn irsend<F: Face>(
             F::datatype_in(datatype),
             F::rank_in(dest),
             F::tag_in(tag),
-            F::comm_in(comm),
+            owner,
             &mut request_value,
         )?;
         *request = F::request_out(request_value);
@@ -3665,7 +3698,8 @@ pub unsafe fn iscan<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    entry::call::<F>(Procedure::Iscan, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Iscan, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
@@ -3676,7 +3710,7 @@ pub unsafe fn iscan<F: Face>(
             count,
             F::datatype_in(datatype),
             F::op_in(op),
-            F::comm_in(comm),
+            owner,
             &mut request_value,
         )?;
         *request = F::request_out(request_value);
@@ -3697,7 +3731,8 @@ pub unsafe fn iscatter<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    entry::call::<F>(Procedure::Iscatter, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Iscatter, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
         args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
@@ -3711,7 +3746,7 @@ pub unsafe fn iscatter<F: Face>(
             recvcount,
             F::datatype_in(recvtype),
             F::rank_in(root),
-            F::comm_in(comm),
+            owner,
             &mut request_value,
         )?;
         *request = F::request_out(request_value);
@@ -3733,7 +3768,8 @@ pub unsafe fn iscatterv<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    entry::call::<F>(Procedure::Iscatterv, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Iscatterv, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
@@ -3747,7 +3783,7 @@ pub unsafe fn iscatterv<F: Face>(
             recvcount,
             F::datatype_in(recvtype),
             F::rank_in(root),
-            F::comm_in(comm),
+            owner,
             &mut request_value,
         )?;
         *request = F::request_out(request_value);
@@ -3766,7 +3802,8 @@ pub unsafe fn isend<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    entry::call::<F>(Procedure::Isend, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Isend, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
@@ -3777,7 +3814,7 @@ pub unsafe fn isend<F: Face>(
             F::datatype_in(datatype),
             F::rank_in(dest),
             F::tag_in(tag),
-            F::comm_in(comm),
+            owner,
             &mut request_value,
         )?;
         *request = F::request_out(request_value);
@@ -3836,7 +3873,8 @@ pub unsafe fn issend<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    entry::call::<F>(Procedure::Issend, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Issend, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
@@ -3847,7 +3885,7 @@ pub unsafe fn issend<F: Face>(
             F::datatype_in(datatype),
             F::rank_in(dest),
             F::tag_in(tag),
-            F::comm_in(comm),
+            owner,
             &mut request_value,
         )?;
         *request = F::request_out(request_value);
@@ -3918,7 +3956,8 @@ pub unsafe fn mprobe<F: Face>(
     message: *mut <F as Face>::Message,
     status: *mut <F as Face>::Status,
 ) -> c_int {
-    entry::call::<F>(Procedure::Mprobe, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Mprobe, Owner::Comm(owner), |cx| unsafe {
         args::out("message", message.is_null())?;
         let mut message_value = MessageHandle::NULL;
         args::status_out::<F>("status", status)?;
@@ -3927,7 +3966,7 @@ pub unsafe fn mprobe<F: Face>(
             cx,
             F::rank_in(source),
             F::tag_in(tag),
-            F::comm_in(comm),
+            owner,
             &mut message_value,
             &mut status_value,
         );
@@ -4331,14 +4370,15 @@ pub unsafe fn probe<F: Face>(
     comm: <F as Face>::Comm,
     status: *mut <F as Face>::Status,
 ) -> c_int {
-    entry::call::<F>(Procedure::Probe, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Probe, Owner::Comm(owner), |cx| unsafe {
         args::status_out::<F>("status", status)?;
         let mut status_value = Status::EMPTY;
         let result = crate::calls::probe::probe(
             cx,
             F::rank_in(source),
             F::tag_in(tag),
-            F::comm_in(comm),
+            owner,
             &mut status_value,
         );
         if !F::is_status_ignore(status) {
@@ -4453,7 +4493,8 @@ pub unsafe fn recv<F: Face>(
     comm: <F as Face>::Comm,
     status: *mut <F as Face>::Status,
 ) -> c_int {
-    entry::call::<F>(Procedure::Recv, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Recv, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::status_out::<F>("status", status)?;
         let mut status_value = Status::EMPTY;
@@ -4464,7 +4505,7 @@ pub unsafe fn recv<F: Face>(
             F::datatype_in(datatype),
             F::rank_in(source),
             F::tag_in(tag),
-            F::comm_in(comm),
+            owner,
             &mut status_value,
         );
         if !F::is_status_ignore(status) {
@@ -4485,7 +4526,8 @@ pub unsafe fn recv_init<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    entry::call::<F>(Procedure::RecvInit, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::RecvInit, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
@@ -4496,7 +4538,7 @@ pub unsafe fn recv_init<F: Face>(
             F::datatype_in(datatype),
             F::rank_in(source),
             F::tag_in(tag),
-            F::comm_in(comm),
+            owner,
             &mut request_value,
         )?;
         *request = F::request_out(request_value);
@@ -4515,7 +4557,8 @@ pub unsafe fn reduce<F: Face>(
     root: c_int,
     comm: <F as Face>::Comm,
 ) -> c_int {
-    entry::call::<F>(Procedure::Reduce, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Reduce, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("count", count, ErrorClass::COUNT)?;
         crate::calls::collectives::reduce(
             cx,
@@ -4525,7 +4568,7 @@ pub unsafe fn reduce<F: Face>(
             F::datatype_in(datatype),
             F::op_in(op),
             F::rank_in(root),
-            F::comm_in(comm),
+            owner,
         )
     })
 }
@@ -4570,7 +4613,8 @@ pub unsafe fn reduce_scatter<F: Face>(
     op: <F as Face>::Op,
     comm: <F as Face>::Comm,
 ) -> c_int {
-    entry::call::<F>(Procedure::ReduceScatter, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::ReduceScatter, Owner::Comm(owner), |cx| unsafe {
         crate::calls::collectives::reduce_scatter(
             cx,
             F::buffer_in(sendbuf),
@@ -4578,7 +4622,7 @@ pub unsafe fn reduce_scatter<F: Face>(
             recvcounts,
             F::datatype_in(datatype),
             F::op_in(op),
-            F::comm_in(comm),
+            owner,
         )
     })
 }
@@ -4593,7 +4637,8 @@ pub unsafe fn reduce_scatter_block<F: Face>(
     op: <F as Face>::Op,
     comm: <F as Face>::Comm,
 ) -> c_int {
-    entry::call::<F>(Procedure::ReduceScatterBlock, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::ReduceScatterBlock, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
         crate::calls::collectives::reduce_scatter_block(
             cx,
@@ -4602,7 +4647,7 @@ pub unsafe fn reduce_scatter_block<F: Face>(
             recvcount,
             F::datatype_in(datatype),
             F::op_in(op),
-            F::comm_in(comm),
+            owner,
         )
     })
 }
@@ -4747,7 +4792,7 @@ pub unsafe fn request_get_status_all<F: Face>(
     array_of_statuses: *mut <F as Face>::Status,
 ) -> c_int {
     entry::call::<F>(Procedure::RequestGetStatusAll, Owner::None, |cx| unsafe {
-        args::non_negative("count", i64::from(count), ErrorClass::ARG)?;
+        args::non_negative("count", i64::from(count), ErrorClass::COUNT)?;
         args::array("array_of_requests", array_of_requests.is_null(), count > 0)?;
         args::out("flag", flag.is_null())?;
         crate::raw::completion::request_get_status_all::<F>(
@@ -4770,7 +4815,7 @@ pub unsafe fn request_get_status_any<F: Face>(
     status: *mut <F as Face>::Status,
 ) -> c_int {
     entry::call::<F>(Procedure::RequestGetStatusAny, Owner::None, |cx| unsafe {
-        args::non_negative("count", i64::from(count), ErrorClass::ARG)?;
+        args::non_negative("count", i64::from(count), ErrorClass::COUNT)?;
         args::array("array_of_requests", array_of_requests.is_null(), count > 0)?;
         args::out("index", index.is_null())?;
         args::out("flag", flag.is_null())?;
@@ -4795,7 +4840,7 @@ pub unsafe fn request_get_status_some<F: Face>(
     array_of_statuses: *mut <F as Face>::Status,
 ) -> c_int {
     entry::call::<F>(Procedure::RequestGetStatusSome, Owner::None, |cx| unsafe {
-        args::non_negative("incount", i64::from(incount), ErrorClass::ARG)?;
+        args::non_negative("incount", i64::from(incount), ErrorClass::COUNT)?;
         args::array("array_of_requests", array_of_requests.is_null(), incount > 0)?;
         args::out("outcount", outcount.is_null())?;
         crate::raw::completion::request_get_status_some::<F>(
@@ -4914,7 +4959,8 @@ pub unsafe fn rsend<F: Face>(
     tag: c_int,
     comm: <F as Face>::Comm,
 ) -> c_int {
-    entry::call::<F>(Procedure::Rsend, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Rsend, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("count", count, ErrorClass::COUNT)?;
         crate::calls::p2p::rsend(
             cx,
@@ -4923,7 +4969,7 @@ pub unsafe fn rsend<F: Face>(
             F::datatype_in(datatype),
             F::rank_in(dest),
             F::tag_in(tag),
-            F::comm_in(comm),
+            owner,
         )
     })
 }
@@ -4939,7 +4985,8 @@ pub unsafe fn rsend_init<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    entry::call::<F>(Procedure::RsendInit, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::RsendInit, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
@@ -4950,7 +4997,7 @@ pub unsafe fn rsend_init<F: Face>(
             F::datatype_in(datatype),
             F::rank_in(dest),
             F::tag_in(tag),
-            F::comm_in(comm),
+            owner,
             &mut request_value,
         )?;
         *request = F::request_out(request_value);
@@ -4968,7 +5015,8 @@ pub unsafe fn scan<F: Face>(
     op: <F as Face>::Op,
     comm: <F as Face>::Comm,
 ) -> c_int {
-    entry::call::<F>(Procedure::Scan, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Scan, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("count", count, ErrorClass::COUNT)?;
         crate::calls::collectives::scan(
             cx,
@@ -4977,7 +5025,7 @@ pub unsafe fn scan<F: Face>(
             count,
             F::datatype_in(datatype),
             F::op_in(op),
-            F::comm_in(comm),
+            owner,
         )
     })
 }
@@ -5010,7 +5058,8 @@ pub unsafe fn scatter<F: Face>(
     root: c_int,
     comm: <F as Face>::Comm,
 ) -> c_int {
-    entry::call::<F>(Procedure::Scatter, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Scatter, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
         args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
         crate::calls::collectives::scatter(
@@ -5022,7 +5071,7 @@ pub unsafe fn scatter<F: Face>(
             recvcount,
             F::datatype_in(recvtype),
             F::rank_in(root),
-            F::comm_in(comm),
+            owner,
         )
     })
 }
@@ -5058,7 +5107,8 @@ pub unsafe fn scatterv<F: Face>(
     root: c_int,
     comm: <F as Face>::Comm,
 ) -> c_int {
-    entry::call::<F>(Procedure::Scatterv, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Scatterv, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
         crate::calls::collectives::scatterv(
             cx,
@@ -5070,7 +5120,7 @@ pub unsafe fn scatterv<F: Face>(
             recvcount,
             F::datatype_in(recvtype),
             F::rank_in(root),
-            F::comm_in(comm),
+            owner,
         )
     })
 }
@@ -5107,7 +5157,8 @@ pub unsafe fn send<F: Face>(
     tag: c_int,
     comm: <F as Face>::Comm,
 ) -> c_int {
-    entry::call::<F>(Procedure::Send, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Send, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("count", count, ErrorClass::COUNT)?;
         crate::calls::p2p::send(
             cx,
@@ -5116,7 +5167,7 @@ pub unsafe fn send<F: Face>(
             F::datatype_in(datatype),
             F::rank_in(dest),
             F::tag_in(tag),
-            F::comm_in(comm),
+            owner,
         )
     })
 }
@@ -5132,7 +5183,8 @@ pub unsafe fn send_init<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    entry::call::<F>(Procedure::SendInit, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::SendInit, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
@@ -5143,7 +5195,7 @@ pub unsafe fn send_init<F: Face>(
             F::datatype_in(datatype),
             F::rank_in(dest),
             F::tag_in(tag),
-            F::comm_in(comm),
+            owner,
             &mut request_value,
         )?;
         *request = F::request_out(request_value);
@@ -5167,7 +5219,8 @@ pub unsafe fn sendrecv<F: Face>(
     comm: <F as Face>::Comm,
     status: *mut <F as Face>::Status,
 ) -> c_int {
-    entry::call::<F>(Procedure::Sendrecv, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Sendrecv, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
         args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
         args::status_out::<F>("status", status)?;
@@ -5184,7 +5237,7 @@ pub unsafe fn sendrecv<F: Face>(
             F::datatype_in(recvtype),
             F::rank_in(source),
             F::tag_in(recvtag),
-            F::comm_in(comm),
+            owner,
             &mut status_value,
         );
         if !F::is_status_ignore(status) {
@@ -5207,7 +5260,8 @@ pub unsafe fn sendrecv_replace<F: Face>(
     comm: <F as Face>::Comm,
     status: *mut <F as Face>::Status,
 ) -> c_int {
-    entry::call::<F>(Procedure::SendrecvReplace, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::SendrecvReplace, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::status_out::<F>("status", status)?;
         let mut status_value = Status::EMPTY;
@@ -5220,7 +5274,7 @@ pub unsafe fn sendrecv_replace<F: Face>(
             F::tag_in(sendtag),
             F::rank_in(source),
             F::tag_in(recvtag),
-            F::comm_in(comm),
+            owner,
             &mut status_value,
         );
         if !F::is_status_ignore(status) {
@@ -5416,7 +5470,8 @@ pub unsafe fn ssend<F: Face>(
     tag: c_int,
     comm: <F as Face>::Comm,
 ) -> c_int {
-    entry::call::<F>(Procedure::Ssend, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Ssend, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("count", count, ErrorClass::COUNT)?;
         crate::calls::p2p::ssend(
             cx,
@@ -5425,7 +5480,7 @@ pub unsafe fn ssend<F: Face>(
             F::datatype_in(datatype),
             F::rank_in(dest),
             F::tag_in(tag),
-            F::comm_in(comm),
+            owner,
         )
     })
 }
@@ -5441,7 +5496,8 @@ pub unsafe fn ssend_init<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    entry::call::<F>(Procedure::SsendInit, Owner::Comm(F::comm_in(comm)), |cx| unsafe {
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::SsendInit, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
@@ -5452,7 +5508,7 @@ pub unsafe fn ssend_init<F: Face>(
             F::datatype_in(datatype),
             F::rank_in(dest),
             F::tag_in(tag),
-            F::comm_in(comm),
+            owner,
             &mut request_value,
         )?;
         *request = F::request_out(request_value);
@@ -5479,7 +5535,7 @@ pub unsafe fn startall<F: Face>(
     array_of_requests: *mut <F as Face>::Request,
 ) -> c_int {
     entry::call::<F>(Procedure::Startall, Owner::None, |cx| unsafe {
-        args::non_negative("count", i64::from(count), ErrorClass::ARG)?;
+        args::non_negative("count", i64::from(count), ErrorClass::COUNT)?;
         args::array("array_of_requests", array_of_requests.is_null(), count > 0)?;
         crate::raw::completion::startall::<F>(cx, i64::from(count), array_of_requests)
     })
@@ -6250,7 +6306,7 @@ pub unsafe fn testall<F: Face>(
     array_of_statuses: *mut <F as Face>::Status,
 ) -> c_int {
     entry::call::<F>(Procedure::Testall, Owner::None, |cx| unsafe {
-        args::non_negative("count", i64::from(count), ErrorClass::ARG)?;
+        args::non_negative("count", i64::from(count), ErrorClass::COUNT)?;
         args::array("array_of_requests", array_of_requests.is_null(), count > 0)?;
         args::out("flag", flag.is_null())?;
         crate::raw::completion::testall::<F>(
@@ -6273,7 +6329,7 @@ pub unsafe fn testany<F: Face>(
     status: *mut <F as Face>::Status,
 ) -> c_int {
     entry::call::<F>(Procedure::Testany, Owner::None, |cx| unsafe {
-        args::non_negative("count", i64::from(count), ErrorClass::ARG)?;
+        args::non_negative("count", i64::from(count), ErrorClass::COUNT)?;
         args::array("array_of_requests", array_of_requests.is_null(), count > 0)?;
         args::out("index", index.is_null())?;
         args::out("flag", flag.is_null())?;
@@ -6298,7 +6354,7 @@ pub unsafe fn testsome<F: Face>(
     array_of_statuses: *mut <F as Face>::Status,
 ) -> c_int {
     entry::call::<F>(Procedure::Testsome, Owner::None, |cx| unsafe {
-        args::non_negative("incount", i64::from(incount), ErrorClass::ARG)?;
+        args::non_negative("incount", i64::from(incount), ErrorClass::COUNT)?;
         args::array("array_of_requests", array_of_requests.is_null(), incount > 0)?;
         args::out("outcount", outcount.is_null())?;
         crate::raw::completion::testsome::<F>(
@@ -6880,7 +6936,7 @@ pub unsafe fn waitall<F: Face>(
     array_of_statuses: *mut <F as Face>::Status,
 ) -> c_int {
     entry::call::<F>(Procedure::Waitall, Owner::None, |cx| unsafe {
-        args::non_negative("count", i64::from(count), ErrorClass::ARG)?;
+        args::non_negative("count", i64::from(count), ErrorClass::COUNT)?;
         args::array("array_of_requests", array_of_requests.is_null(), count > 0)?;
         crate::raw::completion::waitall::<F>(
             cx,
@@ -6900,7 +6956,7 @@ pub unsafe fn waitany<F: Face>(
     status: *mut <F as Face>::Status,
 ) -> c_int {
     entry::call::<F>(Procedure::Waitany, Owner::None, |cx| unsafe {
-        args::non_negative("count", i64::from(count), ErrorClass::ARG)?;
+        args::non_negative("count", i64::from(count), ErrorClass::COUNT)?;
         args::array("array_of_requests", array_of_requests.is_null(), count > 0)?;
         args::out("index", index.is_null())?;
         crate::raw::completion::waitany::<F>(cx, i64::from(count), array_of_requests, index, status)
@@ -6917,7 +6973,7 @@ pub unsafe fn waitsome<F: Face>(
     array_of_statuses: *mut <F as Face>::Status,
 ) -> c_int {
     entry::call::<F>(Procedure::Waitsome, Owner::None, |cx| unsafe {
-        args::non_negative("incount", i64::from(incount), ErrorClass::ARG)?;
+        args::non_negative("incount", i64::from(incount), ErrorClass::COUNT)?;
         args::array("array_of_requests", array_of_requests.is_null(), incount > 0)?;
         args::out("outcount", outcount.is_null())?;
         crate::raw::completion::waitsome::<F>(

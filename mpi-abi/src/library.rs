@@ -5,8 +5,6 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 use launch_wire::Bootstrap;
-use mpi_core::error::ErrorClass;
-use mpi_core::error_codes::ErrorCodes;
 use parking_lot::{Mutex, MutexGuard};
 
 /// How far a process has come (MPI-5.0 §11.2).
@@ -25,8 +23,6 @@ pub(crate) enum Phase {
 pub(crate) struct Library {
     /// The way to the launcher, from `MPI_Init` to `MPI_Finalize`.
     pub bootstrap: Option<Bootstrap>,
-    /// Error classes and codes that the program added, by the face's numbers.
-    pub codes: Option<ErrorCodes>,
     /// The latest error's line, by class.
     pub texts: HashMap<i32, String>,
     /// Who this is in messages: rank and host.
@@ -66,9 +62,4 @@ pub(crate) fn set_thread_level(level: i32, thread: i32) {
 /// The granted level and the kernel's id of the thread that initialised MPI.
 pub(crate) fn thread_level() -> (i32, i32) {
     (THREAD_LEVEL.load(Ordering::Acquire), INITIALISED_BY.load(Ordering::Acquire))
-}
-
-/// The line last raised in `class`, for `MPI_Error_string`.
-pub(crate) fn text_of(class: ErrorClass) -> Option<String> {
-    library().texts.get(&class.0).cloned()
 }

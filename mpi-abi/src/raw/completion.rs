@@ -156,9 +156,10 @@ pub unsafe fn testall<F: Face>(
         cx.poll();
         complete = requests.all_complete(cx)?;
     }
-    // SAFETY: the caller's promise, here and below.
+    // SAFETY: the caller's promise.
     unsafe { *flag = c_int::from(complete) };
     match complete {
+        // SAFETY: the caller's promise.
         true => unsafe { report_all(cx, &requests, array_of_statuses) },
         false => Ok(()),
     }
@@ -175,7 +176,7 @@ pub unsafe fn waitany<F: Face>(
     index: *mut c_int,
     status: *mut F::Status,
 ) -> Result<()> {
-    // SAFETY: the caller's promise, here and below.
+    // SAFETY: the caller's promise.
     let requests = unsafe { Requests::<F>::new(array_of_requests, count) }?;
     let active = requests.active(cx)?;
     let mut found = None;
@@ -185,6 +186,7 @@ pub unsafe fn waitany<F: Face>(
             found.is_some()
         });
     }
+    // SAFETY: the caller's promise.
     unsafe { report_one(cx, &requests, found, index, status) }
 }
 
@@ -200,7 +202,7 @@ unsafe fn report_one<F: Face>(
     status: *mut F::Status,
 ) -> Result<()> {
     let Some((at, request)) = found else {
-        // SAFETY: the caller's promise, here and below.
+        // SAFETY: the caller's promise.
         unsafe {
             *index = UNDEFINED;
             put::<F>(status, &Status::EMPTY);
@@ -209,6 +211,7 @@ unsafe fn report_one<F: Face>(
     };
     own(cx, request);
     let reported = requests.report(cx, at)?;
+    // SAFETY: the caller's promise.
     unsafe {
         *index = at as c_int;
         put::<F>(status, &reported.status);
@@ -235,7 +238,7 @@ pub unsafe fn testany<F: Face>(
     flag: *mut c_int,
     status: *mut F::Status,
 ) -> Result<()> {
-    // SAFETY: the caller's promise, here and below.
+    // SAFETY: the caller's promise.
     let requests = unsafe { Requests::<F>::new(array_of_requests, count) }?;
     let active = requests.active(cx)?;
     let complete = |cx: &Cx<'_>| {
@@ -247,6 +250,7 @@ pub unsafe fn testany<F: Face>(
         found = complete(cx);
     }
     let done = found.is_some() || active.is_empty();
+    // SAFETY: the caller's promise.
     unsafe {
         *flag = c_int::from(done);
         if !done {
@@ -269,7 +273,7 @@ pub unsafe fn waitsome<F: Face>(
     array_of_indices: *mut c_int,
     array_of_statuses: *mut F::Status,
 ) -> Result<()> {
-    // SAFETY: the caller's promise, here and below.
+    // SAFETY: the caller's promise.
     let requests = unsafe { Requests::<F>::new(array_of_requests, incount) }?;
     let active = requests.active(cx)?;
     if !active.is_empty() {
@@ -277,6 +281,7 @@ pub unsafe fn waitsome<F: Face>(
             active.iter().any(|(_, request)| process.is_complete(*request).unwrap_or(true))
         });
     }
+    // SAFETY: the caller's promise.
     unsafe { report_some(cx, &requests, &active, outcount, array_of_indices, array_of_statuses) }
 }
 
@@ -292,12 +297,13 @@ pub unsafe fn testsome<F: Face>(
     array_of_indices: *mut c_int,
     array_of_statuses: *mut F::Status,
 ) -> Result<()> {
-    // SAFETY: the caller's promise, here and below.
+    // SAFETY: the caller's promise.
     let requests = unsafe { Requests::<F>::new(array_of_requests, incount) }?;
     let active = requests.active(cx)?;
     if !active.is_empty() {
         cx.poll();
     }
+    // SAFETY: the caller's promise.
     unsafe { report_some(cx, &requests, &active, outcount, array_of_indices, array_of_statuses) }
 }
 
@@ -362,14 +368,16 @@ pub unsafe fn request_get_status_all<F: Face>(
     flag: *mut c_int,
     array_of_statuses: *mut F::Status,
 ) -> Result<()> {
-    // SAFETY: the caller's promise, here and below; nothing is set to null.
+    // SAFETY: the caller's promise; nothing is set to null.
     let requests = unsafe { Requests::<F>::new(array_of_requests.cast_mut(), count) }?;
     cx.poll();
     let complete = requests.all_complete(cx)?;
+    // SAFETY: the caller's promise.
     unsafe { *flag = c_int::from(complete) };
     if complete {
         for index in 0..requests.count {
             let status = status_of(cx, requests.at(index))?;
+            // SAFETY: the caller's promise.
             unsafe { put_at::<F>(array_of_statuses, index, &status) };
         }
     }
@@ -388,7 +396,7 @@ pub unsafe fn request_get_status_any<F: Face>(
     flag: *mut c_int,
     status: *mut F::Status,
 ) -> Result<()> {
-    // SAFETY: the caller's promise, here and below; nothing is set to null.
+    // SAFETY: the caller's promise; nothing is set to null.
     let requests = unsafe { Requests::<F>::new(array_of_requests.cast_mut(), count) }?;
     cx.poll();
     let active = requests.active(cx)?;
@@ -404,6 +412,7 @@ pub unsafe fn request_get_status_any<F: Face>(
         Some((at, known)) => (at as c_int, known),
         None => (UNDEFINED, Status::EMPTY),
     };
+    // SAFETY: the caller's promise.
     unsafe {
         *flag = c_int::from(done);
         *index = at;
@@ -426,7 +435,7 @@ pub unsafe fn request_get_status_some<F: Face>(
     array_of_indices: *mut c_int,
     array_of_statuses: *mut F::Status,
 ) -> Result<()> {
-    // SAFETY: the caller's promise, here and below; nothing is set to null.
+    // SAFETY: the caller's promise; nothing is set to null.
     let requests = unsafe { Requests::<F>::new(array_of_requests.cast_mut(), incount) }?;
     cx.poll();
     let active = requests.active(cx)?;
@@ -434,6 +443,7 @@ pub unsafe fn request_get_status_some<F: Face>(
     for &(at, request) in &active {
         if cx.is_complete(request)? {
             let status = status_of(cx, request)?;
+            // SAFETY: the caller's promise.
             unsafe {
                 *array_of_indices.add(known) = at as c_int;
                 put_at::<F>(array_of_statuses, known, &status);
@@ -441,6 +451,7 @@ pub unsafe fn request_get_status_some<F: Face>(
             known += 1;
         }
     }
+    // SAFETY: the caller's promise.
     unsafe { *outcount = if active.is_empty() { UNDEFINED } else { known as c_int } };
     Ok(())
 }
