@@ -4,16278 +4,2791 @@ use std::ffi::{c_char, c_int, c_void};
 
 use mpi_abi::face::Face;
 use mpi_abi::procedure::Procedure;
-use mpi_abi::{args, glue};
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Abort(comm: <Here as Face>::Comm, errorcode: c_int) -> c_int {
-    unsafe { glue::abort::<Here>(comm, errorcode) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Abort(comm: <Here as Face>::Comm, errorcode: c_int) -> c_int {
-    unsafe { PMPI_Abort(comm, errorcode) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Accumulate(
-    origin_addr: *const c_void,
-    origin_count: c_int,
-    origin_datatype: <Here as Face>::Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    target_count: c_int,
-    target_datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    win: <Here as Face>::Win,
-) -> c_int {
-    unsafe {
-        glue::accumulate::<Here>(
-            origin_addr,
-            i64::from(origin_count),
-            origin_datatype,
-            target_rank,
-            target_disp,
-            i64::from(target_count),
-            target_datatype,
-            op,
-            win,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Accumulate(
-    origin_addr: *const c_void,
-    origin_count: c_int,
-    origin_datatype: <Here as Face>::Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    target_count: c_int,
-    target_datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    win: <Here as Face>::Win,
-) -> c_int {
-    unsafe {
-        PMPI_Accumulate(
-            origin_addr,
-            origin_count,
-            origin_datatype,
-            target_rank,
-            target_disp,
-            target_count,
-            target_datatype,
-            op,
-            win,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Accumulate_c(
-    origin_addr: *const c_void,
-    origin_count: i64,
-    origin_datatype: <Here as Face>::Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    target_count: i64,
-    target_datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    win: <Here as Face>::Win,
-) -> c_int {
-    unsafe {
-        glue::accumulate::<Here>(
-            origin_addr,
-            origin_count,
-            origin_datatype,
-            target_rank,
-            target_disp,
-            target_count,
-            target_datatype,
-            op,
-            win,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Accumulate_c(
-    origin_addr: *const c_void,
-    origin_count: i64,
-    origin_datatype: <Here as Face>::Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    target_count: i64,
-    target_datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    win: <Here as Face>::Win,
-) -> c_int {
-    unsafe {
-        PMPI_Accumulate_c(
-            origin_addr,
-            origin_count,
-            origin_datatype,
-            target_rank,
-            target_disp,
-            target_count,
-            target_datatype,
-            op,
-            win,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Add_error_class(errorclass: *mut c_int) -> c_int {
-    unsafe { glue::add_error_class::<Here>(errorclass) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Add_error_class(errorclass: *mut c_int) -> c_int {
-    unsafe { PMPI_Add_error_class(errorclass) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Add_error_code(
-    errorclass: c_int,
-    errorcode: *mut c_int,
-) -> c_int {
-    unsafe { glue::add_error_code::<Here>(errorclass, errorcode) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Add_error_code(
-    errorclass: c_int,
-    errorcode: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Add_error_code(errorclass, errorcode) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Add_error_string(
-    errorcode: c_int,
-    string: *const c_char,
-) -> c_int {
-    unsafe { glue::add_error_string::<Here>(errorcode, string) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Add_error_string(
-    errorcode: c_int,
-    string: *const c_char,
-) -> c_int {
-    unsafe { PMPI_Add_error_string(errorcode, string) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Address(location: *mut c_void, address: *mut i64) -> c_int {
-    unsafe { glue::address::<Here>(location, address) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Address(location: *mut c_void, address: *mut i64) -> c_int {
-    unsafe { PMPI_Address(location, address) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Aint_add(base: i64, disp: i64) -> i64 {
-    unsafe { glue::aint_add::<Here>(base, disp) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Aint_add(base: i64, disp: i64) -> i64 {
-    unsafe { PMPI_Aint_add(base, disp) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Aint_diff(addr1: i64, addr2: i64) -> i64 {
-    unsafe { glue::aint_diff::<Here>(addr1, addr2) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Aint_diff(addr1: i64, addr2: i64) -> i64 {
-    unsafe { PMPI_Aint_diff(addr1, addr2) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Allgather(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        glue::allgather::<Here>(
-            sendbuf,
-            i64::from(sendcount),
-            sendtype,
-            recvbuf,
-            i64::from(recvcount),
-            recvtype,
-            comm,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Allgather(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Allgather_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        glue::allgather::<Here>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm)
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Allgather_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Allgather_init(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::allgather_init::<Here>(
-            sendbuf,
-            i64::from(sendcount),
-            sendtype,
-            recvbuf,
-            i64::from(recvcount),
-            recvtype,
-            comm,
-            info,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Allgather_init(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Allgather_init(
-            sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Allgather_init_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::allgather_init::<Here>(
-            sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Allgather_init_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Allgather_init_c(
-            sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Allgatherv(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    displs: *const c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        glue::allgatherv::<Here>(
-            sendbuf,
-            i64::from(sendcount),
-            sendtype,
-            recvbuf,
-            args::IntArray::int(recvcounts),
-            args::IntArray::int(displs),
-            recvtype,
-            comm,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Allgatherv(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    displs: *const c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        PMPI_Allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm)
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Allgatherv_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    displs: *const i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        glue::allgatherv::<Here>(
-            sendbuf,
-            sendcount,
-            sendtype,
-            recvbuf,
-            args::IntArray::wide(recvcounts),
-            args::IntArray::wide(displs),
-            recvtype,
-            comm,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Allgatherv_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    displs: *const i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        PMPI_Allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm)
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Allgatherv_init(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    displs: *const c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::allgatherv_init::<Here>(
-            sendbuf,
-            i64::from(sendcount),
-            sendtype,
-            recvbuf,
-            args::IntArray::int(recvcounts),
-            args::IntArray::int(displs),
-            recvtype,
-            comm,
-            info,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Allgatherv_init(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    displs: *const c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Allgatherv_init(
-            sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info,
-            request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Allgatherv_init_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    displs: *const i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::allgatherv_init::<Here>(
-            sendbuf,
-            sendcount,
-            sendtype,
-            recvbuf,
-            args::IntArray::wide(recvcounts),
-            args::IntArray::wide(displs),
-            recvtype,
-            comm,
-            info,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Allgatherv_init_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    displs: *const i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Allgatherv_init_c(
-            sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info,
-            request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Alloc_mem(
-    size: i64,
-    info: <Here as Face>::Info,
-    baseptr: *mut c_void,
-) -> c_int {
-    unsafe { glue::alloc_mem::<Here>(size, info, baseptr) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Alloc_mem(
-    size: i64,
-    info: <Here as Face>::Info,
-    baseptr: *mut c_void,
-) -> c_int {
-    unsafe { PMPI_Alloc_mem(size, info, baseptr) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Allreduce(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { glue::allreduce::<Here>(sendbuf, recvbuf, i64::from(count), datatype, op, comm) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Allreduce(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Allreduce(sendbuf, recvbuf, count, datatype, op, comm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Allreduce_c(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { glue::allreduce::<Here>(sendbuf, recvbuf, count, datatype, op, comm) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Allreduce_c(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Allreduce_c(sendbuf, recvbuf, count, datatype, op, comm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Allreduce_init(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::allreduce_init::<Here>(
-            sendbuf,
-            recvbuf,
-            i64::from(count),
-            datatype,
-            op,
-            comm,
-            info,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Allreduce_init(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Allreduce_init(sendbuf, recvbuf, count, datatype, op, comm, info, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Allreduce_init_c(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::allreduce_init::<Here>(sendbuf, recvbuf, count, datatype, op, comm, info, request)
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Allreduce_init_c(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Allreduce_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Alltoall(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        glue::alltoall::<Here>(
-            sendbuf,
-            i64::from(sendcount),
-            sendtype,
-            recvbuf,
-            i64::from(recvcount),
-            recvtype,
-            comm,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Alltoall(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Alltoall_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        glue::alltoall::<Here>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm)
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Alltoall_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Alltoall_init(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::alltoall_init::<Here>(
-            sendbuf,
-            i64::from(sendcount),
-            sendtype,
-            recvbuf,
-            i64::from(recvcount),
-            recvtype,
-            comm,
-            info,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Alltoall_init(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Alltoall_init(
-            sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Alltoall_init_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::alltoall_init::<Here>(
-            sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Alltoall_init_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Alltoall_init_c(
-            sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Alltoallv(
-    sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    sdispls: *const c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    rdispls: *const c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        glue::alltoallv::<Here>(
-            sendbuf,
-            args::IntArray::int(sendcounts),
-            args::IntArray::int(sdispls),
-            sendtype,
-            recvbuf,
-            args::IntArray::int(recvcounts),
-            args::IntArray::int(rdispls),
-            recvtype,
-            comm,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Alltoallv(
-    sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    sdispls: *const c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    rdispls: *const c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        PMPI_Alltoallv(
-            sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Alltoallv_c(
-    sendbuf: *const c_void,
-    sendcounts: *const i64,
-    sdispls: *const i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    rdispls: *const i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        glue::alltoallv::<Here>(
-            sendbuf,
-            args::IntArray::wide(sendcounts),
-            args::IntArray::wide(sdispls),
-            sendtype,
-            recvbuf,
-            args::IntArray::wide(recvcounts),
-            args::IntArray::wide(rdispls),
-            recvtype,
-            comm,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Alltoallv_c(
-    sendbuf: *const c_void,
-    sendcounts: *const i64,
-    sdispls: *const i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    rdispls: *const i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        PMPI_Alltoallv_c(
-            sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Alltoallv_init(
-    sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    sdispls: *const c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    rdispls: *const c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::alltoallv_init::<Here>(
-            sendbuf,
-            args::IntArray::int(sendcounts),
-            args::IntArray::int(sdispls),
-            sendtype,
-            recvbuf,
-            args::IntArray::int(recvcounts),
-            args::IntArray::int(rdispls),
-            recvtype,
-            comm,
-            info,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Alltoallv_init(
-    sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    sdispls: *const c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    rdispls: *const c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Alltoallv_init(
-            sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
-            info, request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Alltoallv_init_c(
-    sendbuf: *const c_void,
-    sendcounts: *const i64,
-    sdispls: *const i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    rdispls: *const i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::alltoallv_init::<Here>(
-            sendbuf,
-            args::IntArray::wide(sendcounts),
-            args::IntArray::wide(sdispls),
-            sendtype,
-            recvbuf,
-            args::IntArray::wide(recvcounts),
-            args::IntArray::wide(rdispls),
-            recvtype,
-            comm,
-            info,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Alltoallv_init_c(
-    sendbuf: *const c_void,
-    sendcounts: *const i64,
-    sdispls: *const i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    rdispls: *const i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Alltoallv_init_c(
-            sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
-            info, request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Alltoallw(
-    sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    sdispls: *const c_int,
-    sendtypes: *const <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    rdispls: *const c_int,
-    recvtypes: *const <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        glue::alltoallw::<Here>(
-            sendbuf,
-            args::IntArray::int(sendcounts),
-            args::IntArray::int(sdispls),
-            sendtypes,
-            recvbuf,
-            args::IntArray::int(recvcounts),
-            args::IntArray::int(rdispls),
-            recvtypes,
-            comm,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Alltoallw(
-    sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    sdispls: *const c_int,
-    sendtypes: *const <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    rdispls: *const c_int,
-    recvtypes: *const <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        PMPI_Alltoallw(
-            sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Alltoallw_c(
-    sendbuf: *const c_void,
-    sendcounts: *const i64,
-    sdispls: *const i64,
-    sendtypes: *const <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    rdispls: *const i64,
-    recvtypes: *const <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        glue::alltoallw::<Here>(
-            sendbuf,
-            args::IntArray::wide(sendcounts),
-            args::IntArray::wide(sdispls),
-            sendtypes,
-            recvbuf,
-            args::IntArray::wide(recvcounts),
-            args::IntArray::wide(rdispls),
-            recvtypes,
-            comm,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Alltoallw_c(
-    sendbuf: *const c_void,
-    sendcounts: *const i64,
-    sdispls: *const i64,
-    sendtypes: *const <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    rdispls: *const i64,
-    recvtypes: *const <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        PMPI_Alltoallw_c(
-            sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Alltoallw_init(
-    sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    sdispls: *const c_int,
-    sendtypes: *const <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    rdispls: *const c_int,
-    recvtypes: *const <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::alltoallw_init::<Here>(
-            sendbuf,
-            args::IntArray::int(sendcounts),
-            args::IntArray::int(sdispls),
-            sendtypes,
-            recvbuf,
-            args::IntArray::int(recvcounts),
-            args::IntArray::int(rdispls),
-            recvtypes,
-            comm,
-            info,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Alltoallw_init(
-    sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    sdispls: *const c_int,
-    sendtypes: *const <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    rdispls: *const c_int,
-    recvtypes: *const <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Alltoallw_init(
-            sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm,
-            info, request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Alltoallw_init_c(
-    sendbuf: *const c_void,
-    sendcounts: *const i64,
-    sdispls: *const i64,
-    sendtypes: *const <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    rdispls: *const i64,
-    recvtypes: *const <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::alltoallw_init::<Here>(
-            sendbuf,
-            args::IntArray::wide(sendcounts),
-            args::IntArray::wide(sdispls),
-            sendtypes,
-            recvbuf,
-            args::IntArray::wide(recvcounts),
-            args::IntArray::wide(rdispls),
-            recvtypes,
-            comm,
-            info,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Alltoallw_init_c(
-    sendbuf: *const c_void,
-    sendcounts: *const i64,
-    sdispls: *const i64,
-    sendtypes: *const <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    rdispls: *const i64,
-    recvtypes: *const <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Alltoallw_init_c(
-            sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm,
-            info, request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Attr_delete(
-    comm: <Here as Face>::Comm,
-    keyval: c_int,
-) -> c_int {
-    unsafe { glue::attr_delete::<Here>(comm, keyval) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Attr_delete(
-    comm: <Here as Face>::Comm,
-    keyval: c_int,
-) -> c_int {
-    unsafe { PMPI_Attr_delete(comm, keyval) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Attr_get(
-    comm: <Here as Face>::Comm,
-    keyval: c_int,
-    attribute_val: *mut c_void,
-    flag: *mut c_int,
-) -> c_int {
-    unsafe { glue::attr_get::<Here>(comm, keyval, attribute_val, flag) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Attr_get(
-    comm: <Here as Face>::Comm,
-    keyval: c_int,
-    attribute_val: *mut c_void,
-    flag: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Attr_get(comm, keyval, attribute_val, flag) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Attr_put(
-    comm: <Here as Face>::Comm,
-    keyval: c_int,
-    attribute_val: *mut c_void,
-) -> c_int {
-    unsafe { glue::attr_put::<Here>(comm, keyval, attribute_val) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Attr_put(
-    comm: <Here as Face>::Comm,
-    keyval: c_int,
-    attribute_val: *mut c_void,
-) -> c_int {
-    unsafe { PMPI_Attr_put(comm, keyval, attribute_val) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Barrier(comm: <Here as Face>::Comm) -> c_int {
-    unsafe { glue::barrier::<Here>(comm) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Barrier(comm: <Here as Face>::Comm) -> c_int {
-    unsafe { PMPI_Barrier(comm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Barrier_init(
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::barrier_init::<Here>(comm, info, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Barrier_init(
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Barrier_init(comm, info, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Bcast(
-    buffer: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { glue::bcast::<Here>(buffer, i64::from(count), datatype, root, comm) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Bcast(
-    buffer: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Bcast(buffer, count, datatype, root, comm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Bcast_c(
-    buffer: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { glue::bcast::<Here>(buffer, count, datatype, root, comm) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Bcast_c(
-    buffer: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Bcast_c(buffer, count, datatype, root, comm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Bcast_init(
-    buffer: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::bcast_init::<Here>(buffer, i64::from(count), datatype, root, comm, info, request)
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Bcast_init(
-    buffer: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Bcast_init(buffer, count, datatype, root, comm, info, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Bcast_init_c(
-    buffer: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::bcast_init::<Here>(buffer, count, datatype, root, comm, info, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Bcast_init_c(
-    buffer: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Bcast_init_c(buffer, count, datatype, root, comm, info, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Bsend(
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { glue::bsend::<Here>(buf, i64::from(count), datatype, dest, tag, comm) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Bsend(
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Bsend(buf, count, datatype, dest, tag, comm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Bsend_c(
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { glue::bsend::<Here>(buf, count, datatype, dest, tag, comm) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Bsend_c(
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Bsend_c(buf, count, datatype, dest, tag, comm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Bsend_init(
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::bsend_init::<Here>(buf, i64::from(count), datatype, dest, tag, comm, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Bsend_init(
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Bsend_init(buf, count, datatype, dest, tag, comm, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Bsend_init_c(
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::bsend_init::<Here>(buf, count, datatype, dest, tag, comm, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Bsend_init_c(
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Bsend_init_c(buf, count, datatype, dest, tag, comm, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Buffer_attach(buffer: *mut c_void, size: c_int) -> c_int {
-    unsafe { glue::buffer_attach::<Here>(buffer, i64::from(size)) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Buffer_attach(buffer: *mut c_void, size: c_int) -> c_int {
-    unsafe { PMPI_Buffer_attach(buffer, size) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Buffer_attach_c(buffer: *mut c_void, size: i64) -> c_int {
-    unsafe { glue::buffer_attach::<Here>(buffer, size) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Buffer_attach_c(buffer: *mut c_void, size: i64) -> c_int {
-    unsafe { PMPI_Buffer_attach_c(buffer, size) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Buffer_detach(
-    buffer_addr: *mut c_void,
-    size: *mut c_int,
-) -> c_int {
-    unsafe { glue::buffer_detach::<Here>(buffer_addr, args::IntOut::int(size)) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Buffer_detach(
-    buffer_addr: *mut c_void,
-    size: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Buffer_detach(buffer_addr, size) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Buffer_detach_c(
-    buffer_addr: *mut c_void,
-    size: *mut i64,
-) -> c_int {
-    unsafe { glue::buffer_detach::<Here>(buffer_addr, args::IntOut::wide(size)) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Buffer_detach_c(
-    buffer_addr: *mut c_void,
-    size: *mut i64,
-) -> c_int {
-    unsafe { PMPI_Buffer_detach_c(buffer_addr, size) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Buffer_flush() -> c_int {
-    unsafe { glue::buffer_flush::<Here>() }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Buffer_flush() -> c_int {
-    unsafe { PMPI_Buffer_flush() }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Buffer_iflush(request: *mut <Here as Face>::Request) -> c_int {
-    unsafe { glue::buffer_iflush::<Here>(request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Buffer_iflush(request: *mut <Here as Face>::Request) -> c_int {
-    unsafe { PMPI_Buffer_iflush(request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Cancel(request: *mut <Here as Face>::Request) -> c_int {
-    unsafe { glue::cancel::<Here>(request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Cancel(request: *mut <Here as Face>::Request) -> c_int {
-    unsafe { PMPI_Cancel(request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Cart_coords(
-    comm: <Here as Face>::Comm,
-    rank: c_int,
-    maxdims: c_int,
-    coords: *mut c_int,
-) -> c_int {
-    unsafe { glue::cart_coords::<Here>(comm, rank, maxdims, coords) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Cart_coords(
-    comm: <Here as Face>::Comm,
-    rank: c_int,
-    maxdims: c_int,
-    coords: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Cart_coords(comm, rank, maxdims, coords) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Cart_create(
-    comm_old: <Here as Face>::Comm,
-    ndims: c_int,
-    dims: *const c_int,
-    periods: *const c_int,
-    reorder: c_int,
-    comm_cart: *mut <Here as Face>::Comm,
-) -> c_int {
-    unsafe { glue::cart_create::<Here>(comm_old, ndims, dims, periods, reorder, comm_cart) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Cart_create(
-    comm_old: <Here as Face>::Comm,
-    ndims: c_int,
-    dims: *const c_int,
-    periods: *const c_int,
-    reorder: c_int,
-    comm_cart: *mut <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Cart_create(comm_old, ndims, dims, periods, reorder, comm_cart) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Cart_get(
-    comm: <Here as Face>::Comm,
-    maxdims: c_int,
-    dims: *mut c_int,
-    periods: *mut c_int,
-    coords: *mut c_int,
-) -> c_int {
-    unsafe { glue::cart_get::<Here>(comm, maxdims, dims, periods, coords) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Cart_get(
-    comm: <Here as Face>::Comm,
-    maxdims: c_int,
-    dims: *mut c_int,
-    periods: *mut c_int,
-    coords: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Cart_get(comm, maxdims, dims, periods, coords) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Cart_map(
-    comm: <Here as Face>::Comm,
-    ndims: c_int,
-    dims: *const c_int,
-    periods: *const c_int,
-    newrank: *mut c_int,
-) -> c_int {
-    unsafe { glue::cart_map::<Here>(comm, ndims, dims, periods, newrank) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Cart_map(
-    comm: <Here as Face>::Comm,
-    ndims: c_int,
-    dims: *const c_int,
-    periods: *const c_int,
-    newrank: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Cart_map(comm, ndims, dims, periods, newrank) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Cart_rank(
-    comm: <Here as Face>::Comm,
-    coords: *const c_int,
-    rank: *mut c_int,
-) -> c_int {
-    unsafe { glue::cart_rank::<Here>(comm, coords, rank) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Cart_rank(
-    comm: <Here as Face>::Comm,
-    coords: *const c_int,
-    rank: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Cart_rank(comm, coords, rank) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Cart_shift(
-    comm: <Here as Face>::Comm,
-    direction: c_int,
-    disp: c_int,
-    rank_source: *mut c_int,
-    rank_dest: *mut c_int,
-) -> c_int {
-    unsafe { glue::cart_shift::<Here>(comm, direction, disp, rank_source, rank_dest) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Cart_shift(
-    comm: <Here as Face>::Comm,
-    direction: c_int,
-    disp: c_int,
-    rank_source: *mut c_int,
-    rank_dest: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Cart_shift(comm, direction, disp, rank_source, rank_dest) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Cart_sub(
-    comm: <Here as Face>::Comm,
-    remain_dims: *const c_int,
-    newcomm: *mut <Here as Face>::Comm,
-) -> c_int {
-    unsafe { glue::cart_sub::<Here>(comm, remain_dims, newcomm) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Cart_sub(
-    comm: <Here as Face>::Comm,
-    remain_dims: *const c_int,
-    newcomm: *mut <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Cart_sub(comm, remain_dims, newcomm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Cartdim_get(
-    comm: <Here as Face>::Comm,
-    ndims: *mut c_int,
-) -> c_int {
-    unsafe { glue::cartdim_get::<Here>(comm, ndims) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Cartdim_get(
-    comm: <Here as Face>::Comm,
-    ndims: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Cartdim_get(comm, ndims) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Close_port(port_name: *const c_char) -> c_int {
-    unsafe { glue::close_port::<Here>(port_name) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Close_port(port_name: *const c_char) -> c_int {
-    unsafe { PMPI_Close_port(port_name) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_accept(
-    port_name: *const c_char,
-    info: <Here as Face>::Info,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    newcomm: *mut <Here as Face>::Comm,
-) -> c_int {
-    unsafe { glue::comm_accept::<Here>(port_name, info, root, comm, newcomm) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_accept(
-    port_name: *const c_char,
-    info: <Here as Face>::Info,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    newcomm: *mut <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Comm_accept(port_name, info, root, comm, newcomm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_attach_buffer(
-    comm: <Here as Face>::Comm,
-    buffer: *mut c_void,
-    size: c_int,
-) -> c_int {
-    unsafe { glue::comm_attach_buffer::<Here>(comm, buffer, i64::from(size)) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_attach_buffer(
-    comm: <Here as Face>::Comm,
-    buffer: *mut c_void,
-    size: c_int,
-) -> c_int {
-    unsafe { PMPI_Comm_attach_buffer(comm, buffer, size) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_attach_buffer_c(
-    comm: <Here as Face>::Comm,
-    buffer: *mut c_void,
-    size: i64,
-) -> c_int {
-    unsafe { glue::comm_attach_buffer::<Here>(comm, buffer, size) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_attach_buffer_c(
-    comm: <Here as Face>::Comm,
-    buffer: *mut c_void,
-    size: i64,
-) -> c_int {
-    unsafe { PMPI_Comm_attach_buffer_c(comm, buffer, size) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_c2f(comm: <Here as Face>::Comm) -> c_int {
-    unsafe { glue::comm_c2f::<Here>(comm) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_c2f(comm: <Here as Face>::Comm) -> c_int {
-    unsafe { PMPI_Comm_c2f(comm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_call_errhandler(
-    comm: <Here as Face>::Comm,
-    errorcode: c_int,
-) -> c_int {
-    unsafe { glue::comm_call_errhandler::<Here>(comm, errorcode) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_call_errhandler(
-    comm: <Here as Face>::Comm,
-    errorcode: c_int,
-) -> c_int {
-    unsafe { PMPI_Comm_call_errhandler(comm, errorcode) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_compare(
-    comm1: <Here as Face>::Comm,
-    comm2: <Here as Face>::Comm,
-    result: *mut c_int,
-) -> c_int {
-    unsafe { glue::comm_compare::<Here>(comm1, comm2, result) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_compare(
-    comm1: <Here as Face>::Comm,
-    comm2: <Here as Face>::Comm,
-    result: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Comm_compare(comm1, comm2, result) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_connect(
-    port_name: *const c_char,
-    info: <Here as Face>::Info,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    newcomm: *mut <Here as Face>::Comm,
-) -> c_int {
-    unsafe { glue::comm_connect::<Here>(port_name, info, root, comm, newcomm) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_connect(
-    port_name: *const c_char,
-    info: <Here as Face>::Info,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    newcomm: *mut <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Comm_connect(port_name, info, root, comm, newcomm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_create(
-    comm: <Here as Face>::Comm,
-    group: <Here as Face>::Group,
-    newcomm: *mut <Here as Face>::Comm,
-) -> c_int {
-    unsafe { glue::comm_create::<Here>(comm, group, newcomm) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_create(
-    comm: <Here as Face>::Comm,
-    group: <Here as Face>::Group,
-    newcomm: *mut <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Comm_create(comm, group, newcomm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_create_errhandler(
-    comm_errhandler_fn: *const c_void,
-    errhandler: *mut <Here as Face>::Errhandler,
-) -> c_int {
-    unsafe { glue::comm_create_errhandler::<Here>(comm_errhandler_fn, errhandler) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_create_errhandler(
-    comm_errhandler_fn: *const c_void,
-    errhandler: *mut <Here as Face>::Errhandler,
-) -> c_int {
-    unsafe { PMPI_Comm_create_errhandler(comm_errhandler_fn, errhandler) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_create_from_group(
-    group: <Here as Face>::Group,
-    stringtag: *const c_char,
-    info: <Here as Face>::Info,
-    errhandler: <Here as Face>::Errhandler,
-    newcomm: *mut <Here as Face>::Comm,
-) -> c_int {
-    unsafe { glue::comm_create_from_group::<Here>(group, stringtag, info, errhandler, newcomm) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_create_from_group(
-    group: <Here as Face>::Group,
-    stringtag: *const c_char,
-    info: <Here as Face>::Info,
-    errhandler: <Here as Face>::Errhandler,
-    newcomm: *mut <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Comm_create_from_group(group, stringtag, info, errhandler, newcomm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_create_group(
-    comm: <Here as Face>::Comm,
-    group: <Here as Face>::Group,
-    tag: c_int,
-    newcomm: *mut <Here as Face>::Comm,
-) -> c_int {
-    unsafe { glue::comm_create_group::<Here>(comm, group, tag, newcomm) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_create_group(
-    comm: <Here as Face>::Comm,
-    group: <Here as Face>::Group,
-    tag: c_int,
-    newcomm: *mut <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Comm_create_group(comm, group, tag, newcomm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_create_keyval(
-    comm_copy_attr_fn: *const c_void,
-    comm_delete_attr_fn: *const c_void,
-    comm_keyval: *mut c_int,
-    extra_state: *mut c_void,
-) -> c_int {
-    unsafe {
-        glue::comm_create_keyval::<Here>(
-            comm_copy_attr_fn,
-            comm_delete_attr_fn,
-            comm_keyval,
-            extra_state,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_create_keyval(
-    comm_copy_attr_fn: *const c_void,
-    comm_delete_attr_fn: *const c_void,
-    comm_keyval: *mut c_int,
-    extra_state: *mut c_void,
-) -> c_int {
-    unsafe {
-        PMPI_Comm_create_keyval(comm_copy_attr_fn, comm_delete_attr_fn, comm_keyval, extra_state)
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_delete_attr(
-    comm: <Here as Face>::Comm,
-    comm_keyval: c_int,
-) -> c_int {
-    unsafe { glue::comm_delete_attr::<Here>(comm, comm_keyval) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_delete_attr(
-    comm: <Here as Face>::Comm,
-    comm_keyval: c_int,
-) -> c_int {
-    unsafe { PMPI_Comm_delete_attr(comm, comm_keyval) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_detach_buffer(
-    comm: <Here as Face>::Comm,
-    buffer_addr: *mut c_void,
-    size: *mut c_int,
-) -> c_int {
-    unsafe { glue::comm_detach_buffer::<Here>(comm, buffer_addr, args::IntOut::int(size)) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_detach_buffer(
-    comm: <Here as Face>::Comm,
-    buffer_addr: *mut c_void,
-    size: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Comm_detach_buffer(comm, buffer_addr, size) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_detach_buffer_c(
-    comm: <Here as Face>::Comm,
-    buffer_addr: *mut c_void,
-    size: *mut i64,
-) -> c_int {
-    unsafe { glue::comm_detach_buffer::<Here>(comm, buffer_addr, args::IntOut::wide(size)) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_detach_buffer_c(
-    comm: <Here as Face>::Comm,
-    buffer_addr: *mut c_void,
-    size: *mut i64,
-) -> c_int {
-    unsafe { PMPI_Comm_detach_buffer_c(comm, buffer_addr, size) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_disconnect(comm: *mut <Here as Face>::Comm) -> c_int {
-    unsafe { glue::comm_disconnect::<Here>(comm) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_disconnect(comm: *mut <Here as Face>::Comm) -> c_int {
-    unsafe { PMPI_Comm_disconnect(comm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_dup(
-    comm: <Here as Face>::Comm,
-    newcomm: *mut <Here as Face>::Comm,
-) -> c_int {
-    unsafe { glue::comm_dup::<Here>(comm, newcomm) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_dup(
-    comm: <Here as Face>::Comm,
-    newcomm: *mut <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Comm_dup(comm, newcomm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_dup_with_info(
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    newcomm: *mut <Here as Face>::Comm,
-) -> c_int {
-    unsafe { glue::comm_dup_with_info::<Here>(comm, info, newcomm) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_dup_with_info(
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    newcomm: *mut <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Comm_dup_with_info(comm, info, newcomm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_f2c(comm: c_int) -> <Here as Face>::Comm {
-    unsafe { glue::comm_f2c::<Here>(comm) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_f2c(comm: c_int) -> <Here as Face>::Comm {
-    unsafe { PMPI_Comm_f2c(comm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_flush_buffer(comm: <Here as Face>::Comm) -> c_int {
-    unsafe { glue::comm_flush_buffer::<Here>(comm) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_flush_buffer(comm: <Here as Face>::Comm) -> c_int {
-    unsafe { PMPI_Comm_flush_buffer(comm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_free(comm: *mut <Here as Face>::Comm) -> c_int {
-    unsafe { glue::comm_free::<Here>(comm) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_free(comm: *mut <Here as Face>::Comm) -> c_int {
-    unsafe { PMPI_Comm_free(comm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_free_keyval(comm_keyval: *mut c_int) -> c_int {
-    unsafe { glue::comm_free_keyval::<Here>(comm_keyval) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_free_keyval(comm_keyval: *mut c_int) -> c_int {
-    unsafe { PMPI_Comm_free_keyval(comm_keyval) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_fromint(comm: c_int) -> <Here as Face>::Comm {
-    unsafe { glue::comm_fromint::<Here>(comm) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_fromint(comm: c_int) -> <Here as Face>::Comm {
-    unsafe { PMPI_Comm_fromint(comm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_get_attr(
-    comm: <Here as Face>::Comm,
-    comm_keyval: c_int,
-    attribute_val: *mut c_void,
-    flag: *mut c_int,
-) -> c_int {
-    unsafe { glue::comm_get_attr::<Here>(comm, comm_keyval, attribute_val, flag) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_get_attr(
-    comm: <Here as Face>::Comm,
-    comm_keyval: c_int,
-    attribute_val: *mut c_void,
-    flag: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Comm_get_attr(comm, comm_keyval, attribute_val, flag) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_get_errhandler(
-    comm: <Here as Face>::Comm,
-    errhandler: *mut <Here as Face>::Errhandler,
-) -> c_int {
-    unsafe { glue::comm_get_errhandler::<Here>(comm, errhandler) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_get_errhandler(
-    comm: <Here as Face>::Comm,
-    errhandler: *mut <Here as Face>::Errhandler,
-) -> c_int {
-    unsafe { PMPI_Comm_get_errhandler(comm, errhandler) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_get_info(
-    comm: <Here as Face>::Comm,
-    info_used: *mut <Here as Face>::Info,
-) -> c_int {
-    unsafe { glue::comm_get_info::<Here>(comm, info_used) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_get_info(
-    comm: <Here as Face>::Comm,
-    info_used: *mut <Here as Face>::Info,
-) -> c_int {
-    unsafe { PMPI_Comm_get_info(comm, info_used) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_get_name(
-    comm: <Here as Face>::Comm,
-    comm_name: *mut c_char,
-    resultlen: *mut c_int,
-) -> c_int {
-    unsafe { glue::comm_get_name::<Here>(comm, comm_name, resultlen) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_get_name(
-    comm: <Here as Face>::Comm,
-    comm_name: *mut c_char,
-    resultlen: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Comm_get_name(comm, comm_name, resultlen) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_get_parent(parent: *mut <Here as Face>::Comm) -> c_int {
-    unsafe { glue::comm_get_parent::<Here>(parent) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_get_parent(parent: *mut <Here as Face>::Comm) -> c_int {
-    unsafe { PMPI_Comm_get_parent(parent) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_group(
-    comm: <Here as Face>::Comm,
-    group: *mut <Here as Face>::Group,
-) -> c_int {
-    unsafe { glue::comm_group::<Here>(comm, group) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_group(
-    comm: <Here as Face>::Comm,
-    group: *mut <Here as Face>::Group,
-) -> c_int {
-    unsafe { PMPI_Comm_group(comm, group) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_idup(
-    comm: <Here as Face>::Comm,
-    newcomm: *mut <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::comm_idup::<Here>(comm, newcomm, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_idup(
-    comm: <Here as Face>::Comm,
-    newcomm: *mut <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Comm_idup(comm, newcomm, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_idup_with_info(
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    newcomm: *mut <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::comm_idup_with_info::<Here>(comm, info, newcomm, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_idup_with_info(
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    newcomm: *mut <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Comm_idup_with_info(comm, info, newcomm, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_iflush_buffer(
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::comm_iflush_buffer::<Here>(comm, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_iflush_buffer(
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Comm_iflush_buffer(comm, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_join(
-    fd: c_int,
-    intercomm: *mut <Here as Face>::Comm,
-) -> c_int {
-    unsafe { glue::comm_join::<Here>(fd, intercomm) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_join(
-    fd: c_int,
-    intercomm: *mut <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Comm_join(fd, intercomm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_rank(
-    comm: <Here as Face>::Comm,
-    rank: *mut c_int,
-) -> c_int {
-    unsafe { glue::comm_rank::<Here>(comm, rank) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_rank(
-    comm: <Here as Face>::Comm,
-    rank: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Comm_rank(comm, rank) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_remote_group(
-    comm: <Here as Face>::Comm,
-    group: *mut <Here as Face>::Group,
-) -> c_int {
-    unsafe { glue::comm_remote_group::<Here>(comm, group) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_remote_group(
-    comm: <Here as Face>::Comm,
-    group: *mut <Here as Face>::Group,
-) -> c_int {
-    unsafe { PMPI_Comm_remote_group(comm, group) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_remote_size(
-    comm: <Here as Face>::Comm,
-    size: *mut c_int,
-) -> c_int {
-    unsafe { glue::comm_remote_size::<Here>(comm, size) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_remote_size(
-    comm: <Here as Face>::Comm,
-    size: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Comm_remote_size(comm, size) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_set_attr(
-    comm: <Here as Face>::Comm,
-    comm_keyval: c_int,
-    attribute_val: *mut c_void,
-) -> c_int {
-    unsafe { glue::comm_set_attr::<Here>(comm, comm_keyval, attribute_val) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_set_attr(
-    comm: <Here as Face>::Comm,
-    comm_keyval: c_int,
-    attribute_val: *mut c_void,
-) -> c_int {
-    unsafe { PMPI_Comm_set_attr(comm, comm_keyval, attribute_val) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_set_errhandler(
-    comm: <Here as Face>::Comm,
-    errhandler: <Here as Face>::Errhandler,
-) -> c_int {
-    unsafe { glue::comm_set_errhandler::<Here>(comm, errhandler) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_set_errhandler(
-    comm: <Here as Face>::Comm,
-    errhandler: <Here as Face>::Errhandler,
-) -> c_int {
-    unsafe { PMPI_Comm_set_errhandler(comm, errhandler) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_set_info(
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-) -> c_int {
-    unsafe { glue::comm_set_info::<Here>(comm, info) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_set_info(
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-) -> c_int {
-    unsafe { PMPI_Comm_set_info(comm, info) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_set_name(
-    comm: <Here as Face>::Comm,
-    comm_name: *const c_char,
-) -> c_int {
-    unsafe { glue::comm_set_name::<Here>(comm, comm_name) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_set_name(
-    comm: <Here as Face>::Comm,
-    comm_name: *const c_char,
-) -> c_int {
-    unsafe { PMPI_Comm_set_name(comm, comm_name) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_size(
-    comm: <Here as Face>::Comm,
-    size: *mut c_int,
-) -> c_int {
-    unsafe { glue::comm_size::<Here>(comm, size) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_size(
-    comm: <Here as Face>::Comm,
-    size: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Comm_size(comm, size) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_spawn(
-    command: *const c_char,
-    argv: *mut *mut c_char,
-    maxprocs: c_int,
-    info: <Here as Face>::Info,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    intercomm: *mut <Here as Face>::Comm,
-    array_of_errcodes: *mut c_int,
-) -> c_int {
-    unsafe {
-        glue::comm_spawn::<Here>(
-            command,
-            argv,
-            maxprocs,
-            info,
-            root,
-            comm,
-            intercomm,
-            array_of_errcodes,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_spawn(
-    command: *const c_char,
-    argv: *mut *mut c_char,
-    maxprocs: c_int,
-    info: <Here as Face>::Info,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    intercomm: *mut <Here as Face>::Comm,
-    array_of_errcodes: *mut c_int,
-) -> c_int {
-    unsafe {
-        PMPI_Comm_spawn(command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes)
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_spawn_multiple(
-    count: c_int,
-    array_of_commands: *mut *mut c_char,
-    array_of_argv: *mut *mut *mut c_char,
-    array_of_maxprocs: *const c_int,
-    array_of_info: *const <Here as Face>::Info,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    intercomm: *mut <Here as Face>::Comm,
-    array_of_errcodes: *mut c_int,
-) -> c_int {
-    unsafe {
-        glue::comm_spawn_multiple::<Here>(
-            count,
-            array_of_commands,
-            array_of_argv,
-            array_of_maxprocs,
-            array_of_info,
-            root,
-            comm,
-            intercomm,
-            array_of_errcodes,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_spawn_multiple(
-    count: c_int,
-    array_of_commands: *mut *mut c_char,
-    array_of_argv: *mut *mut *mut c_char,
-    array_of_maxprocs: *const c_int,
-    array_of_info: *const <Here as Face>::Info,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    intercomm: *mut <Here as Face>::Comm,
-    array_of_errcodes: *mut c_int,
-) -> c_int {
-    unsafe {
-        PMPI_Comm_spawn_multiple(
-            count,
-            array_of_commands,
-            array_of_argv,
-            array_of_maxprocs,
-            array_of_info,
-            root,
-            comm,
-            intercomm,
-            array_of_errcodes,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_split(
-    comm: <Here as Face>::Comm,
-    color: c_int,
-    key: c_int,
-    newcomm: *mut <Here as Face>::Comm,
-) -> c_int {
-    unsafe { glue::comm_split::<Here>(comm, color, key, newcomm) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_split(
-    comm: <Here as Face>::Comm,
-    color: c_int,
-    key: c_int,
-    newcomm: *mut <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Comm_split(comm, color, key, newcomm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_split_type(
-    comm: <Here as Face>::Comm,
-    split_type: c_int,
-    key: c_int,
-    info: <Here as Face>::Info,
-    newcomm: *mut <Here as Face>::Comm,
-) -> c_int {
-    unsafe { glue::comm_split_type::<Here>(comm, split_type, key, info, newcomm) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_split_type(
-    comm: <Here as Face>::Comm,
-    split_type: c_int,
-    key: c_int,
-    info: <Here as Face>::Info,
-    newcomm: *mut <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Comm_split_type(comm, split_type, key, info, newcomm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_test_inter(
-    comm: <Here as Face>::Comm,
-    flag: *mut c_int,
-) -> c_int {
-    unsafe { glue::comm_test_inter::<Here>(comm, flag) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_test_inter(
-    comm: <Here as Face>::Comm,
-    flag: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Comm_test_inter(comm, flag) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Comm_toint(comm: <Here as Face>::Comm) -> c_int {
-    unsafe { glue::comm_toint::<Here>(comm) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Comm_toint(comm: <Here as Face>::Comm) -> c_int {
-    unsafe { PMPI_Comm_toint(comm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Compare_and_swap(
-    origin_addr: *const c_void,
-    compare_addr: *const c_void,
-    result_addr: *mut c_void,
-    datatype: <Here as Face>::Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    win: <Here as Face>::Win,
-) -> c_int {
-    unsafe {
-        glue::compare_and_swap::<Here>(
-            origin_addr,
-            compare_addr,
-            result_addr,
-            datatype,
-            target_rank,
-            target_disp,
-            win,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Compare_and_swap(
-    origin_addr: *const c_void,
-    compare_addr: *const c_void,
-    result_addr: *mut c_void,
-    datatype: <Here as Face>::Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    win: <Here as Face>::Win,
-) -> c_int {
-    unsafe {
-        PMPI_Compare_and_swap(
-            origin_addr,
-            compare_addr,
-            result_addr,
-            datatype,
-            target_rank,
-            target_disp,
-            win,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Dims_create(
-    nnodes: c_int,
-    ndims: c_int,
-    dims: *mut c_int,
-) -> c_int {
-    unsafe { glue::dims_create::<Here>(nnodes, ndims, dims) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Dims_create(
-    nnodes: c_int,
-    ndims: c_int,
-    dims: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Dims_create(nnodes, ndims, dims) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Dist_graph_create(
-    comm_old: <Here as Face>::Comm,
-    n: c_int,
-    sources: *const c_int,
-    degrees: *const c_int,
-    destinations: *const c_int,
-    weights: *const c_int,
-    info: <Here as Face>::Info,
-    reorder: c_int,
-    comm_dist_graph: *mut <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        glue::dist_graph_create::<Here>(
-            comm_old,
-            n,
-            sources,
-            degrees,
-            destinations,
-            weights,
-            info,
-            reorder,
-            comm_dist_graph,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Dist_graph_create(
-    comm_old: <Here as Face>::Comm,
-    n: c_int,
-    sources: *const c_int,
-    degrees: *const c_int,
-    destinations: *const c_int,
-    weights: *const c_int,
-    info: <Here as Face>::Info,
-    reorder: c_int,
-    comm_dist_graph: *mut <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        PMPI_Dist_graph_create(
-            comm_old,
-            n,
-            sources,
-            degrees,
-            destinations,
-            weights,
-            info,
-            reorder,
-            comm_dist_graph,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Dist_graph_create_adjacent(
-    comm_old: <Here as Face>::Comm,
-    indegree: c_int,
-    sources: *const c_int,
-    sourceweights: *const c_int,
-    outdegree: c_int,
-    destinations: *const c_int,
-    destweights: *const c_int,
-    info: <Here as Face>::Info,
-    reorder: c_int,
-    comm_dist_graph: *mut <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        glue::dist_graph_create_adjacent::<Here>(
-            comm_old,
-            indegree,
-            sources,
-            sourceweights,
-            outdegree,
-            destinations,
-            destweights,
-            info,
-            reorder,
-            comm_dist_graph,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Dist_graph_create_adjacent(
-    comm_old: <Here as Face>::Comm,
-    indegree: c_int,
-    sources: *const c_int,
-    sourceweights: *const c_int,
-    outdegree: c_int,
-    destinations: *const c_int,
-    destweights: *const c_int,
-    info: <Here as Face>::Info,
-    reorder: c_int,
-    comm_dist_graph: *mut <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        PMPI_Dist_graph_create_adjacent(
-            comm_old,
-            indegree,
-            sources,
-            sourceweights,
-            outdegree,
-            destinations,
-            destweights,
-            info,
-            reorder,
-            comm_dist_graph,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Dist_graph_neighbors(
-    comm: <Here as Face>::Comm,
-    maxindegree: c_int,
-    sources: *mut c_int,
-    sourceweights: *mut c_int,
-    maxoutdegree: c_int,
-    destinations: *mut c_int,
-    destweights: *mut c_int,
-) -> c_int {
-    unsafe {
-        glue::dist_graph_neighbors::<Here>(
-            comm,
-            maxindegree,
-            sources,
-            sourceweights,
-            maxoutdegree,
-            destinations,
-            destweights,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Dist_graph_neighbors(
-    comm: <Here as Face>::Comm,
-    maxindegree: c_int,
-    sources: *mut c_int,
-    sourceweights: *mut c_int,
-    maxoutdegree: c_int,
-    destinations: *mut c_int,
-    destweights: *mut c_int,
-) -> c_int {
-    unsafe {
-        PMPI_Dist_graph_neighbors(
-            comm,
-            maxindegree,
-            sources,
-            sourceweights,
-            maxoutdegree,
-            destinations,
-            destweights,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Dist_graph_neighbors_count(
-    comm: <Here as Face>::Comm,
-    indegree: *mut c_int,
-    outdegree: *mut c_int,
-    weighted: *mut c_int,
-) -> c_int {
-    unsafe { glue::dist_graph_neighbors_count::<Here>(comm, indegree, outdegree, weighted) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Dist_graph_neighbors_count(
-    comm: <Here as Face>::Comm,
-    indegree: *mut c_int,
-    outdegree: *mut c_int,
-    weighted: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Dist_graph_neighbors_count(comm, indegree, outdegree, weighted) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Errhandler_c2f(
-    errhandler: <Here as Face>::Errhandler,
-) -> c_int {
-    unsafe { glue::errhandler_c2f::<Here>(errhandler) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Errhandler_c2f(
-    errhandler: <Here as Face>::Errhandler,
-) -> c_int {
-    unsafe { PMPI_Errhandler_c2f(errhandler) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Errhandler_create(
-    comm_errhandler_fn: *const c_void,
-    errhandler: *mut <Here as Face>::Errhandler,
-) -> c_int {
-    unsafe { glue::errhandler_create::<Here>(comm_errhandler_fn, errhandler) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Errhandler_create(
-    comm_errhandler_fn: *const c_void,
-    errhandler: *mut <Here as Face>::Errhandler,
-) -> c_int {
-    unsafe { PMPI_Errhandler_create(comm_errhandler_fn, errhandler) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Errhandler_f2c(
-    errhandler: c_int,
-) -> <Here as Face>::Errhandler {
-    unsafe { glue::errhandler_f2c::<Here>(errhandler) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Errhandler_f2c(
-    errhandler: c_int,
-) -> <Here as Face>::Errhandler {
-    unsafe { PMPI_Errhandler_f2c(errhandler) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Errhandler_free(
-    errhandler: *mut <Here as Face>::Errhandler,
-) -> c_int {
-    unsafe { glue::errhandler_free::<Here>(errhandler) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Errhandler_free(
-    errhandler: *mut <Here as Face>::Errhandler,
-) -> c_int {
-    unsafe { PMPI_Errhandler_free(errhandler) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Errhandler_fromint(
-    errhandler: c_int,
-) -> <Here as Face>::Errhandler {
-    unsafe { glue::errhandler_fromint::<Here>(errhandler) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Errhandler_fromint(
-    errhandler: c_int,
-) -> <Here as Face>::Errhandler {
-    unsafe { PMPI_Errhandler_fromint(errhandler) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Errhandler_get(
-    comm: <Here as Face>::Comm,
-    errhandler: *mut <Here as Face>::Errhandler,
-) -> c_int {
-    unsafe { glue::errhandler_get::<Here>(comm, errhandler) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Errhandler_get(
-    comm: <Here as Face>::Comm,
-    errhandler: *mut <Here as Face>::Errhandler,
-) -> c_int {
-    unsafe { PMPI_Errhandler_get(comm, errhandler) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Errhandler_set(
-    comm: <Here as Face>::Comm,
-    errhandler: <Here as Face>::Errhandler,
-) -> c_int {
-    unsafe { glue::errhandler_set::<Here>(comm, errhandler) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Errhandler_set(
-    comm: <Here as Face>::Comm,
-    errhandler: <Here as Face>::Errhandler,
-) -> c_int {
-    unsafe { PMPI_Errhandler_set(comm, errhandler) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Errhandler_toint(
-    errhandler: <Here as Face>::Errhandler,
-) -> c_int {
-    unsafe { glue::errhandler_toint::<Here>(errhandler) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Errhandler_toint(
-    errhandler: <Here as Face>::Errhandler,
-) -> c_int {
-    unsafe { PMPI_Errhandler_toint(errhandler) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Error_class(
-    errorcode: c_int,
-    errorclass: *mut c_int,
-) -> c_int {
-    unsafe { glue::error_class::<Here>(errorcode, errorclass) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Error_class(errorcode: c_int, errorclass: *mut c_int) -> c_int {
-    unsafe { PMPI_Error_class(errorcode, errorclass) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Error_string(
-    errorcode: c_int,
-    string: *mut c_char,
-    resultlen: *mut c_int,
-) -> c_int {
-    unsafe { glue::error_string::<Here>(errorcode, string, resultlen) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Error_string(
-    errorcode: c_int,
-    string: *mut c_char,
-    resultlen: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Error_string(errorcode, string, resultlen) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Exscan(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { glue::exscan::<Here>(sendbuf, recvbuf, i64::from(count), datatype, op, comm) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Exscan(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Exscan(sendbuf, recvbuf, count, datatype, op, comm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Exscan_c(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { glue::exscan::<Here>(sendbuf, recvbuf, count, datatype, op, comm) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Exscan_c(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Exscan_c(sendbuf, recvbuf, count, datatype, op, comm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Exscan_init(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::exscan_init::<Here>(
-            sendbuf,
-            recvbuf,
-            i64::from(count),
-            datatype,
-            op,
-            comm,
-            info,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Exscan_init(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Exscan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Exscan_init_c(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::exscan_init::<Here>(sendbuf, recvbuf, count, datatype, op, comm, info, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Exscan_init_c(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Exscan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Fetch_and_op(
-    origin_addr: *const c_void,
-    result_addr: *mut c_void,
-    datatype: <Here as Face>::Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    op: <Here as Face>::Op,
-    win: <Here as Face>::Win,
-) -> c_int {
-    unsafe {
-        glue::fetch_and_op::<Here>(
-            origin_addr,
-            result_addr,
-            datatype,
-            target_rank,
-            target_disp,
-            op,
-            win,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Fetch_and_op(
-    origin_addr: *const c_void,
-    result_addr: *mut c_void,
-    datatype: <Here as Face>::Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    op: <Here as Face>::Op,
-    win: <Here as Face>::Win,
-) -> c_int {
-    unsafe {
-        PMPI_Fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp, op, win)
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_c2f(file: <Here as Face>::File) -> c_int {
-    unsafe { glue::file_c2f::<Here>(file) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_c2f(file: <Here as Face>::File) -> c_int {
-    unsafe { PMPI_File_c2f(file) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_call_errhandler(
-    fh: <Here as Face>::File,
-    errorcode: c_int,
-) -> c_int {
-    unsafe { glue::file_call_errhandler::<Here>(fh, errorcode) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_call_errhandler(
-    fh: <Here as Face>::File,
-    errorcode: c_int,
-) -> c_int {
-    unsafe { PMPI_File_call_errhandler(fh, errorcode) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_close(fh: *mut <Here as Face>::File) -> c_int {
-    unsafe { glue::file_close::<Here>(fh) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_close(fh: *mut <Here as Face>::File) -> c_int {
-    unsafe { PMPI_File_close(fh) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_create_errhandler(
-    file_errhandler_fn: *const c_void,
-    errhandler: *mut <Here as Face>::Errhandler,
-) -> c_int {
-    unsafe { glue::file_create_errhandler::<Here>(file_errhandler_fn, errhandler) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_create_errhandler(
-    file_errhandler_fn: *const c_void,
-    errhandler: *mut <Here as Face>::Errhandler,
-) -> c_int {
-    unsafe { PMPI_File_create_errhandler(file_errhandler_fn, errhandler) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_delete(
-    filename: *const c_char,
-    info: <Here as Face>::Info,
-) -> c_int {
-    unsafe { glue::file_delete::<Here>(filename, info) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_delete(
-    filename: *const c_char,
-    info: <Here as Face>::Info,
-) -> c_int {
-    unsafe { PMPI_File_delete(filename, info) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_f2c(file: c_int) -> <Here as Face>::File {
-    unsafe { glue::file_f2c::<Here>(file) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_f2c(file: c_int) -> <Here as Face>::File {
-    unsafe { PMPI_File_f2c(file) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_fromint(file: c_int) -> <Here as Face>::File {
-    unsafe { glue::file_fromint::<Here>(file) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_fromint(file: c_int) -> <Here as Face>::File {
-    unsafe { PMPI_File_fromint(file) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_get_amode(
-    fh: <Here as Face>::File,
-    amode: *mut c_int,
-) -> c_int {
-    unsafe { glue::file_get_amode::<Here>(fh, amode) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_get_amode(
-    fh: <Here as Face>::File,
-    amode: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_File_get_amode(fh, amode) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_get_atomicity(
-    fh: <Here as Face>::File,
-    flag: *mut c_int,
-) -> c_int {
-    unsafe { glue::file_get_atomicity::<Here>(fh, flag) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_get_atomicity(
-    fh: <Here as Face>::File,
-    flag: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_File_get_atomicity(fh, flag) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_get_byte_offset(
-    fh: <Here as Face>::File,
-    offset: i64,
-    disp: *mut i64,
-) -> c_int {
-    unsafe { glue::file_get_byte_offset::<Here>(fh, offset, disp) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_get_byte_offset(
-    fh: <Here as Face>::File,
-    offset: i64,
-    disp: *mut i64,
-) -> c_int {
-    unsafe { PMPI_File_get_byte_offset(fh, offset, disp) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_get_errhandler(
-    file: <Here as Face>::File,
-    errhandler: *mut <Here as Face>::Errhandler,
-) -> c_int {
-    unsafe { glue::file_get_errhandler::<Here>(file, errhandler) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_get_errhandler(
-    file: <Here as Face>::File,
-    errhandler: *mut <Here as Face>::Errhandler,
-) -> c_int {
-    unsafe { PMPI_File_get_errhandler(file, errhandler) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_get_group(
-    fh: <Here as Face>::File,
-    group: *mut <Here as Face>::Group,
-) -> c_int {
-    unsafe { glue::file_get_group::<Here>(fh, group) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_get_group(
-    fh: <Here as Face>::File,
-    group: *mut <Here as Face>::Group,
-) -> c_int {
-    unsafe { PMPI_File_get_group(fh, group) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_get_info(
-    fh: <Here as Face>::File,
-    info_used: *mut <Here as Face>::Info,
-) -> c_int {
-    unsafe { glue::file_get_info::<Here>(fh, info_used) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_get_info(
-    fh: <Here as Face>::File,
-    info_used: *mut <Here as Face>::Info,
-) -> c_int {
-    unsafe { PMPI_File_get_info(fh, info_used) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_get_position(
-    fh: <Here as Face>::File,
-    offset: *mut i64,
-) -> c_int {
-    unsafe { glue::file_get_position::<Here>(fh, offset) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_get_position(
-    fh: <Here as Face>::File,
-    offset: *mut i64,
-) -> c_int {
-    unsafe { PMPI_File_get_position(fh, offset) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_get_position_shared(
-    fh: <Here as Face>::File,
-    offset: *mut i64,
-) -> c_int {
-    unsafe { glue::file_get_position_shared::<Here>(fh, offset) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_get_position_shared(
-    fh: <Here as Face>::File,
-    offset: *mut i64,
-) -> c_int {
-    unsafe { PMPI_File_get_position_shared(fh, offset) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_get_size(
-    fh: <Here as Face>::File,
-    size: *mut i64,
-) -> c_int {
-    unsafe { glue::file_get_size::<Here>(fh, size) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_get_size(
-    fh: <Here as Face>::File,
-    size: *mut i64,
-) -> c_int {
-    unsafe { PMPI_File_get_size(fh, size) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_get_type_extent(
-    fh: <Here as Face>::File,
-    datatype: <Here as Face>::Datatype,
-    extent: *mut i64,
-) -> c_int {
-    unsafe { glue::file_get_type_extent::<Here>(fh, datatype, args::IntOut::wide(extent)) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_get_type_extent(
-    fh: <Here as Face>::File,
-    datatype: <Here as Face>::Datatype,
-    extent: *mut i64,
-) -> c_int {
-    unsafe { PMPI_File_get_type_extent(fh, datatype, extent) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_get_type_extent_c(
-    fh: <Here as Face>::File,
-    datatype: <Here as Face>::Datatype,
-    extent: *mut i64,
-) -> c_int {
-    unsafe { glue::file_get_type_extent::<Here>(fh, datatype, args::IntOut::wide(extent)) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_get_type_extent_c(
-    fh: <Here as Face>::File,
-    datatype: <Here as Face>::Datatype,
-    extent: *mut i64,
-) -> c_int {
-    unsafe { PMPI_File_get_type_extent_c(fh, datatype, extent) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_get_view(
-    fh: <Here as Face>::File,
-    disp: *mut i64,
-    etype: *mut <Here as Face>::Datatype,
-    filetype: *mut <Here as Face>::Datatype,
-    datarep: *mut c_char,
-) -> c_int {
-    unsafe { glue::file_get_view::<Here>(fh, disp, etype, filetype, datarep) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_get_view(
-    fh: <Here as Face>::File,
-    disp: *mut i64,
-    etype: *mut <Here as Face>::Datatype,
-    filetype: *mut <Here as Face>::Datatype,
-    datarep: *mut c_char,
-) -> c_int {
-    unsafe { PMPI_File_get_view(fh, disp, etype, filetype, datarep) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_iread(
-    fh: <Here as Face>::File,
-    buf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::file_iread::<Here>(fh, buf, i64::from(count), datatype, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_iread(
-    fh: <Here as Face>::File,
-    buf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_File_iread(fh, buf, count, datatype, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_iread_c(
-    fh: <Here as Face>::File,
-    buf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::file_iread::<Here>(fh, buf, count, datatype, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_iread_c(
-    fh: <Here as Face>::File,
-    buf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_File_iread_c(fh, buf, count, datatype, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_iread_all(
-    fh: <Here as Face>::File,
-    buf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::file_iread_all::<Here>(fh, buf, i64::from(count), datatype, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_iread_all(
-    fh: <Here as Face>::File,
-    buf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_File_iread_all(fh, buf, count, datatype, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_iread_all_c(
-    fh: <Here as Face>::File,
-    buf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::file_iread_all::<Here>(fh, buf, count, datatype, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_iread_all_c(
-    fh: <Here as Face>::File,
-    buf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_File_iread_all_c(fh, buf, count, datatype, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_iread_at(
-    fh: <Here as Face>::File,
-    offset: i64,
-    buf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::file_iread_at::<Here>(fh, offset, buf, i64::from(count), datatype, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_iread_at(
-    fh: <Here as Face>::File,
-    offset: i64,
-    buf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_File_iread_at(fh, offset, buf, count, datatype, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_iread_at_c(
-    fh: <Here as Face>::File,
-    offset: i64,
-    buf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::file_iread_at::<Here>(fh, offset, buf, count, datatype, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_iread_at_c(
-    fh: <Here as Face>::File,
-    offset: i64,
-    buf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_File_iread_at_c(fh, offset, buf, count, datatype, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_iread_at_all(
-    fh: <Here as Face>::File,
-    offset: i64,
-    buf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::file_iread_at_all::<Here>(fh, offset, buf, i64::from(count), datatype, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_iread_at_all(
-    fh: <Here as Face>::File,
-    offset: i64,
-    buf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_File_iread_at_all(fh, offset, buf, count, datatype, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_iread_at_all_c(
-    fh: <Here as Face>::File,
-    offset: i64,
-    buf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::file_iread_at_all::<Here>(fh, offset, buf, count, datatype, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_iread_at_all_c(
-    fh: <Here as Face>::File,
-    offset: i64,
-    buf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_File_iread_at_all_c(fh, offset, buf, count, datatype, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_iread_shared(
-    fh: <Here as Face>::File,
-    buf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::file_iread_shared::<Here>(fh, buf, i64::from(count), datatype, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_iread_shared(
-    fh: <Here as Face>::File,
-    buf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_File_iread_shared(fh, buf, count, datatype, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_iread_shared_c(
-    fh: <Here as Face>::File,
-    buf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::file_iread_shared::<Here>(fh, buf, count, datatype, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_iread_shared_c(
-    fh: <Here as Face>::File,
-    buf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_File_iread_shared_c(fh, buf, count, datatype, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_iwrite(
-    fh: <Here as Face>::File,
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::file_iwrite::<Here>(fh, buf, i64::from(count), datatype, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_iwrite(
-    fh: <Here as Face>::File,
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_File_iwrite(fh, buf, count, datatype, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_iwrite_c(
-    fh: <Here as Face>::File,
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::file_iwrite::<Here>(fh, buf, count, datatype, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_iwrite_c(
-    fh: <Here as Face>::File,
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_File_iwrite_c(fh, buf, count, datatype, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_iwrite_all(
-    fh: <Here as Face>::File,
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::file_iwrite_all::<Here>(fh, buf, i64::from(count), datatype, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_iwrite_all(
-    fh: <Here as Face>::File,
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_File_iwrite_all(fh, buf, count, datatype, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_iwrite_all_c(
-    fh: <Here as Face>::File,
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::file_iwrite_all::<Here>(fh, buf, count, datatype, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_iwrite_all_c(
-    fh: <Here as Face>::File,
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_File_iwrite_all_c(fh, buf, count, datatype, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_iwrite_at(
-    fh: <Here as Face>::File,
-    offset: i64,
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::file_iwrite_at::<Here>(fh, offset, buf, i64::from(count), datatype, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_iwrite_at(
-    fh: <Here as Face>::File,
-    offset: i64,
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_File_iwrite_at(fh, offset, buf, count, datatype, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_iwrite_at_c(
-    fh: <Here as Face>::File,
-    offset: i64,
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::file_iwrite_at::<Here>(fh, offset, buf, count, datatype, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_iwrite_at_c(
-    fh: <Here as Face>::File,
-    offset: i64,
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_File_iwrite_at_c(fh, offset, buf, count, datatype, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_iwrite_at_all(
-    fh: <Here as Face>::File,
-    offset: i64,
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::file_iwrite_at_all::<Here>(fh, offset, buf, i64::from(count), datatype, request)
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_iwrite_at_all(
-    fh: <Here as Face>::File,
-    offset: i64,
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_File_iwrite_at_all(fh, offset, buf, count, datatype, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_iwrite_at_all_c(
-    fh: <Here as Face>::File,
-    offset: i64,
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::file_iwrite_at_all::<Here>(fh, offset, buf, count, datatype, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_iwrite_at_all_c(
-    fh: <Here as Face>::File,
-    offset: i64,
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_File_iwrite_at_all_c(fh, offset, buf, count, datatype, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_iwrite_shared(
-    fh: <Here as Face>::File,
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::file_iwrite_shared::<Here>(fh, buf, i64::from(count), datatype, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_iwrite_shared(
-    fh: <Here as Face>::File,
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_File_iwrite_shared(fh, buf, count, datatype, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_iwrite_shared_c(
-    fh: <Here as Face>::File,
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::file_iwrite_shared::<Here>(fh, buf, count, datatype, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_iwrite_shared_c(
-    fh: <Here as Face>::File,
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_File_iwrite_shared_c(fh, buf, count, datatype, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_open(
-    comm: <Here as Face>::Comm,
-    filename: *const c_char,
-    amode: c_int,
-    info: <Here as Face>::Info,
-    fh: *mut <Here as Face>::File,
-) -> c_int {
-    unsafe { glue::file_open::<Here>(comm, filename, amode, info, fh) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_open(
-    comm: <Here as Face>::Comm,
-    filename: *const c_char,
-    amode: c_int,
-    info: <Here as Face>::Info,
-    fh: *mut <Here as Face>::File,
-) -> c_int {
-    unsafe { PMPI_File_open(comm, filename, amode, info, fh) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_preallocate(
-    fh: <Here as Face>::File,
-    size: i64,
-) -> c_int {
-    unsafe { glue::file_preallocate::<Here>(fh, size) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_preallocate(fh: <Here as Face>::File, size: i64) -> c_int {
-    unsafe { PMPI_File_preallocate(fh, size) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_read(
-    fh: <Here as Face>::File,
-    buf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::file_read::<Here>(fh, buf, i64::from(count), datatype, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_read(
-    fh: <Here as Face>::File,
-    buf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_File_read(fh, buf, count, datatype, status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_read_c(
-    fh: <Here as Face>::File,
-    buf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::file_read::<Here>(fh, buf, count, datatype, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_read_c(
-    fh: <Here as Face>::File,
-    buf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_File_read_c(fh, buf, count, datatype, status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_read_all(
-    fh: <Here as Face>::File,
-    buf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::file_read_all::<Here>(fh, buf, i64::from(count), datatype, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_read_all(
-    fh: <Here as Face>::File,
-    buf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_File_read_all(fh, buf, count, datatype, status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_read_all_c(
-    fh: <Here as Face>::File,
-    buf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::file_read_all::<Here>(fh, buf, count, datatype, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_read_all_c(
-    fh: <Here as Face>::File,
-    buf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_File_read_all_c(fh, buf, count, datatype, status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_read_all_begin(
-    fh: <Here as Face>::File,
-    buf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { glue::file_read_all_begin::<Here>(fh, buf, i64::from(count), datatype) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_read_all_begin(
-    fh: <Here as Face>::File,
-    buf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { PMPI_File_read_all_begin(fh, buf, count, datatype) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_read_all_begin_c(
-    fh: <Here as Face>::File,
-    buf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { glue::file_read_all_begin::<Here>(fh, buf, count, datatype) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_read_all_begin_c(
-    fh: <Here as Face>::File,
-    buf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { PMPI_File_read_all_begin_c(fh, buf, count, datatype) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_read_all_end(
-    fh: <Here as Face>::File,
-    buf: *mut c_void,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::file_read_all_end::<Here>(fh, buf, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_read_all_end(
-    fh: <Here as Face>::File,
-    buf: *mut c_void,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_File_read_all_end(fh, buf, status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_read_at(
-    fh: <Here as Face>::File,
-    offset: i64,
-    buf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::file_read_at::<Here>(fh, offset, buf, i64::from(count), datatype, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_read_at(
-    fh: <Here as Face>::File,
-    offset: i64,
-    buf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_File_read_at(fh, offset, buf, count, datatype, status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_read_at_c(
-    fh: <Here as Face>::File,
-    offset: i64,
-    buf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::file_read_at::<Here>(fh, offset, buf, count, datatype, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_read_at_c(
-    fh: <Here as Face>::File,
-    offset: i64,
-    buf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_File_read_at_c(fh, offset, buf, count, datatype, status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_read_at_all(
-    fh: <Here as Face>::File,
-    offset: i64,
-    buf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::file_read_at_all::<Here>(fh, offset, buf, i64::from(count), datatype, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_read_at_all(
-    fh: <Here as Face>::File,
-    offset: i64,
-    buf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_File_read_at_all(fh, offset, buf, count, datatype, status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_read_at_all_c(
-    fh: <Here as Face>::File,
-    offset: i64,
-    buf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::file_read_at_all::<Here>(fh, offset, buf, count, datatype, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_read_at_all_c(
-    fh: <Here as Face>::File,
-    offset: i64,
-    buf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_File_read_at_all_c(fh, offset, buf, count, datatype, status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_read_at_all_begin(
-    fh: <Here as Face>::File,
-    offset: i64,
-    buf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { glue::file_read_at_all_begin::<Here>(fh, offset, buf, i64::from(count), datatype) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_read_at_all_begin(
-    fh: <Here as Face>::File,
-    offset: i64,
-    buf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { PMPI_File_read_at_all_begin(fh, offset, buf, count, datatype) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_read_at_all_begin_c(
-    fh: <Here as Face>::File,
-    offset: i64,
-    buf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { glue::file_read_at_all_begin::<Here>(fh, offset, buf, count, datatype) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_read_at_all_begin_c(
-    fh: <Here as Face>::File,
-    offset: i64,
-    buf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { PMPI_File_read_at_all_begin_c(fh, offset, buf, count, datatype) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_read_at_all_end(
-    fh: <Here as Face>::File,
-    buf: *mut c_void,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::file_read_at_all_end::<Here>(fh, buf, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_read_at_all_end(
-    fh: <Here as Face>::File,
-    buf: *mut c_void,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_File_read_at_all_end(fh, buf, status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_read_ordered(
-    fh: <Here as Face>::File,
-    buf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::file_read_ordered::<Here>(fh, buf, i64::from(count), datatype, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_read_ordered(
-    fh: <Here as Face>::File,
-    buf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_File_read_ordered(fh, buf, count, datatype, status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_read_ordered_c(
-    fh: <Here as Face>::File,
-    buf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::file_read_ordered::<Here>(fh, buf, count, datatype, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_read_ordered_c(
-    fh: <Here as Face>::File,
-    buf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_File_read_ordered_c(fh, buf, count, datatype, status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_read_ordered_begin(
-    fh: <Here as Face>::File,
-    buf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { glue::file_read_ordered_begin::<Here>(fh, buf, i64::from(count), datatype) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_read_ordered_begin(
-    fh: <Here as Face>::File,
-    buf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { PMPI_File_read_ordered_begin(fh, buf, count, datatype) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_read_ordered_begin_c(
-    fh: <Here as Face>::File,
-    buf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { glue::file_read_ordered_begin::<Here>(fh, buf, count, datatype) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_read_ordered_begin_c(
-    fh: <Here as Face>::File,
-    buf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { PMPI_File_read_ordered_begin_c(fh, buf, count, datatype) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_read_ordered_end(
-    fh: <Here as Face>::File,
-    buf: *mut c_void,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::file_read_ordered_end::<Here>(fh, buf, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_read_ordered_end(
-    fh: <Here as Face>::File,
-    buf: *mut c_void,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_File_read_ordered_end(fh, buf, status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_read_shared(
-    fh: <Here as Face>::File,
-    buf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::file_read_shared::<Here>(fh, buf, i64::from(count), datatype, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_read_shared(
-    fh: <Here as Face>::File,
-    buf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_File_read_shared(fh, buf, count, datatype, status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_read_shared_c(
-    fh: <Here as Face>::File,
-    buf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::file_read_shared::<Here>(fh, buf, count, datatype, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_read_shared_c(
-    fh: <Here as Face>::File,
-    buf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_File_read_shared_c(fh, buf, count, datatype, status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_seek(
-    fh: <Here as Face>::File,
-    offset: i64,
-    whence: c_int,
-) -> c_int {
-    unsafe { glue::file_seek::<Here>(fh, offset, whence) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_seek(
-    fh: <Here as Face>::File,
-    offset: i64,
-    whence: c_int,
-) -> c_int {
-    unsafe { PMPI_File_seek(fh, offset, whence) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_seek_shared(
-    fh: <Here as Face>::File,
-    offset: i64,
-    whence: c_int,
-) -> c_int {
-    unsafe { glue::file_seek_shared::<Here>(fh, offset, whence) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_seek_shared(
-    fh: <Here as Face>::File,
-    offset: i64,
-    whence: c_int,
-) -> c_int {
-    unsafe { PMPI_File_seek_shared(fh, offset, whence) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_set_atomicity(
-    fh: <Here as Face>::File,
-    flag: c_int,
-) -> c_int {
-    unsafe { glue::file_set_atomicity::<Here>(fh, flag) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_set_atomicity(
-    fh: <Here as Face>::File,
-    flag: c_int,
-) -> c_int {
-    unsafe { PMPI_File_set_atomicity(fh, flag) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_set_errhandler(
-    file: <Here as Face>::File,
-    errhandler: <Here as Face>::Errhandler,
-) -> c_int {
-    unsafe { glue::file_set_errhandler::<Here>(file, errhandler) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_set_errhandler(
-    file: <Here as Face>::File,
-    errhandler: <Here as Face>::Errhandler,
-) -> c_int {
-    unsafe { PMPI_File_set_errhandler(file, errhandler) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_set_info(
-    fh: <Here as Face>::File,
-    info: <Here as Face>::Info,
-) -> c_int {
-    unsafe { glue::file_set_info::<Here>(fh, info) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_set_info(
-    fh: <Here as Face>::File,
-    info: <Here as Face>::Info,
-) -> c_int {
-    unsafe { PMPI_File_set_info(fh, info) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_set_size(fh: <Here as Face>::File, size: i64) -> c_int {
-    unsafe { glue::file_set_size::<Here>(fh, size) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_set_size(fh: <Here as Face>::File, size: i64) -> c_int {
-    unsafe { PMPI_File_set_size(fh, size) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_set_view(
-    fh: <Here as Face>::File,
-    disp: i64,
-    etype: <Here as Face>::Datatype,
-    filetype: <Here as Face>::Datatype,
-    datarep: *const c_char,
-    info: <Here as Face>::Info,
-) -> c_int {
-    unsafe { glue::file_set_view::<Here>(fh, disp, etype, filetype, datarep, info) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_set_view(
-    fh: <Here as Face>::File,
-    disp: i64,
-    etype: <Here as Face>::Datatype,
-    filetype: <Here as Face>::Datatype,
-    datarep: *const c_char,
-    info: <Here as Face>::Info,
-) -> c_int {
-    unsafe { PMPI_File_set_view(fh, disp, etype, filetype, datarep, info) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_sync(fh: <Here as Face>::File) -> c_int {
-    unsafe { glue::file_sync::<Here>(fh) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_sync(fh: <Here as Face>::File) -> c_int {
-    unsafe { PMPI_File_sync(fh) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_toint(file: <Here as Face>::File) -> c_int {
-    unsafe { glue::file_toint::<Here>(file) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_toint(file: <Here as Face>::File) -> c_int {
-    unsafe { PMPI_File_toint(file) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_write(
-    fh: <Here as Face>::File,
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::file_write::<Here>(fh, buf, i64::from(count), datatype, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_write(
-    fh: <Here as Face>::File,
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_File_write(fh, buf, count, datatype, status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_write_c(
-    fh: <Here as Face>::File,
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::file_write::<Here>(fh, buf, count, datatype, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_write_c(
-    fh: <Here as Face>::File,
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_File_write_c(fh, buf, count, datatype, status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_write_all(
-    fh: <Here as Face>::File,
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::file_write_all::<Here>(fh, buf, i64::from(count), datatype, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_write_all(
-    fh: <Here as Face>::File,
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_File_write_all(fh, buf, count, datatype, status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_write_all_c(
-    fh: <Here as Face>::File,
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::file_write_all::<Here>(fh, buf, count, datatype, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_write_all_c(
-    fh: <Here as Face>::File,
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_File_write_all_c(fh, buf, count, datatype, status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_write_all_begin(
-    fh: <Here as Face>::File,
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { glue::file_write_all_begin::<Here>(fh, buf, i64::from(count), datatype) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_write_all_begin(
-    fh: <Here as Face>::File,
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { PMPI_File_write_all_begin(fh, buf, count, datatype) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_write_all_begin_c(
-    fh: <Here as Face>::File,
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { glue::file_write_all_begin::<Here>(fh, buf, count, datatype) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_write_all_begin_c(
-    fh: <Here as Face>::File,
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { PMPI_File_write_all_begin_c(fh, buf, count, datatype) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_write_all_end(
-    fh: <Here as Face>::File,
-    buf: *const c_void,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::file_write_all_end::<Here>(fh, buf, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_write_all_end(
-    fh: <Here as Face>::File,
-    buf: *const c_void,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_File_write_all_end(fh, buf, status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_write_at(
-    fh: <Here as Face>::File,
-    offset: i64,
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::file_write_at::<Here>(fh, offset, buf, i64::from(count), datatype, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_write_at(
-    fh: <Here as Face>::File,
-    offset: i64,
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_File_write_at(fh, offset, buf, count, datatype, status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_write_at_c(
-    fh: <Here as Face>::File,
-    offset: i64,
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::file_write_at::<Here>(fh, offset, buf, count, datatype, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_write_at_c(
-    fh: <Here as Face>::File,
-    offset: i64,
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_File_write_at_c(fh, offset, buf, count, datatype, status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_write_at_all(
-    fh: <Here as Face>::File,
-    offset: i64,
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::file_write_at_all::<Here>(fh, offset, buf, i64::from(count), datatype, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_write_at_all(
-    fh: <Here as Face>::File,
-    offset: i64,
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_File_write_at_all(fh, offset, buf, count, datatype, status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_write_at_all_c(
-    fh: <Here as Face>::File,
-    offset: i64,
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::file_write_at_all::<Here>(fh, offset, buf, count, datatype, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_write_at_all_c(
-    fh: <Here as Face>::File,
-    offset: i64,
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_File_write_at_all_c(fh, offset, buf, count, datatype, status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_write_at_all_begin(
-    fh: <Here as Face>::File,
-    offset: i64,
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { glue::file_write_at_all_begin::<Here>(fh, offset, buf, i64::from(count), datatype) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_write_at_all_begin(
-    fh: <Here as Face>::File,
-    offset: i64,
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { PMPI_File_write_at_all_begin(fh, offset, buf, count, datatype) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_write_at_all_begin_c(
-    fh: <Here as Face>::File,
-    offset: i64,
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { glue::file_write_at_all_begin::<Here>(fh, offset, buf, count, datatype) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_write_at_all_begin_c(
-    fh: <Here as Face>::File,
-    offset: i64,
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { PMPI_File_write_at_all_begin_c(fh, offset, buf, count, datatype) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_write_at_all_end(
-    fh: <Here as Face>::File,
-    buf: *const c_void,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::file_write_at_all_end::<Here>(fh, buf, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_write_at_all_end(
-    fh: <Here as Face>::File,
-    buf: *const c_void,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_File_write_at_all_end(fh, buf, status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_write_ordered(
-    fh: <Here as Face>::File,
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::file_write_ordered::<Here>(fh, buf, i64::from(count), datatype, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_write_ordered(
-    fh: <Here as Face>::File,
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_File_write_ordered(fh, buf, count, datatype, status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_write_ordered_c(
-    fh: <Here as Face>::File,
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::file_write_ordered::<Here>(fh, buf, count, datatype, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_write_ordered_c(
-    fh: <Here as Face>::File,
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_File_write_ordered_c(fh, buf, count, datatype, status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_write_ordered_begin(
-    fh: <Here as Face>::File,
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { glue::file_write_ordered_begin::<Here>(fh, buf, i64::from(count), datatype) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_write_ordered_begin(
-    fh: <Here as Face>::File,
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { PMPI_File_write_ordered_begin(fh, buf, count, datatype) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_write_ordered_begin_c(
-    fh: <Here as Face>::File,
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { glue::file_write_ordered_begin::<Here>(fh, buf, count, datatype) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_write_ordered_begin_c(
-    fh: <Here as Face>::File,
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { PMPI_File_write_ordered_begin_c(fh, buf, count, datatype) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_write_ordered_end(
-    fh: <Here as Face>::File,
-    buf: *const c_void,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::file_write_ordered_end::<Here>(fh, buf, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_write_ordered_end(
-    fh: <Here as Face>::File,
-    buf: *const c_void,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_File_write_ordered_end(fh, buf, status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_write_shared(
-    fh: <Here as Face>::File,
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::file_write_shared::<Here>(fh, buf, i64::from(count), datatype, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_write_shared(
-    fh: <Here as Face>::File,
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_File_write_shared(fh, buf, count, datatype, status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_File_write_shared_c(
-    fh: <Here as Face>::File,
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::file_write_shared::<Here>(fh, buf, count, datatype, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_File_write_shared_c(
-    fh: <Here as Face>::File,
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_File_write_shared_c(fh, buf, count, datatype, status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Finalize() -> c_int {
-    unsafe { glue::finalize::<Here>() }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Finalize() -> c_int {
-    unsafe { PMPI_Finalize() }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Finalized(flag: *mut c_int) -> c_int {
-    unsafe { glue::finalized::<Here>(flag) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Finalized(flag: *mut c_int) -> c_int {
-    unsafe { PMPI_Finalized(flag) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Free_mem(base: *mut c_void) -> c_int {
-    unsafe { glue::free_mem::<Here>(base) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Free_mem(base: *mut c_void) -> c_int {
-    unsafe { PMPI_Free_mem(base) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Gather(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        glue::gather::<Here>(
-            sendbuf,
-            i64::from(sendcount),
-            sendtype,
-            recvbuf,
-            i64::from(recvcount),
-            recvtype,
-            root,
-            comm,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Gather(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Gather_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        glue::gather::<Here>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm)
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Gather_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Gather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Gather_init(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::gather_init::<Here>(
-            sendbuf,
-            i64::from(sendcount),
-            sendtype,
-            recvbuf,
-            i64::from(recvcount),
-            recvtype,
-            root,
-            comm,
-            info,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Gather_init(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Gather_init(
-            sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Gather_init_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::gather_init::<Here>(
-            sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Gather_init_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Gather_init_c(
-            sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Gatherv(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    displs: *const c_int,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        glue::gatherv::<Here>(
-            sendbuf,
-            i64::from(sendcount),
-            sendtype,
-            recvbuf,
-            args::IntArray::int(recvcounts),
-            args::IntArray::int(displs),
-            recvtype,
-            root,
-            comm,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Gatherv(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    displs: *const c_int,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        PMPI_Gatherv(
-            sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Gatherv_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    displs: *const i64,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        glue::gatherv::<Here>(
-            sendbuf,
-            sendcount,
-            sendtype,
-            recvbuf,
-            args::IntArray::wide(recvcounts),
-            args::IntArray::wide(displs),
-            recvtype,
-            root,
-            comm,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Gatherv_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    displs: *const i64,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        PMPI_Gatherv_c(
-            sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Gatherv_init(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    displs: *const c_int,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::gatherv_init::<Here>(
-            sendbuf,
-            i64::from(sendcount),
-            sendtype,
-            recvbuf,
-            args::IntArray::int(recvcounts),
-            args::IntArray::int(displs),
-            recvtype,
-            root,
-            comm,
-            info,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Gatherv_init(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    displs: *const c_int,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Gatherv_init(
-            sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info,
-            request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Gatherv_init_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    displs: *const i64,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::gatherv_init::<Here>(
-            sendbuf,
-            sendcount,
-            sendtype,
-            recvbuf,
-            args::IntArray::wide(recvcounts),
-            args::IntArray::wide(displs),
-            recvtype,
-            root,
-            comm,
-            info,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Gatherv_init_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    displs: *const i64,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Gatherv_init_c(
-            sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info,
-            request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Get(
-    origin_addr: *mut c_void,
-    origin_count: c_int,
-    origin_datatype: <Here as Face>::Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    target_count: c_int,
-    target_datatype: <Here as Face>::Datatype,
-    win: <Here as Face>::Win,
-) -> c_int {
-    unsafe {
-        glue::get::<Here>(
-            origin_addr,
-            i64::from(origin_count),
-            origin_datatype,
-            target_rank,
-            target_disp,
-            i64::from(target_count),
-            target_datatype,
-            win,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Get(
-    origin_addr: *mut c_void,
-    origin_count: c_int,
-    origin_datatype: <Here as Face>::Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    target_count: c_int,
-    target_datatype: <Here as Face>::Datatype,
-    win: <Here as Face>::Win,
-) -> c_int {
-    unsafe {
-        PMPI_Get(
-            origin_addr,
-            origin_count,
-            origin_datatype,
-            target_rank,
-            target_disp,
-            target_count,
-            target_datatype,
-            win,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Get_c(
-    origin_addr: *mut c_void,
-    origin_count: i64,
-    origin_datatype: <Here as Face>::Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    target_count: i64,
-    target_datatype: <Here as Face>::Datatype,
-    win: <Here as Face>::Win,
-) -> c_int {
-    unsafe {
-        glue::get::<Here>(
-            origin_addr,
-            origin_count,
-            origin_datatype,
-            target_rank,
-            target_disp,
-            target_count,
-            target_datatype,
-            win,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Get_c(
-    origin_addr: *mut c_void,
-    origin_count: i64,
-    origin_datatype: <Here as Face>::Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    target_count: i64,
-    target_datatype: <Here as Face>::Datatype,
-    win: <Here as Face>::Win,
-) -> c_int {
-    unsafe {
-        PMPI_Get_c(
-            origin_addr,
-            origin_count,
-            origin_datatype,
-            target_rank,
-            target_disp,
-            target_count,
-            target_datatype,
-            win,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Get_accumulate(
-    origin_addr: *const c_void,
-    origin_count: c_int,
-    origin_datatype: <Here as Face>::Datatype,
-    result_addr: *mut c_void,
-    result_count: c_int,
-    result_datatype: <Here as Face>::Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    target_count: c_int,
-    target_datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    win: <Here as Face>::Win,
-) -> c_int {
-    unsafe {
-        glue::get_accumulate::<Here>(
-            origin_addr,
-            i64::from(origin_count),
-            origin_datatype,
-            result_addr,
-            i64::from(result_count),
-            result_datatype,
-            target_rank,
-            target_disp,
-            i64::from(target_count),
-            target_datatype,
-            op,
-            win,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Get_accumulate(
-    origin_addr: *const c_void,
-    origin_count: c_int,
-    origin_datatype: <Here as Face>::Datatype,
-    result_addr: *mut c_void,
-    result_count: c_int,
-    result_datatype: <Here as Face>::Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    target_count: c_int,
-    target_datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    win: <Here as Face>::Win,
-) -> c_int {
-    unsafe {
-        PMPI_Get_accumulate(
-            origin_addr,
-            origin_count,
-            origin_datatype,
-            result_addr,
-            result_count,
-            result_datatype,
-            target_rank,
-            target_disp,
-            target_count,
-            target_datatype,
-            op,
-            win,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Get_accumulate_c(
-    origin_addr: *const c_void,
-    origin_count: i64,
-    origin_datatype: <Here as Face>::Datatype,
-    result_addr: *mut c_void,
-    result_count: i64,
-    result_datatype: <Here as Face>::Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    target_count: i64,
-    target_datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    win: <Here as Face>::Win,
-) -> c_int {
-    unsafe {
-        glue::get_accumulate::<Here>(
-            origin_addr,
-            origin_count,
-            origin_datatype,
-            result_addr,
-            result_count,
-            result_datatype,
-            target_rank,
-            target_disp,
-            target_count,
-            target_datatype,
-            op,
-            win,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Get_accumulate_c(
-    origin_addr: *const c_void,
-    origin_count: i64,
-    origin_datatype: <Here as Face>::Datatype,
-    result_addr: *mut c_void,
-    result_count: i64,
-    result_datatype: <Here as Face>::Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    target_count: i64,
-    target_datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    win: <Here as Face>::Win,
-) -> c_int {
-    unsafe {
-        PMPI_Get_accumulate_c(
-            origin_addr,
-            origin_count,
-            origin_datatype,
-            result_addr,
-            result_count,
-            result_datatype,
-            target_rank,
-            target_disp,
-            target_count,
-            target_datatype,
-            op,
-            win,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Get_address(
-    location: *const c_void,
-    address: *mut i64,
-) -> c_int {
-    unsafe { glue::get_address::<Here>(location, address) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Get_address(
-    location: *const c_void,
-    address: *mut i64,
-) -> c_int {
-    unsafe { PMPI_Get_address(location, address) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Get_count(
-    status: *const <Here as Face>::Status,
-    datatype: <Here as Face>::Datatype,
-    count: *mut c_int,
-) -> c_int {
-    unsafe { glue::get_count::<Here>(status, datatype, args::IntOut::int(count)) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Get_count(
-    status: *const <Here as Face>::Status,
-    datatype: <Here as Face>::Datatype,
-    count: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Get_count(status, datatype, count) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Get_count_c(
-    status: *const <Here as Face>::Status,
-    datatype: <Here as Face>::Datatype,
-    count: *mut i64,
-) -> c_int {
-    unsafe { glue::get_count::<Here>(status, datatype, args::IntOut::wide(count)) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Get_count_c(
-    status: *const <Here as Face>::Status,
-    datatype: <Here as Face>::Datatype,
-    count: *mut i64,
-) -> c_int {
-    unsafe { PMPI_Get_count_c(status, datatype, count) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Get_elements(
-    status: *const <Here as Face>::Status,
-    datatype: <Here as Face>::Datatype,
-    count: *mut c_int,
-) -> c_int {
-    unsafe { glue::get_elements::<Here>(status, datatype, args::IntOut::int(count)) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Get_elements(
-    status: *const <Here as Face>::Status,
-    datatype: <Here as Face>::Datatype,
-    count: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Get_elements(status, datatype, count) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Get_elements_c(
-    status: *const <Here as Face>::Status,
-    datatype: <Here as Face>::Datatype,
-    count: *mut i64,
-) -> c_int {
-    unsafe { glue::get_elements::<Here>(status, datatype, args::IntOut::wide(count)) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Get_elements_c(
-    status: *const <Here as Face>::Status,
-    datatype: <Here as Face>::Datatype,
-    count: *mut i64,
-) -> c_int {
-    unsafe { PMPI_Get_elements_c(status, datatype, count) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Get_elements_x(
-    status: *const <Here as Face>::Status,
-    datatype: <Here as Face>::Datatype,
-    count: *mut i64,
-) -> c_int {
-    unsafe { glue::get_elements_x::<Here>(status, datatype, count) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Get_elements_x(
-    status: *const <Here as Face>::Status,
-    datatype: <Here as Face>::Datatype,
-    count: *mut i64,
-) -> c_int {
-    unsafe { PMPI_Get_elements_x(status, datatype, count) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Get_hw_resource_info(
-    hw_info: *mut <Here as Face>::Info,
-) -> c_int {
-    unsafe { glue::get_hw_resource_info::<Here>(hw_info) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Get_hw_resource_info(
-    hw_info: *mut <Here as Face>::Info,
-) -> c_int {
-    unsafe { PMPI_Get_hw_resource_info(hw_info) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Get_library_version(
-    version: *mut c_char,
-    resultlen: *mut c_int,
-) -> c_int {
-    unsafe { glue::get_library_version::<Here>(version, resultlen) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Get_library_version(
-    version: *mut c_char,
-    resultlen: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Get_library_version(version, resultlen) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Get_processor_name(
-    name: *mut c_char,
-    resultlen: *mut c_int,
-) -> c_int {
-    unsafe { glue::get_processor_name::<Here>(name, resultlen) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Get_processor_name(
-    name: *mut c_char,
-    resultlen: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Get_processor_name(name, resultlen) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Get_version(
-    version: *mut c_int,
-    subversion: *mut c_int,
-) -> c_int {
-    unsafe { glue::get_version::<Here>(version, subversion) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Get_version(
-    version: *mut c_int,
-    subversion: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Get_version(version, subversion) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Graph_create(
-    comm_old: <Here as Face>::Comm,
-    nnodes: c_int,
-    index: *const c_int,
-    edges: *const c_int,
-    reorder: c_int,
-    comm_graph: *mut <Here as Face>::Comm,
-) -> c_int {
-    unsafe { glue::graph_create::<Here>(comm_old, nnodes, index, edges, reorder, comm_graph) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Graph_create(
-    comm_old: <Here as Face>::Comm,
-    nnodes: c_int,
-    index: *const c_int,
-    edges: *const c_int,
-    reorder: c_int,
-    comm_graph: *mut <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Graph_create(comm_old, nnodes, index, edges, reorder, comm_graph) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Graph_get(
-    comm: <Here as Face>::Comm,
-    maxindex: c_int,
-    maxedges: c_int,
-    index: *mut c_int,
-    edges: *mut c_int,
-) -> c_int {
-    unsafe { glue::graph_get::<Here>(comm, maxindex, maxedges, index, edges) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Graph_get(
-    comm: <Here as Face>::Comm,
-    maxindex: c_int,
-    maxedges: c_int,
-    index: *mut c_int,
-    edges: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Graph_get(comm, maxindex, maxedges, index, edges) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Graph_map(
-    comm: <Here as Face>::Comm,
-    nnodes: c_int,
-    index: *const c_int,
-    edges: *const c_int,
-    newrank: *mut c_int,
-) -> c_int {
-    unsafe { glue::graph_map::<Here>(comm, nnodes, index, edges, newrank) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Graph_map(
-    comm: <Here as Face>::Comm,
-    nnodes: c_int,
-    index: *const c_int,
-    edges: *const c_int,
-    newrank: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Graph_map(comm, nnodes, index, edges, newrank) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Graph_neighbors(
-    comm: <Here as Face>::Comm,
-    rank: c_int,
-    maxneighbors: c_int,
-    neighbors: *mut c_int,
-) -> c_int {
-    unsafe { glue::graph_neighbors::<Here>(comm, rank, maxneighbors, neighbors) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Graph_neighbors(
-    comm: <Here as Face>::Comm,
-    rank: c_int,
-    maxneighbors: c_int,
-    neighbors: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Graph_neighbors(comm, rank, maxneighbors, neighbors) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Graph_neighbors_count(
-    comm: <Here as Face>::Comm,
-    rank: c_int,
-    nneighbors: *mut c_int,
-) -> c_int {
-    unsafe { glue::graph_neighbors_count::<Here>(comm, rank, nneighbors) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Graph_neighbors_count(
-    comm: <Here as Face>::Comm,
-    rank: c_int,
-    nneighbors: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Graph_neighbors_count(comm, rank, nneighbors) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Graphdims_get(
-    comm: <Here as Face>::Comm,
-    nnodes: *mut c_int,
-    nedges: *mut c_int,
-) -> c_int {
-    unsafe { glue::graphdims_get::<Here>(comm, nnodes, nedges) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Graphdims_get(
-    comm: <Here as Face>::Comm,
-    nnodes: *mut c_int,
-    nedges: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Graphdims_get(comm, nnodes, nedges) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Grequest_complete(request: <Here as Face>::Request) -> c_int {
-    unsafe { glue::grequest_complete::<Here>(request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Grequest_complete(request: <Here as Face>::Request) -> c_int {
-    unsafe { PMPI_Grequest_complete(request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Grequest_start(
-    query_fn: *const c_void,
-    free_fn: *const c_void,
-    cancel_fn: *const c_void,
-    extra_state: *mut c_void,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::grequest_start::<Here>(query_fn, free_fn, cancel_fn, extra_state, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Grequest_start(
-    query_fn: *const c_void,
-    free_fn: *const c_void,
-    cancel_fn: *const c_void,
-    extra_state: *mut c_void,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Grequest_start(query_fn, free_fn, cancel_fn, extra_state, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Group_c2f(group: <Here as Face>::Group) -> c_int {
-    unsafe { glue::group_c2f::<Here>(group) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Group_c2f(group: <Here as Face>::Group) -> c_int {
-    unsafe { PMPI_Group_c2f(group) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Group_compare(
-    group1: <Here as Face>::Group,
-    group2: <Here as Face>::Group,
-    result: *mut c_int,
-) -> c_int {
-    unsafe { glue::group_compare::<Here>(group1, group2, result) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Group_compare(
-    group1: <Here as Face>::Group,
-    group2: <Here as Face>::Group,
-    result: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Group_compare(group1, group2, result) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Group_difference(
-    group1: <Here as Face>::Group,
-    group2: <Here as Face>::Group,
-    newgroup: *mut <Here as Face>::Group,
-) -> c_int {
-    unsafe { glue::group_difference::<Here>(group1, group2, newgroup) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Group_difference(
-    group1: <Here as Face>::Group,
-    group2: <Here as Face>::Group,
-    newgroup: *mut <Here as Face>::Group,
-) -> c_int {
-    unsafe { PMPI_Group_difference(group1, group2, newgroup) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Group_excl(
-    group: <Here as Face>::Group,
-    n: c_int,
-    ranks: *const c_int,
-    newgroup: *mut <Here as Face>::Group,
-) -> c_int {
-    unsafe { glue::group_excl::<Here>(group, n, ranks, newgroup) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Group_excl(
-    group: <Here as Face>::Group,
-    n: c_int,
-    ranks: *const c_int,
-    newgroup: *mut <Here as Face>::Group,
-) -> c_int {
-    unsafe { PMPI_Group_excl(group, n, ranks, newgroup) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Group_f2c(group: c_int) -> <Here as Face>::Group {
-    unsafe { glue::group_f2c::<Here>(group) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Group_f2c(group: c_int) -> <Here as Face>::Group {
-    unsafe { PMPI_Group_f2c(group) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Group_free(group: *mut <Here as Face>::Group) -> c_int {
-    unsafe { glue::group_free::<Here>(group) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Group_free(group: *mut <Here as Face>::Group) -> c_int {
-    unsafe { PMPI_Group_free(group) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Group_from_session_pset(
-    session: <Here as Face>::Session,
-    pset_name: *const c_char,
-    newgroup: *mut <Here as Face>::Group,
-) -> c_int {
-    unsafe { glue::group_from_session_pset::<Here>(session, pset_name, newgroup) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Group_from_session_pset(
-    session: <Here as Face>::Session,
-    pset_name: *const c_char,
-    newgroup: *mut <Here as Face>::Group,
-) -> c_int {
-    unsafe { PMPI_Group_from_session_pset(session, pset_name, newgroup) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Group_fromint(group: c_int) -> <Here as Face>::Group {
-    unsafe { glue::group_fromint::<Here>(group) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Group_fromint(group: c_int) -> <Here as Face>::Group {
-    unsafe { PMPI_Group_fromint(group) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Group_incl(
-    group: <Here as Face>::Group,
-    n: c_int,
-    ranks: *const c_int,
-    newgroup: *mut <Here as Face>::Group,
-) -> c_int {
-    unsafe { glue::group_incl::<Here>(group, n, ranks, newgroup) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Group_incl(
-    group: <Here as Face>::Group,
-    n: c_int,
-    ranks: *const c_int,
-    newgroup: *mut <Here as Face>::Group,
-) -> c_int {
-    unsafe { PMPI_Group_incl(group, n, ranks, newgroup) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Group_intersection(
-    group1: <Here as Face>::Group,
-    group2: <Here as Face>::Group,
-    newgroup: *mut <Here as Face>::Group,
-) -> c_int {
-    unsafe { glue::group_intersection::<Here>(group1, group2, newgroup) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Group_intersection(
-    group1: <Here as Face>::Group,
-    group2: <Here as Face>::Group,
-    newgroup: *mut <Here as Face>::Group,
-) -> c_int {
-    unsafe { PMPI_Group_intersection(group1, group2, newgroup) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Group_range_excl(
-    group: <Here as Face>::Group,
-    n: c_int,
-    ranges: *mut c_int,
-    newgroup: *mut <Here as Face>::Group,
-) -> c_int {
-    unsafe { glue::group_range_excl::<Here>(group, n, ranges, newgroup) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Group_range_excl(
-    group: <Here as Face>::Group,
-    n: c_int,
-    ranges: *mut c_int,
-    newgroup: *mut <Here as Face>::Group,
-) -> c_int {
-    unsafe { PMPI_Group_range_excl(group, n, ranges, newgroup) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Group_range_incl(
-    group: <Here as Face>::Group,
-    n: c_int,
-    ranges: *mut c_int,
-    newgroup: *mut <Here as Face>::Group,
-) -> c_int {
-    unsafe { glue::group_range_incl::<Here>(group, n, ranges, newgroup) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Group_range_incl(
-    group: <Here as Face>::Group,
-    n: c_int,
-    ranges: *mut c_int,
-    newgroup: *mut <Here as Face>::Group,
-) -> c_int {
-    unsafe { PMPI_Group_range_incl(group, n, ranges, newgroup) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Group_rank(
-    group: <Here as Face>::Group,
-    rank: *mut c_int,
-) -> c_int {
-    unsafe { glue::group_rank::<Here>(group, rank) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Group_rank(
-    group: <Here as Face>::Group,
-    rank: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Group_rank(group, rank) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Group_size(
-    group: <Here as Face>::Group,
-    size: *mut c_int,
-) -> c_int {
-    unsafe { glue::group_size::<Here>(group, size) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Group_size(
-    group: <Here as Face>::Group,
-    size: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Group_size(group, size) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Group_toint(group: <Here as Face>::Group) -> c_int {
-    unsafe { glue::group_toint::<Here>(group) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Group_toint(group: <Here as Face>::Group) -> c_int {
-    unsafe { PMPI_Group_toint(group) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Group_translate_ranks(
-    group1: <Here as Face>::Group,
-    n: c_int,
-    ranks1: *const c_int,
-    group2: <Here as Face>::Group,
-    ranks2: *mut c_int,
-) -> c_int {
-    unsafe { glue::group_translate_ranks::<Here>(group1, n, ranks1, group2, ranks2) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Group_translate_ranks(
-    group1: <Here as Face>::Group,
-    n: c_int,
-    ranks1: *const c_int,
-    group2: <Here as Face>::Group,
-    ranks2: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Group_translate_ranks(group1, n, ranks1, group2, ranks2) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Group_union(
-    group1: <Here as Face>::Group,
-    group2: <Here as Face>::Group,
-    newgroup: *mut <Here as Face>::Group,
-) -> c_int {
-    unsafe { glue::group_union::<Here>(group1, group2, newgroup) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Group_union(
-    group1: <Here as Face>::Group,
-    group2: <Here as Face>::Group,
-    newgroup: *mut <Here as Face>::Group,
-) -> c_int {
-    unsafe { PMPI_Group_union(group1, group2, newgroup) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Iallgather(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::iallgather::<Here>(
-            sendbuf,
-            i64::from(sendcount),
-            sendtype,
-            recvbuf,
-            i64::from(recvcount),
-            recvtype,
-            comm,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Iallgather(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Iallgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request)
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Iallgather_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::iallgather::<Here>(
-            sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Iallgather_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Iallgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request)
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Iallgatherv(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    displs: *const c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::iallgatherv::<Here>(
-            sendbuf,
-            i64::from(sendcount),
-            sendtype,
-            recvbuf,
-            args::IntArray::int(recvcounts),
-            args::IntArray::int(displs),
-            recvtype,
-            comm,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Iallgatherv(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    displs: *const c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Iallgatherv(
-            sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Iallgatherv_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    displs: *const i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::iallgatherv::<Here>(
-            sendbuf,
-            sendcount,
-            sendtype,
-            recvbuf,
-            args::IntArray::wide(recvcounts),
-            args::IntArray::wide(displs),
-            recvtype,
-            comm,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Iallgatherv_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    displs: *const i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Iallgatherv_c(
-            sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Iallreduce(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::iallreduce::<Here>(sendbuf, recvbuf, i64::from(count), datatype, op, comm, request)
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Iallreduce(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Iallreduce(sendbuf, recvbuf, count, datatype, op, comm, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Iallreduce_c(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::iallreduce::<Here>(sendbuf, recvbuf, count, datatype, op, comm, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Iallreduce_c(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Iallreduce_c(sendbuf, recvbuf, count, datatype, op, comm, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Ialltoall(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::ialltoall::<Here>(
-            sendbuf,
-            i64::from(sendcount),
-            sendtype,
-            recvbuf,
-            i64::from(recvcount),
-            recvtype,
-            comm,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Ialltoall(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Ialltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request)
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Ialltoall_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::ialltoall::<Here>(
-            sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Ialltoall_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Ialltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request)
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Ialltoallv(
-    sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    sdispls: *const c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    rdispls: *const c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::ialltoallv::<Here>(
-            sendbuf,
-            args::IntArray::int(sendcounts),
-            args::IntArray::int(sdispls),
-            sendtype,
-            recvbuf,
-            args::IntArray::int(recvcounts),
-            args::IntArray::int(rdispls),
-            recvtype,
-            comm,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Ialltoallv(
-    sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    sdispls: *const c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    rdispls: *const c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Ialltoallv(
-            sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
-            request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Ialltoallv_c(
-    sendbuf: *const c_void,
-    sendcounts: *const i64,
-    sdispls: *const i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    rdispls: *const i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::ialltoallv::<Here>(
-            sendbuf,
-            args::IntArray::wide(sendcounts),
-            args::IntArray::wide(sdispls),
-            sendtype,
-            recvbuf,
-            args::IntArray::wide(recvcounts),
-            args::IntArray::wide(rdispls),
-            recvtype,
-            comm,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Ialltoallv_c(
-    sendbuf: *const c_void,
-    sendcounts: *const i64,
-    sdispls: *const i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    rdispls: *const i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Ialltoallv_c(
-            sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
-            request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Ialltoallw(
-    sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    sdispls: *const c_int,
-    sendtypes: *const <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    rdispls: *const c_int,
-    recvtypes: *const <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::ialltoallw::<Here>(
-            sendbuf,
-            args::IntArray::int(sendcounts),
-            args::IntArray::int(sdispls),
-            sendtypes,
-            recvbuf,
-            args::IntArray::int(recvcounts),
-            args::IntArray::int(rdispls),
-            recvtypes,
-            comm,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Ialltoallw(
-    sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    sdispls: *const c_int,
-    sendtypes: *const <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    rdispls: *const c_int,
-    recvtypes: *const <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Ialltoallw(
-            sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm,
-            request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Ialltoallw_c(
-    sendbuf: *const c_void,
-    sendcounts: *const i64,
-    sdispls: *const i64,
-    sendtypes: *const <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    rdispls: *const i64,
-    recvtypes: *const <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::ialltoallw::<Here>(
-            sendbuf,
-            args::IntArray::wide(sendcounts),
-            args::IntArray::wide(sdispls),
-            sendtypes,
-            recvbuf,
-            args::IntArray::wide(recvcounts),
-            args::IntArray::wide(rdispls),
-            recvtypes,
-            comm,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Ialltoallw_c(
-    sendbuf: *const c_void,
-    sendcounts: *const i64,
-    sdispls: *const i64,
-    sendtypes: *const <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    rdispls: *const i64,
-    recvtypes: *const <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Ialltoallw_c(
-            sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm,
-            request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Ibarrier(
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::ibarrier::<Here>(comm, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Ibarrier(
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Ibarrier(comm, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Ibcast(
-    buffer: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::ibcast::<Here>(buffer, i64::from(count), datatype, root, comm, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Ibcast(
-    buffer: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Ibcast(buffer, count, datatype, root, comm, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Ibcast_c(
-    buffer: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::ibcast::<Here>(buffer, count, datatype, root, comm, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Ibcast_c(
-    buffer: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Ibcast_c(buffer, count, datatype, root, comm, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Ibsend(
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::ibsend::<Here>(buf, i64::from(count), datatype, dest, tag, comm, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Ibsend(
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Ibsend(buf, count, datatype, dest, tag, comm, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Ibsend_c(
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::ibsend::<Here>(buf, count, datatype, dest, tag, comm, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Ibsend_c(
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Ibsend_c(buf, count, datatype, dest, tag, comm, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Iexscan(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::iexscan::<Here>(sendbuf, recvbuf, i64::from(count), datatype, op, comm, request)
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Iexscan(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Iexscan(sendbuf, recvbuf, count, datatype, op, comm, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Iexscan_c(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::iexscan::<Here>(sendbuf, recvbuf, count, datatype, op, comm, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Iexscan_c(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Iexscan_c(sendbuf, recvbuf, count, datatype, op, comm, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Igather(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::igather::<Here>(
-            sendbuf,
-            i64::from(sendcount),
-            sendtype,
-            recvbuf,
-            i64::from(recvcount),
-            recvtype,
-            root,
-            comm,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Igather(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Igather(
-            sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Igather_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::igather::<Here>(
-            sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Igather_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Igather_c(
-            sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Igatherv(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    displs: *const c_int,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::igatherv::<Here>(
-            sendbuf,
-            i64::from(sendcount),
-            sendtype,
-            recvbuf,
-            args::IntArray::int(recvcounts),
-            args::IntArray::int(displs),
-            recvtype,
-            root,
-            comm,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Igatherv(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    displs: *const c_int,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Igatherv(
-            sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm,
-            request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Igatherv_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    displs: *const i64,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::igatherv::<Here>(
-            sendbuf,
-            sendcount,
-            sendtype,
-            recvbuf,
-            args::IntArray::wide(recvcounts),
-            args::IntArray::wide(displs),
-            recvtype,
-            root,
-            comm,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Igatherv_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    displs: *const i64,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Igatherv_c(
-            sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm,
-            request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Improbe(
-    source: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    flag: *mut c_int,
-    message: *mut <Here as Face>::Message,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::improbe::<Here>(source, tag, comm, flag, message, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Improbe(
-    source: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    flag: *mut c_int,
-    message: *mut <Here as Face>::Message,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_Improbe(source, tag, comm, flag, message, status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Imrecv(
-    buf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    message: *mut <Here as Face>::Message,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::imrecv::<Here>(buf, i64::from(count), datatype, message, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Imrecv(
-    buf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    message: *mut <Here as Face>::Message,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Imrecv(buf, count, datatype, message, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Imrecv_c(
-    buf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    message: *mut <Here as Face>::Message,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::imrecv::<Here>(buf, count, datatype, message, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Imrecv_c(
-    buf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    message: *mut <Here as Face>::Message,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Imrecv_c(buf, count, datatype, message, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Ineighbor_allgather(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::ineighbor_allgather::<Here>(
-            sendbuf,
-            i64::from(sendcount),
-            sendtype,
-            recvbuf,
-            i64::from(recvcount),
-            recvtype,
-            comm,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Ineighbor_allgather(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Ineighbor_allgather(
-            sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Ineighbor_allgather_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::ineighbor_allgather::<Here>(
-            sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Ineighbor_allgather_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Ineighbor_allgather_c(
-            sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Ineighbor_allgatherv(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    displs: *const c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::ineighbor_allgatherv::<Here>(
-            sendbuf,
-            i64::from(sendcount),
-            sendtype,
-            recvbuf,
-            args::IntArray::int(recvcounts),
-            args::IntArray::int(displs),
-            recvtype,
-            comm,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Ineighbor_allgatherv(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    displs: *const c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Ineighbor_allgatherv(
-            sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Ineighbor_allgatherv_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    displs: *const i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::ineighbor_allgatherv::<Here>(
-            sendbuf,
-            sendcount,
-            sendtype,
-            recvbuf,
-            args::IntArray::wide(recvcounts),
-            args::IntArray::wide(displs),
-            recvtype,
-            comm,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Ineighbor_allgatherv_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    displs: *const i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Ineighbor_allgatherv_c(
-            sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Ineighbor_alltoall(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::ineighbor_alltoall::<Here>(
-            sendbuf,
-            i64::from(sendcount),
-            sendtype,
-            recvbuf,
-            i64::from(recvcount),
-            recvtype,
-            comm,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Ineighbor_alltoall(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Ineighbor_alltoall(
-            sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Ineighbor_alltoall_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::ineighbor_alltoall::<Here>(
-            sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Ineighbor_alltoall_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Ineighbor_alltoall_c(
-            sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Ineighbor_alltoallv(
-    sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    sdispls: *const c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    rdispls: *const c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::ineighbor_alltoallv::<Here>(
-            sendbuf,
-            args::IntArray::int(sendcounts),
-            args::IntArray::int(sdispls),
-            sendtype,
-            recvbuf,
-            args::IntArray::int(recvcounts),
-            args::IntArray::int(rdispls),
-            recvtype,
-            comm,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Ineighbor_alltoallv(
-    sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    sdispls: *const c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    rdispls: *const c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Ineighbor_alltoallv(
-            sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
-            request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Ineighbor_alltoallv_c(
-    sendbuf: *const c_void,
-    sendcounts: *const i64,
-    sdispls: *const i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    rdispls: *const i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::ineighbor_alltoallv::<Here>(
-            sendbuf,
-            args::IntArray::wide(sendcounts),
-            args::IntArray::wide(sdispls),
-            sendtype,
-            recvbuf,
-            args::IntArray::wide(recvcounts),
-            args::IntArray::wide(rdispls),
-            recvtype,
-            comm,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Ineighbor_alltoallv_c(
-    sendbuf: *const c_void,
-    sendcounts: *const i64,
-    sdispls: *const i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    rdispls: *const i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Ineighbor_alltoallv_c(
-            sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
-            request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Ineighbor_alltoallw(
-    sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    sdispls: *const i64,
-    sendtypes: *const <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    rdispls: *const i64,
-    recvtypes: *const <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::ineighbor_alltoallw::<Here>(
-            sendbuf,
-            args::IntArray::int(sendcounts),
-            sdispls,
-            sendtypes,
-            recvbuf,
-            args::IntArray::int(recvcounts),
-            rdispls,
-            recvtypes,
-            comm,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Ineighbor_alltoallw(
-    sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    sdispls: *const i64,
-    sendtypes: *const <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    rdispls: *const i64,
-    recvtypes: *const <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Ineighbor_alltoallw(
-            sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm,
-            request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Ineighbor_alltoallw_c(
-    sendbuf: *const c_void,
-    sendcounts: *const i64,
-    sdispls: *const i64,
-    sendtypes: *const <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    rdispls: *const i64,
-    recvtypes: *const <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::ineighbor_alltoallw::<Here>(
-            sendbuf,
-            args::IntArray::wide(sendcounts),
-            sdispls,
-            sendtypes,
-            recvbuf,
-            args::IntArray::wide(recvcounts),
-            rdispls,
-            recvtypes,
-            comm,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Ineighbor_alltoallw_c(
-    sendbuf: *const c_void,
-    sendcounts: *const i64,
-    sdispls: *const i64,
-    sendtypes: *const <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    rdispls: *const i64,
-    recvtypes: *const <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Ineighbor_alltoallw_c(
-            sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm,
-            request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Info_c2f(info: <Here as Face>::Info) -> c_int {
-    unsafe { glue::info_c2f::<Here>(info) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Info_c2f(info: <Here as Face>::Info) -> c_int {
-    unsafe { PMPI_Info_c2f(info) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Info_create(info: *mut <Here as Face>::Info) -> c_int {
-    unsafe { glue::info_create::<Here>(info) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Info_create(info: *mut <Here as Face>::Info) -> c_int {
-    unsafe { PMPI_Info_create(info) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Info_create_env(
-    argc: c_int,
-    argv: *mut *mut c_char,
-    info: *mut <Here as Face>::Info,
-) -> c_int {
-    unsafe { glue::info_create_env::<Here>(argc, argv, info) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Info_create_env(
-    argc: c_int,
-    argv: *mut *mut c_char,
-    info: *mut <Here as Face>::Info,
-) -> c_int {
-    unsafe { PMPI_Info_create_env(argc, argv, info) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Info_delete(
-    info: <Here as Face>::Info,
-    key: *const c_char,
-) -> c_int {
-    unsafe { glue::info_delete::<Here>(info, key) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Info_delete(
-    info: <Here as Face>::Info,
-    key: *const c_char,
-) -> c_int {
-    unsafe { PMPI_Info_delete(info, key) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Info_dup(
-    info: <Here as Face>::Info,
-    newinfo: *mut <Here as Face>::Info,
-) -> c_int {
-    unsafe { glue::info_dup::<Here>(info, newinfo) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Info_dup(
-    info: <Here as Face>::Info,
-    newinfo: *mut <Here as Face>::Info,
-) -> c_int {
-    unsafe { PMPI_Info_dup(info, newinfo) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Info_f2c(info: c_int) -> <Here as Face>::Info {
-    unsafe { glue::info_f2c::<Here>(info) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Info_f2c(info: c_int) -> <Here as Face>::Info {
-    unsafe { PMPI_Info_f2c(info) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Info_free(info: *mut <Here as Face>::Info) -> c_int {
-    unsafe { glue::info_free::<Here>(info) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Info_free(info: *mut <Here as Face>::Info) -> c_int {
-    unsafe { PMPI_Info_free(info) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Info_fromint(info: c_int) -> <Here as Face>::Info {
-    unsafe { glue::info_fromint::<Here>(info) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Info_fromint(info: c_int) -> <Here as Face>::Info {
-    unsafe { PMPI_Info_fromint(info) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Info_get(
-    info: <Here as Face>::Info,
-    key: *const c_char,
-    valuelen: c_int,
-    value: *mut c_char,
-    flag: *mut c_int,
-) -> c_int {
-    unsafe { glue::info_get::<Here>(info, key, valuelen, value, flag) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Info_get(
-    info: <Here as Face>::Info,
-    key: *const c_char,
-    valuelen: c_int,
-    value: *mut c_char,
-    flag: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Info_get(info, key, valuelen, value, flag) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Info_get_nkeys(
-    info: <Here as Face>::Info,
-    nkeys: *mut c_int,
-) -> c_int {
-    unsafe { glue::info_get_nkeys::<Here>(info, nkeys) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Info_get_nkeys(
-    info: <Here as Face>::Info,
-    nkeys: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Info_get_nkeys(info, nkeys) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Info_get_nthkey(
-    info: <Here as Face>::Info,
-    n: c_int,
-    key: *mut c_char,
-) -> c_int {
-    unsafe { glue::info_get_nthkey::<Here>(info, n, key) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Info_get_nthkey(
-    info: <Here as Face>::Info,
-    n: c_int,
-    key: *mut c_char,
-) -> c_int {
-    unsafe { PMPI_Info_get_nthkey(info, n, key) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Info_get_string(
-    info: <Here as Face>::Info,
-    key: *const c_char,
-    buflen: *mut c_int,
-    value: *mut c_char,
-    flag: *mut c_int,
-) -> c_int {
-    unsafe { glue::info_get_string::<Here>(info, key, buflen, value, flag) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Info_get_string(
-    info: <Here as Face>::Info,
-    key: *const c_char,
-    buflen: *mut c_int,
-    value: *mut c_char,
-    flag: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Info_get_string(info, key, buflen, value, flag) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Info_get_valuelen(
-    info: <Here as Face>::Info,
-    key: *const c_char,
-    valuelen: *mut c_int,
-    flag: *mut c_int,
-) -> c_int {
-    unsafe { glue::info_get_valuelen::<Here>(info, key, valuelen, flag) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Info_get_valuelen(
-    info: <Here as Face>::Info,
-    key: *const c_char,
-    valuelen: *mut c_int,
-    flag: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Info_get_valuelen(info, key, valuelen, flag) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Info_set(
-    info: <Here as Face>::Info,
-    key: *const c_char,
-    value: *const c_char,
-) -> c_int {
-    unsafe { glue::info_set::<Here>(info, key, value) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Info_set(
-    info: <Here as Face>::Info,
-    key: *const c_char,
-    value: *const c_char,
-) -> c_int {
-    unsafe { PMPI_Info_set(info, key, value) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Info_toint(info: <Here as Face>::Info) -> c_int {
-    unsafe { glue::info_toint::<Here>(info) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Info_toint(info: <Here as Face>::Info) -> c_int {
-    unsafe { PMPI_Info_toint(info) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Init(argc: *mut c_int, argv: *mut *mut *mut c_char) -> c_int {
-    unsafe { glue::init::<Here>(argc, argv) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Init(argc: *mut c_int, argv: *mut *mut *mut c_char) -> c_int {
-    unsafe { PMPI_Init(argc, argv) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Init_thread(
-    argc: *mut c_int,
-    argv: *mut *mut *mut c_char,
-    required: c_int,
-    provided: *mut c_int,
-) -> c_int {
-    unsafe { glue::init_thread::<Here>(argc, argv, required, provided) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Init_thread(
-    argc: *mut c_int,
-    argv: *mut *mut *mut c_char,
-    required: c_int,
-    provided: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Init_thread(argc, argv, required, provided) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Initialized(flag: *mut c_int) -> c_int {
-    unsafe { glue::initialized::<Here>(flag) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Initialized(flag: *mut c_int) -> c_int {
-    unsafe { PMPI_Initialized(flag) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Intercomm_create(
-    local_comm: <Here as Face>::Comm,
-    local_leader: c_int,
-    peer_comm: <Here as Face>::Comm,
-    remote_leader: c_int,
-    tag: c_int,
-    newintercomm: *mut <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        glue::intercomm_create::<Here>(
-            local_comm,
-            local_leader,
-            peer_comm,
-            remote_leader,
-            tag,
-            newintercomm,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Intercomm_create(
-    local_comm: <Here as Face>::Comm,
-    local_leader: c_int,
-    peer_comm: <Here as Face>::Comm,
-    remote_leader: c_int,
-    tag: c_int,
-    newintercomm: *mut <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        PMPI_Intercomm_create(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm)
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Intercomm_create_from_groups(
-    local_group: <Here as Face>::Group,
-    local_leader: c_int,
-    remote_group: <Here as Face>::Group,
-    remote_leader: c_int,
-    stringtag: *const c_char,
-    info: <Here as Face>::Info,
-    errhandler: <Here as Face>::Errhandler,
-    newintercomm: *mut <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        glue::intercomm_create_from_groups::<Here>(
-            local_group,
-            local_leader,
-            remote_group,
-            remote_leader,
-            stringtag,
-            info,
-            errhandler,
-            newintercomm,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Intercomm_create_from_groups(
-    local_group: <Here as Face>::Group,
-    local_leader: c_int,
-    remote_group: <Here as Face>::Group,
-    remote_leader: c_int,
-    stringtag: *const c_char,
-    info: <Here as Face>::Info,
-    errhandler: <Here as Face>::Errhandler,
-    newintercomm: *mut <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        PMPI_Intercomm_create_from_groups(
-            local_group,
-            local_leader,
-            remote_group,
-            remote_leader,
-            stringtag,
-            info,
-            errhandler,
-            newintercomm,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Intercomm_merge(
-    intercomm: <Here as Face>::Comm,
-    high: c_int,
-    newintracomm: *mut <Here as Face>::Comm,
-) -> c_int {
-    unsafe { glue::intercomm_merge::<Here>(intercomm, high, newintracomm) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Intercomm_merge(
-    intercomm: <Here as Face>::Comm,
-    high: c_int,
-    newintracomm: *mut <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Intercomm_merge(intercomm, high, newintracomm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Iprobe(
-    source: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    flag: *mut c_int,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::iprobe::<Here>(source, tag, comm, flag, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Iprobe(
-    source: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    flag: *mut c_int,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_Iprobe(source, tag, comm, flag, status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Irecv(
-    buf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    source: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::irecv::<Here>(buf, i64::from(count), datatype, source, tag, comm, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Irecv(
-    buf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    source: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Irecv(buf, count, datatype, source, tag, comm, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Irecv_c(
-    buf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    source: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::irecv::<Here>(buf, count, datatype, source, tag, comm, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Irecv_c(
-    buf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    source: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Irecv_c(buf, count, datatype, source, tag, comm, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Ireduce(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::ireduce::<Here>(sendbuf, recvbuf, i64::from(count), datatype, op, root, comm, request)
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Ireduce(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Ireduce(sendbuf, recvbuf, count, datatype, op, root, comm, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Ireduce_c(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::ireduce::<Here>(sendbuf, recvbuf, count, datatype, op, root, comm, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Ireduce_c(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Ireduce_c(sendbuf, recvbuf, count, datatype, op, root, comm, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Ireduce_scatter(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::ireduce_scatter::<Here>(
-            sendbuf,
-            recvbuf,
-            args::IntArray::int(recvcounts),
-            datatype,
-            op,
-            comm,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Ireduce_scatter(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Ireduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Ireduce_scatter_c(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::ireduce_scatter::<Here>(
-            sendbuf,
-            recvbuf,
-            args::IntArray::wide(recvcounts),
-            datatype,
-            op,
-            comm,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Ireduce_scatter_c(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Ireduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Ireduce_scatter_block(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::ireduce_scatter_block::<Here>(
-            sendbuf,
-            recvbuf,
-            i64::from(recvcount),
-            datatype,
-            op,
-            comm,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Ireduce_scatter_block(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Ireduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Ireduce_scatter_block_c(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::ireduce_scatter_block::<Here>(
-            sendbuf, recvbuf, recvcount, datatype, op, comm, request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Ireduce_scatter_block_c(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Ireduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm, request)
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Irsend(
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::irsend::<Here>(buf, i64::from(count), datatype, dest, tag, comm, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Irsend(
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Irsend(buf, count, datatype, dest, tag, comm, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Irsend_c(
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::irsend::<Here>(buf, count, datatype, dest, tag, comm, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Irsend_c(
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Irsend_c(buf, count, datatype, dest, tag, comm, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Is_thread_main(flag: *mut c_int) -> c_int {
-    unsafe { glue::is_thread_main::<Here>(flag) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Is_thread_main(flag: *mut c_int) -> c_int {
-    unsafe { PMPI_Is_thread_main(flag) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Iscan(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::iscan::<Here>(sendbuf, recvbuf, i64::from(count), datatype, op, comm, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Iscan(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Iscan(sendbuf, recvbuf, count, datatype, op, comm, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Iscan_c(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::iscan::<Here>(sendbuf, recvbuf, count, datatype, op, comm, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Iscan_c(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Iscan_c(sendbuf, recvbuf, count, datatype, op, comm, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Iscatter(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::iscatter::<Here>(
-            sendbuf,
-            i64::from(sendcount),
-            sendtype,
-            recvbuf,
-            i64::from(recvcount),
-            recvtype,
-            root,
-            comm,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Iscatter(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Iscatter(
-            sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Iscatter_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::iscatter::<Here>(
-            sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Iscatter_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Iscatter_c(
-            sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Iscatterv(
-    sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    displs: *const c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::iscatterv::<Here>(
-            sendbuf,
-            args::IntArray::int(sendcounts),
-            args::IntArray::int(displs),
-            sendtype,
-            recvbuf,
-            i64::from(recvcount),
-            recvtype,
-            root,
-            comm,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Iscatterv(
-    sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    displs: *const c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Iscatterv(
-            sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm,
-            request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Iscatterv_c(
-    sendbuf: *const c_void,
-    sendcounts: *const i64,
-    displs: *const i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::iscatterv::<Here>(
-            sendbuf,
-            args::IntArray::wide(sendcounts),
-            args::IntArray::wide(displs),
-            sendtype,
-            recvbuf,
-            recvcount,
-            recvtype,
-            root,
-            comm,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Iscatterv_c(
-    sendbuf: *const c_void,
-    sendcounts: *const i64,
-    displs: *const i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Iscatterv_c(
-            sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm,
-            request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Isend(
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::isend::<Here>(buf, i64::from(count), datatype, dest, tag, comm, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Isend(
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Isend(buf, count, datatype, dest, tag, comm, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Isend_c(
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::isend::<Here>(buf, count, datatype, dest, tag, comm, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Isend_c(
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Isend_c(buf, count, datatype, dest, tag, comm, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Isendrecv(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    dest: c_int,
-    sendtag: c_int,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: <Here as Face>::Datatype,
-    source: c_int,
-    recvtag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::isendrecv::<Here>(
-            sendbuf,
-            i64::from(sendcount),
-            sendtype,
-            dest,
-            sendtag,
-            recvbuf,
-            i64::from(recvcount),
-            recvtype,
-            source,
-            recvtag,
-            comm,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Isendrecv(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    dest: c_int,
-    sendtag: c_int,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: <Here as Face>::Datatype,
-    source: c_int,
-    recvtag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Isendrecv(
-            sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
-            recvtag, comm, request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Isendrecv_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    dest: c_int,
-    sendtag: c_int,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: <Here as Face>::Datatype,
-    source: c_int,
-    recvtag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::isendrecv::<Here>(
-            sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
-            recvtag, comm, request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Isendrecv_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    dest: c_int,
-    sendtag: c_int,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: <Here as Face>::Datatype,
-    source: c_int,
-    recvtag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Isendrecv_c(
-            sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
-            recvtag, comm, request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Isendrecv_replace(
-    buf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    sendtag: c_int,
-    source: c_int,
-    recvtag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::isendrecv_replace::<Here>(
-            buf,
-            i64::from(count),
-            datatype,
-            dest,
-            sendtag,
-            source,
-            recvtag,
-            comm,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Isendrecv_replace(
-    buf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    sendtag: c_int,
-    source: c_int,
-    recvtag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Isendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm, request)
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Isendrecv_replace_c(
-    buf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    sendtag: c_int,
-    source: c_int,
-    recvtag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::isendrecv_replace::<Here>(
-            buf, count, datatype, dest, sendtag, source, recvtag, comm, request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Isendrecv_replace_c(
-    buf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    sendtag: c_int,
-    source: c_int,
-    recvtag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Isendrecv_replace_c(
-            buf, count, datatype, dest, sendtag, source, recvtag, comm, request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Issend(
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::issend::<Here>(buf, i64::from(count), datatype, dest, tag, comm, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Issend(
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Issend(buf, count, datatype, dest, tag, comm, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Issend_c(
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::issend::<Here>(buf, count, datatype, dest, tag, comm, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Issend_c(
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Issend_c(buf, count, datatype, dest, tag, comm, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Keyval_create(
-    copy_fn: *const c_void,
-    delete_fn: *const c_void,
-    keyval: *mut c_int,
-    extra_state: *mut c_void,
-) -> c_int {
-    unsafe { glue::keyval_create::<Here>(copy_fn, delete_fn, keyval, extra_state) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Keyval_create(
-    copy_fn: *const c_void,
-    delete_fn: *const c_void,
-    keyval: *mut c_int,
-    extra_state: *mut c_void,
-) -> c_int {
-    unsafe { PMPI_Keyval_create(copy_fn, delete_fn, keyval, extra_state) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Keyval_free(keyval: *mut c_int) -> c_int {
-    unsafe { glue::keyval_free::<Here>(keyval) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Keyval_free(keyval: *mut c_int) -> c_int {
-    unsafe { PMPI_Keyval_free(keyval) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Lookup_name(
-    service_name: *const c_char,
-    info: <Here as Face>::Info,
-    port_name: *mut c_char,
-) -> c_int {
-    unsafe { glue::lookup_name::<Here>(service_name, info, port_name) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Lookup_name(
-    service_name: *const c_char,
-    info: <Here as Face>::Info,
-    port_name: *mut c_char,
-) -> c_int {
-    unsafe { PMPI_Lookup_name(service_name, info, port_name) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Message_c2f(message: <Here as Face>::Message) -> c_int {
-    unsafe { glue::message_c2f::<Here>(message) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Message_c2f(message: <Here as Face>::Message) -> c_int {
-    unsafe { PMPI_Message_c2f(message) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Message_f2c(message: c_int) -> <Here as Face>::Message {
-    unsafe { glue::message_f2c::<Here>(message) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Message_f2c(message: c_int) -> <Here as Face>::Message {
-    unsafe { PMPI_Message_f2c(message) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Message_fromint(message: c_int) -> <Here as Face>::Message {
-    unsafe { glue::message_fromint::<Here>(message) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Message_fromint(message: c_int) -> <Here as Face>::Message {
-    unsafe { PMPI_Message_fromint(message) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Message_toint(message: <Here as Face>::Message) -> c_int {
-    unsafe { glue::message_toint::<Here>(message) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Message_toint(message: <Here as Face>::Message) -> c_int {
-    unsafe { PMPI_Message_toint(message) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Mprobe(
-    source: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    message: *mut <Here as Face>::Message,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::mprobe::<Here>(source, tag, comm, message, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Mprobe(
-    source: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    message: *mut <Here as Face>::Message,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_Mprobe(source, tag, comm, message, status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Mrecv(
-    buf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    message: *mut <Here as Face>::Message,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::mrecv::<Here>(buf, i64::from(count), datatype, message, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Mrecv(
-    buf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    message: *mut <Here as Face>::Message,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_Mrecv(buf, count, datatype, message, status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Mrecv_c(
-    buf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    message: *mut <Here as Face>::Message,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::mrecv::<Here>(buf, count, datatype, message, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Mrecv_c(
-    buf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    message: *mut <Here as Face>::Message,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_Mrecv_c(buf, count, datatype, message, status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Neighbor_allgather(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        glue::neighbor_allgather::<Here>(
-            sendbuf,
-            i64::from(sendcount),
-            sendtype,
-            recvbuf,
-            i64::from(recvcount),
-            recvtype,
-            comm,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Neighbor_allgather(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        PMPI_Neighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm)
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Neighbor_allgather_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        glue::neighbor_allgather::<Here>(
-            sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Neighbor_allgather_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        PMPI_Neighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm)
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Neighbor_allgather_init(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::neighbor_allgather_init::<Here>(
-            sendbuf,
-            i64::from(sendcount),
-            sendtype,
-            recvbuf,
-            i64::from(recvcount),
-            recvtype,
-            comm,
-            info,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Neighbor_allgather_init(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Neighbor_allgather_init(
-            sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Neighbor_allgather_init_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::neighbor_allgather_init::<Here>(
-            sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Neighbor_allgather_init_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Neighbor_allgather_init_c(
-            sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Neighbor_allgatherv(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    displs: *const c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        glue::neighbor_allgatherv::<Here>(
-            sendbuf,
-            i64::from(sendcount),
-            sendtype,
-            recvbuf,
-            args::IntArray::int(recvcounts),
-            args::IntArray::int(displs),
-            recvtype,
-            comm,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Neighbor_allgatherv(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    displs: *const c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        PMPI_Neighbor_allgatherv(
-            sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Neighbor_allgatherv_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    displs: *const i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        glue::neighbor_allgatherv::<Here>(
-            sendbuf,
-            sendcount,
-            sendtype,
-            recvbuf,
-            args::IntArray::wide(recvcounts),
-            args::IntArray::wide(displs),
-            recvtype,
-            comm,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Neighbor_allgatherv_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    displs: *const i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        PMPI_Neighbor_allgatherv_c(
-            sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Neighbor_allgatherv_init(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    displs: *const c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::neighbor_allgatherv_init::<Here>(
-            sendbuf,
-            i64::from(sendcount),
-            sendtype,
-            recvbuf,
-            args::IntArray::int(recvcounts),
-            args::IntArray::int(displs),
-            recvtype,
-            comm,
-            info,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Neighbor_allgatherv_init(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    displs: *const c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Neighbor_allgatherv_init(
-            sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info,
-            request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Neighbor_allgatherv_init_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    displs: *const i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::neighbor_allgatherv_init::<Here>(
-            sendbuf,
-            sendcount,
-            sendtype,
-            recvbuf,
-            args::IntArray::wide(recvcounts),
-            args::IntArray::wide(displs),
-            recvtype,
-            comm,
-            info,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Neighbor_allgatherv_init_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    displs: *const i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Neighbor_allgatherv_init_c(
-            sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info,
-            request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Neighbor_alltoall(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        glue::neighbor_alltoall::<Here>(
-            sendbuf,
-            i64::from(sendcount),
-            sendtype,
-            recvbuf,
-            i64::from(recvcount),
-            recvtype,
-            comm,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Neighbor_alltoall(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        PMPI_Neighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm)
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Neighbor_alltoall_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        glue::neighbor_alltoall::<Here>(
-            sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Neighbor_alltoall_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        PMPI_Neighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm)
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Neighbor_alltoall_init(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::neighbor_alltoall_init::<Here>(
-            sendbuf,
-            i64::from(sendcount),
-            sendtype,
-            recvbuf,
-            i64::from(recvcount),
-            recvtype,
-            comm,
-            info,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Neighbor_alltoall_init(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Neighbor_alltoall_init(
-            sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Neighbor_alltoall_init_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::neighbor_alltoall_init::<Here>(
-            sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Neighbor_alltoall_init_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Neighbor_alltoall_init_c(
-            sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Neighbor_alltoallv(
-    sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    sdispls: *const c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    rdispls: *const c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        glue::neighbor_alltoallv::<Here>(
-            sendbuf,
-            args::IntArray::int(sendcounts),
-            args::IntArray::int(sdispls),
-            sendtype,
-            recvbuf,
-            args::IntArray::int(recvcounts),
-            args::IntArray::int(rdispls),
-            recvtype,
-            comm,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Neighbor_alltoallv(
-    sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    sdispls: *const c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    rdispls: *const c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        PMPI_Neighbor_alltoallv(
-            sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Neighbor_alltoallv_c(
-    sendbuf: *const c_void,
-    sendcounts: *const i64,
-    sdispls: *const i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    rdispls: *const i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        glue::neighbor_alltoallv::<Here>(
-            sendbuf,
-            args::IntArray::wide(sendcounts),
-            args::IntArray::wide(sdispls),
-            sendtype,
-            recvbuf,
-            args::IntArray::wide(recvcounts),
-            args::IntArray::wide(rdispls),
-            recvtype,
-            comm,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Neighbor_alltoallv_c(
-    sendbuf: *const c_void,
-    sendcounts: *const i64,
-    sdispls: *const i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    rdispls: *const i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        PMPI_Neighbor_alltoallv_c(
-            sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Neighbor_alltoallv_init(
-    sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    sdispls: *const c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    rdispls: *const c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::neighbor_alltoallv_init::<Here>(
-            sendbuf,
-            args::IntArray::int(sendcounts),
-            args::IntArray::int(sdispls),
-            sendtype,
-            recvbuf,
-            args::IntArray::int(recvcounts),
-            args::IntArray::int(rdispls),
-            recvtype,
-            comm,
-            info,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Neighbor_alltoallv_init(
-    sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    sdispls: *const c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    rdispls: *const c_int,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Neighbor_alltoallv_init(
-            sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
-            info, request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Neighbor_alltoallv_init_c(
-    sendbuf: *const c_void,
-    sendcounts: *const i64,
-    sdispls: *const i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    rdispls: *const i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::neighbor_alltoallv_init::<Here>(
-            sendbuf,
-            args::IntArray::wide(sendcounts),
-            args::IntArray::wide(sdispls),
-            sendtype,
-            recvbuf,
-            args::IntArray::wide(recvcounts),
-            args::IntArray::wide(rdispls),
-            recvtype,
-            comm,
-            info,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Neighbor_alltoallv_init_c(
-    sendbuf: *const c_void,
-    sendcounts: *const i64,
-    sdispls: *const i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    rdispls: *const i64,
-    recvtype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Neighbor_alltoallv_init_c(
-            sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
-            info, request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Neighbor_alltoallw(
-    sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    sdispls: *const i64,
-    sendtypes: *const <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    rdispls: *const i64,
-    recvtypes: *const <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        glue::neighbor_alltoallw::<Here>(
-            sendbuf,
-            args::IntArray::int(sendcounts),
-            sdispls,
-            sendtypes,
-            recvbuf,
-            args::IntArray::int(recvcounts),
-            rdispls,
-            recvtypes,
-            comm,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Neighbor_alltoallw(
-    sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    sdispls: *const i64,
-    sendtypes: *const <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    rdispls: *const i64,
-    recvtypes: *const <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        PMPI_Neighbor_alltoallw(
-            sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Neighbor_alltoallw_c(
-    sendbuf: *const c_void,
-    sendcounts: *const i64,
-    sdispls: *const i64,
-    sendtypes: *const <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    rdispls: *const i64,
-    recvtypes: *const <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        glue::neighbor_alltoallw::<Here>(
-            sendbuf,
-            args::IntArray::wide(sendcounts),
-            sdispls,
-            sendtypes,
-            recvbuf,
-            args::IntArray::wide(recvcounts),
-            rdispls,
-            recvtypes,
-            comm,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Neighbor_alltoallw_c(
-    sendbuf: *const c_void,
-    sendcounts: *const i64,
-    sdispls: *const i64,
-    sendtypes: *const <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    rdispls: *const i64,
-    recvtypes: *const <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        PMPI_Neighbor_alltoallw_c(
-            sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Neighbor_alltoallw_init(
-    sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    sdispls: *const i64,
-    sendtypes: *const <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    rdispls: *const i64,
-    recvtypes: *const <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::neighbor_alltoallw_init::<Here>(
-            sendbuf,
-            args::IntArray::int(sendcounts),
-            sdispls,
-            sendtypes,
-            recvbuf,
-            args::IntArray::int(recvcounts),
-            rdispls,
-            recvtypes,
-            comm,
-            info,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Neighbor_alltoallw_init(
-    sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    sdispls: *const i64,
-    sendtypes: *const <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    rdispls: *const i64,
-    recvtypes: *const <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Neighbor_alltoallw_init(
-            sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm,
-            info, request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Neighbor_alltoallw_init_c(
-    sendbuf: *const c_void,
-    sendcounts: *const i64,
-    sdispls: *const i64,
-    sendtypes: *const <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    rdispls: *const i64,
-    recvtypes: *const <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::neighbor_alltoallw_init::<Here>(
-            sendbuf,
-            args::IntArray::wide(sendcounts),
-            sdispls,
-            sendtypes,
-            recvbuf,
-            args::IntArray::wide(recvcounts),
-            rdispls,
-            recvtypes,
-            comm,
-            info,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Neighbor_alltoallw_init_c(
-    sendbuf: *const c_void,
-    sendcounts: *const i64,
-    sdispls: *const i64,
-    sendtypes: *const <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    rdispls: *const i64,
-    recvtypes: *const <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Neighbor_alltoallw_init_c(
-            sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm,
-            info, request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Op_c2f(op: <Here as Face>::Op) -> c_int {
-    unsafe { glue::op_c2f::<Here>(op) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Op_c2f(op: <Here as Face>::Op) -> c_int {
-    unsafe { PMPI_Op_c2f(op) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Op_commutative(
-    op: <Here as Face>::Op,
-    commute: *mut c_int,
-) -> c_int {
-    unsafe { glue::op_commutative::<Here>(op, commute) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Op_commutative(
-    op: <Here as Face>::Op,
-    commute: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Op_commutative(op, commute) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Op_create(
-    user_fn: *const c_void,
-    commute: c_int,
-    op: *mut <Here as Face>::Op,
-) -> c_int {
-    unsafe { glue::op_create::<Here>(user_fn, false, commute, op) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Op_create(
-    user_fn: *const c_void,
-    commute: c_int,
-    op: *mut <Here as Face>::Op,
-) -> c_int {
-    unsafe { PMPI_Op_create(user_fn, commute, op) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Op_create_c(
-    user_fn: *const c_void,
-    commute: c_int,
-    op: *mut <Here as Face>::Op,
-) -> c_int {
-    unsafe { glue::op_create::<Here>(user_fn, true, commute, op) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Op_create_c(
-    user_fn: *const c_void,
-    commute: c_int,
-    op: *mut <Here as Face>::Op,
-) -> c_int {
-    unsafe { PMPI_Op_create_c(user_fn, commute, op) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Op_f2c(op: c_int) -> <Here as Face>::Op {
-    unsafe { glue::op_f2c::<Here>(op) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Op_f2c(op: c_int) -> <Here as Face>::Op {
-    unsafe { PMPI_Op_f2c(op) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Op_free(op: *mut <Here as Face>::Op) -> c_int {
-    unsafe { glue::op_free::<Here>(op) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Op_free(op: *mut <Here as Face>::Op) -> c_int {
-    unsafe { PMPI_Op_free(op) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Op_fromint(op: c_int) -> <Here as Face>::Op {
-    unsafe { glue::op_fromint::<Here>(op) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Op_fromint(op: c_int) -> <Here as Face>::Op {
-    unsafe { PMPI_Op_fromint(op) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Op_toint(op: <Here as Face>::Op) -> c_int {
-    unsafe { glue::op_toint::<Here>(op) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Op_toint(op: <Here as Face>::Op) -> c_int {
-    unsafe { PMPI_Op_toint(op) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Open_port(
-    info: <Here as Face>::Info,
-    port_name: *mut c_char,
-) -> c_int {
-    unsafe { glue::open_port::<Here>(info, port_name) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Open_port(
-    info: <Here as Face>::Info,
-    port_name: *mut c_char,
-) -> c_int {
-    unsafe { PMPI_Open_port(info, port_name) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Pack(
-    inbuf: *const c_void,
-    incount: c_int,
-    datatype: <Here as Face>::Datatype,
-    outbuf: *mut c_void,
-    outsize: c_int,
-    position: *mut c_int,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        glue::pack::<Here>(
-            inbuf,
-            i64::from(incount),
-            datatype,
-            outbuf,
-            i64::from(outsize),
-            args::IntOut::int(position),
-            comm,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Pack(
-    inbuf: *const c_void,
-    incount: c_int,
-    datatype: <Here as Face>::Datatype,
-    outbuf: *mut c_void,
-    outsize: c_int,
-    position: *mut c_int,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Pack(inbuf, incount, datatype, outbuf, outsize, position, comm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Pack_c(
-    inbuf: *const c_void,
-    incount: i64,
-    datatype: <Here as Face>::Datatype,
-    outbuf: *mut c_void,
-    outsize: i64,
-    position: *mut i64,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        glue::pack::<Here>(
-            inbuf,
-            incount,
-            datatype,
-            outbuf,
-            outsize,
-            args::IntOut::wide(position),
-            comm,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Pack_c(
-    inbuf: *const c_void,
-    incount: i64,
-    datatype: <Here as Face>::Datatype,
-    outbuf: *mut c_void,
-    outsize: i64,
-    position: *mut i64,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Pack_c(inbuf, incount, datatype, outbuf, outsize, position, comm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Pack_external(
-    datarep: *const c_char,
-    inbuf: *const c_void,
-    incount: c_int,
-    datatype: <Here as Face>::Datatype,
-    outbuf: *mut c_void,
-    outsize: i64,
-    position: *mut i64,
-) -> c_int {
-    unsafe {
-        glue::pack_external::<Here>(
-            datarep,
-            inbuf,
-            i64::from(incount),
-            datatype,
-            outbuf,
-            outsize,
-            args::IntOut::wide(position),
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Pack_external(
-    datarep: *const c_char,
-    inbuf: *const c_void,
-    incount: c_int,
-    datatype: <Here as Face>::Datatype,
-    outbuf: *mut c_void,
-    outsize: i64,
-    position: *mut i64,
-) -> c_int {
-    unsafe { PMPI_Pack_external(datarep, inbuf, incount, datatype, outbuf, outsize, position) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Pack_external_c(
-    datarep: *const c_char,
-    inbuf: *const c_void,
-    incount: i64,
-    datatype: <Here as Face>::Datatype,
-    outbuf: *mut c_void,
-    outsize: i64,
-    position: *mut i64,
-) -> c_int {
-    unsafe {
-        glue::pack_external::<Here>(
-            datarep,
-            inbuf,
-            incount,
-            datatype,
-            outbuf,
-            outsize,
-            args::IntOut::wide(position),
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Pack_external_c(
-    datarep: *const c_char,
-    inbuf: *const c_void,
-    incount: i64,
-    datatype: <Here as Face>::Datatype,
-    outbuf: *mut c_void,
-    outsize: i64,
-    position: *mut i64,
-) -> c_int {
-    unsafe { PMPI_Pack_external_c(datarep, inbuf, incount, datatype, outbuf, outsize, position) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Pack_external_size(
-    datarep: *const c_char,
-    incount: c_int,
-    datatype: <Here as Face>::Datatype,
-    size: *mut i64,
-) -> c_int {
-    unsafe {
-        glue::pack_external_size::<Here>(
-            datarep,
-            i64::from(incount),
-            datatype,
-            args::IntOut::wide(size),
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Pack_external_size(
-    datarep: *const c_char,
-    incount: c_int,
-    datatype: <Here as Face>::Datatype,
-    size: *mut i64,
-) -> c_int {
-    unsafe { PMPI_Pack_external_size(datarep, incount, datatype, size) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Pack_external_size_c(
-    datarep: *const c_char,
-    incount: i64,
-    datatype: <Here as Face>::Datatype,
-    size: *mut i64,
-) -> c_int {
-    unsafe {
-        glue::pack_external_size::<Here>(datarep, incount, datatype, args::IntOut::wide(size))
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Pack_external_size_c(
-    datarep: *const c_char,
-    incount: i64,
-    datatype: <Here as Face>::Datatype,
-    size: *mut i64,
-) -> c_int {
-    unsafe { PMPI_Pack_external_size_c(datarep, incount, datatype, size) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Pack_size(
-    incount: c_int,
-    datatype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    size: *mut c_int,
-) -> c_int {
-    unsafe { glue::pack_size::<Here>(i64::from(incount), datatype, comm, args::IntOut::int(size)) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Pack_size(
-    incount: c_int,
-    datatype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    size: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Pack_size(incount, datatype, comm, size) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Pack_size_c(
-    incount: i64,
-    datatype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    size: *mut i64,
-) -> c_int {
-    unsafe { glue::pack_size::<Here>(incount, datatype, comm, args::IntOut::wide(size)) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Pack_size_c(
-    incount: i64,
-    datatype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-    size: *mut i64,
-) -> c_int {
-    unsafe { PMPI_Pack_size_c(incount, datatype, comm, size) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Parrived(
-    request: <Here as Face>::Request,
-    partition: c_int,
-    flag: *mut c_int,
-) -> c_int {
-    unsafe { glue::parrived::<Here>(request, partition, flag) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Parrived(
-    request: <Here as Face>::Request,
-    partition: c_int,
-    flag: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Parrived(request, partition, flag) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Pcontrol(level: c_int) -> c_int {
-    unsafe { glue::pcontrol::<Here>(level) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Pcontrol(level: c_int) -> c_int {
-    unsafe { PMPI_Pcontrol(level) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Pready(
-    partition: c_int,
-    request: <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::pready::<Here>(partition, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Pready(
-    partition: c_int,
-    request: <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Pready(partition, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Pready_list(
-    length: c_int,
-    array_of_partitions: *const c_int,
-    request: <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::pready_list::<Here>(length, array_of_partitions, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Pready_list(
-    length: c_int,
-    array_of_partitions: *const c_int,
-    request: <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Pready_list(length, array_of_partitions, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Pready_range(
-    partition_low: c_int,
-    partition_high: c_int,
-    request: <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::pready_range::<Here>(partition_low, partition_high, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Pready_range(
-    partition_low: c_int,
-    partition_high: c_int,
-    request: <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Pready_range(partition_low, partition_high, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Precv_init(
-    buf: *mut c_void,
-    partitions: c_int,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    source: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::precv_init::<Here>(buf, partitions, count, datatype, source, tag, comm, info, request)
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Precv_init(
-    buf: *mut c_void,
-    partitions: c_int,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    source: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Precv_init(buf, partitions, count, datatype, source, tag, comm, info, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Precv_init_c(
-    buf: *mut c_void,
-    partitions: c_int,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    source: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::precv_init::<Here>(buf, partitions, count, datatype, source, tag, comm, info, request)
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Precv_init_c(
-    buf: *mut c_void,
-    partitions: c_int,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    source: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Precv_init_c(buf, partitions, count, datatype, source, tag, comm, info, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Probe(
-    source: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::probe::<Here>(source, tag, comm, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Probe(
-    source: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_Probe(source, tag, comm, status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Psend_init(
-    buf: *const c_void,
-    partitions: c_int,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::psend_init::<Here>(buf, partitions, count, datatype, dest, tag, comm, info, request)
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Psend_init(
-    buf: *const c_void,
-    partitions: c_int,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Psend_init(buf, partitions, count, datatype, dest, tag, comm, info, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Psend_init_c(
-    buf: *const c_void,
-    partitions: c_int,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::psend_init::<Here>(buf, partitions, count, datatype, dest, tag, comm, info, request)
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Psend_init_c(
-    buf: *const c_void,
-    partitions: c_int,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Psend_init_c(buf, partitions, count, datatype, dest, tag, comm, info, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Publish_name(
-    service_name: *const c_char,
-    info: <Here as Face>::Info,
-    port_name: *const c_char,
-) -> c_int {
-    unsafe { glue::publish_name::<Here>(service_name, info, port_name) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Publish_name(
-    service_name: *const c_char,
-    info: <Here as Face>::Info,
-    port_name: *const c_char,
-) -> c_int {
-    unsafe { PMPI_Publish_name(service_name, info, port_name) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Put(
-    origin_addr: *const c_void,
-    origin_count: c_int,
-    origin_datatype: <Here as Face>::Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    target_count: c_int,
-    target_datatype: <Here as Face>::Datatype,
-    win: <Here as Face>::Win,
-) -> c_int {
-    unsafe {
-        glue::put::<Here>(
-            origin_addr,
-            i64::from(origin_count),
-            origin_datatype,
-            target_rank,
-            target_disp,
-            i64::from(target_count),
-            target_datatype,
-            win,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Put(
-    origin_addr: *const c_void,
-    origin_count: c_int,
-    origin_datatype: <Here as Face>::Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    target_count: c_int,
-    target_datatype: <Here as Face>::Datatype,
-    win: <Here as Face>::Win,
-) -> c_int {
-    unsafe {
-        PMPI_Put(
-            origin_addr,
-            origin_count,
-            origin_datatype,
-            target_rank,
-            target_disp,
-            target_count,
-            target_datatype,
-            win,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Put_c(
-    origin_addr: *const c_void,
-    origin_count: i64,
-    origin_datatype: <Here as Face>::Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    target_count: i64,
-    target_datatype: <Here as Face>::Datatype,
-    win: <Here as Face>::Win,
-) -> c_int {
-    unsafe {
-        glue::put::<Here>(
-            origin_addr,
-            origin_count,
-            origin_datatype,
-            target_rank,
-            target_disp,
-            target_count,
-            target_datatype,
-            win,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Put_c(
-    origin_addr: *const c_void,
-    origin_count: i64,
-    origin_datatype: <Here as Face>::Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    target_count: i64,
-    target_datatype: <Here as Face>::Datatype,
-    win: <Here as Face>::Win,
-) -> c_int {
-    unsafe {
-        PMPI_Put_c(
-            origin_addr,
-            origin_count,
-            origin_datatype,
-            target_rank,
-            target_disp,
-            target_count,
-            target_datatype,
-            win,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Query_thread(provided: *mut c_int) -> c_int {
-    unsafe { glue::query_thread::<Here>(provided) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Query_thread(provided: *mut c_int) -> c_int {
-    unsafe { PMPI_Query_thread(provided) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Raccumulate(
-    origin_addr: *const c_void,
-    origin_count: c_int,
-    origin_datatype: <Here as Face>::Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    target_count: c_int,
-    target_datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    win: <Here as Face>::Win,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::raccumulate::<Here>(
-            origin_addr,
-            i64::from(origin_count),
-            origin_datatype,
-            target_rank,
-            target_disp,
-            i64::from(target_count),
-            target_datatype,
-            op,
-            win,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Raccumulate(
-    origin_addr: *const c_void,
-    origin_count: c_int,
-    origin_datatype: <Here as Face>::Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    target_count: c_int,
-    target_datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    win: <Here as Face>::Win,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Raccumulate(
-            origin_addr,
-            origin_count,
-            origin_datatype,
-            target_rank,
-            target_disp,
-            target_count,
-            target_datatype,
-            op,
-            win,
-            request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Raccumulate_c(
-    origin_addr: *const c_void,
-    origin_count: i64,
-    origin_datatype: <Here as Face>::Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    target_count: i64,
-    target_datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    win: <Here as Face>::Win,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::raccumulate::<Here>(
-            origin_addr,
-            origin_count,
-            origin_datatype,
-            target_rank,
-            target_disp,
-            target_count,
-            target_datatype,
-            op,
-            win,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Raccumulate_c(
-    origin_addr: *const c_void,
-    origin_count: i64,
-    origin_datatype: <Here as Face>::Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    target_count: i64,
-    target_datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    win: <Here as Face>::Win,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Raccumulate_c(
-            origin_addr,
-            origin_count,
-            origin_datatype,
-            target_rank,
-            target_disp,
-            target_count,
-            target_datatype,
-            op,
-            win,
-            request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Recv(
-    buf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    source: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::recv::<Here>(buf, i64::from(count), datatype, source, tag, comm, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Recv(
-    buf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    source: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_Recv(buf, count, datatype, source, tag, comm, status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Recv_c(
-    buf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    source: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::recv::<Here>(buf, count, datatype, source, tag, comm, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Recv_c(
-    buf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    source: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_Recv_c(buf, count, datatype, source, tag, comm, status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Recv_init(
-    buf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    source: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::recv_init::<Here>(buf, i64::from(count), datatype, source, tag, comm, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Recv_init(
-    buf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    source: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Recv_init(buf, count, datatype, source, tag, comm, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Recv_init_c(
-    buf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    source: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::recv_init::<Here>(buf, count, datatype, source, tag, comm, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Recv_init_c(
-    buf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    source: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Recv_init_c(buf, count, datatype, source, tag, comm, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Reduce(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { glue::reduce::<Here>(sendbuf, recvbuf, i64::from(count), datatype, op, root, comm) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Reduce(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Reduce(sendbuf, recvbuf, count, datatype, op, root, comm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Reduce_c(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { glue::reduce::<Here>(sendbuf, recvbuf, count, datatype, op, root, comm) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Reduce_c(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Reduce_c(sendbuf, recvbuf, count, datatype, op, root, comm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Reduce_init(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::reduce_init::<Here>(
-            sendbuf,
-            recvbuf,
-            i64::from(count),
-            datatype,
-            op,
-            root,
-            comm,
-            info,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Reduce_init(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Reduce_init(sendbuf, recvbuf, count, datatype, op, root, comm, info, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Reduce_init_c(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::reduce_init::<Here>(sendbuf, recvbuf, count, datatype, op, root, comm, info, request)
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Reduce_init_c(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Reduce_init_c(sendbuf, recvbuf, count, datatype, op, root, comm, info, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Reduce_local(
-    inbuf: *const c_void,
-    inoutbuf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-) -> c_int {
-    unsafe { glue::reduce_local::<Here>(inbuf, inoutbuf, i64::from(count), datatype, op) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Reduce_local(
-    inbuf: *const c_void,
-    inoutbuf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-) -> c_int {
-    unsafe { PMPI_Reduce_local(inbuf, inoutbuf, count, datatype, op) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Reduce_local_c(
-    inbuf: *const c_void,
-    inoutbuf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-) -> c_int {
-    unsafe { glue::reduce_local::<Here>(inbuf, inoutbuf, count, datatype, op) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Reduce_local_c(
-    inbuf: *const c_void,
-    inoutbuf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-) -> c_int {
-    unsafe { PMPI_Reduce_local_c(inbuf, inoutbuf, count, datatype, op) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Reduce_scatter(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        glue::reduce_scatter::<Here>(
-            sendbuf,
-            recvbuf,
-            args::IntArray::int(recvcounts),
-            datatype,
-            op,
-            comm,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Reduce_scatter(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Reduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Reduce_scatter_c(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        glue::reduce_scatter::<Here>(
-            sendbuf,
-            recvbuf,
-            args::IntArray::wide(recvcounts),
-            datatype,
-            op,
-            comm,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Reduce_scatter_c(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Reduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Reduce_scatter_block(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        glue::reduce_scatter_block::<Here>(
-            sendbuf,
-            recvbuf,
-            i64::from(recvcount),
-            datatype,
-            op,
-            comm,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Reduce_scatter_block(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Reduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Reduce_scatter_block_c(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { glue::reduce_scatter_block::<Here>(sendbuf, recvbuf, recvcount, datatype, op, comm) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Reduce_scatter_block_c(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Reduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Reduce_scatter_block_init(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::reduce_scatter_block_init::<Here>(
-            sendbuf,
-            recvbuf,
-            i64::from(recvcount),
-            datatype,
-            op,
-            comm,
-            info,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Reduce_scatter_block_init(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Reduce_scatter_block_init(
-            sendbuf, recvbuf, recvcount, datatype, op, comm, info, request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Reduce_scatter_block_init_c(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::reduce_scatter_block_init::<Here>(
-            sendbuf, recvbuf, recvcount, datatype, op, comm, info, request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Reduce_scatter_block_init_c(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Reduce_scatter_block_init_c(
-            sendbuf, recvbuf, recvcount, datatype, op, comm, info, request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Reduce_scatter_init(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::reduce_scatter_init::<Here>(
-            sendbuf,
-            recvbuf,
-            args::IntArray::int(recvcounts),
-            datatype,
-            op,
-            comm,
-            info,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Reduce_scatter_init(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Reduce_scatter_init(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request)
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Reduce_scatter_init_c(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::reduce_scatter_init::<Here>(
-            sendbuf,
-            recvbuf,
-            args::IntArray::wide(recvcounts),
-            datatype,
-            op,
-            comm,
-            info,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Reduce_scatter_init_c(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    recvcounts: *const i64,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Reduce_scatter_init_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request)
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Register_datarep(
-    datarep: *const c_char,
-    read_conversion_fn: *const c_void,
-    write_conversion_fn: *const c_void,
-    dtype_file_extent_fn: *const c_void,
-    extra_state: *mut c_void,
-) -> c_int {
-    unsafe {
-        glue::register_datarep::<Here>(
-            datarep,
-            read_conversion_fn,
-            write_conversion_fn,
-            false,
-            dtype_file_extent_fn,
-            extra_state,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Register_datarep(
-    datarep: *const c_char,
-    read_conversion_fn: *const c_void,
-    write_conversion_fn: *const c_void,
-    dtype_file_extent_fn: *const c_void,
-    extra_state: *mut c_void,
-) -> c_int {
-    unsafe {
-        PMPI_Register_datarep(
-            datarep,
-            read_conversion_fn,
-            write_conversion_fn,
-            dtype_file_extent_fn,
-            extra_state,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Register_datarep_c(
-    datarep: *const c_char,
-    read_conversion_fn: *const c_void,
-    write_conversion_fn: *const c_void,
-    dtype_file_extent_fn: *const c_void,
-    extra_state: *mut c_void,
-) -> c_int {
-    unsafe {
-        glue::register_datarep::<Here>(
-            datarep,
-            read_conversion_fn,
-            write_conversion_fn,
-            true,
-            dtype_file_extent_fn,
-            extra_state,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Register_datarep_c(
-    datarep: *const c_char,
-    read_conversion_fn: *const c_void,
-    write_conversion_fn: *const c_void,
-    dtype_file_extent_fn: *const c_void,
-    extra_state: *mut c_void,
-) -> c_int {
-    unsafe {
-        PMPI_Register_datarep_c(
-            datarep,
-            read_conversion_fn,
-            write_conversion_fn,
-            dtype_file_extent_fn,
-            extra_state,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Remove_error_class(errorclass: c_int) -> c_int {
-    unsafe { glue::remove_error_class::<Here>(errorclass) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Remove_error_class(errorclass: c_int) -> c_int {
-    unsafe { PMPI_Remove_error_class(errorclass) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Remove_error_code(errorcode: c_int) -> c_int {
-    unsafe { glue::remove_error_code::<Here>(errorcode) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Remove_error_code(errorcode: c_int) -> c_int {
-    unsafe { PMPI_Remove_error_code(errorcode) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Remove_error_string(errorcode: c_int) -> c_int {
-    unsafe { glue::remove_error_string::<Here>(errorcode) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Remove_error_string(errorcode: c_int) -> c_int {
-    unsafe { PMPI_Remove_error_string(errorcode) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Request_c2f(request: <Here as Face>::Request) -> c_int {
-    unsafe { glue::request_c2f::<Here>(request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Request_c2f(request: <Here as Face>::Request) -> c_int {
-    unsafe { PMPI_Request_c2f(request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Request_f2c(request: c_int) -> <Here as Face>::Request {
-    unsafe { glue::request_f2c::<Here>(request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Request_f2c(request: c_int) -> <Here as Face>::Request {
-    unsafe { PMPI_Request_f2c(request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Request_free(request: *mut <Here as Face>::Request) -> c_int {
-    unsafe { glue::request_free::<Here>(request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Request_free(request: *mut <Here as Face>::Request) -> c_int {
-    unsafe { PMPI_Request_free(request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Request_fromint(request: c_int) -> <Here as Face>::Request {
-    unsafe { glue::request_fromint::<Here>(request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Request_fromint(request: c_int) -> <Here as Face>::Request {
-    unsafe { PMPI_Request_fromint(request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Request_get_status(
-    request: <Here as Face>::Request,
-    flag: *mut c_int,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::request_get_status::<Here>(request, flag, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Request_get_status(
-    request: <Here as Face>::Request,
-    flag: *mut c_int,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_Request_get_status(request, flag, status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Request_get_status_all(
-    count: c_int,
-    array_of_requests: *const <Here as Face>::Request,
-    flag: *mut c_int,
-    array_of_statuses: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe {
-        glue::request_get_status_all::<Here>(count, array_of_requests, flag, array_of_statuses)
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Request_get_status_all(
-    count: c_int,
-    array_of_requests: *const <Here as Face>::Request,
-    flag: *mut c_int,
-    array_of_statuses: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_Request_get_status_all(count, array_of_requests, flag, array_of_statuses) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Request_get_status_any(
-    count: c_int,
-    array_of_requests: *const <Here as Face>::Request,
-    index: *mut c_int,
-    flag: *mut c_int,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::request_get_status_any::<Here>(count, array_of_requests, index, flag, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Request_get_status_any(
-    count: c_int,
-    array_of_requests: *const <Here as Face>::Request,
-    index: *mut c_int,
-    flag: *mut c_int,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_Request_get_status_any(count, array_of_requests, index, flag, status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Request_get_status_some(
-    incount: c_int,
-    array_of_requests: *const <Here as Face>::Request,
-    outcount: *mut c_int,
-    array_of_indices: *mut c_int,
-    array_of_statuses: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe {
-        glue::request_get_status_some::<Here>(
-            incount,
-            array_of_requests,
-            outcount,
-            array_of_indices,
-            array_of_statuses,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Request_get_status_some(
-    incount: c_int,
-    array_of_requests: *const <Here as Face>::Request,
-    outcount: *mut c_int,
-    array_of_indices: *mut c_int,
-    array_of_statuses: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe {
-        PMPI_Request_get_status_some(
-            incount,
-            array_of_requests,
-            outcount,
-            array_of_indices,
-            array_of_statuses,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Request_toint(request: <Here as Face>::Request) -> c_int {
-    unsafe { glue::request_toint::<Here>(request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Request_toint(request: <Here as Face>::Request) -> c_int {
-    unsafe { PMPI_Request_toint(request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Rget(
-    origin_addr: *mut c_void,
-    origin_count: c_int,
-    origin_datatype: <Here as Face>::Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    target_count: c_int,
-    target_datatype: <Here as Face>::Datatype,
-    win: <Here as Face>::Win,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::rget::<Here>(
-            origin_addr,
-            i64::from(origin_count),
-            origin_datatype,
-            target_rank,
-            target_disp,
-            i64::from(target_count),
-            target_datatype,
-            win,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Rget(
-    origin_addr: *mut c_void,
-    origin_count: c_int,
-    origin_datatype: <Here as Face>::Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    target_count: c_int,
-    target_datatype: <Here as Face>::Datatype,
-    win: <Here as Face>::Win,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Rget(
-            origin_addr,
-            origin_count,
-            origin_datatype,
-            target_rank,
-            target_disp,
-            target_count,
-            target_datatype,
-            win,
-            request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Rget_c(
-    origin_addr: *mut c_void,
-    origin_count: i64,
-    origin_datatype: <Here as Face>::Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    target_count: i64,
-    target_datatype: <Here as Face>::Datatype,
-    win: <Here as Face>::Win,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::rget::<Here>(
-            origin_addr,
-            origin_count,
-            origin_datatype,
-            target_rank,
-            target_disp,
-            target_count,
-            target_datatype,
-            win,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Rget_c(
-    origin_addr: *mut c_void,
-    origin_count: i64,
-    origin_datatype: <Here as Face>::Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    target_count: i64,
-    target_datatype: <Here as Face>::Datatype,
-    win: <Here as Face>::Win,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Rget_c(
-            origin_addr,
-            origin_count,
-            origin_datatype,
-            target_rank,
-            target_disp,
-            target_count,
-            target_datatype,
-            win,
-            request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Rget_accumulate(
-    origin_addr: *const c_void,
-    origin_count: c_int,
-    origin_datatype: <Here as Face>::Datatype,
-    result_addr: *mut c_void,
-    result_count: c_int,
-    result_datatype: <Here as Face>::Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    target_count: c_int,
-    target_datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    win: <Here as Face>::Win,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::rget_accumulate::<Here>(
-            origin_addr,
-            i64::from(origin_count),
-            origin_datatype,
-            result_addr,
-            i64::from(result_count),
-            result_datatype,
-            target_rank,
-            target_disp,
-            i64::from(target_count),
-            target_datatype,
-            op,
-            win,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Rget_accumulate(
-    origin_addr: *const c_void,
-    origin_count: c_int,
-    origin_datatype: <Here as Face>::Datatype,
-    result_addr: *mut c_void,
-    result_count: c_int,
-    result_datatype: <Here as Face>::Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    target_count: c_int,
-    target_datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    win: <Here as Face>::Win,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Rget_accumulate(
-            origin_addr,
-            origin_count,
-            origin_datatype,
-            result_addr,
-            result_count,
-            result_datatype,
-            target_rank,
-            target_disp,
-            target_count,
-            target_datatype,
-            op,
-            win,
-            request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Rget_accumulate_c(
-    origin_addr: *const c_void,
-    origin_count: i64,
-    origin_datatype: <Here as Face>::Datatype,
-    result_addr: *mut c_void,
-    result_count: i64,
-    result_datatype: <Here as Face>::Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    target_count: i64,
-    target_datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    win: <Here as Face>::Win,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::rget_accumulate::<Here>(
-            origin_addr,
-            origin_count,
-            origin_datatype,
-            result_addr,
-            result_count,
-            result_datatype,
-            target_rank,
-            target_disp,
-            target_count,
-            target_datatype,
-            op,
-            win,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Rget_accumulate_c(
-    origin_addr: *const c_void,
-    origin_count: i64,
-    origin_datatype: <Here as Face>::Datatype,
-    result_addr: *mut c_void,
-    result_count: i64,
-    result_datatype: <Here as Face>::Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    target_count: i64,
-    target_datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    win: <Here as Face>::Win,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Rget_accumulate_c(
-            origin_addr,
-            origin_count,
-            origin_datatype,
-            result_addr,
-            result_count,
-            result_datatype,
-            target_rank,
-            target_disp,
-            target_count,
-            target_datatype,
-            op,
-            win,
-            request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Rput(
-    origin_addr: *const c_void,
-    origin_count: c_int,
-    origin_datatype: <Here as Face>::Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    target_count: c_int,
-    target_datatype: <Here as Face>::Datatype,
-    win: <Here as Face>::Win,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::rput::<Here>(
-            origin_addr,
-            i64::from(origin_count),
-            origin_datatype,
-            target_rank,
-            target_disp,
-            i64::from(target_count),
-            target_datatype,
-            win,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Rput(
-    origin_addr: *const c_void,
-    origin_count: c_int,
-    origin_datatype: <Here as Face>::Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    target_count: c_int,
-    target_datatype: <Here as Face>::Datatype,
-    win: <Here as Face>::Win,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Rput(
-            origin_addr,
-            origin_count,
-            origin_datatype,
-            target_rank,
-            target_disp,
-            target_count,
-            target_datatype,
-            win,
-            request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Rput_c(
-    origin_addr: *const c_void,
-    origin_count: i64,
-    origin_datatype: <Here as Face>::Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    target_count: i64,
-    target_datatype: <Here as Face>::Datatype,
-    win: <Here as Face>::Win,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::rput::<Here>(
-            origin_addr,
-            origin_count,
-            origin_datatype,
-            target_rank,
-            target_disp,
-            target_count,
-            target_datatype,
-            win,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Rput_c(
-    origin_addr: *const c_void,
-    origin_count: i64,
-    origin_datatype: <Here as Face>::Datatype,
-    target_rank: c_int,
-    target_disp: i64,
-    target_count: i64,
-    target_datatype: <Here as Face>::Datatype,
-    win: <Here as Face>::Win,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Rput_c(
-            origin_addr,
-            origin_count,
-            origin_datatype,
-            target_rank,
-            target_disp,
-            target_count,
-            target_datatype,
-            win,
-            request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Rsend(
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { glue::rsend::<Here>(buf, i64::from(count), datatype, dest, tag, comm) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Rsend(
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Rsend(buf, count, datatype, dest, tag, comm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Rsend_c(
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { glue::rsend::<Here>(buf, count, datatype, dest, tag, comm) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Rsend_c(
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Rsend_c(buf, count, datatype, dest, tag, comm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Rsend_init(
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::rsend_init::<Here>(buf, i64::from(count), datatype, dest, tag, comm, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Rsend_init(
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Rsend_init(buf, count, datatype, dest, tag, comm, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Rsend_init_c(
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::rsend_init::<Here>(buf, count, datatype, dest, tag, comm, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Rsend_init_c(
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Rsend_init_c(buf, count, datatype, dest, tag, comm, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Scan(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { glue::scan::<Here>(sendbuf, recvbuf, i64::from(count), datatype, op, comm) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Scan(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Scan(sendbuf, recvbuf, count, datatype, op, comm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Scan_c(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { glue::scan::<Here>(sendbuf, recvbuf, count, datatype, op, comm) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Scan_c(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Scan_c(sendbuf, recvbuf, count, datatype, op, comm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Scan_init(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::scan_init::<Here>(
-            sendbuf,
-            recvbuf,
-            i64::from(count),
-            datatype,
-            op,
-            comm,
-            info,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Scan_init(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Scan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Scan_init_c(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::scan_init::<Here>(sendbuf, recvbuf, count, datatype, op, comm, info, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Scan_init_c(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    op: <Here as Face>::Op,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Scan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Scatter(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        glue::scatter::<Here>(
-            sendbuf,
-            i64::from(sendcount),
-            sendtype,
-            recvbuf,
-            i64::from(recvcount),
-            recvtype,
-            root,
-            comm,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Scatter(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Scatter_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        glue::scatter::<Here>(
-            sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Scatter_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        PMPI_Scatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm)
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Scatter_init(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::scatter_init::<Here>(
-            sendbuf,
-            i64::from(sendcount),
-            sendtype,
-            recvbuf,
-            i64::from(recvcount),
-            recvtype,
-            root,
-            comm,
-            info,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Scatter_init(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Scatter_init(
-            sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Scatter_init_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::scatter_init::<Here>(
-            sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Scatter_init_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Scatter_init_c(
-            sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Scatterv(
-    sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    displs: *const c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        glue::scatterv::<Here>(
-            sendbuf,
-            args::IntArray::int(sendcounts),
-            args::IntArray::int(displs),
-            sendtype,
-            recvbuf,
-            i64::from(recvcount),
-            recvtype,
-            root,
-            comm,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Scatterv(
-    sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    displs: *const c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        PMPI_Scatterv(
-            sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Scatterv_c(
-    sendbuf: *const c_void,
-    sendcounts: *const i64,
-    displs: *const i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        glue::scatterv::<Here>(
-            sendbuf,
-            args::IntArray::wide(sendcounts),
-            args::IntArray::wide(displs),
-            sendtype,
-            recvbuf,
-            recvcount,
-            recvtype,
-            root,
-            comm,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Scatterv_c(
-    sendbuf: *const c_void,
-    sendcounts: *const i64,
-    displs: *const i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        PMPI_Scatterv_c(
-            sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Scatterv_init(
-    sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    displs: *const c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::scatterv_init::<Here>(
-            sendbuf,
-            args::IntArray::int(sendcounts),
-            args::IntArray::int(displs),
-            sendtype,
-            recvbuf,
-            i64::from(recvcount),
-            recvtype,
-            root,
-            comm,
-            info,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Scatterv_init(
-    sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    displs: *const c_int,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Scatterv_init(
-            sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info,
-            request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Scatterv_init_c(
-    sendbuf: *const c_void,
-    sendcounts: *const i64,
-    displs: *const i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        glue::scatterv_init::<Here>(
-            sendbuf,
-            args::IntArray::wide(sendcounts),
-            args::IntArray::wide(displs),
-            sendtype,
-            recvbuf,
-            recvcount,
-            recvtype,
-            root,
-            comm,
-            info,
-            request,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Scatterv_init_c(
-    sendbuf: *const c_void,
-    sendcounts: *const i64,
-    displs: *const i64,
-    sendtype: <Here as Face>::Datatype,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: <Here as Face>::Datatype,
-    root: c_int,
-    comm: <Here as Face>::Comm,
-    info: <Here as Face>::Info,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe {
-        PMPI_Scatterv_init_c(
-            sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info,
-            request,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Send(
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { glue::send::<Here>(buf, i64::from(count), datatype, dest, tag, comm) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Send(
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Send(buf, count, datatype, dest, tag, comm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Send_c(
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { glue::send::<Here>(buf, count, datatype, dest, tag, comm) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Send_c(
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Send_c(buf, count, datatype, dest, tag, comm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Send_init(
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::send_init::<Here>(buf, i64::from(count), datatype, dest, tag, comm, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Send_init(
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Send_init(buf, count, datatype, dest, tag, comm, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Send_init_c(
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::send_init::<Here>(buf, count, datatype, dest, tag, comm, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Send_init_c(
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Send_init_c(buf, count, datatype, dest, tag, comm, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Sendrecv(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    dest: c_int,
-    sendtag: c_int,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: <Here as Face>::Datatype,
-    source: c_int,
-    recvtag: c_int,
-    comm: <Here as Face>::Comm,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe {
-        glue::sendrecv::<Here>(
-            sendbuf,
-            i64::from(sendcount),
-            sendtype,
-            dest,
-            sendtag,
-            recvbuf,
-            i64::from(recvcount),
-            recvtype,
-            source,
-            recvtag,
-            comm,
-            status,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Sendrecv(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: <Here as Face>::Datatype,
-    dest: c_int,
-    sendtag: c_int,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: <Here as Face>::Datatype,
-    source: c_int,
-    recvtag: c_int,
-    comm: <Here as Face>::Comm,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe {
-        PMPI_Sendrecv(
-            sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
-            recvtag, comm, status,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Sendrecv_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    dest: c_int,
-    sendtag: c_int,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: <Here as Face>::Datatype,
-    source: c_int,
-    recvtag: c_int,
-    comm: <Here as Face>::Comm,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe {
-        glue::sendrecv::<Here>(
-            sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
-            recvtag, comm, status,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Sendrecv_c(
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: <Here as Face>::Datatype,
-    dest: c_int,
-    sendtag: c_int,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: <Here as Face>::Datatype,
-    source: c_int,
-    recvtag: c_int,
-    comm: <Here as Face>::Comm,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe {
-        PMPI_Sendrecv_c(
-            sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
-            recvtag, comm, status,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Sendrecv_replace(
-    buf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    sendtag: c_int,
-    source: c_int,
-    recvtag: c_int,
-    comm: <Here as Face>::Comm,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe {
-        glue::sendrecv_replace::<Here>(
-            buf,
-            i64::from(count),
-            datatype,
-            dest,
-            sendtag,
-            source,
-            recvtag,
-            comm,
-            status,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Sendrecv_replace(
-    buf: *mut c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    sendtag: c_int,
-    source: c_int,
-    recvtag: c_int,
-    comm: <Here as Face>::Comm,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe {
-        PMPI_Sendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm, status)
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Sendrecv_replace_c(
-    buf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    sendtag: c_int,
-    source: c_int,
-    recvtag: c_int,
-    comm: <Here as Face>::Comm,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe {
-        glue::sendrecv_replace::<Here>(
-            buf, count, datatype, dest, sendtag, source, recvtag, comm, status,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Sendrecv_replace_c(
-    buf: *mut c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    sendtag: c_int,
-    source: c_int,
-    recvtag: c_int,
-    comm: <Here as Face>::Comm,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe {
-        PMPI_Sendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, status)
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Session_attach_buffer(
-    session: <Here as Face>::Session,
-    buffer: *mut c_void,
-    size: c_int,
-) -> c_int {
-    unsafe { glue::session_attach_buffer::<Here>(session, buffer, i64::from(size)) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Session_attach_buffer(
-    session: <Here as Face>::Session,
-    buffer: *mut c_void,
-    size: c_int,
-) -> c_int {
-    unsafe { PMPI_Session_attach_buffer(session, buffer, size) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Session_attach_buffer_c(
-    session: <Here as Face>::Session,
-    buffer: *mut c_void,
-    size: i64,
-) -> c_int {
-    unsafe { glue::session_attach_buffer::<Here>(session, buffer, size) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Session_attach_buffer_c(
-    session: <Here as Face>::Session,
-    buffer: *mut c_void,
-    size: i64,
-) -> c_int {
-    unsafe { PMPI_Session_attach_buffer_c(session, buffer, size) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Session_c2f(session: <Here as Face>::Session) -> c_int {
-    unsafe { glue::session_c2f::<Here>(session) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Session_c2f(session: <Here as Face>::Session) -> c_int {
-    unsafe { PMPI_Session_c2f(session) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Session_call_errhandler(
-    session: <Here as Face>::Session,
-    errorcode: c_int,
-) -> c_int {
-    unsafe { glue::session_call_errhandler::<Here>(session, errorcode) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Session_call_errhandler(
-    session: <Here as Face>::Session,
-    errorcode: c_int,
-) -> c_int {
-    unsafe { PMPI_Session_call_errhandler(session, errorcode) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Session_create_errhandler(
-    session_errhandler_fn: *const c_void,
-    errhandler: *mut <Here as Face>::Errhandler,
-) -> c_int {
-    unsafe { glue::session_create_errhandler::<Here>(session_errhandler_fn, errhandler) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Session_create_errhandler(
-    session_errhandler_fn: *const c_void,
-    errhandler: *mut <Here as Face>::Errhandler,
-) -> c_int {
-    unsafe { PMPI_Session_create_errhandler(session_errhandler_fn, errhandler) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Session_detach_buffer(
-    session: <Here as Face>::Session,
-    buffer_addr: *mut c_void,
-    size: *mut c_int,
-) -> c_int {
-    unsafe { glue::session_detach_buffer::<Here>(session, buffer_addr, args::IntOut::int(size)) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Session_detach_buffer(
-    session: <Here as Face>::Session,
-    buffer_addr: *mut c_void,
-    size: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Session_detach_buffer(session, buffer_addr, size) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Session_detach_buffer_c(
-    session: <Here as Face>::Session,
-    buffer_addr: *mut c_void,
-    size: *mut i64,
-) -> c_int {
-    unsafe { glue::session_detach_buffer::<Here>(session, buffer_addr, args::IntOut::wide(size)) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Session_detach_buffer_c(
-    session: <Here as Face>::Session,
-    buffer_addr: *mut c_void,
-    size: *mut i64,
-) -> c_int {
-    unsafe { PMPI_Session_detach_buffer_c(session, buffer_addr, size) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Session_f2c(session: c_int) -> <Here as Face>::Session {
-    unsafe { glue::session_f2c::<Here>(session) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Session_f2c(session: c_int) -> <Here as Face>::Session {
-    unsafe { PMPI_Session_f2c(session) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Session_finalize(
-    session: *mut <Here as Face>::Session,
-) -> c_int {
-    unsafe { glue::session_finalize::<Here>(session) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Session_finalize(
-    session: *mut <Here as Face>::Session,
-) -> c_int {
-    unsafe { PMPI_Session_finalize(session) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Session_flush_buffer(
-    session: <Here as Face>::Session,
-) -> c_int {
-    unsafe { glue::session_flush_buffer::<Here>(session) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Session_flush_buffer(
-    session: <Here as Face>::Session,
-) -> c_int {
-    unsafe { PMPI_Session_flush_buffer(session) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Session_fromint(session: c_int) -> <Here as Face>::Session {
-    unsafe { glue::session_fromint::<Here>(session) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Session_fromint(session: c_int) -> <Here as Face>::Session {
-    unsafe { PMPI_Session_fromint(session) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Session_get_errhandler(
-    session: <Here as Face>::Session,
-    errhandler: *mut <Here as Face>::Errhandler,
-) -> c_int {
-    unsafe { glue::session_get_errhandler::<Here>(session, errhandler) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Session_get_errhandler(
-    session: <Here as Face>::Session,
-    errhandler: *mut <Here as Face>::Errhandler,
-) -> c_int {
-    unsafe { PMPI_Session_get_errhandler(session, errhandler) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Session_get_info(
-    session: <Here as Face>::Session,
-    info_used: *mut <Here as Face>::Info,
-) -> c_int {
-    unsafe { glue::session_get_info::<Here>(session, info_used) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Session_get_info(
-    session: <Here as Face>::Session,
-    info_used: *mut <Here as Face>::Info,
-) -> c_int {
-    unsafe { PMPI_Session_get_info(session, info_used) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Session_get_nth_pset(
-    session: <Here as Face>::Session,
-    info: <Here as Face>::Info,
-    n: c_int,
-    pset_len: *mut c_int,
-    pset_name: *mut c_char,
-) -> c_int {
-    unsafe { glue::session_get_nth_pset::<Here>(session, info, n, pset_len, pset_name) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Session_get_nth_pset(
-    session: <Here as Face>::Session,
-    info: <Here as Face>::Info,
-    n: c_int,
-    pset_len: *mut c_int,
-    pset_name: *mut c_char,
-) -> c_int {
-    unsafe { PMPI_Session_get_nth_pset(session, info, n, pset_len, pset_name) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Session_get_num_psets(
-    session: <Here as Face>::Session,
-    info: <Here as Face>::Info,
-    npset_names: *mut c_int,
-) -> c_int {
-    unsafe { glue::session_get_num_psets::<Here>(session, info, npset_names) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Session_get_num_psets(
-    session: <Here as Face>::Session,
-    info: <Here as Face>::Info,
-    npset_names: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Session_get_num_psets(session, info, npset_names) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Session_get_pset_info(
-    session: <Here as Face>::Session,
-    pset_name: *const c_char,
-    info: *mut <Here as Face>::Info,
-) -> c_int {
-    unsafe { glue::session_get_pset_info::<Here>(session, pset_name, info) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Session_get_pset_info(
-    session: <Here as Face>::Session,
-    pset_name: *const c_char,
-    info: *mut <Here as Face>::Info,
-) -> c_int {
-    unsafe { PMPI_Session_get_pset_info(session, pset_name, info) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Session_iflush_buffer(
-    session: <Here as Face>::Session,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::session_iflush_buffer::<Here>(session, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Session_iflush_buffer(
-    session: <Here as Face>::Session,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Session_iflush_buffer(session, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Session_init(
-    info: <Here as Face>::Info,
-    errhandler: <Here as Face>::Errhandler,
-    session: *mut <Here as Face>::Session,
-) -> c_int {
-    unsafe { glue::session_init::<Here>(info, errhandler, session) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Session_init(
-    info: <Here as Face>::Info,
-    errhandler: <Here as Face>::Errhandler,
-    session: *mut <Here as Face>::Session,
-) -> c_int {
-    unsafe { PMPI_Session_init(info, errhandler, session) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Session_set_errhandler(
-    session: <Here as Face>::Session,
-    errhandler: <Here as Face>::Errhandler,
-) -> c_int {
-    unsafe { glue::session_set_errhandler::<Here>(session, errhandler) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Session_set_errhandler(
-    session: <Here as Face>::Session,
-    errhandler: <Here as Face>::Errhandler,
-) -> c_int {
-    unsafe { PMPI_Session_set_errhandler(session, errhandler) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Session_toint(session: <Here as Face>::Session) -> c_int {
-    unsafe { glue::session_toint::<Here>(session) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Session_toint(session: <Here as Face>::Session) -> c_int {
-    unsafe { PMPI_Session_toint(session) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Ssend(
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { glue::ssend::<Here>(buf, i64::from(count), datatype, dest, tag, comm) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Ssend(
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Ssend(buf, count, datatype, dest, tag, comm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Ssend_c(
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { glue::ssend::<Here>(buf, count, datatype, dest, tag, comm) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Ssend_c(
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Ssend_c(buf, count, datatype, dest, tag, comm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Ssend_init(
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::ssend_init::<Here>(buf, i64::from(count), datatype, dest, tag, comm, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Ssend_init(
-    buf: *const c_void,
-    count: c_int,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Ssend_init(buf, count, datatype, dest, tag, comm, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Ssend_init_c(
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::ssend_init::<Here>(buf, count, datatype, dest, tag, comm, request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Ssend_init_c(
-    buf: *const c_void,
-    count: i64,
-    datatype: <Here as Face>::Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: <Here as Face>::Comm,
-    request: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Ssend_init_c(buf, count, datatype, dest, tag, comm, request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Start(request: *mut <Here as Face>::Request) -> c_int {
-    unsafe { glue::start::<Here>(request) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Start(request: *mut <Here as Face>::Request) -> c_int {
-    unsafe { PMPI_Start(request) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Startall(
-    count: c_int,
-    array_of_requests: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { glue::startall::<Here>(count, array_of_requests) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Startall(
-    count: c_int,
-    array_of_requests: *mut <Here as Face>::Request,
-) -> c_int {
-    unsafe { PMPI_Startall(count, array_of_requests) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Status_c2f(
-    c_status: *const <Here as Face>::Status,
-    f_status: *mut c_int,
-) -> c_int {
-    unsafe { glue::status_c2f::<Here>(c_status, f_status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Status_c2f(
-    c_status: *const <Here as Face>::Status,
-    f_status: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Status_c2f(c_status, f_status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Status_c2f08(
-    c_status: *const <Here as Face>::Status,
-    f08_status: *mut c_int,
-) -> c_int {
-    unsafe { glue::status_c2f08::<Here>(c_status, f08_status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Status_c2f08(
-    c_status: *const <Here as Face>::Status,
-    f08_status: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Status_c2f08(c_status, f08_status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Status_f082c(
-    f08_status: *const c_int,
-    c_status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::status_f082c::<Here>(f08_status, c_status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Status_f082c(
-    f08_status: *const c_int,
-    c_status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_Status_f082c(f08_status, c_status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Status_f082f(
-    f08_status: *const c_int,
-    f_status: *mut c_int,
-) -> c_int {
-    unsafe { glue::status_f082f::<Here>(f08_status, f_status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Status_f082f(
-    f08_status: *const c_int,
-    f_status: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Status_f082f(f08_status, f_status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Status_f2c(
-    f_status: *const c_int,
-    c_status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::status_f2c::<Here>(f_status, c_status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Status_f2c(
-    f_status: *const c_int,
-    c_status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_Status_f2c(f_status, c_status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Status_f2f08(
-    f_status: *const c_int,
-    f08_status: *mut c_int,
-) -> c_int {
-    unsafe { glue::status_f2f08::<Here>(f_status, f08_status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Status_f2f08(
-    f_status: *const c_int,
-    f08_status: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Status_f2f08(f_status, f08_status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Status_get_error(
-    status: *const <Here as Face>::Status,
-    err: *mut c_int,
-) -> c_int {
-    unsafe { glue::status_get_error::<Here>(status, err) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Status_get_error(
-    status: *const <Here as Face>::Status,
-    err: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Status_get_error(status, err) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Status_get_source(
-    status: *const <Here as Face>::Status,
-    source: *mut c_int,
-) -> c_int {
-    unsafe { glue::status_get_source::<Here>(status, source) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Status_get_source(
-    status: *const <Here as Face>::Status,
-    source: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Status_get_source(status, source) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Status_get_tag(
-    status: *const <Here as Face>::Status,
-    tag: *mut c_int,
-) -> c_int {
-    unsafe { glue::status_get_tag::<Here>(status, tag) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Status_get_tag(
-    status: *const <Here as Face>::Status,
-    tag: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Status_get_tag(status, tag) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Status_set_cancelled(
-    status: *mut <Here as Face>::Status,
-    flag: c_int,
-) -> c_int {
-    unsafe { glue::status_set_cancelled::<Here>(status, flag) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Status_set_cancelled(
-    status: *mut <Here as Face>::Status,
-    flag: c_int,
-) -> c_int {
-    unsafe { PMPI_Status_set_cancelled(status, flag) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Status_set_elements(
-    status: *mut <Here as Face>::Status,
-    datatype: <Here as Face>::Datatype,
-    count: c_int,
-) -> c_int {
-    unsafe { glue::status_set_elements::<Here>(status, datatype, i64::from(count)) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Status_set_elements(
-    status: *mut <Here as Face>::Status,
-    datatype: <Here as Face>::Datatype,
-    count: c_int,
-) -> c_int {
-    unsafe { PMPI_Status_set_elements(status, datatype, count) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Status_set_elements_c(
-    status: *mut <Here as Face>::Status,
-    datatype: <Here as Face>::Datatype,
-    count: i64,
-) -> c_int {
-    unsafe { glue::status_set_elements::<Here>(status, datatype, count) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Status_set_elements_c(
-    status: *mut <Here as Face>::Status,
-    datatype: <Here as Face>::Datatype,
-    count: i64,
-) -> c_int {
-    unsafe { PMPI_Status_set_elements_c(status, datatype, count) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Status_set_elements_x(
-    status: *mut <Here as Face>::Status,
-    datatype: <Here as Face>::Datatype,
-    count: i64,
-) -> c_int {
-    unsafe { glue::status_set_elements_x::<Here>(status, datatype, count) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Status_set_elements_x(
-    status: *mut <Here as Face>::Status,
-    datatype: <Here as Face>::Datatype,
-    count: i64,
-) -> c_int {
-    unsafe { PMPI_Status_set_elements_x(status, datatype, count) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Status_set_error(
-    status: *mut <Here as Face>::Status,
-    err: c_int,
-) -> c_int {
-    unsafe { glue::status_set_error::<Here>(status, err) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Status_set_error(
-    status: *mut <Here as Face>::Status,
-    err: c_int,
-) -> c_int {
-    unsafe { PMPI_Status_set_error(status, err) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Status_set_source(
-    status: *mut <Here as Face>::Status,
-    source: c_int,
-) -> c_int {
-    unsafe { glue::status_set_source::<Here>(status, source) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Status_set_source(
-    status: *mut <Here as Face>::Status,
-    source: c_int,
-) -> c_int {
-    unsafe { PMPI_Status_set_source(status, source) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Status_set_tag(
-    status: *mut <Here as Face>::Status,
-    tag: c_int,
-) -> c_int {
-    unsafe { glue::status_set_tag::<Here>(status, tag) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Status_set_tag(
-    status: *mut <Here as Face>::Status,
-    tag: c_int,
-) -> c_int {
-    unsafe { PMPI_Status_set_tag(status, tag) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_category_changed(update_number: *mut c_int) -> c_int {
-    unsafe { glue::t_category_changed::<Here>(update_number) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_category_changed(update_number: *mut c_int) -> c_int {
-    unsafe { PMPI_T_category_changed(update_number) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_category_get_categories(
-    cat_index: c_int,
-    len: c_int,
-    indices: *mut c_int,
-) -> c_int {
-    unsafe { glue::t_category_get_categories::<Here>(cat_index, len, indices) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_category_get_categories(
-    cat_index: c_int,
-    len: c_int,
-    indices: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_T_category_get_categories(cat_index, len, indices) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_category_get_cvars(
-    cat_index: c_int,
-    len: c_int,
-    indices: *mut c_int,
-) -> c_int {
-    unsafe { glue::t_category_get_cvars::<Here>(cat_index, len, indices) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_category_get_cvars(
-    cat_index: c_int,
-    len: c_int,
-    indices: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_T_category_get_cvars(cat_index, len, indices) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_category_get_events(
-    cat_index: c_int,
-    len: c_int,
-    indices: *mut c_int,
-) -> c_int {
-    unsafe { glue::t_category_get_events::<Here>(cat_index, len, indices) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_category_get_events(
-    cat_index: c_int,
-    len: c_int,
-    indices: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_T_category_get_events(cat_index, len, indices) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_category_get_index(
-    name: *const c_char,
-    cat_index: *mut c_int,
-) -> c_int {
-    unsafe { glue::t_category_get_index::<Here>(name, cat_index) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_category_get_index(
-    name: *const c_char,
-    cat_index: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_T_category_get_index(name, cat_index) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_category_get_info(
-    cat_index: c_int,
-    name: *mut c_char,
-    name_len: *mut c_int,
-    desc: *mut c_char,
-    desc_len: *mut c_int,
-    num_cvars: *mut c_int,
-    num_pvars: *mut c_int,
-    num_categories: *mut c_int,
-) -> c_int {
-    unsafe {
-        glue::t_category_get_info::<Here>(
-            cat_index,
-            name,
-            name_len,
-            desc,
-            desc_len,
-            num_cvars,
-            num_pvars,
-            num_categories,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_category_get_info(
-    cat_index: c_int,
-    name: *mut c_char,
-    name_len: *mut c_int,
-    desc: *mut c_char,
-    desc_len: *mut c_int,
-    num_cvars: *mut c_int,
-    num_pvars: *mut c_int,
-    num_categories: *mut c_int,
-) -> c_int {
-    unsafe {
-        PMPI_T_category_get_info(
-            cat_index,
-            name,
-            name_len,
-            desc,
-            desc_len,
-            num_cvars,
-            num_pvars,
-            num_categories,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_category_get_num(num_cat: *mut c_int) -> c_int {
-    unsafe { glue::t_category_get_num::<Here>(num_cat) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_category_get_num(num_cat: *mut c_int) -> c_int {
-    unsafe { PMPI_T_category_get_num(num_cat) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_category_get_num_events(
-    cat_index: c_int,
-    num_events: *mut c_int,
-) -> c_int {
-    unsafe { glue::t_category_get_num_events::<Here>(cat_index, num_events) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_category_get_num_events(
-    cat_index: c_int,
-    num_events: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_T_category_get_num_events(cat_index, num_events) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_category_get_pvars(
-    cat_index: c_int,
-    len: c_int,
-    indices: *mut c_int,
-) -> c_int {
-    unsafe { glue::t_category_get_pvars::<Here>(cat_index, len, indices) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_category_get_pvars(
-    cat_index: c_int,
-    len: c_int,
-    indices: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_T_category_get_pvars(cat_index, len, indices) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_cvar_get_index(
-    name: *const c_char,
-    cvar_index: *mut c_int,
-) -> c_int {
-    unsafe { glue::t_cvar_get_index::<Here>(name, cvar_index) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_cvar_get_index(
-    name: *const c_char,
-    cvar_index: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_T_cvar_get_index(name, cvar_index) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_cvar_get_info(
-    cvar_index: c_int,
-    name: *mut c_char,
-    name_len: *mut c_int,
-    verbosity: *mut c_int,
-    datatype: *mut <Here as Face>::Datatype,
-    enumtype: *mut *mut c_void,
-    desc: *mut c_char,
-    desc_len: *mut c_int,
-    bind: *mut c_int,
-    scope: *mut c_int,
-) -> c_int {
-    unsafe {
-        glue::t_cvar_get_info::<Here>(
-            cvar_index, name, name_len, verbosity, datatype, enumtype, desc, desc_len, bind, scope,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_cvar_get_info(
-    cvar_index: c_int,
-    name: *mut c_char,
-    name_len: *mut c_int,
-    verbosity: *mut c_int,
-    datatype: *mut <Here as Face>::Datatype,
-    enumtype: *mut *mut c_void,
-    desc: *mut c_char,
-    desc_len: *mut c_int,
-    bind: *mut c_int,
-    scope: *mut c_int,
-) -> c_int {
-    unsafe {
-        PMPI_T_cvar_get_info(
-            cvar_index, name, name_len, verbosity, datatype, enumtype, desc, desc_len, bind, scope,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_cvar_get_num(num_cvar: *mut c_int) -> c_int {
-    unsafe { glue::t_cvar_get_num::<Here>(num_cvar) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_cvar_get_num(num_cvar: *mut c_int) -> c_int {
-    unsafe { PMPI_T_cvar_get_num(num_cvar) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_cvar_handle_alloc(
-    cvar_index: c_int,
-    obj_handle: *mut c_void,
-    handle: *mut *mut c_void,
-    count: *mut c_int,
-) -> c_int {
-    unsafe { glue::t_cvar_handle_alloc::<Here>(cvar_index, obj_handle, handle, count) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_cvar_handle_alloc(
-    cvar_index: c_int,
-    obj_handle: *mut c_void,
-    handle: *mut *mut c_void,
-    count: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_T_cvar_handle_alloc(cvar_index, obj_handle, handle, count) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_cvar_handle_free(handle: *mut *mut c_void) -> c_int {
-    unsafe { glue::t_cvar_handle_free::<Here>(handle) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_cvar_handle_free(handle: *mut *mut c_void) -> c_int {
-    unsafe { PMPI_T_cvar_handle_free(handle) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_cvar_read(handle: *mut c_void, buf: *mut c_void) -> c_int {
-    unsafe { glue::t_cvar_read::<Here>(handle, buf) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_cvar_read(handle: *mut c_void, buf: *mut c_void) -> c_int {
-    unsafe { PMPI_T_cvar_read(handle, buf) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_cvar_write(handle: *mut c_void, buf: *mut c_void) -> c_int {
-    unsafe { glue::t_cvar_write::<Here>(handle, buf) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_cvar_write(handle: *mut c_void, buf: *mut c_void) -> c_int {
-    unsafe { PMPI_T_cvar_write(handle, buf) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_enum_get_info(
-    enumtype: *mut c_void,
-    num: *mut c_int,
-    name: *mut c_char,
-    name_len: *mut c_int,
-) -> c_int {
-    unsafe { glue::t_enum_get_info::<Here>(enumtype, num, name, name_len) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_enum_get_info(
-    enumtype: *mut c_void,
-    num: *mut c_int,
-    name: *mut c_char,
-    name_len: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_T_enum_get_info(enumtype, num, name, name_len) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_enum_get_item(
-    enumtype: *mut c_void,
-    index: c_int,
-    value: *mut c_int,
-    name: *mut c_char,
-    name_len: *mut c_int,
-) -> c_int {
-    unsafe { glue::t_enum_get_item::<Here>(enumtype, index, value, name, name_len) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_enum_get_item(
-    enumtype: *mut c_void,
-    index: c_int,
-    value: *mut c_int,
-    name: *mut c_char,
-    name_len: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_T_enum_get_item(enumtype, index, value, name, name_len) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_event_callback_get_info(
-    event_registration: *mut c_void,
-    cb_safety: c_int,
-    info_used: *mut <Here as Face>::Info,
-) -> c_int {
-    unsafe { glue::t_event_callback_get_info::<Here>(event_registration, cb_safety, info_used) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_event_callback_get_info(
-    event_registration: *mut c_void,
-    cb_safety: c_int,
-    info_used: *mut <Here as Face>::Info,
-) -> c_int {
-    unsafe { PMPI_T_event_callback_get_info(event_registration, cb_safety, info_used) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_event_callback_set_info(
-    event_registration: *mut c_void,
-    cb_safety: c_int,
-    info: <Here as Face>::Info,
-) -> c_int {
-    unsafe { glue::t_event_callback_set_info::<Here>(event_registration, cb_safety, info) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_event_callback_set_info(
-    event_registration: *mut c_void,
-    cb_safety: c_int,
-    info: <Here as Face>::Info,
-) -> c_int {
-    unsafe { PMPI_T_event_callback_set_info(event_registration, cb_safety, info) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_event_copy(
-    event_instance: *mut c_void,
-    buffer: *mut c_void,
-) -> c_int {
-    unsafe { glue::t_event_copy::<Here>(event_instance, buffer) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_event_copy(
-    event_instance: *mut c_void,
-    buffer: *mut c_void,
-) -> c_int {
-    unsafe { PMPI_T_event_copy(event_instance, buffer) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_event_get_index(
-    name: *const c_char,
-    event_index: *mut c_int,
-) -> c_int {
-    unsafe { glue::t_event_get_index::<Here>(name, event_index) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_event_get_index(
-    name: *const c_char,
-    event_index: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_T_event_get_index(name, event_index) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_event_get_info(
-    event_index: c_int,
-    name: *mut c_char,
-    name_len: *mut c_int,
-    verbosity: *mut c_int,
-    array_of_datatypes: *mut <Here as Face>::Datatype,
-    array_of_displacements: *mut i64,
-    num_elements: *mut c_int,
-    enumtype: *mut *mut c_void,
-    info: *mut <Here as Face>::Info,
-    desc: *mut c_char,
-    desc_len: *mut c_int,
-    bind: *mut c_int,
-) -> c_int {
-    unsafe {
-        glue::t_event_get_info::<Here>(
-            event_index,
-            name,
-            name_len,
-            verbosity,
-            array_of_datatypes,
-            array_of_displacements,
-            num_elements,
-            enumtype,
-            info,
-            desc,
-            desc_len,
-            bind,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_event_get_info(
-    event_index: c_int,
-    name: *mut c_char,
-    name_len: *mut c_int,
-    verbosity: *mut c_int,
-    array_of_datatypes: *mut <Here as Face>::Datatype,
-    array_of_displacements: *mut i64,
-    num_elements: *mut c_int,
-    enumtype: *mut *mut c_void,
-    info: *mut <Here as Face>::Info,
-    desc: *mut c_char,
-    desc_len: *mut c_int,
-    bind: *mut c_int,
-) -> c_int {
-    unsafe {
-        PMPI_T_event_get_info(
-            event_index,
-            name,
-            name_len,
-            verbosity,
-            array_of_datatypes,
-            array_of_displacements,
-            num_elements,
-            enumtype,
-            info,
-            desc,
-            desc_len,
-            bind,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_event_get_num(num_events: *mut c_int) -> c_int {
-    unsafe { glue::t_event_get_num::<Here>(num_events) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_event_get_num(num_events: *mut c_int) -> c_int {
-    unsafe { PMPI_T_event_get_num(num_events) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_event_get_source(
-    event_instance: *mut c_void,
-    source_index: *mut c_int,
-) -> c_int {
-    unsafe { glue::t_event_get_source::<Here>(event_instance, source_index) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_event_get_source(
-    event_instance: *mut c_void,
-    source_index: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_T_event_get_source(event_instance, source_index) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_event_get_timestamp(
-    event_instance: *mut c_void,
-    event_timestamp: *mut i64,
-) -> c_int {
-    unsafe { glue::t_event_get_timestamp::<Here>(event_instance, event_timestamp) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_event_get_timestamp(
-    event_instance: *mut c_void,
-    event_timestamp: *mut i64,
-) -> c_int {
-    unsafe { PMPI_T_event_get_timestamp(event_instance, event_timestamp) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_event_handle_alloc(
-    event_index: c_int,
-    obj_handle: *mut c_void,
-    info: <Here as Face>::Info,
-    event_registration: *mut *mut c_void,
-) -> c_int {
-    unsafe { glue::t_event_handle_alloc::<Here>(event_index, obj_handle, info, event_registration) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_event_handle_alloc(
-    event_index: c_int,
-    obj_handle: *mut c_void,
-    info: <Here as Face>::Info,
-    event_registration: *mut *mut c_void,
-) -> c_int {
-    unsafe { PMPI_T_event_handle_alloc(event_index, obj_handle, info, event_registration) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_event_handle_free(
-    event_registration: *mut c_void,
-    user_data: *mut c_void,
-    free_cb_function: *const c_void,
-) -> c_int {
-    unsafe { glue::t_event_handle_free::<Here>(event_registration, user_data, free_cb_function) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_event_handle_free(
-    event_registration: *mut c_void,
-    user_data: *mut c_void,
-    free_cb_function: *const c_void,
-) -> c_int {
-    unsafe { PMPI_T_event_handle_free(event_registration, user_data, free_cb_function) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_event_handle_get_info(
-    event_registration: *mut c_void,
-    info_used: *mut <Here as Face>::Info,
-) -> c_int {
-    unsafe { glue::t_event_handle_get_info::<Here>(event_registration, info_used) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_event_handle_get_info(
-    event_registration: *mut c_void,
-    info_used: *mut <Here as Face>::Info,
-) -> c_int {
-    unsafe { PMPI_T_event_handle_get_info(event_registration, info_used) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_event_handle_set_info(
-    event_registration: *mut c_void,
-    info: <Here as Face>::Info,
-) -> c_int {
-    unsafe { glue::t_event_handle_set_info::<Here>(event_registration, info) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_event_handle_set_info(
-    event_registration: *mut c_void,
-    info: <Here as Face>::Info,
-) -> c_int {
-    unsafe { PMPI_T_event_handle_set_info(event_registration, info) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_event_read(
-    event_instance: *mut c_void,
-    element_index: c_int,
-    buffer: *mut c_void,
-) -> c_int {
-    unsafe { glue::t_event_read::<Here>(event_instance, element_index, buffer) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_event_read(
-    event_instance: *mut c_void,
-    element_index: c_int,
-    buffer: *mut c_void,
-) -> c_int {
-    unsafe { PMPI_T_event_read(event_instance, element_index, buffer) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_event_register_callback(
-    event_registration: *mut c_void,
-    cb_safety: c_int,
-    info: <Here as Face>::Info,
-    user_data: *mut c_void,
-    event_cb_function: *const c_void,
-) -> c_int {
-    unsafe {
-        glue::t_event_register_callback::<Here>(
-            event_registration,
-            cb_safety,
-            info,
-            user_data,
-            event_cb_function,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_event_register_callback(
-    event_registration: *mut c_void,
-    cb_safety: c_int,
-    info: <Here as Face>::Info,
-    user_data: *mut c_void,
-    event_cb_function: *const c_void,
-) -> c_int {
-    unsafe {
-        PMPI_T_event_register_callback(
-            event_registration,
-            cb_safety,
-            info,
-            user_data,
-            event_cb_function,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_event_set_dropped_handler(
-    event_registration: *mut c_void,
-    dropped_cb_function: *const c_void,
-) -> c_int {
-    unsafe { glue::t_event_set_dropped_handler::<Here>(event_registration, dropped_cb_function) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_event_set_dropped_handler(
-    event_registration: *mut c_void,
-    dropped_cb_function: *const c_void,
-) -> c_int {
-    unsafe { PMPI_T_event_set_dropped_handler(event_registration, dropped_cb_function) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_finalize() -> c_int {
-    unsafe { glue::t_finalize::<Here>() }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_finalize() -> c_int {
-    unsafe { PMPI_T_finalize() }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_init_thread(required: c_int, provided: *mut c_int) -> c_int {
-    unsafe { glue::t_init_thread::<Here>(required, provided) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_init_thread(required: c_int, provided: *mut c_int) -> c_int {
-    unsafe { PMPI_T_init_thread(required, provided) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_pvar_get_index(
-    name: *const c_char,
-    var_class: c_int,
-    pvar_index: *mut c_int,
-) -> c_int {
-    unsafe { glue::t_pvar_get_index::<Here>(name, var_class, pvar_index) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_pvar_get_index(
-    name: *const c_char,
-    var_class: c_int,
-    pvar_index: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_T_pvar_get_index(name, var_class, pvar_index) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_pvar_get_info(
-    pvar_index: c_int,
-    name: *mut c_char,
-    name_len: *mut c_int,
-    verbosity: *mut c_int,
-    var_class: *mut c_int,
-    datatype: *mut <Here as Face>::Datatype,
-    enumtype: *mut *mut c_void,
-    desc: *mut c_char,
-    desc_len: *mut c_int,
-    bind: *mut c_int,
-    readonly: *mut c_int,
-    continuous: *mut c_int,
-    atomic: *mut c_int,
-) -> c_int {
-    unsafe {
-        glue::t_pvar_get_info::<Here>(
-            pvar_index, name, name_len, verbosity, var_class, datatype, enumtype, desc, desc_len,
-            bind, readonly, continuous, atomic,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_pvar_get_info(
-    pvar_index: c_int,
-    name: *mut c_char,
-    name_len: *mut c_int,
-    verbosity: *mut c_int,
-    var_class: *mut c_int,
-    datatype: *mut <Here as Face>::Datatype,
-    enumtype: *mut *mut c_void,
-    desc: *mut c_char,
-    desc_len: *mut c_int,
-    bind: *mut c_int,
-    readonly: *mut c_int,
-    continuous: *mut c_int,
-    atomic: *mut c_int,
-) -> c_int {
-    unsafe {
-        PMPI_T_pvar_get_info(
-            pvar_index, name, name_len, verbosity, var_class, datatype, enumtype, desc, desc_len,
-            bind, readonly, continuous, atomic,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_pvar_get_num(num_pvar: *mut c_int) -> c_int {
-    unsafe { glue::t_pvar_get_num::<Here>(num_pvar) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_pvar_get_num(num_pvar: *mut c_int) -> c_int {
-    unsafe { PMPI_T_pvar_get_num(num_pvar) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_pvar_handle_alloc(
-    pe_session: *mut c_void,
-    pvar_index: c_int,
-    obj_handle: *mut c_void,
-    handle: *mut *mut c_void,
-    count: *mut c_int,
-) -> c_int {
-    unsafe { glue::t_pvar_handle_alloc::<Here>(pe_session, pvar_index, obj_handle, handle, count) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_pvar_handle_alloc(
-    pe_session: *mut c_void,
-    pvar_index: c_int,
-    obj_handle: *mut c_void,
-    handle: *mut *mut c_void,
-    count: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_T_pvar_handle_alloc(pe_session, pvar_index, obj_handle, handle, count) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_pvar_handle_free(
-    pe_session: *mut c_void,
-    handle: *mut *mut c_void,
-) -> c_int {
-    unsafe { glue::t_pvar_handle_free::<Here>(pe_session, handle) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_pvar_handle_free(
-    pe_session: *mut c_void,
-    handle: *mut *mut c_void,
-) -> c_int {
-    unsafe { PMPI_T_pvar_handle_free(pe_session, handle) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_pvar_read(
-    pe_session: *mut c_void,
-    handle: *mut c_void,
-    buf: *mut c_void,
-) -> c_int {
-    unsafe { glue::t_pvar_read::<Here>(pe_session, handle, buf) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_pvar_read(
-    pe_session: *mut c_void,
-    handle: *mut c_void,
-    buf: *mut c_void,
-) -> c_int {
-    unsafe { PMPI_T_pvar_read(pe_session, handle, buf) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_pvar_readreset(
-    pe_session: *mut c_void,
-    handle: *mut c_void,
-    buf: *mut c_void,
-) -> c_int {
-    unsafe { glue::t_pvar_readreset::<Here>(pe_session, handle, buf) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_pvar_readreset(
-    pe_session: *mut c_void,
-    handle: *mut c_void,
-    buf: *mut c_void,
-) -> c_int {
-    unsafe { PMPI_T_pvar_readreset(pe_session, handle, buf) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_pvar_reset(
-    pe_session: *mut c_void,
-    handle: *mut c_void,
-) -> c_int {
-    unsafe { glue::t_pvar_reset::<Here>(pe_session, handle) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_pvar_reset(
-    pe_session: *mut c_void,
-    handle: *mut c_void,
-) -> c_int {
-    unsafe { PMPI_T_pvar_reset(pe_session, handle) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_pvar_session_create(pe_session: *mut *mut c_void) -> c_int {
-    unsafe { glue::t_pvar_session_create::<Here>(pe_session) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_pvar_session_create(pe_session: *mut *mut c_void) -> c_int {
-    unsafe { PMPI_T_pvar_session_create(pe_session) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_pvar_session_free(pe_session: *mut *mut c_void) -> c_int {
-    unsafe { glue::t_pvar_session_free::<Here>(pe_session) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_pvar_session_free(pe_session: *mut *mut c_void) -> c_int {
-    unsafe { PMPI_T_pvar_session_free(pe_session) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_pvar_start(
-    pe_session: *mut c_void,
-    handle: *mut c_void,
-) -> c_int {
-    unsafe { glue::t_pvar_start::<Here>(pe_session, handle) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_pvar_start(
-    pe_session: *mut c_void,
-    handle: *mut c_void,
-) -> c_int {
-    unsafe { PMPI_T_pvar_start(pe_session, handle) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_pvar_stop(
-    pe_session: *mut c_void,
-    handle: *mut c_void,
-) -> c_int {
-    unsafe { glue::t_pvar_stop::<Here>(pe_session, handle) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_pvar_stop(
-    pe_session: *mut c_void,
-    handle: *mut c_void,
-) -> c_int {
-    unsafe { PMPI_T_pvar_stop(pe_session, handle) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_pvar_write(
-    pe_session: *mut c_void,
-    handle: *mut c_void,
-    buf: *mut c_void,
-) -> c_int {
-    unsafe { glue::t_pvar_write::<Here>(pe_session, handle, buf) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_pvar_write(
-    pe_session: *mut c_void,
-    handle: *mut c_void,
-    buf: *mut c_void,
-) -> c_int {
-    unsafe { PMPI_T_pvar_write(pe_session, handle, buf) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_source_get_info(
-    source_index: c_int,
-    name: *mut c_char,
-    name_len: *mut c_int,
-    desc: *mut c_char,
-    desc_len: *mut c_int,
-    ordering: *mut c_int,
-    ticks_per_second: *mut i64,
-    max_ticks: *mut i64,
-    info: *mut <Here as Face>::Info,
-) -> c_int {
-    unsafe {
-        glue::t_source_get_info::<Here>(
-            source_index,
-            name,
-            name_len,
-            desc,
-            desc_len,
-            ordering,
-            ticks_per_second,
-            max_ticks,
-            info,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_source_get_info(
-    source_index: c_int,
-    name: *mut c_char,
-    name_len: *mut c_int,
-    desc: *mut c_char,
-    desc_len: *mut c_int,
-    ordering: *mut c_int,
-    ticks_per_second: *mut i64,
-    max_ticks: *mut i64,
-    info: *mut <Here as Face>::Info,
-) -> c_int {
-    unsafe {
-        PMPI_T_source_get_info(
-            source_index,
-            name,
-            name_len,
-            desc,
-            desc_len,
-            ordering,
-            ticks_per_second,
-            max_ticks,
-            info,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_source_get_num(num_sources: *mut c_int) -> c_int {
-    unsafe { glue::t_source_get_num::<Here>(num_sources) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_source_get_num(num_sources: *mut c_int) -> c_int {
-    unsafe { PMPI_T_source_get_num(num_sources) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_T_source_get_timestamp(
-    source_index: c_int,
-    timestamp: *mut i64,
-) -> c_int {
-    unsafe { glue::t_source_get_timestamp::<Here>(source_index, timestamp) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_T_source_get_timestamp(
-    source_index: c_int,
-    timestamp: *mut i64,
-) -> c_int {
-    unsafe { PMPI_T_source_get_timestamp(source_index, timestamp) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Test(
-    request: *mut <Here as Face>::Request,
-    flag: *mut c_int,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::test::<Here>(request, flag, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Test(
-    request: *mut <Here as Face>::Request,
-    flag: *mut c_int,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_Test(request, flag, status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Test_cancelled(
-    status: *const <Here as Face>::Status,
-    flag: *mut c_int,
-) -> c_int {
-    unsafe { glue::test_cancelled::<Here>(status, flag) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Test_cancelled(
-    status: *const <Here as Face>::Status,
-    flag: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Test_cancelled(status, flag) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Testall(
-    count: c_int,
-    array_of_requests: *mut <Here as Face>::Request,
-    flag: *mut c_int,
-    array_of_statuses: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::testall::<Here>(count, array_of_requests, flag, array_of_statuses) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Testall(
-    count: c_int,
-    array_of_requests: *mut <Here as Face>::Request,
-    flag: *mut c_int,
-    array_of_statuses: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_Testall(count, array_of_requests, flag, array_of_statuses) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Testany(
-    count: c_int,
-    array_of_requests: *mut <Here as Face>::Request,
-    index: *mut c_int,
-    flag: *mut c_int,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::testany::<Here>(count, array_of_requests, index, flag, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Testany(
-    count: c_int,
-    array_of_requests: *mut <Here as Face>::Request,
-    index: *mut c_int,
-    flag: *mut c_int,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_Testany(count, array_of_requests, index, flag, status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Testsome(
-    incount: c_int,
-    array_of_requests: *mut <Here as Face>::Request,
-    outcount: *mut c_int,
-    array_of_indices: *mut c_int,
-    array_of_statuses: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe {
-        glue::testsome::<Here>(
-            incount,
-            array_of_requests,
-            outcount,
-            array_of_indices,
-            array_of_statuses,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Testsome(
-    incount: c_int,
-    array_of_requests: *mut <Here as Face>::Request,
-    outcount: *mut c_int,
-    array_of_indices: *mut c_int,
-    array_of_statuses: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe {
-        PMPI_Testsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses)
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Topo_test(
-    comm: <Here as Face>::Comm,
-    status: *mut c_int,
-) -> c_int {
-    unsafe { glue::topo_test::<Here>(comm, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Topo_test(
-    comm: <Here as Face>::Comm,
-    status: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Topo_test(comm, status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_c2f(datatype: <Here as Face>::Datatype) -> c_int {
-    unsafe { glue::type_c2f::<Here>(datatype) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_c2f(datatype: <Here as Face>::Datatype) -> c_int {
-    unsafe { PMPI_Type_c2f(datatype) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_commit(datatype: *mut <Here as Face>::Datatype) -> c_int {
-    unsafe { glue::type_commit::<Here>(datatype) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_commit(datatype: *mut <Here as Face>::Datatype) -> c_int {
-    unsafe { PMPI_Type_commit(datatype) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_contiguous(
-    count: c_int,
-    oldtype: <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { glue::type_contiguous::<Here>(i64::from(count), oldtype, newtype) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_contiguous(
-    count: c_int,
-    oldtype: <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { PMPI_Type_contiguous(count, oldtype, newtype) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_contiguous_c(
-    count: i64,
-    oldtype: <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { glue::type_contiguous::<Here>(count, oldtype, newtype) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_contiguous_c(
-    count: i64,
-    oldtype: <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { PMPI_Type_contiguous_c(count, oldtype, newtype) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_create_darray(
-    size: c_int,
-    rank: c_int,
-    ndims: c_int,
-    array_of_gsizes: *const c_int,
-    array_of_distribs: *const c_int,
-    array_of_dargs: *const c_int,
-    array_of_psizes: *const c_int,
-    order: c_int,
-    oldtype: <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe {
-        glue::type_create_darray::<Here>(
-            size,
-            rank,
-            ndims,
-            args::IntArray::int(array_of_gsizes),
-            array_of_distribs,
-            array_of_dargs,
-            array_of_psizes,
-            order,
-            oldtype,
-            newtype,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_create_darray(
-    size: c_int,
-    rank: c_int,
-    ndims: c_int,
-    array_of_gsizes: *const c_int,
-    array_of_distribs: *const c_int,
-    array_of_dargs: *const c_int,
-    array_of_psizes: *const c_int,
-    order: c_int,
-    oldtype: <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe {
-        PMPI_Type_create_darray(
-            size,
-            rank,
-            ndims,
-            array_of_gsizes,
-            array_of_distribs,
-            array_of_dargs,
-            array_of_psizes,
-            order,
-            oldtype,
-            newtype,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_create_darray_c(
-    size: c_int,
-    rank: c_int,
-    ndims: c_int,
-    array_of_gsizes: *const i64,
-    array_of_distribs: *const c_int,
-    array_of_dargs: *const c_int,
-    array_of_psizes: *const c_int,
-    order: c_int,
-    oldtype: <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe {
-        glue::type_create_darray::<Here>(
-            size,
-            rank,
-            ndims,
-            args::IntArray::wide(array_of_gsizes),
-            array_of_distribs,
-            array_of_dargs,
-            array_of_psizes,
-            order,
-            oldtype,
-            newtype,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_create_darray_c(
-    size: c_int,
-    rank: c_int,
-    ndims: c_int,
-    array_of_gsizes: *const i64,
-    array_of_distribs: *const c_int,
-    array_of_dargs: *const c_int,
-    array_of_psizes: *const c_int,
-    order: c_int,
-    oldtype: <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe {
-        PMPI_Type_create_darray_c(
-            size,
-            rank,
-            ndims,
-            array_of_gsizes,
-            array_of_distribs,
-            array_of_dargs,
-            array_of_psizes,
-            order,
-            oldtype,
-            newtype,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_create_f90_complex(
-    p: c_int,
-    r: c_int,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { glue::type_create_f90_complex::<Here>(p, r, newtype) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_create_f90_complex(
-    p: c_int,
-    r: c_int,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { PMPI_Type_create_f90_complex(p, r, newtype) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_create_f90_integer(
-    r: c_int,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { glue::type_create_f90_integer::<Here>(r, newtype) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_create_f90_integer(
-    r: c_int,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { PMPI_Type_create_f90_integer(r, newtype) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_create_f90_real(
-    p: c_int,
-    r: c_int,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { glue::type_create_f90_real::<Here>(p, r, newtype) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_create_f90_real(
-    p: c_int,
-    r: c_int,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { PMPI_Type_create_f90_real(p, r, newtype) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_create_hindexed(
-    count: c_int,
-    array_of_blocklengths: *const c_int,
-    array_of_displacements: *const i64,
-    oldtype: <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe {
-        glue::type_create_hindexed::<Here>(
-            i64::from(count),
-            args::IntArray::int(array_of_blocklengths),
-            args::IntArray::wide(array_of_displacements),
-            oldtype,
-            newtype,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_create_hindexed(
-    count: c_int,
-    array_of_blocklengths: *const c_int,
-    array_of_displacements: *const i64,
-    oldtype: <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe {
-        PMPI_Type_create_hindexed(
-            count,
-            array_of_blocklengths,
-            array_of_displacements,
-            oldtype,
-            newtype,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_create_hindexed_c(
-    count: i64,
-    array_of_blocklengths: *const i64,
-    array_of_displacements: *const i64,
-    oldtype: <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe {
-        glue::type_create_hindexed::<Here>(
-            count,
-            args::IntArray::wide(array_of_blocklengths),
-            args::IntArray::wide(array_of_displacements),
-            oldtype,
-            newtype,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_create_hindexed_c(
-    count: i64,
-    array_of_blocklengths: *const i64,
-    array_of_displacements: *const i64,
-    oldtype: <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe {
-        PMPI_Type_create_hindexed_c(
-            count,
-            array_of_blocklengths,
-            array_of_displacements,
-            oldtype,
-            newtype,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_create_hindexed_block(
-    count: c_int,
-    blocklength: c_int,
-    array_of_displacements: *const i64,
-    oldtype: <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe {
-        glue::type_create_hindexed_block::<Here>(
-            i64::from(count),
-            i64::from(blocklength),
-            args::IntArray::wide(array_of_displacements),
-            oldtype,
-            newtype,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_create_hindexed_block(
-    count: c_int,
-    blocklength: c_int,
-    array_of_displacements: *const i64,
-    oldtype: <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe {
-        PMPI_Type_create_hindexed_block(
-            count,
-            blocklength,
-            array_of_displacements,
-            oldtype,
-            newtype,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_create_hindexed_block_c(
-    count: i64,
-    blocklength: i64,
-    array_of_displacements: *const i64,
-    oldtype: <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe {
-        glue::type_create_hindexed_block::<Here>(
-            count,
-            blocklength,
-            args::IntArray::wide(array_of_displacements),
-            oldtype,
-            newtype,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_create_hindexed_block_c(
-    count: i64,
-    blocklength: i64,
-    array_of_displacements: *const i64,
-    oldtype: <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe {
-        PMPI_Type_create_hindexed_block_c(
-            count,
-            blocklength,
-            array_of_displacements,
-            oldtype,
-            newtype,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_create_hvector(
-    count: c_int,
-    blocklength: c_int,
-    stride: i64,
-    oldtype: <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe {
-        glue::type_create_hvector::<Here>(
-            i64::from(count),
-            i64::from(blocklength),
-            stride,
-            oldtype,
-            newtype,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_create_hvector(
-    count: c_int,
-    blocklength: c_int,
-    stride: i64,
-    oldtype: <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { PMPI_Type_create_hvector(count, blocklength, stride, oldtype, newtype) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_create_hvector_c(
-    count: i64,
-    blocklength: i64,
-    stride: i64,
-    oldtype: <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { glue::type_create_hvector::<Here>(count, blocklength, stride, oldtype, newtype) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_create_hvector_c(
-    count: i64,
-    blocklength: i64,
-    stride: i64,
-    oldtype: <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { PMPI_Type_create_hvector_c(count, blocklength, stride, oldtype, newtype) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_create_indexed_block(
-    count: c_int,
-    blocklength: c_int,
-    array_of_displacements: *const c_int,
-    oldtype: <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe {
-        glue::type_create_indexed_block::<Here>(
-            i64::from(count),
-            i64::from(blocklength),
-            args::IntArray::int(array_of_displacements),
-            oldtype,
-            newtype,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_create_indexed_block(
-    count: c_int,
-    blocklength: c_int,
-    array_of_displacements: *const c_int,
-    oldtype: <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe {
-        PMPI_Type_create_indexed_block(count, blocklength, array_of_displacements, oldtype, newtype)
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_create_indexed_block_c(
-    count: i64,
-    blocklength: i64,
-    array_of_displacements: *const i64,
-    oldtype: <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe {
-        glue::type_create_indexed_block::<Here>(
-            count,
-            blocklength,
-            args::IntArray::wide(array_of_displacements),
-            oldtype,
-            newtype,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_create_indexed_block_c(
-    count: i64,
-    blocklength: i64,
-    array_of_displacements: *const i64,
-    oldtype: <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe {
-        PMPI_Type_create_indexed_block_c(
-            count,
-            blocklength,
-            array_of_displacements,
-            oldtype,
-            newtype,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_create_keyval(
-    type_copy_attr_fn: *const c_void,
-    type_delete_attr_fn: *const c_void,
-    type_keyval: *mut c_int,
-    extra_state: *mut c_void,
-) -> c_int {
-    unsafe {
-        glue::type_create_keyval::<Here>(
-            type_copy_attr_fn,
-            type_delete_attr_fn,
-            type_keyval,
-            extra_state,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_create_keyval(
-    type_copy_attr_fn: *const c_void,
-    type_delete_attr_fn: *const c_void,
-    type_keyval: *mut c_int,
-    extra_state: *mut c_void,
-) -> c_int {
-    unsafe {
-        PMPI_Type_create_keyval(type_copy_attr_fn, type_delete_attr_fn, type_keyval, extra_state)
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_create_resized(
-    oldtype: <Here as Face>::Datatype,
-    lb: i64,
-    extent: i64,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { glue::type_create_resized::<Here>(oldtype, lb, extent, newtype) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_create_resized(
-    oldtype: <Here as Face>::Datatype,
-    lb: i64,
-    extent: i64,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { PMPI_Type_create_resized(oldtype, lb, extent, newtype) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_create_resized_c(
-    oldtype: <Here as Face>::Datatype,
-    lb: i64,
-    extent: i64,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { glue::type_create_resized::<Here>(oldtype, lb, extent, newtype) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_create_resized_c(
-    oldtype: <Here as Face>::Datatype,
-    lb: i64,
-    extent: i64,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { PMPI_Type_create_resized_c(oldtype, lb, extent, newtype) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_create_struct(
-    count: c_int,
-    array_of_blocklengths: *const c_int,
-    array_of_displacements: *const i64,
-    array_of_types: *const <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe {
-        glue::type_create_struct::<Here>(
-            i64::from(count),
-            args::IntArray::int(array_of_blocklengths),
-            args::IntArray::wide(array_of_displacements),
-            array_of_types,
-            newtype,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_create_struct(
-    count: c_int,
-    array_of_blocklengths: *const c_int,
-    array_of_displacements: *const i64,
-    array_of_types: *const <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe {
-        PMPI_Type_create_struct(
-            count,
-            array_of_blocklengths,
-            array_of_displacements,
-            array_of_types,
-            newtype,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_create_struct_c(
-    count: i64,
-    array_of_blocklengths: *const i64,
-    array_of_displacements: *const i64,
-    array_of_types: *const <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe {
-        glue::type_create_struct::<Here>(
-            count,
-            args::IntArray::wide(array_of_blocklengths),
-            args::IntArray::wide(array_of_displacements),
-            array_of_types,
-            newtype,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_create_struct_c(
-    count: i64,
-    array_of_blocklengths: *const i64,
-    array_of_displacements: *const i64,
-    array_of_types: *const <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe {
-        PMPI_Type_create_struct_c(
-            count,
-            array_of_blocklengths,
-            array_of_displacements,
-            array_of_types,
-            newtype,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_create_subarray(
-    ndims: c_int,
-    array_of_sizes: *const c_int,
-    array_of_subsizes: *const c_int,
-    array_of_starts: *const c_int,
-    order: c_int,
-    oldtype: <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe {
-        glue::type_create_subarray::<Here>(
-            ndims,
-            args::IntArray::int(array_of_sizes),
-            args::IntArray::int(array_of_subsizes),
-            args::IntArray::int(array_of_starts),
-            order,
-            oldtype,
-            newtype,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_create_subarray(
-    ndims: c_int,
-    array_of_sizes: *const c_int,
-    array_of_subsizes: *const c_int,
-    array_of_starts: *const c_int,
-    order: c_int,
-    oldtype: <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe {
-        PMPI_Type_create_subarray(
-            ndims,
-            array_of_sizes,
-            array_of_subsizes,
-            array_of_starts,
-            order,
-            oldtype,
-            newtype,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_create_subarray_c(
-    ndims: c_int,
-    array_of_sizes: *const i64,
-    array_of_subsizes: *const i64,
-    array_of_starts: *const i64,
-    order: c_int,
-    oldtype: <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe {
-        glue::type_create_subarray::<Here>(
-            ndims,
-            args::IntArray::wide(array_of_sizes),
-            args::IntArray::wide(array_of_subsizes),
-            args::IntArray::wide(array_of_starts),
-            order,
-            oldtype,
-            newtype,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_create_subarray_c(
-    ndims: c_int,
-    array_of_sizes: *const i64,
-    array_of_subsizes: *const i64,
-    array_of_starts: *const i64,
-    order: c_int,
-    oldtype: <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe {
-        PMPI_Type_create_subarray_c(
-            ndims,
-            array_of_sizes,
-            array_of_subsizes,
-            array_of_starts,
-            order,
-            oldtype,
-            newtype,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_delete_attr(
-    datatype: <Here as Face>::Datatype,
-    type_keyval: c_int,
-) -> c_int {
-    unsafe { glue::type_delete_attr::<Here>(datatype, type_keyval) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_delete_attr(
-    datatype: <Here as Face>::Datatype,
-    type_keyval: c_int,
-) -> c_int {
-    unsafe { PMPI_Type_delete_attr(datatype, type_keyval) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_dup(
-    oldtype: <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { glue::type_dup::<Here>(oldtype, newtype) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_dup(
-    oldtype: <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { PMPI_Type_dup(oldtype, newtype) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_extent(
-    datatype: <Here as Face>::Datatype,
-    extent: *mut i64,
-) -> c_int {
-    unsafe { glue::type_extent::<Here>(datatype, extent) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_extent(
-    datatype: <Here as Face>::Datatype,
-    extent: *mut i64,
-) -> c_int {
-    unsafe { PMPI_Type_extent(datatype, extent) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_f2c(datatype: c_int) -> <Here as Face>::Datatype {
-    unsafe { glue::type_f2c::<Here>(datatype) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_f2c(datatype: c_int) -> <Here as Face>::Datatype {
-    unsafe { PMPI_Type_f2c(datatype) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_free(datatype: *mut <Here as Face>::Datatype) -> c_int {
-    unsafe { glue::type_free::<Here>(datatype) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_free(datatype: *mut <Here as Face>::Datatype) -> c_int {
-    unsafe { PMPI_Type_free(datatype) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_free_keyval(type_keyval: *mut c_int) -> c_int {
-    unsafe { glue::type_free_keyval::<Here>(type_keyval) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_free_keyval(type_keyval: *mut c_int) -> c_int {
-    unsafe { PMPI_Type_free_keyval(type_keyval) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_fromint(datatype: c_int) -> <Here as Face>::Datatype {
-    unsafe { glue::type_fromint::<Here>(datatype) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_fromint(datatype: c_int) -> <Here as Face>::Datatype {
-    unsafe { PMPI_Type_fromint(datatype) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_get_attr(
-    datatype: <Here as Face>::Datatype,
-    type_keyval: c_int,
-    attribute_val: *mut c_void,
-    flag: *mut c_int,
-) -> c_int {
-    unsafe { glue::type_get_attr::<Here>(datatype, type_keyval, attribute_val, flag) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_get_attr(
-    datatype: <Here as Face>::Datatype,
-    type_keyval: c_int,
-    attribute_val: *mut c_void,
-    flag: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Type_get_attr(datatype, type_keyval, attribute_val, flag) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_get_contents(
-    datatype: <Here as Face>::Datatype,
-    max_integers: c_int,
-    max_addresses: c_int,
-    max_datatypes: c_int,
-    array_of_integers: *mut c_int,
-    array_of_addresses: *mut i64,
-    array_of_datatypes: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe {
-        glue::type_get_contents::<Here>(
-            datatype,
-            i64::from(max_integers),
-            i64::from(max_addresses),
-            0,
-            i64::from(max_datatypes),
-            array_of_integers,
-            array_of_addresses,
-            args::IntArrayMut::absent(),
-            array_of_datatypes,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_get_contents(
-    datatype: <Here as Face>::Datatype,
-    max_integers: c_int,
-    max_addresses: c_int,
-    max_datatypes: c_int,
-    array_of_integers: *mut c_int,
-    array_of_addresses: *mut i64,
-    array_of_datatypes: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe {
-        PMPI_Type_get_contents(
-            datatype,
-            max_integers,
-            max_addresses,
-            max_datatypes,
-            array_of_integers,
-            array_of_addresses,
-            array_of_datatypes,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_get_contents_c(
-    datatype: <Here as Face>::Datatype,
-    max_integers: i64,
-    max_addresses: i64,
-    max_large_counts: i64,
-    max_datatypes: i64,
-    array_of_integers: *mut c_int,
-    array_of_addresses: *mut i64,
-    array_of_large_counts: *mut i64,
-    array_of_datatypes: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe {
-        glue::type_get_contents::<Here>(
-            datatype,
-            max_integers,
-            max_addresses,
-            max_large_counts,
-            max_datatypes,
-            array_of_integers,
-            array_of_addresses,
-            args::IntArrayMut::wide(array_of_large_counts),
-            array_of_datatypes,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_get_contents_c(
-    datatype: <Here as Face>::Datatype,
-    max_integers: i64,
-    max_addresses: i64,
-    max_large_counts: i64,
-    max_datatypes: i64,
-    array_of_integers: *mut c_int,
-    array_of_addresses: *mut i64,
-    array_of_large_counts: *mut i64,
-    array_of_datatypes: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe {
-        PMPI_Type_get_contents_c(
-            datatype,
-            max_integers,
-            max_addresses,
-            max_large_counts,
-            max_datatypes,
-            array_of_integers,
-            array_of_addresses,
-            array_of_large_counts,
-            array_of_datatypes,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_get_envelope(
-    datatype: <Here as Face>::Datatype,
-    num_integers: *mut c_int,
-    num_addresses: *mut c_int,
-    num_datatypes: *mut c_int,
-    combiner: *mut c_int,
-) -> c_int {
-    unsafe {
-        glue::type_get_envelope::<Here>(
-            datatype,
-            args::IntOut::int(num_integers),
-            args::IntOut::int(num_addresses),
-            args::IntOut::absent(),
-            args::IntOut::int(num_datatypes),
-            combiner,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_get_envelope(
-    datatype: <Here as Face>::Datatype,
-    num_integers: *mut c_int,
-    num_addresses: *mut c_int,
-    num_datatypes: *mut c_int,
-    combiner: *mut c_int,
-) -> c_int {
-    unsafe {
-        PMPI_Type_get_envelope(datatype, num_integers, num_addresses, num_datatypes, combiner)
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_get_envelope_c(
-    datatype: <Here as Face>::Datatype,
-    num_integers: *mut i64,
-    num_addresses: *mut i64,
-    num_large_counts: *mut i64,
-    num_datatypes: *mut i64,
-    combiner: *mut c_int,
-) -> c_int {
-    unsafe {
-        glue::type_get_envelope::<Here>(
-            datatype,
-            args::IntOut::wide(num_integers),
-            args::IntOut::wide(num_addresses),
-            args::IntOut::wide(num_large_counts),
-            args::IntOut::wide(num_datatypes),
-            combiner,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_get_envelope_c(
-    datatype: <Here as Face>::Datatype,
-    num_integers: *mut i64,
-    num_addresses: *mut i64,
-    num_large_counts: *mut i64,
-    num_datatypes: *mut i64,
-    combiner: *mut c_int,
-) -> c_int {
-    unsafe {
-        PMPI_Type_get_envelope_c(
-            datatype,
-            num_integers,
-            num_addresses,
-            num_large_counts,
-            num_datatypes,
-            combiner,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_get_extent(
-    datatype: <Here as Face>::Datatype,
-    lb: *mut i64,
-    extent: *mut i64,
-) -> c_int {
-    unsafe {
-        glue::type_get_extent::<Here>(datatype, args::IntOut::wide(lb), args::IntOut::wide(extent))
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_get_extent(
-    datatype: <Here as Face>::Datatype,
-    lb: *mut i64,
-    extent: *mut i64,
-) -> c_int {
-    unsafe { PMPI_Type_get_extent(datatype, lb, extent) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_get_extent_c(
-    datatype: <Here as Face>::Datatype,
-    lb: *mut i64,
-    extent: *mut i64,
-) -> c_int {
-    unsafe {
-        glue::type_get_extent::<Here>(datatype, args::IntOut::wide(lb), args::IntOut::wide(extent))
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_get_extent_c(
-    datatype: <Here as Face>::Datatype,
-    lb: *mut i64,
-    extent: *mut i64,
-) -> c_int {
-    unsafe { PMPI_Type_get_extent_c(datatype, lb, extent) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_get_extent_x(
-    datatype: <Here as Face>::Datatype,
-    lb: *mut i64,
-    extent: *mut i64,
-) -> c_int {
-    unsafe { glue::type_get_extent_x::<Here>(datatype, lb, extent) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_get_extent_x(
-    datatype: <Here as Face>::Datatype,
-    lb: *mut i64,
-    extent: *mut i64,
-) -> c_int {
-    unsafe { PMPI_Type_get_extent_x(datatype, lb, extent) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_get_name(
-    datatype: <Here as Face>::Datatype,
-    type_name: *mut c_char,
-    resultlen: *mut c_int,
-) -> c_int {
-    unsafe { glue::type_get_name::<Here>(datatype, type_name, resultlen) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_get_name(
-    datatype: <Here as Face>::Datatype,
-    type_name: *mut c_char,
-    resultlen: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Type_get_name(datatype, type_name, resultlen) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_get_true_extent(
-    datatype: <Here as Face>::Datatype,
-    true_lb: *mut i64,
-    true_extent: *mut i64,
-) -> c_int {
-    unsafe {
-        glue::type_get_true_extent::<Here>(
-            datatype,
-            args::IntOut::wide(true_lb),
-            args::IntOut::wide(true_extent),
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_get_true_extent(
-    datatype: <Here as Face>::Datatype,
-    true_lb: *mut i64,
-    true_extent: *mut i64,
-) -> c_int {
-    unsafe { PMPI_Type_get_true_extent(datatype, true_lb, true_extent) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_get_true_extent_c(
-    datatype: <Here as Face>::Datatype,
-    true_lb: *mut i64,
-    true_extent: *mut i64,
-) -> c_int {
-    unsafe {
-        glue::type_get_true_extent::<Here>(
-            datatype,
-            args::IntOut::wide(true_lb),
-            args::IntOut::wide(true_extent),
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_get_true_extent_c(
-    datatype: <Here as Face>::Datatype,
-    true_lb: *mut i64,
-    true_extent: *mut i64,
-) -> c_int {
-    unsafe { PMPI_Type_get_true_extent_c(datatype, true_lb, true_extent) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_get_true_extent_x(
-    datatype: <Here as Face>::Datatype,
-    true_lb: *mut i64,
-    true_extent: *mut i64,
-) -> c_int {
-    unsafe { glue::type_get_true_extent_x::<Here>(datatype, true_lb, true_extent) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_get_true_extent_x(
-    datatype: <Here as Face>::Datatype,
-    true_lb: *mut i64,
-    true_extent: *mut i64,
-) -> c_int {
-    unsafe { PMPI_Type_get_true_extent_x(datatype, true_lb, true_extent) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_get_value_index(
-    value_type: <Here as Face>::Datatype,
-    index_type: <Here as Face>::Datatype,
-    pair_type: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { glue::type_get_value_index::<Here>(value_type, index_type, pair_type) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_get_value_index(
-    value_type: <Here as Face>::Datatype,
-    index_type: <Here as Face>::Datatype,
-    pair_type: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { PMPI_Type_get_value_index(value_type, index_type, pair_type) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_hindexed(
-    count: c_int,
-    array_of_blocklengths: *mut c_int,
-    array_of_displacements: *mut i64,
-    oldtype: <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe {
-        glue::type_hindexed::<Here>(
-            count,
-            array_of_blocklengths,
-            array_of_displacements,
-            oldtype,
-            newtype,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_hindexed(
-    count: c_int,
-    array_of_blocklengths: *mut c_int,
-    array_of_displacements: *mut i64,
-    oldtype: <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe {
-        PMPI_Type_hindexed(count, array_of_blocklengths, array_of_displacements, oldtype, newtype)
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_hvector(
-    count: c_int,
-    blocklength: c_int,
-    stride: i64,
-    oldtype: <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { glue::type_hvector::<Here>(count, blocklength, stride, oldtype, newtype) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_hvector(
-    count: c_int,
-    blocklength: c_int,
-    stride: i64,
-    oldtype: <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { PMPI_Type_hvector(count, blocklength, stride, oldtype, newtype) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_indexed(
-    count: c_int,
-    array_of_blocklengths: *const c_int,
-    array_of_displacements: *const c_int,
-    oldtype: <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe {
-        glue::type_indexed::<Here>(
-            i64::from(count),
-            args::IntArray::int(array_of_blocklengths),
-            args::IntArray::int(array_of_displacements),
-            oldtype,
-            newtype,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_indexed(
-    count: c_int,
-    array_of_blocklengths: *const c_int,
-    array_of_displacements: *const c_int,
-    oldtype: <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe {
-        PMPI_Type_indexed(count, array_of_blocklengths, array_of_displacements, oldtype, newtype)
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_indexed_c(
-    count: i64,
-    array_of_blocklengths: *const i64,
-    array_of_displacements: *const i64,
-    oldtype: <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe {
-        glue::type_indexed::<Here>(
-            count,
-            args::IntArray::wide(array_of_blocklengths),
-            args::IntArray::wide(array_of_displacements),
-            oldtype,
-            newtype,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_indexed_c(
-    count: i64,
-    array_of_blocklengths: *const i64,
-    array_of_displacements: *const i64,
-    oldtype: <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe {
-        PMPI_Type_indexed_c(count, array_of_blocklengths, array_of_displacements, oldtype, newtype)
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_lb(
-    datatype: <Here as Face>::Datatype,
-    displacement: *mut i64,
-) -> c_int {
-    unsafe { glue::type_lb::<Here>(datatype, displacement) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_lb(
-    datatype: <Here as Face>::Datatype,
-    displacement: *mut i64,
-) -> c_int {
-    unsafe { PMPI_Type_lb(datatype, displacement) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_match_size(
-    typeclass: c_int,
-    size: c_int,
-    datatype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { glue::type_match_size::<Here>(typeclass, size, datatype) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_match_size(
-    typeclass: c_int,
-    size: c_int,
-    datatype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { PMPI_Type_match_size(typeclass, size, datatype) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_set_attr(
-    datatype: <Here as Face>::Datatype,
-    type_keyval: c_int,
-    attribute_val: *mut c_void,
-) -> c_int {
-    unsafe { glue::type_set_attr::<Here>(datatype, type_keyval, attribute_val) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_set_attr(
-    datatype: <Here as Face>::Datatype,
-    type_keyval: c_int,
-    attribute_val: *mut c_void,
-) -> c_int {
-    unsafe { PMPI_Type_set_attr(datatype, type_keyval, attribute_val) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_set_name(
-    datatype: <Here as Face>::Datatype,
-    type_name: *const c_char,
-) -> c_int {
-    unsafe { glue::type_set_name::<Here>(datatype, type_name) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_set_name(
-    datatype: <Here as Face>::Datatype,
-    type_name: *const c_char,
-) -> c_int {
-    unsafe { PMPI_Type_set_name(datatype, type_name) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_size(
-    datatype: <Here as Face>::Datatype,
-    size: *mut c_int,
-) -> c_int {
-    unsafe { glue::type_size::<Here>(datatype, args::IntOut::int(size)) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_size(
-    datatype: <Here as Face>::Datatype,
-    size: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Type_size(datatype, size) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_size_c(
-    datatype: <Here as Face>::Datatype,
-    size: *mut i64,
-) -> c_int {
-    unsafe { glue::type_size::<Here>(datatype, args::IntOut::wide(size)) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_size_c(
-    datatype: <Here as Face>::Datatype,
-    size: *mut i64,
-) -> c_int {
-    unsafe { PMPI_Type_size_c(datatype, size) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_size_x(
-    datatype: <Here as Face>::Datatype,
-    size: *mut i64,
-) -> c_int {
-    unsafe { glue::type_size_x::<Here>(datatype, size) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_size_x(
-    datatype: <Here as Face>::Datatype,
-    size: *mut i64,
-) -> c_int {
-    unsafe { PMPI_Type_size_x(datatype, size) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_struct(
-    count: c_int,
-    array_of_blocklengths: *mut c_int,
-    array_of_displacements: *mut i64,
-    array_of_types: *mut <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe {
-        glue::type_struct::<Here>(
-            count,
-            array_of_blocklengths,
-            array_of_displacements,
-            array_of_types,
-            newtype,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_struct(
-    count: c_int,
-    array_of_blocklengths: *mut c_int,
-    array_of_displacements: *mut i64,
-    array_of_types: *mut <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe {
-        PMPI_Type_struct(
-            count,
-            array_of_blocklengths,
-            array_of_displacements,
-            array_of_types,
-            newtype,
-        )
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_toint(datatype: <Here as Face>::Datatype) -> c_int {
-    unsafe { glue::type_toint::<Here>(datatype) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_toint(datatype: <Here as Face>::Datatype) -> c_int {
-    unsafe { PMPI_Type_toint(datatype) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_ub(
-    datatype: <Here as Face>::Datatype,
-    displacement: *mut i64,
-) -> c_int {
-    unsafe { glue::type_ub::<Here>(datatype, displacement) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_ub(
-    datatype: <Here as Face>::Datatype,
-    displacement: *mut i64,
-) -> c_int {
-    unsafe { PMPI_Type_ub(datatype, displacement) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_vector(
-    count: c_int,
-    blocklength: c_int,
-    stride: c_int,
-    oldtype: <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe {
-        glue::type_vector::<Here>(
-            i64::from(count),
-            i64::from(blocklength),
-            i64::from(stride),
-            oldtype,
-            newtype,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_vector(
-    count: c_int,
-    blocklength: c_int,
-    stride: c_int,
-    oldtype: <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { PMPI_Type_vector(count, blocklength, stride, oldtype, newtype) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Type_vector_c(
-    count: i64,
-    blocklength: i64,
-    stride: i64,
-    oldtype: <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { glue::type_vector::<Here>(count, blocklength, stride, oldtype, newtype) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Type_vector_c(
-    count: i64,
-    blocklength: i64,
-    stride: i64,
-    oldtype: <Here as Face>::Datatype,
-    newtype: *mut <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { PMPI_Type_vector_c(count, blocklength, stride, oldtype, newtype) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Unpack(
-    inbuf: *const c_void,
-    insize: c_int,
-    position: *mut c_int,
-    outbuf: *mut c_void,
-    outcount: c_int,
-    datatype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        glue::unpack::<Here>(
-            inbuf,
-            i64::from(insize),
-            args::IntOut::int(position),
-            outbuf,
-            i64::from(outcount),
-            datatype,
-            comm,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Unpack(
-    inbuf: *const c_void,
-    insize: c_int,
-    position: *mut c_int,
-    outbuf: *mut c_void,
-    outcount: c_int,
-    datatype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Unpack(inbuf, insize, position, outbuf, outcount, datatype, comm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Unpack_c(
-    inbuf: *const c_void,
-    insize: i64,
-    position: *mut i64,
-    outbuf: *mut c_void,
-    outcount: i64,
-    datatype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe {
-        glue::unpack::<Here>(
-            inbuf,
-            insize,
-            args::IntOut::wide(position),
-            outbuf,
-            outcount,
-            datatype,
-            comm,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Unpack_c(
-    inbuf: *const c_void,
-    insize: i64,
-    position: *mut i64,
-    outbuf: *mut c_void,
-    outcount: i64,
-    datatype: <Here as Face>::Datatype,
-    comm: <Here as Face>::Comm,
-) -> c_int {
-    unsafe { PMPI_Unpack_c(inbuf, insize, position, outbuf, outcount, datatype, comm) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Unpack_external(
-    datarep: *const c_char,
-    inbuf: *const c_void,
-    insize: i64,
-    position: *mut i64,
-    outbuf: *mut c_void,
-    outcount: c_int,
-    datatype: <Here as Face>::Datatype,
-) -> c_int {
-    unsafe {
-        glue::unpack_external::<Here>(
-            datarep,
-            inbuf,
-            insize,
-            args::IntOut::wide(position),
-            outbuf,
-            i64::from(outcount),
-            datatype,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Unpack_external(
-    datarep: *const c_char,
-    inbuf: *const c_void,
-    insize: i64,
-    position: *mut i64,
-    outbuf: *mut c_void,
-    outcount: c_int,
-    datatype: <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { PMPI_Unpack_external(datarep, inbuf, insize, position, outbuf, outcount, datatype) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Unpack_external_c(
-    datarep: *const c_char,
-    inbuf: *const c_void,
-    insize: i64,
-    position: *mut i64,
-    outbuf: *mut c_void,
-    outcount: i64,
-    datatype: <Here as Face>::Datatype,
-) -> c_int {
-    unsafe {
-        glue::unpack_external::<Here>(
-            datarep,
-            inbuf,
-            insize,
-            args::IntOut::wide(position),
-            outbuf,
-            outcount,
-            datatype,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Unpack_external_c(
-    datarep: *const c_char,
-    inbuf: *const c_void,
-    insize: i64,
-    position: *mut i64,
-    outbuf: *mut c_void,
-    outcount: i64,
-    datatype: <Here as Face>::Datatype,
-) -> c_int {
-    unsafe { PMPI_Unpack_external_c(datarep, inbuf, insize, position, outbuf, outcount, datatype) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Unpublish_name(
-    service_name: *const c_char,
-    info: <Here as Face>::Info,
-    port_name: *const c_char,
-) -> c_int {
-    unsafe { glue::unpublish_name::<Here>(service_name, info, port_name) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Unpublish_name(
-    service_name: *const c_char,
-    info: <Here as Face>::Info,
-    port_name: *const c_char,
-) -> c_int {
-    unsafe { PMPI_Unpublish_name(service_name, info, port_name) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Wait(
-    request: *mut <Here as Face>::Request,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::wait::<Here>(request, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Wait(
-    request: *mut <Here as Face>::Request,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_Wait(request, status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Waitall(
-    count: c_int,
-    array_of_requests: *mut <Here as Face>::Request,
-    array_of_statuses: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::waitall::<Here>(count, array_of_requests, array_of_statuses) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Waitall(
-    count: c_int,
-    array_of_requests: *mut <Here as Face>::Request,
-    array_of_statuses: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_Waitall(count, array_of_requests, array_of_statuses) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Waitany(
-    count: c_int,
-    array_of_requests: *mut <Here as Face>::Request,
-    index: *mut c_int,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { glue::waitany::<Here>(count, array_of_requests, index, status) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Waitany(
-    count: c_int,
-    array_of_requests: *mut <Here as Face>::Request,
-    index: *mut c_int,
-    status: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe { PMPI_Waitany(count, array_of_requests, index, status) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Waitsome(
-    incount: c_int,
-    array_of_requests: *mut <Here as Face>::Request,
-    outcount: *mut c_int,
-    array_of_indices: *mut c_int,
-    array_of_statuses: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe {
-        glue::waitsome::<Here>(
-            incount,
-            array_of_requests,
-            outcount,
-            array_of_indices,
-            array_of_statuses,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Waitsome(
-    incount: c_int,
-    array_of_requests: *mut <Here as Face>::Request,
-    outcount: *mut c_int,
-    array_of_indices: *mut c_int,
-    array_of_statuses: *mut <Here as Face>::Status,
-) -> c_int {
-    unsafe {
-        PMPI_Waitsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses)
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Win_allocate(
-    size: i64,
-    disp_unit: c_int,
-    info: <Here as Face>::Info,
-    comm: <Here as Face>::Comm,
-    baseptr: *mut c_void,
-    win: *mut <Here as Face>::Win,
-) -> c_int {
-    unsafe { glue::win_allocate::<Here>(size, i64::from(disp_unit), info, comm, baseptr, win) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Win_allocate(
-    size: i64,
-    disp_unit: c_int,
-    info: <Here as Face>::Info,
-    comm: <Here as Face>::Comm,
-    baseptr: *mut c_void,
-    win: *mut <Here as Face>::Win,
-) -> c_int {
-    unsafe { PMPI_Win_allocate(size, disp_unit, info, comm, baseptr, win) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Win_allocate_c(
-    size: i64,
-    disp_unit: i64,
-    info: <Here as Face>::Info,
-    comm: <Here as Face>::Comm,
-    baseptr: *mut c_void,
-    win: *mut <Here as Face>::Win,
-) -> c_int {
-    unsafe { glue::win_allocate::<Here>(size, disp_unit, info, comm, baseptr, win) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Win_allocate_c(
-    size: i64,
-    disp_unit: i64,
-    info: <Here as Face>::Info,
-    comm: <Here as Face>::Comm,
-    baseptr: *mut c_void,
-    win: *mut <Here as Face>::Win,
-) -> c_int {
-    unsafe { PMPI_Win_allocate_c(size, disp_unit, info, comm, baseptr, win) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Win_allocate_shared(
-    size: i64,
-    disp_unit: c_int,
-    info: <Here as Face>::Info,
-    comm: <Here as Face>::Comm,
-    baseptr: *mut c_void,
-    win: *mut <Here as Face>::Win,
-) -> c_int {
-    unsafe {
-        glue::win_allocate_shared::<Here>(size, i64::from(disp_unit), info, comm, baseptr, win)
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Win_allocate_shared(
-    size: i64,
-    disp_unit: c_int,
-    info: <Here as Face>::Info,
-    comm: <Here as Face>::Comm,
-    baseptr: *mut c_void,
-    win: *mut <Here as Face>::Win,
-) -> c_int {
-    unsafe { PMPI_Win_allocate_shared(size, disp_unit, info, comm, baseptr, win) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Win_allocate_shared_c(
-    size: i64,
-    disp_unit: i64,
-    info: <Here as Face>::Info,
-    comm: <Here as Face>::Comm,
-    baseptr: *mut c_void,
-    win: *mut <Here as Face>::Win,
-) -> c_int {
-    unsafe { glue::win_allocate_shared::<Here>(size, disp_unit, info, comm, baseptr, win) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Win_allocate_shared_c(
-    size: i64,
-    disp_unit: i64,
-    info: <Here as Face>::Info,
-    comm: <Here as Face>::Comm,
-    baseptr: *mut c_void,
-    win: *mut <Here as Face>::Win,
-) -> c_int {
-    unsafe { PMPI_Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Win_attach(
-    win: <Here as Face>::Win,
-    base: *mut c_void,
-    size: i64,
-) -> c_int {
-    unsafe { glue::win_attach::<Here>(win, base, size) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Win_attach(
-    win: <Here as Face>::Win,
-    base: *mut c_void,
-    size: i64,
-) -> c_int {
-    unsafe { PMPI_Win_attach(win, base, size) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Win_c2f(win: <Here as Face>::Win) -> c_int {
-    unsafe { glue::win_c2f::<Here>(win) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Win_c2f(win: <Here as Face>::Win) -> c_int {
-    unsafe { PMPI_Win_c2f(win) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Win_call_errhandler(
-    win: <Here as Face>::Win,
-    errorcode: c_int,
-) -> c_int {
-    unsafe { glue::win_call_errhandler::<Here>(win, errorcode) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Win_call_errhandler(
-    win: <Here as Face>::Win,
-    errorcode: c_int,
-) -> c_int {
-    unsafe { PMPI_Win_call_errhandler(win, errorcode) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Win_complete(win: <Here as Face>::Win) -> c_int {
-    unsafe { glue::win_complete::<Here>(win) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Win_complete(win: <Here as Face>::Win) -> c_int {
-    unsafe { PMPI_Win_complete(win) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Win_create(
-    base: *mut c_void,
-    size: i64,
-    disp_unit: c_int,
-    info: <Here as Face>::Info,
-    comm: <Here as Face>::Comm,
-    win: *mut <Here as Face>::Win,
-) -> c_int {
-    unsafe { glue::win_create::<Here>(base, size, i64::from(disp_unit), info, comm, win) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Win_create(
-    base: *mut c_void,
-    size: i64,
-    disp_unit: c_int,
-    info: <Here as Face>::Info,
-    comm: <Here as Face>::Comm,
-    win: *mut <Here as Face>::Win,
-) -> c_int {
-    unsafe { PMPI_Win_create(base, size, disp_unit, info, comm, win) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Win_create_c(
-    base: *mut c_void,
-    size: i64,
-    disp_unit: i64,
-    info: <Here as Face>::Info,
-    comm: <Here as Face>::Comm,
-    win: *mut <Here as Face>::Win,
-) -> c_int {
-    unsafe { glue::win_create::<Here>(base, size, disp_unit, info, comm, win) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Win_create_c(
-    base: *mut c_void,
-    size: i64,
-    disp_unit: i64,
-    info: <Here as Face>::Info,
-    comm: <Here as Face>::Comm,
-    win: *mut <Here as Face>::Win,
-) -> c_int {
-    unsafe { PMPI_Win_create_c(base, size, disp_unit, info, comm, win) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Win_create_dynamic(
-    info: <Here as Face>::Info,
-    comm: <Here as Face>::Comm,
-    win: *mut <Here as Face>::Win,
-) -> c_int {
-    unsafe { glue::win_create_dynamic::<Here>(info, comm, win) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Win_create_dynamic(
-    info: <Here as Face>::Info,
-    comm: <Here as Face>::Comm,
-    win: *mut <Here as Face>::Win,
-) -> c_int {
-    unsafe { PMPI_Win_create_dynamic(info, comm, win) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Win_create_errhandler(
-    win_errhandler_fn: *const c_void,
-    errhandler: *mut <Here as Face>::Errhandler,
-) -> c_int {
-    unsafe { glue::win_create_errhandler::<Here>(win_errhandler_fn, errhandler) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Win_create_errhandler(
-    win_errhandler_fn: *const c_void,
-    errhandler: *mut <Here as Face>::Errhandler,
-) -> c_int {
-    unsafe { PMPI_Win_create_errhandler(win_errhandler_fn, errhandler) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Win_create_keyval(
-    win_copy_attr_fn: *const c_void,
-    win_delete_attr_fn: *const c_void,
-    win_keyval: *mut c_int,
-    extra_state: *mut c_void,
-) -> c_int {
-    unsafe {
-        glue::win_create_keyval::<Here>(
-            win_copy_attr_fn,
-            win_delete_attr_fn,
-            win_keyval,
-            extra_state,
-        )
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Win_create_keyval(
-    win_copy_attr_fn: *const c_void,
-    win_delete_attr_fn: *const c_void,
-    win_keyval: *mut c_int,
-    extra_state: *mut c_void,
-) -> c_int {
-    unsafe { PMPI_Win_create_keyval(win_copy_attr_fn, win_delete_attr_fn, win_keyval, extra_state) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Win_delete_attr(
-    win: <Here as Face>::Win,
-    win_keyval: c_int,
-) -> c_int {
-    unsafe { glue::win_delete_attr::<Here>(win, win_keyval) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Win_delete_attr(
-    win: <Here as Face>::Win,
-    win_keyval: c_int,
-) -> c_int {
-    unsafe { PMPI_Win_delete_attr(win, win_keyval) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Win_detach(
-    win: <Here as Face>::Win,
-    base: *const c_void,
-) -> c_int {
-    unsafe { glue::win_detach::<Here>(win, base) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Win_detach(
-    win: <Here as Face>::Win,
-    base: *const c_void,
-) -> c_int {
-    unsafe { PMPI_Win_detach(win, base) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Win_f2c(win: c_int) -> <Here as Face>::Win {
-    unsafe { glue::win_f2c::<Here>(win) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Win_f2c(win: c_int) -> <Here as Face>::Win {
-    unsafe { PMPI_Win_f2c(win) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Win_fence(assert: c_int, win: <Here as Face>::Win) -> c_int {
-    unsafe { glue::win_fence::<Here>(assert, win) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Win_fence(assert: c_int, win: <Here as Face>::Win) -> c_int {
-    unsafe { PMPI_Win_fence(assert, win) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Win_flush(rank: c_int, win: <Here as Face>::Win) -> c_int {
-    unsafe { glue::win_flush::<Here>(rank, win) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Win_flush(rank: c_int, win: <Here as Face>::Win) -> c_int {
-    unsafe { PMPI_Win_flush(rank, win) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Win_flush_all(win: <Here as Face>::Win) -> c_int {
-    unsafe { glue::win_flush_all::<Here>(win) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Win_flush_all(win: <Here as Face>::Win) -> c_int {
-    unsafe { PMPI_Win_flush_all(win) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Win_flush_local(
-    rank: c_int,
-    win: <Here as Face>::Win,
-) -> c_int {
-    unsafe { glue::win_flush_local::<Here>(rank, win) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Win_flush_local(
-    rank: c_int,
-    win: <Here as Face>::Win,
-) -> c_int {
-    unsafe { PMPI_Win_flush_local(rank, win) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Win_flush_local_all(win: <Here as Face>::Win) -> c_int {
-    unsafe { glue::win_flush_local_all::<Here>(win) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Win_flush_local_all(win: <Here as Face>::Win) -> c_int {
-    unsafe { PMPI_Win_flush_local_all(win) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Win_free(win: *mut <Here as Face>::Win) -> c_int {
-    unsafe { glue::win_free::<Here>(win) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Win_free(win: *mut <Here as Face>::Win) -> c_int {
-    unsafe { PMPI_Win_free(win) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Win_free_keyval(win_keyval: *mut c_int) -> c_int {
-    unsafe { glue::win_free_keyval::<Here>(win_keyval) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Win_free_keyval(win_keyval: *mut c_int) -> c_int {
-    unsafe { PMPI_Win_free_keyval(win_keyval) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Win_fromint(win: c_int) -> <Here as Face>::Win {
-    unsafe { glue::win_fromint::<Here>(win) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Win_fromint(win: c_int) -> <Here as Face>::Win {
-    unsafe { PMPI_Win_fromint(win) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Win_get_attr(
-    win: <Here as Face>::Win,
-    win_keyval: c_int,
-    attribute_val: *mut c_void,
-    flag: *mut c_int,
-) -> c_int {
-    unsafe { glue::win_get_attr::<Here>(win, win_keyval, attribute_val, flag) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Win_get_attr(
-    win: <Here as Face>::Win,
-    win_keyval: c_int,
-    attribute_val: *mut c_void,
-    flag: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Win_get_attr(win, win_keyval, attribute_val, flag) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Win_get_errhandler(
-    win: <Here as Face>::Win,
-    errhandler: *mut <Here as Face>::Errhandler,
-) -> c_int {
-    unsafe { glue::win_get_errhandler::<Here>(win, errhandler) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Win_get_errhandler(
-    win: <Here as Face>::Win,
-    errhandler: *mut <Here as Face>::Errhandler,
-) -> c_int {
-    unsafe { PMPI_Win_get_errhandler(win, errhandler) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Win_get_group(
-    win: <Here as Face>::Win,
-    group: *mut <Here as Face>::Group,
-) -> c_int {
-    unsafe { glue::win_get_group::<Here>(win, group) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Win_get_group(
-    win: <Here as Face>::Win,
-    group: *mut <Here as Face>::Group,
-) -> c_int {
-    unsafe { PMPI_Win_get_group(win, group) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Win_get_info(
-    win: <Here as Face>::Win,
-    info_used: *mut <Here as Face>::Info,
-) -> c_int {
-    unsafe { glue::win_get_info::<Here>(win, info_used) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Win_get_info(
-    win: <Here as Face>::Win,
-    info_used: *mut <Here as Face>::Info,
-) -> c_int {
-    unsafe { PMPI_Win_get_info(win, info_used) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Win_get_name(
-    win: <Here as Face>::Win,
-    win_name: *mut c_char,
-    resultlen: *mut c_int,
-) -> c_int {
-    unsafe { glue::win_get_name::<Here>(win, win_name, resultlen) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Win_get_name(
-    win: <Here as Face>::Win,
-    win_name: *mut c_char,
-    resultlen: *mut c_int,
-) -> c_int {
-    unsafe { PMPI_Win_get_name(win, win_name, resultlen) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Win_lock(
-    lock_type: c_int,
-    rank: c_int,
-    assert: c_int,
-    win: <Here as Face>::Win,
-) -> c_int {
-    unsafe { glue::win_lock::<Here>(lock_type, rank, assert, win) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Win_lock(
-    lock_type: c_int,
-    rank: c_int,
-    assert: c_int,
-    win: <Here as Face>::Win,
-) -> c_int {
-    unsafe { PMPI_Win_lock(lock_type, rank, assert, win) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Win_lock_all(
-    assert: c_int,
-    win: <Here as Face>::Win,
-) -> c_int {
-    unsafe { glue::win_lock_all::<Here>(assert, win) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Win_lock_all(assert: c_int, win: <Here as Face>::Win) -> c_int {
-    unsafe { PMPI_Win_lock_all(assert, win) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Win_post(
-    group: <Here as Face>::Group,
-    assert: c_int,
-    win: <Here as Face>::Win,
-) -> c_int {
-    unsafe { glue::win_post::<Here>(group, assert, win) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Win_post(
-    group: <Here as Face>::Group,
-    assert: c_int,
-    win: <Here as Face>::Win,
-) -> c_int {
-    unsafe { PMPI_Win_post(group, assert, win) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Win_set_attr(
-    win: <Here as Face>::Win,
-    win_keyval: c_int,
-    attribute_val: *mut c_void,
-) -> c_int {
-    unsafe { glue::win_set_attr::<Here>(win, win_keyval, attribute_val) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Win_set_attr(
-    win: <Here as Face>::Win,
-    win_keyval: c_int,
-    attribute_val: *mut c_void,
-) -> c_int {
-    unsafe { PMPI_Win_set_attr(win, win_keyval, attribute_val) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Win_set_errhandler(
-    win: <Here as Face>::Win,
-    errhandler: <Here as Face>::Errhandler,
-) -> c_int {
-    unsafe { glue::win_set_errhandler::<Here>(win, errhandler) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Win_set_errhandler(
-    win: <Here as Face>::Win,
-    errhandler: <Here as Face>::Errhandler,
-) -> c_int {
-    unsafe { PMPI_Win_set_errhandler(win, errhandler) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Win_set_info(
-    win: <Here as Face>::Win,
-    info: <Here as Face>::Info,
-) -> c_int {
-    unsafe { glue::win_set_info::<Here>(win, info) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Win_set_info(
-    win: <Here as Face>::Win,
-    info: <Here as Face>::Info,
-) -> c_int {
-    unsafe { PMPI_Win_set_info(win, info) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Win_set_name(
-    win: <Here as Face>::Win,
-    win_name: *const c_char,
-) -> c_int {
-    unsafe { glue::win_set_name::<Here>(win, win_name) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Win_set_name(
-    win: <Here as Face>::Win,
-    win_name: *const c_char,
-) -> c_int {
-    unsafe { PMPI_Win_set_name(win, win_name) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Win_shared_query(
-    win: <Here as Face>::Win,
-    rank: c_int,
-    size: *mut i64,
-    disp_unit: *mut c_int,
-    baseptr: *mut c_void,
-) -> c_int {
-    unsafe {
-        glue::win_shared_query::<Here>(win, rank, size, args::IntOut::int(disp_unit), baseptr)
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Win_shared_query(
-    win: <Here as Face>::Win,
-    rank: c_int,
-    size: *mut i64,
-    disp_unit: *mut c_int,
-    baseptr: *mut c_void,
-) -> c_int {
-    unsafe { PMPI_Win_shared_query(win, rank, size, disp_unit, baseptr) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Win_shared_query_c(
-    win: <Here as Face>::Win,
-    rank: c_int,
-    size: *mut i64,
-    disp_unit: *mut i64,
-    baseptr: *mut c_void,
-) -> c_int {
-    unsafe {
-        glue::win_shared_query::<Here>(win, rank, size, args::IntOut::wide(disp_unit), baseptr)
-    }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Win_shared_query_c(
-    win: <Here as Face>::Win,
-    rank: c_int,
-    size: *mut i64,
-    disp_unit: *mut i64,
-    baseptr: *mut c_void,
-) -> c_int {
-    unsafe { PMPI_Win_shared_query_c(win, rank, size, disp_unit, baseptr) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Win_start(
-    group: <Here as Face>::Group,
-    assert: c_int,
-    win: <Here as Face>::Win,
-) -> c_int {
-    unsafe { glue::win_start::<Here>(group, assert, win) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Win_start(
-    group: <Here as Face>::Group,
-    assert: c_int,
-    win: <Here as Face>::Win,
-) -> c_int {
-    unsafe { PMPI_Win_start(group, assert, win) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Win_sync(win: <Here as Face>::Win) -> c_int {
-    unsafe { glue::win_sync::<Here>(win) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Win_sync(win: <Here as Face>::Win) -> c_int {
-    unsafe { PMPI_Win_sync(win) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Win_test(win: <Here as Face>::Win, flag: *mut c_int) -> c_int {
-    unsafe { glue::win_test::<Here>(win, flag) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Win_test(win: <Here as Face>::Win, flag: *mut c_int) -> c_int {
-    unsafe { PMPI_Win_test(win, flag) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Win_toint(win: <Here as Face>::Win) -> c_int {
-    unsafe { glue::win_toint::<Here>(win) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Win_toint(win: <Here as Face>::Win) -> c_int {
-    unsafe { PMPI_Win_toint(win) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Win_unlock(rank: c_int, win: <Here as Face>::Win) -> c_int {
-    unsafe { glue::win_unlock::<Here>(rank, win) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Win_unlock(rank: c_int, win: <Here as Face>::Win) -> c_int {
-    unsafe { PMPI_Win_unlock(rank, win) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Win_unlock_all(win: <Here as Face>::Win) -> c_int {
-    unsafe { glue::win_unlock_all::<Here>(win) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Win_unlock_all(win: <Here as Face>::Win) -> c_int {
-    unsafe { PMPI_Win_unlock_all(win) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Win_wait(win: <Here as Face>::Win) -> c_int {
-    unsafe { glue::win_wait::<Here>(win) }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Win_wait(win: <Here as Face>::Win) -> c_int {
-    unsafe { PMPI_Win_wait(win) }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Wtick() -> f64 {
-    unsafe { glue::wtick::<Here>() }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Wtick() -> f64 {
-    unsafe { PMPI_Wtick() }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Wtime() -> f64 {
-    unsafe { glue::wtime::<Here>() }
-}
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Wtime() -> f64 {
-    unsafe { PMPI_Wtime() }
-}
+use mpi_abi::{args, glue, twins};
+
+twins!(PMPI_Abort, MPI_Abort,
+    (comm: <Here as Face>::Comm, errorcode: c_int) -> c_int,
+    glue::abort::<Here>(comm, errorcode));
+
+twins!(PMPI_Accumulate, MPI_Accumulate,
+    (origin_addr: *const c_void, origin_count: c_int, origin_datatype: <Here as Face>::Datatype, target_rank: c_int, target_disp: i64, target_count: c_int, target_datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, win: <Here as Face>::Win) -> c_int,
+    glue::accumulate::<Here>(origin_addr, i64::from(origin_count), origin_datatype, target_rank, target_disp, i64::from(target_count), target_datatype, op, win));
+
+twins!(PMPI_Accumulate_c, MPI_Accumulate_c,
+    (origin_addr: *const c_void, origin_count: i64, origin_datatype: <Here as Face>::Datatype, target_rank: c_int, target_disp: i64, target_count: i64, target_datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, win: <Here as Face>::Win) -> c_int,
+    glue::accumulate::<Here>(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win));
+
+twins!(PMPI_Add_error_class, MPI_Add_error_class,
+    (errorclass: *mut c_int) -> c_int,
+    glue::add_error_class::<Here>(errorclass));
+
+twins!(PMPI_Add_error_code, MPI_Add_error_code,
+    (errorclass: c_int, errorcode: *mut c_int) -> c_int,
+    glue::add_error_code::<Here>(errorclass, errorcode));
+
+twins!(PMPI_Add_error_string, MPI_Add_error_string,
+    (errorcode: c_int, string: *const c_char) -> c_int,
+    glue::add_error_string::<Here>(errorcode, string));
+
+twins!(PMPI_Address, MPI_Address,
+    (location: *mut c_void, address: *mut i64) -> c_int,
+    glue::address::<Here>(location, address));
+
+twins!(PMPI_Aint_add, MPI_Aint_add,
+    (base: i64, disp: i64) -> i64,
+    glue::aint_add::<Here>(base, disp));
+
+twins!(PMPI_Aint_diff, MPI_Aint_diff,
+    (addr1: i64, addr2: i64) -> i64,
+    glue::aint_diff::<Here>(addr1, addr2));
+
+twins!(PMPI_Allgather, MPI_Allgather,
+    (sendbuf: *const c_void, sendcount: c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm) -> c_int,
+    glue::allgather::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, i64::from(recvcount), recvtype, comm));
+
+twins!(PMPI_Allgather_c, MPI_Allgather_c,
+    (sendbuf: *const c_void, sendcount: i64, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: i64, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm) -> c_int,
+    glue::allgather::<Here>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm));
+
+twins!(PMPI_Allgather_init, MPI_Allgather_init,
+    (sendbuf: *const c_void, sendcount: c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::allgather_init::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, i64::from(recvcount), recvtype, comm, info, request));
+
+twins!(PMPI_Allgather_init_c, MPI_Allgather_init_c,
+    (sendbuf: *const c_void, sendcount: i64, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: i64, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::allgather_init::<Here>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request));
+
+twins!(PMPI_Allgatherv, MPI_Allgatherv,
+    (sendbuf: *const c_void, sendcount: c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm) -> c_int,
+    glue::allgatherv::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, args::IntArray::int(recvcounts), args::IntArray::int(displs), recvtype, comm));
+
+twins!(PMPI_Allgatherv_c, MPI_Allgatherv_c,
+    (sendbuf: *const c_void, sendcount: i64, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const i64, displs: *const i64, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm) -> c_int,
+    glue::allgatherv::<Here>(sendbuf, sendcount, sendtype, recvbuf, args::IntArray::wide(recvcounts), args::IntArray::wide(displs), recvtype, comm));
+
+twins!(PMPI_Allgatherv_init, MPI_Allgatherv_init,
+    (sendbuf: *const c_void, sendcount: c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::allgatherv_init::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, args::IntArray::int(recvcounts), args::IntArray::int(displs), recvtype, comm, info, request));
+
+twins!(PMPI_Allgatherv_init_c, MPI_Allgatherv_init_c,
+    (sendbuf: *const c_void, sendcount: i64, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const i64, displs: *const i64, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::allgatherv_init::<Here>(sendbuf, sendcount, sendtype, recvbuf, args::IntArray::wide(recvcounts), args::IntArray::wide(displs), recvtype, comm, info, request));
+
+twins!(PMPI_Alloc_mem, MPI_Alloc_mem,
+    (size: i64, info: <Here as Face>::Info, baseptr: *mut c_void) -> c_int,
+    glue::alloc_mem::<Here>(size, info, baseptr));
+
+twins!(PMPI_Allreduce, MPI_Allreduce,
+    (sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, comm: <Here as Face>::Comm) -> c_int,
+    glue::allreduce::<Here>(sendbuf, recvbuf, i64::from(count), datatype, op, comm));
+
+twins!(PMPI_Allreduce_c, MPI_Allreduce_c,
+    (sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, comm: <Here as Face>::Comm) -> c_int,
+    glue::allreduce::<Here>(sendbuf, recvbuf, count, datatype, op, comm));
+
+twins!(PMPI_Allreduce_init, MPI_Allreduce_init,
+    (sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::allreduce_init::<Here>(sendbuf, recvbuf, i64::from(count), datatype, op, comm, info, request));
+
+twins!(PMPI_Allreduce_init_c, MPI_Allreduce_init_c,
+    (sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::allreduce_init::<Here>(sendbuf, recvbuf, count, datatype, op, comm, info, request));
+
+twins!(PMPI_Alltoall, MPI_Alltoall,
+    (sendbuf: *const c_void, sendcount: c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm) -> c_int,
+    glue::alltoall::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, i64::from(recvcount), recvtype, comm));
+
+twins!(PMPI_Alltoall_c, MPI_Alltoall_c,
+    (sendbuf: *const c_void, sendcount: i64, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: i64, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm) -> c_int,
+    glue::alltoall::<Here>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm));
+
+twins!(PMPI_Alltoall_init, MPI_Alltoall_init,
+    (sendbuf: *const c_void, sendcount: c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::alltoall_init::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, i64::from(recvcount), recvtype, comm, info, request));
+
+twins!(PMPI_Alltoall_init_c, MPI_Alltoall_init_c,
+    (sendbuf: *const c_void, sendcount: i64, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: i64, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::alltoall_init::<Here>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request));
+
+twins!(PMPI_Alltoallv, MPI_Alltoallv,
+    (sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm) -> c_int,
+    glue::alltoallv::<Here>(sendbuf, args::IntArray::int(sendcounts), args::IntArray::int(sdispls), sendtype, recvbuf, args::IntArray::int(recvcounts), args::IntArray::int(rdispls), recvtype, comm));
+
+twins!(PMPI_Alltoallv_c, MPI_Alltoallv_c,
+    (sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm) -> c_int,
+    glue::alltoallv::<Here>(sendbuf, args::IntArray::wide(sendcounts), args::IntArray::wide(sdispls), sendtype, recvbuf, args::IntArray::wide(recvcounts), args::IntArray::wide(rdispls), recvtype, comm));
+
+twins!(PMPI_Alltoallv_init, MPI_Alltoallv_init,
+    (sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::alltoallv_init::<Here>(sendbuf, args::IntArray::int(sendcounts), args::IntArray::int(sdispls), sendtype, recvbuf, args::IntArray::int(recvcounts), args::IntArray::int(rdispls), recvtype, comm, info, request));
+
+twins!(PMPI_Alltoallv_init_c, MPI_Alltoallv_init_c,
+    (sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::alltoallv_init::<Here>(sendbuf, args::IntArray::wide(sendcounts), args::IntArray::wide(sdispls), sendtype, recvbuf, args::IntArray::wide(recvcounts), args::IntArray::wide(rdispls), recvtype, comm, info, request));
+
+twins!(PMPI_Alltoallw, MPI_Alltoallw,
+    (sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtypes: *const <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtypes: *const <Here as Face>::Datatype, comm: <Here as Face>::Comm) -> c_int,
+    glue::alltoallw::<Here>(sendbuf, args::IntArray::int(sendcounts), args::IntArray::int(sdispls), sendtypes, recvbuf, args::IntArray::int(recvcounts), args::IntArray::int(rdispls), recvtypes, comm));
+
+twins!(PMPI_Alltoallw_c, MPI_Alltoallw_c,
+    (sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtypes: *const <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtypes: *const <Here as Face>::Datatype, comm: <Here as Face>::Comm) -> c_int,
+    glue::alltoallw::<Here>(sendbuf, args::IntArray::wide(sendcounts), args::IntArray::wide(sdispls), sendtypes, recvbuf, args::IntArray::wide(recvcounts), args::IntArray::wide(rdispls), recvtypes, comm));
+
+twins!(PMPI_Alltoallw_init, MPI_Alltoallw_init,
+    (sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtypes: *const <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtypes: *const <Here as Face>::Datatype, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::alltoallw_init::<Here>(sendbuf, args::IntArray::int(sendcounts), args::IntArray::int(sdispls), sendtypes, recvbuf, args::IntArray::int(recvcounts), args::IntArray::int(rdispls), recvtypes, comm, info, request));
+
+twins!(PMPI_Alltoallw_init_c, MPI_Alltoallw_init_c,
+    (sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtypes: *const <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtypes: *const <Here as Face>::Datatype, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::alltoallw_init::<Here>(sendbuf, args::IntArray::wide(sendcounts), args::IntArray::wide(sdispls), sendtypes, recvbuf, args::IntArray::wide(recvcounts), args::IntArray::wide(rdispls), recvtypes, comm, info, request));
+
+twins!(PMPI_Attr_delete, MPI_Attr_delete,
+    (comm: <Here as Face>::Comm, keyval: c_int) -> c_int,
+    glue::attr_delete::<Here>(comm, keyval));
+
+twins!(PMPI_Attr_get, MPI_Attr_get,
+    (comm: <Here as Face>::Comm, keyval: c_int, attribute_val: *mut c_void, flag: *mut c_int) -> c_int,
+    glue::attr_get::<Here>(comm, keyval, attribute_val, flag));
+
+twins!(PMPI_Attr_put, MPI_Attr_put,
+    (comm: <Here as Face>::Comm, keyval: c_int, attribute_val: *mut c_void) -> c_int,
+    glue::attr_put::<Here>(comm, keyval, attribute_val));
+
+twins!(PMPI_Barrier, MPI_Barrier,
+    (comm: <Here as Face>::Comm) -> c_int,
+    glue::barrier::<Here>(comm));
+
+twins!(PMPI_Barrier_init, MPI_Barrier_init,
+    (comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::barrier_init::<Here>(comm, info, request));
+
+twins!(PMPI_Bcast, MPI_Bcast,
+    (buffer: *mut c_void, count: c_int, datatype: <Here as Face>::Datatype, root: c_int, comm: <Here as Face>::Comm) -> c_int,
+    glue::bcast::<Here>(buffer, i64::from(count), datatype, root, comm));
+
+twins!(PMPI_Bcast_c, MPI_Bcast_c,
+    (buffer: *mut c_void, count: i64, datatype: <Here as Face>::Datatype, root: c_int, comm: <Here as Face>::Comm) -> c_int,
+    glue::bcast::<Here>(buffer, count, datatype, root, comm));
+
+twins!(PMPI_Bcast_init, MPI_Bcast_init,
+    (buffer: *mut c_void, count: c_int, datatype: <Here as Face>::Datatype, root: c_int, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::bcast_init::<Here>(buffer, i64::from(count), datatype, root, comm, info, request));
+
+twins!(PMPI_Bcast_init_c, MPI_Bcast_init_c,
+    (buffer: *mut c_void, count: i64, datatype: <Here as Face>::Datatype, root: c_int, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::bcast_init::<Here>(buffer, count, datatype, root, comm, info, request));
+
+twins!(PMPI_Bsend, MPI_Bsend,
+    (buf: *const c_void, count: c_int, datatype: <Here as Face>::Datatype, dest: c_int, tag: c_int, comm: <Here as Face>::Comm) -> c_int,
+    glue::bsend::<Here>(buf, i64::from(count), datatype, dest, tag, comm));
+
+twins!(PMPI_Bsend_c, MPI_Bsend_c,
+    (buf: *const c_void, count: i64, datatype: <Here as Face>::Datatype, dest: c_int, tag: c_int, comm: <Here as Face>::Comm) -> c_int,
+    glue::bsend::<Here>(buf, count, datatype, dest, tag, comm));
+
+twins!(PMPI_Bsend_init, MPI_Bsend_init,
+    (buf: *const c_void, count: c_int, datatype: <Here as Face>::Datatype, dest: c_int, tag: c_int, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::bsend_init::<Here>(buf, i64::from(count), datatype, dest, tag, comm, request));
+
+twins!(PMPI_Bsend_init_c, MPI_Bsend_init_c,
+    (buf: *const c_void, count: i64, datatype: <Here as Face>::Datatype, dest: c_int, tag: c_int, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::bsend_init::<Here>(buf, count, datatype, dest, tag, comm, request));
+
+twins!(PMPI_Buffer_attach, MPI_Buffer_attach,
+    (buffer: *mut c_void, size: c_int) -> c_int,
+    glue::buffer_attach::<Here>(buffer, i64::from(size)));
+
+twins!(PMPI_Buffer_attach_c, MPI_Buffer_attach_c,
+    (buffer: *mut c_void, size: i64) -> c_int,
+    glue::buffer_attach::<Here>(buffer, size));
+
+twins!(PMPI_Buffer_detach, MPI_Buffer_detach,
+    (buffer_addr: *mut c_void, size: *mut c_int) -> c_int,
+    glue::buffer_detach::<Here>(buffer_addr, args::IntOut::int(size)));
+
+twins!(PMPI_Buffer_detach_c, MPI_Buffer_detach_c,
+    (buffer_addr: *mut c_void, size: *mut i64) -> c_int,
+    glue::buffer_detach::<Here>(buffer_addr, args::IntOut::wide(size)));
+
+twins!(PMPI_Buffer_flush, MPI_Buffer_flush,
+    () -> c_int,
+    glue::buffer_flush::<Here>());
+
+twins!(PMPI_Buffer_iflush, MPI_Buffer_iflush,
+    (request: *mut <Here as Face>::Request) -> c_int,
+    glue::buffer_iflush::<Here>(request));
+
+twins!(PMPI_Cancel, MPI_Cancel,
+    (request: *mut <Here as Face>::Request) -> c_int,
+    glue::cancel::<Here>(request));
+
+twins!(PMPI_Cart_coords, MPI_Cart_coords,
+    (comm: <Here as Face>::Comm, rank: c_int, maxdims: c_int, coords: *mut c_int) -> c_int,
+    glue::cart_coords::<Here>(comm, rank, maxdims, coords));
+
+twins!(PMPI_Cart_create, MPI_Cart_create,
+    (comm_old: <Here as Face>::Comm, ndims: c_int, dims: *const c_int, periods: *const c_int, reorder: c_int, comm_cart: *mut <Here as Face>::Comm) -> c_int,
+    glue::cart_create::<Here>(comm_old, ndims, dims, periods, reorder, comm_cart));
+
+twins!(PMPI_Cart_get, MPI_Cart_get,
+    (comm: <Here as Face>::Comm, maxdims: c_int, dims: *mut c_int, periods: *mut c_int, coords: *mut c_int) -> c_int,
+    glue::cart_get::<Here>(comm, maxdims, dims, periods, coords));
+
+twins!(PMPI_Cart_map, MPI_Cart_map,
+    (comm: <Here as Face>::Comm, ndims: c_int, dims: *const c_int, periods: *const c_int, newrank: *mut c_int) -> c_int,
+    glue::cart_map::<Here>(comm, ndims, dims, periods, newrank));
+
+twins!(PMPI_Cart_rank, MPI_Cart_rank,
+    (comm: <Here as Face>::Comm, coords: *const c_int, rank: *mut c_int) -> c_int,
+    glue::cart_rank::<Here>(comm, coords, rank));
+
+twins!(PMPI_Cart_shift, MPI_Cart_shift,
+    (comm: <Here as Face>::Comm, direction: c_int, disp: c_int, rank_source: *mut c_int, rank_dest: *mut c_int) -> c_int,
+    glue::cart_shift::<Here>(comm, direction, disp, rank_source, rank_dest));
+
+twins!(PMPI_Cart_sub, MPI_Cart_sub,
+    (comm: <Here as Face>::Comm, remain_dims: *const c_int, newcomm: *mut <Here as Face>::Comm) -> c_int,
+    glue::cart_sub::<Here>(comm, remain_dims, newcomm));
+
+twins!(PMPI_Cartdim_get, MPI_Cartdim_get,
+    (comm: <Here as Face>::Comm, ndims: *mut c_int) -> c_int,
+    glue::cartdim_get::<Here>(comm, ndims));
+
+twins!(PMPI_Close_port, MPI_Close_port,
+    (port_name: *const c_char) -> c_int,
+    glue::close_port::<Here>(port_name));
+
+twins!(PMPI_Comm_accept, MPI_Comm_accept,
+    (port_name: *const c_char, info: <Here as Face>::Info, root: c_int, comm: <Here as Face>::Comm, newcomm: *mut <Here as Face>::Comm) -> c_int,
+    glue::comm_accept::<Here>(port_name, info, root, comm, newcomm));
+
+twins!(PMPI_Comm_attach_buffer, MPI_Comm_attach_buffer,
+    (comm: <Here as Face>::Comm, buffer: *mut c_void, size: c_int) -> c_int,
+    glue::comm_attach_buffer::<Here>(comm, buffer, i64::from(size)));
+
+twins!(PMPI_Comm_attach_buffer_c, MPI_Comm_attach_buffer_c,
+    (comm: <Here as Face>::Comm, buffer: *mut c_void, size: i64) -> c_int,
+    glue::comm_attach_buffer::<Here>(comm, buffer, size));
+
+twins!(PMPI_Comm_c2f, MPI_Comm_c2f,
+    (comm: <Here as Face>::Comm) -> c_int,
+    glue::comm_c2f::<Here>(comm));
+
+twins!(PMPI_Comm_call_errhandler, MPI_Comm_call_errhandler,
+    (comm: <Here as Face>::Comm, errorcode: c_int) -> c_int,
+    glue::comm_call_errhandler::<Here>(comm, errorcode));
+
+twins!(PMPI_Comm_compare, MPI_Comm_compare,
+    (comm1: <Here as Face>::Comm, comm2: <Here as Face>::Comm, result: *mut c_int) -> c_int,
+    glue::comm_compare::<Here>(comm1, comm2, result));
+
+twins!(PMPI_Comm_connect, MPI_Comm_connect,
+    (port_name: *const c_char, info: <Here as Face>::Info, root: c_int, comm: <Here as Face>::Comm, newcomm: *mut <Here as Face>::Comm) -> c_int,
+    glue::comm_connect::<Here>(port_name, info, root, comm, newcomm));
+
+twins!(PMPI_Comm_create, MPI_Comm_create,
+    (comm: <Here as Face>::Comm, group: <Here as Face>::Group, newcomm: *mut <Here as Face>::Comm) -> c_int,
+    glue::comm_create::<Here>(comm, group, newcomm));
+
+twins!(PMPI_Comm_create_errhandler, MPI_Comm_create_errhandler,
+    (comm_errhandler_fn: *const c_void, errhandler: *mut <Here as Face>::Errhandler) -> c_int,
+    glue::comm_create_errhandler::<Here>(comm_errhandler_fn, errhandler));
+
+twins!(PMPI_Comm_create_from_group, MPI_Comm_create_from_group,
+    (group: <Here as Face>::Group, stringtag: *const c_char, info: <Here as Face>::Info, errhandler: <Here as Face>::Errhandler, newcomm: *mut <Here as Face>::Comm) -> c_int,
+    glue::comm_create_from_group::<Here>(group, stringtag, info, errhandler, newcomm));
+
+twins!(PMPI_Comm_create_group, MPI_Comm_create_group,
+    (comm: <Here as Face>::Comm, group: <Here as Face>::Group, tag: c_int, newcomm: *mut <Here as Face>::Comm) -> c_int,
+    glue::comm_create_group::<Here>(comm, group, tag, newcomm));
+
+twins!(PMPI_Comm_create_keyval, MPI_Comm_create_keyval,
+    (comm_copy_attr_fn: *const c_void, comm_delete_attr_fn: *const c_void, comm_keyval: *mut c_int, extra_state: *mut c_void) -> c_int,
+    glue::comm_create_keyval::<Here>(comm_copy_attr_fn, comm_delete_attr_fn, comm_keyval, extra_state));
+
+twins!(PMPI_Comm_delete_attr, MPI_Comm_delete_attr,
+    (comm: <Here as Face>::Comm, comm_keyval: c_int) -> c_int,
+    glue::comm_delete_attr::<Here>(comm, comm_keyval));
+
+twins!(PMPI_Comm_detach_buffer, MPI_Comm_detach_buffer,
+    (comm: <Here as Face>::Comm, buffer_addr: *mut c_void, size: *mut c_int) -> c_int,
+    glue::comm_detach_buffer::<Here>(comm, buffer_addr, args::IntOut::int(size)));
+
+twins!(PMPI_Comm_detach_buffer_c, MPI_Comm_detach_buffer_c,
+    (comm: <Here as Face>::Comm, buffer_addr: *mut c_void, size: *mut i64) -> c_int,
+    glue::comm_detach_buffer::<Here>(comm, buffer_addr, args::IntOut::wide(size)));
+
+twins!(PMPI_Comm_disconnect, MPI_Comm_disconnect,
+    (comm: *mut <Here as Face>::Comm) -> c_int,
+    glue::comm_disconnect::<Here>(comm));
+
+twins!(PMPI_Comm_dup, MPI_Comm_dup,
+    (comm: <Here as Face>::Comm, newcomm: *mut <Here as Face>::Comm) -> c_int,
+    glue::comm_dup::<Here>(comm, newcomm));
+
+twins!(PMPI_Comm_dup_with_info, MPI_Comm_dup_with_info,
+    (comm: <Here as Face>::Comm, info: <Here as Face>::Info, newcomm: *mut <Here as Face>::Comm) -> c_int,
+    glue::comm_dup_with_info::<Here>(comm, info, newcomm));
+
+twins!(PMPI_Comm_f2c, MPI_Comm_f2c,
+    (comm: c_int) -> <Here as Face>::Comm,
+    glue::comm_f2c::<Here>(comm));
+
+twins!(PMPI_Comm_flush_buffer, MPI_Comm_flush_buffer,
+    (comm: <Here as Face>::Comm) -> c_int,
+    glue::comm_flush_buffer::<Here>(comm));
+
+twins!(PMPI_Comm_free, MPI_Comm_free,
+    (comm: *mut <Here as Face>::Comm) -> c_int,
+    glue::comm_free::<Here>(comm));
+
+twins!(PMPI_Comm_free_keyval, MPI_Comm_free_keyval,
+    (comm_keyval: *mut c_int) -> c_int,
+    glue::comm_free_keyval::<Here>(comm_keyval));
+
+twins!(PMPI_Comm_fromint, MPI_Comm_fromint,
+    (comm: c_int) -> <Here as Face>::Comm,
+    glue::comm_fromint::<Here>(comm));
+
+twins!(PMPI_Comm_get_attr, MPI_Comm_get_attr,
+    (comm: <Here as Face>::Comm, comm_keyval: c_int, attribute_val: *mut c_void, flag: *mut c_int) -> c_int,
+    glue::comm_get_attr::<Here>(comm, comm_keyval, attribute_val, flag));
+
+twins!(PMPI_Comm_get_errhandler, MPI_Comm_get_errhandler,
+    (comm: <Here as Face>::Comm, errhandler: *mut <Here as Face>::Errhandler) -> c_int,
+    glue::comm_get_errhandler::<Here>(comm, errhandler));
+
+twins!(PMPI_Comm_get_info, MPI_Comm_get_info,
+    (comm: <Here as Face>::Comm, info_used: *mut <Here as Face>::Info) -> c_int,
+    glue::comm_get_info::<Here>(comm, info_used));
+
+twins!(PMPI_Comm_get_name, MPI_Comm_get_name,
+    (comm: <Here as Face>::Comm, comm_name: *mut c_char, resultlen: *mut c_int) -> c_int,
+    glue::comm_get_name::<Here>(comm, comm_name, resultlen));
+
+twins!(PMPI_Comm_get_parent, MPI_Comm_get_parent,
+    (parent: *mut <Here as Face>::Comm) -> c_int,
+    glue::comm_get_parent::<Here>(parent));
+
+twins!(PMPI_Comm_group, MPI_Comm_group,
+    (comm: <Here as Face>::Comm, group: *mut <Here as Face>::Group) -> c_int,
+    glue::comm_group::<Here>(comm, group));
+
+twins!(PMPI_Comm_idup, MPI_Comm_idup,
+    (comm: <Here as Face>::Comm, newcomm: *mut <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::comm_idup::<Here>(comm, newcomm, request));
+
+twins!(PMPI_Comm_idup_with_info, MPI_Comm_idup_with_info,
+    (comm: <Here as Face>::Comm, info: <Here as Face>::Info, newcomm: *mut <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::comm_idup_with_info::<Here>(comm, info, newcomm, request));
+
+twins!(PMPI_Comm_iflush_buffer, MPI_Comm_iflush_buffer,
+    (comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::comm_iflush_buffer::<Here>(comm, request));
+
+twins!(PMPI_Comm_join, MPI_Comm_join,
+    (fd: c_int, intercomm: *mut <Here as Face>::Comm) -> c_int,
+    glue::comm_join::<Here>(fd, intercomm));
+
+twins!(PMPI_Comm_rank, MPI_Comm_rank,
+    (comm: <Here as Face>::Comm, rank: *mut c_int) -> c_int,
+    glue::comm_rank::<Here>(comm, rank));
+
+twins!(PMPI_Comm_remote_group, MPI_Comm_remote_group,
+    (comm: <Here as Face>::Comm, group: *mut <Here as Face>::Group) -> c_int,
+    glue::comm_remote_group::<Here>(comm, group));
+
+twins!(PMPI_Comm_remote_size, MPI_Comm_remote_size,
+    (comm: <Here as Face>::Comm, size: *mut c_int) -> c_int,
+    glue::comm_remote_size::<Here>(comm, size));
+
+twins!(PMPI_Comm_set_attr, MPI_Comm_set_attr,
+    (comm: <Here as Face>::Comm, comm_keyval: c_int, attribute_val: *mut c_void) -> c_int,
+    glue::comm_set_attr::<Here>(comm, comm_keyval, attribute_val));
+
+twins!(PMPI_Comm_set_errhandler, MPI_Comm_set_errhandler,
+    (comm: <Here as Face>::Comm, errhandler: <Here as Face>::Errhandler) -> c_int,
+    glue::comm_set_errhandler::<Here>(comm, errhandler));
+
+twins!(PMPI_Comm_set_info, MPI_Comm_set_info,
+    (comm: <Here as Face>::Comm, info: <Here as Face>::Info) -> c_int,
+    glue::comm_set_info::<Here>(comm, info));
+
+twins!(PMPI_Comm_set_name, MPI_Comm_set_name,
+    (comm: <Here as Face>::Comm, comm_name: *const c_char) -> c_int,
+    glue::comm_set_name::<Here>(comm, comm_name));
+
+twins!(PMPI_Comm_size, MPI_Comm_size,
+    (comm: <Here as Face>::Comm, size: *mut c_int) -> c_int,
+    glue::comm_size::<Here>(comm, size));
+
+twins!(PMPI_Comm_spawn, MPI_Comm_spawn,
+    (command: *const c_char, argv: *mut *mut c_char, maxprocs: c_int, info: <Here as Face>::Info, root: c_int, comm: <Here as Face>::Comm, intercomm: *mut <Here as Face>::Comm, array_of_errcodes: *mut c_int) -> c_int,
+    glue::comm_spawn::<Here>(command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes));
+
+twins!(PMPI_Comm_spawn_multiple, MPI_Comm_spawn_multiple,
+    (count: c_int, array_of_commands: *mut *mut c_char, array_of_argv: *mut *mut *mut c_char, array_of_maxprocs: *const c_int, array_of_info: *const <Here as Face>::Info, root: c_int, comm: <Here as Face>::Comm, intercomm: *mut <Here as Face>::Comm, array_of_errcodes: *mut c_int) -> c_int,
+    glue::comm_spawn_multiple::<Here>(count, array_of_commands, array_of_argv, array_of_maxprocs, array_of_info, root, comm, intercomm, array_of_errcodes));
+
+twins!(PMPI_Comm_split, MPI_Comm_split,
+    (comm: <Here as Face>::Comm, color: c_int, key: c_int, newcomm: *mut <Here as Face>::Comm) -> c_int,
+    glue::comm_split::<Here>(comm, color, key, newcomm));
+
+twins!(PMPI_Comm_split_type, MPI_Comm_split_type,
+    (comm: <Here as Face>::Comm, split_type: c_int, key: c_int, info: <Here as Face>::Info, newcomm: *mut <Here as Face>::Comm) -> c_int,
+    glue::comm_split_type::<Here>(comm, split_type, key, info, newcomm));
+
+twins!(PMPI_Comm_test_inter, MPI_Comm_test_inter,
+    (comm: <Here as Face>::Comm, flag: *mut c_int) -> c_int,
+    glue::comm_test_inter::<Here>(comm, flag));
+
+twins!(PMPI_Comm_toint, MPI_Comm_toint,
+    (comm: <Here as Face>::Comm) -> c_int,
+    glue::comm_toint::<Here>(comm));
+
+twins!(PMPI_Compare_and_swap, MPI_Compare_and_swap,
+    (origin_addr: *const c_void, compare_addr: *const c_void, result_addr: *mut c_void, datatype: <Here as Face>::Datatype, target_rank: c_int, target_disp: i64, win: <Here as Face>::Win) -> c_int,
+    glue::compare_and_swap::<Here>(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win));
+
+twins!(PMPI_Dims_create, MPI_Dims_create,
+    (nnodes: c_int, ndims: c_int, dims: *mut c_int) -> c_int,
+    glue::dims_create::<Here>(nnodes, ndims, dims));
+
+twins!(PMPI_Dist_graph_create, MPI_Dist_graph_create,
+    (comm_old: <Here as Face>::Comm, n: c_int, sources: *const c_int, degrees: *const c_int, destinations: *const c_int, weights: *const c_int, info: <Here as Face>::Info, reorder: c_int, comm_dist_graph: *mut <Here as Face>::Comm) -> c_int,
+    glue::dist_graph_create::<Here>(comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph));
+
+twins!(PMPI_Dist_graph_create_adjacent, MPI_Dist_graph_create_adjacent,
+    (comm_old: <Here as Face>::Comm, indegree: c_int, sources: *const c_int, sourceweights: *const c_int, outdegree: c_int, destinations: *const c_int, destweights: *const c_int, info: <Here as Face>::Info, reorder: c_int, comm_dist_graph: *mut <Here as Face>::Comm) -> c_int,
+    glue::dist_graph_create_adjacent::<Here>(comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph));
+
+twins!(PMPI_Dist_graph_neighbors, MPI_Dist_graph_neighbors,
+    (comm: <Here as Face>::Comm, maxindegree: c_int, sources: *mut c_int, sourceweights: *mut c_int, maxoutdegree: c_int, destinations: *mut c_int, destweights: *mut c_int) -> c_int,
+    glue::dist_graph_neighbors::<Here>(comm, maxindegree, sources, sourceweights, maxoutdegree, destinations, destweights));
+
+twins!(PMPI_Dist_graph_neighbors_count, MPI_Dist_graph_neighbors_count,
+    (comm: <Here as Face>::Comm, indegree: *mut c_int, outdegree: *mut c_int, weighted: *mut c_int) -> c_int,
+    glue::dist_graph_neighbors_count::<Here>(comm, indegree, outdegree, weighted));
+
+twins!(PMPI_Errhandler_c2f, MPI_Errhandler_c2f,
+    (errhandler: <Here as Face>::Errhandler) -> c_int,
+    glue::errhandler_c2f::<Here>(errhandler));
+
+twins!(PMPI_Errhandler_create, MPI_Errhandler_create,
+    (comm_errhandler_fn: *const c_void, errhandler: *mut <Here as Face>::Errhandler) -> c_int,
+    glue::errhandler_create::<Here>(comm_errhandler_fn, errhandler));
+
+twins!(PMPI_Errhandler_f2c, MPI_Errhandler_f2c,
+    (errhandler: c_int) -> <Here as Face>::Errhandler,
+    glue::errhandler_f2c::<Here>(errhandler));
+
+twins!(PMPI_Errhandler_free, MPI_Errhandler_free,
+    (errhandler: *mut <Here as Face>::Errhandler) -> c_int,
+    glue::errhandler_free::<Here>(errhandler));
+
+twins!(PMPI_Errhandler_fromint, MPI_Errhandler_fromint,
+    (errhandler: c_int) -> <Here as Face>::Errhandler,
+    glue::errhandler_fromint::<Here>(errhandler));
+
+twins!(PMPI_Errhandler_get, MPI_Errhandler_get,
+    (comm: <Here as Face>::Comm, errhandler: *mut <Here as Face>::Errhandler) -> c_int,
+    glue::errhandler_get::<Here>(comm, errhandler));
+
+twins!(PMPI_Errhandler_set, MPI_Errhandler_set,
+    (comm: <Here as Face>::Comm, errhandler: <Here as Face>::Errhandler) -> c_int,
+    glue::errhandler_set::<Here>(comm, errhandler));
+
+twins!(PMPI_Errhandler_toint, MPI_Errhandler_toint,
+    (errhandler: <Here as Face>::Errhandler) -> c_int,
+    glue::errhandler_toint::<Here>(errhandler));
+
+twins!(PMPI_Error_class, MPI_Error_class,
+    (errorcode: c_int, errorclass: *mut c_int) -> c_int,
+    glue::error_class::<Here>(errorcode, errorclass));
+
+twins!(PMPI_Error_string, MPI_Error_string,
+    (errorcode: c_int, string: *mut c_char, resultlen: *mut c_int) -> c_int,
+    glue::error_string::<Here>(errorcode, string, resultlen));
+
+twins!(PMPI_Exscan, MPI_Exscan,
+    (sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, comm: <Here as Face>::Comm) -> c_int,
+    glue::exscan::<Here>(sendbuf, recvbuf, i64::from(count), datatype, op, comm));
+
+twins!(PMPI_Exscan_c, MPI_Exscan_c,
+    (sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, comm: <Here as Face>::Comm) -> c_int,
+    glue::exscan::<Here>(sendbuf, recvbuf, count, datatype, op, comm));
+
+twins!(PMPI_Exscan_init, MPI_Exscan_init,
+    (sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::exscan_init::<Here>(sendbuf, recvbuf, i64::from(count), datatype, op, comm, info, request));
+
+twins!(PMPI_Exscan_init_c, MPI_Exscan_init_c,
+    (sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::exscan_init::<Here>(sendbuf, recvbuf, count, datatype, op, comm, info, request));
+
+twins!(PMPI_Fetch_and_op, MPI_Fetch_and_op,
+    (origin_addr: *const c_void, result_addr: *mut c_void, datatype: <Here as Face>::Datatype, target_rank: c_int, target_disp: i64, op: <Here as Face>::Op, win: <Here as Face>::Win) -> c_int,
+    glue::fetch_and_op::<Here>(origin_addr, result_addr, datatype, target_rank, target_disp, op, win));
+
+twins!(PMPI_File_c2f, MPI_File_c2f,
+    (file: <Here as Face>::File) -> c_int,
+    glue::file_c2f::<Here>(file));
+
+twins!(PMPI_File_call_errhandler, MPI_File_call_errhandler,
+    (fh: <Here as Face>::File, errorcode: c_int) -> c_int,
+    glue::file_call_errhandler::<Here>(fh, errorcode));
+
+twins!(PMPI_File_close, MPI_File_close,
+    (fh: *mut <Here as Face>::File) -> c_int,
+    glue::file_close::<Here>(fh));
+
+twins!(PMPI_File_create_errhandler, MPI_File_create_errhandler,
+    (file_errhandler_fn: *const c_void, errhandler: *mut <Here as Face>::Errhandler) -> c_int,
+    glue::file_create_errhandler::<Here>(file_errhandler_fn, errhandler));
+
+twins!(PMPI_File_delete, MPI_File_delete,
+    (filename: *const c_char, info: <Here as Face>::Info) -> c_int,
+    glue::file_delete::<Here>(filename, info));
+
+twins!(PMPI_File_f2c, MPI_File_f2c,
+    (file: c_int) -> <Here as Face>::File,
+    glue::file_f2c::<Here>(file));
+
+twins!(PMPI_File_fromint, MPI_File_fromint,
+    (file: c_int) -> <Here as Face>::File,
+    glue::file_fromint::<Here>(file));
+
+twins!(PMPI_File_get_amode, MPI_File_get_amode,
+    (fh: <Here as Face>::File, amode: *mut c_int) -> c_int,
+    glue::file_get_amode::<Here>(fh, amode));
+
+twins!(PMPI_File_get_atomicity, MPI_File_get_atomicity,
+    (fh: <Here as Face>::File, flag: *mut c_int) -> c_int,
+    glue::file_get_atomicity::<Here>(fh, flag));
+
+twins!(PMPI_File_get_byte_offset, MPI_File_get_byte_offset,
+    (fh: <Here as Face>::File, offset: i64, disp: *mut i64) -> c_int,
+    glue::file_get_byte_offset::<Here>(fh, offset, disp));
+
+twins!(PMPI_File_get_errhandler, MPI_File_get_errhandler,
+    (file: <Here as Face>::File, errhandler: *mut <Here as Face>::Errhandler) -> c_int,
+    glue::file_get_errhandler::<Here>(file, errhandler));
+
+twins!(PMPI_File_get_group, MPI_File_get_group,
+    (fh: <Here as Face>::File, group: *mut <Here as Face>::Group) -> c_int,
+    glue::file_get_group::<Here>(fh, group));
+
+twins!(PMPI_File_get_info, MPI_File_get_info,
+    (fh: <Here as Face>::File, info_used: *mut <Here as Face>::Info) -> c_int,
+    glue::file_get_info::<Here>(fh, info_used));
+
+twins!(PMPI_File_get_position, MPI_File_get_position,
+    (fh: <Here as Face>::File, offset: *mut i64) -> c_int,
+    glue::file_get_position::<Here>(fh, offset));
+
+twins!(PMPI_File_get_position_shared, MPI_File_get_position_shared,
+    (fh: <Here as Face>::File, offset: *mut i64) -> c_int,
+    glue::file_get_position_shared::<Here>(fh, offset));
+
+twins!(PMPI_File_get_size, MPI_File_get_size,
+    (fh: <Here as Face>::File, size: *mut i64) -> c_int,
+    glue::file_get_size::<Here>(fh, size));
+
+twins!(PMPI_File_get_type_extent, MPI_File_get_type_extent,
+    (fh: <Here as Face>::File, datatype: <Here as Face>::Datatype, extent: *mut i64) -> c_int,
+    glue::file_get_type_extent::<Here>(fh, datatype, args::IntOut::wide(extent)));
+
+twins!(PMPI_File_get_type_extent_c, MPI_File_get_type_extent_c,
+    (fh: <Here as Face>::File, datatype: <Here as Face>::Datatype, extent: *mut i64) -> c_int,
+    glue::file_get_type_extent::<Here>(fh, datatype, args::IntOut::wide(extent)));
+
+twins!(PMPI_File_get_view, MPI_File_get_view,
+    (fh: <Here as Face>::File, disp: *mut i64, etype: *mut <Here as Face>::Datatype, filetype: *mut <Here as Face>::Datatype, datarep: *mut c_char) -> c_int,
+    glue::file_get_view::<Here>(fh, disp, etype, filetype, datarep));
+
+twins!(PMPI_File_iread, MPI_File_iread,
+    (fh: <Here as Face>::File, buf: *mut c_void, count: c_int, datatype: <Here as Face>::Datatype, request: *mut <Here as Face>::Request) -> c_int,
+    glue::file_iread::<Here>(fh, buf, i64::from(count), datatype, request));
+
+twins!(PMPI_File_iread_c, MPI_File_iread_c,
+    (fh: <Here as Face>::File, buf: *mut c_void, count: i64, datatype: <Here as Face>::Datatype, request: *mut <Here as Face>::Request) -> c_int,
+    glue::file_iread::<Here>(fh, buf, count, datatype, request));
+
+twins!(PMPI_File_iread_all, MPI_File_iread_all,
+    (fh: <Here as Face>::File, buf: *mut c_void, count: c_int, datatype: <Here as Face>::Datatype, request: *mut <Here as Face>::Request) -> c_int,
+    glue::file_iread_all::<Here>(fh, buf, i64::from(count), datatype, request));
+
+twins!(PMPI_File_iread_all_c, MPI_File_iread_all_c,
+    (fh: <Here as Face>::File, buf: *mut c_void, count: i64, datatype: <Here as Face>::Datatype, request: *mut <Here as Face>::Request) -> c_int,
+    glue::file_iread_all::<Here>(fh, buf, count, datatype, request));
+
+twins!(PMPI_File_iread_at, MPI_File_iread_at,
+    (fh: <Here as Face>::File, offset: i64, buf: *mut c_void, count: c_int, datatype: <Here as Face>::Datatype, request: *mut <Here as Face>::Request) -> c_int,
+    glue::file_iread_at::<Here>(fh, offset, buf, i64::from(count), datatype, request));
+
+twins!(PMPI_File_iread_at_c, MPI_File_iread_at_c,
+    (fh: <Here as Face>::File, offset: i64, buf: *mut c_void, count: i64, datatype: <Here as Face>::Datatype, request: *mut <Here as Face>::Request) -> c_int,
+    glue::file_iread_at::<Here>(fh, offset, buf, count, datatype, request));
+
+twins!(PMPI_File_iread_at_all, MPI_File_iread_at_all,
+    (fh: <Here as Face>::File, offset: i64, buf: *mut c_void, count: c_int, datatype: <Here as Face>::Datatype, request: *mut <Here as Face>::Request) -> c_int,
+    glue::file_iread_at_all::<Here>(fh, offset, buf, i64::from(count), datatype, request));
+
+twins!(PMPI_File_iread_at_all_c, MPI_File_iread_at_all_c,
+    (fh: <Here as Face>::File, offset: i64, buf: *mut c_void, count: i64, datatype: <Here as Face>::Datatype, request: *mut <Here as Face>::Request) -> c_int,
+    glue::file_iread_at_all::<Here>(fh, offset, buf, count, datatype, request));
+
+twins!(PMPI_File_iread_shared, MPI_File_iread_shared,
+    (fh: <Here as Face>::File, buf: *mut c_void, count: c_int, datatype: <Here as Face>::Datatype, request: *mut <Here as Face>::Request) -> c_int,
+    glue::file_iread_shared::<Here>(fh, buf, i64::from(count), datatype, request));
+
+twins!(PMPI_File_iread_shared_c, MPI_File_iread_shared_c,
+    (fh: <Here as Face>::File, buf: *mut c_void, count: i64, datatype: <Here as Face>::Datatype, request: *mut <Here as Face>::Request) -> c_int,
+    glue::file_iread_shared::<Here>(fh, buf, count, datatype, request));
+
+twins!(PMPI_File_iwrite, MPI_File_iwrite,
+    (fh: <Here as Face>::File, buf: *const c_void, count: c_int, datatype: <Here as Face>::Datatype, request: *mut <Here as Face>::Request) -> c_int,
+    glue::file_iwrite::<Here>(fh, buf, i64::from(count), datatype, request));
+
+twins!(PMPI_File_iwrite_c, MPI_File_iwrite_c,
+    (fh: <Here as Face>::File, buf: *const c_void, count: i64, datatype: <Here as Face>::Datatype, request: *mut <Here as Face>::Request) -> c_int,
+    glue::file_iwrite::<Here>(fh, buf, count, datatype, request));
+
+twins!(PMPI_File_iwrite_all, MPI_File_iwrite_all,
+    (fh: <Here as Face>::File, buf: *const c_void, count: c_int, datatype: <Here as Face>::Datatype, request: *mut <Here as Face>::Request) -> c_int,
+    glue::file_iwrite_all::<Here>(fh, buf, i64::from(count), datatype, request));
+
+twins!(PMPI_File_iwrite_all_c, MPI_File_iwrite_all_c,
+    (fh: <Here as Face>::File, buf: *const c_void, count: i64, datatype: <Here as Face>::Datatype, request: *mut <Here as Face>::Request) -> c_int,
+    glue::file_iwrite_all::<Here>(fh, buf, count, datatype, request));
+
+twins!(PMPI_File_iwrite_at, MPI_File_iwrite_at,
+    (fh: <Here as Face>::File, offset: i64, buf: *const c_void, count: c_int, datatype: <Here as Face>::Datatype, request: *mut <Here as Face>::Request) -> c_int,
+    glue::file_iwrite_at::<Here>(fh, offset, buf, i64::from(count), datatype, request));
+
+twins!(PMPI_File_iwrite_at_c, MPI_File_iwrite_at_c,
+    (fh: <Here as Face>::File, offset: i64, buf: *const c_void, count: i64, datatype: <Here as Face>::Datatype, request: *mut <Here as Face>::Request) -> c_int,
+    glue::file_iwrite_at::<Here>(fh, offset, buf, count, datatype, request));
+
+twins!(PMPI_File_iwrite_at_all, MPI_File_iwrite_at_all,
+    (fh: <Here as Face>::File, offset: i64, buf: *const c_void, count: c_int, datatype: <Here as Face>::Datatype, request: *mut <Here as Face>::Request) -> c_int,
+    glue::file_iwrite_at_all::<Here>(fh, offset, buf, i64::from(count), datatype, request));
+
+twins!(PMPI_File_iwrite_at_all_c, MPI_File_iwrite_at_all_c,
+    (fh: <Here as Face>::File, offset: i64, buf: *const c_void, count: i64, datatype: <Here as Face>::Datatype, request: *mut <Here as Face>::Request) -> c_int,
+    glue::file_iwrite_at_all::<Here>(fh, offset, buf, count, datatype, request));
+
+twins!(PMPI_File_iwrite_shared, MPI_File_iwrite_shared,
+    (fh: <Here as Face>::File, buf: *const c_void, count: c_int, datatype: <Here as Face>::Datatype, request: *mut <Here as Face>::Request) -> c_int,
+    glue::file_iwrite_shared::<Here>(fh, buf, i64::from(count), datatype, request));
+
+twins!(PMPI_File_iwrite_shared_c, MPI_File_iwrite_shared_c,
+    (fh: <Here as Face>::File, buf: *const c_void, count: i64, datatype: <Here as Face>::Datatype, request: *mut <Here as Face>::Request) -> c_int,
+    glue::file_iwrite_shared::<Here>(fh, buf, count, datatype, request));
+
+twins!(PMPI_File_open, MPI_File_open,
+    (comm: <Here as Face>::Comm, filename: *const c_char, amode: c_int, info: <Here as Face>::Info, fh: *mut <Here as Face>::File) -> c_int,
+    glue::file_open::<Here>(comm, filename, amode, info, fh));
+
+twins!(PMPI_File_preallocate, MPI_File_preallocate,
+    (fh: <Here as Face>::File, size: i64) -> c_int,
+    glue::file_preallocate::<Here>(fh, size));
+
+twins!(PMPI_File_read, MPI_File_read,
+    (fh: <Here as Face>::File, buf: *mut c_void, count: c_int, datatype: <Here as Face>::Datatype, status: *mut <Here as Face>::Status) -> c_int,
+    glue::file_read::<Here>(fh, buf, i64::from(count), datatype, status));
+
+twins!(PMPI_File_read_c, MPI_File_read_c,
+    (fh: <Here as Face>::File, buf: *mut c_void, count: i64, datatype: <Here as Face>::Datatype, status: *mut <Here as Face>::Status) -> c_int,
+    glue::file_read::<Here>(fh, buf, count, datatype, status));
+
+twins!(PMPI_File_read_all, MPI_File_read_all,
+    (fh: <Here as Face>::File, buf: *mut c_void, count: c_int, datatype: <Here as Face>::Datatype, status: *mut <Here as Face>::Status) -> c_int,
+    glue::file_read_all::<Here>(fh, buf, i64::from(count), datatype, status));
+
+twins!(PMPI_File_read_all_c, MPI_File_read_all_c,
+    (fh: <Here as Face>::File, buf: *mut c_void, count: i64, datatype: <Here as Face>::Datatype, status: *mut <Here as Face>::Status) -> c_int,
+    glue::file_read_all::<Here>(fh, buf, count, datatype, status));
+
+twins!(PMPI_File_read_all_begin, MPI_File_read_all_begin,
+    (fh: <Here as Face>::File, buf: *mut c_void, count: c_int, datatype: <Here as Face>::Datatype) -> c_int,
+    glue::file_read_all_begin::<Here>(fh, buf, i64::from(count), datatype));
+
+twins!(PMPI_File_read_all_begin_c, MPI_File_read_all_begin_c,
+    (fh: <Here as Face>::File, buf: *mut c_void, count: i64, datatype: <Here as Face>::Datatype) -> c_int,
+    glue::file_read_all_begin::<Here>(fh, buf, count, datatype));
+
+twins!(PMPI_File_read_all_end, MPI_File_read_all_end,
+    (fh: <Here as Face>::File, buf: *mut c_void, status: *mut <Here as Face>::Status) -> c_int,
+    glue::file_read_all_end::<Here>(fh, buf, status));
+
+twins!(PMPI_File_read_at, MPI_File_read_at,
+    (fh: <Here as Face>::File, offset: i64, buf: *mut c_void, count: c_int, datatype: <Here as Face>::Datatype, status: *mut <Here as Face>::Status) -> c_int,
+    glue::file_read_at::<Here>(fh, offset, buf, i64::from(count), datatype, status));
+
+twins!(PMPI_File_read_at_c, MPI_File_read_at_c,
+    (fh: <Here as Face>::File, offset: i64, buf: *mut c_void, count: i64, datatype: <Here as Face>::Datatype, status: *mut <Here as Face>::Status) -> c_int,
+    glue::file_read_at::<Here>(fh, offset, buf, count, datatype, status));
+
+twins!(PMPI_File_read_at_all, MPI_File_read_at_all,
+    (fh: <Here as Face>::File, offset: i64, buf: *mut c_void, count: c_int, datatype: <Here as Face>::Datatype, status: *mut <Here as Face>::Status) -> c_int,
+    glue::file_read_at_all::<Here>(fh, offset, buf, i64::from(count), datatype, status));
+
+twins!(PMPI_File_read_at_all_c, MPI_File_read_at_all_c,
+    (fh: <Here as Face>::File, offset: i64, buf: *mut c_void, count: i64, datatype: <Here as Face>::Datatype, status: *mut <Here as Face>::Status) -> c_int,
+    glue::file_read_at_all::<Here>(fh, offset, buf, count, datatype, status));
+
+twins!(PMPI_File_read_at_all_begin, MPI_File_read_at_all_begin,
+    (fh: <Here as Face>::File, offset: i64, buf: *mut c_void, count: c_int, datatype: <Here as Face>::Datatype) -> c_int,
+    glue::file_read_at_all_begin::<Here>(fh, offset, buf, i64::from(count), datatype));
+
+twins!(PMPI_File_read_at_all_begin_c, MPI_File_read_at_all_begin_c,
+    (fh: <Here as Face>::File, offset: i64, buf: *mut c_void, count: i64, datatype: <Here as Face>::Datatype) -> c_int,
+    glue::file_read_at_all_begin::<Here>(fh, offset, buf, count, datatype));
+
+twins!(PMPI_File_read_at_all_end, MPI_File_read_at_all_end,
+    (fh: <Here as Face>::File, buf: *mut c_void, status: *mut <Here as Face>::Status) -> c_int,
+    glue::file_read_at_all_end::<Here>(fh, buf, status));
+
+twins!(PMPI_File_read_ordered, MPI_File_read_ordered,
+    (fh: <Here as Face>::File, buf: *mut c_void, count: c_int, datatype: <Here as Face>::Datatype, status: *mut <Here as Face>::Status) -> c_int,
+    glue::file_read_ordered::<Here>(fh, buf, i64::from(count), datatype, status));
+
+twins!(PMPI_File_read_ordered_c, MPI_File_read_ordered_c,
+    (fh: <Here as Face>::File, buf: *mut c_void, count: i64, datatype: <Here as Face>::Datatype, status: *mut <Here as Face>::Status) -> c_int,
+    glue::file_read_ordered::<Here>(fh, buf, count, datatype, status));
+
+twins!(PMPI_File_read_ordered_begin, MPI_File_read_ordered_begin,
+    (fh: <Here as Face>::File, buf: *mut c_void, count: c_int, datatype: <Here as Face>::Datatype) -> c_int,
+    glue::file_read_ordered_begin::<Here>(fh, buf, i64::from(count), datatype));
+
+twins!(PMPI_File_read_ordered_begin_c, MPI_File_read_ordered_begin_c,
+    (fh: <Here as Face>::File, buf: *mut c_void, count: i64, datatype: <Here as Face>::Datatype) -> c_int,
+    glue::file_read_ordered_begin::<Here>(fh, buf, count, datatype));
+
+twins!(PMPI_File_read_ordered_end, MPI_File_read_ordered_end,
+    (fh: <Here as Face>::File, buf: *mut c_void, status: *mut <Here as Face>::Status) -> c_int,
+    glue::file_read_ordered_end::<Here>(fh, buf, status));
+
+twins!(PMPI_File_read_shared, MPI_File_read_shared,
+    (fh: <Here as Face>::File, buf: *mut c_void, count: c_int, datatype: <Here as Face>::Datatype, status: *mut <Here as Face>::Status) -> c_int,
+    glue::file_read_shared::<Here>(fh, buf, i64::from(count), datatype, status));
+
+twins!(PMPI_File_read_shared_c, MPI_File_read_shared_c,
+    (fh: <Here as Face>::File, buf: *mut c_void, count: i64, datatype: <Here as Face>::Datatype, status: *mut <Here as Face>::Status) -> c_int,
+    glue::file_read_shared::<Here>(fh, buf, count, datatype, status));
+
+twins!(PMPI_File_seek, MPI_File_seek,
+    (fh: <Here as Face>::File, offset: i64, whence: c_int) -> c_int,
+    glue::file_seek::<Here>(fh, offset, whence));
+
+twins!(PMPI_File_seek_shared, MPI_File_seek_shared,
+    (fh: <Here as Face>::File, offset: i64, whence: c_int) -> c_int,
+    glue::file_seek_shared::<Here>(fh, offset, whence));
+
+twins!(PMPI_File_set_atomicity, MPI_File_set_atomicity,
+    (fh: <Here as Face>::File, flag: c_int) -> c_int,
+    glue::file_set_atomicity::<Here>(fh, flag));
+
+twins!(PMPI_File_set_errhandler, MPI_File_set_errhandler,
+    (file: <Here as Face>::File, errhandler: <Here as Face>::Errhandler) -> c_int,
+    glue::file_set_errhandler::<Here>(file, errhandler));
+
+twins!(PMPI_File_set_info, MPI_File_set_info,
+    (fh: <Here as Face>::File, info: <Here as Face>::Info) -> c_int,
+    glue::file_set_info::<Here>(fh, info));
+
+twins!(PMPI_File_set_size, MPI_File_set_size,
+    (fh: <Here as Face>::File, size: i64) -> c_int,
+    glue::file_set_size::<Here>(fh, size));
+
+twins!(PMPI_File_set_view, MPI_File_set_view,
+    (fh: <Here as Face>::File, disp: i64, etype: <Here as Face>::Datatype, filetype: <Here as Face>::Datatype, datarep: *const c_char, info: <Here as Face>::Info) -> c_int,
+    glue::file_set_view::<Here>(fh, disp, etype, filetype, datarep, info));
+
+twins!(PMPI_File_sync, MPI_File_sync,
+    (fh: <Here as Face>::File) -> c_int,
+    glue::file_sync::<Here>(fh));
+
+twins!(PMPI_File_toint, MPI_File_toint,
+    (file: <Here as Face>::File) -> c_int,
+    glue::file_toint::<Here>(file));
+
+twins!(PMPI_File_write, MPI_File_write,
+    (fh: <Here as Face>::File, buf: *const c_void, count: c_int, datatype: <Here as Face>::Datatype, status: *mut <Here as Face>::Status) -> c_int,
+    glue::file_write::<Here>(fh, buf, i64::from(count), datatype, status));
+
+twins!(PMPI_File_write_c, MPI_File_write_c,
+    (fh: <Here as Face>::File, buf: *const c_void, count: i64, datatype: <Here as Face>::Datatype, status: *mut <Here as Face>::Status) -> c_int,
+    glue::file_write::<Here>(fh, buf, count, datatype, status));
+
+twins!(PMPI_File_write_all, MPI_File_write_all,
+    (fh: <Here as Face>::File, buf: *const c_void, count: c_int, datatype: <Here as Face>::Datatype, status: *mut <Here as Face>::Status) -> c_int,
+    glue::file_write_all::<Here>(fh, buf, i64::from(count), datatype, status));
+
+twins!(PMPI_File_write_all_c, MPI_File_write_all_c,
+    (fh: <Here as Face>::File, buf: *const c_void, count: i64, datatype: <Here as Face>::Datatype, status: *mut <Here as Face>::Status) -> c_int,
+    glue::file_write_all::<Here>(fh, buf, count, datatype, status));
+
+twins!(PMPI_File_write_all_begin, MPI_File_write_all_begin,
+    (fh: <Here as Face>::File, buf: *const c_void, count: c_int, datatype: <Here as Face>::Datatype) -> c_int,
+    glue::file_write_all_begin::<Here>(fh, buf, i64::from(count), datatype));
+
+twins!(PMPI_File_write_all_begin_c, MPI_File_write_all_begin_c,
+    (fh: <Here as Face>::File, buf: *const c_void, count: i64, datatype: <Here as Face>::Datatype) -> c_int,
+    glue::file_write_all_begin::<Here>(fh, buf, count, datatype));
+
+twins!(PMPI_File_write_all_end, MPI_File_write_all_end,
+    (fh: <Here as Face>::File, buf: *const c_void, status: *mut <Here as Face>::Status) -> c_int,
+    glue::file_write_all_end::<Here>(fh, buf, status));
+
+twins!(PMPI_File_write_at, MPI_File_write_at,
+    (fh: <Here as Face>::File, offset: i64, buf: *const c_void, count: c_int, datatype: <Here as Face>::Datatype, status: *mut <Here as Face>::Status) -> c_int,
+    glue::file_write_at::<Here>(fh, offset, buf, i64::from(count), datatype, status));
+
+twins!(PMPI_File_write_at_c, MPI_File_write_at_c,
+    (fh: <Here as Face>::File, offset: i64, buf: *const c_void, count: i64, datatype: <Here as Face>::Datatype, status: *mut <Here as Face>::Status) -> c_int,
+    glue::file_write_at::<Here>(fh, offset, buf, count, datatype, status));
+
+twins!(PMPI_File_write_at_all, MPI_File_write_at_all,
+    (fh: <Here as Face>::File, offset: i64, buf: *const c_void, count: c_int, datatype: <Here as Face>::Datatype, status: *mut <Here as Face>::Status) -> c_int,
+    glue::file_write_at_all::<Here>(fh, offset, buf, i64::from(count), datatype, status));
+
+twins!(PMPI_File_write_at_all_c, MPI_File_write_at_all_c,
+    (fh: <Here as Face>::File, offset: i64, buf: *const c_void, count: i64, datatype: <Here as Face>::Datatype, status: *mut <Here as Face>::Status) -> c_int,
+    glue::file_write_at_all::<Here>(fh, offset, buf, count, datatype, status));
+
+twins!(PMPI_File_write_at_all_begin, MPI_File_write_at_all_begin,
+    (fh: <Here as Face>::File, offset: i64, buf: *const c_void, count: c_int, datatype: <Here as Face>::Datatype) -> c_int,
+    glue::file_write_at_all_begin::<Here>(fh, offset, buf, i64::from(count), datatype));
+
+twins!(PMPI_File_write_at_all_begin_c, MPI_File_write_at_all_begin_c,
+    (fh: <Here as Face>::File, offset: i64, buf: *const c_void, count: i64, datatype: <Here as Face>::Datatype) -> c_int,
+    glue::file_write_at_all_begin::<Here>(fh, offset, buf, count, datatype));
+
+twins!(PMPI_File_write_at_all_end, MPI_File_write_at_all_end,
+    (fh: <Here as Face>::File, buf: *const c_void, status: *mut <Here as Face>::Status) -> c_int,
+    glue::file_write_at_all_end::<Here>(fh, buf, status));
+
+twins!(PMPI_File_write_ordered, MPI_File_write_ordered,
+    (fh: <Here as Face>::File, buf: *const c_void, count: c_int, datatype: <Here as Face>::Datatype, status: *mut <Here as Face>::Status) -> c_int,
+    glue::file_write_ordered::<Here>(fh, buf, i64::from(count), datatype, status));
+
+twins!(PMPI_File_write_ordered_c, MPI_File_write_ordered_c,
+    (fh: <Here as Face>::File, buf: *const c_void, count: i64, datatype: <Here as Face>::Datatype, status: *mut <Here as Face>::Status) -> c_int,
+    glue::file_write_ordered::<Here>(fh, buf, count, datatype, status));
+
+twins!(PMPI_File_write_ordered_begin, MPI_File_write_ordered_begin,
+    (fh: <Here as Face>::File, buf: *const c_void, count: c_int, datatype: <Here as Face>::Datatype) -> c_int,
+    glue::file_write_ordered_begin::<Here>(fh, buf, i64::from(count), datatype));
+
+twins!(PMPI_File_write_ordered_begin_c, MPI_File_write_ordered_begin_c,
+    (fh: <Here as Face>::File, buf: *const c_void, count: i64, datatype: <Here as Face>::Datatype) -> c_int,
+    glue::file_write_ordered_begin::<Here>(fh, buf, count, datatype));
+
+twins!(PMPI_File_write_ordered_end, MPI_File_write_ordered_end,
+    (fh: <Here as Face>::File, buf: *const c_void, status: *mut <Here as Face>::Status) -> c_int,
+    glue::file_write_ordered_end::<Here>(fh, buf, status));
+
+twins!(PMPI_File_write_shared, MPI_File_write_shared,
+    (fh: <Here as Face>::File, buf: *const c_void, count: c_int, datatype: <Here as Face>::Datatype, status: *mut <Here as Face>::Status) -> c_int,
+    glue::file_write_shared::<Here>(fh, buf, i64::from(count), datatype, status));
+
+twins!(PMPI_File_write_shared_c, MPI_File_write_shared_c,
+    (fh: <Here as Face>::File, buf: *const c_void, count: i64, datatype: <Here as Face>::Datatype, status: *mut <Here as Face>::Status) -> c_int,
+    glue::file_write_shared::<Here>(fh, buf, count, datatype, status));
+
+twins!(PMPI_Finalize, MPI_Finalize,
+    () -> c_int,
+    glue::finalize::<Here>());
+
+twins!(PMPI_Finalized, MPI_Finalized,
+    (flag: *mut c_int) -> c_int,
+    glue::finalized::<Here>(flag));
+
+twins!(PMPI_Free_mem, MPI_Free_mem,
+    (base: *mut c_void) -> c_int,
+    glue::free_mem::<Here>(base));
+
+twins!(PMPI_Gather, MPI_Gather,
+    (sendbuf: *const c_void, sendcount: c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: <Here as Face>::Datatype, root: c_int, comm: <Here as Face>::Comm) -> c_int,
+    glue::gather::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, i64::from(recvcount), recvtype, root, comm));
+
+twins!(PMPI_Gather_c, MPI_Gather_c,
+    (sendbuf: *const c_void, sendcount: i64, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: i64, recvtype: <Here as Face>::Datatype, root: c_int, comm: <Here as Face>::Comm) -> c_int,
+    glue::gather::<Here>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm));
+
+twins!(PMPI_Gather_init, MPI_Gather_init,
+    (sendbuf: *const c_void, sendcount: c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: <Here as Face>::Datatype, root: c_int, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::gather_init::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, i64::from(recvcount), recvtype, root, comm, info, request));
+
+twins!(PMPI_Gather_init_c, MPI_Gather_init_c,
+    (sendbuf: *const c_void, sendcount: i64, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: i64, recvtype: <Here as Face>::Datatype, root: c_int, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::gather_init::<Here>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request));
+
+twins!(PMPI_Gatherv, MPI_Gatherv,
+    (sendbuf: *const c_void, sendcount: c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int, recvtype: <Here as Face>::Datatype, root: c_int, comm: <Here as Face>::Comm) -> c_int,
+    glue::gatherv::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, args::IntArray::int(recvcounts), args::IntArray::int(displs), recvtype, root, comm));
+
+twins!(PMPI_Gatherv_c, MPI_Gatherv_c,
+    (sendbuf: *const c_void, sendcount: i64, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const i64, displs: *const i64, recvtype: <Here as Face>::Datatype, root: c_int, comm: <Here as Face>::Comm) -> c_int,
+    glue::gatherv::<Here>(sendbuf, sendcount, sendtype, recvbuf, args::IntArray::wide(recvcounts), args::IntArray::wide(displs), recvtype, root, comm));
+
+twins!(PMPI_Gatherv_init, MPI_Gatherv_init,
+    (sendbuf: *const c_void, sendcount: c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int, recvtype: <Here as Face>::Datatype, root: c_int, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::gatherv_init::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, args::IntArray::int(recvcounts), args::IntArray::int(displs), recvtype, root, comm, info, request));
+
+twins!(PMPI_Gatherv_init_c, MPI_Gatherv_init_c,
+    (sendbuf: *const c_void, sendcount: i64, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const i64, displs: *const i64, recvtype: <Here as Face>::Datatype, root: c_int, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::gatherv_init::<Here>(sendbuf, sendcount, sendtype, recvbuf, args::IntArray::wide(recvcounts), args::IntArray::wide(displs), recvtype, root, comm, info, request));
+
+twins!(PMPI_Get, MPI_Get,
+    (origin_addr: *mut c_void, origin_count: c_int, origin_datatype: <Here as Face>::Datatype, target_rank: c_int, target_disp: i64, target_count: c_int, target_datatype: <Here as Face>::Datatype, win: <Here as Face>::Win) -> c_int,
+    glue::get::<Here>(origin_addr, i64::from(origin_count), origin_datatype, target_rank, target_disp, i64::from(target_count), target_datatype, win));
+
+twins!(PMPI_Get_c, MPI_Get_c,
+    (origin_addr: *mut c_void, origin_count: i64, origin_datatype: <Here as Face>::Datatype, target_rank: c_int, target_disp: i64, target_count: i64, target_datatype: <Here as Face>::Datatype, win: <Here as Face>::Win) -> c_int,
+    glue::get::<Here>(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win));
+
+twins!(PMPI_Get_accumulate, MPI_Get_accumulate,
+    (origin_addr: *const c_void, origin_count: c_int, origin_datatype: <Here as Face>::Datatype, result_addr: *mut c_void, result_count: c_int, result_datatype: <Here as Face>::Datatype, target_rank: c_int, target_disp: i64, target_count: c_int, target_datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, win: <Here as Face>::Win) -> c_int,
+    glue::get_accumulate::<Here>(origin_addr, i64::from(origin_count), origin_datatype, result_addr, i64::from(result_count), result_datatype, target_rank, target_disp, i64::from(target_count), target_datatype, op, win));
+
+twins!(PMPI_Get_accumulate_c, MPI_Get_accumulate_c,
+    (origin_addr: *const c_void, origin_count: i64, origin_datatype: <Here as Face>::Datatype, result_addr: *mut c_void, result_count: i64, result_datatype: <Here as Face>::Datatype, target_rank: c_int, target_disp: i64, target_count: i64, target_datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, win: <Here as Face>::Win) -> c_int,
+    glue::get_accumulate::<Here>(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win));
+
+twins!(PMPI_Get_address, MPI_Get_address,
+    (location: *const c_void, address: *mut i64) -> c_int,
+    glue::get_address::<Here>(location, address));
+
+twins!(PMPI_Get_count, MPI_Get_count,
+    (status: *const <Here as Face>::Status, datatype: <Here as Face>::Datatype, count: *mut c_int) -> c_int,
+    glue::get_count::<Here>(status, datatype, args::IntOut::int(count)));
+
+twins!(PMPI_Get_count_c, MPI_Get_count_c,
+    (status: *const <Here as Face>::Status, datatype: <Here as Face>::Datatype, count: *mut i64) -> c_int,
+    glue::get_count::<Here>(status, datatype, args::IntOut::wide(count)));
+
+twins!(PMPI_Get_elements, MPI_Get_elements,
+    (status: *const <Here as Face>::Status, datatype: <Here as Face>::Datatype, count: *mut c_int) -> c_int,
+    glue::get_elements::<Here>(status, datatype, args::IntOut::int(count)));
+
+twins!(PMPI_Get_elements_c, MPI_Get_elements_c,
+    (status: *const <Here as Face>::Status, datatype: <Here as Face>::Datatype, count: *mut i64) -> c_int,
+    glue::get_elements::<Here>(status, datatype, args::IntOut::wide(count)));
+
+twins!(PMPI_Get_elements_x, MPI_Get_elements_x,
+    (status: *const <Here as Face>::Status, datatype: <Here as Face>::Datatype, count: *mut i64) -> c_int,
+    glue::get_elements_x::<Here>(status, datatype, count));
+
+twins!(PMPI_Get_hw_resource_info, MPI_Get_hw_resource_info,
+    (hw_info: *mut <Here as Face>::Info) -> c_int,
+    glue::get_hw_resource_info::<Here>(hw_info));
+
+twins!(PMPI_Get_library_version, MPI_Get_library_version,
+    (version: *mut c_char, resultlen: *mut c_int) -> c_int,
+    glue::get_library_version::<Here>(version, resultlen));
+
+twins!(PMPI_Get_processor_name, MPI_Get_processor_name,
+    (name: *mut c_char, resultlen: *mut c_int) -> c_int,
+    glue::get_processor_name::<Here>(name, resultlen));
+
+twins!(PMPI_Get_version, MPI_Get_version,
+    (version: *mut c_int, subversion: *mut c_int) -> c_int,
+    glue::get_version::<Here>(version, subversion));
+
+twins!(PMPI_Graph_create, MPI_Graph_create,
+    (comm_old: <Here as Face>::Comm, nnodes: c_int, index: *const c_int, edges: *const c_int, reorder: c_int, comm_graph: *mut <Here as Face>::Comm) -> c_int,
+    glue::graph_create::<Here>(comm_old, nnodes, index, edges, reorder, comm_graph));
+
+twins!(PMPI_Graph_get, MPI_Graph_get,
+    (comm: <Here as Face>::Comm, maxindex: c_int, maxedges: c_int, index: *mut c_int, edges: *mut c_int) -> c_int,
+    glue::graph_get::<Here>(comm, maxindex, maxedges, index, edges));
+
+twins!(PMPI_Graph_map, MPI_Graph_map,
+    (comm: <Here as Face>::Comm, nnodes: c_int, index: *const c_int, edges: *const c_int, newrank: *mut c_int) -> c_int,
+    glue::graph_map::<Here>(comm, nnodes, index, edges, newrank));
+
+twins!(PMPI_Graph_neighbors, MPI_Graph_neighbors,
+    (comm: <Here as Face>::Comm, rank: c_int, maxneighbors: c_int, neighbors: *mut c_int) -> c_int,
+    glue::graph_neighbors::<Here>(comm, rank, maxneighbors, neighbors));
+
+twins!(PMPI_Graph_neighbors_count, MPI_Graph_neighbors_count,
+    (comm: <Here as Face>::Comm, rank: c_int, nneighbors: *mut c_int) -> c_int,
+    glue::graph_neighbors_count::<Here>(comm, rank, nneighbors));
+
+twins!(PMPI_Graphdims_get, MPI_Graphdims_get,
+    (comm: <Here as Face>::Comm, nnodes: *mut c_int, nedges: *mut c_int) -> c_int,
+    glue::graphdims_get::<Here>(comm, nnodes, nedges));
+
+twins!(PMPI_Grequest_complete, MPI_Grequest_complete,
+    (request: <Here as Face>::Request) -> c_int,
+    glue::grequest_complete::<Here>(request));
+
+twins!(PMPI_Grequest_start, MPI_Grequest_start,
+    (query_fn: *const c_void, free_fn: *const c_void, cancel_fn: *const c_void, extra_state: *mut c_void, request: *mut <Here as Face>::Request) -> c_int,
+    glue::grequest_start::<Here>(query_fn, free_fn, cancel_fn, extra_state, request));
+
+twins!(PMPI_Group_c2f, MPI_Group_c2f,
+    (group: <Here as Face>::Group) -> c_int,
+    glue::group_c2f::<Here>(group));
+
+twins!(PMPI_Group_compare, MPI_Group_compare,
+    (group1: <Here as Face>::Group, group2: <Here as Face>::Group, result: *mut c_int) -> c_int,
+    glue::group_compare::<Here>(group1, group2, result));
+
+twins!(PMPI_Group_difference, MPI_Group_difference,
+    (group1: <Here as Face>::Group, group2: <Here as Face>::Group, newgroup: *mut <Here as Face>::Group) -> c_int,
+    glue::group_difference::<Here>(group1, group2, newgroup));
+
+twins!(PMPI_Group_excl, MPI_Group_excl,
+    (group: <Here as Face>::Group, n: c_int, ranks: *const c_int, newgroup: *mut <Here as Face>::Group) -> c_int,
+    glue::group_excl::<Here>(group, n, ranks, newgroup));
+
+twins!(PMPI_Group_f2c, MPI_Group_f2c,
+    (group: c_int) -> <Here as Face>::Group,
+    glue::group_f2c::<Here>(group));
+
+twins!(PMPI_Group_free, MPI_Group_free,
+    (group: *mut <Here as Face>::Group) -> c_int,
+    glue::group_free::<Here>(group));
+
+twins!(PMPI_Group_from_session_pset, MPI_Group_from_session_pset,
+    (session: <Here as Face>::Session, pset_name: *const c_char, newgroup: *mut <Here as Face>::Group) -> c_int,
+    glue::group_from_session_pset::<Here>(session, pset_name, newgroup));
+
+twins!(PMPI_Group_fromint, MPI_Group_fromint,
+    (group: c_int) -> <Here as Face>::Group,
+    glue::group_fromint::<Here>(group));
+
+twins!(PMPI_Group_incl, MPI_Group_incl,
+    (group: <Here as Face>::Group, n: c_int, ranks: *const c_int, newgroup: *mut <Here as Face>::Group) -> c_int,
+    glue::group_incl::<Here>(group, n, ranks, newgroup));
+
+twins!(PMPI_Group_intersection, MPI_Group_intersection,
+    (group1: <Here as Face>::Group, group2: <Here as Face>::Group, newgroup: *mut <Here as Face>::Group) -> c_int,
+    glue::group_intersection::<Here>(group1, group2, newgroup));
+
+twins!(PMPI_Group_range_excl, MPI_Group_range_excl,
+    (group: <Here as Face>::Group, n: c_int, ranges: *mut c_int, newgroup: *mut <Here as Face>::Group) -> c_int,
+    glue::group_range_excl::<Here>(group, n, ranges, newgroup));
+
+twins!(PMPI_Group_range_incl, MPI_Group_range_incl,
+    (group: <Here as Face>::Group, n: c_int, ranges: *mut c_int, newgroup: *mut <Here as Face>::Group) -> c_int,
+    glue::group_range_incl::<Here>(group, n, ranges, newgroup));
+
+twins!(PMPI_Group_rank, MPI_Group_rank,
+    (group: <Here as Face>::Group, rank: *mut c_int) -> c_int,
+    glue::group_rank::<Here>(group, rank));
+
+twins!(PMPI_Group_size, MPI_Group_size,
+    (group: <Here as Face>::Group, size: *mut c_int) -> c_int,
+    glue::group_size::<Here>(group, size));
+
+twins!(PMPI_Group_toint, MPI_Group_toint,
+    (group: <Here as Face>::Group) -> c_int,
+    glue::group_toint::<Here>(group));
+
+twins!(PMPI_Group_translate_ranks, MPI_Group_translate_ranks,
+    (group1: <Here as Face>::Group, n: c_int, ranks1: *const c_int, group2: <Here as Face>::Group, ranks2: *mut c_int) -> c_int,
+    glue::group_translate_ranks::<Here>(group1, n, ranks1, group2, ranks2));
+
+twins!(PMPI_Group_union, MPI_Group_union,
+    (group1: <Here as Face>::Group, group2: <Here as Face>::Group, newgroup: *mut <Here as Face>::Group) -> c_int,
+    glue::group_union::<Here>(group1, group2, newgroup));
+
+twins!(PMPI_Iallgather, MPI_Iallgather,
+    (sendbuf: *const c_void, sendcount: c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::iallgather::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, i64::from(recvcount), recvtype, comm, request));
+
+twins!(PMPI_Iallgather_c, MPI_Iallgather_c,
+    (sendbuf: *const c_void, sendcount: i64, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: i64, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::iallgather::<Here>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request));
+
+twins!(PMPI_Iallgatherv, MPI_Iallgatherv,
+    (sendbuf: *const c_void, sendcount: c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::iallgatherv::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, args::IntArray::int(recvcounts), args::IntArray::int(displs), recvtype, comm, request));
+
+twins!(PMPI_Iallgatherv_c, MPI_Iallgatherv_c,
+    (sendbuf: *const c_void, sendcount: i64, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const i64, displs: *const i64, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::iallgatherv::<Here>(sendbuf, sendcount, sendtype, recvbuf, args::IntArray::wide(recvcounts), args::IntArray::wide(displs), recvtype, comm, request));
+
+twins!(PMPI_Iallreduce, MPI_Iallreduce,
+    (sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::iallreduce::<Here>(sendbuf, recvbuf, i64::from(count), datatype, op, comm, request));
+
+twins!(PMPI_Iallreduce_c, MPI_Iallreduce_c,
+    (sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::iallreduce::<Here>(sendbuf, recvbuf, count, datatype, op, comm, request));
+
+twins!(PMPI_Ialltoall, MPI_Ialltoall,
+    (sendbuf: *const c_void, sendcount: c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::ialltoall::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, i64::from(recvcount), recvtype, comm, request));
+
+twins!(PMPI_Ialltoall_c, MPI_Ialltoall_c,
+    (sendbuf: *const c_void, sendcount: i64, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: i64, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::ialltoall::<Here>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request));
+
+twins!(PMPI_Ialltoallv, MPI_Ialltoallv,
+    (sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::ialltoallv::<Here>(sendbuf, args::IntArray::int(sendcounts), args::IntArray::int(sdispls), sendtype, recvbuf, args::IntArray::int(recvcounts), args::IntArray::int(rdispls), recvtype, comm, request));
+
+twins!(PMPI_Ialltoallv_c, MPI_Ialltoallv_c,
+    (sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::ialltoallv::<Here>(sendbuf, args::IntArray::wide(sendcounts), args::IntArray::wide(sdispls), sendtype, recvbuf, args::IntArray::wide(recvcounts), args::IntArray::wide(rdispls), recvtype, comm, request));
+
+twins!(PMPI_Ialltoallw, MPI_Ialltoallw,
+    (sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtypes: *const <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtypes: *const <Here as Face>::Datatype, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::ialltoallw::<Here>(sendbuf, args::IntArray::int(sendcounts), args::IntArray::int(sdispls), sendtypes, recvbuf, args::IntArray::int(recvcounts), args::IntArray::int(rdispls), recvtypes, comm, request));
+
+twins!(PMPI_Ialltoallw_c, MPI_Ialltoallw_c,
+    (sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtypes: *const <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtypes: *const <Here as Face>::Datatype, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::ialltoallw::<Here>(sendbuf, args::IntArray::wide(sendcounts), args::IntArray::wide(sdispls), sendtypes, recvbuf, args::IntArray::wide(recvcounts), args::IntArray::wide(rdispls), recvtypes, comm, request));
+
+twins!(PMPI_Ibarrier, MPI_Ibarrier,
+    (comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::ibarrier::<Here>(comm, request));
+
+twins!(PMPI_Ibcast, MPI_Ibcast,
+    (buffer: *mut c_void, count: c_int, datatype: <Here as Face>::Datatype, root: c_int, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::ibcast::<Here>(buffer, i64::from(count), datatype, root, comm, request));
+
+twins!(PMPI_Ibcast_c, MPI_Ibcast_c,
+    (buffer: *mut c_void, count: i64, datatype: <Here as Face>::Datatype, root: c_int, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::ibcast::<Here>(buffer, count, datatype, root, comm, request));
+
+twins!(PMPI_Ibsend, MPI_Ibsend,
+    (buf: *const c_void, count: c_int, datatype: <Here as Face>::Datatype, dest: c_int, tag: c_int, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::ibsend::<Here>(buf, i64::from(count), datatype, dest, tag, comm, request));
+
+twins!(PMPI_Ibsend_c, MPI_Ibsend_c,
+    (buf: *const c_void, count: i64, datatype: <Here as Face>::Datatype, dest: c_int, tag: c_int, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::ibsend::<Here>(buf, count, datatype, dest, tag, comm, request));
+
+twins!(PMPI_Iexscan, MPI_Iexscan,
+    (sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::iexscan::<Here>(sendbuf, recvbuf, i64::from(count), datatype, op, comm, request));
+
+twins!(PMPI_Iexscan_c, MPI_Iexscan_c,
+    (sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::iexscan::<Here>(sendbuf, recvbuf, count, datatype, op, comm, request));
+
+twins!(PMPI_Igather, MPI_Igather,
+    (sendbuf: *const c_void, sendcount: c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: <Here as Face>::Datatype, root: c_int, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::igather::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, i64::from(recvcount), recvtype, root, comm, request));
+
+twins!(PMPI_Igather_c, MPI_Igather_c,
+    (sendbuf: *const c_void, sendcount: i64, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: i64, recvtype: <Here as Face>::Datatype, root: c_int, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::igather::<Here>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request));
+
+twins!(PMPI_Igatherv, MPI_Igatherv,
+    (sendbuf: *const c_void, sendcount: c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int, recvtype: <Here as Face>::Datatype, root: c_int, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::igatherv::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, args::IntArray::int(recvcounts), args::IntArray::int(displs), recvtype, root, comm, request));
+
+twins!(PMPI_Igatherv_c, MPI_Igatherv_c,
+    (sendbuf: *const c_void, sendcount: i64, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const i64, displs: *const i64, recvtype: <Here as Face>::Datatype, root: c_int, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::igatherv::<Here>(sendbuf, sendcount, sendtype, recvbuf, args::IntArray::wide(recvcounts), args::IntArray::wide(displs), recvtype, root, comm, request));
+
+twins!(PMPI_Improbe, MPI_Improbe,
+    (source: c_int, tag: c_int, comm: <Here as Face>::Comm, flag: *mut c_int, message: *mut <Here as Face>::Message, status: *mut <Here as Face>::Status) -> c_int,
+    glue::improbe::<Here>(source, tag, comm, flag, message, status));
+
+twins!(PMPI_Imrecv, MPI_Imrecv,
+    (buf: *mut c_void, count: c_int, datatype: <Here as Face>::Datatype, message: *mut <Here as Face>::Message, request: *mut <Here as Face>::Request) -> c_int,
+    glue::imrecv::<Here>(buf, i64::from(count), datatype, message, request));
+
+twins!(PMPI_Imrecv_c, MPI_Imrecv_c,
+    (buf: *mut c_void, count: i64, datatype: <Here as Face>::Datatype, message: *mut <Here as Face>::Message, request: *mut <Here as Face>::Request) -> c_int,
+    glue::imrecv::<Here>(buf, count, datatype, message, request));
+
+twins!(PMPI_Ineighbor_allgather, MPI_Ineighbor_allgather,
+    (sendbuf: *const c_void, sendcount: c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::ineighbor_allgather::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, i64::from(recvcount), recvtype, comm, request));
+
+twins!(PMPI_Ineighbor_allgather_c, MPI_Ineighbor_allgather_c,
+    (sendbuf: *const c_void, sendcount: i64, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: i64, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::ineighbor_allgather::<Here>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request));
+
+twins!(PMPI_Ineighbor_allgatherv, MPI_Ineighbor_allgatherv,
+    (sendbuf: *const c_void, sendcount: c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::ineighbor_allgatherv::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, args::IntArray::int(recvcounts), args::IntArray::int(displs), recvtype, comm, request));
+
+twins!(PMPI_Ineighbor_allgatherv_c, MPI_Ineighbor_allgatherv_c,
+    (sendbuf: *const c_void, sendcount: i64, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const i64, displs: *const i64, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::ineighbor_allgatherv::<Here>(sendbuf, sendcount, sendtype, recvbuf, args::IntArray::wide(recvcounts), args::IntArray::wide(displs), recvtype, comm, request));
+
+twins!(PMPI_Ineighbor_alltoall, MPI_Ineighbor_alltoall,
+    (sendbuf: *const c_void, sendcount: c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::ineighbor_alltoall::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, i64::from(recvcount), recvtype, comm, request));
+
+twins!(PMPI_Ineighbor_alltoall_c, MPI_Ineighbor_alltoall_c,
+    (sendbuf: *const c_void, sendcount: i64, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: i64, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::ineighbor_alltoall::<Here>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request));
+
+twins!(PMPI_Ineighbor_alltoallv, MPI_Ineighbor_alltoallv,
+    (sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::ineighbor_alltoallv::<Here>(sendbuf, args::IntArray::int(sendcounts), args::IntArray::int(sdispls), sendtype, recvbuf, args::IntArray::int(recvcounts), args::IntArray::int(rdispls), recvtype, comm, request));
+
+twins!(PMPI_Ineighbor_alltoallv_c, MPI_Ineighbor_alltoallv_c,
+    (sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::ineighbor_alltoallv::<Here>(sendbuf, args::IntArray::wide(sendcounts), args::IntArray::wide(sdispls), sendtype, recvbuf, args::IntArray::wide(recvcounts), args::IntArray::wide(rdispls), recvtype, comm, request));
+
+twins!(PMPI_Ineighbor_alltoallw, MPI_Ineighbor_alltoallw,
+    (sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const i64, sendtypes: *const <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const i64, recvtypes: *const <Here as Face>::Datatype, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::ineighbor_alltoallw::<Here>(sendbuf, args::IntArray::int(sendcounts), sdispls, sendtypes, recvbuf, args::IntArray::int(recvcounts), rdispls, recvtypes, comm, request));
+
+twins!(PMPI_Ineighbor_alltoallw_c, MPI_Ineighbor_alltoallw_c,
+    (sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtypes: *const <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtypes: *const <Here as Face>::Datatype, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::ineighbor_alltoallw::<Here>(sendbuf, args::IntArray::wide(sendcounts), sdispls, sendtypes, recvbuf, args::IntArray::wide(recvcounts), rdispls, recvtypes, comm, request));
+
+twins!(PMPI_Info_c2f, MPI_Info_c2f,
+    (info: <Here as Face>::Info) -> c_int,
+    glue::info_c2f::<Here>(info));
+
+twins!(PMPI_Info_create, MPI_Info_create,
+    (info: *mut <Here as Face>::Info) -> c_int,
+    glue::info_create::<Here>(info));
+
+twins!(PMPI_Info_create_env, MPI_Info_create_env,
+    (argc: c_int, argv: *mut *mut c_char, info: *mut <Here as Face>::Info) -> c_int,
+    glue::info_create_env::<Here>(argc, argv, info));
+
+twins!(PMPI_Info_delete, MPI_Info_delete,
+    (info: <Here as Face>::Info, key: *const c_char) -> c_int,
+    glue::info_delete::<Here>(info, key));
+
+twins!(PMPI_Info_dup, MPI_Info_dup,
+    (info: <Here as Face>::Info, newinfo: *mut <Here as Face>::Info) -> c_int,
+    glue::info_dup::<Here>(info, newinfo));
+
+twins!(PMPI_Info_f2c, MPI_Info_f2c,
+    (info: c_int) -> <Here as Face>::Info,
+    glue::info_f2c::<Here>(info));
+
+twins!(PMPI_Info_free, MPI_Info_free,
+    (info: *mut <Here as Face>::Info) -> c_int,
+    glue::info_free::<Here>(info));
+
+twins!(PMPI_Info_fromint, MPI_Info_fromint,
+    (info: c_int) -> <Here as Face>::Info,
+    glue::info_fromint::<Here>(info));
+
+twins!(PMPI_Info_get, MPI_Info_get,
+    (info: <Here as Face>::Info, key: *const c_char, valuelen: c_int, value: *mut c_char, flag: *mut c_int) -> c_int,
+    glue::info_get::<Here>(info, key, valuelen, value, flag));
+
+twins!(PMPI_Info_get_nkeys, MPI_Info_get_nkeys,
+    (info: <Here as Face>::Info, nkeys: *mut c_int) -> c_int,
+    glue::info_get_nkeys::<Here>(info, nkeys));
+
+twins!(PMPI_Info_get_nthkey, MPI_Info_get_nthkey,
+    (info: <Here as Face>::Info, n: c_int, key: *mut c_char) -> c_int,
+    glue::info_get_nthkey::<Here>(info, n, key));
+
+twins!(PMPI_Info_get_string, MPI_Info_get_string,
+    (info: <Here as Face>::Info, key: *const c_char, buflen: *mut c_int, value: *mut c_char, flag: *mut c_int) -> c_int,
+    glue::info_get_string::<Here>(info, key, buflen, value, flag));
+
+twins!(PMPI_Info_get_valuelen, MPI_Info_get_valuelen,
+    (info: <Here as Face>::Info, key: *const c_char, valuelen: *mut c_int, flag: *mut c_int) -> c_int,
+    glue::info_get_valuelen::<Here>(info, key, valuelen, flag));
+
+twins!(PMPI_Info_set, MPI_Info_set,
+    (info: <Here as Face>::Info, key: *const c_char, value: *const c_char) -> c_int,
+    glue::info_set::<Here>(info, key, value));
+
+twins!(PMPI_Info_toint, MPI_Info_toint,
+    (info: <Here as Face>::Info) -> c_int,
+    glue::info_toint::<Here>(info));
+
+twins!(PMPI_Init, MPI_Init,
+    (argc: *mut c_int, argv: *mut *mut *mut c_char) -> c_int,
+    glue::init::<Here>(argc, argv));
+
+twins!(PMPI_Init_thread, MPI_Init_thread,
+    (argc: *mut c_int, argv: *mut *mut *mut c_char, required: c_int, provided: *mut c_int) -> c_int,
+    glue::init_thread::<Here>(argc, argv, required, provided));
+
+twins!(PMPI_Initialized, MPI_Initialized,
+    (flag: *mut c_int) -> c_int,
+    glue::initialized::<Here>(flag));
+
+twins!(PMPI_Intercomm_create, MPI_Intercomm_create,
+    (local_comm: <Here as Face>::Comm, local_leader: c_int, peer_comm: <Here as Face>::Comm, remote_leader: c_int, tag: c_int, newintercomm: *mut <Here as Face>::Comm) -> c_int,
+    glue::intercomm_create::<Here>(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm));
+
+twins!(PMPI_Intercomm_create_from_groups, MPI_Intercomm_create_from_groups,
+    (local_group: <Here as Face>::Group, local_leader: c_int, remote_group: <Here as Face>::Group, remote_leader: c_int, stringtag: *const c_char, info: <Here as Face>::Info, errhandler: <Here as Face>::Errhandler, newintercomm: *mut <Here as Face>::Comm) -> c_int,
+    glue::intercomm_create_from_groups::<Here>(local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler, newintercomm));
+
+twins!(PMPI_Intercomm_merge, MPI_Intercomm_merge,
+    (intercomm: <Here as Face>::Comm, high: c_int, newintracomm: *mut <Here as Face>::Comm) -> c_int,
+    glue::intercomm_merge::<Here>(intercomm, high, newintracomm));
+
+twins!(PMPI_Iprobe, MPI_Iprobe,
+    (source: c_int, tag: c_int, comm: <Here as Face>::Comm, flag: *mut c_int, status: *mut <Here as Face>::Status) -> c_int,
+    glue::iprobe::<Here>(source, tag, comm, flag, status));
+
+twins!(PMPI_Irecv, MPI_Irecv,
+    (buf: *mut c_void, count: c_int, datatype: <Here as Face>::Datatype, source: c_int, tag: c_int, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::irecv::<Here>(buf, i64::from(count), datatype, source, tag, comm, request));
+
+twins!(PMPI_Irecv_c, MPI_Irecv_c,
+    (buf: *mut c_void, count: i64, datatype: <Here as Face>::Datatype, source: c_int, tag: c_int, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::irecv::<Here>(buf, count, datatype, source, tag, comm, request));
+
+twins!(PMPI_Ireduce, MPI_Ireduce,
+    (sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, root: c_int, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::ireduce::<Here>(sendbuf, recvbuf, i64::from(count), datatype, op, root, comm, request));
+
+twins!(PMPI_Ireduce_c, MPI_Ireduce_c,
+    (sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, root: c_int, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::ireduce::<Here>(sendbuf, recvbuf, count, datatype, op, root, comm, request));
+
+twins!(PMPI_Ireduce_scatter, MPI_Ireduce_scatter,
+    (sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: *const c_int, datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::ireduce_scatter::<Here>(sendbuf, recvbuf, args::IntArray::int(recvcounts), datatype, op, comm, request));
+
+twins!(PMPI_Ireduce_scatter_c, MPI_Ireduce_scatter_c,
+    (sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: *const i64, datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::ireduce_scatter::<Here>(sendbuf, recvbuf, args::IntArray::wide(recvcounts), datatype, op, comm, request));
+
+twins!(PMPI_Ireduce_scatter_block, MPI_Ireduce_scatter_block,
+    (sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: c_int, datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::ireduce_scatter_block::<Here>(sendbuf, recvbuf, i64::from(recvcount), datatype, op, comm, request));
+
+twins!(PMPI_Ireduce_scatter_block_c, MPI_Ireduce_scatter_block_c,
+    (sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: i64, datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::ireduce_scatter_block::<Here>(sendbuf, recvbuf, recvcount, datatype, op, comm, request));
+
+twins!(PMPI_Irsend, MPI_Irsend,
+    (buf: *const c_void, count: c_int, datatype: <Here as Face>::Datatype, dest: c_int, tag: c_int, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::irsend::<Here>(buf, i64::from(count), datatype, dest, tag, comm, request));
+
+twins!(PMPI_Irsend_c, MPI_Irsend_c,
+    (buf: *const c_void, count: i64, datatype: <Here as Face>::Datatype, dest: c_int, tag: c_int, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::irsend::<Here>(buf, count, datatype, dest, tag, comm, request));
+
+twins!(PMPI_Is_thread_main, MPI_Is_thread_main,
+    (flag: *mut c_int) -> c_int,
+    glue::is_thread_main::<Here>(flag));
+
+twins!(PMPI_Iscan, MPI_Iscan,
+    (sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::iscan::<Here>(sendbuf, recvbuf, i64::from(count), datatype, op, comm, request));
+
+twins!(PMPI_Iscan_c, MPI_Iscan_c,
+    (sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::iscan::<Here>(sendbuf, recvbuf, count, datatype, op, comm, request));
+
+twins!(PMPI_Iscatter, MPI_Iscatter,
+    (sendbuf: *const c_void, sendcount: c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: <Here as Face>::Datatype, root: c_int, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::iscatter::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, i64::from(recvcount), recvtype, root, comm, request));
+
+twins!(PMPI_Iscatter_c, MPI_Iscatter_c,
+    (sendbuf: *const c_void, sendcount: i64, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: i64, recvtype: <Here as Face>::Datatype, root: c_int, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::iscatter::<Here>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request));
+
+twins!(PMPI_Iscatterv, MPI_Iscatterv,
+    (sendbuf: *const c_void, sendcounts: *const c_int, displs: *const c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: <Here as Face>::Datatype, root: c_int, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::iscatterv::<Here>(sendbuf, args::IntArray::int(sendcounts), args::IntArray::int(displs), sendtype, recvbuf, i64::from(recvcount), recvtype, root, comm, request));
+
+twins!(PMPI_Iscatterv_c, MPI_Iscatterv_c,
+    (sendbuf: *const c_void, sendcounts: *const i64, displs: *const i64, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: i64, recvtype: <Here as Face>::Datatype, root: c_int, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::iscatterv::<Here>(sendbuf, args::IntArray::wide(sendcounts), args::IntArray::wide(displs), sendtype, recvbuf, recvcount, recvtype, root, comm, request));
+
+twins!(PMPI_Isend, MPI_Isend,
+    (buf: *const c_void, count: c_int, datatype: <Here as Face>::Datatype, dest: c_int, tag: c_int, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::isend::<Here>(buf, i64::from(count), datatype, dest, tag, comm, request));
+
+twins!(PMPI_Isend_c, MPI_Isend_c,
+    (buf: *const c_void, count: i64, datatype: <Here as Face>::Datatype, dest: c_int, tag: c_int, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::isend::<Here>(buf, count, datatype, dest, tag, comm, request));
+
+twins!(PMPI_Isendrecv, MPI_Isendrecv,
+    (sendbuf: *const c_void, sendcount: c_int, sendtype: <Here as Face>::Datatype, dest: c_int, sendtag: c_int, recvbuf: *mut c_void, recvcount: c_int, recvtype: <Here as Face>::Datatype, source: c_int, recvtag: c_int, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::isendrecv::<Here>(sendbuf, i64::from(sendcount), sendtype, dest, sendtag, recvbuf, i64::from(recvcount), recvtype, source, recvtag, comm, request));
+
+twins!(PMPI_Isendrecv_c, MPI_Isendrecv_c,
+    (sendbuf: *const c_void, sendcount: i64, sendtype: <Here as Face>::Datatype, dest: c_int, sendtag: c_int, recvbuf: *mut c_void, recvcount: i64, recvtype: <Here as Face>::Datatype, source: c_int, recvtag: c_int, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::isendrecv::<Here>(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request));
+
+twins!(PMPI_Isendrecv_replace, MPI_Isendrecv_replace,
+    (buf: *mut c_void, count: c_int, datatype: <Here as Face>::Datatype, dest: c_int, sendtag: c_int, source: c_int, recvtag: c_int, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::isendrecv_replace::<Here>(buf, i64::from(count), datatype, dest, sendtag, source, recvtag, comm, request));
+
+twins!(PMPI_Isendrecv_replace_c, MPI_Isendrecv_replace_c,
+    (buf: *mut c_void, count: i64, datatype: <Here as Face>::Datatype, dest: c_int, sendtag: c_int, source: c_int, recvtag: c_int, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::isendrecv_replace::<Here>(buf, count, datatype, dest, sendtag, source, recvtag, comm, request));
+
+twins!(PMPI_Issend, MPI_Issend,
+    (buf: *const c_void, count: c_int, datatype: <Here as Face>::Datatype, dest: c_int, tag: c_int, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::issend::<Here>(buf, i64::from(count), datatype, dest, tag, comm, request));
+
+twins!(PMPI_Issend_c, MPI_Issend_c,
+    (buf: *const c_void, count: i64, datatype: <Here as Face>::Datatype, dest: c_int, tag: c_int, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::issend::<Here>(buf, count, datatype, dest, tag, comm, request));
+
+twins!(PMPI_Keyval_create, MPI_Keyval_create,
+    (copy_fn: *const c_void, delete_fn: *const c_void, keyval: *mut c_int, extra_state: *mut c_void) -> c_int,
+    glue::keyval_create::<Here>(copy_fn, delete_fn, keyval, extra_state));
+
+twins!(PMPI_Keyval_free, MPI_Keyval_free,
+    (keyval: *mut c_int) -> c_int,
+    glue::keyval_free::<Here>(keyval));
+
+twins!(PMPI_Lookup_name, MPI_Lookup_name,
+    (service_name: *const c_char, info: <Here as Face>::Info, port_name: *mut c_char) -> c_int,
+    glue::lookup_name::<Here>(service_name, info, port_name));
+
+twins!(PMPI_Message_c2f, MPI_Message_c2f,
+    (message: <Here as Face>::Message) -> c_int,
+    glue::message_c2f::<Here>(message));
+
+twins!(PMPI_Message_f2c, MPI_Message_f2c,
+    (message: c_int) -> <Here as Face>::Message,
+    glue::message_f2c::<Here>(message));
+
+twins!(PMPI_Message_fromint, MPI_Message_fromint,
+    (message: c_int) -> <Here as Face>::Message,
+    glue::message_fromint::<Here>(message));
+
+twins!(PMPI_Message_toint, MPI_Message_toint,
+    (message: <Here as Face>::Message) -> c_int,
+    glue::message_toint::<Here>(message));
+
+twins!(PMPI_Mprobe, MPI_Mprobe,
+    (source: c_int, tag: c_int, comm: <Here as Face>::Comm, message: *mut <Here as Face>::Message, status: *mut <Here as Face>::Status) -> c_int,
+    glue::mprobe::<Here>(source, tag, comm, message, status));
+
+twins!(PMPI_Mrecv, MPI_Mrecv,
+    (buf: *mut c_void, count: c_int, datatype: <Here as Face>::Datatype, message: *mut <Here as Face>::Message, status: *mut <Here as Face>::Status) -> c_int,
+    glue::mrecv::<Here>(buf, i64::from(count), datatype, message, status));
+
+twins!(PMPI_Mrecv_c, MPI_Mrecv_c,
+    (buf: *mut c_void, count: i64, datatype: <Here as Face>::Datatype, message: *mut <Here as Face>::Message, status: *mut <Here as Face>::Status) -> c_int,
+    glue::mrecv::<Here>(buf, count, datatype, message, status));
+
+twins!(PMPI_Neighbor_allgather, MPI_Neighbor_allgather,
+    (sendbuf: *const c_void, sendcount: c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm) -> c_int,
+    glue::neighbor_allgather::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, i64::from(recvcount), recvtype, comm));
+
+twins!(PMPI_Neighbor_allgather_c, MPI_Neighbor_allgather_c,
+    (sendbuf: *const c_void, sendcount: i64, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: i64, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm) -> c_int,
+    glue::neighbor_allgather::<Here>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm));
+
+twins!(PMPI_Neighbor_allgather_init, MPI_Neighbor_allgather_init,
+    (sendbuf: *const c_void, sendcount: c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::neighbor_allgather_init::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, i64::from(recvcount), recvtype, comm, info, request));
+
+twins!(PMPI_Neighbor_allgather_init_c, MPI_Neighbor_allgather_init_c,
+    (sendbuf: *const c_void, sendcount: i64, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: i64, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::neighbor_allgather_init::<Here>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request));
+
+twins!(PMPI_Neighbor_allgatherv, MPI_Neighbor_allgatherv,
+    (sendbuf: *const c_void, sendcount: c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm) -> c_int,
+    glue::neighbor_allgatherv::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, args::IntArray::int(recvcounts), args::IntArray::int(displs), recvtype, comm));
+
+twins!(PMPI_Neighbor_allgatherv_c, MPI_Neighbor_allgatherv_c,
+    (sendbuf: *const c_void, sendcount: i64, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const i64, displs: *const i64, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm) -> c_int,
+    glue::neighbor_allgatherv::<Here>(sendbuf, sendcount, sendtype, recvbuf, args::IntArray::wide(recvcounts), args::IntArray::wide(displs), recvtype, comm));
+
+twins!(PMPI_Neighbor_allgatherv_init, MPI_Neighbor_allgatherv_init,
+    (sendbuf: *const c_void, sendcount: c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::neighbor_allgatherv_init::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, args::IntArray::int(recvcounts), args::IntArray::int(displs), recvtype, comm, info, request));
+
+twins!(PMPI_Neighbor_allgatherv_init_c, MPI_Neighbor_allgatherv_init_c,
+    (sendbuf: *const c_void, sendcount: i64, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const i64, displs: *const i64, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::neighbor_allgatherv_init::<Here>(sendbuf, sendcount, sendtype, recvbuf, args::IntArray::wide(recvcounts), args::IntArray::wide(displs), recvtype, comm, info, request));
+
+twins!(PMPI_Neighbor_alltoall, MPI_Neighbor_alltoall,
+    (sendbuf: *const c_void, sendcount: c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm) -> c_int,
+    glue::neighbor_alltoall::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, i64::from(recvcount), recvtype, comm));
+
+twins!(PMPI_Neighbor_alltoall_c, MPI_Neighbor_alltoall_c,
+    (sendbuf: *const c_void, sendcount: i64, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: i64, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm) -> c_int,
+    glue::neighbor_alltoall::<Here>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm));
+
+twins!(PMPI_Neighbor_alltoall_init, MPI_Neighbor_alltoall_init,
+    (sendbuf: *const c_void, sendcount: c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::neighbor_alltoall_init::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, i64::from(recvcount), recvtype, comm, info, request));
+
+twins!(PMPI_Neighbor_alltoall_init_c, MPI_Neighbor_alltoall_init_c,
+    (sendbuf: *const c_void, sendcount: i64, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: i64, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::neighbor_alltoall_init::<Here>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request));
+
+twins!(PMPI_Neighbor_alltoallv, MPI_Neighbor_alltoallv,
+    (sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm) -> c_int,
+    glue::neighbor_alltoallv::<Here>(sendbuf, args::IntArray::int(sendcounts), args::IntArray::int(sdispls), sendtype, recvbuf, args::IntArray::int(recvcounts), args::IntArray::int(rdispls), recvtype, comm));
+
+twins!(PMPI_Neighbor_alltoallv_c, MPI_Neighbor_alltoallv_c,
+    (sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm) -> c_int,
+    glue::neighbor_alltoallv::<Here>(sendbuf, args::IntArray::wide(sendcounts), args::IntArray::wide(sdispls), sendtype, recvbuf, args::IntArray::wide(recvcounts), args::IntArray::wide(rdispls), recvtype, comm));
+
+twins!(PMPI_Neighbor_alltoallv_init, MPI_Neighbor_alltoallv_init,
+    (sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::neighbor_alltoallv_init::<Here>(sendbuf, args::IntArray::int(sendcounts), args::IntArray::int(sdispls), sendtype, recvbuf, args::IntArray::int(recvcounts), args::IntArray::int(rdispls), recvtype, comm, info, request));
+
+twins!(PMPI_Neighbor_alltoallv_init_c, MPI_Neighbor_alltoallv_init_c,
+    (sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::neighbor_alltoallv_init::<Here>(sendbuf, args::IntArray::wide(sendcounts), args::IntArray::wide(sdispls), sendtype, recvbuf, args::IntArray::wide(recvcounts), args::IntArray::wide(rdispls), recvtype, comm, info, request));
+
+twins!(PMPI_Neighbor_alltoallw, MPI_Neighbor_alltoallw,
+    (sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const i64, sendtypes: *const <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const i64, recvtypes: *const <Here as Face>::Datatype, comm: <Here as Face>::Comm) -> c_int,
+    glue::neighbor_alltoallw::<Here>(sendbuf, args::IntArray::int(sendcounts), sdispls, sendtypes, recvbuf, args::IntArray::int(recvcounts), rdispls, recvtypes, comm));
+
+twins!(PMPI_Neighbor_alltoallw_c, MPI_Neighbor_alltoallw_c,
+    (sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtypes: *const <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtypes: *const <Here as Face>::Datatype, comm: <Here as Face>::Comm) -> c_int,
+    glue::neighbor_alltoallw::<Here>(sendbuf, args::IntArray::wide(sendcounts), sdispls, sendtypes, recvbuf, args::IntArray::wide(recvcounts), rdispls, recvtypes, comm));
+
+twins!(PMPI_Neighbor_alltoallw_init, MPI_Neighbor_alltoallw_init,
+    (sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const i64, sendtypes: *const <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const i64, recvtypes: *const <Here as Face>::Datatype, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::neighbor_alltoallw_init::<Here>(sendbuf, args::IntArray::int(sendcounts), sdispls, sendtypes, recvbuf, args::IntArray::int(recvcounts), rdispls, recvtypes, comm, info, request));
+
+twins!(PMPI_Neighbor_alltoallw_init_c, MPI_Neighbor_alltoallw_init_c,
+    (sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtypes: *const <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtypes: *const <Here as Face>::Datatype, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::neighbor_alltoallw_init::<Here>(sendbuf, args::IntArray::wide(sendcounts), sdispls, sendtypes, recvbuf, args::IntArray::wide(recvcounts), rdispls, recvtypes, comm, info, request));
+
+twins!(PMPI_Op_c2f, MPI_Op_c2f,
+    (op: <Here as Face>::Op) -> c_int,
+    glue::op_c2f::<Here>(op));
+
+twins!(PMPI_Op_commutative, MPI_Op_commutative,
+    (op: <Here as Face>::Op, commute: *mut c_int) -> c_int,
+    glue::op_commutative::<Here>(op, commute));
+
+twins!(PMPI_Op_create, MPI_Op_create,
+    (user_fn: *const c_void, commute: c_int, op: *mut <Here as Face>::Op) -> c_int,
+    glue::op_create::<Here>(user_fn, false, commute, op));
+
+twins!(PMPI_Op_create_c, MPI_Op_create_c,
+    (user_fn: *const c_void, commute: c_int, op: *mut <Here as Face>::Op) -> c_int,
+    glue::op_create::<Here>(user_fn, true, commute, op));
+
+twins!(PMPI_Op_f2c, MPI_Op_f2c,
+    (op: c_int) -> <Here as Face>::Op,
+    glue::op_f2c::<Here>(op));
+
+twins!(PMPI_Op_free, MPI_Op_free,
+    (op: *mut <Here as Face>::Op) -> c_int,
+    glue::op_free::<Here>(op));
+
+twins!(PMPI_Op_fromint, MPI_Op_fromint,
+    (op: c_int) -> <Here as Face>::Op,
+    glue::op_fromint::<Here>(op));
+
+twins!(PMPI_Op_toint, MPI_Op_toint,
+    (op: <Here as Face>::Op) -> c_int,
+    glue::op_toint::<Here>(op));
+
+twins!(PMPI_Open_port, MPI_Open_port,
+    (info: <Here as Face>::Info, port_name: *mut c_char) -> c_int,
+    glue::open_port::<Here>(info, port_name));
+
+twins!(PMPI_Pack, MPI_Pack,
+    (inbuf: *const c_void, incount: c_int, datatype: <Here as Face>::Datatype, outbuf: *mut c_void, outsize: c_int, position: *mut c_int, comm: <Here as Face>::Comm) -> c_int,
+    glue::pack::<Here>(inbuf, i64::from(incount), datatype, outbuf, i64::from(outsize), args::IntOut::int(position), comm));
+
+twins!(PMPI_Pack_c, MPI_Pack_c,
+    (inbuf: *const c_void, incount: i64, datatype: <Here as Face>::Datatype, outbuf: *mut c_void, outsize: i64, position: *mut i64, comm: <Here as Face>::Comm) -> c_int,
+    glue::pack::<Here>(inbuf, incount, datatype, outbuf, outsize, args::IntOut::wide(position), comm));
+
+twins!(PMPI_Pack_external, MPI_Pack_external,
+    (datarep: *const c_char, inbuf: *const c_void, incount: c_int, datatype: <Here as Face>::Datatype, outbuf: *mut c_void, outsize: i64, position: *mut i64) -> c_int,
+    glue::pack_external::<Here>(datarep, inbuf, i64::from(incount), datatype, outbuf, outsize, args::IntOut::wide(position)));
+
+twins!(PMPI_Pack_external_c, MPI_Pack_external_c,
+    (datarep: *const c_char, inbuf: *const c_void, incount: i64, datatype: <Here as Face>::Datatype, outbuf: *mut c_void, outsize: i64, position: *mut i64) -> c_int,
+    glue::pack_external::<Here>(datarep, inbuf, incount, datatype, outbuf, outsize, args::IntOut::wide(position)));
+
+twins!(PMPI_Pack_external_size, MPI_Pack_external_size,
+    (datarep: *const c_char, incount: c_int, datatype: <Here as Face>::Datatype, size: *mut i64) -> c_int,
+    glue::pack_external_size::<Here>(datarep, i64::from(incount), datatype, args::IntOut::wide(size)));
+
+twins!(PMPI_Pack_external_size_c, MPI_Pack_external_size_c,
+    (datarep: *const c_char, incount: i64, datatype: <Here as Face>::Datatype, size: *mut i64) -> c_int,
+    glue::pack_external_size::<Here>(datarep, incount, datatype, args::IntOut::wide(size)));
+
+twins!(PMPI_Pack_size, MPI_Pack_size,
+    (incount: c_int, datatype: <Here as Face>::Datatype, comm: <Here as Face>::Comm, size: *mut c_int) -> c_int,
+    glue::pack_size::<Here>(i64::from(incount), datatype, comm, args::IntOut::int(size)));
+
+twins!(PMPI_Pack_size_c, MPI_Pack_size_c,
+    (incount: i64, datatype: <Here as Face>::Datatype, comm: <Here as Face>::Comm, size: *mut i64) -> c_int,
+    glue::pack_size::<Here>(incount, datatype, comm, args::IntOut::wide(size)));
+
+twins!(PMPI_Parrived, MPI_Parrived,
+    (request: <Here as Face>::Request, partition: c_int, flag: *mut c_int) -> c_int,
+    glue::parrived::<Here>(request, partition, flag));
+
+twins!(PMPI_Pcontrol, MPI_Pcontrol,
+    (level: c_int) -> c_int,
+    glue::pcontrol::<Here>(level));
+
+twins!(PMPI_Pready, MPI_Pready,
+    (partition: c_int, request: <Here as Face>::Request) -> c_int,
+    glue::pready::<Here>(partition, request));
+
+twins!(PMPI_Pready_list, MPI_Pready_list,
+    (length: c_int, array_of_partitions: *const c_int, request: <Here as Face>::Request) -> c_int,
+    glue::pready_list::<Here>(length, array_of_partitions, request));
+
+twins!(PMPI_Pready_range, MPI_Pready_range,
+    (partition_low: c_int, partition_high: c_int, request: <Here as Face>::Request) -> c_int,
+    glue::pready_range::<Here>(partition_low, partition_high, request));
+
+twins!(PMPI_Precv_init, MPI_Precv_init,
+    (buf: *mut c_void, partitions: c_int, count: i64, datatype: <Here as Face>::Datatype, source: c_int, tag: c_int, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::precv_init::<Here>(buf, partitions, count, datatype, source, tag, comm, info, request));
+
+twins!(PMPI_Precv_init_c, MPI_Precv_init_c,
+    (buf: *mut c_void, partitions: c_int, count: i64, datatype: <Here as Face>::Datatype, source: c_int, tag: c_int, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::precv_init::<Here>(buf, partitions, count, datatype, source, tag, comm, info, request));
+
+twins!(PMPI_Probe, MPI_Probe,
+    (source: c_int, tag: c_int, comm: <Here as Face>::Comm, status: *mut <Here as Face>::Status) -> c_int,
+    glue::probe::<Here>(source, tag, comm, status));
+
+twins!(PMPI_Psend_init, MPI_Psend_init,
+    (buf: *const c_void, partitions: c_int, count: i64, datatype: <Here as Face>::Datatype, dest: c_int, tag: c_int, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::psend_init::<Here>(buf, partitions, count, datatype, dest, tag, comm, info, request));
+
+twins!(PMPI_Psend_init_c, MPI_Psend_init_c,
+    (buf: *const c_void, partitions: c_int, count: i64, datatype: <Here as Face>::Datatype, dest: c_int, tag: c_int, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::psend_init::<Here>(buf, partitions, count, datatype, dest, tag, comm, info, request));
+
+twins!(PMPI_Publish_name, MPI_Publish_name,
+    (service_name: *const c_char, info: <Here as Face>::Info, port_name: *const c_char) -> c_int,
+    glue::publish_name::<Here>(service_name, info, port_name));
+
+twins!(PMPI_Put, MPI_Put,
+    (origin_addr: *const c_void, origin_count: c_int, origin_datatype: <Here as Face>::Datatype, target_rank: c_int, target_disp: i64, target_count: c_int, target_datatype: <Here as Face>::Datatype, win: <Here as Face>::Win) -> c_int,
+    glue::put::<Here>(origin_addr, i64::from(origin_count), origin_datatype, target_rank, target_disp, i64::from(target_count), target_datatype, win));
+
+twins!(PMPI_Put_c, MPI_Put_c,
+    (origin_addr: *const c_void, origin_count: i64, origin_datatype: <Here as Face>::Datatype, target_rank: c_int, target_disp: i64, target_count: i64, target_datatype: <Here as Face>::Datatype, win: <Here as Face>::Win) -> c_int,
+    glue::put::<Here>(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win));
+
+twins!(PMPI_Query_thread, MPI_Query_thread,
+    (provided: *mut c_int) -> c_int,
+    glue::query_thread::<Here>(provided));
+
+twins!(PMPI_Raccumulate, MPI_Raccumulate,
+    (origin_addr: *const c_void, origin_count: c_int, origin_datatype: <Here as Face>::Datatype, target_rank: c_int, target_disp: i64, target_count: c_int, target_datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, win: <Here as Face>::Win, request: *mut <Here as Face>::Request) -> c_int,
+    glue::raccumulate::<Here>(origin_addr, i64::from(origin_count), origin_datatype, target_rank, target_disp, i64::from(target_count), target_datatype, op, win, request));
+
+twins!(PMPI_Raccumulate_c, MPI_Raccumulate_c,
+    (origin_addr: *const c_void, origin_count: i64, origin_datatype: <Here as Face>::Datatype, target_rank: c_int, target_disp: i64, target_count: i64, target_datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, win: <Here as Face>::Win, request: *mut <Here as Face>::Request) -> c_int,
+    glue::raccumulate::<Here>(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request));
+
+twins!(PMPI_Recv, MPI_Recv,
+    (buf: *mut c_void, count: c_int, datatype: <Here as Face>::Datatype, source: c_int, tag: c_int, comm: <Here as Face>::Comm, status: *mut <Here as Face>::Status) -> c_int,
+    glue::recv::<Here>(buf, i64::from(count), datatype, source, tag, comm, status));
+
+twins!(PMPI_Recv_c, MPI_Recv_c,
+    (buf: *mut c_void, count: i64, datatype: <Here as Face>::Datatype, source: c_int, tag: c_int, comm: <Here as Face>::Comm, status: *mut <Here as Face>::Status) -> c_int,
+    glue::recv::<Here>(buf, count, datatype, source, tag, comm, status));
+
+twins!(PMPI_Recv_init, MPI_Recv_init,
+    (buf: *mut c_void, count: c_int, datatype: <Here as Face>::Datatype, source: c_int, tag: c_int, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::recv_init::<Here>(buf, i64::from(count), datatype, source, tag, comm, request));
+
+twins!(PMPI_Recv_init_c, MPI_Recv_init_c,
+    (buf: *mut c_void, count: i64, datatype: <Here as Face>::Datatype, source: c_int, tag: c_int, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::recv_init::<Here>(buf, count, datatype, source, tag, comm, request));
+
+twins!(PMPI_Reduce, MPI_Reduce,
+    (sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, root: c_int, comm: <Here as Face>::Comm) -> c_int,
+    glue::reduce::<Here>(sendbuf, recvbuf, i64::from(count), datatype, op, root, comm));
+
+twins!(PMPI_Reduce_c, MPI_Reduce_c,
+    (sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, root: c_int, comm: <Here as Face>::Comm) -> c_int,
+    glue::reduce::<Here>(sendbuf, recvbuf, count, datatype, op, root, comm));
+
+twins!(PMPI_Reduce_init, MPI_Reduce_init,
+    (sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, root: c_int, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::reduce_init::<Here>(sendbuf, recvbuf, i64::from(count), datatype, op, root, comm, info, request));
+
+twins!(PMPI_Reduce_init_c, MPI_Reduce_init_c,
+    (sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, root: c_int, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::reduce_init::<Here>(sendbuf, recvbuf, count, datatype, op, root, comm, info, request));
+
+twins!(PMPI_Reduce_local, MPI_Reduce_local,
+    (inbuf: *const c_void, inoutbuf: *mut c_void, count: c_int, datatype: <Here as Face>::Datatype, op: <Here as Face>::Op) -> c_int,
+    glue::reduce_local::<Here>(inbuf, inoutbuf, i64::from(count), datatype, op));
+
+twins!(PMPI_Reduce_local_c, MPI_Reduce_local_c,
+    (inbuf: *const c_void, inoutbuf: *mut c_void, count: i64, datatype: <Here as Face>::Datatype, op: <Here as Face>::Op) -> c_int,
+    glue::reduce_local::<Here>(inbuf, inoutbuf, count, datatype, op));
+
+twins!(PMPI_Reduce_scatter, MPI_Reduce_scatter,
+    (sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: *const c_int, datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, comm: <Here as Face>::Comm) -> c_int,
+    glue::reduce_scatter::<Here>(sendbuf, recvbuf, args::IntArray::int(recvcounts), datatype, op, comm));
+
+twins!(PMPI_Reduce_scatter_c, MPI_Reduce_scatter_c,
+    (sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: *const i64, datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, comm: <Here as Face>::Comm) -> c_int,
+    glue::reduce_scatter::<Here>(sendbuf, recvbuf, args::IntArray::wide(recvcounts), datatype, op, comm));
+
+twins!(PMPI_Reduce_scatter_block, MPI_Reduce_scatter_block,
+    (sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: c_int, datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, comm: <Here as Face>::Comm) -> c_int,
+    glue::reduce_scatter_block::<Here>(sendbuf, recvbuf, i64::from(recvcount), datatype, op, comm));
+
+twins!(PMPI_Reduce_scatter_block_c, MPI_Reduce_scatter_block_c,
+    (sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: i64, datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, comm: <Here as Face>::Comm) -> c_int,
+    glue::reduce_scatter_block::<Here>(sendbuf, recvbuf, recvcount, datatype, op, comm));
+
+twins!(PMPI_Reduce_scatter_block_init, MPI_Reduce_scatter_block_init,
+    (sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: c_int, datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::reduce_scatter_block_init::<Here>(sendbuf, recvbuf, i64::from(recvcount), datatype, op, comm, info, request));
+
+twins!(PMPI_Reduce_scatter_block_init_c, MPI_Reduce_scatter_block_init_c,
+    (sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: i64, datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::reduce_scatter_block_init::<Here>(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request));
+
+twins!(PMPI_Reduce_scatter_init, MPI_Reduce_scatter_init,
+    (sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: *const c_int, datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::reduce_scatter_init::<Here>(sendbuf, recvbuf, args::IntArray::int(recvcounts), datatype, op, comm, info, request));
+
+twins!(PMPI_Reduce_scatter_init_c, MPI_Reduce_scatter_init_c,
+    (sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: *const i64, datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::reduce_scatter_init::<Here>(sendbuf, recvbuf, args::IntArray::wide(recvcounts), datatype, op, comm, info, request));
+
+twins!(PMPI_Register_datarep, MPI_Register_datarep,
+    (datarep: *const c_char, read_conversion_fn: *const c_void, write_conversion_fn: *const c_void, dtype_file_extent_fn: *const c_void, extra_state: *mut c_void) -> c_int,
+    glue::register_datarep::<Here>(datarep, read_conversion_fn, write_conversion_fn, false, dtype_file_extent_fn, extra_state));
+
+twins!(PMPI_Register_datarep_c, MPI_Register_datarep_c,
+    (datarep: *const c_char, read_conversion_fn: *const c_void, write_conversion_fn: *const c_void, dtype_file_extent_fn: *const c_void, extra_state: *mut c_void) -> c_int,
+    glue::register_datarep::<Here>(datarep, read_conversion_fn, write_conversion_fn, true, dtype_file_extent_fn, extra_state));
+
+twins!(PMPI_Remove_error_class, MPI_Remove_error_class,
+    (errorclass: c_int) -> c_int,
+    glue::remove_error_class::<Here>(errorclass));
+
+twins!(PMPI_Remove_error_code, MPI_Remove_error_code,
+    (errorcode: c_int) -> c_int,
+    glue::remove_error_code::<Here>(errorcode));
+
+twins!(PMPI_Remove_error_string, MPI_Remove_error_string,
+    (errorcode: c_int) -> c_int,
+    glue::remove_error_string::<Here>(errorcode));
+
+twins!(PMPI_Request_c2f, MPI_Request_c2f,
+    (request: <Here as Face>::Request) -> c_int,
+    glue::request_c2f::<Here>(request));
+
+twins!(PMPI_Request_f2c, MPI_Request_f2c,
+    (request: c_int) -> <Here as Face>::Request,
+    glue::request_f2c::<Here>(request));
+
+twins!(PMPI_Request_free, MPI_Request_free,
+    (request: *mut <Here as Face>::Request) -> c_int,
+    glue::request_free::<Here>(request));
+
+twins!(PMPI_Request_fromint, MPI_Request_fromint,
+    (request: c_int) -> <Here as Face>::Request,
+    glue::request_fromint::<Here>(request));
+
+twins!(PMPI_Request_get_status, MPI_Request_get_status,
+    (request: <Here as Face>::Request, flag: *mut c_int, status: *mut <Here as Face>::Status) -> c_int,
+    glue::request_get_status::<Here>(request, flag, status));
+
+twins!(PMPI_Request_get_status_all, MPI_Request_get_status_all,
+    (count: c_int, array_of_requests: *const <Here as Face>::Request, flag: *mut c_int, array_of_statuses: *mut <Here as Face>::Status) -> c_int,
+    glue::request_get_status_all::<Here>(count, array_of_requests, flag, array_of_statuses));
+
+twins!(PMPI_Request_get_status_any, MPI_Request_get_status_any,
+    (count: c_int, array_of_requests: *const <Here as Face>::Request, index: *mut c_int, flag: *mut c_int, status: *mut <Here as Face>::Status) -> c_int,
+    glue::request_get_status_any::<Here>(count, array_of_requests, index, flag, status));
+
+twins!(PMPI_Request_get_status_some, MPI_Request_get_status_some,
+    (incount: c_int, array_of_requests: *const <Here as Face>::Request, outcount: *mut c_int, array_of_indices: *mut c_int, array_of_statuses: *mut <Here as Face>::Status) -> c_int,
+    glue::request_get_status_some::<Here>(incount, array_of_requests, outcount, array_of_indices, array_of_statuses));
+
+twins!(PMPI_Request_toint, MPI_Request_toint,
+    (request: <Here as Face>::Request) -> c_int,
+    glue::request_toint::<Here>(request));
+
+twins!(PMPI_Rget, MPI_Rget,
+    (origin_addr: *mut c_void, origin_count: c_int, origin_datatype: <Here as Face>::Datatype, target_rank: c_int, target_disp: i64, target_count: c_int, target_datatype: <Here as Face>::Datatype, win: <Here as Face>::Win, request: *mut <Here as Face>::Request) -> c_int,
+    glue::rget::<Here>(origin_addr, i64::from(origin_count), origin_datatype, target_rank, target_disp, i64::from(target_count), target_datatype, win, request));
+
+twins!(PMPI_Rget_c, MPI_Rget_c,
+    (origin_addr: *mut c_void, origin_count: i64, origin_datatype: <Here as Face>::Datatype, target_rank: c_int, target_disp: i64, target_count: i64, target_datatype: <Here as Face>::Datatype, win: <Here as Face>::Win, request: *mut <Here as Face>::Request) -> c_int,
+    glue::rget::<Here>(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request));
+
+twins!(PMPI_Rget_accumulate, MPI_Rget_accumulate,
+    (origin_addr: *const c_void, origin_count: c_int, origin_datatype: <Here as Face>::Datatype, result_addr: *mut c_void, result_count: c_int, result_datatype: <Here as Face>::Datatype, target_rank: c_int, target_disp: i64, target_count: c_int, target_datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, win: <Here as Face>::Win, request: *mut <Here as Face>::Request) -> c_int,
+    glue::rget_accumulate::<Here>(origin_addr, i64::from(origin_count), origin_datatype, result_addr, i64::from(result_count), result_datatype, target_rank, target_disp, i64::from(target_count), target_datatype, op, win, request));
+
+twins!(PMPI_Rget_accumulate_c, MPI_Rget_accumulate_c,
+    (origin_addr: *const c_void, origin_count: i64, origin_datatype: <Here as Face>::Datatype, result_addr: *mut c_void, result_count: i64, result_datatype: <Here as Face>::Datatype, target_rank: c_int, target_disp: i64, target_count: i64, target_datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, win: <Here as Face>::Win, request: *mut <Here as Face>::Request) -> c_int,
+    glue::rget_accumulate::<Here>(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request));
+
+twins!(PMPI_Rput, MPI_Rput,
+    (origin_addr: *const c_void, origin_count: c_int, origin_datatype: <Here as Face>::Datatype, target_rank: c_int, target_disp: i64, target_count: c_int, target_datatype: <Here as Face>::Datatype, win: <Here as Face>::Win, request: *mut <Here as Face>::Request) -> c_int,
+    glue::rput::<Here>(origin_addr, i64::from(origin_count), origin_datatype, target_rank, target_disp, i64::from(target_count), target_datatype, win, request));
+
+twins!(PMPI_Rput_c, MPI_Rput_c,
+    (origin_addr: *const c_void, origin_count: i64, origin_datatype: <Here as Face>::Datatype, target_rank: c_int, target_disp: i64, target_count: i64, target_datatype: <Here as Face>::Datatype, win: <Here as Face>::Win, request: *mut <Here as Face>::Request) -> c_int,
+    glue::rput::<Here>(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request));
+
+twins!(PMPI_Rsend, MPI_Rsend,
+    (buf: *const c_void, count: c_int, datatype: <Here as Face>::Datatype, dest: c_int, tag: c_int, comm: <Here as Face>::Comm) -> c_int,
+    glue::rsend::<Here>(buf, i64::from(count), datatype, dest, tag, comm));
+
+twins!(PMPI_Rsend_c, MPI_Rsend_c,
+    (buf: *const c_void, count: i64, datatype: <Here as Face>::Datatype, dest: c_int, tag: c_int, comm: <Here as Face>::Comm) -> c_int,
+    glue::rsend::<Here>(buf, count, datatype, dest, tag, comm));
+
+twins!(PMPI_Rsend_init, MPI_Rsend_init,
+    (buf: *const c_void, count: c_int, datatype: <Here as Face>::Datatype, dest: c_int, tag: c_int, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::rsend_init::<Here>(buf, i64::from(count), datatype, dest, tag, comm, request));
+
+twins!(PMPI_Rsend_init_c, MPI_Rsend_init_c,
+    (buf: *const c_void, count: i64, datatype: <Here as Face>::Datatype, dest: c_int, tag: c_int, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::rsend_init::<Here>(buf, count, datatype, dest, tag, comm, request));
+
+twins!(PMPI_Scan, MPI_Scan,
+    (sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, comm: <Here as Face>::Comm) -> c_int,
+    glue::scan::<Here>(sendbuf, recvbuf, i64::from(count), datatype, op, comm));
+
+twins!(PMPI_Scan_c, MPI_Scan_c,
+    (sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, comm: <Here as Face>::Comm) -> c_int,
+    glue::scan::<Here>(sendbuf, recvbuf, count, datatype, op, comm));
+
+twins!(PMPI_Scan_init, MPI_Scan_init,
+    (sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::scan_init::<Here>(sendbuf, recvbuf, i64::from(count), datatype, op, comm, info, request));
+
+twins!(PMPI_Scan_init_c, MPI_Scan_init_c,
+    (sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::scan_init::<Here>(sendbuf, recvbuf, count, datatype, op, comm, info, request));
+
+twins!(PMPI_Scatter, MPI_Scatter,
+    (sendbuf: *const c_void, sendcount: c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: <Here as Face>::Datatype, root: c_int, comm: <Here as Face>::Comm) -> c_int,
+    glue::scatter::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, i64::from(recvcount), recvtype, root, comm));
+
+twins!(PMPI_Scatter_c, MPI_Scatter_c,
+    (sendbuf: *const c_void, sendcount: i64, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: i64, recvtype: <Here as Face>::Datatype, root: c_int, comm: <Here as Face>::Comm) -> c_int,
+    glue::scatter::<Here>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm));
+
+twins!(PMPI_Scatter_init, MPI_Scatter_init,
+    (sendbuf: *const c_void, sendcount: c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: <Here as Face>::Datatype, root: c_int, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::scatter_init::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, i64::from(recvcount), recvtype, root, comm, info, request));
+
+twins!(PMPI_Scatter_init_c, MPI_Scatter_init_c,
+    (sendbuf: *const c_void, sendcount: i64, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: i64, recvtype: <Here as Face>::Datatype, root: c_int, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::scatter_init::<Here>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request));
+
+twins!(PMPI_Scatterv, MPI_Scatterv,
+    (sendbuf: *const c_void, sendcounts: *const c_int, displs: *const c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: <Here as Face>::Datatype, root: c_int, comm: <Here as Face>::Comm) -> c_int,
+    glue::scatterv::<Here>(sendbuf, args::IntArray::int(sendcounts), args::IntArray::int(displs), sendtype, recvbuf, i64::from(recvcount), recvtype, root, comm));
+
+twins!(PMPI_Scatterv_c, MPI_Scatterv_c,
+    (sendbuf: *const c_void, sendcounts: *const i64, displs: *const i64, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: i64, recvtype: <Here as Face>::Datatype, root: c_int, comm: <Here as Face>::Comm) -> c_int,
+    glue::scatterv::<Here>(sendbuf, args::IntArray::wide(sendcounts), args::IntArray::wide(displs), sendtype, recvbuf, recvcount, recvtype, root, comm));
+
+twins!(PMPI_Scatterv_init, MPI_Scatterv_init,
+    (sendbuf: *const c_void, sendcounts: *const c_int, displs: *const c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: <Here as Face>::Datatype, root: c_int, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::scatterv_init::<Here>(sendbuf, args::IntArray::int(sendcounts), args::IntArray::int(displs), sendtype, recvbuf, i64::from(recvcount), recvtype, root, comm, info, request));
+
+twins!(PMPI_Scatterv_init_c, MPI_Scatterv_init_c,
+    (sendbuf: *const c_void, sendcounts: *const i64, displs: *const i64, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: i64, recvtype: <Here as Face>::Datatype, root: c_int, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::scatterv_init::<Here>(sendbuf, args::IntArray::wide(sendcounts), args::IntArray::wide(displs), sendtype, recvbuf, recvcount, recvtype, root, comm, info, request));
+
+twins!(PMPI_Send, MPI_Send,
+    (buf: *const c_void, count: c_int, datatype: <Here as Face>::Datatype, dest: c_int, tag: c_int, comm: <Here as Face>::Comm) -> c_int,
+    glue::send::<Here>(buf, i64::from(count), datatype, dest, tag, comm));
+
+twins!(PMPI_Send_c, MPI_Send_c,
+    (buf: *const c_void, count: i64, datatype: <Here as Face>::Datatype, dest: c_int, tag: c_int, comm: <Here as Face>::Comm) -> c_int,
+    glue::send::<Here>(buf, count, datatype, dest, tag, comm));
+
+twins!(PMPI_Send_init, MPI_Send_init,
+    (buf: *const c_void, count: c_int, datatype: <Here as Face>::Datatype, dest: c_int, tag: c_int, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::send_init::<Here>(buf, i64::from(count), datatype, dest, tag, comm, request));
+
+twins!(PMPI_Send_init_c, MPI_Send_init_c,
+    (buf: *const c_void, count: i64, datatype: <Here as Face>::Datatype, dest: c_int, tag: c_int, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::send_init::<Here>(buf, count, datatype, dest, tag, comm, request));
+
+twins!(PMPI_Sendrecv, MPI_Sendrecv,
+    (sendbuf: *const c_void, sendcount: c_int, sendtype: <Here as Face>::Datatype, dest: c_int, sendtag: c_int, recvbuf: *mut c_void, recvcount: c_int, recvtype: <Here as Face>::Datatype, source: c_int, recvtag: c_int, comm: <Here as Face>::Comm, status: *mut <Here as Face>::Status) -> c_int,
+    glue::sendrecv::<Here>(sendbuf, i64::from(sendcount), sendtype, dest, sendtag, recvbuf, i64::from(recvcount), recvtype, source, recvtag, comm, status));
+
+twins!(PMPI_Sendrecv_c, MPI_Sendrecv_c,
+    (sendbuf: *const c_void, sendcount: i64, sendtype: <Here as Face>::Datatype, dest: c_int, sendtag: c_int, recvbuf: *mut c_void, recvcount: i64, recvtype: <Here as Face>::Datatype, source: c_int, recvtag: c_int, comm: <Here as Face>::Comm, status: *mut <Here as Face>::Status) -> c_int,
+    glue::sendrecv::<Here>(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status));
+
+twins!(PMPI_Sendrecv_replace, MPI_Sendrecv_replace,
+    (buf: *mut c_void, count: c_int, datatype: <Here as Face>::Datatype, dest: c_int, sendtag: c_int, source: c_int, recvtag: c_int, comm: <Here as Face>::Comm, status: *mut <Here as Face>::Status) -> c_int,
+    glue::sendrecv_replace::<Here>(buf, i64::from(count), datatype, dest, sendtag, source, recvtag, comm, status));
+
+twins!(PMPI_Sendrecv_replace_c, MPI_Sendrecv_replace_c,
+    (buf: *mut c_void, count: i64, datatype: <Here as Face>::Datatype, dest: c_int, sendtag: c_int, source: c_int, recvtag: c_int, comm: <Here as Face>::Comm, status: *mut <Here as Face>::Status) -> c_int,
+    glue::sendrecv_replace::<Here>(buf, count, datatype, dest, sendtag, source, recvtag, comm, status));
+
+twins!(PMPI_Session_attach_buffer, MPI_Session_attach_buffer,
+    (session: <Here as Face>::Session, buffer: *mut c_void, size: c_int) -> c_int,
+    glue::session_attach_buffer::<Here>(session, buffer, i64::from(size)));
+
+twins!(PMPI_Session_attach_buffer_c, MPI_Session_attach_buffer_c,
+    (session: <Here as Face>::Session, buffer: *mut c_void, size: i64) -> c_int,
+    glue::session_attach_buffer::<Here>(session, buffer, size));
+
+twins!(PMPI_Session_c2f, MPI_Session_c2f,
+    (session: <Here as Face>::Session) -> c_int,
+    glue::session_c2f::<Here>(session));
+
+twins!(PMPI_Session_call_errhandler, MPI_Session_call_errhandler,
+    (session: <Here as Face>::Session, errorcode: c_int) -> c_int,
+    glue::session_call_errhandler::<Here>(session, errorcode));
+
+twins!(PMPI_Session_create_errhandler, MPI_Session_create_errhandler,
+    (session_errhandler_fn: *const c_void, errhandler: *mut <Here as Face>::Errhandler) -> c_int,
+    glue::session_create_errhandler::<Here>(session_errhandler_fn, errhandler));
+
+twins!(PMPI_Session_detach_buffer, MPI_Session_detach_buffer,
+    (session: <Here as Face>::Session, buffer_addr: *mut c_void, size: *mut c_int) -> c_int,
+    glue::session_detach_buffer::<Here>(session, buffer_addr, args::IntOut::int(size)));
+
+twins!(PMPI_Session_detach_buffer_c, MPI_Session_detach_buffer_c,
+    (session: <Here as Face>::Session, buffer_addr: *mut c_void, size: *mut i64) -> c_int,
+    glue::session_detach_buffer::<Here>(session, buffer_addr, args::IntOut::wide(size)));
+
+twins!(PMPI_Session_f2c, MPI_Session_f2c,
+    (session: c_int) -> <Here as Face>::Session,
+    glue::session_f2c::<Here>(session));
+
+twins!(PMPI_Session_finalize, MPI_Session_finalize,
+    (session: *mut <Here as Face>::Session) -> c_int,
+    glue::session_finalize::<Here>(session));
+
+twins!(PMPI_Session_flush_buffer, MPI_Session_flush_buffer,
+    (session: <Here as Face>::Session) -> c_int,
+    glue::session_flush_buffer::<Here>(session));
+
+twins!(PMPI_Session_fromint, MPI_Session_fromint,
+    (session: c_int) -> <Here as Face>::Session,
+    glue::session_fromint::<Here>(session));
+
+twins!(PMPI_Session_get_errhandler, MPI_Session_get_errhandler,
+    (session: <Here as Face>::Session, errhandler: *mut <Here as Face>::Errhandler) -> c_int,
+    glue::session_get_errhandler::<Here>(session, errhandler));
+
+twins!(PMPI_Session_get_info, MPI_Session_get_info,
+    (session: <Here as Face>::Session, info_used: *mut <Here as Face>::Info) -> c_int,
+    glue::session_get_info::<Here>(session, info_used));
+
+twins!(PMPI_Session_get_nth_pset, MPI_Session_get_nth_pset,
+    (session: <Here as Face>::Session, info: <Here as Face>::Info, n: c_int, pset_len: *mut c_int, pset_name: *mut c_char) -> c_int,
+    glue::session_get_nth_pset::<Here>(session, info, n, pset_len, pset_name));
+
+twins!(PMPI_Session_get_num_psets, MPI_Session_get_num_psets,
+    (session: <Here as Face>::Session, info: <Here as Face>::Info, npset_names: *mut c_int) -> c_int,
+    glue::session_get_num_psets::<Here>(session, info, npset_names));
+
+twins!(PMPI_Session_get_pset_info, MPI_Session_get_pset_info,
+    (session: <Here as Face>::Session, pset_name: *const c_char, info: *mut <Here as Face>::Info) -> c_int,
+    glue::session_get_pset_info::<Here>(session, pset_name, info));
+
+twins!(PMPI_Session_iflush_buffer, MPI_Session_iflush_buffer,
+    (session: <Here as Face>::Session, request: *mut <Here as Face>::Request) -> c_int,
+    glue::session_iflush_buffer::<Here>(session, request));
+
+twins!(PMPI_Session_init, MPI_Session_init,
+    (info: <Here as Face>::Info, errhandler: <Here as Face>::Errhandler, session: *mut <Here as Face>::Session) -> c_int,
+    glue::session_init::<Here>(info, errhandler, session));
+
+twins!(PMPI_Session_set_errhandler, MPI_Session_set_errhandler,
+    (session: <Here as Face>::Session, errhandler: <Here as Face>::Errhandler) -> c_int,
+    glue::session_set_errhandler::<Here>(session, errhandler));
+
+twins!(PMPI_Session_toint, MPI_Session_toint,
+    (session: <Here as Face>::Session) -> c_int,
+    glue::session_toint::<Here>(session));
+
+twins!(PMPI_Ssend, MPI_Ssend,
+    (buf: *const c_void, count: c_int, datatype: <Here as Face>::Datatype, dest: c_int, tag: c_int, comm: <Here as Face>::Comm) -> c_int,
+    glue::ssend::<Here>(buf, i64::from(count), datatype, dest, tag, comm));
+
+twins!(PMPI_Ssend_c, MPI_Ssend_c,
+    (buf: *const c_void, count: i64, datatype: <Here as Face>::Datatype, dest: c_int, tag: c_int, comm: <Here as Face>::Comm) -> c_int,
+    glue::ssend::<Here>(buf, count, datatype, dest, tag, comm));
+
+twins!(PMPI_Ssend_init, MPI_Ssend_init,
+    (buf: *const c_void, count: c_int, datatype: <Here as Face>::Datatype, dest: c_int, tag: c_int, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::ssend_init::<Here>(buf, i64::from(count), datatype, dest, tag, comm, request));
+
+twins!(PMPI_Ssend_init_c, MPI_Ssend_init_c,
+    (buf: *const c_void, count: i64, datatype: <Here as Face>::Datatype, dest: c_int, tag: c_int, comm: <Here as Face>::Comm, request: *mut <Here as Face>::Request) -> c_int,
+    glue::ssend_init::<Here>(buf, count, datatype, dest, tag, comm, request));
+
+twins!(PMPI_Start, MPI_Start,
+    (request: *mut <Here as Face>::Request) -> c_int,
+    glue::start::<Here>(request));
+
+twins!(PMPI_Startall, MPI_Startall,
+    (count: c_int, array_of_requests: *mut <Here as Face>::Request) -> c_int,
+    glue::startall::<Here>(count, array_of_requests));
+
+twins!(PMPI_Status_c2f, MPI_Status_c2f,
+    (c_status: *const <Here as Face>::Status, f_status: *mut c_int) -> c_int,
+    glue::status_c2f::<Here>(c_status, f_status));
+
+twins!(PMPI_Status_c2f08, MPI_Status_c2f08,
+    (c_status: *const <Here as Face>::Status, f08_status: *mut c_int) -> c_int,
+    glue::status_c2f08::<Here>(c_status, f08_status));
+
+twins!(PMPI_Status_f082c, MPI_Status_f082c,
+    (f08_status: *const c_int, c_status: *mut <Here as Face>::Status) -> c_int,
+    glue::status_f082c::<Here>(f08_status, c_status));
+
+twins!(PMPI_Status_f082f, MPI_Status_f082f,
+    (f08_status: *const c_int, f_status: *mut c_int) -> c_int,
+    glue::status_f082f::<Here>(f08_status, f_status));
+
+twins!(PMPI_Status_f2c, MPI_Status_f2c,
+    (f_status: *const c_int, c_status: *mut <Here as Face>::Status) -> c_int,
+    glue::status_f2c::<Here>(f_status, c_status));
+
+twins!(PMPI_Status_f2f08, MPI_Status_f2f08,
+    (f_status: *const c_int, f08_status: *mut c_int) -> c_int,
+    glue::status_f2f08::<Here>(f_status, f08_status));
+
+twins!(PMPI_Status_get_error, MPI_Status_get_error,
+    (status: *const <Here as Face>::Status, err: *mut c_int) -> c_int,
+    glue::status_get_error::<Here>(status, err));
+
+twins!(PMPI_Status_get_source, MPI_Status_get_source,
+    (status: *const <Here as Face>::Status, source: *mut c_int) -> c_int,
+    glue::status_get_source::<Here>(status, source));
+
+twins!(PMPI_Status_get_tag, MPI_Status_get_tag,
+    (status: *const <Here as Face>::Status, tag: *mut c_int) -> c_int,
+    glue::status_get_tag::<Here>(status, tag));
+
+twins!(PMPI_Status_set_cancelled, MPI_Status_set_cancelled,
+    (status: *mut <Here as Face>::Status, flag: c_int) -> c_int,
+    glue::status_set_cancelled::<Here>(status, flag));
+
+twins!(PMPI_Status_set_elements, MPI_Status_set_elements,
+    (status: *mut <Here as Face>::Status, datatype: <Here as Face>::Datatype, count: c_int) -> c_int,
+    glue::status_set_elements::<Here>(status, datatype, i64::from(count)));
+
+twins!(PMPI_Status_set_elements_c, MPI_Status_set_elements_c,
+    (status: *mut <Here as Face>::Status, datatype: <Here as Face>::Datatype, count: i64) -> c_int,
+    glue::status_set_elements::<Here>(status, datatype, count));
+
+twins!(PMPI_Status_set_elements_x, MPI_Status_set_elements_x,
+    (status: *mut <Here as Face>::Status, datatype: <Here as Face>::Datatype, count: i64) -> c_int,
+    glue::status_set_elements_x::<Here>(status, datatype, count));
+
+twins!(PMPI_Status_set_error, MPI_Status_set_error,
+    (status: *mut <Here as Face>::Status, err: c_int) -> c_int,
+    glue::status_set_error::<Here>(status, err));
+
+twins!(PMPI_Status_set_source, MPI_Status_set_source,
+    (status: *mut <Here as Face>::Status, source: c_int) -> c_int,
+    glue::status_set_source::<Here>(status, source));
+
+twins!(PMPI_Status_set_tag, MPI_Status_set_tag,
+    (status: *mut <Here as Face>::Status, tag: c_int) -> c_int,
+    glue::status_set_tag::<Here>(status, tag));
+
+twins!(PMPI_T_category_changed, MPI_T_category_changed,
+    (update_number: *mut c_int) -> c_int,
+    glue::t_category_changed::<Here>(update_number));
+
+twins!(PMPI_T_category_get_categories, MPI_T_category_get_categories,
+    (cat_index: c_int, len: c_int, indices: *mut c_int) -> c_int,
+    glue::t_category_get_categories::<Here>(cat_index, len, indices));
+
+twins!(PMPI_T_category_get_cvars, MPI_T_category_get_cvars,
+    (cat_index: c_int, len: c_int, indices: *mut c_int) -> c_int,
+    glue::t_category_get_cvars::<Here>(cat_index, len, indices));
+
+twins!(PMPI_T_category_get_events, MPI_T_category_get_events,
+    (cat_index: c_int, len: c_int, indices: *mut c_int) -> c_int,
+    glue::t_category_get_events::<Here>(cat_index, len, indices));
+
+twins!(PMPI_T_category_get_index, MPI_T_category_get_index,
+    (name: *const c_char, cat_index: *mut c_int) -> c_int,
+    glue::t_category_get_index::<Here>(name, cat_index));
+
+twins!(PMPI_T_category_get_info, MPI_T_category_get_info,
+    (cat_index: c_int, name: *mut c_char, name_len: *mut c_int, desc: *mut c_char, desc_len: *mut c_int, num_cvars: *mut c_int, num_pvars: *mut c_int, num_categories: *mut c_int) -> c_int,
+    glue::t_category_get_info::<Here>(cat_index, name, name_len, desc, desc_len, num_cvars, num_pvars, num_categories));
+
+twins!(PMPI_T_category_get_num, MPI_T_category_get_num,
+    (num_cat: *mut c_int) -> c_int,
+    glue::t_category_get_num::<Here>(num_cat));
+
+twins!(PMPI_T_category_get_num_events, MPI_T_category_get_num_events,
+    (cat_index: c_int, num_events: *mut c_int) -> c_int,
+    glue::t_category_get_num_events::<Here>(cat_index, num_events));
+
+twins!(PMPI_T_category_get_pvars, MPI_T_category_get_pvars,
+    (cat_index: c_int, len: c_int, indices: *mut c_int) -> c_int,
+    glue::t_category_get_pvars::<Here>(cat_index, len, indices));
+
+twins!(PMPI_T_cvar_get_index, MPI_T_cvar_get_index,
+    (name: *const c_char, cvar_index: *mut c_int) -> c_int,
+    glue::t_cvar_get_index::<Here>(name, cvar_index));
+
+twins!(PMPI_T_cvar_get_info, MPI_T_cvar_get_info,
+    (cvar_index: c_int, name: *mut c_char, name_len: *mut c_int, verbosity: *mut c_int, datatype: *mut <Here as Face>::Datatype, enumtype: *mut *mut c_void, desc: *mut c_char, desc_len: *mut c_int, bind: *mut c_int, scope: *mut c_int) -> c_int,
+    glue::t_cvar_get_info::<Here>(cvar_index, name, name_len, verbosity, datatype, enumtype, desc, desc_len, bind, scope));
+
+twins!(PMPI_T_cvar_get_num, MPI_T_cvar_get_num,
+    (num_cvar: *mut c_int) -> c_int,
+    glue::t_cvar_get_num::<Here>(num_cvar));
+
+twins!(PMPI_T_cvar_handle_alloc, MPI_T_cvar_handle_alloc,
+    (cvar_index: c_int, obj_handle: *mut c_void, handle: *mut *mut c_void, count: *mut c_int) -> c_int,
+    glue::t_cvar_handle_alloc::<Here>(cvar_index, obj_handle, handle, count));
+
+twins!(PMPI_T_cvar_handle_free, MPI_T_cvar_handle_free,
+    (handle: *mut *mut c_void) -> c_int,
+    glue::t_cvar_handle_free::<Here>(handle));
+
+twins!(PMPI_T_cvar_read, MPI_T_cvar_read,
+    (handle: *mut c_void, buf: *mut c_void) -> c_int,
+    glue::t_cvar_read::<Here>(handle, buf));
+
+twins!(PMPI_T_cvar_write, MPI_T_cvar_write,
+    (handle: *mut c_void, buf: *mut c_void) -> c_int,
+    glue::t_cvar_write::<Here>(handle, buf));
+
+twins!(PMPI_T_enum_get_info, MPI_T_enum_get_info,
+    (enumtype: *mut c_void, num: *mut c_int, name: *mut c_char, name_len: *mut c_int) -> c_int,
+    glue::t_enum_get_info::<Here>(enumtype, num, name, name_len));
+
+twins!(PMPI_T_enum_get_item, MPI_T_enum_get_item,
+    (enumtype: *mut c_void, index: c_int, value: *mut c_int, name: *mut c_char, name_len: *mut c_int) -> c_int,
+    glue::t_enum_get_item::<Here>(enumtype, index, value, name, name_len));
+
+twins!(PMPI_T_event_callback_get_info, MPI_T_event_callback_get_info,
+    (event_registration: *mut c_void, cb_safety: c_int, info_used: *mut <Here as Face>::Info) -> c_int,
+    glue::t_event_callback_get_info::<Here>(event_registration, cb_safety, info_used));
+
+twins!(PMPI_T_event_callback_set_info, MPI_T_event_callback_set_info,
+    (event_registration: *mut c_void, cb_safety: c_int, info: <Here as Face>::Info) -> c_int,
+    glue::t_event_callback_set_info::<Here>(event_registration, cb_safety, info));
+
+twins!(PMPI_T_event_copy, MPI_T_event_copy,
+    (event_instance: *mut c_void, buffer: *mut c_void) -> c_int,
+    glue::t_event_copy::<Here>(event_instance, buffer));
+
+twins!(PMPI_T_event_get_index, MPI_T_event_get_index,
+    (name: *const c_char, event_index: *mut c_int) -> c_int,
+    glue::t_event_get_index::<Here>(name, event_index));
+
+twins!(PMPI_T_event_get_info, MPI_T_event_get_info,
+    (event_index: c_int, name: *mut c_char, name_len: *mut c_int, verbosity: *mut c_int, array_of_datatypes: *mut <Here as Face>::Datatype, array_of_displacements: *mut i64, num_elements: *mut c_int, enumtype: *mut *mut c_void, info: *mut <Here as Face>::Info, desc: *mut c_char, desc_len: *mut c_int, bind: *mut c_int) -> c_int,
+    glue::t_event_get_info::<Here>(event_index, name, name_len, verbosity, array_of_datatypes, array_of_displacements, num_elements, enumtype, info, desc, desc_len, bind));
+
+twins!(PMPI_T_event_get_num, MPI_T_event_get_num,
+    (num_events: *mut c_int) -> c_int,
+    glue::t_event_get_num::<Here>(num_events));
+
+twins!(PMPI_T_event_get_source, MPI_T_event_get_source,
+    (event_instance: *mut c_void, source_index: *mut c_int) -> c_int,
+    glue::t_event_get_source::<Here>(event_instance, source_index));
+
+twins!(PMPI_T_event_get_timestamp, MPI_T_event_get_timestamp,
+    (event_instance: *mut c_void, event_timestamp: *mut i64) -> c_int,
+    glue::t_event_get_timestamp::<Here>(event_instance, event_timestamp));
+
+twins!(PMPI_T_event_handle_alloc, MPI_T_event_handle_alloc,
+    (event_index: c_int, obj_handle: *mut c_void, info: <Here as Face>::Info, event_registration: *mut *mut c_void) -> c_int,
+    glue::t_event_handle_alloc::<Here>(event_index, obj_handle, info, event_registration));
+
+twins!(PMPI_T_event_handle_free, MPI_T_event_handle_free,
+    (event_registration: *mut c_void, user_data: *mut c_void, free_cb_function: *const c_void) -> c_int,
+    glue::t_event_handle_free::<Here>(event_registration, user_data, free_cb_function));
+
+twins!(PMPI_T_event_handle_get_info, MPI_T_event_handle_get_info,
+    (event_registration: *mut c_void, info_used: *mut <Here as Face>::Info) -> c_int,
+    glue::t_event_handle_get_info::<Here>(event_registration, info_used));
+
+twins!(PMPI_T_event_handle_set_info, MPI_T_event_handle_set_info,
+    (event_registration: *mut c_void, info: <Here as Face>::Info) -> c_int,
+    glue::t_event_handle_set_info::<Here>(event_registration, info));
+
+twins!(PMPI_T_event_read, MPI_T_event_read,
+    (event_instance: *mut c_void, element_index: c_int, buffer: *mut c_void) -> c_int,
+    glue::t_event_read::<Here>(event_instance, element_index, buffer));
+
+twins!(PMPI_T_event_register_callback, MPI_T_event_register_callback,
+    (event_registration: *mut c_void, cb_safety: c_int, info: <Here as Face>::Info, user_data: *mut c_void, event_cb_function: *const c_void) -> c_int,
+    glue::t_event_register_callback::<Here>(event_registration, cb_safety, info, user_data, event_cb_function));
+
+twins!(PMPI_T_event_set_dropped_handler, MPI_T_event_set_dropped_handler,
+    (event_registration: *mut c_void, dropped_cb_function: *const c_void) -> c_int,
+    glue::t_event_set_dropped_handler::<Here>(event_registration, dropped_cb_function));
+
+twins!(PMPI_T_finalize, MPI_T_finalize,
+    () -> c_int,
+    glue::t_finalize::<Here>());
+
+twins!(PMPI_T_init_thread, MPI_T_init_thread,
+    (required: c_int, provided: *mut c_int) -> c_int,
+    glue::t_init_thread::<Here>(required, provided));
+
+twins!(PMPI_T_pvar_get_index, MPI_T_pvar_get_index,
+    (name: *const c_char, var_class: c_int, pvar_index: *mut c_int) -> c_int,
+    glue::t_pvar_get_index::<Here>(name, var_class, pvar_index));
+
+twins!(PMPI_T_pvar_get_info, MPI_T_pvar_get_info,
+    (pvar_index: c_int, name: *mut c_char, name_len: *mut c_int, verbosity: *mut c_int, var_class: *mut c_int, datatype: *mut <Here as Face>::Datatype, enumtype: *mut *mut c_void, desc: *mut c_char, desc_len: *mut c_int, bind: *mut c_int, readonly: *mut c_int, continuous: *mut c_int, atomic: *mut c_int) -> c_int,
+    glue::t_pvar_get_info::<Here>(pvar_index, name, name_len, verbosity, var_class, datatype, enumtype, desc, desc_len, bind, readonly, continuous, atomic));
+
+twins!(PMPI_T_pvar_get_num, MPI_T_pvar_get_num,
+    (num_pvar: *mut c_int) -> c_int,
+    glue::t_pvar_get_num::<Here>(num_pvar));
+
+twins!(PMPI_T_pvar_handle_alloc, MPI_T_pvar_handle_alloc,
+    (pe_session: *mut c_void, pvar_index: c_int, obj_handle: *mut c_void, handle: *mut *mut c_void, count: *mut c_int) -> c_int,
+    glue::t_pvar_handle_alloc::<Here>(pe_session, pvar_index, obj_handle, handle, count));
+
+twins!(PMPI_T_pvar_handle_free, MPI_T_pvar_handle_free,
+    (pe_session: *mut c_void, handle: *mut *mut c_void) -> c_int,
+    glue::t_pvar_handle_free::<Here>(pe_session, handle));
+
+twins!(PMPI_T_pvar_read, MPI_T_pvar_read,
+    (pe_session: *mut c_void, handle: *mut c_void, buf: *mut c_void) -> c_int,
+    glue::t_pvar_read::<Here>(pe_session, handle, buf));
+
+twins!(PMPI_T_pvar_readreset, MPI_T_pvar_readreset,
+    (pe_session: *mut c_void, handle: *mut c_void, buf: *mut c_void) -> c_int,
+    glue::t_pvar_readreset::<Here>(pe_session, handle, buf));
+
+twins!(PMPI_T_pvar_reset, MPI_T_pvar_reset,
+    (pe_session: *mut c_void, handle: *mut c_void) -> c_int,
+    glue::t_pvar_reset::<Here>(pe_session, handle));
+
+twins!(PMPI_T_pvar_session_create, MPI_T_pvar_session_create,
+    (pe_session: *mut *mut c_void) -> c_int,
+    glue::t_pvar_session_create::<Here>(pe_session));
+
+twins!(PMPI_T_pvar_session_free, MPI_T_pvar_session_free,
+    (pe_session: *mut *mut c_void) -> c_int,
+    glue::t_pvar_session_free::<Here>(pe_session));
+
+twins!(PMPI_T_pvar_start, MPI_T_pvar_start,
+    (pe_session: *mut c_void, handle: *mut c_void) -> c_int,
+    glue::t_pvar_start::<Here>(pe_session, handle));
+
+twins!(PMPI_T_pvar_stop, MPI_T_pvar_stop,
+    (pe_session: *mut c_void, handle: *mut c_void) -> c_int,
+    glue::t_pvar_stop::<Here>(pe_session, handle));
+
+twins!(PMPI_T_pvar_write, MPI_T_pvar_write,
+    (pe_session: *mut c_void, handle: *mut c_void, buf: *mut c_void) -> c_int,
+    glue::t_pvar_write::<Here>(pe_session, handle, buf));
+
+twins!(PMPI_T_source_get_info, MPI_T_source_get_info,
+    (source_index: c_int, name: *mut c_char, name_len: *mut c_int, desc: *mut c_char, desc_len: *mut c_int, ordering: *mut c_int, ticks_per_second: *mut i64, max_ticks: *mut i64, info: *mut <Here as Face>::Info) -> c_int,
+    glue::t_source_get_info::<Here>(source_index, name, name_len, desc, desc_len, ordering, ticks_per_second, max_ticks, info));
+
+twins!(PMPI_T_source_get_num, MPI_T_source_get_num,
+    (num_sources: *mut c_int) -> c_int,
+    glue::t_source_get_num::<Here>(num_sources));
+
+twins!(PMPI_T_source_get_timestamp, MPI_T_source_get_timestamp,
+    (source_index: c_int, timestamp: *mut i64) -> c_int,
+    glue::t_source_get_timestamp::<Here>(source_index, timestamp));
+
+twins!(PMPI_Test, MPI_Test,
+    (request: *mut <Here as Face>::Request, flag: *mut c_int, status: *mut <Here as Face>::Status) -> c_int,
+    glue::test::<Here>(request, flag, status));
+
+twins!(PMPI_Test_cancelled, MPI_Test_cancelled,
+    (status: *const <Here as Face>::Status, flag: *mut c_int) -> c_int,
+    glue::test_cancelled::<Here>(status, flag));
+
+twins!(PMPI_Testall, MPI_Testall,
+    (count: c_int, array_of_requests: *mut <Here as Face>::Request, flag: *mut c_int, array_of_statuses: *mut <Here as Face>::Status) -> c_int,
+    glue::testall::<Here>(count, array_of_requests, flag, array_of_statuses));
+
+twins!(PMPI_Testany, MPI_Testany,
+    (count: c_int, array_of_requests: *mut <Here as Face>::Request, index: *mut c_int, flag: *mut c_int, status: *mut <Here as Face>::Status) -> c_int,
+    glue::testany::<Here>(count, array_of_requests, index, flag, status));
+
+twins!(PMPI_Testsome, MPI_Testsome,
+    (incount: c_int, array_of_requests: *mut <Here as Face>::Request, outcount: *mut c_int, array_of_indices: *mut c_int, array_of_statuses: *mut <Here as Face>::Status) -> c_int,
+    glue::testsome::<Here>(incount, array_of_requests, outcount, array_of_indices, array_of_statuses));
+
+twins!(PMPI_Topo_test, MPI_Topo_test,
+    (comm: <Here as Face>::Comm, status: *mut c_int) -> c_int,
+    glue::topo_test::<Here>(comm, status));
+
+twins!(PMPI_Type_c2f, MPI_Type_c2f,
+    (datatype: <Here as Face>::Datatype) -> c_int,
+    glue::type_c2f::<Here>(datatype));
+
+twins!(PMPI_Type_commit, MPI_Type_commit,
+    (datatype: *mut <Here as Face>::Datatype) -> c_int,
+    glue::type_commit::<Here>(datatype));
+
+twins!(PMPI_Type_contiguous, MPI_Type_contiguous,
+    (count: c_int, oldtype: <Here as Face>::Datatype, newtype: *mut <Here as Face>::Datatype) -> c_int,
+    glue::type_contiguous::<Here>(i64::from(count), oldtype, newtype));
+
+twins!(PMPI_Type_contiguous_c, MPI_Type_contiguous_c,
+    (count: i64, oldtype: <Here as Face>::Datatype, newtype: *mut <Here as Face>::Datatype) -> c_int,
+    glue::type_contiguous::<Here>(count, oldtype, newtype));
+
+twins!(PMPI_Type_create_darray, MPI_Type_create_darray,
+    (size: c_int, rank: c_int, ndims: c_int, array_of_gsizes: *const c_int, array_of_distribs: *const c_int, array_of_dargs: *const c_int, array_of_psizes: *const c_int, order: c_int, oldtype: <Here as Face>::Datatype, newtype: *mut <Here as Face>::Datatype) -> c_int,
+    glue::type_create_darray::<Here>(size, rank, ndims, args::IntArray::int(array_of_gsizes), array_of_distribs, array_of_dargs, array_of_psizes, order, oldtype, newtype));
+
+twins!(PMPI_Type_create_darray_c, MPI_Type_create_darray_c,
+    (size: c_int, rank: c_int, ndims: c_int, array_of_gsizes: *const i64, array_of_distribs: *const c_int, array_of_dargs: *const c_int, array_of_psizes: *const c_int, order: c_int, oldtype: <Here as Face>::Datatype, newtype: *mut <Here as Face>::Datatype) -> c_int,
+    glue::type_create_darray::<Here>(size, rank, ndims, args::IntArray::wide(array_of_gsizes), array_of_distribs, array_of_dargs, array_of_psizes, order, oldtype, newtype));
+
+twins!(PMPI_Type_create_f90_complex, MPI_Type_create_f90_complex,
+    (p: c_int, r: c_int, newtype: *mut <Here as Face>::Datatype) -> c_int,
+    glue::type_create_f90_complex::<Here>(p, r, newtype));
+
+twins!(PMPI_Type_create_f90_integer, MPI_Type_create_f90_integer,
+    (r: c_int, newtype: *mut <Here as Face>::Datatype) -> c_int,
+    glue::type_create_f90_integer::<Here>(r, newtype));
+
+twins!(PMPI_Type_create_f90_real, MPI_Type_create_f90_real,
+    (p: c_int, r: c_int, newtype: *mut <Here as Face>::Datatype) -> c_int,
+    glue::type_create_f90_real::<Here>(p, r, newtype));
+
+twins!(PMPI_Type_create_hindexed, MPI_Type_create_hindexed,
+    (count: c_int, array_of_blocklengths: *const c_int, array_of_displacements: *const i64, oldtype: <Here as Face>::Datatype, newtype: *mut <Here as Face>::Datatype) -> c_int,
+    glue::type_create_hindexed::<Here>(i64::from(count), args::IntArray::int(array_of_blocklengths), args::IntArray::wide(array_of_displacements), oldtype, newtype));
+
+twins!(PMPI_Type_create_hindexed_c, MPI_Type_create_hindexed_c,
+    (count: i64, array_of_blocklengths: *const i64, array_of_displacements: *const i64, oldtype: <Here as Face>::Datatype, newtype: *mut <Here as Face>::Datatype) -> c_int,
+    glue::type_create_hindexed::<Here>(count, args::IntArray::wide(array_of_blocklengths), args::IntArray::wide(array_of_displacements), oldtype, newtype));
+
+twins!(PMPI_Type_create_hindexed_block, MPI_Type_create_hindexed_block,
+    (count: c_int, blocklength: c_int, array_of_displacements: *const i64, oldtype: <Here as Face>::Datatype, newtype: *mut <Here as Face>::Datatype) -> c_int,
+    glue::type_create_hindexed_block::<Here>(i64::from(count), i64::from(blocklength), args::IntArray::wide(array_of_displacements), oldtype, newtype));
+
+twins!(PMPI_Type_create_hindexed_block_c, MPI_Type_create_hindexed_block_c,
+    (count: i64, blocklength: i64, array_of_displacements: *const i64, oldtype: <Here as Face>::Datatype, newtype: *mut <Here as Face>::Datatype) -> c_int,
+    glue::type_create_hindexed_block::<Here>(count, blocklength, args::IntArray::wide(array_of_displacements), oldtype, newtype));
+
+twins!(PMPI_Type_create_hvector, MPI_Type_create_hvector,
+    (count: c_int, blocklength: c_int, stride: i64, oldtype: <Here as Face>::Datatype, newtype: *mut <Here as Face>::Datatype) -> c_int,
+    glue::type_create_hvector::<Here>(i64::from(count), i64::from(blocklength), stride, oldtype, newtype));
+
+twins!(PMPI_Type_create_hvector_c, MPI_Type_create_hvector_c,
+    (count: i64, blocklength: i64, stride: i64, oldtype: <Here as Face>::Datatype, newtype: *mut <Here as Face>::Datatype) -> c_int,
+    glue::type_create_hvector::<Here>(count, blocklength, stride, oldtype, newtype));
+
+twins!(PMPI_Type_create_indexed_block, MPI_Type_create_indexed_block,
+    (count: c_int, blocklength: c_int, array_of_displacements: *const c_int, oldtype: <Here as Face>::Datatype, newtype: *mut <Here as Face>::Datatype) -> c_int,
+    glue::type_create_indexed_block::<Here>(i64::from(count), i64::from(blocklength), args::IntArray::int(array_of_displacements), oldtype, newtype));
+
+twins!(PMPI_Type_create_indexed_block_c, MPI_Type_create_indexed_block_c,
+    (count: i64, blocklength: i64, array_of_displacements: *const i64, oldtype: <Here as Face>::Datatype, newtype: *mut <Here as Face>::Datatype) -> c_int,
+    glue::type_create_indexed_block::<Here>(count, blocklength, args::IntArray::wide(array_of_displacements), oldtype, newtype));
+
+twins!(PMPI_Type_create_keyval, MPI_Type_create_keyval,
+    (type_copy_attr_fn: *const c_void, type_delete_attr_fn: *const c_void, type_keyval: *mut c_int, extra_state: *mut c_void) -> c_int,
+    glue::type_create_keyval::<Here>(type_copy_attr_fn, type_delete_attr_fn, type_keyval, extra_state));
+
+twins!(PMPI_Type_create_resized, MPI_Type_create_resized,
+    (oldtype: <Here as Face>::Datatype, lb: i64, extent: i64, newtype: *mut <Here as Face>::Datatype) -> c_int,
+    glue::type_create_resized::<Here>(oldtype, lb, extent, newtype));
+
+twins!(PMPI_Type_create_resized_c, MPI_Type_create_resized_c,
+    (oldtype: <Here as Face>::Datatype, lb: i64, extent: i64, newtype: *mut <Here as Face>::Datatype) -> c_int,
+    glue::type_create_resized::<Here>(oldtype, lb, extent, newtype));
+
+twins!(PMPI_Type_create_struct, MPI_Type_create_struct,
+    (count: c_int, array_of_blocklengths: *const c_int, array_of_displacements: *const i64, array_of_types: *const <Here as Face>::Datatype, newtype: *mut <Here as Face>::Datatype) -> c_int,
+    glue::type_create_struct::<Here>(i64::from(count), args::IntArray::int(array_of_blocklengths), args::IntArray::wide(array_of_displacements), array_of_types, newtype));
+
+twins!(PMPI_Type_create_struct_c, MPI_Type_create_struct_c,
+    (count: i64, array_of_blocklengths: *const i64, array_of_displacements: *const i64, array_of_types: *const <Here as Face>::Datatype, newtype: *mut <Here as Face>::Datatype) -> c_int,
+    glue::type_create_struct::<Here>(count, args::IntArray::wide(array_of_blocklengths), args::IntArray::wide(array_of_displacements), array_of_types, newtype));
+
+twins!(PMPI_Type_create_subarray, MPI_Type_create_subarray,
+    (ndims: c_int, array_of_sizes: *const c_int, array_of_subsizes: *const c_int, array_of_starts: *const c_int, order: c_int, oldtype: <Here as Face>::Datatype, newtype: *mut <Here as Face>::Datatype) -> c_int,
+    glue::type_create_subarray::<Here>(ndims, args::IntArray::int(array_of_sizes), args::IntArray::int(array_of_subsizes), args::IntArray::int(array_of_starts), order, oldtype, newtype));
+
+twins!(PMPI_Type_create_subarray_c, MPI_Type_create_subarray_c,
+    (ndims: c_int, array_of_sizes: *const i64, array_of_subsizes: *const i64, array_of_starts: *const i64, order: c_int, oldtype: <Here as Face>::Datatype, newtype: *mut <Here as Face>::Datatype) -> c_int,
+    glue::type_create_subarray::<Here>(ndims, args::IntArray::wide(array_of_sizes), args::IntArray::wide(array_of_subsizes), args::IntArray::wide(array_of_starts), order, oldtype, newtype));
+
+twins!(PMPI_Type_delete_attr, MPI_Type_delete_attr,
+    (datatype: <Here as Face>::Datatype, type_keyval: c_int) -> c_int,
+    glue::type_delete_attr::<Here>(datatype, type_keyval));
+
+twins!(PMPI_Type_dup, MPI_Type_dup,
+    (oldtype: <Here as Face>::Datatype, newtype: *mut <Here as Face>::Datatype) -> c_int,
+    glue::type_dup::<Here>(oldtype, newtype));
+
+twins!(PMPI_Type_extent, MPI_Type_extent,
+    (datatype: <Here as Face>::Datatype, extent: *mut i64) -> c_int,
+    glue::type_extent::<Here>(datatype, extent));
+
+twins!(PMPI_Type_f2c, MPI_Type_f2c,
+    (datatype: c_int) -> <Here as Face>::Datatype,
+    glue::type_f2c::<Here>(datatype));
+
+twins!(PMPI_Type_free, MPI_Type_free,
+    (datatype: *mut <Here as Face>::Datatype) -> c_int,
+    glue::type_free::<Here>(datatype));
+
+twins!(PMPI_Type_free_keyval, MPI_Type_free_keyval,
+    (type_keyval: *mut c_int) -> c_int,
+    glue::type_free_keyval::<Here>(type_keyval));
+
+twins!(PMPI_Type_fromint, MPI_Type_fromint,
+    (datatype: c_int) -> <Here as Face>::Datatype,
+    glue::type_fromint::<Here>(datatype));
+
+twins!(PMPI_Type_get_attr, MPI_Type_get_attr,
+    (datatype: <Here as Face>::Datatype, type_keyval: c_int, attribute_val: *mut c_void, flag: *mut c_int) -> c_int,
+    glue::type_get_attr::<Here>(datatype, type_keyval, attribute_val, flag));
+
+twins!(PMPI_Type_get_contents, MPI_Type_get_contents,
+    (datatype: <Here as Face>::Datatype, max_integers: c_int, max_addresses: c_int, max_datatypes: c_int, array_of_integers: *mut c_int, array_of_addresses: *mut i64, array_of_datatypes: *mut <Here as Face>::Datatype) -> c_int,
+    glue::type_get_contents::<Here>(datatype, i64::from(max_integers), i64::from(max_addresses), 0, i64::from(max_datatypes), array_of_integers, array_of_addresses, args::IntArrayMut::absent(), array_of_datatypes));
+
+twins!(PMPI_Type_get_contents_c, MPI_Type_get_contents_c,
+    (datatype: <Here as Face>::Datatype, max_integers: i64, max_addresses: i64, max_large_counts: i64, max_datatypes: i64, array_of_integers: *mut c_int, array_of_addresses: *mut i64, array_of_large_counts: *mut i64, array_of_datatypes: *mut <Here as Face>::Datatype) -> c_int,
+    glue::type_get_contents::<Here>(datatype, max_integers, max_addresses, max_large_counts, max_datatypes, array_of_integers, array_of_addresses, args::IntArrayMut::wide(array_of_large_counts), array_of_datatypes));
+
+twins!(PMPI_Type_get_envelope, MPI_Type_get_envelope,
+    (datatype: <Here as Face>::Datatype, num_integers: *mut c_int, num_addresses: *mut c_int, num_datatypes: *mut c_int, combiner: *mut c_int) -> c_int,
+    glue::type_get_envelope::<Here>(datatype, args::IntOut::int(num_integers), args::IntOut::int(num_addresses), args::IntOut::absent(), args::IntOut::int(num_datatypes), combiner));
+
+twins!(PMPI_Type_get_envelope_c, MPI_Type_get_envelope_c,
+    (datatype: <Here as Face>::Datatype, num_integers: *mut i64, num_addresses: *mut i64, num_large_counts: *mut i64, num_datatypes: *mut i64, combiner: *mut c_int) -> c_int,
+    glue::type_get_envelope::<Here>(datatype, args::IntOut::wide(num_integers), args::IntOut::wide(num_addresses), args::IntOut::wide(num_large_counts), args::IntOut::wide(num_datatypes), combiner));
+
+twins!(PMPI_Type_get_extent, MPI_Type_get_extent,
+    (datatype: <Here as Face>::Datatype, lb: *mut i64, extent: *mut i64) -> c_int,
+    glue::type_get_extent::<Here>(datatype, args::IntOut::wide(lb), args::IntOut::wide(extent)));
+
+twins!(PMPI_Type_get_extent_c, MPI_Type_get_extent_c,
+    (datatype: <Here as Face>::Datatype, lb: *mut i64, extent: *mut i64) -> c_int,
+    glue::type_get_extent::<Here>(datatype, args::IntOut::wide(lb), args::IntOut::wide(extent)));
+
+twins!(PMPI_Type_get_extent_x, MPI_Type_get_extent_x,
+    (datatype: <Here as Face>::Datatype, lb: *mut i64, extent: *mut i64) -> c_int,
+    glue::type_get_extent_x::<Here>(datatype, lb, extent));
+
+twins!(PMPI_Type_get_name, MPI_Type_get_name,
+    (datatype: <Here as Face>::Datatype, type_name: *mut c_char, resultlen: *mut c_int) -> c_int,
+    glue::type_get_name::<Here>(datatype, type_name, resultlen));
+
+twins!(PMPI_Type_get_true_extent, MPI_Type_get_true_extent,
+    (datatype: <Here as Face>::Datatype, true_lb: *mut i64, true_extent: *mut i64) -> c_int,
+    glue::type_get_true_extent::<Here>(datatype, args::IntOut::wide(true_lb), args::IntOut::wide(true_extent)));
+
+twins!(PMPI_Type_get_true_extent_c, MPI_Type_get_true_extent_c,
+    (datatype: <Here as Face>::Datatype, true_lb: *mut i64, true_extent: *mut i64) -> c_int,
+    glue::type_get_true_extent::<Here>(datatype, args::IntOut::wide(true_lb), args::IntOut::wide(true_extent)));
+
+twins!(PMPI_Type_get_true_extent_x, MPI_Type_get_true_extent_x,
+    (datatype: <Here as Face>::Datatype, true_lb: *mut i64, true_extent: *mut i64) -> c_int,
+    glue::type_get_true_extent_x::<Here>(datatype, true_lb, true_extent));
+
+twins!(PMPI_Type_get_value_index, MPI_Type_get_value_index,
+    (value_type: <Here as Face>::Datatype, index_type: <Here as Face>::Datatype, pair_type: *mut <Here as Face>::Datatype) -> c_int,
+    glue::type_get_value_index::<Here>(value_type, index_type, pair_type));
+
+twins!(PMPI_Type_hindexed, MPI_Type_hindexed,
+    (count: c_int, array_of_blocklengths: *mut c_int, array_of_displacements: *mut i64, oldtype: <Here as Face>::Datatype, newtype: *mut <Here as Face>::Datatype) -> c_int,
+    glue::type_hindexed::<Here>(count, array_of_blocklengths, array_of_displacements, oldtype, newtype));
+
+twins!(PMPI_Type_hvector, MPI_Type_hvector,
+    (count: c_int, blocklength: c_int, stride: i64, oldtype: <Here as Face>::Datatype, newtype: *mut <Here as Face>::Datatype) -> c_int,
+    glue::type_hvector::<Here>(count, blocklength, stride, oldtype, newtype));
+
+twins!(PMPI_Type_indexed, MPI_Type_indexed,
+    (count: c_int, array_of_blocklengths: *const c_int, array_of_displacements: *const c_int, oldtype: <Here as Face>::Datatype, newtype: *mut <Here as Face>::Datatype) -> c_int,
+    glue::type_indexed::<Here>(i64::from(count), args::IntArray::int(array_of_blocklengths), args::IntArray::int(array_of_displacements), oldtype, newtype));
+
+twins!(PMPI_Type_indexed_c, MPI_Type_indexed_c,
+    (count: i64, array_of_blocklengths: *const i64, array_of_displacements: *const i64, oldtype: <Here as Face>::Datatype, newtype: *mut <Here as Face>::Datatype) -> c_int,
+    glue::type_indexed::<Here>(count, args::IntArray::wide(array_of_blocklengths), args::IntArray::wide(array_of_displacements), oldtype, newtype));
+
+twins!(PMPI_Type_lb, MPI_Type_lb,
+    (datatype: <Here as Face>::Datatype, displacement: *mut i64) -> c_int,
+    glue::type_lb::<Here>(datatype, displacement));
+
+twins!(PMPI_Type_match_size, MPI_Type_match_size,
+    (typeclass: c_int, size: c_int, datatype: *mut <Here as Face>::Datatype) -> c_int,
+    glue::type_match_size::<Here>(typeclass, size, datatype));
+
+twins!(PMPI_Type_set_attr, MPI_Type_set_attr,
+    (datatype: <Here as Face>::Datatype, type_keyval: c_int, attribute_val: *mut c_void) -> c_int,
+    glue::type_set_attr::<Here>(datatype, type_keyval, attribute_val));
+
+twins!(PMPI_Type_set_name, MPI_Type_set_name,
+    (datatype: <Here as Face>::Datatype, type_name: *const c_char) -> c_int,
+    glue::type_set_name::<Here>(datatype, type_name));
+
+twins!(PMPI_Type_size, MPI_Type_size,
+    (datatype: <Here as Face>::Datatype, size: *mut c_int) -> c_int,
+    glue::type_size::<Here>(datatype, args::IntOut::int(size)));
+
+twins!(PMPI_Type_size_c, MPI_Type_size_c,
+    (datatype: <Here as Face>::Datatype, size: *mut i64) -> c_int,
+    glue::type_size::<Here>(datatype, args::IntOut::wide(size)));
+
+twins!(PMPI_Type_size_x, MPI_Type_size_x,
+    (datatype: <Here as Face>::Datatype, size: *mut i64) -> c_int,
+    glue::type_size_x::<Here>(datatype, size));
+
+twins!(PMPI_Type_struct, MPI_Type_struct,
+    (count: c_int, array_of_blocklengths: *mut c_int, array_of_displacements: *mut i64, array_of_types: *mut <Here as Face>::Datatype, newtype: *mut <Here as Face>::Datatype) -> c_int,
+    glue::type_struct::<Here>(count, array_of_blocklengths, array_of_displacements, array_of_types, newtype));
+
+twins!(PMPI_Type_toint, MPI_Type_toint,
+    (datatype: <Here as Face>::Datatype) -> c_int,
+    glue::type_toint::<Here>(datatype));
+
+twins!(PMPI_Type_ub, MPI_Type_ub,
+    (datatype: <Here as Face>::Datatype, displacement: *mut i64) -> c_int,
+    glue::type_ub::<Here>(datatype, displacement));
+
+twins!(PMPI_Type_vector, MPI_Type_vector,
+    (count: c_int, blocklength: c_int, stride: c_int, oldtype: <Here as Face>::Datatype, newtype: *mut <Here as Face>::Datatype) -> c_int,
+    glue::type_vector::<Here>(i64::from(count), i64::from(blocklength), i64::from(stride), oldtype, newtype));
+
+twins!(PMPI_Type_vector_c, MPI_Type_vector_c,
+    (count: i64, blocklength: i64, stride: i64, oldtype: <Here as Face>::Datatype, newtype: *mut <Here as Face>::Datatype) -> c_int,
+    glue::type_vector::<Here>(count, blocklength, stride, oldtype, newtype));
+
+twins!(PMPI_Unpack, MPI_Unpack,
+    (inbuf: *const c_void, insize: c_int, position: *mut c_int, outbuf: *mut c_void, outcount: c_int, datatype: <Here as Face>::Datatype, comm: <Here as Face>::Comm) -> c_int,
+    glue::unpack::<Here>(inbuf, i64::from(insize), args::IntOut::int(position), outbuf, i64::from(outcount), datatype, comm));
+
+twins!(PMPI_Unpack_c, MPI_Unpack_c,
+    (inbuf: *const c_void, insize: i64, position: *mut i64, outbuf: *mut c_void, outcount: i64, datatype: <Here as Face>::Datatype, comm: <Here as Face>::Comm) -> c_int,
+    glue::unpack::<Here>(inbuf, insize, args::IntOut::wide(position), outbuf, outcount, datatype, comm));
+
+twins!(PMPI_Unpack_external, MPI_Unpack_external,
+    (datarep: *const c_char, inbuf: *const c_void, insize: i64, position: *mut i64, outbuf: *mut c_void, outcount: c_int, datatype: <Here as Face>::Datatype) -> c_int,
+    glue::unpack_external::<Here>(datarep, inbuf, insize, args::IntOut::wide(position), outbuf, i64::from(outcount), datatype));
+
+twins!(PMPI_Unpack_external_c, MPI_Unpack_external_c,
+    (datarep: *const c_char, inbuf: *const c_void, insize: i64, position: *mut i64, outbuf: *mut c_void, outcount: i64, datatype: <Here as Face>::Datatype) -> c_int,
+    glue::unpack_external::<Here>(datarep, inbuf, insize, args::IntOut::wide(position), outbuf, outcount, datatype));
+
+twins!(PMPI_Unpublish_name, MPI_Unpublish_name,
+    (service_name: *const c_char, info: <Here as Face>::Info, port_name: *const c_char) -> c_int,
+    glue::unpublish_name::<Here>(service_name, info, port_name));
+
+twins!(PMPI_Wait, MPI_Wait,
+    (request: *mut <Here as Face>::Request, status: *mut <Here as Face>::Status) -> c_int,
+    glue::wait::<Here>(request, status));
+
+twins!(PMPI_Waitall, MPI_Waitall,
+    (count: c_int, array_of_requests: *mut <Here as Face>::Request, array_of_statuses: *mut <Here as Face>::Status) -> c_int,
+    glue::waitall::<Here>(count, array_of_requests, array_of_statuses));
+
+twins!(PMPI_Waitany, MPI_Waitany,
+    (count: c_int, array_of_requests: *mut <Here as Face>::Request, index: *mut c_int, status: *mut <Here as Face>::Status) -> c_int,
+    glue::waitany::<Here>(count, array_of_requests, index, status));
+
+twins!(PMPI_Waitsome, MPI_Waitsome,
+    (incount: c_int, array_of_requests: *mut <Here as Face>::Request, outcount: *mut c_int, array_of_indices: *mut c_int, array_of_statuses: *mut <Here as Face>::Status) -> c_int,
+    glue::waitsome::<Here>(incount, array_of_requests, outcount, array_of_indices, array_of_statuses));
+
+twins!(PMPI_Win_allocate, MPI_Win_allocate,
+    (size: i64, disp_unit: c_int, info: <Here as Face>::Info, comm: <Here as Face>::Comm, baseptr: *mut c_void, win: *mut <Here as Face>::Win) -> c_int,
+    glue::win_allocate::<Here>(size, i64::from(disp_unit), info, comm, baseptr, win));
+
+twins!(PMPI_Win_allocate_c, MPI_Win_allocate_c,
+    (size: i64, disp_unit: i64, info: <Here as Face>::Info, comm: <Here as Face>::Comm, baseptr: *mut c_void, win: *mut <Here as Face>::Win) -> c_int,
+    glue::win_allocate::<Here>(size, disp_unit, info, comm, baseptr, win));
+
+twins!(PMPI_Win_allocate_shared, MPI_Win_allocate_shared,
+    (size: i64, disp_unit: c_int, info: <Here as Face>::Info, comm: <Here as Face>::Comm, baseptr: *mut c_void, win: *mut <Here as Face>::Win) -> c_int,
+    glue::win_allocate_shared::<Here>(size, i64::from(disp_unit), info, comm, baseptr, win));
+
+twins!(PMPI_Win_allocate_shared_c, MPI_Win_allocate_shared_c,
+    (size: i64, disp_unit: i64, info: <Here as Face>::Info, comm: <Here as Face>::Comm, baseptr: *mut c_void, win: *mut <Here as Face>::Win) -> c_int,
+    glue::win_allocate_shared::<Here>(size, disp_unit, info, comm, baseptr, win));
+
+twins!(PMPI_Win_attach, MPI_Win_attach,
+    (win: <Here as Face>::Win, base: *mut c_void, size: i64) -> c_int,
+    glue::win_attach::<Here>(win, base, size));
+
+twins!(PMPI_Win_c2f, MPI_Win_c2f,
+    (win: <Here as Face>::Win) -> c_int,
+    glue::win_c2f::<Here>(win));
+
+twins!(PMPI_Win_call_errhandler, MPI_Win_call_errhandler,
+    (win: <Here as Face>::Win, errorcode: c_int) -> c_int,
+    glue::win_call_errhandler::<Here>(win, errorcode));
+
+twins!(PMPI_Win_complete, MPI_Win_complete,
+    (win: <Here as Face>::Win) -> c_int,
+    glue::win_complete::<Here>(win));
+
+twins!(PMPI_Win_create, MPI_Win_create,
+    (base: *mut c_void, size: i64, disp_unit: c_int, info: <Here as Face>::Info, comm: <Here as Face>::Comm, win: *mut <Here as Face>::Win) -> c_int,
+    glue::win_create::<Here>(base, size, i64::from(disp_unit), info, comm, win));
+
+twins!(PMPI_Win_create_c, MPI_Win_create_c,
+    (base: *mut c_void, size: i64, disp_unit: i64, info: <Here as Face>::Info, comm: <Here as Face>::Comm, win: *mut <Here as Face>::Win) -> c_int,
+    glue::win_create::<Here>(base, size, disp_unit, info, comm, win));
+
+twins!(PMPI_Win_create_dynamic, MPI_Win_create_dynamic,
+    (info: <Here as Face>::Info, comm: <Here as Face>::Comm, win: *mut <Here as Face>::Win) -> c_int,
+    glue::win_create_dynamic::<Here>(info, comm, win));
+
+twins!(PMPI_Win_create_errhandler, MPI_Win_create_errhandler,
+    (win_errhandler_fn: *const c_void, errhandler: *mut <Here as Face>::Errhandler) -> c_int,
+    glue::win_create_errhandler::<Here>(win_errhandler_fn, errhandler));
+
+twins!(PMPI_Win_create_keyval, MPI_Win_create_keyval,
+    (win_copy_attr_fn: *const c_void, win_delete_attr_fn: *const c_void, win_keyval: *mut c_int, extra_state: *mut c_void) -> c_int,
+    glue::win_create_keyval::<Here>(win_copy_attr_fn, win_delete_attr_fn, win_keyval, extra_state));
+
+twins!(PMPI_Win_delete_attr, MPI_Win_delete_attr,
+    (win: <Here as Face>::Win, win_keyval: c_int) -> c_int,
+    glue::win_delete_attr::<Here>(win, win_keyval));
+
+twins!(PMPI_Win_detach, MPI_Win_detach,
+    (win: <Here as Face>::Win, base: *const c_void) -> c_int,
+    glue::win_detach::<Here>(win, base));
+
+twins!(PMPI_Win_f2c, MPI_Win_f2c,
+    (win: c_int) -> <Here as Face>::Win,
+    glue::win_f2c::<Here>(win));
+
+twins!(PMPI_Win_fence, MPI_Win_fence,
+    (assert: c_int, win: <Here as Face>::Win) -> c_int,
+    glue::win_fence::<Here>(assert, win));
+
+twins!(PMPI_Win_flush, MPI_Win_flush,
+    (rank: c_int, win: <Here as Face>::Win) -> c_int,
+    glue::win_flush::<Here>(rank, win));
+
+twins!(PMPI_Win_flush_all, MPI_Win_flush_all,
+    (win: <Here as Face>::Win) -> c_int,
+    glue::win_flush_all::<Here>(win));
+
+twins!(PMPI_Win_flush_local, MPI_Win_flush_local,
+    (rank: c_int, win: <Here as Face>::Win) -> c_int,
+    glue::win_flush_local::<Here>(rank, win));
+
+twins!(PMPI_Win_flush_local_all, MPI_Win_flush_local_all,
+    (win: <Here as Face>::Win) -> c_int,
+    glue::win_flush_local_all::<Here>(win));
+
+twins!(PMPI_Win_free, MPI_Win_free,
+    (win: *mut <Here as Face>::Win) -> c_int,
+    glue::win_free::<Here>(win));
+
+twins!(PMPI_Win_free_keyval, MPI_Win_free_keyval,
+    (win_keyval: *mut c_int) -> c_int,
+    glue::win_free_keyval::<Here>(win_keyval));
+
+twins!(PMPI_Win_fromint, MPI_Win_fromint,
+    (win: c_int) -> <Here as Face>::Win,
+    glue::win_fromint::<Here>(win));
+
+twins!(PMPI_Win_get_attr, MPI_Win_get_attr,
+    (win: <Here as Face>::Win, win_keyval: c_int, attribute_val: *mut c_void, flag: *mut c_int) -> c_int,
+    glue::win_get_attr::<Here>(win, win_keyval, attribute_val, flag));
+
+twins!(PMPI_Win_get_errhandler, MPI_Win_get_errhandler,
+    (win: <Here as Face>::Win, errhandler: *mut <Here as Face>::Errhandler) -> c_int,
+    glue::win_get_errhandler::<Here>(win, errhandler));
+
+twins!(PMPI_Win_get_group, MPI_Win_get_group,
+    (win: <Here as Face>::Win, group: *mut <Here as Face>::Group) -> c_int,
+    glue::win_get_group::<Here>(win, group));
+
+twins!(PMPI_Win_get_info, MPI_Win_get_info,
+    (win: <Here as Face>::Win, info_used: *mut <Here as Face>::Info) -> c_int,
+    glue::win_get_info::<Here>(win, info_used));
+
+twins!(PMPI_Win_get_name, MPI_Win_get_name,
+    (win: <Here as Face>::Win, win_name: *mut c_char, resultlen: *mut c_int) -> c_int,
+    glue::win_get_name::<Here>(win, win_name, resultlen));
+
+twins!(PMPI_Win_lock, MPI_Win_lock,
+    (lock_type: c_int, rank: c_int, assert: c_int, win: <Here as Face>::Win) -> c_int,
+    glue::win_lock::<Here>(lock_type, rank, assert, win));
+
+twins!(PMPI_Win_lock_all, MPI_Win_lock_all,
+    (assert: c_int, win: <Here as Face>::Win) -> c_int,
+    glue::win_lock_all::<Here>(assert, win));
+
+twins!(PMPI_Win_post, MPI_Win_post,
+    (group: <Here as Face>::Group, assert: c_int, win: <Here as Face>::Win) -> c_int,
+    glue::win_post::<Here>(group, assert, win));
+
+twins!(PMPI_Win_set_attr, MPI_Win_set_attr,
+    (win: <Here as Face>::Win, win_keyval: c_int, attribute_val: *mut c_void) -> c_int,
+    glue::win_set_attr::<Here>(win, win_keyval, attribute_val));
+
+twins!(PMPI_Win_set_errhandler, MPI_Win_set_errhandler,
+    (win: <Here as Face>::Win, errhandler: <Here as Face>::Errhandler) -> c_int,
+    glue::win_set_errhandler::<Here>(win, errhandler));
+
+twins!(PMPI_Win_set_info, MPI_Win_set_info,
+    (win: <Here as Face>::Win, info: <Here as Face>::Info) -> c_int,
+    glue::win_set_info::<Here>(win, info));
+
+twins!(PMPI_Win_set_name, MPI_Win_set_name,
+    (win: <Here as Face>::Win, win_name: *const c_char) -> c_int,
+    glue::win_set_name::<Here>(win, win_name));
+
+twins!(PMPI_Win_shared_query, MPI_Win_shared_query,
+    (win: <Here as Face>::Win, rank: c_int, size: *mut i64, disp_unit: *mut c_int, baseptr: *mut c_void) -> c_int,
+    glue::win_shared_query::<Here>(win, rank, size, args::IntOut::int(disp_unit), baseptr));
+
+twins!(PMPI_Win_shared_query_c, MPI_Win_shared_query_c,
+    (win: <Here as Face>::Win, rank: c_int, size: *mut i64, disp_unit: *mut i64, baseptr: *mut c_void) -> c_int,
+    glue::win_shared_query::<Here>(win, rank, size, args::IntOut::wide(disp_unit), baseptr));
+
+twins!(PMPI_Win_start, MPI_Win_start,
+    (group: <Here as Face>::Group, assert: c_int, win: <Here as Face>::Win) -> c_int,
+    glue::win_start::<Here>(group, assert, win));
+
+twins!(PMPI_Win_sync, MPI_Win_sync,
+    (win: <Here as Face>::Win) -> c_int,
+    glue::win_sync::<Here>(win));
+
+twins!(PMPI_Win_test, MPI_Win_test,
+    (win: <Here as Face>::Win, flag: *mut c_int) -> c_int,
+    glue::win_test::<Here>(win, flag));
+
+twins!(PMPI_Win_toint, MPI_Win_toint,
+    (win: <Here as Face>::Win) -> c_int,
+    glue::win_toint::<Here>(win));
+
+twins!(PMPI_Win_unlock, MPI_Win_unlock,
+    (rank: c_int, win: <Here as Face>::Win) -> c_int,
+    glue::win_unlock::<Here>(rank, win));
+
+twins!(PMPI_Win_unlock_all, MPI_Win_unlock_all,
+    (win: <Here as Face>::Win) -> c_int,
+    glue::win_unlock_all::<Here>(win));
+
+twins!(PMPI_Win_wait, MPI_Win_wait,
+    (win: <Here as Face>::Win) -> c_int,
+    glue::win_wait::<Here>(win));
+
+twins!(PMPI_Wtick, MPI_Wtick,
+    () -> f64,
+    glue::wtick::<Here>());
+
+twins!(PMPI_Wtime, MPI_Wtime,
+    () -> f64,
+    glue::wtime::<Here>());
 
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn MPIX_Comm_ack_failed() -> c_int {

@@ -19,6 +19,24 @@ pub fn extension<F: Face>(procedure: Procedure) -> std::ffi::c_int {
     entry::unsupported::<F>(procedure, Owner::None)
 }
 
+/// Exports a procedure under its two names: `PMPI_X` calls the glue and `MPI_X` calls `PMPI_X`, so
+/// that a tool may come between (MPI-5.0 §15.2).
+#[macro_export]
+macro_rules! twins {
+    ($pmpi:ident, $mpi:ident, ($($name:ident: $type:ty),*) -> $result:ty, $glue:expr) => {
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C-unwind" fn $pmpi($($name: $type),*) -> $result {
+            // SAFETY: the program keeps what MPI asks of it, which is all that the glue asks.
+            unsafe { $glue }
+        }
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C-unwind" fn $mpi($($name: $type),*) -> $result {
+            // SAFETY: as above.
+            unsafe { $pmpi($($name),*) }
+        }
+    };
+}
+
 pub use generated::*;
 
 // The bodies of generated functions are unsafe as a whole; why each call is sound is said above.

@@ -15,7 +15,7 @@ pub fn file(procedures: &[Procedure], extras: &[Extra], face: &str) -> String {
     out.push_str(
         "\nuse std::ffi::{c_char, c_int, c_void};\n\n\
          use mpi_abi::face::Face;\nuse mpi_abi::procedure::Procedure;\n\
-         use mpi_abi::{args, glue};\n",
+         use mpi_abi::{args, glue, twins};\n",
     );
     for procedure in procedures.iter().filter(|procedure| procedure.is_in(face)) {
         twins(&mut out, procedure, false);
@@ -52,7 +52,6 @@ fn twins(out: &mut String, procedure: &Procedure, large: bool) {
     };
     let declared =
         list(&|p: &Parameter| format!("{}: {}", p.ident(), rust::export_type(p, large, "Here")));
-    let passed = list(&Parameter::ident);
     let mut glue = Vec::new();
     for parameter in &procedure.parameters {
         glue.push(rust::glue_argument(parameter, large));
@@ -63,12 +62,9 @@ fn twins(out: &mut String, procedure: &Procedure, large: bool) {
     let returns = rust::return_type(procedure, "Here");
     let _ = write!(
         out,
-        "\n#[unsafe(no_mangle)]\n\
-         pub unsafe extern \"C-unwind\" fn PMPI_{name}{suffix}({declared}) -> {returns} {{\n\
-         unsafe {{ glue::{}::<Here>({}) }}\n}}\n\
-         #[unsafe(no_mangle)]\n\
-         pub unsafe extern \"C-unwind\" fn MPI_{name}{suffix}({declared}) -> {returns} {{\n\
-         unsafe {{ PMPI_{name}{suffix}({passed}) }}\n}}\n",
+        "\ntwins!(PMPI_{name}{suffix}, MPI_{name}{suffix},\n    \
+         ({declared}) -> {returns},\n    \
+         glue::{}::<Here>({}));\n",
         procedure.snake(),
         glue.join(", "),
     );
@@ -85,6 +81,6 @@ fn further(out: &mut String, extra: &Extra) {
     };
     let _ = write!(
         out,
-        "\n#[unsafe(no_mangle)]\npub extern \"C-unwind\" fn {name}() -> c_int {{\n{body}\n}}\n"
+        "\n#[unsafe(no_mangle)]\npub extern \"C-unwind\" fn {name}() -> c_int {{\n    {body}\n}}\n"
     );
 }

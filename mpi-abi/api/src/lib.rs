@@ -63,13 +63,6 @@ impl Description {
 pub fn generate(root: &Path) -> Result<Vec<(PathBuf, String)>> {
     let description = Description::read(root)?;
     let Description { procedures, extras, bodies } = &description;
-    let mut rust = vec![
-        ("procedures.rs".to_owned(), names::file(procedures, extras)),
-        ("glue.rs".to_owned(), glue::file(procedures, bodies)),
-    ];
-    for face in FACES {
-        rust.push((format!("{face}_exports.rs"), exports::file(procedures, extras, face)));
-    }
     let mut files = vec![
         (PathBuf::from("include/mpi.h"), header::file(procedures)?),
         (
@@ -79,8 +72,16 @@ pub fn generate(root: &Path) -> Result<Vec<(PathBuf, String)>> {
         (PathBuf::from("mpi-abi/generated/constants_mpich.rs"), constants_mpich()?),
         (PathBuf::from("mpi-abi/generated/constants_openmpi.rs"), constants_openmpi()?),
     ];
-    for (name, text) in rust {
-        files.push((Path::new("mpi-abi/generated").join(&name), rustfmt::format(&text)?));
+    let generated = Path::new("mpi-abi/generated");
+    for (name, text) in [
+        ("procedures.rs", names::file(procedures, extras)),
+        ("glue.rs", glue::file(procedures, bodies)),
+    ] {
+        files.push((generated.join(name), rustfmt::format(&text)?));
+    }
+    for face in FACES {
+        let name = format!("{face}_exports.rs");
+        files.push((generated.join(name), exports::file(procedures, extras, face)));
     }
     Ok(files)
 }
