@@ -9,6 +9,8 @@ pub mod basic;
 mod bounds;
 mod build;
 mod contents;
+#[cfg(test)]
+mod contents_tests;
 mod copy;
 mod count;
 mod cursor;
