@@ -26,6 +26,16 @@ static WEIGHTS_EMPTY: c_int = 0;
 static ALL_HANDLES: c_int = 0;
 static IGNORED_STATUS: MpichStatus = EMPTY;
 static IGNORED_STATUSES: MpichStatus = EMPTY;
+static NO_ARGUMENTS: c_int = 0;
+static IGNORED_CODES: c_int = 0;
+
+/// What `MPI_STATUS_IGNORE` of `mpi_f08` is: modules compiled with MPICH name the object itself.
+#[unsafe(no_mangle)]
+pub(crate) static MPIR_F08_MPI_STATUS_IGNORE_OBJ: MpichStatus = EMPTY;
+
+/// What `MPI_STATUSES_IGNORE` of `mpi_f08` is.
+#[unsafe(no_mangle)]
+pub(crate) static MPIR_F08_MPI_STATUSES_IGNORE_OBJ: MpichStatus = EMPTY;
 
 macro_rules! pointers {
     ($($name:ident -> $target:ident;)*) => {
@@ -43,8 +53,10 @@ pointers! {
     MPI_T_PVAR_ALL_HANDLES -> ALL_HANDLES;
     MPI_F_STATUS_IGNORE -> IGNORED_STATUS;
     MPI_F_STATUSES_IGNORE -> IGNORED_STATUSES;
-    MPI_F08_STATUS_IGNORE -> IGNORED_STATUS;
-    MPI_F08_STATUSES_IGNORE -> IGNORED_STATUSES;
+    MPI_F08_STATUS_IGNORE -> MPIR_F08_MPI_STATUS_IGNORE_OBJ;
+    MPI_F08_STATUSES_IGNORE -> MPIR_F08_MPI_STATUSES_IGNORE_OBJ;
+    MPI_F_ARGVS_NULL -> NO_ARGUMENTS;
+    MPI_F_ERRCODES_IGNORE -> IGNORED_CODES;
 }
 
 /// How a face of Ferrite is recognised in a process.
