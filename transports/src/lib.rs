@@ -1,12 +1,27 @@
 //! Ways to move bytes between two processes (docs/architecture.md, "transports").
 //!
 //! A transport knows frames, peers and user memory, and nothing of MPI; it implements
-//! [`mpi_core::port::Transport`].
+//! [`mpi_core::port::Transport`]. Under `--cfg loom` only what loom checks is built: its atomics
+//! cannot lie in shared bytes (docs/decisions.md, 26).
 
-pub mod conformance;
-pub mod loopback;
-pub mod node;
-pub mod shm;
-pub mod sim;
 pub mod sync;
+
+#[cfg(not(loom))]
+pub mod conformance;
+#[cfg(not(loom))]
+pub mod loopback;
+#[cfg(not(loom))]
+pub mod node;
+#[cfg(not(loom))]
+pub mod shm;
+#[cfg(not(loom))]
+pub mod sim;
+#[cfg(not(loom))]
 pub mod sys;
+
+#[cfg(loom)]
+#[path = "shm/lane.rs"]
+pub mod lane;
+#[cfg(all(loom, test))]
+#[path = "shm/lane_model.rs"]
+mod lane_model;
