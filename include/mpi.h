@@ -643,7 +643,7 @@ extern int MPI_Allgather_c(const void *sendbuf,
                            MPI_Comm comm);
 
 /**
- * Prepares a persistent operation: collects equal blocks of all processes at all.
+ * Prepares a persistent MPI_Allgather.
  */
 extern int MPI_Allgather_init(const void *sendbuf,
                               int sendcount,
@@ -656,7 +656,7 @@ extern int MPI_Allgather_init(const void *sendbuf,
                               MPI_Request *request);
 
 /**
- * Prepares a persistent operation: collects equal blocks of all processes at all. Counts have 64 bits.
+ * Prepares a persistent MPI_Allgather. Counts have 64 bits.
  */
 extern int MPI_Allgather_init_c(const void *sendbuf,
                                 MPI_Count sendcount,
@@ -693,7 +693,7 @@ extern int MPI_Allgatherv_c(const void *sendbuf,
                             MPI_Comm comm);
 
 /**
- * Prepares a persistent operation: collects blocks of all processes at all.
+ * Prepares a persistent MPI_Allgatherv.
  */
 extern int MPI_Allgatherv_init(const void *sendbuf,
                                int sendcount,
@@ -707,7 +707,7 @@ extern int MPI_Allgatherv_init(const void *sendbuf,
                                MPI_Request *request);
 
 /**
- * Prepares a persistent operation: collects blocks of all processes at all. Counts have 64 bits.
+ * Prepares a persistent MPI_Allgatherv. Counts have 64 bits.
  */
 extern int MPI_Allgatherv_init_c(const void *sendbuf,
                                  MPI_Count sendcount,
@@ -746,7 +746,7 @@ extern int MPI_Allreduce_c(const void *sendbuf,
                            MPI_Comm comm);
 
 /**
- * Prepares a persistent operation: combines data of all processes at all.
+ * Prepares a persistent MPI_Allreduce.
  */
 extern int MPI_Allreduce_init(const void *sendbuf,
                               void *recvbuf,
@@ -758,7 +758,7 @@ extern int MPI_Allreduce_init(const void *sendbuf,
                               MPI_Request *request);
 
 /**
- * Prepares a persistent operation: combines data of all processes at all. Counts have 64 bits.
+ * Prepares a persistent MPI_Allreduce. Counts have 64 bits.
  */
 extern int MPI_Allreduce_init_c(const void *sendbuf,
                                 void *recvbuf,
@@ -792,7 +792,7 @@ extern int MPI_Alltoall_c(const void *sendbuf,
                           MPI_Comm comm);
 
 /**
- * Prepares a persistent operation: exchanges equal blocks between all processes.
+ * Prepares a persistent MPI_Alltoall.
  */
 extern int MPI_Alltoall_init(const void *sendbuf,
                              int sendcount,
@@ -805,7 +805,7 @@ extern int MPI_Alltoall_init(const void *sendbuf,
                              MPI_Request *request);
 
 /**
- * Prepares a persistent operation: exchanges equal blocks between all processes. Counts have 64 bits.
+ * Prepares a persistent MPI_Alltoall. Counts have 64 bits.
  */
 extern int MPI_Alltoall_init_c(const void *sendbuf,
                                MPI_Count sendcount,
@@ -844,7 +844,7 @@ extern int MPI_Alltoallv_c(const void *sendbuf,
                            MPI_Comm comm);
 
 /**
- * Prepares a persistent operation: exchanges blocks between all processes.
+ * Prepares a persistent MPI_Alltoallv.
  */
 extern int MPI_Alltoallv_init(const void *sendbuf,
                               const int *sendcounts,
@@ -859,7 +859,7 @@ extern int MPI_Alltoallv_init(const void *sendbuf,
                               MPI_Request *request);
 
 /**
- * Prepares a persistent operation: exchanges blocks between all processes. Counts have 64 bits.
+ * Prepares a persistent MPI_Alltoallv. Counts have 64 bits.
  */
 extern int MPI_Alltoallv_init_c(const void *sendbuf,
                                 const MPI_Count *sendcounts,
@@ -900,7 +900,7 @@ extern int MPI_Alltoallw_c(const void *sendbuf,
                            MPI_Comm comm);
 
 /**
- * Prepares a persistent operation: exchanges blocks of different datatypes between all processes.
+ * Prepares a persistent MPI_Alltoallw.
  */
 extern int MPI_Alltoallw_init(const void *sendbuf,
                               const int *sendcounts,
@@ -915,7 +915,7 @@ extern int MPI_Alltoallw_init(const void *sendbuf,
                               MPI_Request *request);
 
 /**
- * Prepares a persistent operation: exchanges blocks of different datatypes between all processes. Counts have 64 bits.
+ * Prepares a persistent MPI_Alltoallw. Counts have 64 bits.
  */
 extern int MPI_Alltoallw_init_c(const void *sendbuf,
                                 const MPI_Count *sendcounts,
@@ -950,7 +950,7 @@ extern int MPI_Attr_put(MPI_Comm comm, int keyval, void *attribute_val);
 extern int MPI_Barrier(MPI_Comm comm);
 
 /**
- * Prepares a persistent operation: waits until all processes of the group have come here.
+ * Prepares a persistent MPI_Barrier.
  */
 extern int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request);
 
@@ -969,7 +969,7 @@ extern int MPI_Bcast_c(void *buffer,
                        MPI_Comm comm);
 
 /**
- * Prepares a persistent operation: sends data from one process to all.
+ * Prepares a persistent MPI_Bcast.
  */
 extern int MPI_Bcast_init(void *buffer,
                           int count,
@@ -980,7 +980,7 @@ extern int MPI_Bcast_init(void *buffer,
                           MPI_Request *request);
 
 /**
- * Prepares a persistent operation: sends data from one process to all. Counts have 64 bits.
+ * Prepares a persistent MPI_Bcast. Counts have 64 bits.
  */
 extern int MPI_Bcast_init_c(void *buffer,
                             MPI_Count count,
@@ -1492,7 +1492,7 @@ extern int MPI_Exscan_c(const void *sendbuf,
                         MPI_Comm comm);
 
 /**
- * Prepares a persistent operation: combines the data of the processes before each one.
+ * Prepares a persistent MPI_Exscan.
  */
 extern int MPI_Exscan_init(const void *sendbuf,
                            void *recvbuf,
@@ -1504,7 +1504,7 @@ extern int MPI_Exscan_init(const void *sendbuf,
                            MPI_Request *request);
 
 /**
- * Prepares a persistent operation: combines the data of the processes before each one. Counts have 64 bits.
+ * Prepares a persistent MPI_Exscan. Counts have 64 bits.
  */
 extern int MPI_Exscan_init_c(const void *sendbuf,
                              void *recvbuf,
@@ -2253,7 +2253,7 @@ extern int MPI_Gather_c(const void *sendbuf,
                         MPI_Comm comm);
 
 /**
- * Prepares a persistent operation: collects equal blocks of all processes at one.
+ * Prepares a persistent MPI_Gather.
  */
 extern int MPI_Gather_init(const void *sendbuf,
                            int sendcount,
@@ -2267,7 +2267,7 @@ extern int MPI_Gather_init(const void *sendbuf,
                            MPI_Request *request);
 
 /**
- * Prepares a persistent operation: collects equal blocks of all processes at one. Counts have 64 bits.
+ * Prepares a persistent MPI_Gather. Counts have 64 bits.
  */
 extern int MPI_Gather_init_c(const void *sendbuf,
                              MPI_Count sendcount,
@@ -2307,7 +2307,7 @@ extern int MPI_Gatherv_c(const void *sendbuf,
                          MPI_Comm comm);
 
 /**
- * Prepares a persistent operation: collects blocks of all processes at one.
+ * Prepares a persistent MPI_Gatherv.
  */
 extern int MPI_Gatherv_init(const void *sendbuf,
                             int sendcount,
@@ -2322,7 +2322,7 @@ extern int MPI_Gatherv_init(const void *sendbuf,
                             MPI_Request *request);
 
 /**
- * Prepares a persistent operation: collects blocks of all processes at one. Counts have 64 bits.
+ * Prepares a persistent MPI_Gatherv. Counts have 64 bits.
  */
 extern int MPI_Gatherv_init_c(const void *sendbuf,
                               MPI_Count sendcount,
@@ -3500,7 +3500,7 @@ extern int MPI_Neighbor_allgather_c(const void *sendbuf,
                                     MPI_Comm comm);
 
 /**
- * Prepares a persistent operation: collects equal blocks of the neighbors in a topology.
+ * Prepares a persistent MPI_Neighbor_allgather.
  */
 extern int MPI_Neighbor_allgather_init(const void *sendbuf,
                                        int sendcount,
@@ -3513,7 +3513,7 @@ extern int MPI_Neighbor_allgather_init(const void *sendbuf,
                                        MPI_Request *request);
 
 /**
- * Prepares a persistent operation: collects equal blocks of the neighbors in a topology. Counts have 64 bits.
+ * Prepares a persistent MPI_Neighbor_allgather. Counts have 64 bits.
  */
 extern int MPI_Neighbor_allgather_init_c(const void *sendbuf,
                                          MPI_Count sendcount,
@@ -3550,7 +3550,7 @@ extern int MPI_Neighbor_allgatherv_c(const void *sendbuf,
                                      MPI_Comm comm);
 
 /**
- * Prepares a persistent operation: collects blocks of the neighbors in a topology.
+ * Prepares a persistent MPI_Neighbor_allgatherv.
  */
 extern int MPI_Neighbor_allgatherv_init(const void *sendbuf,
                                         int sendcount,
@@ -3564,7 +3564,7 @@ extern int MPI_Neighbor_allgatherv_init(const void *sendbuf,
                                         MPI_Request *request);
 
 /**
- * Prepares a persistent operation: collects blocks of the neighbors in a topology. Counts have 64 bits.
+ * Prepares a persistent MPI_Neighbor_allgatherv. Counts have 64 bits.
  */
 extern int MPI_Neighbor_allgatherv_init_c(const void *sendbuf,
                                           MPI_Count sendcount,
@@ -3600,7 +3600,7 @@ extern int MPI_Neighbor_alltoall_c(const void *sendbuf,
                                    MPI_Comm comm);
 
 /**
- * Prepares a persistent operation: exchanges equal blocks with the neighbors in a topology.
+ * Prepares a persistent MPI_Neighbor_alltoall.
  */
 extern int MPI_Neighbor_alltoall_init(const void *sendbuf,
                                       int sendcount,
@@ -3613,7 +3613,7 @@ extern int MPI_Neighbor_alltoall_init(const void *sendbuf,
                                       MPI_Request *request);
 
 /**
- * Prepares a persistent operation: exchanges equal blocks with the neighbors in a topology. Counts have 64 bits.
+ * Prepares a persistent MPI_Neighbor_alltoall. Counts have 64 bits.
  */
 extern int MPI_Neighbor_alltoall_init_c(const void *sendbuf,
                                         MPI_Count sendcount,
@@ -3652,7 +3652,7 @@ extern int MPI_Neighbor_alltoallv_c(const void *sendbuf,
                                     MPI_Comm comm);
 
 /**
- * Prepares a persistent operation: exchanges blocks with the neighbors in a topology.
+ * Prepares a persistent MPI_Neighbor_alltoallv.
  */
 extern int MPI_Neighbor_alltoallv_init(const void *sendbuf,
                                        const int *sendcounts,
@@ -3667,7 +3667,7 @@ extern int MPI_Neighbor_alltoallv_init(const void *sendbuf,
                                        MPI_Request *request);
 
 /**
- * Prepares a persistent operation: exchanges blocks with the neighbors in a topology. Counts have 64 bits.
+ * Prepares a persistent MPI_Neighbor_alltoallv. Counts have 64 bits.
  */
 extern int MPI_Neighbor_alltoallv_init_c(const void *sendbuf,
                                          const MPI_Count *sendcounts,
@@ -3708,7 +3708,7 @@ extern int MPI_Neighbor_alltoallw_c(const void *sendbuf,
                                     MPI_Comm comm);
 
 /**
- * Prepares a persistent operation: exchanges blocks of different datatypes with the neighbors in a topology.
+ * Prepares a persistent MPI_Neighbor_alltoallw.
  */
 extern int MPI_Neighbor_alltoallw_init(const void *sendbuf,
                                        const int *sendcounts,
@@ -3723,7 +3723,7 @@ extern int MPI_Neighbor_alltoallw_init(const void *sendbuf,
                                        MPI_Request *request);
 
 /**
- * Prepares a persistent operation: exchanges blocks of different datatypes with the neighbors in a topology. Counts have 64 bits.
+ * Prepares a persistent MPI_Neighbor_alltoallw. Counts have 64 bits.
  */
 extern int MPI_Neighbor_alltoallw_init_c(const void *sendbuf,
                                          const MPI_Count *sendcounts,
@@ -4056,7 +4056,7 @@ extern int MPI_Reduce_c(const void *sendbuf,
                         MPI_Comm comm);
 
 /**
- * Prepares a persistent operation: combines data of all processes at one.
+ * Prepares a persistent MPI_Reduce.
  */
 extern int MPI_Reduce_init(const void *sendbuf,
                            void *recvbuf,
@@ -4069,7 +4069,7 @@ extern int MPI_Reduce_init(const void *sendbuf,
                            MPI_Request *request);
 
 /**
- * Prepares a persistent operation: combines data of all processes at one. Counts have 64 bits.
+ * Prepares a persistent MPI_Reduce. Counts have 64 bits.
  */
 extern int MPI_Reduce_init_c(const void *sendbuf,
                              void *recvbuf,
@@ -4140,7 +4140,7 @@ extern int MPI_Reduce_scatter_block_c(const void *sendbuf,
                                       MPI_Comm comm);
 
 /**
- * Prepares a persistent operation: combines data of all processes and deals equal blocks of the result out.
+ * Prepares a persistent MPI_Reduce_scatter_block.
  */
 extern int MPI_Reduce_scatter_block_init(const void *sendbuf,
                                          void *recvbuf,
@@ -4152,7 +4152,7 @@ extern int MPI_Reduce_scatter_block_init(const void *sendbuf,
                                          MPI_Request *request);
 
 /**
- * Prepares a persistent operation: combines data of all processes and deals equal blocks of the result out. Counts have 64 bits.
+ * Prepares a persistent MPI_Reduce_scatter_block. Counts have 64 bits.
  */
 extern int MPI_Reduce_scatter_block_init_c(const void *sendbuf,
                                            void *recvbuf,
@@ -4164,7 +4164,7 @@ extern int MPI_Reduce_scatter_block_init_c(const void *sendbuf,
                                            MPI_Request *request);
 
 /**
- * Prepares a persistent operation: combines data of all processes and deals blocks of the result out.
+ * Prepares a persistent MPI_Reduce_scatter.
  */
 extern int MPI_Reduce_scatter_init(const void *sendbuf,
                                    void *recvbuf,
@@ -4176,7 +4176,7 @@ extern int MPI_Reduce_scatter_init(const void *sendbuf,
                                    MPI_Request *request);
 
 /**
- * Prepares a persistent operation: combines data of all processes and deals blocks of the result out. Counts have 64 bits.
+ * Prepares a persistent MPI_Reduce_scatter. Counts have 64 bits.
  */
 extern int MPI_Reduce_scatter_init_c(const void *sendbuf,
                                      void *recvbuf,
@@ -4415,7 +4415,7 @@ extern int MPI_Scan_c(const void *sendbuf,
                       MPI_Comm comm);
 
 /**
- * Prepares a persistent operation: combines the data of the processes up to each one.
+ * Prepares a persistent MPI_Scan.
  */
 extern int MPI_Scan_init(const void *sendbuf,
                          void *recvbuf,
@@ -4427,7 +4427,7 @@ extern int MPI_Scan_init(const void *sendbuf,
                          MPI_Request *request);
 
 /**
- * Prepares a persistent operation: combines the data of the processes up to each one. Counts have 64 bits.
+ * Prepares a persistent MPI_Scan. Counts have 64 bits.
  */
 extern int MPI_Scan_init_c(const void *sendbuf,
                            void *recvbuf,
@@ -4463,7 +4463,7 @@ extern int MPI_Scatter_c(const void *sendbuf,
                          MPI_Comm comm);
 
 /**
- * Prepares a persistent operation: deals equal blocks of one process out to all.
+ * Prepares a persistent MPI_Scatter.
  */
 extern int MPI_Scatter_init(const void *sendbuf,
                             int sendcount,
@@ -4477,7 +4477,7 @@ extern int MPI_Scatter_init(const void *sendbuf,
                             MPI_Request *request);
 
 /**
- * Prepares a persistent operation: deals equal blocks of one process out to all. Counts have 64 bits.
+ * Prepares a persistent MPI_Scatter. Counts have 64 bits.
  */
 extern int MPI_Scatter_init_c(const void *sendbuf,
                               MPI_Count sendcount,
@@ -4517,7 +4517,7 @@ extern int MPI_Scatterv_c(const void *sendbuf,
                           MPI_Comm comm);
 
 /**
- * Prepares a persistent operation: deals blocks of one process out to all.
+ * Prepares a persistent MPI_Scatterv.
  */
 extern int MPI_Scatterv_init(const void *sendbuf,
                              const int *sendcounts,
@@ -4532,7 +4532,7 @@ extern int MPI_Scatterv_init(const void *sendbuf,
                              MPI_Request *request);
 
 /**
- * Prepares a persistent operation: deals blocks of one process out to all. Counts have 64 bits.
+ * Prepares a persistent MPI_Scatterv. Counts have 64 bits.
  */
 extern int MPI_Scatterv_init_c(const void *sendbuf,
                                const MPI_Count *sendcounts,

@@ -430,3 +430,7 @@ pub unsafe fn distribution_arguments<F: Face>(data: *const c_int, length: c_int)
         })
         .collect()
 }
+
+#[cfg(test)]
+#[path = "args_tests.rs"]
+mod tests;

@@ -259,3 +259,7 @@ pub(crate) fn camel(name: &str) -> String {
         })
         .collect()
 }
+
+#[cfg(test)]
+#[path = "description_tests.rs"]
+mod tests;
