@@ -4,6 +4,8 @@
 //! In: a seed, the number of ranks, what the network is like, and what each rank does. Out: what
 //! each rank returned and the run's trace hash, or who hangs in what.
 
+mod mpi;
 mod world;
 
+pub use mpi::{COMM_WORLD, SimEntry};
 pub use world::{Hang, Outcome, RankContext, World};
