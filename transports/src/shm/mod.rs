@@ -298,4 +298,6 @@ impl Drop for Shm {
 }
 
 #[cfg(test)]
+mod hostile_tests;
+#[cfg(test)]
 mod tests;

@@ -77,6 +77,13 @@ impl Held {
         self.chunks
     }
 
+    /// Gives back everything: nobody reads it any more.
+    pub(super) fn give_all_back(&mut self, slots: &mut Pool, chunks: &mut Pool) {
+        if let Some(&(last, ..)) = self.cells.back() {
+            self.give_back(last.wrapping_add(1), slots, chunks);
+        }
+    }
+
     /// Gives back what the first `consumed` cells name.
     pub(super) fn give_back(&mut self, consumed: u32, slots: &mut Pool, chunks: &mut Pool) {
         while let Some(&(cell, offset, is_chunk)) = self.cells.front() {

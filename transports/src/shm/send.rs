@@ -156,6 +156,7 @@ impl Shm {
         to.state = State::Down;
         to.writer = super::lane::Writer::closed();
         to.bulk_out.clear();
+        to.held.give_all_back(&mut self.slots, &mut self.chunks);
         let rank = to.rank;
         let why = if has_left {
             mpi_core::port::Why::Finalized

@@ -1,0 +1,158 @@
+//! A peer that writes anything anywhere it can: nothing is read out of bounds, nothing panics,
+//! and whoever broke the protocol is given up (decision 21).
+
+use mpi_core::buffer::{RawBytes, UserBuffer};
+use mpi_core::datatype::Packer;
+use mpi_core::header::Header;
+use mpi_core::port::{Body, Offer, PeerId, Token, Transport};
+use proptest::prelude::*;
+
+use super::tests::{Board, config, join, small};
+use super::{Shm, layout};
+use crate::conformance::Recorder;
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
+
+/// What the hostile side does, or lets its victim do.
+#[derive(Clone, Debug)]
+enum Step {
+    /// Fills the next cell of the victim's lane.
+    Cell([u64; 8]),
+    /// A cell that is right but for what it names.
+    Named {
+        class: u64,
+        ride: u64,
+        words: [u64; 3],
+    },
+    /// Sets the count of cells that it says it has consumed.
+    Count(u32),
+    /// Sets its parked word.
+    Parked(u32),
+    Poll,
+    Send(usize),
+    Bulk(usize),
+    Pull(Offer, u64),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let edge = prop_oneof![0u64..200, 0u64..(20 << 20), any::<u64>()];
+    let named = (0u64..8, 0u64..256, [edge.clone(), edge.clone(), edge.clone()])
+        .prop_map(|(class, ride, words)| Step::Named { class, ride, words });
+    let pull = (edge.clone(), edge.clone(), 0u64..5000)
+        .prop_map(|(address, arena, len)| Step::Pull(Offer { address, arena }, len));
+    let step = prop_oneof![
+        1 => any::<[u64; 8]>().prop_map(Step::Cell),
+        4 => named,
+        1 => prop_oneof![0u32..70, any::<u32>()].prop_map(Step::Count),
+        1 => any::<u32>().prop_map(Step::Parked),
+        4 => Just(Step::Poll),
+        4 => (0usize..9000).prop_map(Step::Send),
+        1 => (0usize..200_000).prop_map(Step::Bulk),
+        1 => pull,
+    ];
+    proptest::collection::vec(step, 1..60)
+}
+
+/// Two processes that have met.
+fn met() -> (Shm, Shm) {
+    let board = Board::default();
+    let mut victim = join(&board, config(0, 2, small()));
+    let mut hostile = join(&board, config(1, 2, small()));
+    let mut sink = Recorder::default();
+    let hello = Header::default();
+    while !(victim.is_connected(PeerId(1)) && hostile.is_connected(PeerId(0))) {
+        let _ = victim.send(PeerId(1), &hello, Body::Bytes(RawBytes::EMPTY));
+        victim.look_soon();
+        victim.poll(&mut sink);
+        hostile.look_soon();
+        hostile.poll(&mut sink);
+    }
+    (victim, hostile)
+}
+
+/// The word at an offset of an arena, which both sides may write.
+fn word<T>(shm: &Shm, offset: usize) -> &T {
+    // SAFETY: `at` checks the range; only the atomic types below are asked for, at offsets
+    // aligned for them.
+    unsafe { &*shm.arena.at(offset as u64, size_of::<T>()).cast::<T>() }
+}
+
+fn write_cell(victim: &Shm, index: u32, words: [u64; 8]) {
+    let lane = victim.peers[1].lane.unwrap();
+    let cell = victim.arena.geometry().cells_of(lane) + 64 * (index % 64) as usize;
+    for (i, value) in words.into_iter().enumerate().rev() {
+        word::<AtomicU64>(victim, cell + 8 * i).store(value, Ordering::Release);
+    }
+}
+
+fn attack(steps: Vec<Step>) {
+    let (mut victim, hostile) = met();
+    let mut sink = Recorder::default();
+    let source = vec![1u8; 200_000];
+    let mut written = 0u32;
+    let mut target = vec![0u8; 5000];
+    for step in steps {
+        match step {
+            Step::Cell(words) => {
+                write_cell(&victim, written, words);
+                written += 1;
+            }
+            Step::Named { class, ride, words: [a, b, c] } => {
+                let parity = u64::from(written & 64 == 0);
+                let first = parity | class << 1 | ride << 8 | (a & 0xff) << 56;
+                write_cell(&victim, written, [first, 0, 0, a, b, c, 0, 0]);
+                written += 1;
+            }
+            Step::Count(count) => {
+                let lane = hostile.peers[0].lane.unwrap();
+                let counter = hostile.arena.geometry().counter(lane);
+                word::<AtomicU32>(&hostile, counter).store(count, Ordering::Release);
+            }
+            Step::Parked(value) => {
+                word::<AtomicU32>(&hostile, layout::PARKED).store(value, Ordering::Release);
+            }
+            Step::Poll => {
+                victim.poll(&mut sink);
+            }
+            Step::Send(len) => {
+                let len = len.min(victim.caps(PeerId(1)).frame_bytes_max);
+                let body = Body::Bytes(RawBytes::from(&source[..len]));
+                let _ = victim.send(PeerId(1), &Header::default(), body);
+            }
+            Step::Bulk(len) => {
+                let packer = Packer::contiguous(UserBuffer(source.as_ptr().cast_mut()), len as u64);
+                victim.send_bulk(PeerId(1), &Header::default(), packer, Token(7));
+            }
+            Step::Pull(offer, len) => {
+                let to = UserBuffer(target.as_mut_ptr());
+                let mut to = mpi_core::datatype::Unpacker::contiguous(to, len);
+                victim.pull(PeerId(1), &offer, len, &mut to);
+            }
+        }
+    }
+    for _ in 0..100 {
+        victim.poll(&mut sink);
+    }
+    // The victim is still a good peer to others.
+    victim.look_soon();
+    victim.poll(&mut sink);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+    #[test]
+    fn a_hostile_peer_harms_nobody_but_itself(steps in steps()) {
+        attack(steps);
+    }
+}
+
+#[test]
+fn a_body_outside_the_slots_is_the_end_of_the_acquaintance() {
+    let (mut victim, _hostile) = met();
+    let mut sink = Recorder::default();
+    let at = victim.arena.geometry().alloc_at() - 10;
+    // A slot frame of 100 bytes that begins 10 bytes before the end of slots and chunks.
+    write_cell(&victim, 0, [1 | 1 << 1, 0, 0, at, 100, 0, 0, 0]);
+    victim.poll(&mut sink);
+    assert_eq!(sink.frames, []);
+    assert_eq!(sink.down.len(), 1);
+}
