@@ -1,0 +1,268 @@
+//! Collectives by whole processes in simulated worlds: every algorithm of every collective,
+//! blocking and several at once, against answers computed without communication.
+
+use std::rc::Rc;
+
+use mpi_core::buffer::UserBuffer;
+use mpi_core::coll::calls::{Prepared, Typed, Types, Varied};
+use mpi_core::coll::menu::Collective;
+use mpi_core::datatype::BYTE;
+use mpi_core::error::ErrorClass;
+use mpi_core::handle::{DatatypeHandle, OpHandle};
+use testsuite::sim::{COMM_WORLD, SimEntry, World};
+use transports::sim::SimOptions;
+
+/// `MPI_INT64_T`.
+const INT64: DatatypeHandle = DatatypeHandle::from_raw(0x258);
+/// `MPI_SUM`.
+const SUM: OpHandle = OpHandle::from_raw(0x21);
+
+/// One collective operation of a program.
+#[derive(Clone, Copy, Debug)]
+struct Call {
+    collective: Collective,
+    /// Elements, of a block where there are blocks.
+    len: usize,
+    root: usize,
+    /// Makes the data of two calls differ.
+    salt: i64,
+}
+
+/// Element `at` of what rank `from` has for rank `to`.
+fn element(call: &Call, from: usize, to: usize, at: usize) -> i64 {
+    call.salt.wrapping_mul(1_000_003) + (from * 10_007 + to * 101 + at) as i64
+}
+
+fn row(call: &Call, from: usize, to: usize, len: usize) -> Vec<i64> {
+    (0..len).map(|at| element(call, from, to, at)).collect()
+}
+
+/// Elements of the block of `rank` in a v-variant.
+fn varied_len(call: &Call, rank: usize) -> usize {
+    call.len * (rank % 3) / 2
+}
+
+fn sum(call: &Call, ranks: impl Iterator<Item = usize>, to: usize, len: usize) -> Vec<i64> {
+    ranks.fold(vec![0; len], |sum, from| {
+        sum.iter().zip(row(call, from, to, len)).map(|(a, b)| a + b).collect()
+    })
+}
+
+/// The memory of one call at one rank, and what must be in `recv` afterwards.
+struct Memory {
+    send: Vec<i64>,
+    recv: Vec<i64>,
+    expected: Vec<i64>,
+    counts: [Vec<i64>; 2],
+    displs: [Vec<i64>; 2],
+    types: Vec<DatatypeHandle>,
+}
+
+const UNTOUCHED: i64 = -77;
+
+fn offsets(counts: &[i64], unit: i64) -> Vec<i64> {
+    let mut next = 0;
+    let place = |count: &i64| {
+        next += count * unit;
+        next - count * unit
+    };
+    counts.iter().map(place).collect()
+}
+
+fn lens(counts: impl Iterator<Item = usize>) -> Vec<i64> {
+    counts.map(|count| count as i64).collect()
+}
+
+/// What rank `me` of `size` gives to `call` and what it must get.
+fn memory(call: &Call, me: usize, size: usize) -> Memory {
+    let Call { len, root, .. } = *call;
+    let all = || 0..size;
+    let at_root = |data: Vec<i64>| if me == root { data } else { vec![] };
+    let v = |rank| varied_len(call, rank);
+    let uniform = |of: usize, to: &dyn Fn(usize) -> usize| -> Vec<i64> {
+        all().flat_map(|k| row(call, if of == size { k } else { of }, to(k), len)).collect()
+    };
+    let mut counts = [lens(all().map(v)), lens(all().map(v))];
+    let mut unit = 1;
+    let (send, expected): (Vec<i64>, Vec<i64>) = match call.collective {
+        Collective::Barrier => (vec![], vec![]),
+        Collective::Bcast => (vec![], row(call, root, 0, len)),
+        Collective::Gather => (row(call, me, 0, len), at_root(uniform(size, &|_| 0))),
+        Collective::Allgather => (row(call, me, 0, len), uniform(size, &|_| 0)),
+        Collective::Gatherv => {
+            let whole = all().flat_map(|k| row(call, k, 0, v(k))).collect();
+            (row(call, me, 0, v(me)), at_root(whole))
+        }
+        Collective::Allgatherv => {
+            (row(call, me, 0, v(me)), all().flat_map(|k| row(call, k, 0, v(k))).collect())
+        }
+        Collective::Scatter => (at_root(uniform(root, &|k| k)), row(call, root, me, len)),
+        Collective::Scatterv => {
+            let whole = all().flat_map(|k| row(call, root, k, v(k))).collect();
+            (at_root(whole), row(call, root, me, v(me)))
+        }
+        Collective::Alltoall => (uniform(me, &|k| k), uniform(size, &|_| me)),
+        Collective::Alltoallv | Collective::Alltoallw => {
+            let n = |from: usize, to: usize| call.len * ((from + 2 * to) % 3) / 2;
+            counts = [lens(all().map(|k| n(me, k))), lens(all().map(|k| n(k, me)))];
+            unit = if call.collective == Collective::Alltoallw { 8 } else { 1 };
+            let out = all().flat_map(|k| row(call, me, k, n(me, k))).collect();
+            (out, all().flat_map(|k| row(call, k, me, n(k, me))).collect())
+        }
+        Collective::Reduce => (row(call, me, 0, len), at_root(sum(call, all(), 0, len))),
+        Collective::Allreduce => (row(call, me, 0, len), sum(call, all(), 0, len)),
+        Collective::ReduceScatter => {
+            let whole = all().flat_map(|k| row(call, me, k, v(k))).collect();
+            (whole, sum(call, all(), me, v(me)))
+        }
+        Collective::ReduceScatterBlock => (uniform(me, &|k| k), sum(call, all(), me, len)),
+        Collective::Scan => (row(call, me, 0, len), sum(call, 0..me + 1, 0, len)),
+        Collective::Exscan if me == 0 => (row(call, me, 0, len), vec![UNTOUCHED; len]),
+        Collective::Exscan => (row(call, me, 0, len), sum(call, 0..me, 0, len)),
+    };
+    let mut recv = vec![UNTOUCHED; expected.len()];
+    if call.collective == Collective::Bcast && me == root {
+        recv.clone_from(&expected);
+    }
+    let displs = [offsets(&counts[0], unit), offsets(&counts[1], unit)];
+    Memory { send, recv, expected, counts, displs, types: vec![INT64; size] }
+}
+
+fn prepare(mpi: &SimEntry<'_>, call: &Call, memory: &mut Memory) -> Prepared {
+    let comm = COMM_WORLD;
+    let me = mpi.identity.rank as usize;
+    let send = UserBuffer(memory.send.as_mut_ptr().cast());
+    let recv = UserBuffer(memory.recv.as_mut_ptr().cast());
+    let typed = |buf, len: usize| Typed { buf, count: len as i64, datatype: INT64 };
+    let (len, root) = (call.len as i64, call.root as i32);
+    let (out, into) = (typed(send, call.len), typed(recv, call.len));
+    let own = |buf| typed(buf, varied_len(call, me));
+    let varied = |buf, side: usize| {
+        let (counts, displs) = (&memory.counts[side][..], &memory.displs[side][..]);
+        let each = call.collective == Collective::Alltoallw;
+        let datatypes = if each { Types::Each(&memory.types) } else { Types::Same(INT64) };
+        Varied { buf, counts, displs, datatypes }
+    };
+    let at_root = |varied| (me == call.root).then_some(varied);
+    match call.collective {
+        Collective::Barrier => mpi.barrier(comm),
+        Collective::Bcast => mpi.bcast(into, root, comm),
+        Collective::Gather => mpi.gather(out, into, root, comm),
+        Collective::Gatherv => mpi.gatherv(own(send), at_root(varied(recv, 1)), root, comm),
+        Collective::Scatter => mpi.scatter(out, into, root, comm),
+        Collective::Scatterv => mpi.scatterv(at_root(varied(send, 0)), own(recv), root, comm),
+        Collective::Allgather => mpi.allgather(out, into, comm),
+        Collective::Allgatherv => mpi.allgatherv(own(send), varied(recv, 1), comm),
+        Collective::Alltoall => mpi.alltoall(out, into, comm),
+        Collective::Alltoallv | Collective::Alltoallw => {
+            mpi.alltoallv(Some(varied(send, 0)), varied(recv, 1), comm)
+        }
+        Collective::Reduce => mpi.reduce_to(send, recv, len, INT64, SUM, root, comm),
+        Collective::Allreduce => mpi.allreduce(send, recv, len, INT64, SUM, comm),
+        Collective::ReduceScatter => {
+            mpi.reduce_scatter(send, recv, &memory.counts[0], INT64, SUM, comm)
+        }
+        Collective::ReduceScatterBlock => {
+            mpi.reduce_scatter_block(send, recv, len, INT64, SUM, comm)
+        }
+        Collective::Scan => mpi.scan(send, recv, len, INT64, SUM, comm, false),
+        Collective::Exscan => mpi.scan(send, recv, len, INT64, SUM, comm, true),
+    }
+    .unwrap_or_else(|error| panic!("{call:?}: {error}"))
+}
+
+/// Runs the calls, `at_once` of them under way together (1: blocking).
+fn live(mpi: &mut SimEntry<'_>, calls: &[Call], at_once: usize) {
+    let (me, size) = (mpi.identity.rank as usize, mpi.identity.size as usize);
+    for group in calls.chunks(at_once) {
+        let mut memories: Vec<Memory> = group.iter().map(|call| memory(call, me, size)).collect();
+        let mut requests = Vec::new();
+        for (call, memory) in group.iter().zip(&mut memories) {
+            let prepared = prepare(mpi, call, memory);
+            match at_once {
+                1 => mpi.run(prepared).unwrap(),
+                _ => requests.push(mpi.begin(prepared).unwrap()),
+            }
+        }
+        for request in requests.into_iter().rev() {
+            mpi.wait_one(request).unwrap();
+        }
+        for (call, memory) in group.iter().zip(&memories) {
+            assert!(memory.recv == memory.expected, "{call:?} at rank {me} of {size}");
+        }
+    }
+}
+
+fn calls_of(collective: Collective, ranks: u32) -> Vec<Call> {
+    let lens = [0, 1, 5, 40, 3000];
+    let call = |(n, &len): (usize, &usize)| {
+        let root = n * 7 % ranks as usize;
+        Call { collective, len, root, salt: n as i64 + 1 }
+    };
+    lens.iter().enumerate().map(call).collect()
+}
+
+#[test]
+fn every_algorithm_of_every_collective_gives_the_right_answer() {
+    for (seed, &collective) in (0u64..).zip(Collective::ALL) {
+        for &(algorithm, _) in collective.menu() {
+            for ranks in [1, 2, 3, 4, 6, 9] {
+                let calls = calls_of(collective, ranks);
+                let world = World::new(seed << 8 | u64::from(ranks), ranks);
+                let outcome = world.start_mpi(move |mpi| {
+                    let selection = mpi.selection.clone();
+                    mpi.selection = selection.with_override(collective, algorithm.name()).unwrap();
+                    live(mpi, &calls, 1);
+                });
+                outcome.unwrap_or_else(|hang| panic!("{collective} by {algorithm}: {hang}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn collectives_under_way_together_do_not_mix() {
+    for seed in 0..12 {
+        let ranks = 2 + (seed % 5) as u32;
+        let mut calls: Vec<Call> =
+            Collective::ALL.iter().flat_map(|collective| calls_of(*collective, ranks)).collect();
+        for (n, call) in calls.iter_mut().enumerate() {
+            call.salt = n as i64;
+        }
+        // The same order at all ranks, another one in each world.
+        calls.sort_by_key(|call| {
+            (call.salt as u64 + 1).wrapping_mul(seed * 2 + 0x9e37_79b9_7f4a_7c15)
+        });
+        let calls = Rc::new(calls);
+        let narrow = SimOptions { capacity: 2, refuse: 0.3, ..SimOptions::default() };
+        let world = World { network: narrow, ..World::new(seed, ranks) };
+        let outcome = world.start_mpi(move |mpi| live(mpi, &calls, 7));
+        outcome.unwrap_or_else(|hang| panic!("{hang}"));
+    }
+}
+
+#[test]
+fn a_collective_that_one_rank_leaves_out_fails_at_the_other() {
+    let outcome = World::new(3, 2).start_mpi(|mpi| {
+        let me = mpi.identity.rank as usize;
+        let call = Call { collective: Collective::Allreduce, len: 1, root: 0, salt: 0 };
+        let mut memory = memory(&call, me, 2);
+        let prepared = prepare(mpi, &call, &mut memory);
+        let result = if me == 1 { Ok(()) } else { mpi.run(prepared) };
+        result.map_err(|error| error.class())
+    });
+    let failed = Some(Err(ErrorClass::PROC_ABORTED));
+    assert_eq!(outcome.unwrap().results, [failed, Some(Ok(()))]);
+}
+
+#[test]
+fn bytes_broadcast_to_many_ranks() {
+    let outcome = World::new(8, 256).start_mpi(|mpi| {
+        let mut bytes = vec![if mpi.identity.rank == 17 { 0x5a_u8 } else { 0 }; 20_000];
+        let data = Typed { buf: UserBuffer(bytes.as_mut_ptr()), count: 20_000, datatype: BYTE };
+        let prepared = mpi.bcast(data, 17, COMM_WORLD).unwrap();
+        mpi.run(prepared).unwrap();
+        bytes.iter().all(|byte| *byte == 0x5a)
+    });
+    assert!(outcome.unwrap().results.iter().all(|right| *right == Some(true)));
+}
