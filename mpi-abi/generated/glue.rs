@@ -155,7 +155,7 @@ pub unsafe fn allgather<F: Face>(
     entry::call::<F>(Procedure::Allgather, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
         args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
-        crate::calls::collectives::allgather(
+        crate::calls::exchanges::allgather(
             cx,
             F::buffer_in(sendbuf),
             sendcount,
@@ -200,7 +200,7 @@ pub unsafe fn allgatherv<F: Face>(
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Allgatherv, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
-        crate::calls::collectives::allgatherv(
+        crate::calls::exchanges::allgatherv(
             cx,
             F::buffer_in(sendbuf),
             sendcount,
@@ -263,7 +263,7 @@ pub unsafe fn allreduce<F: Face>(
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Allreduce, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("count", count, ErrorClass::COUNT)?;
-        crate::calls::collectives::allreduce(
+        crate::calls::reductions::allreduce(
             cx,
             F::buffer_in(sendbuf),
             F::buffer_in(recvbuf),
@@ -306,7 +306,7 @@ pub unsafe fn alltoall<F: Face>(
     entry::call::<F>(Procedure::Alltoall, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
         args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
-        crate::calls::collectives::alltoall(
+        crate::calls::exchanges::alltoall(
             cx,
             F::buffer_in(sendbuf),
             sendcount,
@@ -351,7 +351,7 @@ pub unsafe fn alltoallv<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Alltoallv, Owner::Comm(owner), |cx| unsafe {
-        crate::calls::collectives::alltoallv(
+        crate::calls::exchanges::alltoallv(
             cx,
             F::buffer_in(sendbuf),
             sendcounts,
@@ -463,7 +463,7 @@ pub unsafe fn attr_put<F: Face>(
 pub unsafe fn barrier<F: Face>(comm: <F as Face>::Comm) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Barrier, Owner::Comm(owner), |cx| unsafe {
-        crate::calls::collectives::barrier(cx, owner)
+        crate::calls::rooted::barrier(cx, owner)
     })
 }
 
@@ -490,7 +490,7 @@ pub unsafe fn bcast<F: Face>(
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Bcast, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("count", count, ErrorClass::COUNT)?;
-        crate::calls::collectives::bcast(
+        crate::calls::rooted::bcast(
             cx,
             F::buffer_in(buffer),
             count,
@@ -1471,7 +1471,7 @@ pub unsafe fn exscan<F: Face>(
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Exscan, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("count", count, ErrorClass::COUNT)?;
-        crate::calls::collectives::exscan(
+        crate::calls::reductions::exscan(
             cx,
             F::buffer_in(sendbuf),
             F::buffer_in(recvbuf),
@@ -2240,7 +2240,7 @@ pub unsafe fn gather<F: Face>(
     entry::call::<F>(Procedure::Gather, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
         args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
-        crate::calls::collectives::gather(
+        crate::calls::rooted::gather(
             cx,
             F::buffer_in(sendbuf),
             sendcount,
@@ -2288,7 +2288,7 @@ pub unsafe fn gatherv<F: Face>(
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Gatherv, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
-        crate::calls::collectives::gatherv(
+        crate::calls::rooted::gatherv(
             cx,
             F::buffer_in(sendbuf),
             sendcount,
@@ -2762,7 +2762,7 @@ pub unsafe fn iallgather<F: Face>(
         args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::collectives::iallgather(
+        crate::calls::exchanges::iallgather(
             cx,
             F::buffer_in(sendbuf),
             sendcount,
@@ -2796,7 +2796,7 @@ pub unsafe fn iallgatherv<F: Face>(
         args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::collectives::iallgatherv(
+        crate::calls::exchanges::iallgatherv(
             cx,
             F::buffer_in(sendbuf),
             sendcount,
@@ -2829,7 +2829,7 @@ pub unsafe fn iallreduce<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::collectives::iallreduce(
+        crate::calls::reductions::iallreduce(
             cx,
             F::buffer_in(sendbuf),
             F::buffer_in(recvbuf),
@@ -2862,7 +2862,7 @@ pub unsafe fn ialltoall<F: Face>(
         args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::collectives::ialltoall(
+        crate::calls::exchanges::ialltoall(
             cx,
             F::buffer_in(sendbuf),
             sendcount,
@@ -2896,7 +2896,7 @@ pub unsafe fn ialltoallv<F: Face>(
     entry::call::<F>(Procedure::Ialltoallv, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::collectives::ialltoallv(
+        crate::calls::exchanges::ialltoallv(
             cx,
             F::buffer_in(sendbuf),
             sendcounts,
@@ -2945,7 +2945,7 @@ pub unsafe fn ibarrier<F: Face>(
     entry::call::<F>(Procedure::Ibarrier, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::collectives::ibarrier(cx, owner, &mut request_value)?;
+        crate::calls::rooted::ibarrier(cx, owner, &mut request_value)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -2966,7 +2966,7 @@ pub unsafe fn ibcast<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::collectives::ibcast(
+        crate::calls::rooted::ibcast(
             cx,
             F::buffer_in(buffer),
             count,
@@ -3027,7 +3027,7 @@ pub unsafe fn iexscan<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::collectives::iexscan(
+        crate::calls::reductions::iexscan(
             cx,
             F::buffer_in(sendbuf),
             F::buffer_in(recvbuf),
@@ -3061,7 +3061,7 @@ pub unsafe fn igather<F: Face>(
         args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::collectives::igather(
+        crate::calls::rooted::igather(
             cx,
             F::buffer_in(sendbuf),
             sendcount,
@@ -3097,7 +3097,7 @@ pub unsafe fn igatherv<F: Face>(
         args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::collectives::igatherv(
+        crate::calls::rooted::igatherv(
             cx,
             F::buffer_in(sendbuf),
             sendcount,
@@ -3567,7 +3567,7 @@ pub unsafe fn ireduce<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::collectives::ireduce(
+        crate::calls::reductions::ireduce(
             cx,
             F::buffer_in(sendbuf),
             F::buffer_in(recvbuf),
@@ -3598,7 +3598,7 @@ pub unsafe fn ireduce_scatter<F: Face>(
     entry::call::<F>(Procedure::IreduceScatter, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::collectives::ireduce_scatter(
+        crate::calls::reductions::ireduce_scatter(
             cx,
             F::buffer_in(sendbuf),
             F::buffer_in(recvbuf),
@@ -3629,7 +3629,7 @@ pub unsafe fn ireduce_scatter_block<F: Face>(
         args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::collectives::ireduce_scatter_block(
+        crate::calls::reductions::ireduce_scatter_block(
             cx,
             F::buffer_in(sendbuf),
             F::buffer_in(recvbuf),
@@ -3703,7 +3703,7 @@ pub unsafe fn iscan<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::collectives::iscan(
+        crate::calls::reductions::iscan(
             cx,
             F::buffer_in(sendbuf),
             F::buffer_in(recvbuf),
@@ -3737,7 +3737,7 @@ pub unsafe fn iscatter<F: Face>(
         args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::collectives::iscatter(
+        crate::calls::rooted::iscatter(
             cx,
             F::buffer_in(sendbuf),
             sendcount,
@@ -3773,7 +3773,7 @@ pub unsafe fn iscatterv<F: Face>(
         args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::collectives::iscatterv(
+        crate::calls::rooted::iscatterv(
             cx,
             F::buffer_in(sendbuf),
             sendcounts,
@@ -4560,7 +4560,7 @@ pub unsafe fn reduce<F: Face>(
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Reduce, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("count", count, ErrorClass::COUNT)?;
-        crate::calls::collectives::reduce(
+        crate::calls::reductions::reduce(
             cx,
             F::buffer_in(sendbuf),
             F::buffer_in(recvbuf),
@@ -4615,7 +4615,7 @@ pub unsafe fn reduce_scatter<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::ReduceScatter, Owner::Comm(owner), |cx| unsafe {
-        crate::calls::collectives::reduce_scatter(
+        crate::calls::reductions::reduce_scatter(
             cx,
             F::buffer_in(sendbuf),
             F::buffer_in(recvbuf),
@@ -4640,7 +4640,7 @@ pub unsafe fn reduce_scatter_block<F: Face>(
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::ReduceScatterBlock, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
-        crate::calls::collectives::reduce_scatter_block(
+        crate::calls::reductions::reduce_scatter_block(
             cx,
             F::buffer_in(sendbuf),
             F::buffer_in(recvbuf),
@@ -5018,7 +5018,7 @@ pub unsafe fn scan<F: Face>(
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Scan, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("count", count, ErrorClass::COUNT)?;
-        crate::calls::collectives::scan(
+        crate::calls::reductions::scan(
             cx,
             F::buffer_in(sendbuf),
             F::buffer_in(recvbuf),
@@ -5062,7 +5062,7 @@ pub unsafe fn scatter<F: Face>(
     entry::call::<F>(Procedure::Scatter, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
         args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
-        crate::calls::collectives::scatter(
+        crate::calls::rooted::scatter(
             cx,
             F::buffer_in(sendbuf),
             sendcount,
@@ -5110,7 +5110,7 @@ pub unsafe fn scatterv<F: Face>(
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Scatterv, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
-        crate::calls::collectives::scatterv(
+        crate::calls::rooted::scatterv(
             cx,
             F::buffer_in(sendbuf),
             sendcounts,

@@ -1,0 +1,59 @@
+//! The buffers of collective operations as the program gives them: arrays of counts and
+//! displacements, one entry a rank.
+
+use mpi_core::buffer::UserBuffer;
+use mpi_core::coll::calls::{Typed, Types, Varied};
+use mpi_core::error::{Error, ErrorClass, Result};
+use mpi_core::handle::{CommHandle, DatatypeHandle};
+
+use crate::args::IntArray;
+use crate::entry::Cx;
+
+/// A buffer argument with its count and type.
+pub(crate) fn typed(buf: UserBuffer, count: i64, datatype: DatatypeHandle) -> Typed {
+    Typed { buf, count, datatype }
+}
+
+/// Counts and displacements of a v-variant.
+pub(crate) struct Lists {
+    counts: Vec<i64>,
+    displs: Vec<i64>,
+}
+
+impl Lists {
+    pub(crate) fn varied(&self, buf: UserBuffer, datatype: DatatypeHandle) -> Varied<'_> {
+        Varied { buf, counts: &self.counts, displs: &self.displs, datatypes: Types::Same(datatype) }
+    }
+}
+
+/// The program's arrays of counts and displacements, one entry a rank.
+pub(crate) fn lists(
+    cx: &Cx<'_>,
+    comm: CommHandle,
+    counts: IntArray,
+    displs: IntArray,
+) -> Result<Lists> {
+    Ok(Lists {
+        counts: per_rank(cx, comm, counts, "recvcounts")?,
+        displs: per_rank(cx, comm, displs, "displs")?,
+    })
+}
+
+/// A program's array of one entry a rank.
+pub(crate) fn per_rank(
+    cx: &Cx<'_>,
+    comm: CommHandle,
+    array: IntArray,
+    param: &'static str,
+) -> Result<Vec<i64>> {
+    if array.is_null() {
+        return Err(Error::param(ErrorClass::ARG, param, "is NULL"));
+    }
+    let size = cx.comm(comm)?.targets().size() as usize;
+    // SAFETY: by the standard the array has an entry for each rank of the communicator.
+    Ok(unsafe { array.to_vec(size) })
+}
+
+pub(crate) fn is_root(cx: &Cx<'_>, root: i32, comm: CommHandle) -> Result<bool> {
+    Ok(cx.comm(comm)?.rank as i32 == root)
+}
