@@ -111,9 +111,6 @@ fn make_stub(stub: &Stub, lib: &Path, file: &Path) -> Result<()> {
 /// Copies `include/`.
 fn headers(prefix: &Path) -> Result<()> {
     let include = place::root().join("include");
-    if !include.is_dir() {
-        return Ok(());
-    }
     let entries =
         fs::read_dir(&include).with_context(|| format!("cannot read {}", include.display()))?;
     for entry in entries {

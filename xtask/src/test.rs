@@ -1,11 +1,11 @@
 //! `cargo xtask test`: sets up what is missing, then runs every layer of tests in order.
 //!
-//! A layer that fails does not stop the next, except that nothing runs after a failed install.
+//! A layer that fails does not stop the next, except that nothing runs after a failed preparation.
 //! At the end stand the seconds of each layer beside its budget, and the sum over everything as
 //! the plain line `N passed, N failed`.
 
 use crate::tally::{self, Tally};
-use crate::{install, place, run, setup};
+use crate::{install, peers, place, run, setup};
 use anyhow::{Context, Result};
 use std::io::{BufRead, BufReader};
 use std::process::{Command, ExitCode, Stdio};
@@ -59,21 +59,29 @@ const LAYERS: &[Layer] = &[
     },
 ];
 
-const INSTALL_BUDGET: u64 = 240;
+/// What comes before the layers: without it the tests have nothing to run on.
+const PREPARATIONS: &[(&str, u64, fn() -> Result<()>)] = &[
+    ("install", 300, || install::install(&place::prefix())),
+    ("peers", 180, || peers::peers(&[])),
+];
 
 /// Runs all layers; `all` includes the tests that are marked as long (`#[ignore]`).
 pub(crate) fn test(all: bool) -> Result<ExitCode> {
     setup::setup(false)?;
-    let mut lines = Vec::new();
-    let start = Instant::now();
-    println!("== install");
-    let installed = install::install(&place::prefix());
-    if let Err(error) = &installed {
-        eprintln!("install: {error:#}");
+    let (mut total, mut lines) = (Tally::default(), Vec::new());
+    for (name, budget, prepare) in PREPARATIONS {
+        println!("== {name}");
+        let start = Instant::now();
+        let prepared = prepare();
+        if let Err(error) = &prepared {
+            eprintln!("{name}: {error:#}");
+        }
+        let tally = Tally::check(prepared.is_ok());
+        lines.push(summary(name, start, *budget, tally));
+        total.add(tally);
     }
-    let mut total = Tally::check(installed.is_ok());
-    lines.push(summary("install", start, INSTALL_BUDGET, total));
-    for layer in LAYERS.iter().filter(|_| installed.is_ok()) {
+    let prepared = total.failed == 0;
+    for layer in LAYERS.iter().filter(|_| prepared) {
         println!("== {}", layer.name);
         let start = Instant::now();
         let tally = perform(layer, all)?;
