@@ -60,16 +60,23 @@ const LAYERS: &[Layer] = &[
 ];
 
 /// What comes before the layers: without it the tests have nothing to run on.
-const PREPARATIONS: &[(&str, u64, fn() -> Result<()>)] = &[
-    ("install", 300, || install::install(&place::prefix())),
-    ("peers", 180, || peers::peers(&[])),
+struct Preparation {
+    name: &'static str,
+    /// Seconds that it may take on two cores.
+    budget: u64,
+    prepare: fn() -> Result<()>,
+}
+
+const PREPARATIONS: &[Preparation] = &[
+    Preparation { name: "install", budget: 300, prepare: || install::install(&place::prefix()) },
+    Preparation { name: "peers", budget: 180, prepare: || peers::peers(&[]) },
 ];
 
 /// Runs all layers; `all` includes the tests that are marked as long (`#[ignore]`).
 pub(crate) fn test(all: bool) -> Result<ExitCode> {
     setup::setup(false)?;
     let (mut total, mut lines) = (Tally::default(), Vec::new());
-    for (name, budget, prepare) in PREPARATIONS {
+    for Preparation { name, budget, prepare } in PREPARATIONS {
         println!("== {name}");
         let start = Instant::now();
         let prepared = prepare();
