@@ -25,6 +25,8 @@ enum Work {
     Check(&'static [&'static str]),
     /// A cargo test command, whose tests are counted.
     Tests(&'static [&'static str]),
+    /// The same under loom, built apart from everything else.
+    Models(&'static [&'static str]),
 }
 
 const LAYERS: &[Layer] = &[
@@ -51,6 +53,11 @@ const LAYERS: &[Layer] = &[
         name: "test suite",
         budget: 600,
         work: Work::Tests(&["test", "--workspace", "--no-fail-fast", "--test", "*"]),
+    },
+    Layer {
+        name: "models under loom",
+        budget: 240,
+        work: Work::Models(&["test", "--release", "--package", "transports", "--lib"]),
     },
     Layer {
         name: "examples in the documentation",
@@ -104,17 +111,19 @@ pub(crate) fn test(all: bool) -> Result<ExitCode> {
 }
 
 fn perform(layer: &Layer, all: bool) -> Result<Tally> {
+    let mut cargo = run::cargo();
     match layer.work {
-        Work::Check(words) => Ok(Tally::check(run::shown(run::cargo().args(words))?)),
-        Work::Tests(words) => {
-            let mut cargo = run::cargo();
-            cargo.args(words).env("FERRITE_TEST_PREFIX", place::prefix());
-            if all {
-                cargo.args(["--", "--include-ignored"]);
-            }
-            counted(&mut cargo)
+        Work::Check(words) => return Ok(Tally::check(run::shown(cargo.args(words))?)),
+        Work::Tests(words) => cargo.args(words).env("FERRITE_TEST_PREFIX", place::prefix()),
+        Work::Models(words) => {
+            let apart = place::target().join("loom");
+            cargo.args(words).env("RUSTFLAGS", "--cfg loom").env("CARGO_TARGET_DIR", apart)
         }
+    };
+    if all {
+        cargo.args(["--", "--include-ignored"]);
     }
+    counted(&mut cargo)
 }
 
 /// Runs cargo test, shows what is worth showing, and counts.
