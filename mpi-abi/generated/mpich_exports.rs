@@ -2885,6 +2885,21 @@ pub extern "C-unwind" fn MPIX_Comm_test_threadcomm() -> c_int {
 }
 
 #[unsafe(no_mangle)]
+pub extern "C-unwind" fn MPIX_Delete_error_class() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXDeleteErrorClass)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn MPIX_Delete_error_code() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXDeleteErrorCode)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn MPIX_Delete_error_string() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXDeleteErrorString)
+}
+
+#[unsafe(no_mangle)]
 pub extern "C-unwind" fn MPIX_File_create_errhandler_x() -> c_int {
     glue::extension::<Here>(Procedure::MPIXFileCreateErrhandlerX)
 }
@@ -3217,6 +3232,21 @@ pub extern "C-unwind" fn PMPIX_Comm_shrink() -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn PMPIX_Comm_test_threadcomm() -> c_int {
     glue::extension::<Here>(Procedure::MPIXCommTestThreadcomm)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn PMPIX_Delete_error_class() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXDeleteErrorClass)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn PMPIX_Delete_error_code() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXDeleteErrorCode)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn PMPIX_Delete_error_string() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXDeleteErrorString)
 }
 
 #[unsafe(no_mangle)]

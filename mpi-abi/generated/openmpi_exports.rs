@@ -2791,6 +2791,46 @@ twins!(PMPI_Wtime, MPI_Wtime,
     glue::wtime::<Here>());
 
 #[unsafe(no_mangle)]
+pub extern "C-unwind" fn MPIX_Allgather_init() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXAllgatherInit)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn MPIX_Allgatherv_init() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXAllgathervInit)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn MPIX_Allreduce_init() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXAllreduceInit)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn MPIX_Alltoall_init() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXAlltoallInit)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn MPIX_Alltoallv_init() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXAlltoallvInit)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn MPIX_Alltoallw_init() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXAlltoallwInit)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn MPIX_Barrier_init() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXBarrierInit)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn MPIX_Bcast_init() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXBcastInit)
+}
+
+#[unsafe(no_mangle)]
 pub extern "C-unwind" fn MPIX_Comm_ack_failed() -> c_int {
     glue::extension::<Here>(Procedure::MPIXCommAckFailed)
 }
@@ -2836,6 +2876,46 @@ pub extern "C-unwind" fn MPIX_Comm_shrink() -> c_int {
 }
 
 #[unsafe(no_mangle)]
+pub extern "C-unwind" fn MPIX_Exscan_init() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXExscanInit)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn MPIX_Gather_init() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXGatherInit)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn MPIX_Gatherv_init() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXGathervInit)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn MPIX_Neighbor_allgather_init() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXNeighborAllgatherInit)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn MPIX_Neighbor_allgatherv_init() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXNeighborAllgathervInit)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn MPIX_Neighbor_alltoall_init() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXNeighborAlltoallInit)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn MPIX_Neighbor_alltoallv_init() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXNeighborAlltoallvInit)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn MPIX_Neighbor_alltoallw_init() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXNeighborAlltoallwInit)
+}
+
+#[unsafe(no_mangle)]
 pub extern "C-unwind" fn MPIX_Query_cuda_support() -> c_int {
     0
 }
@@ -2843,6 +2923,36 @@ pub extern "C-unwind" fn MPIX_Query_cuda_support() -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn MPIX_Query_rocm_support() -> c_int {
     0
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn MPIX_Reduce_init() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXReduceInit)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn MPIX_Reduce_scatter_block_init() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXReduceScatterBlockInit)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn MPIX_Reduce_scatter_init() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXReduceScatterInit)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn MPIX_Scan_init() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXScanInit)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn MPIX_Scatter_init() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXScatterInit)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn MPIX_Scatterv_init() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXScattervInit)
 }
 
 #[unsafe(no_mangle)]
@@ -2936,6 +3046,46 @@ pub extern "C-unwind" fn MPI_WTIME_F90() -> c_int {
 }
 
 #[unsafe(no_mangle)]
+pub extern "C-unwind" fn PMPIX_Allgather_init() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXAllgatherInit)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn PMPIX_Allgatherv_init() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXAllgathervInit)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn PMPIX_Allreduce_init() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXAllreduceInit)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn PMPIX_Alltoall_init() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXAlltoallInit)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn PMPIX_Alltoallv_init() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXAlltoallvInit)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn PMPIX_Alltoallw_init() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXAlltoallwInit)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn PMPIX_Barrier_init() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXBarrierInit)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn PMPIX_Bcast_init() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXBcastInit)
+}
+
+#[unsafe(no_mangle)]
 pub extern "C-unwind" fn PMPIX_Comm_ack_failed() -> c_int {
     glue::extension::<Here>(Procedure::MPIXCommAckFailed)
 }
@@ -2978,6 +3128,76 @@ pub extern "C-unwind" fn PMPIX_Comm_revoke() -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn PMPIX_Comm_shrink() -> c_int {
     glue::extension::<Here>(Procedure::MPIXCommShrink)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn PMPIX_Exscan_init() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXExscanInit)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn PMPIX_Gather_init() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXGatherInit)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn PMPIX_Gatherv_init() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXGathervInit)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn PMPIX_Neighbor_allgather_init() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXNeighborAllgatherInit)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn PMPIX_Neighbor_allgatherv_init() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXNeighborAllgathervInit)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn PMPIX_Neighbor_alltoall_init() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXNeighborAlltoallInit)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn PMPIX_Neighbor_alltoallv_init() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXNeighborAlltoallvInit)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn PMPIX_Neighbor_alltoallw_init() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXNeighborAlltoallwInit)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn PMPIX_Reduce_init() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXReduceInit)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn PMPIX_Reduce_scatter_block_init() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXReduceScatterBlockInit)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn PMPIX_Reduce_scatter_init() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXReduceScatterInit)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn PMPIX_Scan_init() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXScanInit)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn PMPIX_Scatter_init() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXScatterInit)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn PMPIX_Scatterv_init() -> c_int {
+    glue::extension::<Here>(Procedure::MPIXScattervInit)
 }
 
 #[unsafe(no_mangle)]

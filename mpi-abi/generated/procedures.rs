@@ -1122,16 +1122,32 @@ pub enum Procedure {
     MPIWTICKF90,
     /// `MPI_WTIME_F90`.
     MPIWTIMEF90,
+    /// `MPIX_Allgather_init`.
+    MPIXAllgatherInit,
+    /// `MPIX_Allgatherv_init`.
+    MPIXAllgathervInit,
     /// `MPIX_Allreduce_enqueue`.
     MPIXAllreduceEnqueue,
     /// `MPIX_Allreduce_enqueue_c`.
     MPIXAllreduceEnqueueC,
+    /// `MPIX_Allreduce_init`.
+    MPIXAllreduceInit,
+    /// `MPIX_Alltoall_init`.
+    MPIXAlltoallInit,
+    /// `MPIX_Alltoallv_init`.
+    MPIXAlltoallvInit,
+    /// `MPIX_Alltoallw_init`.
+    MPIXAlltoallwInit,
     /// `MPIX_Async_get_state`.
     MPIXAsyncGetState,
     /// `MPIX_Async_spawn`.
     MPIXAsyncSpawn,
     /// `MPIX_Async_start`.
     MPIXAsyncStart,
+    /// `MPIX_Barrier_init`.
+    MPIXBarrierInit,
+    /// `MPIX_Bcast_init`.
+    MPIXBcastInit,
     /// `MPIX_Comm_ack_failed`.
     MPIXCommAckFailed,
     /// `MPIX_Comm_agree`.
@@ -1156,10 +1172,22 @@ pub enum Procedure {
     MPIXCommShrink,
     /// `MPIX_Comm_test_threadcomm`.
     MPIXCommTestThreadcomm,
+    /// `MPIX_Delete_error_class`.
+    MPIXDeleteErrorClass,
+    /// `MPIX_Delete_error_code`.
+    MPIXDeleteErrorCode,
+    /// `MPIX_Delete_error_string`.
+    MPIXDeleteErrorString,
+    /// `MPIX_Exscan_init`.
+    MPIXExscanInit,
     /// `MPIX_File_create_errhandler_x`.
     MPIXFileCreateErrhandlerX,
     /// `MPIX_GPU_query_support`.
     MPIXGPUQuerySupport,
+    /// `MPIX_Gather_init`.
+    MPIXGatherInit,
+    /// `MPIX_Gatherv_init`.
+    MPIXGathervInit,
     /// `MPIX_Get_notify`.
     MPIXGetNotify,
     /// `MPIX_Get_notify_c`.
@@ -1180,6 +1208,16 @@ pub enum Procedure {
     MPIXIsendEnqueue,
     /// `MPIX_Isend_enqueue_c`.
     MPIXIsendEnqueueC,
+    /// `MPIX_Neighbor_allgather_init`.
+    MPIXNeighborAllgatherInit,
+    /// `MPIX_Neighbor_allgatherv_init`.
+    MPIXNeighborAllgathervInit,
+    /// `MPIX_Neighbor_alltoall_init`.
+    MPIXNeighborAlltoallInit,
+    /// `MPIX_Neighbor_alltoallv_init`.
+    MPIXNeighborAlltoallvInit,
+    /// `MPIX_Neighbor_alltoallw_init`.
+    MPIXNeighborAlltoallwInit,
     /// `MPIX_Op_create_x`.
     MPIXOpCreateX,
     /// `MPIX_Put_notify`.
@@ -1190,8 +1228,20 @@ pub enum Procedure {
     MPIXRecvEnqueue,
     /// `MPIX_Recv_enqueue_c`.
     MPIXRecvEnqueueC,
+    /// `MPIX_Reduce_init`.
+    MPIXReduceInit,
+    /// `MPIX_Reduce_scatter_block_init`.
+    MPIXReduceScatterBlockInit,
+    /// `MPIX_Reduce_scatter_init`.
+    MPIXReduceScatterInit,
     /// `MPIX_Request_is_complete`.
     MPIXRequestIsComplete,
+    /// `MPIX_Scan_init`.
+    MPIXScanInit,
+    /// `MPIX_Scatter_init`.
+    MPIXScatterInit,
+    /// `MPIX_Scatterv_init`.
+    MPIXScattervInit,
     /// `MPIX_Send_enqueue`.
     MPIXSendEnqueue,
     /// `MPIX_Send_enqueue_c`.
@@ -1830,11 +1880,19 @@ const NAMES: &[&str] = &[
     "MPI_WIN_NULL_DELETE_FN",
     "MPI_WTICK_F90",
     "MPI_WTIME_F90",
+    "MPIX_Allgather_init",
+    "MPIX_Allgatherv_init",
     "MPIX_Allreduce_enqueue",
     "MPIX_Allreduce_enqueue_c",
+    "MPIX_Allreduce_init",
+    "MPIX_Alltoall_init",
+    "MPIX_Alltoallv_init",
+    "MPIX_Alltoallw_init",
     "MPIX_Async_get_state",
     "MPIX_Async_spawn",
     "MPIX_Async_start",
+    "MPIX_Barrier_init",
+    "MPIX_Bcast_init",
     "MPIX_Comm_ack_failed",
     "MPIX_Comm_agree",
     "MPIX_Comm_create_errhandler_x",
@@ -1847,8 +1905,14 @@ const NAMES: &[&str] = &[
     "MPIX_Comm_revoke",
     "MPIX_Comm_shrink",
     "MPIX_Comm_test_threadcomm",
+    "MPIX_Delete_error_class",
+    "MPIX_Delete_error_code",
+    "MPIX_Delete_error_string",
+    "MPIX_Exscan_init",
     "MPIX_File_create_errhandler_x",
     "MPIX_GPU_query_support",
+    "MPIX_Gather_init",
+    "MPIX_Gatherv_init",
     "MPIX_Get_notify",
     "MPIX_Get_notify_c",
     "MPIX_Grequest_class_allocate",
@@ -1859,12 +1923,23 @@ const NAMES: &[&str] = &[
     "MPIX_Irecv_enqueue_c",
     "MPIX_Isend_enqueue",
     "MPIX_Isend_enqueue_c",
+    "MPIX_Neighbor_allgather_init",
+    "MPIX_Neighbor_allgatherv_init",
+    "MPIX_Neighbor_alltoall_init",
+    "MPIX_Neighbor_alltoallv_init",
+    "MPIX_Neighbor_alltoallw_init",
     "MPIX_Op_create_x",
     "MPIX_Put_notify",
     "MPIX_Put_notify_c",
     "MPIX_Recv_enqueue",
     "MPIX_Recv_enqueue_c",
+    "MPIX_Reduce_init",
+    "MPIX_Reduce_scatter_block_init",
+    "MPIX_Reduce_scatter_init",
     "MPIX_Request_is_complete",
+    "MPIX_Scan_init",
+    "MPIX_Scatter_init",
+    "MPIX_Scatterv_init",
     "MPIX_Send_enqueue",
     "MPIX_Send_enqueue_c",
     "MPIX_Session_create_errhandler_x",
@@ -3027,6 +3102,31 @@ const PARAMETERS: &[&[&str]] = &[
     &["rank", "win"],
     &["win"],
     &["win"],
+    &[],
+    &[],
+    &[],
+    &[],
+    &[],
+    &[],
+    &[],
+    &[],
+    &[],
+    &[],
+    &[],
+    &[],
+    &[],
+    &[],
+    &[],
+    &[],
+    &[],
+    &[],
+    &[],
+    &[],
+    &[],
+    &[],
+    &[],
+    &[],
+    &[],
     &[],
     &[],
     &[],

@@ -4,18 +4,26 @@
 //! function, `ompi_mpi_cxx_op_intercept`, which it defines itself, and then tells the C library
 //! which function of the user stands behind that operation. The intercept is called with it as
 //! a fifth argument.
+//!
+//! It also reaches into Open MPI's insides: for attribute keys and for errors that it finds itself,
+//! which are served by the public procedures, and for three tables, which stay empty. Error
+//! handlers written in C++ and registered data representations are not supported; for the first
+//! it needs `ompi_errhandler_create`, which is not there.
 
 use std::collections::BTreeMap;
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::mem::transmute;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use mpi_abi::face::Face;
-use mpi_abi::mpi_core::handle::{DatatypeHandle, OpHandle};
+use mpi_abi::mpi_core::error::ErrorClass;
+use mpi_abi::mpi_core::handle::{CommHandle, DatatypeHandle, FileKind, Kind, OpHandle, WinKind};
 use parking_lot::Mutex;
 
+use crate::exports;
 use crate::face::OpenMpi;
+use crate::word;
 
 type Intercept = unsafe extern "C-unwind" fn(
     *mut c_void,
@@ -80,3 +88,74 @@ pub(crate) unsafe fn call(
         call(input.cast_mut().cast(), inout.cast(), &mut count, &mut datatype, user);
     }
 }
+
+/// What an attribute key is for, in Open MPI's numbers.
+mod attribute {
+    pub(super) const COMM: i32 = 1;
+    pub(super) const TYPE: i32 = 2;
+    pub(super) const WIN: i32 = 3;
+}
+
+/// Makes an attribute key whose functions are the binding's own C functions.
+///
+/// # Safety
+/// As for `MPI_Comm_create_keyval` and its like.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C-unwind" fn ompi_attr_create_keyval(
+    kind: c_int,
+    copy: *const c_void,
+    delete: *const c_void,
+    key: *mut c_int,
+    extra_state: *mut c_void,
+    _flags: c_int,
+    _binding_state: *mut c_void,
+) -> c_int {
+    // SAFETY: the caller's promise is the same.
+    unsafe {
+        match kind {
+            attribute::COMM => exports::PMPI_Comm_create_keyval(copy, delete, key, extra_state),
+            attribute::TYPE => exports::PMPI_Type_create_keyval(copy, delete, key, extra_state),
+            attribute::WIN => exports::PMPI_Win_create_keyval(copy, delete, key, extra_state),
+            _ => OpenMpi::error_out(ErrorClass::ARG),
+        }
+    }
+}
+
+/// Gives an error that the binding found to the error handler of `object`. What the binding reads
+/// from the object as its handler and kind is nothing: the object itself says what it is.
+///
+/// # Safety
+/// `object` is a communicator, window or file.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C-unwind" fn ompi_errhandler_invoke(
+    _handler: *mut c_void,
+    object: *mut c_void,
+    _kind: c_int,
+    code: c_int,
+    _message: *const c_char,
+) -> c_int {
+    // SAFETY: the caller's promise is the same.
+    unsafe {
+        match CommHandle::from_raw(word::read(object)).kind_number() {
+            WinKind::NUMBER => exports::PMPI_Win_call_errhandler(object, code),
+            FileKind::NUMBER => exports::PMPI_File_call_errhandler(object, code),
+            _ => exports::PMPI_Comm_call_errhandler(object, code),
+        };
+    }
+    code
+}
+
+/// Open MPI's number of internal error codes: there are none.
+#[allow(non_upper_case_globals)]
+#[unsafe(no_mangle)]
+pub(crate) static mut ompi_errcode_intern_lastused: c_int = 0;
+
+/// Open MPI's table of internal error codes, empty.
+#[allow(non_upper_case_globals)]
+#[unsafe(no_mangle)]
+pub(crate) static mut ompi_errcodes_intern: [u64; 15] = [0; 15];
+
+/// Open MPI's list of data representations, of which there is none.
+#[allow(non_upper_case_globals)]
+#[unsafe(no_mangle)]
+pub(crate) static mut ompi_registered_datareps: [u64; 8] = [0; 8];
