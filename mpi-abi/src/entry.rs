@@ -94,7 +94,8 @@ fn enter<F: Face>(
     // SAFETY: the node lives as long as the process. Below MPI_THREAD_MULTIPLE, which is not
     // granted, the program calls from one thread at a time; a call from within user code comes
     // from a `call_out` of the outer entry.
-    let entry = unsafe { mpi_core::entry::Entry::from_raw(node) };
+    let mut entry = unsafe { mpi_core::entry::Entry::from_raw(node) };
+    entry.procedure = procedure.number();
     let mut cx = Cx { entry, procedure, face: &Of::<F>::TABLE, owner };
     match body(&mut cx) {
         Ok(()) => 0,

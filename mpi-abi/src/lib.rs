@@ -7,6 +7,7 @@ pub mod args;
 pub mod callbacks;
 pub mod calls;
 pub mod claim;
+mod configure;
 pub mod direct;
 pub mod entry;
 pub mod face;

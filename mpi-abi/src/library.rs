@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 use launch_wire::Bootstrap;
+use launch_wire::control::Frame;
 use parking_lot::{Mutex, MutexGuard};
 
 /// How far a process has come (MPI-5.0 §11.2).
@@ -37,6 +38,21 @@ static INITIALISED_BY: AtomicI32 = AtomicI32::new(0);
 /// The state, locked. Never hold it across anything that may enter the library again.
 pub(crate) fn library() -> parking_lot::MappedMutexGuard<'static, Library> {
     MutexGuard::map(LIBRARY.lock(), |library| &mut **library.get_or_insert_with(Box::default))
+}
+
+/// Whether the launcher wants to know what this process is doing.
+pub(crate) fn is_asked() -> bool {
+    let library = library();
+    let control = library.bootstrap.as_ref().and_then(|bootstrap| bootstrap.control());
+    control.is_some_and(|control| control.is_asked())
+}
+
+/// Tells the launcher what this process is doing.
+pub(crate) fn answer(text: String) {
+    let library = library();
+    if let Some(control) = library.bootstrap.as_ref().and_then(|bootstrap| bootstrap.control()) {
+        control.send(&Frame::RollCall { text });
+    }
 }
 
 /// How far this process has come.

@@ -10,7 +10,10 @@ use mpi_core::port::{
     Activity, Body, Caps, Full, Offer, PeerId, Port, ProcessName, Pulled, Sink, Token, Transport,
 };
 use mpi_core::process::Process;
+use mpi_core::roll_call::Call;
 use transports::node::LocalPort;
+
+use crate::procedure::Procedure;
 
 /// The process of this program.
 pub type Node = Process<NodePort>;
@@ -55,7 +58,12 @@ pub(crate) fn set_running(running: bool) {
 #[derive(Default)]
 pub struct NodePort {
     local: Option<LocalPort>,
+    /// Waits until the launcher's socket is looked at again.
+    until_look: u32,
 }
+
+/// Waits between two looks at the launcher's socket, which cost a system call.
+const LOOK_EVERY: u32 = 16;
 
 impl NodePort {
     /// Opens the ways.
@@ -66,6 +74,23 @@ impl NodePort {
     /// Closes them; what was handed to them has left.
     pub(crate) fn close(&mut self) {
         self.local = None;
+    }
+
+    /// What went which way, for `mpirun --report`: this rank's lines.
+    pub(crate) fn report(&mut self, size: u32) -> String {
+        let Some(local) = &mut self.local else { return String::new() };
+        let shm = local.shm();
+        let connected = (0..size).filter(|&peer| shm.is_connected(PeerId(peer))).count();
+        let counters = shm.counters();
+        format!(
+            "shared memory to {connected} of {} peers; large messages: {} bytes read in place, \
+             {} copied across processes, {} through pipelined buffers; {} sleeps",
+            size.saturating_sub(1),
+            counters.bytes_in_place,
+            counters.bytes_cross_memory,
+            counters.bytes_pipelined,
+            counters.sleeps
+        )
     }
 
     /// Shared memory and loopback, while open.
@@ -135,7 +160,12 @@ impl Port for NodePort {
         self.local.as_mut().is_some_and(|local| local.wait(idle_polls))
     }
 
-    fn report(&self) -> String {
-        self.local.as_ref().map_or_else(String::new, Port::report)
+    fn is_asked(&mut self) -> bool {
+        self.until_look = self.until_look.wrapping_sub(1) % LOOK_EVERY;
+        self.until_look == 0 && crate::library::is_asked()
+    }
+
+    fn answer(&mut self, call: &Call) {
+        crate::library::answer(call.describe(Procedure::name_of));
     }
 }

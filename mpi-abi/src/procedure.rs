@@ -12,6 +12,17 @@ mod generated {
             NAMES[self as usize]
         }
 
+        /// The number by which a roll call names it; 0 is none.
+        #[inline]
+        pub fn number(self) -> u16 {
+            self as u16 + 1
+        }
+
+        /// The C name of the procedure with this [`Procedure::number`].
+        pub fn name_of(number: u16) -> Option<&'static str> {
+            NAMES.get(usize::from(number).checked_sub(1)?).copied()
+        }
+
         /// The standard's names of its C parameters, in their order.
         #[inline]
         pub fn params(self) -> &'static [&'static str] {

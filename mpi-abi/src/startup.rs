@@ -6,11 +6,11 @@
 use launch_wire::Bootstrap;
 use launch_wire::control::{self, Frame};
 use mpi_core::error::{Error, ErrorClass, Result};
-use mpi_core::port::Port;
 use mpi_core::process::Identity;
 use transports::node::LocalPort;
-use transports::shm::{Directory, LocalConfig, Secret, ShmSettings};
+use transports::shm::{Directory, LocalConfig, Secret};
 
+use crate::configure;
 use crate::entry::Cx;
 use crate::face::Abi;
 use crate::library::{self, Phase, library, phase};
@@ -19,7 +19,8 @@ use crate::node;
 /// `MPI_THREAD_SERIALIZED`, the highest level granted until multiple threads are served.
 pub(crate) const THREAD_SERIALIZED: i32 = 2048;
 
-const SECRET_KEY: &str = "ferrite-secret";
+/// Under which rank 0 publishes what all ranks have in common.
+const COMMON_KEY: &str = "ferrite-common";
 
 fn card_key(rank: u32) -> String {
     format!("ferrite-card-{rank}")
@@ -51,22 +52,26 @@ pub(crate) fn start(cx: &mut Cx<'_>, required: i32) -> Result<i32> {
         }
     }
     crate::claim::claim((cx.face.mark)())?;
+    let mut settings = configure::load()?;
+    configure::start_log(&settings);
     let mut bootstrap = Bootstrap::from_env().map_err(refused)?;
     let (rank, size) = (bootstrap.rank() as u32, bootstrap.size() as u32);
     if let Some(control) = bootstrap.control() {
         control.hello(rank, wire_face(cx.face.abi));
     }
-    let own_secret = new_secret()?;
-    if rank == 0 {
-        bootstrap.put_bytes(SECRET_KEY, &own_secret).map_err(launcher_lost)?;
+    let secret = new_secret()?;
+    if rank == 0 && size > 1 {
+        let mut common = secret.to_vec();
+        common.extend_from_slice(settings.uniform_text().as_bytes());
+        bootstrap.put_bytes(COMMON_KEY, &common).map_err(launcher_lost)?;
     }
     let config = LocalConfig {
         job: bootstrap.job_id().to_owned(),
         rank,
         size,
         ranks_on_node: bootstrap.local_size().map_or(size, |n| n as u32),
-        secret: own_secret,
-        shm: ShmSettings::default(),
+        secret,
+        shm: configure::shared_memory(&settings),
     };
     let job = config.job.clone();
     let mut port = LocalPort::new(config, Box::new(Cards)).map_err(|why| {
@@ -78,12 +83,15 @@ pub(crate) fn start(cx: &mut Cx<'_>, required: i32) -> Result<i32> {
     }
     bootstrap.fence().map_err(launcher_lost)?;
     if rank != 0 {
-        port.shm().set_secret(shared_secret(&mut bootstrap)?);
+        let (secret, text) = common(&mut bootstrap)?;
+        port.shm().set_secret(secret);
+        settings.apply_uniform(&text)?;
     }
     let mut library = library();
     library.bootstrap = Some(bootstrap);
     library.place = Some((rank, host_name()));
     drop(library);
+    cx.selection = configure::selection(&settings)?;
     cx.port.open(port);
     cx.join(Identity { job, rank, size });
     library::set_phase(Phase::Running);
@@ -119,13 +127,14 @@ fn new_secret() -> Result<Secret> {
     Ok(secret)
 }
 
-/// Rank 0's secret, by which ranks of the job know each other.
-fn shared_secret(bootstrap: &mut Bootstrap) -> Result<Secret> {
-    let bytes = bootstrap.get_bytes(SECRET_KEY).map_err(launcher_lost)?;
-    bytes.and_then(|bytes| bytes.try_into().ok()).ok_or_else(|| {
-        Error::new(ErrorClass::OTHER, "rank 0 has published no secret for this job")
-            .hint("Make sure that all ranks use the same version of this library.")
-    })
+/// Rank 0's secret, by which ranks of the job know each other, and its settings.
+fn common(bootstrap: &mut Bootstrap) -> Result<(Secret, String)> {
+    let bytes = bootstrap.get_bytes(COMMON_KEY).map_err(launcher_lost)?.unwrap_or_default();
+    let Some((secret, text)) = bytes.split_first_chunk() else {
+        return Err(Error::new(ErrorClass::OTHER, "rank 0 has published no secret for this job")
+            .hint("Make sure that all ranks use the same version of this library."));
+    };
+    Ok((*secret, String::from_utf8_lossy(text).into_owned()))
 }
 
 /// This host's name, as `MPI_Get_processor_name` and messages give it.
@@ -142,7 +151,8 @@ pub(crate) fn finish(cx: &mut Cx<'_>) -> Result<()> {
     cx.block_until(|process| process.is_quiescent());
     node::set_running(false);
     library::set_phase(Phase::After);
-    let report = cx.port.report();
+    let size = cx.identity.size;
+    let report = cx.port.report(size);
     cx.port.close();
     let Some(bootstrap) = library().bootstrap.take() else { return Ok(()) };
     if std::env::var_os(REPORT_VARIABLE).is_some()

@@ -51,7 +51,10 @@ impl<'a, P: Port> Entry<'a, P> {
                 idle_polls = 0;
             } else {
                 idle_polls += 1;
-                self.port.wait(idle_polls);
+                if self.port.wait(idle_polls) && self.port.is_asked() {
+                    let call = self.roll_call();
+                    self.port.answer(&call);
+                }
             }
         }
     }

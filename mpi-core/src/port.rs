@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::buffer::RawBytes;
 use crate::datatype::{Packer, Unpacker};
 use crate::header::Header;
+use crate::roll_call::Call;
 
 /// A peer, by its place in the core's table of peers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -163,8 +164,14 @@ pub trait Port: Transport {
     /// come. Returns whether waiting has left its spin phase.
     fn wait(&mut self, idle_polls: u32) -> bool;
 
-    /// The business of a path, for `mpirun --report`: one line a peer class.
-    fn report(&self) -> String {
-        String::new()
+    /// Whether somebody wants to know what this process waits for; looked at when a wait has
+    /// left its spin phase.
+    fn is_asked(&mut self) -> bool {
+        false
+    }
+
+    /// Tells who asked.
+    fn answer(&mut self, call: &Call) {
+        let _ = call;
     }
 }

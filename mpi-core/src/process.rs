@@ -58,6 +58,8 @@ pub struct Process<P: Port> {
     pub errhandlers: Errhandlers,
     /// Attribute keys.
     pub keyvals: Keyvals,
+    /// Number of the procedure that was called last, by the C interface's list; for messages.
+    pub procedure: u16,
     /// Which algorithm a collective uses.
     pub selection: Selection,
     pub(crate) vci: Vci,
@@ -84,6 +86,7 @@ impl<P: Port> Process<P> {
             infos: Table::new(),
             errhandlers: Errhandlers::new(),
             keyvals: Keyvals::new(),
+            procedure: 0,
             selection: Selection::default(),
             vci: Vci::default(),
             buffer: None,

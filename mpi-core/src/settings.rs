@@ -26,16 +26,6 @@ choices! {
     }
 }
 
-choices! {
-    /// Which transports may be used between processes.
-    TransportChoice {
-        /// The fastest that reaches the peer.
-        Auto = "auto",
-        /// Shared memory alone.
-        Shm = "shm",
-    }
-}
-
 /// What is known of a setting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Described {
@@ -100,8 +90,6 @@ macro_rules! settings {
 }
 
 settings! {
-    transport: TransportChoice = TransportChoice::Auto, true,
-        "Which transports may be used";
     shm_eager_bytes: u64 = 8 << 10, true,
         "Largest message that shared memory carries without asking the receiver first";
     shm_lane_cells: u32 = 64, true,
@@ -122,8 +110,6 @@ settings! {
         "How large messages go between processes of one node";
     shm_cross_memory_bytes: u64 = 4 << 20, true,
         "Length from which the receiver copies alone when the way is chosen automatically";
-    p2p_credit_window: u32 = 1024, true,
-        "Eager messages that one process may have undelivered at another";
     wait_spin_polls: u32 = 2000, false,
         "Polls that find nothing before a wait yields the processor";
     wait_yield: Duration = Duration::from_micros(200), false,
@@ -148,8 +134,6 @@ settings! {
         "Algorithm of MPI_Reduce_scatter_block";
     coll_scan: String = String::new(), true, "Algorithm of MPI_Scan";
     coll_exscan: String = String::new(), true, "Algorithm of MPI_Exscan";
-    check: bool = false, true,
-        "Checks that cost time: whether all ranks of a collective call the same one alike";
     log: String = String::new(), false,
         "What to log to standard error, as a filter of levels and targets";
     singleton: bool = false, false,

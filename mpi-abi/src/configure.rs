@@ -1,0 +1,104 @@
+//! From settings to their places: files and environment are read once, in `MPI_Init`, and what
+//! must be equal on all ranks comes from rank 0 (decision 30).
+
+use std::io;
+
+use mpi_core::coll::menu::Collective;
+use mpi_core::coll::select::Selection;
+use mpi_core::error::{Error, ErrorClass, Result};
+use mpi_core::settings::{BulkWay, ConfigFile, Settings, config_paths};
+use transports::shm::{Bulk, ShmSettings};
+
+/// The settings of this process.
+pub(crate) fn load() -> Result<Settings> {
+    let environment = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let mut files = Vec::new();
+    for place in config_paths(|name| std::env::var(name).ok(), prefix().as_deref()) {
+        match std::fs::read_to_string(&place.path) {
+            Ok(text) => files.push(ConfigFile { path: place.path, text }),
+            Err(why) if place.required || why.kind() != io::ErrorKind::NotFound => {
+                return Err(unreadable(&place.path, &why));
+            }
+            Err(_) => {}
+        }
+    }
+    Settings::load(environment, &files)
+}
+
+fn unreadable(path: &str, why: &io::Error) -> Error {
+    Error::new(ErrorClass::OTHER, format!("the settings in {path} cannot be read: {why}"))
+        .hint("Correct FERRITE_CONFIG or the file's permissions.")
+}
+
+/// The folder that this library is installed under: two above its own file.
+fn prefix() -> Option<String> {
+    let mut place = libc::Dl_info {
+        dli_fname: std::ptr::null(),
+        dli_fbase: std::ptr::null_mut(),
+        dli_sname: std::ptr::null(),
+        dli_saddr: std::ptr::null_mut(),
+    };
+    // SAFETY: the address is one of this library's own; `place` is writable. The name that comes
+    // back is the loader's and stays.
+    let file = unsafe {
+        if libc::dladdr(prefix as *const libc::c_void, &raw mut place) == 0
+            || place.dli_fname.is_null()
+        {
+            return None;
+        }
+        std::ffi::CStr::from_ptr(place.dli_fname)
+    };
+    let file = std::fs::canonicalize(file.to_str().ok()?).ok()?;
+    Some(file.parent()?.parent()?.to_str()?.to_owned())
+}
+
+/// Settings of shared memory.
+pub(crate) fn shared_memory(settings: &Settings) -> ShmSettings {
+    let narrow = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
+    ShmSettings {
+        eager_bytes: narrow(settings.shm_eager_bytes),
+        lane_cells: settings.shm_lane_cells,
+        lanes: settings.shm_lanes,
+        slots: settings.shm_slots,
+        chunk_bytes: narrow(settings.shm_chunk_bytes),
+        chunks: settings.shm_chunks,
+        chunks_per_peer: settings.shm_chunks_per_peer,
+        alloc_bytes: settings.shm_alloc_bytes,
+        bulk: match settings.shm_bulk {
+            BulkWay::Auto => Bulk::Auto,
+            BulkWay::CrossMemory => Bulk::CrossMemory,
+            BulkWay::Pipeline => Bulk::Pipeline,
+        },
+        cross_memory_bytes: settings.shm_cross_memory_bytes,
+        spin_polls: settings.wait_spin_polls,
+        yield_micros: narrow(settings.wait_yield.as_micros() as u64),
+    }
+}
+
+/// Which algorithm a collective uses: the compiled-in table, the file, then single choices.
+pub(crate) fn selection(settings: &Settings) -> Result<Selection> {
+    let mut selection = Selection::default();
+    if !settings.coll_table.is_empty() {
+        let path = &settings.coll_table;
+        let text = std::fs::read_to_string(path).map_err(|why| unreadable(path, &why))?;
+        selection = selection.with_table(&text, path)?;
+    }
+    for &collective in Collective::ALL {
+        if let Some(choice) = settings.coll_algorithm(collective.name()) {
+            selection = selection.with_override(collective, &choice)?;
+        }
+    }
+    Ok(selection)
+}
+
+/// Starts logging to standard error, if the settings want it. Where the program has a subscriber
+/// of its own already, that one stays.
+pub(crate) fn start_log(settings: &Settings) {
+    if !settings.log.is_empty() {
+        let filter = tracing_subscriber::EnvFilter::new(&settings.log);
+        let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
+        // A second start finds the first one's subscriber, which has the same settings.
+        drop(subscriber.try_init());
+    }
+}
