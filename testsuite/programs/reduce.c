@@ -77,7 +77,8 @@ static void every_type(MPI_Op op, const char *name, int integers_only) {
         of_uint16(op, name, counts[c], root);
         of_unsigned(op, name, counts[c], root);
         of_long(op, name, counts[c], root);
-        of_count(op, name, counts[c], root);
+        if (op != MPI_LAND && op != MPI_LOR && op != MPI_LXOR) // no truth values in MPI_COUNT
+            of_count(op, name, counts[c], root);
         if (integers_only) continue;
         of_float(op, name, counts[c], root);
         of_double(op, name, counts[c], root);

@@ -1,0 +1,138 @@
+//! The installed prefix as its users see it: names of the libraries, what they need, the compiler
+//! wrapper after a move, pkg-config and CMake (docs/decisions.md 4, 5, 10, 32).
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use testsuite::prefix::{self, Prefix};
+
+/// Each face's file, which is also the name it bears.
+const FACES: &[&str] = &["libmpi_abi.so.1", "libmpi.so.12", "libmpi.so.40"];
+
+fn prefix() -> Prefix {
+    Prefix::find().expect("a prefix")
+}
+
+/// The words of `readelf -d` in brackets behind lines of this kind.
+fn dynamic(file: &Path, kind: &str) -> Vec<String> {
+    let text = output(Command::new("readelf").arg("-dW").arg(file));
+    text.lines()
+        .filter(|line| line.contains(&format!("({kind})")))
+        .filter_map(|line| line.split(['[', ']']).nth(1))
+        .map(str::to_string)
+        .collect()
+}
+
+/// Standard output of a command that must succeed.
+fn output(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?} failed:\n{errors}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn each_face_bears_its_file_name() {
+    for face in FACES {
+        assert_eq!(dynamic(&prefix().lib(face), "SONAME"), [*face], "{face}");
+    }
+}
+
+#[test]
+fn the_faces_need_nothing_but_the_c_library() {
+    let allowed = ["libc.so.6", "libm.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2"];
+    for face in FACES {
+        for needed in dynamic(&prefix().lib(face), "NEEDED") {
+            assert!(allowed.contains(&needed.as_str()), "{face} needs {needed}");
+        }
+    }
+}
+
+#[test]
+fn an_alias_is_a_library_without_code_that_needs_its_face() {
+    let alias = prefix().lib("libmpich.so.12");
+    assert_eq!(dynamic(&alias, "SONAME"), ["libmpich.so.12"]);
+    assert_eq!(dynamic(&alias, "NEEDED"), ["libmpi.so.12"]);
+    assert_eq!(dynamic(&alias, "RUNPATH"), ["$ORIGIN"]);
+    let defined = output(Command::new("nm").args(["-D", "--defined-only"]).arg(&alias));
+    assert_eq!(defined, "", "it defines nothing");
+}
+
+#[test]
+fn a_program_for_the_alias_gets_the_face() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let source = dir.path().join("version.c");
+    let text = "#include <stdio.h>\n\
+                int MPI_Get_library_version(char *, int *);\n\
+                int main(void) { char text[8192]; int length;\n\
+                MPI_Get_library_version(text, &length); puts(text); return 0; }\n";
+    fs::write(&source, text).expect("written");
+    let lib = prefix().lib("");
+    let program = dir.path().join("version");
+    let mut cc = Command::new("cc");
+    cc.arg("-o").arg(&program).arg(&source).arg("-L").arg(&lib);
+    output(cc.args(["-l:libmpich.so.12", "-l:libmpi.so.12"]));
+    let told = output(prefix::clean(&program).env("LD_LIBRARY_PATH", &lib));
+    assert!(told.contains("Ferrite MPI"), "{told}");
+}
+
+#[test]
+fn a_moved_prefix_knows_where_it_is() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let moved = dir.path().join("a new place");
+    output(Command::new("cp").arg("-a").arg(prefix().dir()).arg(&moved));
+    let shown = output(prefix::clean(&moved.join("bin/mpicc")).arg("-show"));
+    let wanted = format!("cc '-I{0}/include' '-L{0}/lib' -lmpi_abi\n", moved.display());
+    assert_eq!(shown, wanted);
+    let mut pkg = Command::new("pkg-config");
+    pkg.env("PKG_CONFIG_PATH", moved.join("lib/pkgconfig")).args(["--variable=libdir", "mpi"]);
+    let lib = output(&mut pkg).trim().replace('\\', "");
+    let there = fs::canonicalize(&lib).unwrap_or_else(|error| panic!("{lib}: {error}"));
+    assert_eq!(there, fs::canonicalize(moved.join("lib")).expect("the moved lib/"));
+}
+
+#[test]
+fn pkg_config_finds_it_by_every_name() {
+    for name in ["ferrite", "mpi", "mpi-c", "mpi-cxx"] {
+        let mut pkg = Command::new("pkg-config");
+        pkg.env("PKG_CONFIG_PATH", prefix().lib("pkgconfig"));
+        let words = output(pkg.args(["--cflags", "--libs", name]));
+        let words: BTreeSet<&str> = words.split_whitespace().collect();
+        assert!(words.contains("-lmpi_abi"), "{name}: {words:?}");
+        assert!(words.iter().any(|word| word.starts_with("-I")), "{name}: {words:?}");
+    }
+}
+
+#[test]
+fn a_program_linked_with_a_run_path_starts_by_itself() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let program = dir.path().join("barrier");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/barrier.c");
+    let mut mpicc = prefix().command("mpicc");
+    output(mpicc.args(["-rpath", "-o"]).arg(&program).arg(&source));
+    let mut timeout = prefix::clean(Path::new("timeout"));
+    assert_eq!(output(timeout.arg("30").arg(&program)), "ok\n");
+    assert_eq!(dynamic(&program, "NEEDED")[0], "libmpi_abi.so.1");
+}
+
+#[test]
+fn cmake_finds_it() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let project = "cmake_minimum_required(VERSION 3.16)\n\
+                   project(found C CXX)\n\
+                   find_package(MPI REQUIRED COMPONENTS C CXX)\n\
+                   message(STATUS \"library ${MPI_C_LIBRARIES} starter ${MPIEXEC_EXECUTABLE}\")\n\
+                   add_executable(hello hello.c)\n\
+                   target_link_libraries(hello MPI::MPI_C)\n";
+    fs::write(dir.path().join("CMakeLists.txt"), project).expect("written");
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/hello.c");
+    fs::copy(example, dir.path().join("hello.c")).expect("copied");
+    let mut cmake = prefix::clean(Path::new("cmake"));
+    let home = fs::canonicalize(prefix().dir()).expect("the prefix");
+    cmake.arg(format!("-DMPI_HOME={}", home.display()));
+    let told = output(cmake.arg("-S").arg(dir.path()).arg("-B").arg(dir.path().join("build")));
+    assert!(told.contains(&format!("{}/lib/libmpi_abi.so", home.display())), "{told}");
+    assert!(told.contains(&format!("{}/bin/mpiexec", home.display())), "{told}");
+    output(prefix::clean(Path::new("cmake")).arg("--build").arg(dir.path().join("build")));
+}
