@@ -14,7 +14,7 @@ fn file(path: &str, text: &str) -> ConfigFile {
 fn the_environment_comes_before_files_and_files_in_order() {
     let files = [
         file("a.toml", "log = 'info'\n[shm]\nlanes = 7\n[wait]\nyield = '5ms'"),
-        file("b.toml", "check = true\n[shm]\nlanes = 8\nslots = 9\neager_bytes = '16KiB'"),
+        file("b.toml", "singleton = true\n[shm]\nlanes = 8\nslots = 9\neager_bytes = '16KiB'"),
     ];
     let variables = environment(&[
         ("FERRITE_SHM_EAGER_BYTES", " 32KiB "),
@@ -28,7 +28,7 @@ fn the_environment_comes_before_files_and_files_in_order() {
     assert_eq!(settings.shm_eager_bytes, 32 << 10);
     assert_eq!((settings.shm_lanes, settings.shm_slots), (7, 9));
     assert_eq!(settings.wait_yield, Duration::from_millis(5));
-    assert!(settings.check && settings.log == "info");
+    assert!(settings.singleton && settings.log == "info");
     let table = settings.table();
     let row = table.lines().find(|line| line.starts_with("FERRITE_SHM_LANES ")).unwrap();
     assert!(row.contains(" 7 ") && row.ends_with("a.toml"), "{row}");
