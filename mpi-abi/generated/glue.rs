@@ -2402,8 +2402,18 @@ pub unsafe fn get_count<F: Face>(
     datatype: <F as Face>::Datatype,
     count: IntOut,
 ) -> c_int {
-    let _ = (status, datatype, count);
-    entry::unsupported::<F>(Procedure::GetCount, Owner::None)
+    entry::call::<F>(Procedure::GetCount, Owner::None, |cx| unsafe {
+        args::out("count", count.is_null())?;
+        let mut count_value = 0i64;
+        crate::calls::statuses::get_count(
+            cx,
+            &args::status_in::<F>("status", status)?,
+            F::datatype_in(datatype),
+            &mut count_value,
+        )?;
+        count.store_or_undefined(count_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Get_elements`.
@@ -2413,8 +2423,18 @@ pub unsafe fn get_elements<F: Face>(
     datatype: <F as Face>::Datatype,
     count: IntOut,
 ) -> c_int {
-    let _ = (status, datatype, count);
-    entry::unsupported::<F>(Procedure::GetElements, Owner::None)
+    entry::call::<F>(Procedure::GetElements, Owner::None, |cx| unsafe {
+        args::out("count", count.is_null())?;
+        let mut count_value = 0i64;
+        crate::calls::statuses::get_elements(
+            cx,
+            &args::status_in::<F>("status", status)?,
+            F::datatype_in(datatype),
+            &mut count_value,
+        )?;
+        count.store_or_undefined(count_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Get_elements_x`.
@@ -2424,8 +2444,18 @@ pub unsafe fn get_elements_x<F: Face>(
     datatype: <F as Face>::Datatype,
     count: *mut i64,
 ) -> c_int {
-    let _ = (status, datatype, count);
-    entry::unsupported::<F>(Procedure::GetElementsX, Owner::None)
+    entry::call::<F>(Procedure::GetElementsX, Owner::None, |cx| unsafe {
+        args::out("count", count.is_null())?;
+        let mut count_value = 0i64;
+        crate::calls::statuses::get_elements_x(
+            cx,
+            &args::status_in::<F>("status", status)?,
+            F::datatype_in(datatype),
+            &mut count_value,
+        )?;
+        *count = count_value;
+        Ok(())
+    })
 }
 
 /// `MPI_Get_hw_resource_info`.
@@ -4256,8 +4286,25 @@ pub unsafe fn pack<F: Face>(
     position: IntOut,
     comm: <F as Face>::Comm,
 ) -> c_int {
-    let _ = (inbuf, incount, datatype, outbuf, outsize, position, comm);
-    entry::unsupported::<F>(Procedure::Pack, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Pack, Owner::Comm(owner), |cx| unsafe {
+        args::non_negative("incount", incount, ErrorClass::COUNT)?;
+        args::non_negative("outsize", outsize, ErrorClass::ARG)?;
+        args::out("position", position.is_null())?;
+        let mut position_value = position.load();
+        crate::calls::packing::pack(
+            cx,
+            F::buffer_in(inbuf),
+            incount,
+            F::datatype_in(datatype),
+            F::buffer_in(outbuf),
+            outsize,
+            &mut position_value,
+            owner,
+        )?;
+        position.store("position", position_value)?;
+        Ok(())
+    })
 }
 
 /// `MPI_Pack_external`.
@@ -4271,8 +4318,23 @@ pub unsafe fn pack_external<F: Face>(
     outsize: i64,
     position: IntOut,
 ) -> c_int {
-    let _ = (datarep, inbuf, incount, datatype, outbuf, outsize, position);
-    entry::unsupported::<F>(Procedure::PackExternal, Owner::None)
+    entry::call::<F>(Procedure::PackExternal, Owner::None, |cx| unsafe {
+        args::non_negative("incount", incount, ErrorClass::COUNT)?;
+        args::out("position", position.is_null())?;
+        let mut position_value = position.load();
+        crate::calls::packing::pack_external(
+            cx,
+            &args::text("datarep", datarep)?,
+            F::buffer_in(inbuf),
+            incount,
+            F::datatype_in(datatype),
+            F::buffer_in(outbuf),
+            outsize,
+            &mut position_value,
+        )?;
+        position.store("position", position_value)?;
+        Ok(())
+    })
 }
 
 /// `MPI_Pack_external_size`.
@@ -4283,8 +4345,20 @@ pub unsafe fn pack_external_size<F: Face>(
     datatype: <F as Face>::Datatype,
     size: IntOut,
 ) -> c_int {
-    let _ = (datarep, incount, datatype, size);
-    entry::unsupported::<F>(Procedure::PackExternalSize, Owner::None)
+    entry::call::<F>(Procedure::PackExternalSize, Owner::None, |cx| unsafe {
+        args::non_negative("incount", incount, ErrorClass::COUNT)?;
+        args::out("size", size.is_null())?;
+        let mut size_value = 0i64;
+        crate::calls::packing::pack_external_size(
+            cx,
+            &args::text("datarep", datarep)?,
+            incount,
+            F::datatype_in(datatype),
+            &mut size_value,
+        )?;
+        size.store("size", size_value)?;
+        Ok(())
+    })
 }
 
 /// `MPI_Pack_size`.
@@ -4295,8 +4369,21 @@ pub unsafe fn pack_size<F: Face>(
     comm: <F as Face>::Comm,
     size: IntOut,
 ) -> c_int {
-    let _ = (incount, datatype, comm, size);
-    entry::unsupported::<F>(Procedure::PackSize, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::PackSize, Owner::Comm(owner), |cx| unsafe {
+        args::non_negative("incount", incount, ErrorClass::COUNT)?;
+        args::out("size", size.is_null())?;
+        let mut size_value = 0i64;
+        crate::calls::packing::pack_size(
+            cx,
+            incount,
+            F::datatype_in(datatype),
+            owner,
+            &mut size_value,
+        )?;
+        size.store_or_undefined(size_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Parrived`.
@@ -5667,8 +5754,18 @@ pub unsafe fn status_set_elements<F: Face>(
     datatype: <F as Face>::Datatype,
     count: i64,
 ) -> c_int {
-    let _ = (status, datatype, count);
-    entry::unsupported::<F>(Procedure::StatusSetElements, Owner::None)
+    entry::call::<F>(Procedure::StatusSetElements, Owner::None, |cx| unsafe {
+        let mut status_value = args::status_in::<F>("status", status)?;
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        crate::calls::statuses::status_set_elements(
+            cx,
+            &mut status_value,
+            F::datatype_in(datatype),
+            count,
+        )?;
+        F::status_out(status, &status_value, true);
+        Ok(())
+    })
 }
 
 /// `MPI_Status_set_elements_x`.
@@ -5678,8 +5775,18 @@ pub unsafe fn status_set_elements_x<F: Face>(
     datatype: <F as Face>::Datatype,
     count: i64,
 ) -> c_int {
-    let _ = (status, datatype, count);
-    entry::unsupported::<F>(Procedure::StatusSetElementsX, Owner::None)
+    entry::call::<F>(Procedure::StatusSetElementsX, Owner::None, |cx| unsafe {
+        let mut status_value = args::status_in::<F>("status", status)?;
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        crate::calls::statuses::status_set_elements_x(
+            cx,
+            &mut status_value,
+            F::datatype_in(datatype),
+            count,
+        )?;
+        F::status_out(status, &status_value, true);
+        Ok(())
+    })
 }
 
 /// `MPI_Status_set_error`.
@@ -6384,8 +6491,13 @@ pub unsafe fn type_c2f<F: Face>(datatype: <F as Face>::Datatype) -> c_int {
 /// `MPI_Type_commit`.
 #[inline]
 pub unsafe fn type_commit<F: Face>(datatype: *mut <F as Face>::Datatype) -> c_int {
-    let _ = (datatype,);
-    entry::unsupported::<F>(Procedure::TypeCommit, Owner::None)
+    entry::call::<F>(Procedure::TypeCommit, Owner::None, |cx| unsafe {
+        args::out("datatype", datatype.is_null())?;
+        let mut datatype_value = F::datatype_in(*datatype);
+        let result = crate::calls::datatype_queries::type_commit(cx, &mut datatype_value);
+        *datatype = F::datatype_out(datatype_value);
+        result
+    })
 }
 
 /// `MPI_Type_contiguous`.
@@ -6394,9 +6506,22 @@ pub unsafe fn type_contiguous<F: Face>(
     count: i64,
     oldtype: <F as Face>::Datatype,
     newtype: *mut <F as Face>::Datatype,
+    large: bool,
 ) -> c_int {
-    let _ = (count, oldtype, newtype);
-    entry::unsupported::<F>(Procedure::TypeContiguous, Owner::None)
+    entry::call::<F>(Procedure::TypeContiguous, Owner::None, |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::out("newtype", newtype.is_null())?;
+        let mut newtype_value = DatatypeHandle::NULL;
+        crate::calls::datatypes::type_contiguous(
+            cx,
+            count,
+            F::datatype_in(oldtype),
+            &mut newtype_value,
+            large,
+        )?;
+        *newtype = F::datatype_out(newtype_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Type_create_darray`.
@@ -6412,20 +6537,33 @@ pub unsafe fn type_create_darray<F: Face>(
     order: c_int,
     oldtype: <F as Face>::Datatype,
     newtype: *mut <F as Face>::Datatype,
+    large: bool,
 ) -> c_int {
-    let _ = (
-        size,
-        rank,
-        ndims,
-        array_of_gsizes,
-        array_of_distribs,
-        array_of_dargs,
-        array_of_psizes,
-        order,
-        oldtype,
-        newtype,
-    );
-    entry::unsupported::<F>(Procedure::TypeCreateDarray, Owner::None)
+    entry::call::<F>(Procedure::TypeCreateDarray, Owner::None, |cx| unsafe {
+        args::non_negative("ndims", i64::from(ndims), ErrorClass::DIMS)?;
+        args::array("array_of_gsizes", array_of_gsizes.is_null(), ndims > 0)?;
+        args::array("array_of_distribs", array_of_distribs.is_null(), ndims > 0)?;
+        args::array("array_of_dargs", array_of_dargs.is_null(), ndims > 0)?;
+        args::array("array_of_psizes", array_of_psizes.is_null(), ndims > 0)?;
+        args::out("newtype", newtype.is_null())?;
+        let mut newtype_value = DatatypeHandle::NULL;
+        crate::calls::datatypes::type_create_darray(
+            cx,
+            size,
+            F::rank_in(rank),
+            i64::from(ndims),
+            array_of_gsizes,
+            &args::distributions::<F>(array_of_distribs, ndims),
+            &args::distribution_arguments::<F>(array_of_dargs, ndims),
+            args::IntArray::int(array_of_psizes),
+            F::constant_in(ConstantGroup::Order, order),
+            F::datatype_in(oldtype),
+            &mut newtype_value,
+            large,
+        )?;
+        *newtype = F::datatype_out(newtype_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Type_create_f90_complex`.
@@ -6435,8 +6573,13 @@ pub unsafe fn type_create_f90_complex<F: Face>(
     r: c_int,
     newtype: *mut <F as Face>::Datatype,
 ) -> c_int {
-    let _ = (p, r, newtype);
-    entry::unsupported::<F>(Procedure::TypeCreateF90Complex, Owner::None)
+    entry::call::<F>(Procedure::TypeCreateF90Complex, Owner::None, |cx| unsafe {
+        args::out("newtype", newtype.is_null())?;
+        let mut newtype_value = DatatypeHandle::NULL;
+        crate::calls::datatypes::type_create_f90_complex(cx, p, r, &mut newtype_value)?;
+        *newtype = F::datatype_out(newtype_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Type_create_f90_integer`.
@@ -6445,8 +6588,13 @@ pub unsafe fn type_create_f90_integer<F: Face>(
     r: c_int,
     newtype: *mut <F as Face>::Datatype,
 ) -> c_int {
-    let _ = (r, newtype);
-    entry::unsupported::<F>(Procedure::TypeCreateF90Integer, Owner::None)
+    entry::call::<F>(Procedure::TypeCreateF90Integer, Owner::None, |cx| unsafe {
+        args::out("newtype", newtype.is_null())?;
+        let mut newtype_value = DatatypeHandle::NULL;
+        crate::calls::datatypes::type_create_f90_integer(cx, r, &mut newtype_value)?;
+        *newtype = F::datatype_out(newtype_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Type_create_f90_real`.
@@ -6456,8 +6604,13 @@ pub unsafe fn type_create_f90_real<F: Face>(
     r: c_int,
     newtype: *mut <F as Face>::Datatype,
 ) -> c_int {
-    let _ = (p, r, newtype);
-    entry::unsupported::<F>(Procedure::TypeCreateF90Real, Owner::None)
+    entry::call::<F>(Procedure::TypeCreateF90Real, Owner::None, |cx| unsafe {
+        args::out("newtype", newtype.is_null())?;
+        let mut newtype_value = DatatypeHandle::NULL;
+        crate::calls::datatypes::type_create_f90_real(cx, p, r, &mut newtype_value)?;
+        *newtype = F::datatype_out(newtype_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Type_create_hindexed`.
@@ -6468,9 +6621,26 @@ pub unsafe fn type_create_hindexed<F: Face>(
     array_of_displacements: IntArray,
     oldtype: <F as Face>::Datatype,
     newtype: *mut <F as Face>::Datatype,
+    large: bool,
 ) -> c_int {
-    let _ = (count, array_of_blocklengths, array_of_displacements, oldtype, newtype);
-    entry::unsupported::<F>(Procedure::TypeCreateHindexed, Owner::None)
+    entry::call::<F>(Procedure::TypeCreateHindexed, Owner::None, |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::array("array_of_blocklengths", array_of_blocklengths.is_null(), count > 0)?;
+        args::array("array_of_displacements", array_of_displacements.is_null(), count > 0)?;
+        args::out("newtype", newtype.is_null())?;
+        let mut newtype_value = DatatypeHandle::NULL;
+        crate::calls::datatypes::type_create_hindexed(
+            cx,
+            count,
+            array_of_blocklengths,
+            array_of_displacements,
+            F::datatype_in(oldtype),
+            &mut newtype_value,
+            large,
+        )?;
+        *newtype = F::datatype_out(newtype_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Type_create_hindexed_block`.
@@ -6481,9 +6651,26 @@ pub unsafe fn type_create_hindexed_block<F: Face>(
     array_of_displacements: IntArray,
     oldtype: <F as Face>::Datatype,
     newtype: *mut <F as Face>::Datatype,
+    large: bool,
 ) -> c_int {
-    let _ = (count, blocklength, array_of_displacements, oldtype, newtype);
-    entry::unsupported::<F>(Procedure::TypeCreateHindexedBlock, Owner::None)
+    entry::call::<F>(Procedure::TypeCreateHindexedBlock, Owner::None, |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::non_negative("blocklength", blocklength, ErrorClass::COUNT)?;
+        args::array("array_of_displacements", array_of_displacements.is_null(), count > 0)?;
+        args::out("newtype", newtype.is_null())?;
+        let mut newtype_value = DatatypeHandle::NULL;
+        crate::calls::datatypes::type_create_hindexed_block(
+            cx,
+            count,
+            blocklength,
+            array_of_displacements,
+            F::datatype_in(oldtype),
+            &mut newtype_value,
+            large,
+        )?;
+        *newtype = F::datatype_out(newtype_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Type_create_hvector`.
@@ -6494,9 +6681,25 @@ pub unsafe fn type_create_hvector<F: Face>(
     stride: i64,
     oldtype: <F as Face>::Datatype,
     newtype: *mut <F as Face>::Datatype,
+    large: bool,
 ) -> c_int {
-    let _ = (count, blocklength, stride, oldtype, newtype);
-    entry::unsupported::<F>(Procedure::TypeCreateHvector, Owner::None)
+    entry::call::<F>(Procedure::TypeCreateHvector, Owner::None, |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::non_negative("blocklength", blocklength, ErrorClass::COUNT)?;
+        args::out("newtype", newtype.is_null())?;
+        let mut newtype_value = DatatypeHandle::NULL;
+        crate::calls::datatypes::type_create_hvector(
+            cx,
+            count,
+            blocklength,
+            stride,
+            F::datatype_in(oldtype),
+            &mut newtype_value,
+            large,
+        )?;
+        *newtype = F::datatype_out(newtype_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Type_create_indexed_block`.
@@ -6507,9 +6710,26 @@ pub unsafe fn type_create_indexed_block<F: Face>(
     array_of_displacements: IntArray,
     oldtype: <F as Face>::Datatype,
     newtype: *mut <F as Face>::Datatype,
+    large: bool,
 ) -> c_int {
-    let _ = (count, blocklength, array_of_displacements, oldtype, newtype);
-    entry::unsupported::<F>(Procedure::TypeCreateIndexedBlock, Owner::None)
+    entry::call::<F>(Procedure::TypeCreateIndexedBlock, Owner::None, |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::non_negative("blocklength", blocklength, ErrorClass::COUNT)?;
+        args::array("array_of_displacements", array_of_displacements.is_null(), count > 0)?;
+        args::out("newtype", newtype.is_null())?;
+        let mut newtype_value = DatatypeHandle::NULL;
+        crate::calls::datatypes::type_create_indexed_block(
+            cx,
+            count,
+            blocklength,
+            array_of_displacements,
+            F::datatype_in(oldtype),
+            &mut newtype_value,
+            large,
+        )?;
+        *newtype = F::datatype_out(newtype_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Type_create_keyval`.
@@ -6531,9 +6751,22 @@ pub unsafe fn type_create_resized<F: Face>(
     lb: i64,
     extent: i64,
     newtype: *mut <F as Face>::Datatype,
+    large: bool,
 ) -> c_int {
-    let _ = (oldtype, lb, extent, newtype);
-    entry::unsupported::<F>(Procedure::TypeCreateResized, Owner::None)
+    entry::call::<F>(Procedure::TypeCreateResized, Owner::None, |cx| unsafe {
+        args::out("newtype", newtype.is_null())?;
+        let mut newtype_value = DatatypeHandle::NULL;
+        crate::calls::datatypes::type_create_resized(
+            cx,
+            F::datatype_in(oldtype),
+            lb,
+            extent,
+            &mut newtype_value,
+            large,
+        )?;
+        *newtype = F::datatype_out(newtype_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Type_create_struct`.
@@ -6544,9 +6777,24 @@ pub unsafe fn type_create_struct<F: Face>(
     array_of_displacements: IntArray,
     array_of_types: *const <F as Face>::Datatype,
     newtype: *mut <F as Face>::Datatype,
+    large: bool,
 ) -> c_int {
-    let _ = (count, array_of_blocklengths, array_of_displacements, array_of_types, newtype);
-    entry::unsupported::<F>(Procedure::TypeCreateStruct, Owner::None)
+    entry::call::<F>(Procedure::TypeCreateStruct, Owner::None, |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::array("array_of_blocklengths", array_of_blocklengths.is_null(), count > 0)?;
+        args::array("array_of_displacements", array_of_displacements.is_null(), count > 0)?;
+        args::array("array_of_types", array_of_types.is_null(), count > 0)?;
+        args::out("newtype", newtype.is_null())?;
+        crate::raw::datatypes::type_create_struct::<F>(
+            cx,
+            count,
+            array_of_blocklengths,
+            array_of_displacements,
+            array_of_types,
+            newtype,
+            large,
+        )
+    })
 }
 
 /// `MPI_Type_create_subarray`.
@@ -6559,9 +6807,29 @@ pub unsafe fn type_create_subarray<F: Face>(
     order: c_int,
     oldtype: <F as Face>::Datatype,
     newtype: *mut <F as Face>::Datatype,
+    large: bool,
 ) -> c_int {
-    let _ = (ndims, array_of_sizes, array_of_subsizes, array_of_starts, order, oldtype, newtype);
-    entry::unsupported::<F>(Procedure::TypeCreateSubarray, Owner::None)
+    entry::call::<F>(Procedure::TypeCreateSubarray, Owner::None, |cx| unsafe {
+        args::non_negative("ndims", i64::from(ndims), ErrorClass::DIMS)?;
+        args::array("array_of_sizes", array_of_sizes.is_null(), ndims > 0)?;
+        args::array("array_of_subsizes", array_of_subsizes.is_null(), ndims > 0)?;
+        args::array("array_of_starts", array_of_starts.is_null(), ndims > 0)?;
+        args::out("newtype", newtype.is_null())?;
+        let mut newtype_value = DatatypeHandle::NULL;
+        crate::calls::datatypes::type_create_subarray(
+            cx,
+            i64::from(ndims),
+            array_of_sizes,
+            array_of_subsizes,
+            array_of_starts,
+            F::constant_in(ConstantGroup::Order, order),
+            F::datatype_in(oldtype),
+            &mut newtype_value,
+            large,
+        )?;
+        *newtype = F::datatype_out(newtype_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Type_delete_attr`.
@@ -6580,15 +6848,29 @@ pub unsafe fn type_dup<F: Face>(
     oldtype: <F as Face>::Datatype,
     newtype: *mut <F as Face>::Datatype,
 ) -> c_int {
-    let _ = (oldtype, newtype);
-    entry::unsupported::<F>(Procedure::TypeDup, Owner::None)
+    entry::call::<F>(Procedure::TypeDup, Owner::None, |cx| unsafe {
+        args::out("newtype", newtype.is_null())?;
+        let mut newtype_value = DatatypeHandle::NULL;
+        crate::calls::datatypes::type_dup(cx, F::datatype_in(oldtype), &mut newtype_value)?;
+        *newtype = F::datatype_out(newtype_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Type_extent`.
 #[inline]
 pub unsafe fn type_extent<F: Face>(datatype: <F as Face>::Datatype, extent: *mut i64) -> c_int {
-    let _ = (datatype, extent);
-    entry::unsupported::<F>(Procedure::TypeExtent, Owner::None)
+    entry::call::<F>(Procedure::TypeExtent, Owner::None, |cx| unsafe {
+        args::out("extent", extent.is_null())?;
+        let mut extent_value = 0i64;
+        crate::calls::datatype_queries::type_extent(
+            cx,
+            F::datatype_in(datatype),
+            &mut extent_value,
+        )?;
+        *extent = extent_value;
+        Ok(())
+    })
 }
 
 /// `MPI_Type_f2c`.
@@ -6600,8 +6882,13 @@ pub unsafe fn type_f2c<F: Face>(datatype: c_int) -> <F as Face>::Datatype {
 /// `MPI_Type_free`.
 #[inline]
 pub unsafe fn type_free<F: Face>(datatype: *mut <F as Face>::Datatype) -> c_int {
-    let _ = (datatype,);
-    entry::unsupported::<F>(Procedure::TypeFree, Owner::None)
+    entry::call::<F>(Procedure::TypeFree, Owner::None, |cx| unsafe {
+        args::out("datatype", datatype.is_null())?;
+        let mut datatype_value = F::datatype_in(*datatype);
+        let result = crate::calls::datatype_queries::type_free(cx, &mut datatype_value);
+        *datatype = F::datatype_out(datatype_value);
+        result
+    })
 }
 
 /// `MPI_Type_free_keyval`.
@@ -6642,18 +6929,32 @@ pub unsafe fn type_get_contents<F: Face>(
     array_of_large_counts: IntArrayMut,
     array_of_datatypes: *mut <F as Face>::Datatype,
 ) -> c_int {
-    let _ = (
-        datatype,
-        max_integers,
-        max_addresses,
-        max_large_counts,
-        max_datatypes,
-        array_of_integers,
-        array_of_addresses,
-        array_of_large_counts,
-        array_of_datatypes,
-    );
-    entry::unsupported::<F>(Procedure::TypeGetContents, Owner::None)
+    entry::call::<F>(Procedure::TypeGetContents, Owner::None, |cx| unsafe {
+        args::non_negative("max_integers", max_integers, ErrorClass::ARG)?;
+        args::non_negative("max_addresses", max_addresses, ErrorClass::ARG)?;
+        args::non_negative("max_large_counts", max_large_counts, ErrorClass::ARG)?;
+        args::non_negative("max_datatypes", max_datatypes, ErrorClass::ARG)?;
+        args::array("array_of_integers", array_of_integers.is_null(), max_integers > 0)?;
+        args::array("array_of_addresses", array_of_addresses.is_null(), max_addresses > 0)?;
+        args::array(
+            "array_of_large_counts",
+            array_of_large_counts.is_null(),
+            max_large_counts > 0,
+        )?;
+        args::array("array_of_datatypes", array_of_datatypes.is_null(), max_datatypes > 0)?;
+        crate::raw::datatypes::type_get_contents::<F>(
+            cx,
+            datatype,
+            max_integers,
+            max_addresses,
+            max_large_counts,
+            max_datatypes,
+            array_of_integers,
+            array_of_addresses,
+            array_of_large_counts,
+            array_of_datatypes,
+        )
+    })
 }
 
 /// `MPI_Type_get_envelope`.
@@ -6666,8 +6967,32 @@ pub unsafe fn type_get_envelope<F: Face>(
     num_datatypes: IntOut,
     combiner: *mut c_int,
 ) -> c_int {
-    let _ = (datatype, num_integers, num_addresses, num_large_counts, num_datatypes, combiner);
-    entry::unsupported::<F>(Procedure::TypeGetEnvelope, Owner::None)
+    entry::call::<F>(Procedure::TypeGetEnvelope, Owner::None, |cx| unsafe {
+        args::out("num_integers", num_integers.is_null())?;
+        let mut num_integers_value = 0i64;
+        args::out("num_addresses", num_addresses.is_null())?;
+        let mut num_addresses_value = 0i64;
+        let mut num_large_counts_value = 0i64;
+        args::out("num_datatypes", num_datatypes.is_null())?;
+        let mut num_datatypes_value = 0i64;
+        args::out("combiner", combiner.is_null())?;
+        let mut combiner_value = 0i32;
+        crate::calls::datatype_queries::type_get_envelope(
+            cx,
+            F::datatype_in(datatype),
+            &mut num_integers_value,
+            &mut num_addresses_value,
+            &mut num_large_counts_value,
+            &mut num_datatypes_value,
+            &mut combiner_value,
+        )?;
+        num_integers.store("num_integers", num_integers_value)?;
+        num_addresses.store("num_addresses", num_addresses_value)?;
+        num_large_counts.store("num_large_counts", num_large_counts_value)?;
+        num_datatypes.store("num_datatypes", num_datatypes_value)?;
+        *combiner = F::constant_out(ConstantGroup::Combiner, combiner_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Type_get_extent`.
@@ -6677,8 +7002,21 @@ pub unsafe fn type_get_extent<F: Face>(
     lb: IntOut,
     extent: IntOut,
 ) -> c_int {
-    let _ = (datatype, lb, extent);
-    entry::unsupported::<F>(Procedure::TypeGetExtent, Owner::None)
+    entry::call::<F>(Procedure::TypeGetExtent, Owner::None, |cx| unsafe {
+        args::out("lb", lb.is_null())?;
+        let mut lb_value = 0i64;
+        args::out("extent", extent.is_null())?;
+        let mut extent_value = 0i64;
+        crate::calls::datatype_queries::type_get_extent(
+            cx,
+            F::datatype_in(datatype),
+            &mut lb_value,
+            &mut extent_value,
+        )?;
+        lb.store("lb", lb_value)?;
+        extent.store("extent", extent_value)?;
+        Ok(())
+    })
 }
 
 /// `MPI_Type_get_extent_x`.
@@ -6688,8 +7026,21 @@ pub unsafe fn type_get_extent_x<F: Face>(
     lb: *mut i64,
     extent: *mut i64,
 ) -> c_int {
-    let _ = (datatype, lb, extent);
-    entry::unsupported::<F>(Procedure::TypeGetExtentX, Owner::None)
+    entry::call::<F>(Procedure::TypeGetExtentX, Owner::None, |cx| unsafe {
+        args::out("lb", lb.is_null())?;
+        let mut lb_value = 0i64;
+        args::out("extent", extent.is_null())?;
+        let mut extent_value = 0i64;
+        crate::calls::datatype_queries::type_get_extent_x(
+            cx,
+            F::datatype_in(datatype),
+            &mut lb_value,
+            &mut extent_value,
+        )?;
+        *lb = lb_value;
+        *extent = extent_value;
+        Ok(())
+    })
 }
 
 /// `MPI_Type_get_name`.
@@ -6699,8 +7050,18 @@ pub unsafe fn type_get_name<F: Face>(
     type_name: *mut c_char,
     resultlen: *mut c_int,
 ) -> c_int {
-    let _ = (datatype, type_name, resultlen);
-    entry::unsupported::<F>(Procedure::TypeGetName, Owner::None)
+    entry::call::<F>(Procedure::TypeGetName, Owner::None, |cx| unsafe {
+        args::out("type_name", type_name.is_null())?;
+        let mut type_name_value = String::new();
+        args::out("resultlen", resultlen.is_null())?;
+        crate::calls::datatype_queries::type_get_name(
+            cx,
+            F::datatype_in(datatype),
+            &mut type_name_value,
+        )?;
+        *resultlen = copy_out(type_name, F::LIMITS.object_name, &type_name_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Type_get_true_extent`.
@@ -6710,8 +7071,21 @@ pub unsafe fn type_get_true_extent<F: Face>(
     true_lb: IntOut,
     true_extent: IntOut,
 ) -> c_int {
-    let _ = (datatype, true_lb, true_extent);
-    entry::unsupported::<F>(Procedure::TypeGetTrueExtent, Owner::None)
+    entry::call::<F>(Procedure::TypeGetTrueExtent, Owner::None, |cx| unsafe {
+        args::out("true_lb", true_lb.is_null())?;
+        let mut true_lb_value = 0i64;
+        args::out("true_extent", true_extent.is_null())?;
+        let mut true_extent_value = 0i64;
+        crate::calls::datatype_queries::type_get_true_extent(
+            cx,
+            F::datatype_in(datatype),
+            &mut true_lb_value,
+            &mut true_extent_value,
+        )?;
+        true_lb.store("true_lb", true_lb_value)?;
+        true_extent.store("true_extent", true_extent_value)?;
+        Ok(())
+    })
 }
 
 /// `MPI_Type_get_true_extent_x`.
@@ -6721,8 +7095,21 @@ pub unsafe fn type_get_true_extent_x<F: Face>(
     true_lb: *mut i64,
     true_extent: *mut i64,
 ) -> c_int {
-    let _ = (datatype, true_lb, true_extent);
-    entry::unsupported::<F>(Procedure::TypeGetTrueExtentX, Owner::None)
+    entry::call::<F>(Procedure::TypeGetTrueExtentX, Owner::None, |cx| unsafe {
+        args::out("true_lb", true_lb.is_null())?;
+        let mut true_lb_value = 0i64;
+        args::out("true_extent", true_extent.is_null())?;
+        let mut true_extent_value = 0i64;
+        crate::calls::datatype_queries::type_get_true_extent_x(
+            cx,
+            F::datatype_in(datatype),
+            &mut true_lb_value,
+            &mut true_extent_value,
+        )?;
+        *true_lb = true_lb_value;
+        *true_extent = true_extent_value;
+        Ok(())
+    })
 }
 
 /// `MPI_Type_get_value_index`.
@@ -6732,8 +7119,18 @@ pub unsafe fn type_get_value_index<F: Face>(
     index_type: <F as Face>::Datatype,
     pair_type: *mut <F as Face>::Datatype,
 ) -> c_int {
-    let _ = (value_type, index_type, pair_type);
-    entry::unsupported::<F>(Procedure::TypeGetValueIndex, Owner::None)
+    entry::call::<F>(Procedure::TypeGetValueIndex, Owner::None, |cx| unsafe {
+        args::out("pair_type", pair_type.is_null())?;
+        let mut pair_type_value = DatatypeHandle::NULL;
+        crate::calls::datatypes::type_get_value_index(
+            cx,
+            F::datatype_in(value_type),
+            F::datatype_in(index_type),
+            &mut pair_type_value,
+        )?;
+        *pair_type = F::datatype_out(pair_type_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Type_hindexed`.
@@ -6745,8 +7142,23 @@ pub unsafe fn type_hindexed<F: Face>(
     oldtype: <F as Face>::Datatype,
     newtype: *mut <F as Face>::Datatype,
 ) -> c_int {
-    let _ = (count, array_of_blocklengths, array_of_displacements, oldtype, newtype);
-    entry::unsupported::<F>(Procedure::TypeHindexed, Owner::None)
+    entry::call::<F>(Procedure::TypeHindexed, Owner::None, |cx| unsafe {
+        args::non_negative("count", i64::from(count), ErrorClass::COUNT)?;
+        args::array("array_of_blocklengths", array_of_blocklengths.is_null(), count > 0)?;
+        args::array("array_of_displacements", array_of_displacements.is_null(), count > 0)?;
+        args::out("newtype", newtype.is_null())?;
+        let mut newtype_value = DatatypeHandle::NULL;
+        crate::calls::datatypes::type_hindexed(
+            cx,
+            i64::from(count),
+            args::IntArray::int(array_of_blocklengths),
+            args::IntArray::wide(array_of_displacements),
+            F::datatype_in(oldtype),
+            &mut newtype_value,
+        )?;
+        *newtype = F::datatype_out(newtype_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Type_hvector`.
@@ -6758,8 +7170,21 @@ pub unsafe fn type_hvector<F: Face>(
     oldtype: <F as Face>::Datatype,
     newtype: *mut <F as Face>::Datatype,
 ) -> c_int {
-    let _ = (count, blocklength, stride, oldtype, newtype);
-    entry::unsupported::<F>(Procedure::TypeHvector, Owner::None)
+    entry::call::<F>(Procedure::TypeHvector, Owner::None, |cx| unsafe {
+        args::non_negative("count", i64::from(count), ErrorClass::COUNT)?;
+        args::out("newtype", newtype.is_null())?;
+        let mut newtype_value = DatatypeHandle::NULL;
+        crate::calls::datatypes::type_hvector(
+            cx,
+            i64::from(count),
+            blocklength,
+            stride,
+            F::datatype_in(oldtype),
+            &mut newtype_value,
+        )?;
+        *newtype = F::datatype_out(newtype_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Type_indexed`.
@@ -6770,16 +7195,42 @@ pub unsafe fn type_indexed<F: Face>(
     array_of_displacements: IntArray,
     oldtype: <F as Face>::Datatype,
     newtype: *mut <F as Face>::Datatype,
+    large: bool,
 ) -> c_int {
-    let _ = (count, array_of_blocklengths, array_of_displacements, oldtype, newtype);
-    entry::unsupported::<F>(Procedure::TypeIndexed, Owner::None)
+    entry::call::<F>(Procedure::TypeIndexed, Owner::None, |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::array("array_of_blocklengths", array_of_blocklengths.is_null(), count > 0)?;
+        args::array("array_of_displacements", array_of_displacements.is_null(), count > 0)?;
+        args::out("newtype", newtype.is_null())?;
+        let mut newtype_value = DatatypeHandle::NULL;
+        crate::calls::datatypes::type_indexed(
+            cx,
+            count,
+            array_of_blocklengths,
+            array_of_displacements,
+            F::datatype_in(oldtype),
+            &mut newtype_value,
+            large,
+        )?;
+        *newtype = F::datatype_out(newtype_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Type_lb`.
 #[inline]
 pub unsafe fn type_lb<F: Face>(datatype: <F as Face>::Datatype, displacement: *mut i64) -> c_int {
-    let _ = (datatype, displacement);
-    entry::unsupported::<F>(Procedure::TypeLb, Owner::None)
+    entry::call::<F>(Procedure::TypeLb, Owner::None, |cx| unsafe {
+        args::out("displacement", displacement.is_null())?;
+        let mut displacement_value = 0i64;
+        crate::calls::datatype_queries::type_lb(
+            cx,
+            F::datatype_in(datatype),
+            &mut displacement_value,
+        )?;
+        *displacement = displacement_value;
+        Ok(())
+    })
 }
 
 /// `MPI_Type_match_size`.
@@ -6789,8 +7240,18 @@ pub unsafe fn type_match_size<F: Face>(
     size: c_int,
     datatype: *mut <F as Face>::Datatype,
 ) -> c_int {
-    let _ = (typeclass, size, datatype);
-    entry::unsupported::<F>(Procedure::TypeMatchSize, Owner::None)
+    entry::call::<F>(Procedure::TypeMatchSize, Owner::None, |cx| unsafe {
+        args::out("datatype", datatype.is_null())?;
+        let mut datatype_value = DatatypeHandle::NULL;
+        crate::calls::datatypes::type_match_size(
+            cx,
+            F::constant_in(ConstantGroup::TypeClass, typeclass),
+            size,
+            &mut datatype_value,
+        )?;
+        *datatype = F::datatype_out(datatype_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Type_set_attr`.
@@ -6810,22 +7271,37 @@ pub unsafe fn type_set_name<F: Face>(
     datatype: <F as Face>::Datatype,
     type_name: *const c_char,
 ) -> c_int {
-    let _ = (datatype, type_name);
-    entry::unsupported::<F>(Procedure::TypeSetName, Owner::None)
+    entry::call::<F>(Procedure::TypeSetName, Owner::None, |cx| unsafe {
+        crate::calls::datatype_queries::type_set_name(
+            cx,
+            F::datatype_in(datatype),
+            &args::text("type_name", type_name)?,
+        )
+    })
 }
 
 /// `MPI_Type_size`.
 #[inline]
 pub unsafe fn type_size<F: Face>(datatype: <F as Face>::Datatype, size: IntOut) -> c_int {
-    let _ = (datatype, size);
-    entry::unsupported::<F>(Procedure::TypeSize, Owner::None)
+    entry::call::<F>(Procedure::TypeSize, Owner::None, |cx| unsafe {
+        args::out("size", size.is_null())?;
+        let mut size_value = 0i64;
+        crate::calls::datatype_queries::type_size(cx, F::datatype_in(datatype), &mut size_value)?;
+        size.store_or_undefined(size_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Type_size_x`.
 #[inline]
 pub unsafe fn type_size_x<F: Face>(datatype: <F as Face>::Datatype, size: *mut i64) -> c_int {
-    let _ = (datatype, size);
-    entry::unsupported::<F>(Procedure::TypeSizeX, Owner::None)
+    entry::call::<F>(Procedure::TypeSizeX, Owner::None, |cx| unsafe {
+        args::out("size", size.is_null())?;
+        let mut size_value = 0i64;
+        crate::calls::datatype_queries::type_size_x(cx, F::datatype_in(datatype), &mut size_value)?;
+        *size = size_value;
+        Ok(())
+    })
 }
 
 /// `MPI_Type_struct`.
@@ -6837,8 +7313,21 @@ pub unsafe fn type_struct<F: Face>(
     array_of_types: *mut <F as Face>::Datatype,
     newtype: *mut <F as Face>::Datatype,
 ) -> c_int {
-    let _ = (count, array_of_blocklengths, array_of_displacements, array_of_types, newtype);
-    entry::unsupported::<F>(Procedure::TypeStruct, Owner::None)
+    entry::call::<F>(Procedure::TypeStruct, Owner::None, |cx| unsafe {
+        args::non_negative("count", i64::from(count), ErrorClass::COUNT)?;
+        args::array("array_of_blocklengths", array_of_blocklengths.is_null(), count > 0)?;
+        args::array("array_of_displacements", array_of_displacements.is_null(), count > 0)?;
+        args::array("array_of_types", array_of_types.is_null(), count > 0)?;
+        args::out("newtype", newtype.is_null())?;
+        crate::raw::datatypes::type_struct::<F>(
+            cx,
+            i64::from(count),
+            array_of_blocklengths,
+            array_of_displacements,
+            array_of_types,
+            newtype,
+        )
+    })
 }
 
 /// `MPI_Type_toint`.
@@ -6850,8 +7339,17 @@ pub unsafe fn type_toint<F: Face>(datatype: <F as Face>::Datatype) -> c_int {
 /// `MPI_Type_ub`.
 #[inline]
 pub unsafe fn type_ub<F: Face>(datatype: <F as Face>::Datatype, displacement: *mut i64) -> c_int {
-    let _ = (datatype, displacement);
-    entry::unsupported::<F>(Procedure::TypeUb, Owner::None)
+    entry::call::<F>(Procedure::TypeUb, Owner::None, |cx| unsafe {
+        args::out("displacement", displacement.is_null())?;
+        let mut displacement_value = 0i64;
+        crate::calls::datatype_queries::type_ub(
+            cx,
+            F::datatype_in(datatype),
+            &mut displacement_value,
+        )?;
+        *displacement = displacement_value;
+        Ok(())
+    })
 }
 
 /// `MPI_Type_vector`.
@@ -6862,9 +7360,25 @@ pub unsafe fn type_vector<F: Face>(
     stride: i64,
     oldtype: <F as Face>::Datatype,
     newtype: *mut <F as Face>::Datatype,
+    large: bool,
 ) -> c_int {
-    let _ = (count, blocklength, stride, oldtype, newtype);
-    entry::unsupported::<F>(Procedure::TypeVector, Owner::None)
+    entry::call::<F>(Procedure::TypeVector, Owner::None, |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::non_negative("blocklength", blocklength, ErrorClass::COUNT)?;
+        args::out("newtype", newtype.is_null())?;
+        let mut newtype_value = DatatypeHandle::NULL;
+        crate::calls::datatypes::type_vector(
+            cx,
+            count,
+            blocklength,
+            stride,
+            F::datatype_in(oldtype),
+            &mut newtype_value,
+            large,
+        )?;
+        *newtype = F::datatype_out(newtype_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Unpack`.
@@ -6878,8 +7392,25 @@ pub unsafe fn unpack<F: Face>(
     datatype: <F as Face>::Datatype,
     comm: <F as Face>::Comm,
 ) -> c_int {
-    let _ = (inbuf, insize, position, outbuf, outcount, datatype, comm);
-    entry::unsupported::<F>(Procedure::Unpack, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Unpack, Owner::Comm(owner), |cx| unsafe {
+        args::non_negative("insize", insize, ErrorClass::ARG)?;
+        args::out("position", position.is_null())?;
+        let mut position_value = position.load();
+        args::non_negative("outcount", outcount, ErrorClass::COUNT)?;
+        crate::calls::packing::unpack(
+            cx,
+            F::buffer_in(inbuf),
+            insize,
+            &mut position_value,
+            F::buffer_in(outbuf),
+            outcount,
+            F::datatype_in(datatype),
+            owner,
+        )?;
+        position.store("position", position_value)?;
+        Ok(())
+    })
 }
 
 /// `MPI_Unpack_external`.
@@ -6893,8 +7424,23 @@ pub unsafe fn unpack_external<F: Face>(
     outcount: i64,
     datatype: <F as Face>::Datatype,
 ) -> c_int {
-    let _ = (datarep, inbuf, insize, position, outbuf, outcount, datatype);
-    entry::unsupported::<F>(Procedure::UnpackExternal, Owner::None)
+    entry::call::<F>(Procedure::UnpackExternal, Owner::None, |cx| unsafe {
+        args::out("position", position.is_null())?;
+        let mut position_value = position.load();
+        args::non_negative("outcount", outcount, ErrorClass::COUNT)?;
+        crate::calls::packing::unpack_external(
+            cx,
+            &args::text("datarep", datarep)?,
+            F::buffer_in(inbuf),
+            insize,
+            &mut position_value,
+            F::buffer_in(outbuf),
+            outcount,
+            F::datatype_in(datatype),
+        )?;
+        position.store("position", position_value)?;
+        Ok(())
+    })
 }
 
 /// `MPI_Unpublish_name`.

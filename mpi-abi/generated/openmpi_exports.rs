@@ -2336,19 +2336,19 @@ twins!(PMPI_Type_commit, MPI_Type_commit,
 
 twins!(PMPI_Type_contiguous, MPI_Type_contiguous,
     (count: c_int, oldtype: <Here as Face>::Datatype, newtype: *mut <Here as Face>::Datatype) -> c_int,
-    glue::type_contiguous::<Here>(i64::from(count), oldtype, newtype));
+    glue::type_contiguous::<Here>(i64::from(count), oldtype, newtype, false));
 
 twins!(PMPI_Type_contiguous_c, MPI_Type_contiguous_c,
     (count: i64, oldtype: <Here as Face>::Datatype, newtype: *mut <Here as Face>::Datatype) -> c_int,
-    glue::type_contiguous::<Here>(count, oldtype, newtype));
+    glue::type_contiguous::<Here>(count, oldtype, newtype, true));
 
 twins!(PMPI_Type_create_darray, MPI_Type_create_darray,
     (size: c_int, rank: c_int, ndims: c_int, array_of_gsizes: *const c_int, array_of_distribs: *const c_int, array_of_dargs: *const c_int, array_of_psizes: *const c_int, order: c_int, oldtype: <Here as Face>::Datatype, newtype: *mut <Here as Face>::Datatype) -> c_int,
-    glue::type_create_darray::<Here>(size, rank, ndims, args::IntArray::int(array_of_gsizes), array_of_distribs, array_of_dargs, array_of_psizes, order, oldtype, newtype));
+    glue::type_create_darray::<Here>(size, rank, ndims, args::IntArray::int(array_of_gsizes), array_of_distribs, array_of_dargs, array_of_psizes, order, oldtype, newtype, false));
 
 twins!(PMPI_Type_create_darray_c, MPI_Type_create_darray_c,
     (size: c_int, rank: c_int, ndims: c_int, array_of_gsizes: *const i64, array_of_distribs: *const c_int, array_of_dargs: *const c_int, array_of_psizes: *const c_int, order: c_int, oldtype: <Here as Face>::Datatype, newtype: *mut <Here as Face>::Datatype) -> c_int,
-    glue::type_create_darray::<Here>(size, rank, ndims, args::IntArray::wide(array_of_gsizes), array_of_distribs, array_of_dargs, array_of_psizes, order, oldtype, newtype));
+    glue::type_create_darray::<Here>(size, rank, ndims, args::IntArray::wide(array_of_gsizes), array_of_distribs, array_of_dargs, array_of_psizes, order, oldtype, newtype, true));
 
 twins!(PMPI_Type_create_f90_complex, MPI_Type_create_f90_complex,
     (p: c_int, r: c_int, newtype: *mut <Here as Face>::Datatype) -> c_int,
@@ -2364,35 +2364,35 @@ twins!(PMPI_Type_create_f90_real, MPI_Type_create_f90_real,
 
 twins!(PMPI_Type_create_hindexed, MPI_Type_create_hindexed,
     (count: c_int, array_of_blocklengths: *const c_int, array_of_displacements: *const i64, oldtype: <Here as Face>::Datatype, newtype: *mut <Here as Face>::Datatype) -> c_int,
-    glue::type_create_hindexed::<Here>(i64::from(count), args::IntArray::int(array_of_blocklengths), args::IntArray::wide(array_of_displacements), oldtype, newtype));
+    glue::type_create_hindexed::<Here>(i64::from(count), args::IntArray::int(array_of_blocklengths), args::IntArray::wide(array_of_displacements), oldtype, newtype, false));
 
 twins!(PMPI_Type_create_hindexed_c, MPI_Type_create_hindexed_c,
     (count: i64, array_of_blocklengths: *const i64, array_of_displacements: *const i64, oldtype: <Here as Face>::Datatype, newtype: *mut <Here as Face>::Datatype) -> c_int,
-    glue::type_create_hindexed::<Here>(count, args::IntArray::wide(array_of_blocklengths), args::IntArray::wide(array_of_displacements), oldtype, newtype));
+    glue::type_create_hindexed::<Here>(count, args::IntArray::wide(array_of_blocklengths), args::IntArray::wide(array_of_displacements), oldtype, newtype, true));
 
 twins!(PMPI_Type_create_hindexed_block, MPI_Type_create_hindexed_block,
     (count: c_int, blocklength: c_int, array_of_displacements: *const i64, oldtype: <Here as Face>::Datatype, newtype: *mut <Here as Face>::Datatype) -> c_int,
-    glue::type_create_hindexed_block::<Here>(i64::from(count), i64::from(blocklength), args::IntArray::wide(array_of_displacements), oldtype, newtype));
+    glue::type_create_hindexed_block::<Here>(i64::from(count), i64::from(blocklength), args::IntArray::wide(array_of_displacements), oldtype, newtype, false));
 
 twins!(PMPI_Type_create_hindexed_block_c, MPI_Type_create_hindexed_block_c,
     (count: i64, blocklength: i64, array_of_displacements: *const i64, oldtype: <Here as Face>::Datatype, newtype: *mut <Here as Face>::Datatype) -> c_int,
-    glue::type_create_hindexed_block::<Here>(count, blocklength, args::IntArray::wide(array_of_displacements), oldtype, newtype));
+    glue::type_create_hindexed_block::<Here>(count, blocklength, args::IntArray::wide(array_of_displacements), oldtype, newtype, true));
 
 twins!(PMPI_Type_create_hvector, MPI_Type_create_hvector,
     (count: c_int, blocklength: c_int, stride: i64, oldtype: <Here as Face>::Datatype, newtype: *mut <Here as Face>::Datatype) -> c_int,
-    glue::type_create_hvector::<Here>(i64::from(count), i64::from(blocklength), stride, oldtype, newtype));
+    glue::type_create_hvector::<Here>(i64::from(count), i64::from(blocklength), stride, oldtype, newtype, false));
 
 twins!(PMPI_Type_create_hvector_c, MPI_Type_create_hvector_c,
     (count: i64, blocklength: i64, stride: i64, oldtype: <Here as Face>::Datatype, newtype: *mut <Here as Face>::Datatype) -> c_int,
-    glue::type_create_hvector::<Here>(count, blocklength, stride, oldtype, newtype));
+    glue::type_create_hvector::<Here>(count, blocklength, stride, oldtype, newtype, true));
 
 twins!(PMPI_Type_create_indexed_block, MPI_Type_create_indexed_block,
     (count: c_int, blocklength: c_int, array_of_displacements: *const c_int, oldtype: <Here as Face>::Datatype, newtype: *mut <Here as Face>::Datatype) -> c_int,
-    glue::type_create_indexed_block::<Here>(i64::from(count), i64::from(blocklength), args::IntArray::int(array_of_displacements), oldtype, newtype));
+    glue::type_create_indexed_block::<Here>(i64::from(count), i64::from(blocklength), args::IntArray::int(array_of_displacements), oldtype, newtype, false));
 
 twins!(PMPI_Type_create_indexed_block_c, MPI_Type_create_indexed_block_c,
     (count: i64, blocklength: i64, array_of_displacements: *const i64, oldtype: <Here as Face>::Datatype, newtype: *mut <Here as Face>::Datatype) -> c_int,
-    glue::type_create_indexed_block::<Here>(count, blocklength, args::IntArray::wide(array_of_displacements), oldtype, newtype));
+    glue::type_create_indexed_block::<Here>(count, blocklength, args::IntArray::wide(array_of_displacements), oldtype, newtype, true));
 
 twins!(PMPI_Type_create_keyval, MPI_Type_create_keyval,
     (type_copy_attr_fn: *const c_void, type_delete_attr_fn: *const c_void, type_keyval: *mut c_int, extra_state: *mut c_void) -> c_int,
@@ -2400,27 +2400,27 @@ twins!(PMPI_Type_create_keyval, MPI_Type_create_keyval,
 
 twins!(PMPI_Type_create_resized, MPI_Type_create_resized,
     (oldtype: <Here as Face>::Datatype, lb: i64, extent: i64, newtype: *mut <Here as Face>::Datatype) -> c_int,
-    glue::type_create_resized::<Here>(oldtype, lb, extent, newtype));
+    glue::type_create_resized::<Here>(oldtype, lb, extent, newtype, false));
 
 twins!(PMPI_Type_create_resized_c, MPI_Type_create_resized_c,
     (oldtype: <Here as Face>::Datatype, lb: i64, extent: i64, newtype: *mut <Here as Face>::Datatype) -> c_int,
-    glue::type_create_resized::<Here>(oldtype, lb, extent, newtype));
+    glue::type_create_resized::<Here>(oldtype, lb, extent, newtype, true));
 
 twins!(PMPI_Type_create_struct, MPI_Type_create_struct,
     (count: c_int, array_of_blocklengths: *const c_int, array_of_displacements: *const i64, array_of_types: *const <Here as Face>::Datatype, newtype: *mut <Here as Face>::Datatype) -> c_int,
-    glue::type_create_struct::<Here>(i64::from(count), args::IntArray::int(array_of_blocklengths), args::IntArray::wide(array_of_displacements), array_of_types, newtype));
+    glue::type_create_struct::<Here>(i64::from(count), args::IntArray::int(array_of_blocklengths), args::IntArray::wide(array_of_displacements), array_of_types, newtype, false));
 
 twins!(PMPI_Type_create_struct_c, MPI_Type_create_struct_c,
     (count: i64, array_of_blocklengths: *const i64, array_of_displacements: *const i64, array_of_types: *const <Here as Face>::Datatype, newtype: *mut <Here as Face>::Datatype) -> c_int,
-    glue::type_create_struct::<Here>(count, args::IntArray::wide(array_of_blocklengths), args::IntArray::wide(array_of_displacements), array_of_types, newtype));
+    glue::type_create_struct::<Here>(count, args::IntArray::wide(array_of_blocklengths), args::IntArray::wide(array_of_displacements), array_of_types, newtype, true));
 
 twins!(PMPI_Type_create_subarray, MPI_Type_create_subarray,
     (ndims: c_int, array_of_sizes: *const c_int, array_of_subsizes: *const c_int, array_of_starts: *const c_int, order: c_int, oldtype: <Here as Face>::Datatype, newtype: *mut <Here as Face>::Datatype) -> c_int,
-    glue::type_create_subarray::<Here>(ndims, args::IntArray::int(array_of_sizes), args::IntArray::int(array_of_subsizes), args::IntArray::int(array_of_starts), order, oldtype, newtype));
+    glue::type_create_subarray::<Here>(ndims, args::IntArray::int(array_of_sizes), args::IntArray::int(array_of_subsizes), args::IntArray::int(array_of_starts), order, oldtype, newtype, false));
 
 twins!(PMPI_Type_create_subarray_c, MPI_Type_create_subarray_c,
     (ndims: c_int, array_of_sizes: *const i64, array_of_subsizes: *const i64, array_of_starts: *const i64, order: c_int, oldtype: <Here as Face>::Datatype, newtype: *mut <Here as Face>::Datatype) -> c_int,
-    glue::type_create_subarray::<Here>(ndims, args::IntArray::wide(array_of_sizes), args::IntArray::wide(array_of_subsizes), args::IntArray::wide(array_of_starts), order, oldtype, newtype));
+    glue::type_create_subarray::<Here>(ndims, args::IntArray::wide(array_of_sizes), args::IntArray::wide(array_of_subsizes), args::IntArray::wide(array_of_starts), order, oldtype, newtype, true));
 
 twins!(PMPI_Type_delete_attr, MPI_Type_delete_attr,
     (datatype: <Here as Face>::Datatype, type_keyval: c_int) -> c_int,
@@ -2512,11 +2512,11 @@ twins!(PMPI_Type_hvector, MPI_Type_hvector,
 
 twins!(PMPI_Type_indexed, MPI_Type_indexed,
     (count: c_int, array_of_blocklengths: *const c_int, array_of_displacements: *const c_int, oldtype: <Here as Face>::Datatype, newtype: *mut <Here as Face>::Datatype) -> c_int,
-    glue::type_indexed::<Here>(i64::from(count), args::IntArray::int(array_of_blocklengths), args::IntArray::int(array_of_displacements), oldtype, newtype));
+    glue::type_indexed::<Here>(i64::from(count), args::IntArray::int(array_of_blocklengths), args::IntArray::int(array_of_displacements), oldtype, newtype, false));
 
 twins!(PMPI_Type_indexed_c, MPI_Type_indexed_c,
     (count: i64, array_of_blocklengths: *const i64, array_of_displacements: *const i64, oldtype: <Here as Face>::Datatype, newtype: *mut <Here as Face>::Datatype) -> c_int,
-    glue::type_indexed::<Here>(count, args::IntArray::wide(array_of_blocklengths), args::IntArray::wide(array_of_displacements), oldtype, newtype));
+    glue::type_indexed::<Here>(count, args::IntArray::wide(array_of_blocklengths), args::IntArray::wide(array_of_displacements), oldtype, newtype, true));
 
 twins!(PMPI_Type_lb, MPI_Type_lb,
     (datatype: <Here as Face>::Datatype, displacement: *mut i64) -> c_int,
@@ -2560,11 +2560,11 @@ twins!(PMPI_Type_ub, MPI_Type_ub,
 
 twins!(PMPI_Type_vector, MPI_Type_vector,
     (count: c_int, blocklength: c_int, stride: c_int, oldtype: <Here as Face>::Datatype, newtype: *mut <Here as Face>::Datatype) -> c_int,
-    glue::type_vector::<Here>(i64::from(count), i64::from(blocklength), i64::from(stride), oldtype, newtype));
+    glue::type_vector::<Here>(i64::from(count), i64::from(blocklength), i64::from(stride), oldtype, newtype, false));
 
 twins!(PMPI_Type_vector_c, MPI_Type_vector_c,
     (count: i64, blocklength: i64, stride: i64, oldtype: <Here as Face>::Datatype, newtype: *mut <Here as Face>::Datatype) -> c_int,
-    glue::type_vector::<Here>(count, blocklength, stride, oldtype, newtype));
+    glue::type_vector::<Here>(count, blocklength, stride, oldtype, newtype, true));
 
 twins!(PMPI_Unpack, MPI_Unpack,
     (inbuf: *const c_void, insize: c_int, position: *mut c_int, outbuf: *mut c_void, outcount: c_int, datatype: <Here as Face>::Datatype, comm: <Here as Face>::Comm) -> c_int,

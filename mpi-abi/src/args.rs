@@ -417,16 +417,27 @@ pub unsafe fn distributions<F: Face>(data: *const c_int, length: c_int) -> Vec<i
         .collect()
 }
 
-/// Their arguments: block sizes, which are positive, or the default, which is not.
+/// `MPI_DISTRIBUTE_DFLT_DARG` as [`distribution_arguments`] tells it: no block size in any ABI.
+pub const DEFAULT_DISTRIBUTION_ARGUMENT: i32 = i32::MIN;
+
+/// `MPI_DISTRIBUTE_DFLT_DARG` of the face.
+pub fn default_distribution_argument<F: Face>() -> c_int {
+    const STANDARD: i32 = 19;
+    F::constant_out(ConstantGroup::Distribution, STANDARD)
+}
+
+/// Their arguments: block sizes, or [`DEFAULT_DISTRIBUTION_ARGUMENT`].
 ///
 /// # Safety
 /// `data` has `length` elements.
 pub unsafe fn distribution_arguments<F: Face>(data: *const c_int, length: c_int) -> Vec<i32> {
+    let default = default_distribution_argument::<F>();
     (0..usize::try_from(length).unwrap_or(0))
         // SAFETY: the caller's promise.
         .map(|index| match unsafe { *data.add(index) } {
-            argument if argument > 0 => argument,
-            special => F::constant_in(ConstantGroup::Distribution, special),
+            argument if argument == default => DEFAULT_DISTRIBUTION_ARGUMENT,
+            // What is no block size stays none, and is not taken for the default.
+            argument => argument.max(-1),
         })
         .collect()
 }

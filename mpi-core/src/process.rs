@@ -48,6 +48,8 @@ pub struct Process<P: Port> {
     pub groups: Table<GroupKind, Group>,
     /// Derived datatypes; the predefined ones are constants.
     pub datatypes: Table<DatatypeKind, Arc<Datatype>>,
+    /// What else is known of datatypes.
+    pub(crate) catalogue: datatype::Catalogue,
     /// The program's reduction operations; the predefined ones are constants.
     pub ops: Table<OpKind, Op>,
     /// Messages taken by matched probes.
@@ -81,6 +83,7 @@ impl<P: Port> Process<P> {
             comms: Table::new(),
             groups,
             datatypes: Table::new(),
+            catalogue: datatype::Catalogue::default(),
             ops: Table::new(),
             messages: Table::new(),
             infos: Table::new(),

@@ -5,12 +5,11 @@ use crate::glue::Piece;
 use crate::kind::Kind;
 
 /// For a body that takes C parameters.
-pub(crate) fn raw(procedure: &Procedure, parameter: &Parameter) -> Piece {
+pub(crate) fn raw(parameter: &Parameter) -> Piece {
     let name = parameter.ident();
     let scalar_in = !parameter.is_array() && parameter.direction == Direction::In;
     let arguments = match &parameter.kind {
         Kind::Length if scalar_in => vec![format!("i64::from({name})")],
-        _ if procedure.has_form_flag_after(parameter) => vec![name, "large".to_owned()],
         _ => vec![name],
     };
     Piece { arguments, ..Piece::default() }
@@ -44,9 +43,6 @@ fn argument(argument: String) -> Piece {
 
 fn input(procedure: &Procedure, parameter: &Parameter) -> Piece {
     let name = parameter.ident();
-    if procedure.has_form_flag_after(parameter) {
-        return Piece { arguments: vec![name, "large".to_owned()], ..Piece::default() };
-    }
     if procedure.owner_value().is_some_and(|owner| owner.name == parameter.name) {
         return argument("owner".to_owned());
     }

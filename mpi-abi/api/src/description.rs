@@ -214,12 +214,20 @@ impl Procedure {
         })
     }
 
-    /// Whether the glue has a flag behind `parameter` that says which form the functions have:
-    /// behind the last of those that have two.
+    /// Whether the glue has a flag behind `parameter` that says which form was called: behind the
+    /// last function that has two forms, or the datatype that is made, which remembers the form
+    /// (MPI-5.0 §5.1.13).
     pub fn has_form_flag_after(&self, parameter: &Parameter) -> bool {
-        let mut functions =
-            self.parameters.iter().filter(|other| matches!(other.kind, Kind::PolyFunction(_)));
-        functions.next_back().is_some_and(|last| last.name == parameter.name)
+        let remembers = |other: &Parameter| match &other.kind {
+            Kind::PolyFunction(_) => true,
+            Kind::Handle(handle) => {
+                let made = other.direction == Direction::Out && !other.is_array();
+                self.large && made && handle.word == "datatype"
+            }
+            _ => false,
+        };
+        let last = self.parameters.iter().rfind(|other| remembers(other));
+        last.is_some_and(|last| last.name == parameter.name)
     }
 
     /// [`Procedure::owner`], if it is passed by value.

@@ -123,11 +123,14 @@ fn entry(procedure: &Procedure, body: &Body) -> String {
         let mut piece = checks(procedure, parameter);
         let converted = match body.style {
             Style::Calls => convert::core(procedure, parameter),
-            _ => convert::raw(procedure, parameter),
+            _ => convert::raw(parameter),
         };
         piece.before.extend(converted.before);
         all.before.extend(piece.before);
         all.arguments.extend(converted.arguments);
+        if procedure.has_form_flag_after(parameter) {
+            all.arguments.push("large".to_owned());
+        }
         all.always.extend(converted.always);
         all.after.extend(converted.after);
     }

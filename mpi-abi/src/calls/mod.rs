@@ -3,9 +3,12 @@
 pub(crate) mod blocks;
 pub mod buffers;
 pub mod comms;
+pub mod datatype_queries;
+pub mod datatypes;
 pub mod environment;
 pub mod exchanges;
 pub mod p2p;
+pub mod packing;
 pub mod persistent;
 pub mod probe;
 pub mod reductions;

@@ -1,6 +1,8 @@
 //! Queries of statuses (MPI-5.0 §3.2.5, §5.1.11, §13.3).
 
+use mpi_core::constants::UNDEFINED;
 use mpi_core::error::{ErrorClass, Result};
+use mpi_core::handle::DatatypeHandle;
 use mpi_core::status::Status;
 
 use crate::entry::Cx;
@@ -51,4 +53,67 @@ pub fn status_set_tag(_: &mut Cx<'_>, status: &mut Status, tag: i32) -> Result<(
 pub fn status_set_error(_: &mut Cx<'_>, status: &mut Status, err: ErrorClass) -> Result<()> {
     status.error = err;
     Ok(())
+}
+
+/// A number of elements as the procedures tell it.
+fn told(number: Option<u64>) -> i64 {
+    number.and_then(|number| i64::try_from(number).ok()).unwrap_or(i64::from(UNDEFINED))
+}
+
+/// `MPI_Get_count`.
+pub fn get_count(
+    cx: &mut Cx<'_>,
+    status: &Status,
+    datatype: DatatypeHandle,
+    count: &mut i64,
+) -> Result<()> {
+    *count = told(cx.datatype(datatype)?.count_in(status.bytes));
+    Ok(())
+}
+
+/// `MPI_Get_elements`.
+pub fn get_elements(
+    cx: &mut Cx<'_>,
+    status: &Status,
+    datatype: DatatypeHandle,
+    count: &mut i64,
+) -> Result<()> {
+    *count = told(cx.datatype(datatype)?.elements_in(status.bytes));
+    Ok(())
+}
+
+/// `MPI_Get_elements_x`.
+pub fn get_elements_x(
+    cx: &mut Cx<'_>,
+    status: &Status,
+    datatype: DatatypeHandle,
+    count: &mut i64,
+) -> Result<()> {
+    get_elements(cx, status, datatype, count)
+}
+
+/// `MPI_Status_set_elements`: what `MPI_Get_elements` then finds.
+pub fn status_set_elements(
+    cx: &mut Cx<'_>,
+    status: &mut Status,
+    datatype: DatatypeHandle,
+    count: i64,
+) -> Result<()> {
+    let datatype = cx.datatype(datatype)?;
+    let bytes = u64::try_from(count).ok().and_then(|count| datatype.bytes_of_elements(count));
+    let Some(bytes) = bytes else {
+        mpi_core::fail!(COUNT, "count", "is {count}, which no message of the datatype can have");
+    };
+    status.bytes = bytes;
+    Ok(())
+}
+
+/// `MPI_Status_set_elements_x`.
+pub fn status_set_elements_x(
+    cx: &mut Cx<'_>,
+    status: &mut Status,
+    datatype: DatatypeHandle,
+    count: i64,
+) -> Result<()> {
+    status_set_elements(cx, status, datatype, count)
 }

@@ -8,6 +8,7 @@ mod array;
 pub mod basic;
 mod bounds;
 mod build;
+mod catalogue;
 mod contents;
 #[cfg(test)]
 mod contents_tests;
@@ -31,6 +32,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use array::{DEFAULT_DARG, Darray, Subarray};
 pub use basic::{Basic, Group, Row};
+pub use catalogue::Catalogue;
 pub use contents::{Combiner, Contents, Envelope, Form};
 pub use cursor::{Packer, Unpacker};
 pub use named::predefined;

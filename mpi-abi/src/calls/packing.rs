@@ -1,0 +1,112 @@
+//! Packing and unpacking (MPI-5.0 §5.2, §5.3).
+
+use std::sync::Arc;
+
+use mpi_core::buffer::UserBuffer;
+use mpi_core::datatype::pack::{self as packs, PackBuffer};
+use mpi_core::error::Result;
+use mpi_core::handle::{CommHandle, DatatypeHandle};
+
+use crate::entry::Cx;
+
+/// `MPI_Pack`.
+#[allow(clippy::too_many_arguments)]
+pub fn pack(
+    cx: &mut Cx<'_>,
+    inbuf: UserBuffer,
+    incount: i64,
+    datatype: DatatypeHandle,
+    outbuf: UserBuffer,
+    outsize: i64,
+    position: &mut i64,
+    comm: CommHandle,
+) -> Result<()> {
+    cx.comm(comm)?;
+    let datatype = Arc::clone(cx.committed(datatype)?);
+    let to = PackBuffer { at: outbuf, size: outsize, position };
+    // SAFETY: by the standard `inbuf` has the elements and `outbuf` has `outsize` bytes apart.
+    unsafe { packs::pack(inbuf, incount, &datatype, to) }
+}
+
+/// `MPI_Unpack`.
+#[allow(clippy::too_many_arguments)]
+pub fn unpack(
+    cx: &mut Cx<'_>,
+    inbuf: UserBuffer,
+    insize: i64,
+    position: &mut i64,
+    outbuf: UserBuffer,
+    outcount: i64,
+    datatype: DatatypeHandle,
+    comm: CommHandle,
+) -> Result<()> {
+    cx.comm(comm)?;
+    let datatype = Arc::clone(cx.committed(datatype)?);
+    let from = PackBuffer { at: inbuf, size: insize, position };
+    // SAFETY: by the standard `outbuf` has the elements and `inbuf` has `insize` bytes apart.
+    unsafe { packs::unpack(from, outbuf, outcount, &datatype) }
+}
+
+/// `MPI_Pack_size`.
+pub fn pack_size(
+    cx: &mut Cx<'_>,
+    incount: i64,
+    datatype: DatatypeHandle,
+    comm: CommHandle,
+    size: &mut i64,
+) -> Result<()> {
+    cx.comm(comm)?;
+    *size = packs::pack_size(incount, cx.datatype(datatype)?)?;
+    Ok(())
+}
+
+/// `MPI_Pack_external`.
+#[allow(clippy::too_many_arguments)]
+pub fn pack_external(
+    cx: &mut Cx<'_>,
+    datarep: &str,
+    inbuf: UserBuffer,
+    incount: i64,
+    datatype: DatatypeHandle,
+    outbuf: UserBuffer,
+    outsize: i64,
+    position: &mut i64,
+) -> Result<()> {
+    packs::check_representation(datarep)?;
+    let datatype = Arc::clone(cx.committed(datatype)?);
+    let to = PackBuffer { at: outbuf, size: outsize, position };
+    // SAFETY: by the standard `inbuf` has the elements and `outbuf` has `outsize` bytes apart.
+    unsafe { packs::pack_external(inbuf, incount, &datatype, to) }
+}
+
+/// `MPI_Unpack_external`.
+#[allow(clippy::too_many_arguments)]
+pub fn unpack_external(
+    cx: &mut Cx<'_>,
+    datarep: &str,
+    inbuf: UserBuffer,
+    insize: i64,
+    position: &mut i64,
+    outbuf: UserBuffer,
+    outcount: i64,
+    datatype: DatatypeHandle,
+) -> Result<()> {
+    packs::check_representation(datarep)?;
+    let datatype = Arc::clone(cx.committed(datatype)?);
+    let from = PackBuffer { at: inbuf, size: insize, position };
+    // SAFETY: by the standard `outbuf` has the elements and `inbuf` has `insize` bytes apart.
+    unsafe { packs::unpack_external(from, outbuf, outcount, &datatype) }
+}
+
+/// `MPI_Pack_external_size`.
+pub fn pack_external_size(
+    cx: &mut Cx<'_>,
+    datarep: &str,
+    incount: i64,
+    datatype: DatatypeHandle,
+    size: &mut i64,
+) -> Result<()> {
+    packs::check_representation(datarep)?;
+    *size = packs::pack_external_size(incount, cx.datatype(datatype)?)?;
+    Ok(())
+}
