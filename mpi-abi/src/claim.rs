@@ -86,7 +86,7 @@ fn refusal(name: &str, here: *const c_void, other: &str, there: *const c_void) -
         file_of(there)
     );
     Error::new(ErrorClass::OTHER, text)
-        .hint("Build every part of the program, and the libraries it loads, with one mpicc.")
+        .hint("Build every part of the program with one MPI, or find out which part loads another.")
 }
 
 /// The marks called `symbol` in this process, and whether each is in the global scope.

@@ -5,6 +5,7 @@ use object::{Object, ObjectSymbol};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
 use testsuite::families::{self, Family, MPICH, OPEN_MPI};
 use testsuite::prefix::{self, Prefix};
 
@@ -56,8 +57,10 @@ fn open_mpi_handles_left_in_the_library() {
 }
 
 /// Runs `two.c` on two of our faces.
-fn two(first: (&str, &str), second: (&str, &str), initialised: &str) -> Output {
-    let program = place(&format!("two_{initialised}_{}_{}", first.1, second.1));
+fn two(first: (&Path, &str), second: (&Path, &str), initialised: &str) -> Output {
+    static ONE: AtomicU32 = AtomicU32::new(0);
+    // Tests run side by side and each compiles its own.
+    let program = place(&format!("two_{}", ONE.fetch_add(1, Ordering::Relaxed)));
     let compiled = Command::new("cc")
         .arg(families::source("two.c"))
         .arg("-o")
@@ -66,39 +69,57 @@ fn two(first: (&str, &str), second: (&str, &str), initialised: &str) -> Output {
         .status()
         .unwrap();
     assert!(compiled.success());
-    let prefix = Prefix::find().unwrap();
     prefix::clean(&program)
-        .arg(prefix.lib(first.0))
+        .arg(first.0)
         .arg(first.1)
-        .arg(prefix.lib(second.0))
+        .arg(second.0)
         .arg(second.1)
         .arg(initialised)
         .output()
         .unwrap()
 }
 
-fn assert_refused(output: &Output) {
+fn mpich() -> PathBuf {
+    Prefix::find().unwrap().lib(MPICH.library)
+}
+
+fn open_mpi() -> PathBuf {
+    Prefix::find().unwrap().lib(OPEN_MPI.library)
+}
+
+fn assert_refused(output: &Output, files: [&Path; 2]) {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success(), "{said}");
-    for word in ["two MPI libraries", "libmpi.so.12", "libmpi.so.40", "MPI_Init"] {
-        assert!(said.contains(word), "no {word} in: {said}");
+    assert!(said.contains("MPI_Init: two MPI libraries"), "{said}");
+    for file in files {
+        let name = file.to_str().unwrap();
+        assert!(said.contains(name), "no {name} in: {said}");
     }
 }
 
 #[test]
 fn two_faces_that_programs_could_mix_up_are_refused() {
-    assert_refused(&two(("libmpi.so.12", "global"), ("libmpi.so.40", "global"), "first"));
+    let (first, second) = (mpich(), open_mpi());
+    assert_refused(&two((&first, "global"), (&second, "global"), "first"), [&first, &second]);
 }
 
 #[test]
 fn a_second_face_that_is_initialised_is_refused() {
-    assert_refused(&two(("libmpi.so.12", "local"), ("libmpi.so.40", "local"), "both"));
+    let (first, second) = (mpich(), open_mpi());
+    assert_refused(&two((&first, "local"), (&second, "local"), "both"), [&first, &second]);
+}
+
+#[test]
+fn a_second_copy_of_one_face_is_refused() {
+    let (first, second) = (mpich(), place("copy_of_libmpi.so.12"));
+    fs::copy(&first, &second).unwrap();
+    assert_refused(&two((&first, "local"), (&second, "local"), "both"), [&first, &second]);
 }
 
 #[test]
 fn a_second_face_that_nobody_uses_does_no_harm() {
     for initialised in ["first", "second"] {
-        let output = two(("libmpi.so.12", "local"), ("libmpi.so.40", "local"), initialised);
+        let output = two((&mpich(), "local"), (&open_mpi(), "local"), initialised);
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{said}");
         assert_eq!(String::from_utf8_lossy(&output.stdout), "ok\n");
