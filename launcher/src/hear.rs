@@ -91,7 +91,11 @@ impl Job<'_> {
             match outcome.event {
                 Some(Event::Init) => self.ledger.inside(rank, true),
                 Some(Event::Finalize) => self.ledger.inside(rank, false),
-                Some(Event::Abort(code)) => self.aborted(rank, code, ""),
+                Some(Event::Abort(code)) => {
+                    // The reason was sent before this, on the other socket.
+                    self.hear_control(rank);
+                    self.aborted(rank, code, "");
+                }
                 None => {}
             }
             self.look_for_deserters();
