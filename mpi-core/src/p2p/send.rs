@@ -147,7 +147,7 @@ pub(crate) fn check_buffer(message: &Message, datatype: &Arc<Datatype>) -> Resul
     {
         crate::fail!(BUFFER, "buf", "is NULL, but count is {}", message.count);
     }
-    if message.buf.is_in_place() {
+    if message.buf.is_in_place() && message.count > 0 {
         crate::fail!(BUFFER, "buf", "is MPI_IN_PLACE, which only collective operations take");
     }
     Ok(())
