@@ -98,22 +98,37 @@ pub unsafe fn accumulate<F: Face>(
 /// `MPI_Add_error_class`.
 #[inline]
 pub unsafe fn add_error_class<F: Face>(errorclass: *mut c_int) -> c_int {
-    let _ = (errorclass,);
-    entry::unsupported::<F>(Procedure::AddErrorClass, Owner::None)
+    entry::call_any_time::<F>(Procedure::AddErrorClass, Owner::None, |cx| unsafe {
+        args::out("errorclass", errorclass.is_null())?;
+        let mut errorclass_value = ErrorClass::SUCCESS;
+        crate::calls::errors::add_error_class(cx, &mut errorclass_value)?;
+        *errorclass = F::error_out(errorclass_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Add_error_code`.
 #[inline]
 pub unsafe fn add_error_code<F: Face>(errorclass: c_int, errorcode: *mut c_int) -> c_int {
-    let _ = (errorclass, errorcode);
-    entry::unsupported::<F>(Procedure::AddErrorCode, Owner::None)
+    entry::call_any_time::<F>(Procedure::AddErrorCode, Owner::None, |cx| unsafe {
+        args::out("errorcode", errorcode.is_null())?;
+        let mut errorcode_value = ErrorClass::SUCCESS;
+        crate::calls::errors::add_error_code(cx, F::error_in(errorclass), &mut errorcode_value)?;
+        *errorcode = F::error_out(errorcode_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Add_error_string`.
 #[inline]
 pub unsafe fn add_error_string<F: Face>(errorcode: c_int, string: *const c_char) -> c_int {
-    let _ = (errorcode, string);
-    entry::unsupported::<F>(Procedure::AddErrorString, Owner::None)
+    entry::call_any_time::<F>(Procedure::AddErrorString, Owner::None, |cx| unsafe {
+        crate::calls::errors::add_error_string(
+            cx,
+            F::error_in(errorcode),
+            &args::text("string", string)?,
+        )
+    })
 }
 
 /// `MPI_Address`.
@@ -401,9 +416,13 @@ pub unsafe fn alltoallw<F: Face>(
     recvtypes: *const <F as Face>::Datatype,
     comm: <F as Face>::Comm,
 ) -> c_int {
-    let _ =
-        (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
-    entry::unsupported::<F>(Procedure::Alltoallw, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Alltoallw, Owner::Comm(owner), |cx| unsafe {
+        crate::raw::alltoallw::alltoallw::<F>(
+            cx, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
+            comm,
+        )
+    })
 }
 
 /// `MPI_Alltoallw_init`.
@@ -431,8 +450,14 @@ pub unsafe fn alltoallw_init<F: Face>(
 /// `MPI_Attr_delete`.
 #[inline]
 pub unsafe fn attr_delete<F: Face>(comm: <F as Face>::Comm, keyval: c_int) -> c_int {
-    let _ = (comm, keyval);
-    entry::unsupported::<F>(Procedure::AttrDelete, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::AttrDelete, Owner::Comm(owner), |cx| unsafe {
+        crate::calls::attributes::attr_delete(
+            cx,
+            owner,
+            F::constant_in(ConstantGroup::Keyval, keyval),
+        )
+    })
 }
 
 /// `MPI_Attr_get`.
@@ -443,8 +468,21 @@ pub unsafe fn attr_get<F: Face>(
     attribute_val: *mut c_void,
     flag: *mut c_int,
 ) -> c_int {
-    let _ = (comm, keyval, attribute_val, flag);
-    entry::unsupported::<F>(Procedure::AttrGet, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::AttrGet, Owner::Comm(owner), |cx| unsafe {
+        args::out("attribute_val", attribute_val.is_null())?;
+        args::out("flag", flag.is_null())?;
+        let mut flag_value = false;
+        crate::calls::attributes::attr_get(
+            cx,
+            owner,
+            F::constant_in(ConstantGroup::Keyval, keyval),
+            attribute_val,
+            &mut flag_value,
+        )?;
+        *flag = c_int::from(flag_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Attr_put`.
@@ -454,8 +492,15 @@ pub unsafe fn attr_put<F: Face>(
     keyval: c_int,
     attribute_val: *mut c_void,
 ) -> c_int {
-    let _ = (comm, keyval, attribute_val);
-    entry::unsupported::<F>(Procedure::AttrPut, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::AttrPut, Owner::Comm(owner), |cx| unsafe {
+        crate::calls::attributes::attr_put(
+            cx,
+            owner,
+            F::constant_in(ConstantGroup::Keyval, keyval),
+            attribute_val,
+        )
+    })
 }
 
 /// `MPI_Barrier`.
@@ -760,8 +805,10 @@ pub unsafe fn comm_c2f<F: Face>(comm: <F as Face>::Comm) -> c_int {
 /// `MPI_Comm_call_errhandler`.
 #[inline]
 pub unsafe fn comm_call_errhandler<F: Face>(comm: <F as Face>::Comm, errorcode: c_int) -> c_int {
-    let _ = (comm, errorcode);
-    entry::unsupported::<F>(Procedure::CommCallErrhandler, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::CommCallErrhandler, Owner::Comm(owner), |cx| unsafe {
+        crate::calls::errors::comm_call_errhandler(cx, owner, F::error_in(errorcode))
+    })
 }
 
 /// `MPI_Comm_compare`.
@@ -817,8 +864,17 @@ pub unsafe fn comm_create_errhandler<F: Face>(
     comm_errhandler_fn: *const c_void,
     errhandler: *mut <F as Face>::Errhandler,
 ) -> c_int {
-    let _ = (comm_errhandler_fn, errhandler);
-    entry::unsupported::<F>(Procedure::CommCreateErrhandler, Owner::None)
+    entry::call::<F>(Procedure::CommCreateErrhandler, Owner::None, |cx| unsafe {
+        args::out("errhandler", errhandler.is_null())?;
+        let mut errhandler_value = ErrhandlerHandle::NULL;
+        crate::calls::errors::comm_create_errhandler(
+            cx,
+            comm_errhandler_fn,
+            &mut errhandler_value,
+        )?;
+        *errhandler = F::errhandler_out(errhandler_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Comm_create_from_group`.
@@ -866,15 +922,32 @@ pub unsafe fn comm_create_keyval<F: Face>(
     comm_keyval: *mut c_int,
     extra_state: *mut c_void,
 ) -> c_int {
-    let _ = (comm_copy_attr_fn, comm_delete_attr_fn, comm_keyval, extra_state);
-    entry::unsupported::<F>(Procedure::CommCreateKeyval, Owner::None)
+    entry::call::<F>(Procedure::CommCreateKeyval, Owner::None, |cx| unsafe {
+        args::out("comm_keyval", comm_keyval.is_null())?;
+        let mut comm_keyval_value = 0i32;
+        crate::calls::attributes::comm_create_keyval(
+            cx,
+            comm_copy_attr_fn,
+            comm_delete_attr_fn,
+            &mut comm_keyval_value,
+            extra_state,
+        )?;
+        *comm_keyval = F::constant_out(ConstantGroup::Keyval, comm_keyval_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Comm_delete_attr`.
 #[inline]
 pub unsafe fn comm_delete_attr<F: Face>(comm: <F as Face>::Comm, comm_keyval: c_int) -> c_int {
-    let _ = (comm, comm_keyval);
-    entry::unsupported::<F>(Procedure::CommDeleteAttr, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::CommDeleteAttr, Owner::Comm(owner), |cx| unsafe {
+        crate::calls::attributes::comm_delete_attr(
+            cx,
+            owner,
+            F::constant_in(ConstantGroup::Keyval, comm_keyval),
+        )
+    })
 }
 
 /// `MPI_Comm_detach_buffer`.
@@ -905,18 +978,30 @@ pub unsafe fn comm_detach_buffer<F: Face>(
 /// `MPI_Comm_disconnect`.
 #[inline]
 pub unsafe fn comm_disconnect<F: Face>(comm: *mut <F as Face>::Comm) -> c_int {
-    let _ = (comm,);
-    entry::unsupported::<F>(
+    entry::call::<F>(
         Procedure::CommDisconnect,
         if comm.is_null() { Owner::None } else { Owner::Comm(F::comm_in(unsafe { *comm })) },
+        |cx| unsafe {
+            args::out("comm", comm.is_null())?;
+            let mut comm_value = F::comm_in(*comm);
+            let result = crate::calls::duplicates::comm_disconnect(cx, &mut comm_value);
+            *comm = F::comm_out(comm_value);
+            result
+        },
     )
 }
 
 /// `MPI_Comm_dup`.
 #[inline]
 pub unsafe fn comm_dup<F: Face>(comm: <F as Face>::Comm, newcomm: *mut <F as Face>::Comm) -> c_int {
-    let _ = (comm, newcomm);
-    entry::unsupported::<F>(Procedure::CommDup, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::CommDup, Owner::Comm(owner), |cx| unsafe {
+        args::out("newcomm", newcomm.is_null())?;
+        let mut newcomm_value = CommHandle::NULL;
+        crate::calls::duplicates::comm_dup(cx, owner, &mut newcomm_value)?;
+        *newcomm = F::comm_out(newcomm_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Comm_dup_with_info`.
@@ -926,8 +1011,19 @@ pub unsafe fn comm_dup_with_info<F: Face>(
     info: <F as Face>::Info,
     newcomm: *mut <F as Face>::Comm,
 ) -> c_int {
-    let _ = (comm, info, newcomm);
-    entry::unsupported::<F>(Procedure::CommDupWithInfo, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::CommDupWithInfo, Owner::Comm(owner), |cx| unsafe {
+        args::out("newcomm", newcomm.is_null())?;
+        let mut newcomm_value = CommHandle::NULL;
+        crate::calls::duplicates::comm_dup_with_info(
+            cx,
+            owner,
+            F::info_in(info),
+            &mut newcomm_value,
+        )?;
+        *newcomm = F::comm_out(newcomm_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Comm_f2c`.
@@ -948,18 +1044,29 @@ pub unsafe fn comm_flush_buffer<F: Face>(comm: <F as Face>::Comm) -> c_int {
 /// `MPI_Comm_free`.
 #[inline]
 pub unsafe fn comm_free<F: Face>(comm: *mut <F as Face>::Comm) -> c_int {
-    let _ = (comm,);
-    entry::unsupported::<F>(
+    entry::call::<F>(
         Procedure::CommFree,
         if comm.is_null() { Owner::None } else { Owner::Comm(F::comm_in(unsafe { *comm })) },
+        |cx| unsafe {
+            args::out("comm", comm.is_null())?;
+            let mut comm_value = F::comm_in(*comm);
+            let result = crate::calls::duplicates::comm_free(cx, &mut comm_value);
+            *comm = F::comm_out(comm_value);
+            result
+        },
     )
 }
 
 /// `MPI_Comm_free_keyval`.
 #[inline]
 pub unsafe fn comm_free_keyval<F: Face>(comm_keyval: *mut c_int) -> c_int {
-    let _ = (comm_keyval,);
-    entry::unsupported::<F>(Procedure::CommFreeKeyval, Owner::None)
+    entry::call::<F>(Procedure::CommFreeKeyval, Owner::None, |cx| unsafe {
+        args::out("comm_keyval", comm_keyval.is_null())?;
+        let mut comm_keyval_value = F::constant_in(ConstantGroup::Keyval, *comm_keyval);
+        crate::calls::attributes::comm_free_keyval(cx, &mut comm_keyval_value)?;
+        *comm_keyval = F::constant_out(ConstantGroup::Keyval, comm_keyval_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Comm_fromint`.
@@ -976,8 +1083,21 @@ pub unsafe fn comm_get_attr<F: Face>(
     attribute_val: *mut c_void,
     flag: *mut c_int,
 ) -> c_int {
-    let _ = (comm, comm_keyval, attribute_val, flag);
-    entry::unsupported::<F>(Procedure::CommGetAttr, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::CommGetAttr, Owner::Comm(owner), |cx| unsafe {
+        args::out("attribute_val", attribute_val.is_null())?;
+        args::out("flag", flag.is_null())?;
+        let mut flag_value = false;
+        crate::calls::attributes::comm_get_attr(
+            cx,
+            owner,
+            F::constant_in(ConstantGroup::Keyval, comm_keyval),
+            attribute_val,
+            &mut flag_value,
+        )?;
+        *flag = c_int::from(flag_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Comm_get_errhandler`.
@@ -986,8 +1106,14 @@ pub unsafe fn comm_get_errhandler<F: Face>(
     comm: <F as Face>::Comm,
     errhandler: *mut <F as Face>::Errhandler,
 ) -> c_int {
-    let _ = (comm, errhandler);
-    entry::unsupported::<F>(Procedure::CommGetErrhandler, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::CommGetErrhandler, Owner::Comm(owner), |cx| unsafe {
+        args::out("errhandler", errhandler.is_null())?;
+        let mut errhandler_value = ErrhandlerHandle::NULL;
+        crate::calls::errors::comm_get_errhandler(cx, owner, &mut errhandler_value)?;
+        *errhandler = F::errhandler_out(errhandler_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Comm_get_info`.
@@ -996,8 +1122,14 @@ pub unsafe fn comm_get_info<F: Face>(
     comm: <F as Face>::Comm,
     info_used: *mut <F as Face>::Info,
 ) -> c_int {
-    let _ = (comm, info_used);
-    entry::unsupported::<F>(Procedure::CommGetInfo, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::CommGetInfo, Owner::Comm(owner), |cx| unsafe {
+        args::out("info_used", info_used.is_null())?;
+        let mut info_used_value = InfoHandle::NULL;
+        crate::calls::duplicates::comm_get_info(cx, owner, &mut info_used_value)?;
+        *info_used = F::info_out(info_used_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Comm_get_name`.
@@ -1053,8 +1185,17 @@ pub unsafe fn comm_idup<F: Face>(
     newcomm: *mut <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (comm, newcomm, request);
-    entry::unsupported::<F>(Procedure::CommIdup, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::CommIdup, Owner::Comm(owner), |cx| unsafe {
+        args::out("newcomm", newcomm.is_null())?;
+        let mut newcomm_value = CommHandle::NULL;
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::duplicates::comm_idup(cx, owner, &mut newcomm_value, &mut request_value)?;
+        *newcomm = F::comm_out(newcomm_value);
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Comm_idup_with_info`.
@@ -1065,8 +1206,23 @@ pub unsafe fn comm_idup_with_info<F: Face>(
     newcomm: *mut <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (comm, info, newcomm, request);
-    entry::unsupported::<F>(Procedure::CommIdupWithInfo, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::CommIdupWithInfo, Owner::Comm(owner), |cx| unsafe {
+        args::out("newcomm", newcomm.is_null())?;
+        let mut newcomm_value = CommHandle::NULL;
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::duplicates::comm_idup_with_info(
+            cx,
+            owner,
+            F::info_in(info),
+            &mut newcomm_value,
+            &mut request_value,
+        )?;
+        *newcomm = F::comm_out(newcomm_value);
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Comm_iflush_buffer`.
@@ -1135,8 +1291,15 @@ pub unsafe fn comm_set_attr<F: Face>(
     comm_keyval: c_int,
     attribute_val: *mut c_void,
 ) -> c_int {
-    let _ = (comm, comm_keyval, attribute_val);
-    entry::unsupported::<F>(Procedure::CommSetAttr, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::CommSetAttr, Owner::Comm(owner), |cx| unsafe {
+        crate::calls::attributes::comm_set_attr(
+            cx,
+            owner,
+            F::constant_in(ConstantGroup::Keyval, comm_keyval),
+            attribute_val,
+        )
+    })
 }
 
 /// `MPI_Comm_set_errhandler`.
@@ -1145,15 +1308,19 @@ pub unsafe fn comm_set_errhandler<F: Face>(
     comm: <F as Face>::Comm,
     errhandler: <F as Face>::Errhandler,
 ) -> c_int {
-    let _ = (comm, errhandler);
-    entry::unsupported::<F>(Procedure::CommSetErrhandler, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::CommSetErrhandler, Owner::Comm(owner), |cx| unsafe {
+        crate::calls::errors::comm_set_errhandler(cx, owner, F::errhandler_in(errhandler))
+    })
 }
 
 /// `MPI_Comm_set_info`.
 #[inline]
 pub unsafe fn comm_set_info<F: Face>(comm: <F as Face>::Comm, info: <F as Face>::Info) -> c_int {
-    let _ = (comm, info);
-    entry::unsupported::<F>(Procedure::CommSetInfo, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::CommSetInfo, Owner::Comm(owner), |cx| unsafe {
+        crate::calls::duplicates::comm_set_info(cx, owner, F::info_in(info))
+    })
 }
 
 /// `MPI_Comm_set_name`.
@@ -1391,8 +1558,13 @@ pub unsafe fn errhandler_create<F: Face>(
     comm_errhandler_fn: *const c_void,
     errhandler: *mut <F as Face>::Errhandler,
 ) -> c_int {
-    let _ = (comm_errhandler_fn, errhandler);
-    entry::unsupported::<F>(Procedure::ErrhandlerCreate, Owner::None)
+    entry::call::<F>(Procedure::ErrhandlerCreate, Owner::None, |cx| unsafe {
+        args::out("errhandler", errhandler.is_null())?;
+        let mut errhandler_value = ErrhandlerHandle::NULL;
+        crate::calls::errors::errhandler_create(cx, comm_errhandler_fn, &mut errhandler_value)?;
+        *errhandler = F::errhandler_out(errhandler_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Errhandler_f2c`.
@@ -1404,8 +1576,13 @@ pub unsafe fn errhandler_f2c<F: Face>(errhandler: c_int) -> <F as Face>::Errhand
 /// `MPI_Errhandler_free`.
 #[inline]
 pub unsafe fn errhandler_free<F: Face>(errhandler: *mut <F as Face>::Errhandler) -> c_int {
-    let _ = (errhandler,);
-    entry::unsupported::<F>(Procedure::ErrhandlerFree, Owner::None)
+    entry::call_any_time::<F>(Procedure::ErrhandlerFree, Owner::None, |cx| unsafe {
+        args::out("errhandler", errhandler.is_null())?;
+        let mut errhandler_value = F::errhandler_in(*errhandler);
+        let result = crate::calls::errors::errhandler_free(cx, &mut errhandler_value);
+        *errhandler = F::errhandler_out(errhandler_value);
+        result
+    })
 }
 
 /// `MPI_Errhandler_fromint`.
@@ -1420,8 +1597,14 @@ pub unsafe fn errhandler_get<F: Face>(
     comm: <F as Face>::Comm,
     errhandler: *mut <F as Face>::Errhandler,
 ) -> c_int {
-    let _ = (comm, errhandler);
-    entry::unsupported::<F>(Procedure::ErrhandlerGet, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::ErrhandlerGet, Owner::Comm(owner), |cx| unsafe {
+        args::out("errhandler", errhandler.is_null())?;
+        let mut errhandler_value = ErrhandlerHandle::NULL;
+        crate::calls::errors::errhandler_get(cx, owner, &mut errhandler_value)?;
+        *errhandler = F::errhandler_out(errhandler_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Errhandler_set`.
@@ -1430,8 +1613,10 @@ pub unsafe fn errhandler_set<F: Face>(
     comm: <F as Face>::Comm,
     errhandler: <F as Face>::Errhandler,
 ) -> c_int {
-    let _ = (comm, errhandler);
-    entry::unsupported::<F>(Procedure::ErrhandlerSet, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::ErrhandlerSet, Owner::Comm(owner), |cx| unsafe {
+        crate::calls::errors::errhandler_set(cx, owner, F::errhandler_in(errhandler))
+    })
 }
 
 /// `MPI_Errhandler_toint`.
@@ -1443,8 +1628,13 @@ pub unsafe fn errhandler_toint<F: Face>(errhandler: <F as Face>::Errhandler) -> 
 /// `MPI_Error_class`.
 #[inline]
 pub unsafe fn error_class<F: Face>(errorcode: c_int, errorclass: *mut c_int) -> c_int {
-    let _ = (errorcode, errorclass);
-    entry::unsupported::<F>(Procedure::ErrorClass, Owner::None)
+    entry::call_any_time::<F>(Procedure::ErrorClass, Owner::None, |cx| unsafe {
+        args::out("errorclass", errorclass.is_null())?;
+        let mut errorclass_value = ErrorClass::SUCCESS;
+        crate::calls::errors::error_class(cx, F::error_in(errorcode), &mut errorclass_value)?;
+        *errorclass = F::error_out(errorclass_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Error_string`.
@@ -1454,8 +1644,14 @@ pub unsafe fn error_string<F: Face>(
     string: *mut c_char,
     resultlen: *mut c_int,
 ) -> c_int {
-    let _ = (errorcode, string, resultlen);
-    entry::unsupported::<F>(Procedure::ErrorString, Owner::None)
+    entry::call_any_time::<F>(Procedure::ErrorString, Owner::None, |cx| unsafe {
+        args::out("string", string.is_null())?;
+        let mut string_value = String::new();
+        args::out("resultlen", resultlen.is_null())?;
+        crate::calls::errors::error_string(cx, F::error_in(errorcode), &mut string_value)?;
+        *resultlen = copy_out(string, F::LIMITS.error, &string_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Exscan`.
@@ -1543,8 +1739,17 @@ pub unsafe fn file_create_errhandler<F: Face>(
     file_errhandler_fn: *const c_void,
     errhandler: *mut <F as Face>::Errhandler,
 ) -> c_int {
-    let _ = (file_errhandler_fn, errhandler);
-    entry::unsupported::<F>(Procedure::FileCreateErrhandler, Owner::None)
+    entry::call::<F>(Procedure::FileCreateErrhandler, Owner::None, |cx| unsafe {
+        args::out("errhandler", errhandler.is_null())?;
+        let mut errhandler_value = ErrhandlerHandle::NULL;
+        crate::calls::errors::file_create_errhandler(
+            cx,
+            file_errhandler_fn,
+            &mut errhandler_value,
+        )?;
+        *errhandler = F::errhandler_out(errhandler_value);
+        Ok(())
+    })
 }
 
 /// `MPI_File_delete`.
@@ -2626,8 +2831,18 @@ pub unsafe fn group_compare<F: Face>(
     group2: <F as Face>::Group,
     result: *mut c_int,
 ) -> c_int {
-    let _ = (group1, group2, result);
-    entry::unsupported::<F>(Procedure::GroupCompare, Owner::None)
+    entry::call::<F>(Procedure::GroupCompare, Owner::None, |cx| unsafe {
+        args::out("result", result.is_null())?;
+        let mut result_value = 0i32;
+        crate::calls::groups::group_compare(
+            cx,
+            F::group_in(group1),
+            F::group_in(group2),
+            &mut result_value,
+        )?;
+        *result = F::constant_out(ConstantGroup::Comparison, result_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Group_difference`.
@@ -2637,8 +2852,18 @@ pub unsafe fn group_difference<F: Face>(
     group2: <F as Face>::Group,
     newgroup: *mut <F as Face>::Group,
 ) -> c_int {
-    let _ = (group1, group2, newgroup);
-    entry::unsupported::<F>(Procedure::GroupDifference, Owner::None)
+    entry::call::<F>(Procedure::GroupDifference, Owner::None, |cx| unsafe {
+        args::out("newgroup", newgroup.is_null())?;
+        let mut newgroup_value = GroupHandle::NULL;
+        crate::calls::groups::group_difference(
+            cx,
+            F::group_in(group1),
+            F::group_in(group2),
+            &mut newgroup_value,
+        )?;
+        *newgroup = F::group_out(newgroup_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Group_excl`.
@@ -2649,8 +2874,21 @@ pub unsafe fn group_excl<F: Face>(
     ranks: *const c_int,
     newgroup: *mut <F as Face>::Group,
 ) -> c_int {
-    let _ = (group, n, ranks, newgroup);
-    entry::unsupported::<F>(Procedure::GroupExcl, Owner::None)
+    entry::call::<F>(Procedure::GroupExcl, Owner::None, |cx| unsafe {
+        args::non_negative("n", i64::from(n), ErrorClass::ARG)?;
+        args::array("ranks", ranks.is_null(), n > 0)?;
+        args::out("newgroup", newgroup.is_null())?;
+        let mut newgroup_value = GroupHandle::NULL;
+        crate::calls::groups::group_excl(
+            cx,
+            F::group_in(group),
+            i64::from(n),
+            args::IntArray::ranks::<F>(ranks.cast()),
+            &mut newgroup_value,
+        )?;
+        *newgroup = F::group_out(newgroup_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Group_f2c`.
@@ -2662,8 +2900,13 @@ pub unsafe fn group_f2c<F: Face>(group: c_int) -> <F as Face>::Group {
 /// `MPI_Group_free`.
 #[inline]
 pub unsafe fn group_free<F: Face>(group: *mut <F as Face>::Group) -> c_int {
-    let _ = (group,);
-    entry::unsupported::<F>(Procedure::GroupFree, Owner::None)
+    entry::call::<F>(Procedure::GroupFree, Owner::None, |cx| unsafe {
+        args::out("group", group.is_null())?;
+        let mut group_value = F::group_in(*group);
+        let result = crate::calls::groups::group_free(cx, &mut group_value);
+        *group = F::group_out(group_value);
+        result
+    })
 }
 
 /// `MPI_Group_from_session_pset`.
@@ -2691,8 +2934,21 @@ pub unsafe fn group_incl<F: Face>(
     ranks: *const c_int,
     newgroup: *mut <F as Face>::Group,
 ) -> c_int {
-    let _ = (group, n, ranks, newgroup);
-    entry::unsupported::<F>(Procedure::GroupIncl, Owner::None)
+    entry::call::<F>(Procedure::GroupIncl, Owner::None, |cx| unsafe {
+        args::non_negative("n", i64::from(n), ErrorClass::ARG)?;
+        args::array("ranks", ranks.is_null(), n > 0)?;
+        args::out("newgroup", newgroup.is_null())?;
+        let mut newgroup_value = GroupHandle::NULL;
+        crate::calls::groups::group_incl(
+            cx,
+            F::group_in(group),
+            i64::from(n),
+            args::IntArray::ranks::<F>(ranks.cast()),
+            &mut newgroup_value,
+        )?;
+        *newgroup = F::group_out(newgroup_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Group_intersection`.
@@ -2702,8 +2958,18 @@ pub unsafe fn group_intersection<F: Face>(
     group2: <F as Face>::Group,
     newgroup: *mut <F as Face>::Group,
 ) -> c_int {
-    let _ = (group1, group2, newgroup);
-    entry::unsupported::<F>(Procedure::GroupIntersection, Owner::None)
+    entry::call::<F>(Procedure::GroupIntersection, Owner::None, |cx| unsafe {
+        args::out("newgroup", newgroup.is_null())?;
+        let mut newgroup_value = GroupHandle::NULL;
+        crate::calls::groups::group_intersection(
+            cx,
+            F::group_in(group1),
+            F::group_in(group2),
+            &mut newgroup_value,
+        )?;
+        *newgroup = F::group_out(newgroup_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Group_range_excl`.
@@ -2714,8 +2980,21 @@ pub unsafe fn group_range_excl<F: Face>(
     ranges: *mut c_int,
     newgroup: *mut <F as Face>::Group,
 ) -> c_int {
-    let _ = (group, n, ranges, newgroup);
-    entry::unsupported::<F>(Procedure::GroupRangeExcl, Owner::None)
+    entry::call::<F>(Procedure::GroupRangeExcl, Owner::None, |cx| unsafe {
+        args::non_negative("n", i64::from(n), ErrorClass::ARG)?;
+        args::array("ranges", ranges.is_null(), n > 0)?;
+        args::out("newgroup", newgroup.is_null())?;
+        let mut newgroup_value = GroupHandle::NULL;
+        crate::calls::groups::group_range_excl(
+            cx,
+            F::group_in(group),
+            i64::from(n),
+            args::IntArray::ranks::<F>(ranges.cast()),
+            &mut newgroup_value,
+        )?;
+        *newgroup = F::group_out(newgroup_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Group_range_incl`.
@@ -2726,22 +3005,45 @@ pub unsafe fn group_range_incl<F: Face>(
     ranges: *mut c_int,
     newgroup: *mut <F as Face>::Group,
 ) -> c_int {
-    let _ = (group, n, ranges, newgroup);
-    entry::unsupported::<F>(Procedure::GroupRangeIncl, Owner::None)
+    entry::call::<F>(Procedure::GroupRangeIncl, Owner::None, |cx| unsafe {
+        args::non_negative("n", i64::from(n), ErrorClass::ARG)?;
+        args::array("ranges", ranges.is_null(), n > 0)?;
+        args::out("newgroup", newgroup.is_null())?;
+        let mut newgroup_value = GroupHandle::NULL;
+        crate::calls::groups::group_range_incl(
+            cx,
+            F::group_in(group),
+            i64::from(n),
+            args::IntArray::ranks::<F>(ranges.cast()),
+            &mut newgroup_value,
+        )?;
+        *newgroup = F::group_out(newgroup_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Group_rank`.
 #[inline]
 pub unsafe fn group_rank<F: Face>(group: <F as Face>::Group, rank: *mut c_int) -> c_int {
-    let _ = (group, rank);
-    entry::unsupported::<F>(Procedure::GroupRank, Owner::None)
+    entry::call::<F>(Procedure::GroupRank, Owner::None, |cx| unsafe {
+        args::out("rank", rank.is_null())?;
+        let mut rank_value = 0i32;
+        crate::calls::groups::group_rank(cx, F::group_in(group), &mut rank_value)?;
+        *rank = F::rank_out(rank_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Group_size`.
 #[inline]
 pub unsafe fn group_size<F: Face>(group: <F as Face>::Group, size: *mut c_int) -> c_int {
-    let _ = (group, size);
-    entry::unsupported::<F>(Procedure::GroupSize, Owner::None)
+    entry::call::<F>(Procedure::GroupSize, Owner::None, |cx| unsafe {
+        args::out("size", size.is_null())?;
+        let mut size_value = 0i32;
+        crate::calls::groups::group_size(cx, F::group_in(group), &mut size_value)?;
+        *size = size_value;
+        Ok(())
+    })
 }
 
 /// `MPI_Group_toint`.
@@ -2759,8 +3061,19 @@ pub unsafe fn group_translate_ranks<F: Face>(
     group2: <F as Face>::Group,
     ranks2: *mut c_int,
 ) -> c_int {
-    let _ = (group1, n, ranks1, group2, ranks2);
-    entry::unsupported::<F>(Procedure::GroupTranslateRanks, Owner::None)
+    entry::call::<F>(Procedure::GroupTranslateRanks, Owner::None, |cx| unsafe {
+        args::non_negative("n", i64::from(n), ErrorClass::ARG)?;
+        args::array("ranks1", ranks1.is_null(), n > 0)?;
+        args::array("ranks2", ranks2.is_null(), n > 0)?;
+        crate::calls::groups::group_translate_ranks(
+            cx,
+            F::group_in(group1),
+            i64::from(n),
+            args::IntArray::ranks::<F>(ranks1.cast()),
+            F::group_in(group2),
+            args::IntArrayMut::ranks::<F>(ranks2.cast()),
+        )
+    })
 }
 
 /// `MPI_Group_union`.
@@ -2770,8 +3083,18 @@ pub unsafe fn group_union<F: Face>(
     group2: <F as Face>::Group,
     newgroup: *mut <F as Face>::Group,
 ) -> c_int {
-    let _ = (group1, group2, newgroup);
-    entry::unsupported::<F>(Procedure::GroupUnion, Owner::None)
+    entry::call::<F>(Procedure::GroupUnion, Owner::None, |cx| unsafe {
+        args::out("newgroup", newgroup.is_null())?;
+        let mut newgroup_value = GroupHandle::NULL;
+        crate::calls::groups::group_union(
+            cx,
+            F::group_in(group1),
+            F::group_in(group2),
+            &mut newgroup_value,
+        )?;
+        *newgroup = F::group_out(newgroup_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Iallgather`.
@@ -2958,11 +3281,14 @@ pub unsafe fn ialltoallw<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (
-        sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm,
-        request,
-    );
-    entry::unsupported::<F>(Procedure::Ialltoallw, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Ialltoallw, Owner::Comm(owner), |cx| unsafe {
+        args::out("request", request.is_null())?;
+        crate::raw::alltoallw::ialltoallw::<F>(
+            cx, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
+            comm, request,
+        )
+    })
 }
 
 /// `MPI_Ibarrier`.
@@ -3312,8 +3638,13 @@ pub unsafe fn info_c2f<F: Face>(info: <F as Face>::Info) -> c_int {
 /// `MPI_Info_create`.
 #[inline]
 pub unsafe fn info_create<F: Face>(info: *mut <F as Face>::Info) -> c_int {
-    let _ = (info,);
-    entry::unsupported::<F>(Procedure::InfoCreate, Owner::None)
+    entry::call_any_time::<F>(Procedure::InfoCreate, Owner::None, |cx| unsafe {
+        args::out("info", info.is_null())?;
+        let mut info_value = InfoHandle::NULL;
+        crate::calls::info::info_create(cx, &mut info_value)?;
+        *info = F::info_out(info_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Info_create_env`.
@@ -3323,22 +3654,30 @@ pub unsafe fn info_create_env<F: Face>(
     argv: *mut *mut c_char,
     info: *mut <F as Face>::Info,
 ) -> c_int {
-    let _ = (argc, argv, info);
-    entry::unsupported::<F>(Procedure::InfoCreateEnv, Owner::None)
+    entry::call_any_time::<F>(Procedure::InfoCreateEnv, Owner::None, |cx| unsafe {
+        args::out("info", info.is_null())?;
+        crate::raw::info::info_create_env::<F>(cx, argc, argv, info)
+    })
 }
 
 /// `MPI_Info_delete`.
 #[inline]
 pub unsafe fn info_delete<F: Face>(info: <F as Face>::Info, key: *const c_char) -> c_int {
-    let _ = (info, key);
-    entry::unsupported::<F>(Procedure::InfoDelete, Owner::None)
+    entry::call_any_time::<F>(Procedure::InfoDelete, Owner::None, |cx| unsafe {
+        crate::calls::info::info_delete(cx, F::info_in(info), &args::text("key", key)?)
+    })
 }
 
 /// `MPI_Info_dup`.
 #[inline]
 pub unsafe fn info_dup<F: Face>(info: <F as Face>::Info, newinfo: *mut <F as Face>::Info) -> c_int {
-    let _ = (info, newinfo);
-    entry::unsupported::<F>(Procedure::InfoDup, Owner::None)
+    entry::call_any_time::<F>(Procedure::InfoDup, Owner::None, |cx| unsafe {
+        args::out("newinfo", newinfo.is_null())?;
+        let mut newinfo_value = InfoHandle::NULL;
+        crate::calls::info::info_dup(cx, F::info_in(info), &mut newinfo_value)?;
+        *newinfo = F::info_out(newinfo_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Info_f2c`.
@@ -3350,8 +3689,13 @@ pub unsafe fn info_f2c<F: Face>(info: c_int) -> <F as Face>::Info {
 /// `MPI_Info_free`.
 #[inline]
 pub unsafe fn info_free<F: Face>(info: *mut <F as Face>::Info) -> c_int {
-    let _ = (info,);
-    entry::unsupported::<F>(Procedure::InfoFree, Owner::None)
+    entry::call_any_time::<F>(Procedure::InfoFree, Owner::None, |cx| unsafe {
+        args::out("info", info.is_null())?;
+        let mut info_value = F::info_in(*info);
+        let result = crate::calls::info::info_free(cx, &mut info_value);
+        *info = F::info_out(info_value);
+        result
+    })
 }
 
 /// `MPI_Info_fromint`.
@@ -3369,15 +3713,37 @@ pub unsafe fn info_get<F: Face>(
     value: *mut c_char,
     flag: *mut c_int,
 ) -> c_int {
-    let _ = (info, key, valuelen, value, flag);
-    entry::unsupported::<F>(Procedure::InfoGet, Owner::None)
+    entry::call_any_time::<F>(Procedure::InfoGet, Owner::None, |cx| unsafe {
+        args::out("value", value.is_null())?;
+        let mut value_value = String::new();
+        args::non_negative("valuelen", i64::from(valuelen), ErrorClass::ARG)?;
+        args::out("flag", flag.is_null())?;
+        let mut flag_value = false;
+        crate::calls::info::info_get(
+            cx,
+            F::info_in(info),
+            &args::text("key", key)?,
+            &mut value_value,
+            &mut flag_value,
+        )?;
+        if flag_value {
+            copy_out(value, valuelen as usize + 1, &value_value);
+        }
+        *flag = c_int::from(flag_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Info_get_nkeys`.
 #[inline]
 pub unsafe fn info_get_nkeys<F: Face>(info: <F as Face>::Info, nkeys: *mut c_int) -> c_int {
-    let _ = (info, nkeys);
-    entry::unsupported::<F>(Procedure::InfoGetNkeys, Owner::None)
+    entry::call_any_time::<F>(Procedure::InfoGetNkeys, Owner::None, |cx| unsafe {
+        args::out("nkeys", nkeys.is_null())?;
+        let mut nkeys_value = 0i32;
+        crate::calls::info::info_get_nkeys(cx, F::info_in(info), &mut nkeys_value)?;
+        *nkeys = nkeys_value;
+        Ok(())
+    })
 }
 
 /// `MPI_Info_get_nthkey`.
@@ -3387,8 +3753,13 @@ pub unsafe fn info_get_nthkey<F: Face>(
     n: c_int,
     key: *mut c_char,
 ) -> c_int {
-    let _ = (info, n, key);
-    entry::unsupported::<F>(Procedure::InfoGetNthkey, Owner::None)
+    entry::call_any_time::<F>(Procedure::InfoGetNthkey, Owner::None, |cx| unsafe {
+        args::out("key", key.is_null())?;
+        let mut key_value = String::new();
+        crate::calls::info::info_get_nthkey(cx, F::info_in(info), n, &mut key_value)?;
+        copy_out(key, F::LIMITS.info_key, &key_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Info_get_string`.
@@ -3400,8 +3771,24 @@ pub unsafe fn info_get_string<F: Face>(
     value: *mut c_char,
     flag: *mut c_int,
 ) -> c_int {
-    let _ = (info, key, buflen, value, flag);
-    entry::unsupported::<F>(Procedure::InfoGetString, Owner::None)
+    entry::call_any_time::<F>(Procedure::InfoGetString, Owner::None, |cx| unsafe {
+        args::out("buflen", buflen.is_null())?;
+        let mut value_value = String::new();
+        args::out("flag", flag.is_null())?;
+        let mut flag_value = false;
+        crate::calls::info::info_get_string(
+            cx,
+            F::info_in(info),
+            &args::text("key", key)?,
+            &mut value_value,
+            &mut flag_value,
+        )?;
+        if flag_value {
+            args::text_out_measured(value, buflen, &value_value);
+        }
+        *flag = c_int::from(flag_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Info_get_valuelen`.
@@ -3412,8 +3799,22 @@ pub unsafe fn info_get_valuelen<F: Face>(
     valuelen: *mut c_int,
     flag: *mut c_int,
 ) -> c_int {
-    let _ = (info, key, valuelen, flag);
-    entry::unsupported::<F>(Procedure::InfoGetValuelen, Owner::None)
+    entry::call_any_time::<F>(Procedure::InfoGetValuelen, Owner::None, |cx| unsafe {
+        args::out("valuelen", valuelen.is_null())?;
+        let mut valuelen_value = 0i32;
+        args::out("flag", flag.is_null())?;
+        let mut flag_value = false;
+        crate::calls::info::info_get_valuelen(
+            cx,
+            F::info_in(info),
+            &args::text("key", key)?,
+            &mut valuelen_value,
+            &mut flag_value,
+        )?;
+        *valuelen = valuelen_value;
+        *flag = c_int::from(flag_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Info_set`.
@@ -3423,8 +3824,14 @@ pub unsafe fn info_set<F: Face>(
     key: *const c_char,
     value: *const c_char,
 ) -> c_int {
-    let _ = (info, key, value);
-    entry::unsupported::<F>(Procedure::InfoSet, Owner::None)
+    entry::call_any_time::<F>(Procedure::InfoSet, Owner::None, |cx| unsafe {
+        crate::calls::info::info_set(
+            cx,
+            F::info_in(info),
+            &args::text("key", key)?,
+            &args::text("value", value)?,
+        )
+    })
 }
 
 /// `MPI_Info_toint`.
@@ -3931,15 +4338,31 @@ pub unsafe fn keyval_create<F: Face>(
     keyval: *mut c_int,
     extra_state: *mut c_void,
 ) -> c_int {
-    let _ = (copy_fn, delete_fn, keyval, extra_state);
-    entry::unsupported::<F>(Procedure::KeyvalCreate, Owner::None)
+    entry::call::<F>(Procedure::KeyvalCreate, Owner::None, |cx| unsafe {
+        args::out("keyval", keyval.is_null())?;
+        let mut keyval_value = 0i32;
+        crate::calls::attributes::keyval_create(
+            cx,
+            copy_fn,
+            delete_fn,
+            &mut keyval_value,
+            extra_state,
+        )?;
+        *keyval = F::constant_out(ConstantGroup::Keyval, keyval_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Keyval_free`.
 #[inline]
 pub unsafe fn keyval_free<F: Face>(keyval: *mut c_int) -> c_int {
-    let _ = (keyval,);
-    entry::unsupported::<F>(Procedure::KeyvalFree, Owner::None)
+    entry::call::<F>(Procedure::KeyvalFree, Owner::None, |cx| unsafe {
+        args::out("keyval", keyval.is_null())?;
+        let mut keyval_value = F::constant_in(ConstantGroup::Keyval, *keyval);
+        crate::calls::attributes::keyval_free(cx, &mut keyval_value)?;
+        *keyval = F::constant_out(ConstantGroup::Keyval, keyval_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Lookup_name`.
@@ -4227,8 +4650,13 @@ pub unsafe fn op_c2f<F: Face>(op: <F as Face>::Op) -> c_int {
 /// `MPI_Op_commutative`.
 #[inline]
 pub unsafe fn op_commutative<F: Face>(op: <F as Face>::Op, commute: *mut c_int) -> c_int {
-    let _ = (op, commute);
-    entry::unsupported::<F>(Procedure::OpCommutative, Owner::None)
+    entry::call::<F>(Procedure::OpCommutative, Owner::None, |cx| unsafe {
+        args::out("commute", commute.is_null())?;
+        let mut commute_value = false;
+        crate::calls::ops::op_commutative(cx, F::op_in(op), &mut commute_value)?;
+        *commute = c_int::from(commute_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Op_create`.
@@ -4239,8 +4667,13 @@ pub unsafe fn op_create<F: Face>(
     commute: c_int,
     op: *mut <F as Face>::Op,
 ) -> c_int {
-    let _ = (user_fn, commute, op, large);
-    entry::unsupported::<F>(Procedure::OpCreate, Owner::None)
+    entry::call::<F>(Procedure::OpCreate, Owner::None, |cx| unsafe {
+        args::out("op", op.is_null())?;
+        let mut op_value = OpHandle::NULL;
+        crate::calls::ops::op_create(cx, user_fn, large, commute != 0, &mut op_value)?;
+        *op = F::op_out(op_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Op_f2c`.
@@ -4252,8 +4685,13 @@ pub unsafe fn op_f2c<F: Face>(op: c_int) -> <F as Face>::Op {
 /// `MPI_Op_free`.
 #[inline]
 pub unsafe fn op_free<F: Face>(op: *mut <F as Face>::Op) -> c_int {
-    let _ = (op,);
-    entry::unsupported::<F>(Procedure::OpFree, Owner::None)
+    entry::call::<F>(Procedure::OpFree, Owner::None, |cx| unsafe {
+        args::out("op", op.is_null())?;
+        let mut op_value = F::op_in(*op);
+        let result = crate::calls::ops::op_free(cx, &mut op_value);
+        *op = F::op_out(op_value);
+        result
+    })
 }
 
 /// `MPI_Op_fromint`.
@@ -4686,8 +5124,17 @@ pub unsafe fn reduce_local<F: Face>(
     datatype: <F as Face>::Datatype,
     op: <F as Face>::Op,
 ) -> c_int {
-    let _ = (inbuf, inoutbuf, count, datatype, op);
-    entry::unsupported::<F>(Procedure::ReduceLocal, Owner::None)
+    entry::call::<F>(Procedure::ReduceLocal, Owner::None, |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        crate::calls::ops::reduce_local(
+            cx,
+            F::buffer_in(inbuf),
+            F::buffer_in(inoutbuf),
+            count,
+            F::datatype_in(datatype),
+            F::op_in(op),
+        )
+    })
 }
 
 /// `MPI_Reduce_scatter`.
@@ -4795,22 +5242,25 @@ pub unsafe fn register_datarep<F: Face>(
 /// `MPI_Remove_error_class`.
 #[inline]
 pub unsafe fn remove_error_class<F: Face>(errorclass: c_int) -> c_int {
-    let _ = (errorclass,);
-    entry::unsupported::<F>(Procedure::RemoveErrorClass, Owner::None)
+    entry::call_any_time::<F>(Procedure::RemoveErrorClass, Owner::None, |cx| unsafe {
+        crate::calls::errors::remove_error_class(cx, F::error_in(errorclass))
+    })
 }
 
 /// `MPI_Remove_error_code`.
 #[inline]
 pub unsafe fn remove_error_code<F: Face>(errorcode: c_int) -> c_int {
-    let _ = (errorcode,);
-    entry::unsupported::<F>(Procedure::RemoveErrorCode, Owner::None)
+    entry::call_any_time::<F>(Procedure::RemoveErrorCode, Owner::None, |cx| unsafe {
+        crate::calls::errors::remove_error_code(cx, F::error_in(errorcode))
+    })
 }
 
 /// `MPI_Remove_error_string`.
 #[inline]
 pub unsafe fn remove_error_string<F: Face>(errorcode: c_int) -> c_int {
-    let _ = (errorcode,);
-    entry::unsupported::<F>(Procedure::RemoveErrorString, Owner::None)
+    entry::call_any_time::<F>(Procedure::RemoveErrorString, Owner::None, |cx| unsafe {
+        crate::calls::errors::remove_error_string(cx, F::error_in(errorcode))
+    })
 }
 
 /// `MPI_Request_c2f`.
@@ -5407,8 +5857,17 @@ pub unsafe fn session_create_errhandler<F: Face>(
     session_errhandler_fn: *const c_void,
     errhandler: *mut <F as Face>::Errhandler,
 ) -> c_int {
-    let _ = (session_errhandler_fn, errhandler);
-    entry::unsupported::<F>(Procedure::SessionCreateErrhandler, Owner::None)
+    entry::call_any_time::<F>(Procedure::SessionCreateErrhandler, Owner::None, |cx| unsafe {
+        args::out("errhandler", errhandler.is_null())?;
+        let mut errhandler_value = ErrhandlerHandle::NULL;
+        crate::calls::errors::session_create_errhandler(
+            cx,
+            session_errhandler_fn,
+            &mut errhandler_value,
+        )?;
+        *errhandler = F::errhandler_out(errhandler_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Session_detach_buffer`.
@@ -6740,8 +7199,19 @@ pub unsafe fn type_create_keyval<F: Face>(
     type_keyval: *mut c_int,
     extra_state: *mut c_void,
 ) -> c_int {
-    let _ = (type_copy_attr_fn, type_delete_attr_fn, type_keyval, extra_state);
-    entry::unsupported::<F>(Procedure::TypeCreateKeyval, Owner::None)
+    entry::call::<F>(Procedure::TypeCreateKeyval, Owner::None, |cx| unsafe {
+        args::out("type_keyval", type_keyval.is_null())?;
+        let mut type_keyval_value = 0i32;
+        crate::calls::attributes::type_create_keyval(
+            cx,
+            type_copy_attr_fn,
+            type_delete_attr_fn,
+            &mut type_keyval_value,
+            extra_state,
+        )?;
+        *type_keyval = F::constant_out(ConstantGroup::Keyval, type_keyval_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Type_create_resized`.
@@ -6838,8 +7308,13 @@ pub unsafe fn type_delete_attr<F: Face>(
     datatype: <F as Face>::Datatype,
     type_keyval: c_int,
 ) -> c_int {
-    let _ = (datatype, type_keyval);
-    entry::unsupported::<F>(Procedure::TypeDeleteAttr, Owner::None)
+    entry::call::<F>(Procedure::TypeDeleteAttr, Owner::None, |cx| unsafe {
+        crate::calls::attributes::type_delete_attr(
+            cx,
+            F::datatype_in(datatype),
+            F::constant_in(ConstantGroup::Keyval, type_keyval),
+        )
+    })
 }
 
 /// `MPI_Type_dup`.
@@ -6894,8 +7369,13 @@ pub unsafe fn type_free<F: Face>(datatype: *mut <F as Face>::Datatype) -> c_int 
 /// `MPI_Type_free_keyval`.
 #[inline]
 pub unsafe fn type_free_keyval<F: Face>(type_keyval: *mut c_int) -> c_int {
-    let _ = (type_keyval,);
-    entry::unsupported::<F>(Procedure::TypeFreeKeyval, Owner::None)
+    entry::call::<F>(Procedure::TypeFreeKeyval, Owner::None, |cx| unsafe {
+        args::out("type_keyval", type_keyval.is_null())?;
+        let mut type_keyval_value = F::constant_in(ConstantGroup::Keyval, *type_keyval);
+        crate::calls::attributes::type_free_keyval(cx, &mut type_keyval_value)?;
+        *type_keyval = F::constant_out(ConstantGroup::Keyval, type_keyval_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Type_fromint`.
@@ -6912,8 +7392,20 @@ pub unsafe fn type_get_attr<F: Face>(
     attribute_val: *mut c_void,
     flag: *mut c_int,
 ) -> c_int {
-    let _ = (datatype, type_keyval, attribute_val, flag);
-    entry::unsupported::<F>(Procedure::TypeGetAttr, Owner::None)
+    entry::call::<F>(Procedure::TypeGetAttr, Owner::None, |cx| unsafe {
+        args::out("attribute_val", attribute_val.is_null())?;
+        args::out("flag", flag.is_null())?;
+        let mut flag_value = false;
+        crate::calls::attributes::type_get_attr(
+            cx,
+            F::datatype_in(datatype),
+            F::constant_in(ConstantGroup::Keyval, type_keyval),
+            attribute_val,
+            &mut flag_value,
+        )?;
+        *flag = c_int::from(flag_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Type_get_contents`.
@@ -7261,8 +7753,14 @@ pub unsafe fn type_set_attr<F: Face>(
     type_keyval: c_int,
     attribute_val: *mut c_void,
 ) -> c_int {
-    let _ = (datatype, type_keyval, attribute_val);
-    entry::unsupported::<F>(Procedure::TypeSetAttr, Owner::None)
+    entry::call::<F>(Procedure::TypeSetAttr, Owner::None, |cx| unsafe {
+        crate::calls::attributes::type_set_attr(
+            cx,
+            F::datatype_in(datatype),
+            F::constant_in(ConstantGroup::Keyval, type_keyval),
+            attribute_val,
+        )
+    })
 }
 
 /// `MPI_Type_set_name`.
@@ -7619,8 +8117,13 @@ pub unsafe fn win_create_errhandler<F: Face>(
     win_errhandler_fn: *const c_void,
     errhandler: *mut <F as Face>::Errhandler,
 ) -> c_int {
-    let _ = (win_errhandler_fn, errhandler);
-    entry::unsupported::<F>(Procedure::WinCreateErrhandler, Owner::None)
+    entry::call::<F>(Procedure::WinCreateErrhandler, Owner::None, |cx| unsafe {
+        args::out("errhandler", errhandler.is_null())?;
+        let mut errhandler_value = ErrhandlerHandle::NULL;
+        crate::calls::errors::win_create_errhandler(cx, win_errhandler_fn, &mut errhandler_value)?;
+        *errhandler = F::errhandler_out(errhandler_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Win_create_keyval`.
@@ -7631,8 +8134,19 @@ pub unsafe fn win_create_keyval<F: Face>(
     win_keyval: *mut c_int,
     extra_state: *mut c_void,
 ) -> c_int {
-    let _ = (win_copy_attr_fn, win_delete_attr_fn, win_keyval, extra_state);
-    entry::unsupported::<F>(Procedure::WinCreateKeyval, Owner::None)
+    entry::call::<F>(Procedure::WinCreateKeyval, Owner::None, |cx| unsafe {
+        args::out("win_keyval", win_keyval.is_null())?;
+        let mut win_keyval_value = 0i32;
+        crate::calls::attributes::win_create_keyval(
+            cx,
+            win_copy_attr_fn,
+            win_delete_attr_fn,
+            &mut win_keyval_value,
+            extra_state,
+        )?;
+        *win_keyval = F::constant_out(ConstantGroup::Keyval, win_keyval_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Win_delete_attr`.
@@ -7703,8 +8217,13 @@ pub unsafe fn win_free<F: Face>(win: *mut <F as Face>::Win) -> c_int {
 /// `MPI_Win_free_keyval`.
 #[inline]
 pub unsafe fn win_free_keyval<F: Face>(win_keyval: *mut c_int) -> c_int {
-    let _ = (win_keyval,);
-    entry::unsupported::<F>(Procedure::WinFreeKeyval, Owner::None)
+    entry::call::<F>(Procedure::WinFreeKeyval, Owner::None, |cx| unsafe {
+        args::out("win_keyval", win_keyval.is_null())?;
+        let mut win_keyval_value = F::constant_in(ConstantGroup::Keyval, *win_keyval);
+        crate::calls::attributes::win_free_keyval(cx, &mut win_keyval_value)?;
+        *win_keyval = F::constant_out(ConstantGroup::Keyval, win_keyval_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Win_fromint`.

@@ -60,7 +60,7 @@ fn handler(cx: &Cx<'_>) -> (ErrhandlerHandle, u32, u32) {
 }
 
 /// `ferrite: rank 3 on host7: MPI_Send: argument 4 (dest) is 9, … [MPI_ERR_RANK] Hint: …`
-fn line(procedure: Procedure, error: &Error) -> String {
+pub(crate) fn line(procedure: Procedure, error: &Error) -> String {
     let argument = match error.parameter() {
         Some(name) => match procedure.params().iter().position(|param| *param == name) {
             Some(at) => format!("argument {} ({name}) ", at + 1),

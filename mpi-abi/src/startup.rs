@@ -6,10 +6,12 @@
 use launch_wire::Bootstrap;
 use launch_wire::control::{self, Frame};
 use mpi_core::error::{Error, ErrorClass, Result};
+use mpi_core::handle::CommHandle;
 use mpi_core::process::Identity;
 use transports::node::LocalPort;
 use transports::shm::{Directory, LocalConfig, Secret};
 
+use crate::calls::attributes::delete_all_of_comm;
 use crate::configure;
 use crate::entry::Cx;
 use crate::face::Abi;
@@ -147,7 +149,9 @@ pub(crate) fn host_name() -> String {
 }
 
 /// Leaves the job: everything sent is delivered first, and nobody reads this memory any more.
+/// The attributes of `MPI_COMM_SELF` go before anything else does (§11.2.4).
 pub(crate) fn finish(cx: &mut Cx<'_>) -> Result<()> {
+    delete_all_of_comm(cx, CommHandle::from_raw(mpi_core::comm::SELF))?;
     cx.block_until(|process| process.is_quiescent());
     node::set_running(false);
     library::set_phase(Phase::After);

@@ -34,6 +34,8 @@ pub struct FaceTable {
     pub error_out: fn(ErrorClass) -> c_int,
     /// [`Face::error_in`].
     pub error_in: fn(c_int) -> ErrorClass,
+    /// [`Face::rank_out`].
+    pub rank_out: fn(i32) -> c_int,
     /// [`Face::constant_in`].
     pub constant_in: fn(ConstantGroup, c_int) -> i32,
     /// [`Face::constant_out`].
@@ -63,6 +65,7 @@ impl<F: Face> Of<F> {
         mark: F::mark,
         error_out: F::error_out,
         error_in: F::error_in,
+        rank_out: F::rank_out,
         constant_in: F::constant_in,
         constant_out: F::constant_out,
         call_copy_attr: F::call_copy_attr,

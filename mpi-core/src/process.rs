@@ -3,10 +3,10 @@
 //! It owns its port and is owned by whoever runs it: the node of a real process behind the C
 //! interface, or a simulated world that holds many. Calls go through [`Entry`](crate::entry).
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use crate::attributes::Keyvals;
+use crate::attributes::{AttributeList, Keyvals};
 use crate::callout::{Reduction, UserCode};
 use crate::coll::execute::Executions;
 use crate::coll::select::Selection;
@@ -14,6 +14,7 @@ use crate::comm::{self, Comm};
 use crate::datatype::{self, Datatype};
 use crate::errhandler::Errhandlers;
 use crate::error::{Error, ErrorClass, Result};
+use crate::error_codes::ErrorCodes;
 use crate::group::Group;
 use crate::handle::*;
 use crate::info::Info;
@@ -56,12 +57,16 @@ pub struct Process<P: Port> {
     pub(crate) messages: Table<MessageKind, MatchedMessage>,
     /// Info objects.
     pub infos: Table<InfoKind, Info>,
-    /// Error handlers, and the error classes and codes that the program added.
+    /// Error handlers.
     pub errhandlers: Errhandlers,
+    /// Error classes and codes that the program added.
+    pub error_codes: ErrorCodes,
     /// Attribute keys.
     pub keyvals: Keyvals,
     /// Number of the procedure that was called last, by the C interface's list; for messages.
     pub procedure: u16,
+    /// The attributes of datatypes that have any.
+    pub datatype_attributes: HashMap<DatatypeHandle, AttributeList>,
     /// Which algorithm a collective uses.
     pub selection: Selection,
     pub(crate) vci: Vci,
@@ -88,8 +93,10 @@ impl<P: Port> Process<P> {
             messages: Table::new(),
             infos: Table::new(),
             errhandlers: Errhandlers::new(),
+            error_codes: ErrorCodes::default(),
             keyvals: Keyvals::new(),
             procedure: 0,
+            datatype_attributes: HashMap::new(),
             selection: Selection::default(),
             vci: Vci::default(),
             buffer: None,

@@ -4,6 +4,7 @@
 use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::handle::DatatypeHandle;
 
+use crate::calls::attributes::{Object, delete_all};
 use crate::entry::Cx;
 
 /// `MPI_Type_commit`.
@@ -14,6 +15,9 @@ pub fn type_commit(cx: &mut Cx<'_>, datatype: &mut DatatypeHandle) -> Result<()>
 
 /// `MPI_Type_free`.
 pub fn type_free(cx: &mut Cx<'_>, datatype: &mut DatatypeHandle) -> Result<()> {
+    if !cx.datatype(*datatype)?.is_predefined() {
+        delete_all(cx, Object::Datatype(*datatype))?;
+    }
     cx.free_datatype(*datatype)?;
     *datatype = DatatypeHandle::NULL;
     Ok(())

@@ -10,6 +10,7 @@ use mpi_core::error::Result;
 use mpi_core::handle::DatatypeHandle;
 
 use crate::args::{DEFAULT_DISTRIBUTION_ARGUMENT, IntArray};
+use crate::calls::attributes::{Object, copy_all, delete_all};
 use crate::entry::Cx;
 
 /// Which form of a constructor was called.
@@ -242,7 +243,13 @@ pub fn type_dup(
     newtype: &mut DatatypeHandle,
 ) -> Result<()> {
     let made = Datatype::dup(cx.datatype(oldtype)?)?;
-    *newtype = cx.new_datatype(made)?;
+    let made = cx.new_datatype(made)?;
+    if let Err(error) = copy_all(cx, Object::Datatype(oldtype), Object::Datatype(made)) {
+        delete_all(cx, Object::Datatype(made))?;
+        cx.free_datatype(made)?;
+        return Err(error);
+    }
+    *newtype = made;
     Ok(())
 }
 

@@ -1,5 +1,7 @@
 //! Bodies that keep the C parameters: arrays of handles and statuses, and odd shapes.
 
+pub mod alltoallw;
 pub mod completion;
 pub mod datatypes;
+pub mod info;
 pub mod init;

@@ -6,7 +6,7 @@ use crate::constants::UNDEFINED;
 use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
 use crate::group::Group;
-use crate::handle::{CommHandle, GroupHandle};
+use crate::handle::{CommHandle, GroupHandle, RequestHandle};
 use crate::p2p::Message;
 use crate::port::{PeerId, Port};
 
@@ -92,6 +92,19 @@ impl<P: Port> Entry<'_, P> {
         self.adopt(comm, ballots[0].context, group)
     }
 
+    /// The same for `MPI_Comm_idup`: the context follows from the parent's and from the number of
+    /// the collective call, which all processes count alike, so that nothing need be told; the
+    /// request completes when all have come this far.
+    pub fn comm_iclone(&mut self, comm: CommHandle) -> Result<(CommHandle, RequestHandle)> {
+        let parent = self.comm(comm)?;
+        let purpose = format!("duplicate {}", parent.collective_number);
+        let context = super::hashed(&self.identity.job, &purpose, parent.context);
+        let group = parent.group.clone();
+        let clone = self.adopt(comm, context, group)?;
+        let meeting = self.barrier(comm)?;
+        Ok((clone, self.begin(meeting)?))
+    }
+
     /// `MPI_Comm_create_group` (§7.4.2): collective over the members of the group alone, who
     /// meet under `tag` in a context derived from the parent's.
     pub fn comm_create_group(
@@ -154,12 +167,13 @@ impl<P: Port> Entry<'_, P> {
             Error::new(ErrorClass::INTERN, "a process made a communicator that it is not in")
         })?;
         let errhandler = self.comm(parent)?.errhandler;
+        self.errhandlers.retain(errhandler)?;
         let comm = Comm { errhandler, ..Comm::new(context, group, rank) };
         self.comms.insert(comm)
     }
 
     /// This process in the table of peers.
-    pub(crate) fn own_peer(&self) -> PeerId {
+    pub fn own_peer(&self) -> PeerId {
         PeerId(self.identity.rank)
     }
 
@@ -185,6 +199,10 @@ impl<P: Port> Entry<'_, P> {
             return Err(Error::param(ErrorClass::COMM, "comm", format!("is {name}"))
                 .hint("Predefined communicators cannot be freed; remove this call."));
         }
-        self.comms.remove(comm).map(drop)
+        let Comm { errhandler, info, .. } = self.comms.remove(comm)?;
+        if !info.is_null() {
+            self.infos.remove(info)?;
+        }
+        self.errhandlers.release(errhandler)
     }
 }

@@ -1,0 +1,395 @@
+//! Attributes on communicators and datatypes (MPI-5.0 §7.7), and keys for all three kinds of
+//! objects that can have them. What the standard gives from the start is in `predefined`.
+//!
+//! Copy and delete functions are the program's, may call MPI, and may free what they were called
+//! for: an attribute is looked up again after each call.
+
+use std::ffi::{c_int, c_void};
+use std::ptr;
+
+use mpi_core::attributes::{
+    Attribute, AttributeList, Convention, CopyCall, CopyFunction, DeleteCall, DeleteFunction,
+    Holder, Keyval, KeyvalHandle,
+};
+use mpi_core::error::{Error, ErrorClass, Result};
+use mpi_core::handle::{CommHandle, CommKind, DatatypeHandle, DatatypeKind, Kind};
+
+use super::predefined;
+use crate::entry::Cx;
+use crate::failure::of_code;
+use crate::node::Node;
+
+/// An object that has attributes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Object {
+    /// A communicator.
+    Comm(CommHandle),
+    /// A datatype, predefined or not.
+    Datatype(DatatypeHandle),
+}
+
+impl Object {
+    fn holder(self) -> Holder {
+        match self {
+            Object::Comm(_) => Holder::Comm,
+            Object::Datatype(_) => Holder::Datatype,
+        }
+    }
+
+    /// Kind number and handle, as callbacks are told them.
+    fn name(self) -> (u32, u32) {
+        match self {
+            Object::Comm(comm) => (CommKind::NUMBER, comm.raw()),
+            Object::Datatype(datatype) => (DatatypeKind::NUMBER, datatype.raw()),
+        }
+    }
+
+    /// Its attributes; `None` for a datatype that never had any.
+    fn list(self, process: &Node) -> Result<Option<&AttributeList>> {
+        match self {
+            Object::Comm(comm) => Ok(Some(&process.comm(comm)?.attributes)),
+            Object::Datatype(datatype) => {
+                process.datatype(datatype)?;
+                Ok(process.datatype_attributes.get(&datatype))
+            }
+        }
+    }
+
+    fn put(self, process: &mut Node, keyval: KeyvalHandle, value: Attribute) -> Result<()> {
+        let list = match self {
+            Object::Comm(comm) => &mut process.comms.get_mut(comm)?.attributes,
+            Object::Datatype(datatype) => {
+                process.datatype(datatype)?;
+                process.datatype_attributes.entry(datatype).or_default()
+            }
+        };
+        list.put(&mut process.keyvals, keyval, value);
+        Ok(())
+    }
+
+    fn take(self, process: &mut Node, keyval: KeyvalHandle) {
+        let list = match self {
+            Object::Comm(comm) => process.comms.get_mut(comm).ok().map(|comm| &mut comm.attributes),
+            Object::Datatype(datatype) => process.datatype_attributes.get_mut(&datatype),
+        };
+        let Some(list) = list else { return };
+        list.take(&mut process.keyvals, keyval);
+        if let Object::Datatype(datatype) = self
+            && list.is_empty()
+        {
+            process.datatype_attributes.remove(&datatype);
+        }
+    }
+}
+
+fn handle(keyval: i32) -> KeyvalHandle {
+    KeyvalHandle::from_raw(keyval.cast_unsigned())
+}
+
+/// Calls what is due when an attribute goes.
+fn call_delete(cx: &mut Cx<'_>, object: Object, call: DeleteCall) -> Result<()> {
+    let DeleteFunction::User(address, _) = call.function else { return Ok(()) };
+    let function: *const c_void = ptr::with_exposed_provenance(address);
+    let (kind, raw) = object.name();
+    let keyval = call.keyval.raw().cast_signed();
+    let value = ptr::with_exposed_provenance_mut(call.attribute.value);
+    let state = ptr::with_exposed_provenance_mut(call.extra_state);
+    let delete = cx.face.call_delete_attr;
+    // SAFETY: the program made this key with this function for objects of this kind.
+    let code = cx.call_out(|_| unsafe { delete(function, kind, raw, keyval, value, state) });
+    check(cx, code, "the delete function of an attribute")
+}
+
+fn check(cx: &Cx<'_>, code: c_int, what: &'static str) -> Result<()> {
+    if code == 0 { Ok(()) } else { Err(of_code(cx, code, what)) }
+}
+
+/// Deletes the attributes of an object that is about to go, the last one set first (§11.2.4).
+pub(crate) fn delete_all(cx: &mut Cx<'_>, object: Object) -> Result<()> {
+    let next = |cx: &Cx<'_>| -> Result<Option<DeleteCall>> {
+        let list = object.list(cx)?;
+        Ok(list.and_then(|list| list.deletions(&cx.keyvals).first().copied()))
+    };
+    while let Some(call) = next(cx)? {
+        call_delete(cx, object, call)?;
+        object.take(cx, call.keyval);
+    }
+    Ok(())
+}
+
+/// Gives the duplicate `new` the attributes of `old` that their copy functions let pass.
+pub(crate) fn copy_all(cx: &mut Cx<'_>, old: Object, new: Object) -> Result<()> {
+    let calls = old.list(cx)?.map(|list| list.copies(&cx.keyvals)).unwrap_or_default();
+    for call in calls {
+        let mut attribute = call.attribute;
+        if let CopyFunction::User(address, _) = call.function {
+            let (wanted, value) = call_copy(cx, old, &call, address)?;
+            if !wanted {
+                continue;
+            }
+            attribute.value = value;
+        }
+        new.put(cx, call.keyval, attribute)?;
+    }
+    Ok(())
+}
+
+/// Asks the function at `address` what the duplicate gets: whether anything, and which value.
+fn call_copy(
+    cx: &mut Cx<'_>,
+    old: Object,
+    call: &CopyCall,
+    address: usize,
+) -> Result<(bool, usize)> {
+    let function: *const c_void = ptr::with_exposed_provenance(address);
+    let (kind, raw) = old.name();
+    let keyval = call.keyval.raw().cast_signed();
+    let state = ptr::with_exposed_provenance_mut(call.extra_state);
+    let value = ptr::with_exposed_provenance_mut(call.attribute.value);
+    let copy = cx.face.call_copy_attr;
+    // SAFETY: the program made this key with this function for objects of this kind.
+    let (code, value, wanted) =
+        cx.call_out(|_| unsafe { copy(function, kind, raw, keyval, state, value) });
+    check(cx, code, "the copy function of an attribute")?;
+    Ok((wanted, value.expose_provenance()))
+}
+
+/// Deletes the attributes of a communicator that is about to be freed.
+pub(crate) fn delete_all_of_comm(cx: &mut Cx<'_>, comm: CommHandle) -> Result<()> {
+    delete_all(cx, Object::Comm(comm))
+}
+
+/// Copies the attributes of a communicator to its duplicate.
+pub(crate) fn copy_all_of_comm(cx: &mut Cx<'_>, old: CommHandle, new: CommHandle) -> Result<()> {
+    copy_all(cx, Object::Comm(old), Object::Comm(new))
+}
+
+fn create(
+    cx: &mut Cx<'_>,
+    holder: Holder,
+    copy: *const c_void,
+    delete: *const c_void,
+    extra_state: *mut c_void,
+) -> Result<i32> {
+    let keyval = Keyval {
+        holder,
+        copy: match copy.addr() {
+            0 => CopyFunction::Null,
+            1 => CopyFunction::Dup,
+            address => CopyFunction::User(address, Convention::C),
+        },
+        delete: match delete.addr() {
+            0 => DeleteFunction::Null,
+            address => DeleteFunction::User(address, Convention::C),
+        },
+        extra_state: extra_state.expose_provenance(),
+    };
+    Ok(cx.keyvals.create(keyval)?.raw().cast_signed())
+}
+
+fn free(cx: &mut Cx<'_>, holder: Holder, keyval: &mut i32) -> Result<()> {
+    predefined::refuse(holder, *keyval)?;
+    cx.keyvals.free(holder, handle(*keyval))?;
+    *keyval = KeyvalHandle::NULL.raw().cast_signed();
+    Ok(())
+}
+
+fn set(cx: &mut Cx<'_>, object: Object, keyval: i32, value: *mut c_void) -> Result<()> {
+    predefined::refuse(object.holder(), keyval)?;
+    let keyval = handle(keyval);
+    cx.keyvals.get(object.holder(), keyval)?;
+    let old = object.list(cx)?.and_then(|list| list.deletion(&cx.keyvals, keyval));
+    if let Some(call) = old {
+        call_delete(cx, object, call)?;
+    }
+    let value = Attribute { value: value.expose_provenance(), set_by: Convention::C };
+    object.put(cx, keyval, value)
+}
+
+fn delete(cx: &mut Cx<'_>, object: Object, keyval: i32) -> Result<()> {
+    predefined::refuse(object.holder(), keyval)?;
+    let keyval = handle(keyval);
+    cx.keyvals.get(object.holder(), keyval)?;
+    match object.list(cx)?.and_then(|list| list.deletion(&cx.keyvals, keyval)) {
+        Some(call) => {
+            call_delete(cx, object, call)?;
+            object.take(cx, keyval);
+            Ok(())
+        }
+        None => {
+            let what = "names no attribute of the object";
+            Err(Error::param(ErrorClass::KEYVAL, object.holder().parameter(), what)
+                .hint("Only an attribute that was set can be deleted."))
+        }
+    }
+}
+
+/// Writes the value of an attribute to `*value`, a `void *` of the program, and says if it is set.
+fn get(cx: &mut Cx<'_>, object: Object, keyval: i32, value: *mut c_void) -> Result<bool> {
+    if value.is_null() {
+        mpi_core::fail!(ARG, "attribute_val", "is NULL, but a result is to be written there");
+    }
+    let held = object.list(cx)?;
+    let found: Option<*mut c_void> = match (object, predefined::is_key(keyval)) {
+        (Object::Comm(_), true) => predefined::value(cx, keyval),
+        _ => {
+            let keyval = handle(keyval);
+            cx.keyvals.get(object.holder(), keyval)?;
+            let attribute = held.and_then(|list| list.get(keyval));
+            attribute.map(|attribute| ptr::with_exposed_provenance_mut(attribute.value))
+        }
+    };
+    if let Some(found) = found {
+        // SAFETY: by the standard this is the address of a pointer.
+        unsafe { value.cast::<*mut c_void>().write(found) };
+    }
+    Ok(found.is_some())
+}
+
+/// `MPI_Comm_create_keyval`.
+pub fn comm_create_keyval(
+    cx: &mut Cx<'_>,
+    comm_copy_attr_fn: *const c_void,
+    comm_delete_attr_fn: *const c_void,
+    comm_keyval: &mut i32,
+    extra_state: *mut c_void,
+) -> Result<()> {
+    *comm_keyval = create(cx, Holder::Comm, comm_copy_attr_fn, comm_delete_attr_fn, extra_state)?;
+    Ok(())
+}
+
+/// `MPI_Comm_free_keyval`.
+pub fn comm_free_keyval(cx: &mut Cx<'_>, comm_keyval: &mut i32) -> Result<()> {
+    free(cx, Holder::Comm, comm_keyval)
+}
+
+/// `MPI_Comm_set_attr`.
+pub fn comm_set_attr(
+    cx: &mut Cx<'_>,
+    comm: CommHandle,
+    comm_keyval: i32,
+    attribute_val: *mut c_void,
+) -> Result<()> {
+    set(cx, Object::Comm(comm), comm_keyval, attribute_val)
+}
+
+/// `MPI_Comm_get_attr`.
+pub fn comm_get_attr(
+    cx: &mut Cx<'_>,
+    comm: CommHandle,
+    comm_keyval: i32,
+    attribute_val: *mut c_void,
+    flag: &mut bool,
+) -> Result<()> {
+    *flag = get(cx, Object::Comm(comm), comm_keyval, attribute_val)?;
+    Ok(())
+}
+
+/// `MPI_Comm_delete_attr`.
+pub fn comm_delete_attr(cx: &mut Cx<'_>, comm: CommHandle, comm_keyval: i32) -> Result<()> {
+    delete(cx, Object::Comm(comm), comm_keyval)
+}
+
+/// `MPI_Type_create_keyval`.
+pub fn type_create_keyval(
+    cx: &mut Cx<'_>,
+    type_copy_attr_fn: *const c_void,
+    type_delete_attr_fn: *const c_void,
+    type_keyval: &mut i32,
+    extra_state: *mut c_void,
+) -> Result<()> {
+    *type_keyval =
+        create(cx, Holder::Datatype, type_copy_attr_fn, type_delete_attr_fn, extra_state)?;
+    Ok(())
+}
+
+/// `MPI_Type_free_keyval`.
+pub fn type_free_keyval(cx: &mut Cx<'_>, type_keyval: &mut i32) -> Result<()> {
+    free(cx, Holder::Datatype, type_keyval)
+}
+
+/// `MPI_Type_set_attr`.
+pub fn type_set_attr(
+    cx: &mut Cx<'_>,
+    datatype: DatatypeHandle,
+    type_keyval: i32,
+    attribute_val: *mut c_void,
+) -> Result<()> {
+    set(cx, Object::Datatype(datatype), type_keyval, attribute_val)
+}
+
+/// `MPI_Type_get_attr`.
+pub fn type_get_attr(
+    cx: &mut Cx<'_>,
+    datatype: DatatypeHandle,
+    type_keyval: i32,
+    attribute_val: *mut c_void,
+    flag: &mut bool,
+) -> Result<()> {
+    *flag = get(cx, Object::Datatype(datatype), type_keyval, attribute_val)?;
+    Ok(())
+}
+
+/// `MPI_Type_delete_attr`.
+pub fn type_delete_attr(cx: &mut Cx<'_>, datatype: DatatypeHandle, type_keyval: i32) -> Result<()> {
+    delete(cx, Object::Datatype(datatype), type_keyval)
+}
+
+/// `MPI_Win_create_keyval`.
+pub fn win_create_keyval(
+    cx: &mut Cx<'_>,
+    win_copy_attr_fn: *const c_void,
+    win_delete_attr_fn: *const c_void,
+    win_keyval: &mut i32,
+    extra_state: *mut c_void,
+) -> Result<()> {
+    *win_keyval = create(cx, Holder::Win, win_copy_attr_fn, win_delete_attr_fn, extra_state)?;
+    Ok(())
+}
+
+/// `MPI_Win_free_keyval`.
+pub fn win_free_keyval(cx: &mut Cx<'_>, win_keyval: &mut i32) -> Result<()> {
+    free(cx, Holder::Win, win_keyval)
+}
+
+/// `MPI_Keyval_create`, which MPI-2.0 deprecated.
+pub fn keyval_create(
+    cx: &mut Cx<'_>,
+    copy_fn: *const c_void,
+    delete_fn: *const c_void,
+    keyval: &mut i32,
+    extra_state: *mut c_void,
+) -> Result<()> {
+    comm_create_keyval(cx, copy_fn, delete_fn, keyval, extra_state)
+}
+
+/// `MPI_Keyval_free`, which MPI-2.0 deprecated.
+pub fn keyval_free(cx: &mut Cx<'_>, keyval: &mut i32) -> Result<()> {
+    comm_free_keyval(cx, keyval)
+}
+
+/// `MPI_Attr_put`, which MPI-2.0 deprecated.
+pub fn attr_put(
+    cx: &mut Cx<'_>,
+    comm: CommHandle,
+    keyval: i32,
+    attribute_val: *mut c_void,
+) -> Result<()> {
+    comm_set_attr(cx, comm, keyval, attribute_val)
+}
+
+/// `MPI_Attr_get`, which MPI-2.0 deprecated.
+pub fn attr_get(
+    cx: &mut Cx<'_>,
+    comm: CommHandle,
+    keyval: i32,
+    attribute_val: *mut c_void,
+    flag: &mut bool,
+) -> Result<()> {
+    comm_get_attr(cx, comm, keyval, attribute_val, flag)
+}
+
+/// `MPI_Attr_delete`, which MPI-2.0 deprecated.
+pub fn attr_delete(cx: &mut Cx<'_>, comm: CommHandle, keyval: i32) -> Result<()> {
+    comm_delete_attr(cx, comm, keyval)
+}

@@ -1,0 +1,206 @@
+//! Error handlers and error codes (MPI-5.0 §9.3 to §9.5). Windows, files and sessions take part
+//! as far as handlers can be made for them.
+
+use std::ffi::c_void;
+
+use mpi_core::attributes::Convention;
+use mpi_core::errhandler::Target;
+use mpi_core::error::{Error, ErrorClass, Result};
+use mpi_core::handle::{CommHandle, CommKind, ErrhandlerHandle, Kind};
+
+use crate::entry::Cx;
+use crate::failure;
+use crate::library::library;
+
+fn create(
+    cx: &mut Cx<'_>,
+    function: *const c_void,
+    target: Target,
+    param: &'static str,
+) -> Result<ErrhandlerHandle> {
+    if function.is_null() {
+        return Err(Error::param(ErrorClass::ARG, param, "is NULL, but must be a function"));
+    }
+    cx.errhandlers.create(function.expose_provenance(), Convention::C, target)
+}
+
+/// `MPI_Comm_create_errhandler`.
+pub fn comm_create_errhandler(
+    cx: &mut Cx<'_>,
+    comm_errhandler_fn: *const c_void,
+    errhandler: &mut ErrhandlerHandle,
+) -> Result<()> {
+    *errhandler = create(cx, comm_errhandler_fn, Target::Comm, "comm_errhandler_fn")?;
+    Ok(())
+}
+
+/// `MPI_Win_create_errhandler`.
+pub fn win_create_errhandler(
+    cx: &mut Cx<'_>,
+    win_errhandler_fn: *const c_void,
+    errhandler: &mut ErrhandlerHandle,
+) -> Result<()> {
+    *errhandler = create(cx, win_errhandler_fn, Target::Win, "win_errhandler_fn")?;
+    Ok(())
+}
+
+/// `MPI_File_create_errhandler`.
+pub fn file_create_errhandler(
+    cx: &mut Cx<'_>,
+    file_errhandler_fn: *const c_void,
+    errhandler: &mut ErrhandlerHandle,
+) -> Result<()> {
+    *errhandler = create(cx, file_errhandler_fn, Target::File, "file_errhandler_fn")?;
+    Ok(())
+}
+
+/// `MPI_Session_create_errhandler`.
+pub fn session_create_errhandler(
+    cx: &mut Cx<'_>,
+    session_errhandler_fn: *const c_void,
+    errhandler: &mut ErrhandlerHandle,
+) -> Result<()> {
+    *errhandler = create(cx, session_errhandler_fn, Target::Session, "session_errhandler_fn")?;
+    Ok(())
+}
+
+/// `MPI_Errhandler_create`, which MPI-3.0 removed.
+pub fn errhandler_create(
+    cx: &mut Cx<'_>,
+    comm_errhandler_fn: *const c_void,
+    errhandler: &mut ErrhandlerHandle,
+) -> Result<()> {
+    comm_create_errhandler(cx, comm_errhandler_fn, errhandler)
+}
+
+/// `MPI_Errhandler_free`. The handler lives on where it is attached.
+pub fn errhandler_free(cx: &mut Cx<'_>, errhandler: &mut ErrhandlerHandle) -> Result<()> {
+    cx.errhandlers.release(*errhandler)?;
+    *errhandler = ErrhandlerHandle::NULL;
+    Ok(())
+}
+
+/// `MPI_Comm_set_errhandler`.
+pub fn comm_set_errhandler(
+    cx: &mut Cx<'_>,
+    comm: CommHandle,
+    errhandler: ErrhandlerHandle,
+) -> Result<()> {
+    let old = cx.comm(comm)?.errhandler;
+    cx.errhandlers.attach(errhandler, Target::Comm)?;
+    cx.comm_mut(comm)?.errhandler = errhandler;
+    cx.errhandlers.release(old)
+}
+
+/// `MPI_Comm_get_errhandler`: a handle that the program frees.
+pub fn comm_get_errhandler(
+    cx: &mut Cx<'_>,
+    comm: CommHandle,
+    errhandler: &mut ErrhandlerHandle,
+) -> Result<()> {
+    let attached = cx.comm(comm)?.errhandler;
+    cx.errhandlers.retain(attached)?;
+    *errhandler = attached;
+    Ok(())
+}
+
+/// `MPI_Errhandler_set`, which MPI-3.0 removed.
+pub fn errhandler_set(
+    cx: &mut Cx<'_>,
+    comm: CommHandle,
+    errhandler: ErrhandlerHandle,
+) -> Result<()> {
+    comm_set_errhandler(cx, comm, errhandler)
+}
+
+/// `MPI_Errhandler_get`, which MPI-3.0 removed.
+pub fn errhandler_get(
+    cx: &mut Cx<'_>,
+    comm: CommHandle,
+    errhandler: &mut ErrhandlerHandle,
+) -> Result<()> {
+    comm_get_errhandler(cx, comm, errhandler)
+}
+
+/// `MPI_Comm_call_errhandler` (§9.5): succeeds if the handler returns.
+pub fn comm_call_errhandler(
+    cx: &mut Cx<'_>,
+    comm: CommHandle,
+    errorcode: ErrorClass,
+) -> Result<()> {
+    let handler = cx.comm(comm)?.errhandler;
+    let error = Error::new(errorcode, "the program raised this error");
+    let line = failure::line(cx.procedure, &error);
+    let code = (cx.face.error_out)(errorcode);
+    failure::handle(cx, handler, CommKind::NUMBER, comm.raw(), code, &line);
+    Ok(())
+}
+
+fn no_code(errorcode: ErrorClass) -> Error {
+    let what = format!("is {}, which is no error code", errorcode.0);
+    Error::param(ErrorClass::ARG, "errorcode", what)
+}
+
+/// `MPI_Error_class`.
+pub fn error_class(
+    cx: &mut Cx<'_>,
+    errorcode: ErrorClass,
+    errorclass: &mut ErrorClass,
+) -> Result<()> {
+    let class = cx.error_codes.class_of(errorcode.0).ok_or_else(|| no_code(errorcode))?;
+    *errorclass = ErrorClass(class);
+    Ok(())
+}
+
+/// `MPI_Error_string`: what the program said of its own codes; of the library's, the latest
+/// error of that class in full, or what the class means.
+pub fn error_string(cx: &mut Cx<'_>, errorcode: ErrorClass, string: &mut String) -> Result<()> {
+    if let Some(text) = cx.error_codes.text_of(errorcode.0) {
+        text.clone_into(string);
+        return Ok(());
+    }
+    let (Some(name), Some(meaning)) = (errorcode.name(), errorcode.meaning()) else {
+        return Err(no_code(errorcode));
+    };
+    match library().texts.get(&errorcode.0) {
+        Some(line) => string.clone_from(line),
+        None => *string = format!("{name}: {meaning}"),
+    }
+    Ok(())
+}
+
+/// `MPI_Add_error_class`.
+pub fn add_error_class(cx: &mut Cx<'_>, errorclass: &mut ErrorClass) -> Result<()> {
+    *errorclass = ErrorClass(cx.error_codes.add_class()?);
+    Ok(())
+}
+
+/// `MPI_Remove_error_class`.
+pub fn remove_error_class(cx: &mut Cx<'_>, errorclass: ErrorClass) -> Result<()> {
+    cx.error_codes.remove_class(errorclass.0)
+}
+
+/// `MPI_Add_error_code`.
+pub fn add_error_code(
+    cx: &mut Cx<'_>,
+    errorclass: ErrorClass,
+    errorcode: &mut ErrorClass,
+) -> Result<()> {
+    *errorcode = ErrorClass(cx.error_codes.add_code(errorclass.0)?);
+    Ok(())
+}
+
+/// `MPI_Remove_error_code`.
+pub fn remove_error_code(cx: &mut Cx<'_>, errorcode: ErrorClass) -> Result<()> {
+    cx.error_codes.remove_code(errorcode.0)
+}
+
+/// `MPI_Add_error_string`.
+pub fn add_error_string(cx: &mut Cx<'_>, errorcode: ErrorClass, string: &str) -> Result<()> {
+    cx.error_codes.set_text(errorcode.0, string)
+}
+
+/// `MPI_Remove_error_string`.
+pub fn remove_error_string(cx: &mut Cx<'_>, errorcode: ErrorClass) -> Result<()> {
+    cx.error_codes.remove_text(errorcode.0)
+}

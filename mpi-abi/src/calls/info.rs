@@ -1,0 +1,144 @@
+//! Info objects (MPI-5.0 chapter 10), and `MPI_INFO_ENV` (§11.2.1).
+
+use std::borrow::Cow;
+
+use mpi_core::error::{Error, ErrorClass, Result};
+use mpi_core::handle::InfoHandle;
+use mpi_core::info::Info;
+
+use crate::entry::Cx;
+use crate::library::{Phase, phase, thread_level};
+
+/// `MPI_INFO_ENV`.
+const ENVIRONMENT: u32 = 0x131;
+
+/// What `MPI_INFO_ENV` says: how this process was started, as far as it can know.
+pub(crate) fn environment(cx: &Cx<'_>) -> Info {
+    let mut arguments = std::env::args_os().map(|text| text.to_string_lossy().into_owned());
+    let mut known = Vec::new();
+    known.extend(arguments.next().map(|command| ("command", command)));
+    known.push(("argv", arguments.collect::<Vec<_>>().join(" ")));
+    if phase() == Phase::Running {
+        known.push(("maxprocs", cx.identity.size.to_string()));
+        known.push(("thread_level", level_name(thread_level().0).to_owned()));
+    }
+    known.push(("host", crate::startup::host_name()));
+    known.push(("arch", std::env::consts::ARCH.to_owned()));
+    let directory = std::env::current_dir().ok();
+    known.extend(directory.map(|path| ("wdir", path.to_string_lossy().into_owned())));
+    Info::environment(known)
+}
+
+/// The name of a level of thread support (a core value).
+fn level_name(level: i32) -> &'static str {
+    match level {
+        0 => "MPI_THREAD_SINGLE",
+        1024 => "MPI_THREAD_FUNNELED",
+        2048 => "MPI_THREAD_SERIALIZED",
+        _ => "MPI_THREAD_MULTIPLE",
+    }
+}
+
+/// The info object that a handle names, to be read.
+pub(crate) fn look<'a>(cx: &'a Cx<'_>, info: InfoHandle) -> Result<Cow<'a, Info>> {
+    if info.raw() == ENVIRONMENT {
+        return Ok(Cow::Owned(environment(cx)));
+    }
+    cx.infos.get(info).map(Cow::Borrowed)
+}
+
+/// The info object that a handle names, to be changed.
+fn change<'a>(cx: &'a mut Cx<'_>, info: InfoHandle) -> Result<&'a mut Info> {
+    if info.raw() == ENVIRONMENT {
+        return Err(Error::param(ErrorClass::INFO, "info", "is MPI_INFO_ENV, which is read only")
+            .hint("Change a copy made by MPI_Info_dup."));
+    }
+    cx.infos.get_mut(info)
+}
+
+/// `MPI_Info_create`.
+pub fn info_create(cx: &mut Cx<'_>, info: &mut InfoHandle) -> Result<()> {
+    *info = cx.infos.insert(Info::new())?;
+    Ok(())
+}
+
+/// `MPI_Info_dup`.
+pub fn info_dup(cx: &mut Cx<'_>, info: InfoHandle, newinfo: &mut InfoHandle) -> Result<()> {
+    let copy = look(cx, info)?.into_owned();
+    *newinfo = cx.infos.insert(copy)?;
+    Ok(())
+}
+
+/// `MPI_Info_free`.
+pub fn info_free(cx: &mut Cx<'_>, info: &mut InfoHandle) -> Result<()> {
+    if info.raw() == ENVIRONMENT {
+        mpi_core::fail!(INFO, "info", "is MPI_INFO_ENV, which cannot be freed");
+    }
+    cx.infos.remove(*info)?;
+    *info = InfoHandle::NULL;
+    Ok(())
+}
+
+/// `MPI_Info_set`.
+pub fn info_set(cx: &mut Cx<'_>, info: InfoHandle, key: &str, value: &str) -> Result<()> {
+    change(cx, info)?.set(key, value)
+}
+
+/// `MPI_Info_delete`.
+pub fn info_delete(cx: &mut Cx<'_>, info: InfoHandle, key: &str) -> Result<()> {
+    change(cx, info)?.delete(key)
+}
+
+/// `MPI_Info_get`, which MPI-4.0 deprecated: the glue cuts the value to the caller's length.
+pub fn info_get(
+    cx: &mut Cx<'_>,
+    info: InfoHandle,
+    key: &str,
+    value: &mut String,
+    flag: &mut bool,
+) -> Result<()> {
+    info_get_string(cx, info, key, value, flag)
+}
+
+/// `MPI_Info_get_string`.
+pub fn info_get_string(
+    cx: &mut Cx<'_>,
+    info: InfoHandle,
+    key: &str,
+    value: &mut String,
+    flag: &mut bool,
+) -> Result<()> {
+    let info = look(cx, info)?;
+    let answer = info.get_string(key, usize::MAX)?.and_then(|answer| answer.text);
+    *flag = answer.is_some();
+    *value = answer.unwrap_or_default();
+    Ok(())
+}
+
+/// `MPI_Info_get_valuelen`, which MPI-4.0 deprecated: the length without a NUL.
+pub fn info_get_valuelen(
+    cx: &mut Cx<'_>,
+    info: InfoHandle,
+    key: &str,
+    valuelen: &mut i32,
+    flag: &mut bool,
+) -> Result<()> {
+    let answer = look(cx, info)?.get_string(key, 0)?;
+    *flag = answer.is_some();
+    if let Some(answer) = answer {
+        *valuelen = answer.needed as i32 - 1;
+    }
+    Ok(())
+}
+
+/// `MPI_Info_get_nkeys`.
+pub fn info_get_nkeys(cx: &mut Cx<'_>, info: InfoHandle, nkeys: &mut i32) -> Result<()> {
+    *nkeys = look(cx, info)?.nkeys() as i32;
+    Ok(())
+}
+
+/// `MPI_Info_get_nthkey`.
+pub fn info_get_nthkey(cx: &mut Cx<'_>, info: InfoHandle, n: i32, key: &mut String) -> Result<()> {
+    look(cx, info)?.nthkey(n)?.clone_into(key);
+    Ok(())
+}

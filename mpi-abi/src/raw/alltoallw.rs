@@ -1,0 +1,135 @@
+//! `MPI_Alltoallw` and its nonblocking form (MPI-5.0 §6.8): a datatype for each rank.
+
+use std::ffi::c_void;
+
+use mpi_core::coll::calls::{Prepared, Types, Varied};
+use mpi_core::error::Result;
+use mpi_core::handle::{CommHandle, DatatypeHandle};
+
+use crate::args::IntArray;
+use crate::calls::blocks::per_rank;
+use crate::entry::Cx;
+use crate::face::Face;
+
+/// One side's buffer with counts, displacements in bytes and types.
+struct Side<F: Face> {
+    buf: *const c_void,
+    counts: IntArray,
+    displs: IntArray,
+    types: *const F::Datatype,
+}
+
+/// The same as core values.
+struct Lists {
+    counts: Vec<i64>,
+    displs: Vec<i64>,
+    types: Vec<DatatypeHandle>,
+}
+
+impl<F: Face> Side<F> {
+    /// # Safety
+    /// The array of types is null or has an entry for each rank of `comm`.
+    unsafe fn read(&self, cx: &Cx<'_>, comm: CommHandle, names: &Names) -> Result<Lists> {
+        let counts = per_rank(cx, comm, self.counts, names.counts)?;
+        let displs = per_rank(cx, comm, self.displs, names.displs)?;
+        crate::args::array(names.types, self.types.is_null(), true)?;
+        let types = (0..counts.len())
+            // SAFETY: the caller's promise.
+            .map(|rank| F::datatype_in(unsafe { *self.types.add(rank) }))
+            .collect();
+        Ok(Lists { counts, displs, types })
+    }
+}
+
+/// What the standard calls the arrays of a side.
+struct Names {
+    counts: &'static str,
+    displs: &'static str,
+    types: &'static str,
+}
+
+const SEND: Names = Names { counts: "sendcounts", displs: "sdispls", types: "sendtypes" };
+const RECV: Names = Names { counts: "recvcounts", displs: "rdispls", types: "recvtypes" };
+
+impl Lists {
+    fn varied<F: Face>(&self, buf: *const c_void) -> Varied<'_> {
+        Varied {
+            buf: F::buffer_in(buf),
+            counts: &self.counts,
+            displs: &self.displs,
+            datatypes: Types::Each(&self.types),
+        }
+    }
+}
+
+/// # Safety
+/// The arrays have an entry for each rank, the send side's only if it is not in place.
+unsafe fn prepare<F: Face>(
+    cx: &Cx<'_>,
+    send: &Side<F>,
+    recv: &Side<F>,
+    comm: CommHandle,
+) -> Result<Prepared> {
+    // SAFETY: the caller's promise.
+    let (outgoing, incoming) = unsafe {
+        let outgoing = match F::buffer_in(send.buf).is_in_place() {
+            true => None,
+            false => Some(send.read(cx, comm, &SEND)?),
+        };
+        (outgoing, recv.read(cx, comm, &RECV)?)
+    };
+    let from = outgoing.as_ref().map(|lists| lists.varied::<F>(send.buf));
+    cx.alltoallv(from, incoming.varied::<F>(recv.buf), comm)
+}
+
+/// `MPI_Alltoallw`.
+///
+/// # Safety
+/// The arrays have an entry for each rank, the send side's only if it is not in place.
+#[allow(clippy::too_many_arguments)]
+pub unsafe fn alltoallw<F: Face>(
+    cx: &mut Cx<'_>,
+    sendbuf: *const c_void,
+    sendcounts: IntArray,
+    sdispls: IntArray,
+    sendtypes: *const F::Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: IntArray,
+    rdispls: IntArray,
+    recvtypes: *const F::Datatype,
+    comm: F::Comm,
+) -> Result<()> {
+    let send = Side { buf: sendbuf, counts: sendcounts, displs: sdispls, types: sendtypes };
+    let recv = Side { buf: recvbuf, counts: recvcounts, displs: rdispls, types: recvtypes };
+    // SAFETY: the caller's promise.
+    let prepared = unsafe { prepare::<F>(cx, &send, &recv, F::comm_in(comm)) }?;
+    cx.run(prepared)
+}
+
+/// `MPI_Ialltoallw`.
+///
+/// # Safety
+/// As for [`alltoallw`]; `request` is writable.
+#[allow(clippy::too_many_arguments)]
+pub unsafe fn ialltoallw<F: Face>(
+    cx: &mut Cx<'_>,
+    sendbuf: *const c_void,
+    sendcounts: IntArray,
+    sdispls: IntArray,
+    sendtypes: *const F::Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: IntArray,
+    rdispls: IntArray,
+    recvtypes: *const F::Datatype,
+    comm: F::Comm,
+    request: *mut F::Request,
+) -> Result<()> {
+    let send = Side { buf: sendbuf, counts: sendcounts, displs: sdispls, types: sendtypes };
+    let recv = Side { buf: recvbuf, counts: recvcounts, displs: rdispls, types: recvtypes };
+    // SAFETY: the caller's promise.
+    let prepared = unsafe { prepare::<F>(cx, &send, &recv, F::comm_in(comm)) }?;
+    let begun = cx.begin(prepared)?;
+    // SAFETY: the caller's promise.
+    unsafe { *request = F::request_out(begun) };
+    Ok(())
+}
