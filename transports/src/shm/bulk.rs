@@ -18,6 +18,9 @@ use super::{Event, Shm, stream};
 /// Cells of a lane that bulk data leaves to small messages, as a fraction: one in four.
 const CELLS_LEFT: u32 = 4;
 
+/// Bytes in the first chunk of a transfer; later ones double up to a whole chunk.
+const FIRST_BYTES: usize = 8 << 10;
+
 /// A transfer to a peer.
 pub(super) struct Outgoing {
     header: Header,
@@ -25,6 +28,7 @@ pub(super) struct Outgoing {
     token: Token,
     id: u64,
     begun: bool,
+    moved: u64,
 }
 
 /// A transfer from a peer.
@@ -50,7 +54,14 @@ impl Shm {
         }
         let id = u64::from(to.bulk_next);
         to.bulk_next = to.bulk_next.wrapping_add(1);
-        to.bulk_out.push_back(Outgoing { header: *header, source, token, id, begun: false });
+        to.bulk_out.push_back(Outgoing {
+            header: *header,
+            source,
+            token,
+            id,
+            begun: false,
+            moved: 0,
+        });
         self.chores = true;
         if self.make_room(peer) {
             self.pump_peer(peer);
@@ -94,11 +105,15 @@ impl Shm {
             out.begun = true;
         }
         if let Some(offset) = chunk {
-            let room = self.config.shm.chunk_bytes as usize;
+            let most = self.config.shm.chunk_bytes as usize;
+            // Short pieces first, so that the receiver can begin while the sender goes on.
+            let room =
+                usize::try_from(out.moved).unwrap_or(most).clamp(FIRST_BYTES.min(most), most);
             let at = self.arena.at(offset, room);
             // SAFETY: the chunk is ours until the reader has consumed the cell that names it;
             // the message is readable until `sent`, by the contract of `send_bulk`.
-            let len = unsafe { stream::pack(&mut out.source, at, room) };
+            let len = unsafe { to.reach.pack(&mut out.source, at, room) };
+            out.moved += len as u64;
             to.held.note(to.writer.tail(), offset, true);
             to.writer.write(Class::Chunk, ride, [0; 3], &[out.id, offset, len as u64]);
         }
@@ -179,7 +194,7 @@ impl Shm {
         if let Landing::User(to) = &mut incoming.landing {
             // SAFETY: `body` checked the range against the mapping, which `self` keeps; the
             // request's memory is writable until `landed`, by the contract of `Landing`.
-            unsafe { to.unpack_from(RawBytes::new(body, len as usize)) };
+            unsafe { stream::unpack(to, RawBytes::new(body, len as usize)) };
         }
         incoming.left -= len;
         self.counters.bytes_pipelined += len;

@@ -22,6 +22,7 @@ mod park;
 mod peer;
 mod pool;
 mod pull;
+mod reach;
 mod receive;
 mod send;
 mod settings;
@@ -44,7 +45,7 @@ use hello::{Card, job_hash};
 use meet::{Letter, Stray};
 use park::Waiter;
 use peer::{Inbound, Peer};
-use pool::Pool;
+use pool::{Pool, Reuse};
 
 /// Where to look up the business cards of peers.
 pub trait Directory {
@@ -144,12 +145,12 @@ impl Shm {
         Ok(Shm {
             peers: Vec::new(),
             inbound: Vec::new(),
-            slots: Pool::new(g.slots_at(), g.slot_stride.into(), g.slots.into()),
+            slots: Pool::new(Reuse::Last, g.slots_at(), g.slot_stride.into(), g.slots.into()),
             chores: false,
             until_look: 1,
             refused: false,
             waiter: Waiter::new(&config.shm, crowded),
-            chunks: Pool::new(g.chunks_at(), g.chunk_bytes.into(), g.chunks.into()),
+            chunks: Pool::new(Reuse::First, g.chunks_at(), g.chunk_bytes.into(), g.chunks.into()),
             events: Vec::new(),
             outbox: VecDeque::new(),
             strays: Vec::new(),

@@ -8,6 +8,7 @@ use super::arena::Remote;
 use super::bulk::{Incoming, Outgoing};
 use super::lane::{CELLS_MAX, Impossible, Reader, Writer};
 use super::pool::{Held, Pool};
+use super::reach::Reach;
 use crate::sync::{AtomicU32, Ordering};
 use crate::sys::socket::Name;
 
@@ -43,6 +44,7 @@ pub(super) struct Peer {
     /// Place in the row of inbound lanes, once open.
     pub inbound: u32,
     pub held: Held,
+    pub reach: Reach,
     /// How many of its next frames may carry a count older than what was looked up.
     pub stale: u32,
     pub bulk_out: VecDeque<Outgoing>,
@@ -73,6 +75,7 @@ impl Peer {
             rung: 0,
             inbound: u32::MAX,
             held: Held::default(),
+            reach: Reach::default(),
             stale: 0,
             bulk_out: VecDeque::new(),
             bulk_in: Vec::new(),

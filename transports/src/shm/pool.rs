@@ -1,15 +1,27 @@
 //! Buffers of the own arena that hold bodies on their way: slots and chunks.
 //!
-//! The free list is last in, first out, so that the buffers in use stay in the cache. A buffer
-//! comes back when its reader's count has passed the cell that names it: no word in shared
+//! Slots are used again last in, first out, so that few of them are touched and stay in the
+//! cache. Chunks go round: one that comes again soon still lies in its reader's cache, and
+//! writing it costs twice as much (1 MiB through 32 KiB chunks: 118 µs with 4 of them, 43 with
+//! 64, both sides copying; streamed, 57 and 41). A buffer comes back when its reader's count has passed the cell that names it: no word in shared
 //! memory says so a second time.
 
 use std::collections::VecDeque;
 
+/// Which free buffer is taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Reuse {
+    /// The one given back last.
+    Last,
+    /// The one that has been free for longest.
+    First,
+}
+
 /// Equal buffers at known offsets.
 #[derive(Debug)]
 pub(super) struct Pool {
-    free: Vec<u64>,
+    free: VecDeque<u64>,
+    reuse: Reuse,
     next: u64,
     end: u64,
     stride: u64,
@@ -17,18 +29,20 @@ pub(super) struct Pool {
 
 impl Pool {
     /// `count` buffers, `stride` bytes apart, from offset `at`.
-    pub(super) fn new(at: u64, stride: u64, count: u64) -> Pool {
-        Pool { free: Vec::new(), next: at, end: at + stride * count, stride }
+    pub(super) fn new(reuse: Reuse, at: u64, stride: u64, count: u64) -> Pool {
+        Pool { free: VecDeque::new(), reuse, next: at, end: at + stride * count, stride }
     }
 
-    /// The offset of a free buffer, if there is one: the one given back last, or one whose
-    /// pages were never touched.
+    /// The offset of a free buffer, if there is one.
     #[inline]
     pub(super) fn take(&mut self) -> Option<u64> {
-        self.free.pop().or_else(|| self.fresh())
+        match self.reuse {
+            Reuse::Last => self.free.pop_back().or_else(|| self.fresh()),
+            Reuse::First => self.fresh().or_else(|| self.free.pop_front()),
+        }
     }
 
-    #[cold]
+    /// One whose pages were never touched.
     fn fresh(&mut self) -> Option<u64> {
         let offset = self.next;
         (offset < self.end).then(|| {
@@ -40,7 +54,7 @@ impl Pool {
     /// Takes back a buffer.
     #[inline]
     pub(super) fn give(&mut self, offset: u64) {
-        self.free.push(offset);
+        self.free.push_back(offset);
     }
 }
 
@@ -106,17 +120,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_given_back_last_is_taken_first() {
-        let mut pool = Pool::new(4096, 100, 2);
-        assert_eq!((pool.take(), pool.take(), pool.take()), (Some(4096), Some(4196), None));
-        pool.give(4096);
-        pool.give(4196);
-        assert_eq!(pool.take(), Some(4196));
+    fn free_buffers_are_taken_in_the_order_chosen() {
+        for (reuse, next) in [(Reuse::Last, 4196), (Reuse::First, 4096)] {
+            let mut pool = Pool::new(reuse, 4096, 100, 2);
+            assert_eq!((pool.take(), pool.take(), pool.take()), (Some(4096), Some(4196), None));
+            pool.give(4096);
+            pool.give(4196);
+            assert_eq!(pool.take(), Some(next));
+        }
     }
 
     #[test]
     fn buffers_come_back_when_their_cell_is_consumed_across_the_wrap() {
-        let (mut slots, mut chunks) = (Pool::new(0, 1, 0), Pool::new(0, 1, 0));
+        let empty = || Pool::new(Reuse::Last, 0, 1, 0);
+        let (mut slots, mut chunks) = (empty(), empty());
         let mut held = Held::default();
         held.note(u32::MAX, 7, false);
         held.note(0, 8, true);

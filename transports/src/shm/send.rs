@@ -6,7 +6,7 @@ use mpi_core::port::{Body, Full, PeerId};
 
 use super::lane::{Class, PAYLOAD_WORDS};
 use super::peer::State;
-use super::{Event, Shm, stream};
+use super::{Event, Shm};
 use crate::sys::socket::Datagram;
 
 /// Slots that the cells of one lane may name before the sender looks how far the reader is: so
@@ -80,10 +80,10 @@ impl Shm {
         match body {
             // SAFETY: the slot is ours until the reader has consumed the cell that names it, and
             // `at` checked its length; the body is readable by `Body`'s contract.
-            Body::Bytes(bytes) => unsafe { stream::copy(bytes, at) },
+            Body::Bytes(bytes) => unsafe { to.reach.copy(bytes, at) },
             Body::Packed(packer) => {
                 // SAFETY: as above.
-                unsafe { stream::pack(packer, at, len as usize) };
+                unsafe { to.reach.pack(packer, at, len as usize) };
             }
         }
         to.held.note(to.writer.tail(), offset, false);

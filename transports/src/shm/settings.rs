@@ -52,10 +52,10 @@ impl Default for ShmSettings {
             slots: 256,
             chunk_bytes: 32 << 10,
             chunks: 64,
-            chunks_per_peer: 4,
+            chunks_per_peer: 16,
             alloc_bytes: 4 << 30,
             bulk: Bulk::Auto,
-            cross_memory_bytes: 8 << 10,
+            cross_memory_bytes: 64 << 20,
             spin_polls: 10_000,
             yield_micros: 200,
         }
