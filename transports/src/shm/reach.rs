@@ -2,8 +2,7 @@
 //!
 //! Processors that share a last-level cache take a line from each other in a few nanoseconds,
 //! others in 30; the difference is the processors' and changes when the system moves a process.
-//! So ordinary copies are timed, and a peer that proves far gets streamed ones, with an ordinary
-//! one now and then to see whether it came nearer.
+//! So an ordinary copy is timed now and then, and a peer that proves far gets streamed ones.
 
 use std::time::{Duration, Instant};
 
@@ -14,18 +13,26 @@ use mpi_core::datatype::Packer;
 /// A line that takes longer than this to overwrite lies in a far cache. Measured here: 3 ns
 /// near, 28 to 33 far.
 const NEAR_LINE: Duration = Duration::from_nanos(10);
-/// Streamed copies from one trial of an ordinary one to the next.
-const STREAMED_PER_TRIAL: u32 = 64;
-/// Shorter copies are not worth a look at the clock, and never streamed.
-const TIMED_BYTES: usize = 2048;
-/// What is tried on a peer believed far is at most this long.
+/// Copies from one trial to the next.
+const COPIES_PER_TRIAL: u32 = 64;
+/// Shorter copies are never streamed.
+const LONG_BYTES: usize = 2048;
+/// A trial on a peer believed far is at most this long.
 const TRIAL_BYTES: usize = 8 << 10;
 
 /// What is known of the way to one peer.
 #[derive(Debug, Default)]
 pub(super) struct Reach {
-    /// Streamed copies left until the next trial; 0 while the peer is near.
-    streamed: u32,
+    is_far: bool,
+    until_trial: u32,
+}
+
+/// How the next copy is made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Way {
+    Plain,
+    Streamed,
+    Trial,
 }
 
 impl Reach {
@@ -36,17 +43,13 @@ impl Reach {
     #[inline]
     pub(super) unsafe fn copy(&mut self, bytes: RawBytes<'_>, to: *mut u8) {
         let len = bytes.len();
-        if len < TIMED_BYTES {
-            // SAFETY: by the caller's promise.
-            unsafe { bytes.copy_to(to) }
-        } else if self.streams(len) {
-            // SAFETY: by the caller's promise.
-            unsafe { stream::copy(bytes, to) }
-        } else {
-            let start = Instant::now();
-            // SAFETY: by the caller's promise.
-            unsafe { stream::plain(bytes, to) };
-            self.judge(start.elapsed(), len);
+        // SAFETY: by the caller's promise, all three.
+        unsafe {
+            match self.way(len) {
+                Way::Plain => stream::plain(bytes, to),
+                Way::Streamed => stream::copy(bytes, to),
+                Way::Trial => self.judge(len, || stream::plain(bytes, to)),
+            }
         }
     }
 
@@ -56,33 +59,46 @@ impl Reach {
     /// As [`stream::pack`].
     pub(super) unsafe fn pack(&mut self, source: &mut Packer, to: *mut u8, room: usize) -> usize {
         let len = source.remaining().min(room as u64) as usize;
-        if len < TIMED_BYTES || source.as_contiguous().is_none() || self.streams(len) {
-            // SAFETY: by the caller's promise.
-            return unsafe { stream::pack(source, to, room) };
-        }
-        let start = Instant::now();
-        // SAFETY: by the caller's promise.
-        let n = unsafe { stream::pack_plain(source, to, room) };
-        self.judge(start.elapsed(), n);
-        n
-    }
-
-    /// Whether the next copy, of `len` bytes, is to be streamed.
-    fn streams(&mut self, len: usize) -> bool {
-        match self.streamed {
-            0 => false,
-            1 if len <= TRIAL_BYTES => false,
-            1 => true,
-            _ => {
-                self.streamed -= 1;
-                true
+        // SAFETY: by the caller's promise, all three.
+        unsafe {
+            match self.way(len) {
+                Way::Streamed => stream::pack(source, to, room),
+                Way::Trial if source.as_contiguous().is_some() => {
+                    self.judge(len, || stream::pack_plain(source, to, room))
+                }
+                Way::Plain | Way::Trial => stream::pack_plain(source, to, room),
             }
         }
     }
 
-    fn judge(&mut self, took: Duration, len: usize) {
-        let is_far = took > NEAR_LINE * (len / 64) as u32;
-        self.streamed = if is_far { STREAMED_PER_TRIAL } else { 0 };
+    /// How a copy of `len` bytes is to be made.
+    #[inline]
+    fn way(&mut self, len: usize) -> Way {
+        if len < LONG_BYTES {
+            return Way::Plain;
+        }
+        self.until_trial = self.until_trial.saturating_sub(1);
+        match (self.until_trial, self.is_far) {
+            (0, false) => Way::Trial,
+            (0, true) if len <= TRIAL_BYTES => Way::Trial,
+            (_, true) => Way::Streamed,
+            (_, false) => Way::Plain,
+        }
+    }
+
+    /// Makes an ordinary copy of `len` bytes and sees how long it takes until all is written.
+    #[cold]
+    fn judge<T>(&mut self, len: usize, copy: impl FnOnce() -> T) -> T {
+        let start = Instant::now();
+        let answer = copy();
+        stream::drain();
+        self.learn(start.elapsed(), len);
+        answer
+    }
+
+    fn learn(&mut self, took: Duration, len: usize) {
+        self.is_far = took > NEAR_LINE * (len / 64) as u32;
+        self.until_trial = COPIES_PER_TRIAL;
     }
 }
 
@@ -93,12 +109,13 @@ mod tests {
     #[test]
     fn a_far_peer_is_streamed_to_and_tried_again() {
         let mut reach = Reach::default();
-        assert!(!reach.streams(4096));
-        reach.judge(Duration::from_micros(2), 4096);
-        let streamed = (0..1000).take_while(|_| reach.streams(4096)).count();
-        assert_eq!(streamed as u32, STREAMED_PER_TRIAL - 1);
-        assert!(reach.streams(TRIAL_BYTES + 1), "a long copy is no trial");
-        reach.judge(Duration::from_nanos(200), 4096);
-        assert!(!reach.streams(4096) && !reach.streams(1 << 20));
+        assert_eq!((reach.way(100), reach.way(4096)), (Way::Plain, Way::Trial));
+        reach.learn(Duration::from_micros(2), 4096);
+        let streamed = (0..1000).take_while(|_| reach.way(4096) == Way::Streamed).count();
+        assert_eq!(streamed as u32, COPIES_PER_TRIAL - 1);
+        assert_eq!(reach.way(TRIAL_BYTES + 1), Way::Streamed, "a long copy is no trial");
+        reach.learn(Duration::from_nanos(200), 4096);
+        let plain = (0..1000).take_while(|_| reach.way(1 << 20) == Way::Plain).count();
+        assert_eq!(plain as u32, COPIES_PER_TRIAL - 1);
     }
 }

@@ -166,6 +166,13 @@ fn settle() {
     unsafe { std::arch::x86_64::_mm_sfence() };
 }
 
+/// Returns when all stores before are done.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn drain() {
+    // SAFETY: as for `settle`.
+    unsafe { std::arch::x86_64::_mm_mfence() };
+}
+
 #[cfg(not(target_arch = "x86_64"))]
 unsafe fn stream(bytes: RawBytes<'_>, to: *mut u8) {
     // SAFETY: by the caller's promise.
@@ -180,6 +187,9 @@ pub(super) unsafe fn plain(bytes: RawBytes<'_>, to: *mut u8) {
 
 #[cfg(not(target_arch = "x86_64"))]
 fn settle() {}
+
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) fn drain() {}
 
 #[cfg(test)]
 mod tests {
