@@ -88,8 +88,11 @@ impl<'a> RawBytes<'a> {
     /// `to` is writable for `self.len()` bytes and does not overlap them.
     #[inline]
     pub unsafe fn copy_to(self, to: *mut u8) {
-        if self.len > 0 {
+        if self.len >= LONG_BYTES {
             // SAFETY: `new`'s caller promised readable bytes, ours writable ones.
+            unsafe { copy_long(self.ptr, to, self.len) }
+        } else if self.len > 0 {
+            // SAFETY: as above.
             unsafe { ptr::copy_nonoverlapping(self.ptr, to, self.len) }
         }
     }
@@ -109,5 +112,73 @@ impl<'a> RawBytes<'a> {
 impl<'a> From<&'a [u8]> for RawBytes<'a> {
     fn from(slice: &'a [u8]) -> RawBytes<'a> {
         RawBytes { ptr: slice.as_ptr(), len: slice.len(), lent: PhantomData }
+    }
+}
+
+/// From this many bytes on the C library copies by one string instruction. On a Zen 4 that runs
+/// at a fraction of the speed when the two places differ by little within their pages, as shared
+/// memory and a buffer from `malloc` do: 1 MiB took 110 µs where vector moves take 43.
+const LONG_BYTES: usize = 2048;
+
+/// Copies a long run by vector moves, where the processor has them.
+///
+/// # Safety
+/// As `ptr::copy_nonoverlapping`.
+#[inline(never)]
+unsafe fn copy_long(from: *const u8, to: *mut u8, len: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx") {
+        // SAFETY: by the caller's promise; the processor was asked.
+        return unsafe { copy_avx(from, to, len) };
+    }
+    // SAFETY: by the caller's promise.
+    unsafe { ptr::copy_nonoverlapping(from, to, len) }
+}
+
+/// Copies 128 bytes at a time to whole lines, what is before and behind them the ordinary way.
+///
+/// # Safety
+/// As `ptr::copy_nonoverlapping`.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx")]
+unsafe fn copy_avx(from: *const u8, to: *mut u8, len: usize) {
+    use std::arch::x86_64::{__m256i, _mm256_loadu_si256, _mm256_storeu_si256};
+    let mut at = to.align_offset(64).min(len);
+    // SAFETY: the first `at` of `len` bytes.
+    unsafe { ptr::copy_nonoverlapping(from, to, at) };
+    while len - at >= 128 {
+        let source = from.wrapping_add(at).cast::<__m256i>();
+        let target = to.wrapping_add(at).cast::<__m256i>();
+        // SAFETY: 128 bytes from `at` on are within both ranges.
+        unsafe {
+            let parts: [__m256i; 4] = std::array::from_fn(|i| _mm256_loadu_si256(source.add(i)));
+            for (i, part) in parts.into_iter().enumerate() {
+                _mm256_storeu_si256(target.add(i), part);
+            }
+        }
+        at += 128;
+    }
+    // SAFETY: the last `len - at` of `len` bytes.
+    unsafe { ptr::copy_nonoverlapping(from.wrapping_add(at), to.wrapping_add(at), len - at) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_of_every_length_and_place_are_copied_and_nothing_more() {
+        let source: Vec<u8> = (0..9000u32).map(|i| (i * 7 + i / 251) as u8).collect();
+        let mut target = vec![0xee; 9100];
+        for len in (0..300).chain(2000..2400).chain([4096, 8191, 8900]) {
+            let (skew_from, skew_to) = (len % 67, len % 61);
+            let bytes = &source[skew_from..skew_from + len];
+            target.fill(0xee);
+            // SAFETY: the target has room for the longest run behind the largest skew.
+            unsafe { RawBytes::from(bytes).copy_to(target.as_mut_ptr().add(skew_to)) };
+            assert!(target[skew_to..skew_to + len] == *bytes, "{len} bytes");
+            assert!(target[..skew_to].iter().all(|byte| *byte == 0xee));
+            assert!(target[skew_to + len..].iter().all(|byte| *byte == 0xee));
+        }
     }
 }

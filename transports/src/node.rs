@@ -56,6 +56,7 @@ impl Transport for LocalPort {
         }
     }
 
+    #[inline]
     fn caps(&self, peer: PeerId) -> Caps {
         if peer == self.me { self.loopback.caps(peer) } else { self.shm.caps(peer) }
     }

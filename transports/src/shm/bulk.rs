@@ -13,7 +13,7 @@ use mpi_core::port::{Landing, PeerId, Sink, Token};
 use super::lane::Class;
 use super::peer::State;
 use super::send::IMPOSSIBLE_COUNT;
-use super::{Event, Shm, stream};
+use super::{Event, Shm};
 
 /// Cells of a lane that bulk data leaves to small messages, as a fraction: one in four.
 const CELLS_LEFT: u32 = 4;
@@ -194,7 +194,7 @@ impl Shm {
         if let Landing::User(to) = &mut incoming.landing {
             // SAFETY: `body` checked the range against the mapping, which `self` keeps; the
             // request's memory is writable until `landed`, by the contract of `Landing`.
-            unsafe { stream::unpack(to, RawBytes::new(body, len as usize)) };
+            unsafe { to.unpack_from(RawBytes::new(body, len as usize)) };
         }
         incoming.left -= len;
         self.counters.bytes_pipelined += len;

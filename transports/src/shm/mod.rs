@@ -235,6 +235,7 @@ impl Transport for Shm {
         self.introduce(peer, name);
     }
 
+    #[inline]
     fn caps(&self, _: PeerId) -> Caps {
         Caps {
             frame_bytes_max: self.config.shm.eager_bytes as usize,

@@ -7,7 +7,7 @@ use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::Unpacker;
 use mpi_core::port::{Offer, PeerId, Pulled};
 
-use super::{Bulk, Shm, stream};
+use super::{Bulk, Shm};
 use crate::sys::cma;
 
 /// Bytes fetched at a time for a destination that is not one run of memory.
@@ -42,7 +42,7 @@ impl Shm {
         {
             // SAFETY: `allocated` checked the range against the mapping; the destination is the
             // caller's, who owns the request.
-            unsafe { stream::unpack(to, RawBytes::new(bytes, len as usize)) };
+            unsafe { to.unpack_from(RawBytes::new(bytes, len as usize)) };
             self.counters.bytes_in_place += len;
             return Pulled::Done;
         }

@@ -46,9 +46,9 @@ impl Reach {
         // SAFETY: by the caller's promise, all three.
         unsafe {
             match self.way(len) {
-                Way::Plain => stream::plain(bytes, to),
+                Way::Plain => bytes.copy_to(to),
                 Way::Streamed => stream::copy(bytes, to),
-                Way::Trial => self.judge(len, || stream::plain(bytes, to)),
+                Way::Trial => self.judge(len, || bytes.copy_to(to)),
             }
         }
     }
@@ -64,9 +64,9 @@ impl Reach {
             match self.way(len) {
                 Way::Streamed => stream::pack(source, to, room),
                 Way::Trial if source.as_contiguous().is_some() => {
-                    self.judge(len, || stream::pack_plain(source, to, room))
+                    self.judge(len, || source.pack_into(to, room))
                 }
-                Way::Plain | Way::Trial => stream::pack_plain(source, to, room),
+                Way::Plain | Way::Trial => source.pack_into(to, room),
             }
         }
     }

@@ -124,7 +124,8 @@ impl Shm {
         if to.state != State::Open {
             return false;
         }
-        let due = !to.writer.has_room() || to.held.len() % SLOTS_BEFORE_LOOK as usize == SLOTS_BEFORE_LOOK as usize - 1;
+        let due = !to.writer.has_room()
+            || to.held.len() % SLOTS_BEFORE_LOOK as usize == SLOTS_BEFORE_LOOK as usize - 1;
         if due && to.look(&mut self.slots, &mut self.chunks).is_err() {
             self.drop_peer(peer, IMPOSSIBLE_COUNT);
             return false;

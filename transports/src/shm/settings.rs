@@ -46,7 +46,7 @@ pub struct ShmSettings {
 impl Default for ShmSettings {
     fn default() -> ShmSettings {
         ShmSettings {
-            eager_bytes: 8 << 10,
+            eager_bytes: 32 << 10,
             lane_cells: 64,
             lanes: 1024,
             slots: 256,

@@ -8,7 +8,7 @@
 //! 1.06), so `reach` finds out which of the two a peer wants.
 
 use mpi_core::buffer::RawBytes;
-use mpi_core::datatype::{Packer, Unpacker};
+use mpi_core::datatype::Packer;
 
 /// From this many bytes on a copy is streamed.
 const STREAM_BYTES: usize = 2048;
@@ -63,38 +63,6 @@ pub(super) unsafe fn pack(source: &mut Packer, to: *mut u8, room: usize) -> usiz
     len
 }
 
-/// Copies up to `room` bytes of a message to `to` by ordinary stores, and returns how many.
-///
-/// # Safety
-/// As [`pack`], without the multiple.
-pub(super) unsafe fn pack_plain(source: &mut Packer, to: *mut u8, room: usize) -> usize {
-    let Some((at, left)) = source.as_contiguous() else {
-        // SAFETY: by the caller's promise.
-        return unsafe { source.pack_into(to, room) };
-    };
-    let len = left.min(room as u64) as usize;
-    // SAFETY: by the caller's promise; `len` bytes are left of the message.
-    unsafe { plain(RawBytes::new(at, len), to) };
-    source.skip(len as u64);
-    len
-}
-
-/// Copies as many of `bytes` into a message as have room.
-///
-/// # Safety
-/// The user memory of the message is writable and does not overlap `bytes`.
-pub(super) unsafe fn unpack(to: &mut Unpacker, mut bytes: RawBytes<'_>) {
-    let Some((at, left)) = to.as_contiguous() else {
-        // SAFETY: by the caller's promise.
-        unsafe { to.unpack_from(bytes) };
-        return;
-    };
-    let head = bytes.take(usize::try_from(left).unwrap_or(usize::MAX));
-    // SAFETY: by the caller's promise; the message has that much room.
-    unsafe { plain(head, at) };
-    to.skip(head.len() as u64);
-}
-
 /// Copies past the cache, 64 bytes at a time; the end that is no whole line is stored.
 ///
 /// # Safety
@@ -118,47 +86,6 @@ unsafe fn stream(mut bytes: RawBytes<'_>, to: *mut u8) {
     unsafe { bytes.copy_to(to.wrapping_add(whole.len())) };
 }
 
-/// Copies with vector loads and stores. The C library's copy of this length is one string
-/// instruction, which on a Zen 4 runs at a fifth of the speed when the two places differ by
-/// less than a line within their pages, as an arena and a buffer from `malloc` do.
-///
-/// # Safety
-/// `to` is writable for `bytes.len()` bytes and does not overlap them.
-#[cfg(target_arch = "x86_64")]
-pub(super) unsafe fn plain(bytes: RawBytes<'_>, to: *mut u8) {
-    if bytes.len() >= STREAM_BYTES && is_x86_feature_detected!("avx") {
-        // SAFETY: by the caller's promise; the processor was asked.
-        return unsafe { plain_avx(bytes, to) };
-    }
-    // SAFETY: by the caller's promise.
-    unsafe { bytes.copy_to(to) };
-}
-
-/// As [`plain`], 128 bytes at a time; what is left goes the ordinary way.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx")]
-unsafe fn plain_avx(mut bytes: RawBytes<'_>, mut to: *mut u8) {
-    use std::arch::x86_64::{__m256i, _mm256_loadu_si256, _mm256_storeu_si256};
-    let ragged = bytes.take(to.align_offset(64));
-    // SAFETY: the first bytes of both ranges, fewer than a line.
-    unsafe { ragged.copy_to(to) };
-    to = to.wrapping_add(ragged.len());
-    let whole = bytes.take(bytes.len() / 128 * 128);
-    for at in (0..whole.len()).step_by(128) {
-        let from = whole.as_ptr().wrapping_add(at).cast::<__m256i>();
-        let line = to.wrapping_add(at).cast::<__m256i>();
-        // SAFETY: 128 bytes from `at` on are within both ranges.
-        unsafe {
-            let parts: [__m256i; 4] = std::array::from_fn(|i| _mm256_loadu_si256(from.add(i)));
-            for (i, part) in parts.into_iter().enumerate() {
-                _mm256_storeu_si256(line.add(i), part);
-            }
-        }
-    }
-    // SAFETY: what is left of both ranges.
-    unsafe { bytes.copy_to(to.wrapping_add(whole.len())) };
-}
-
 /// Orders streamed stores before later ones.
 #[cfg(target_arch = "x86_64")]
 fn settle() {
@@ -175,12 +102,6 @@ pub(super) fn drain() {
 
 #[cfg(not(target_arch = "x86_64"))]
 unsafe fn stream(bytes: RawBytes<'_>, to: *mut u8) {
-    // SAFETY: by the caller's promise.
-    unsafe { bytes.copy_to(to) };
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-pub(super) unsafe fn plain(bytes: RawBytes<'_>, to: *mut u8) {
     // SAFETY: by the caller's promise.
     unsafe { bytes.copy_to(to) };
 }
