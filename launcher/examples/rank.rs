@@ -18,6 +18,7 @@ fn main() {
     };
     let result = match word(0) {
         "abort" => abort(me, code(1), word(2)),
+        "all-abort" => all_abort(me, code(1), word(2)),
         "die" => die(me, code(1), word(2)),
         "report" => report(me),
         "exit" => leave(me, code(1)),
@@ -47,6 +48,13 @@ fn exchange(mut me: Bootstrap) -> Result<(), BootstrapError> {
     me.fence()?;
     println!("rank {rank} of {size} app {app:?} universe {universe:?} local {local:?}");
     me.finalize()
+}
+
+/// All ranks meet the same error at the same moment.
+fn all_abort(mut me: Bootstrap, code: i32, text: &str) -> Result<(), BootstrapError> {
+    me.fence()?;
+    me.abort(code, text);
+    exit(code);
 }
 
 /// Rank 1 asks for the end of the job, the others wait.

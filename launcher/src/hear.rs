@@ -32,18 +32,22 @@ impl Job<'_> {
     /// A rank reports a failure. Where another one dies at this moment, that is the cause: its sockets
     /// are closed by the kernel before its end can be seen, and its peers may notice that first.
     fn take_dying(&mut self, speaker: usize) {
-        if self.ledger.failure().is_some() {
+        if self.ledger.failure().is_some() || self.taking_dying {
             return;
         }
+        self.taking_dying = true;
         for rank in (0..self.lines.len()).filter(|&rank| rank != speaker) {
             let hung_up = self.lines[rank].pmi.as_ref().is_none_or(sys::is_hung_up);
             if let Some(pid) = self.ledger.busy(rank).filter(|_| hung_up) {
                 sys::await_end(pid, DYING);
                 if let Some(end) = sys::reap_now(pid) {
+                    // Ranks that all complain at once all leave at once, each with its own words.
+                    self.hear_control(rank);
                     self.ledger.ended(rank, end);
                 }
             }
         }
+        self.taking_dying = false;
     }
 
     fn look_for_deserters(&mut self) {

@@ -72,6 +72,8 @@ pub(crate) struct Job<'a> {
     phase: Phase,
     /// Ranks that were asked what they are doing and have not answered.
     pub(crate) unanswered: Vec<usize>,
+    /// Whether the ends of ranks are being looked for that died before one complained.
+    pub(crate) taking_dying: bool,
     start: Instant,
     /// How often the user has asked for the end.
     asked: usize,
@@ -97,6 +99,7 @@ pub(crate) fn run(plan: &Plan, global: &Global) -> Result<u8, Refusal> {
         lines: Vec::new(),
         phase: Phase::Running,
         unanswered: Vec::new(),
+        taking_dying: false,
         start: Instant::now(),
         asked: 0,
         epoll,

@@ -67,6 +67,15 @@ fn an_error_that_a_rank_tells_is_printed_once() {
 }
 
 #[test]
+fn when_all_ranks_complain_at_once_the_words_of_one_are_printed() {
+    for _ in 0..30 {
+        let ended = run(&["-n", "6", &rank_program(), "all-abort", "55", "the mesh is torn"]);
+        assert_eq!(ended.status, 55);
+        one_paragraph(&ended, &["the mesh is torn"]);
+    }
+}
+
+#[test]
 fn leaving_without_finalize() {
     let ended = run(&["-n", "3", &rank_program(), "desert"]);
     assert_eq!(ended.status, 1);

@@ -94,7 +94,10 @@ const LINE_BYTES_MAX: usize = 500;
 pub(crate) fn end_job(code: c_int, line: &str) -> ! {
     let status = if code & 0xff == 0 { 1 } else { code & 0xff };
     let told = match (&mut library().bootstrap, phase()) {
-        (Some(bootstrap), Phase::Running) => bootstrap.abort(status, line),
+        (Some(bootstrap), Phase::Running) => {
+            bootstrap.abort(status, line);
+            true
+        }
         _ => false,
     };
     if !told {

@@ -10,6 +10,7 @@ use crate::refusal::{Refusal, Start, judge};
 use crate::socket::Socket;
 use std::collections::HashMap;
 use std::fmt;
+use std::io::Write as _;
 
 /// Why this process cannot take its place in a job.
 #[derive(Debug)]
@@ -217,16 +218,20 @@ impl Bootstrap {
         }
     }
 
-    /// Asks the launcher to end the whole job with `code`. Returns whether the launcher took over
-    /// printing `text`; the caller exits by itself, with `code`, in any case.
-    pub fn abort(&mut self, code: i32, text: &str) -> bool {
+    /// Asks the launcher to end the whole job with `code`, and prints `text` where the launcher does
+    /// not take that over. The caller then exits by itself, with `code`.
+    pub fn abort(&mut self, code: i32, text: &str) {
         let request = control::Frame::AbortRequest { code, text: text.to_string() };
         let told = self.control.as_ref().is_some_and(|control| control.send(&request));
+        if !told && !text.is_empty() {
+            // Before the request: another launcher may kill this process as soon as it reads that.
+            // If standard error is gone there is nobody left to tell.
+            let _ = writeln!(std::io::stderr(), "{text}");
+        }
         if let Exchange::Pmi1(client) = &mut self.exchange {
             // The job ends by this process's exit status where the request cannot be sent.
             let _ = client.abort(code);
         }
-        told
     }
 }
 
