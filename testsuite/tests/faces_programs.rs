@@ -56,6 +56,25 @@ fn open_mpi_handles_left_in_the_library() {
     assert!(!copies(&program, "ompi_mpi_comm_world"));
 }
 
+/// Runs the program of callbacks on the peer, which shows that it asks for the right thing, and
+/// on our library.
+fn callbacks(family: &Family) {
+    let program = place(&format!("callbacks_{}", family.peer));
+    family.compile(&families::source("callbacks.c"), &program, &[]).unwrap();
+    assert_eq!(family.run_on_peer(&program, &[]).unwrap(), "ok\n");
+    assert_eq!(family.run_on_ours(&program, &[]).unwrap(), "ok\n");
+}
+
+#[test]
+fn mpich_callbacks() {
+    callbacks(&MPICH);
+}
+
+#[test]
+fn open_mpi_callbacks() {
+    callbacks(&OPEN_MPI);
+}
+
 /// Runs `two.c` on two of our faces.
 fn two(first: (&Path, &str), second: (&Path, &str), initialised: &str) -> Output {
     static ONE: AtomicU32 = AtomicU32::new(0);
