@@ -75,6 +75,16 @@ fn open_mpi_callbacks() {
     callbacks(&OPEN_MPI);
 }
 
+/// Open MPI 5 has dropped what this needs, so the linker is shown our library before the peer's.
+#[test]
+fn open_mpi_4_s_binding_for_cxx() {
+    let program = place("cxx_openmpi");
+    let ours = open_mpi();
+    let flags = ["-rdynamic", "-Wl,--no-as-needed", ours.to_str().unwrap()];
+    OPEN_MPI.compile(&families::source("cxx.c"), &program, &flags).unwrap();
+    assert_eq!(OPEN_MPI.run_on_ours(&program, &[]).unwrap(), "ok\n");
+}
+
 /// Runs `two.c` on two of our faces.
 fn two(first: (&Path, &str), second: (&Path, &str), initialised: &str) -> Output {
     static ONE: AtomicU32 = AtomicU32::new(0);
