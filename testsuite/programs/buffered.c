@@ -10,6 +10,7 @@ int main(int argc, char **argv) {
     start(&argc, &argv);
     int other = size - 1 - rank;
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
 
     // All are sent before any is received: a buffered send completes locally.
     int room = 0;
