@@ -90,7 +90,7 @@ macro_rules! settings {
 }
 
 settings! {
-    shm_eager_bytes: u64 = 8 << 10, true,
+    shm_eager_bytes: u64 = 32 << 10, true,
         "Largest message that shared memory carries without asking the receiver first";
     shm_lane_cells: u32 = 64, true,
         "Cells of 64 bytes in each lane between two processes, a power of two";
@@ -102,15 +102,15 @@ settings! {
         "Bytes of one buffer of the pipelined copy";
     shm_chunks: u32 = 64, true,
         "Buffers of a process for pipelined copies";
-    shm_chunks_per_peer: u32 = 4, true,
+    shm_chunks_per_peer: u32 = 16, true,
         "Buffers of the pipelined copy that are under way to one process at most";
     shm_alloc_bytes: u64 = 4 << 30, true,
         "Address space of a process for MPI_Alloc_mem and windows";
     shm_bulk: BulkWay = BulkWay::Auto, true,
         "How large messages go between processes of one node";
-    shm_cross_memory_bytes: u64 = 4 << 20, true,
+    shm_cross_memory_bytes: u64 = 64 << 20, true,
         "Length from which the receiver copies alone when the way is chosen automatically";
-    wait_spin_polls: u32 = 2000, false,
+    wait_spin_polls: u32 = 10_000, false,
         "Polls that find nothing before a wait yields the processor";
     wait_yield: Duration = Duration::from_micros(200), false,
         "Time of yielding before a wait sleeps";

@@ -38,7 +38,7 @@ use mpi_core::port::{Activity, Transport};
 use mpi_core::port::{Body, Caps, Full, Offer, PeerId, ProcessName, Pulled, Sink, Token, Why};
 
 use crate::sys::socket::{Datagram, NAME_BYTES};
-use crate::sys::{barrier, cma, cpus};
+use crate::sys::{barrier, cma};
 use alloc::Allocator;
 use arena::Arena;
 use hello::{Card, job_hash};
@@ -141,7 +141,6 @@ impl Shm {
         getrandom::fill(&mut name).map_err(io::Error::other)?;
         let socket = Datagram::bind(&name)?;
         cma::allow_readers();
-        let crowded = config.ranks_on_node as usize > cpus::usable();
         Ok(Shm {
             peers: Vec::new(),
             inbound: Vec::new(),
@@ -149,7 +148,7 @@ impl Shm {
             chores: false,
             until_look: 1,
             refused: false,
-            waiter: Waiter::new(&config.shm, crowded),
+            waiter: Waiter::new(&config.shm, config.ranks_on_node),
             chunks: Pool::new(Reuse::First, g.chunks_at(), g.chunk_bytes.into(), g.chunks.into()),
             events: Vec::new(),
             outbox: VecDeque::new(),
@@ -190,7 +189,7 @@ impl Shm {
     /// Says how many ranks run on this node, once that is known better.
     pub fn set_ranks_on_node(&mut self, ranks: u32) {
         self.config.ranks_on_node = ranks;
-        self.waiter.set_crowded(ranks as usize > cpus::usable());
+        self.waiter.set_ranks(ranks);
     }
 
     /// Memory for the program that peers can read in place, aligned to 64 bytes, or `None` if
