@@ -652,8 +652,13 @@ pub unsafe fn buffer_flush<F: Face>() -> c_int {
 /// `MPI_Buffer_iflush`.
 #[inline]
 pub unsafe fn buffer_iflush<F: Face>(request: *mut <F as Face>::Request) -> c_int {
-    let _ = (request,);
-    entry::unsupported::<F>(Procedure::BufferIflush, Owner::None)
+    entry::call::<F>(Procedure::BufferIflush, Owner::None, |cx| unsafe {
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::buffers::buffer_iflush(cx, &mut request_value)?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Cancel`.
@@ -1231,8 +1236,14 @@ pub unsafe fn comm_iflush_buffer<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (comm, request);
-    entry::unsupported::<F>(Procedure::CommIflushBuffer, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::CommIflushBuffer, Owner::Comm(owner), |cx| unsafe {
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::buffers::comm_iflush_buffer(cx, owner, &mut request_value)?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Comm_join`.
@@ -4275,11 +4286,30 @@ pub unsafe fn isendrecv<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (
-        sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag,
-        comm, request,
-    );
-    entry::unsupported::<F>(Procedure::Isendrecv, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::Isendrecv, Owner::Comm(owner), |cx| unsafe {
+        args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
+        args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::exchange::isendrecv(
+            cx,
+            F::buffer_in(sendbuf),
+            sendcount,
+            F::datatype_in(sendtype),
+            F::rank_in(dest),
+            F::tag_in(sendtag),
+            F::buffer_in(recvbuf),
+            recvcount,
+            F::datatype_in(recvtype),
+            F::rank_in(source),
+            F::tag_in(recvtag),
+            owner,
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Isendrecv_replace`.
@@ -4295,8 +4325,26 @@ pub unsafe fn isendrecv_replace<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
-    entry::unsupported::<F>(Procedure::IsendrecvReplace, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::IsendrecvReplace, Owner::Comm(owner), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::exchange::isendrecv_replace(
+            cx,
+            F::buffer_in(buf),
+            count,
+            F::datatype_in(datatype),
+            F::rank_in(dest),
+            F::tag_in(sendtag),
+            F::rank_in(source),
+            F::tag_in(recvtag),
+            owner,
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Issend`.
@@ -5762,7 +5810,7 @@ pub unsafe fn sendrecv<F: Face>(
         args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
         args::status_out::<F>("status", status)?;
         let mut status_value = Status::EMPTY;
-        let result = crate::calls::p2p::sendrecv(
+        let result = crate::calls::exchange::sendrecv(
             cx,
             F::buffer_in(sendbuf),
             sendcount,
@@ -5802,7 +5850,7 @@ pub unsafe fn sendrecv_replace<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::status_out::<F>("status", status)?;
         let mut status_value = Status::EMPTY;
-        let result = crate::calls::p2p::sendrecv_replace(
+        let result = crate::calls::exchange::sendrecv_replace(
             cx,
             F::buffer_in(buf),
             count,
@@ -6200,9 +6248,9 @@ pub unsafe fn status_set_cancelled<F: Face>(
 ) -> c_int {
     entry::call_any_time::<F>(Procedure::StatusSetCancelled, Owner::None, |cx| unsafe {
         let mut status_value = args::status_in::<F>("status", status)?;
-        crate::calls::statuses::status_set_cancelled(cx, &mut status_value, flag != 0)?;
+        let result = crate::calls::statuses::status_set_cancelled(cx, &mut status_value, flag != 0);
         F::status_out(status, &status_value, true);
-        Ok(())
+        result
     })
 }
 
@@ -6216,14 +6264,14 @@ pub unsafe fn status_set_elements<F: Face>(
     entry::call::<F>(Procedure::StatusSetElements, Owner::None, |cx| unsafe {
         let mut status_value = args::status_in::<F>("status", status)?;
         args::non_negative("count", count, ErrorClass::COUNT)?;
-        crate::calls::statuses::status_set_elements(
+        let result = crate::calls::statuses::status_set_elements(
             cx,
             &mut status_value,
             F::datatype_in(datatype),
             count,
-        )?;
+        );
         F::status_out(status, &status_value, true);
-        Ok(())
+        result
     })
 }
 
@@ -6237,14 +6285,14 @@ pub unsafe fn status_set_elements_x<F: Face>(
     entry::call::<F>(Procedure::StatusSetElementsX, Owner::None, |cx| unsafe {
         let mut status_value = args::status_in::<F>("status", status)?;
         args::non_negative("count", count, ErrorClass::COUNT)?;
-        crate::calls::statuses::status_set_elements_x(
+        let result = crate::calls::statuses::status_set_elements_x(
             cx,
             &mut status_value,
             F::datatype_in(datatype),
             count,
-        )?;
+        );
         F::status_out(status, &status_value, true);
-        Ok(())
+        result
     })
 }
 
@@ -6253,9 +6301,10 @@ pub unsafe fn status_set_elements_x<F: Face>(
 pub unsafe fn status_set_error<F: Face>(status: *mut <F as Face>::Status, err: c_int) -> c_int {
     entry::call_any_time::<F>(Procedure::StatusSetError, Owner::None, |cx| unsafe {
         let mut status_value = args::status_in::<F>("status", status)?;
-        crate::calls::statuses::status_set_error(cx, &mut status_value, F::error_in(err))?;
+        let result =
+            crate::calls::statuses::status_set_error(cx, &mut status_value, F::error_in(err));
         F::status_out(status, &status_value, true);
-        Ok(())
+        result
     })
 }
 
@@ -6264,9 +6313,10 @@ pub unsafe fn status_set_error<F: Face>(status: *mut <F as Face>::Status, err: c
 pub unsafe fn status_set_source<F: Face>(status: *mut <F as Face>::Status, source: c_int) -> c_int {
     entry::call_any_time::<F>(Procedure::StatusSetSource, Owner::None, |cx| unsafe {
         let mut status_value = args::status_in::<F>("status", status)?;
-        crate::calls::statuses::status_set_source(cx, &mut status_value, F::rank_in(source))?;
+        let result =
+            crate::calls::statuses::status_set_source(cx, &mut status_value, F::rank_in(source));
         F::status_out(status, &status_value, true);
-        Ok(())
+        result
     })
 }
 
@@ -6275,9 +6325,9 @@ pub unsafe fn status_set_source<F: Face>(status: *mut <F as Face>::Status, sourc
 pub unsafe fn status_set_tag<F: Face>(status: *mut <F as Face>::Status, tag: c_int) -> c_int {
     entry::call_any_time::<F>(Procedure::StatusSetTag, Owner::None, |cx| unsafe {
         let mut status_value = args::status_in::<F>("status", status)?;
-        crate::calls::statuses::status_set_tag(cx, &mut status_value, F::tag_in(tag))?;
+        let result = crate::calls::statuses::status_set_tag(cx, &mut status_value, F::tag_in(tag));
         F::status_out(status, &status_value, true);
-        Ok(())
+        result
     })
 }
 

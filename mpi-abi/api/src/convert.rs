@@ -134,7 +134,8 @@ fn status(parameter: &Parameter, direction: Direction) -> Piece {
     let mut piece = argument(format!("&mut {held}"));
     if direction == Direction::InOut {
         piece.before.push(format!("let mut {held} = args::status_in::<F>({name:?}, {ident})?;"));
-        piece.after.push(format!("F::status_out({ident}, &{held}, true);"));
+        // Also when the operation failed: a truncated message has a source and a tag.
+        piece.always.push(format!("F::status_out({ident}, &{held}, true);"));
     } else {
         piece.before.push(format!("args::status_out::<F>({name:?}, {ident})?;"));
         piece.before.push(format!("let mut {held} = Status::EMPTY;"));

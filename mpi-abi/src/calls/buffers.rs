@@ -2,7 +2,7 @@
 
 use mpi_core::buffer::UserBuffer;
 use mpi_core::error::Result;
-use mpi_core::handle::CommHandle;
+use mpi_core::handle::{CommHandle, RequestHandle};
 
 use crate::entry::Cx;
 
@@ -48,4 +48,20 @@ pub fn buffer_flush(cx: &mut Cx<'_>) -> Result<()> {
 /// `MPI_Comm_flush_buffer`.
 pub fn comm_flush_buffer(cx: &mut Cx<'_>, comm: CommHandle) -> Result<()> {
     cx.flush_buffer(Some(comm))
+}
+
+/// `MPI_Buffer_iflush`.
+pub fn buffer_iflush(cx: &mut Cx<'_>, request: &mut RequestHandle) -> Result<()> {
+    *request = cx.iflush_buffer(None)?;
+    Ok(())
+}
+
+/// `MPI_Comm_iflush_buffer`.
+pub fn comm_iflush_buffer(
+    cx: &mut Cx<'_>,
+    comm: CommHandle,
+    request: &mut RequestHandle,
+) -> Result<()> {
+    *request = cx.iflush_buffer(Some(comm))?;
+    Ok(())
 }

@@ -9,6 +9,7 @@ pub mod datatypes;
 pub mod duplicates;
 pub mod environment;
 pub mod errors;
+pub mod exchange;
 pub mod exchanges;
 pub mod groups;
 pub mod info;

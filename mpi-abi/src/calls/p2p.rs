@@ -8,6 +8,14 @@ use mpi_core::status::Status;
 
 use crate::entry::Cx;
 
+/// Waits for a receive; the status is that of the message also when it did not fit.
+#[inline]
+fn finish(cx: &mut Cx<'_>, request: RequestHandle, status: &mut Status) -> Result<()> {
+    let report = cx.wait(request)?;
+    *status = report.status;
+    report.failure.map_or(Ok(()), Err)
+}
+
 /// `MPI_Send`.
 #[inline]
 #[allow(clippy::too_many_arguments)]
@@ -150,8 +158,9 @@ pub fn recv(
     comm: CommHandle,
     status: &mut Status,
 ) -> Result<()> {
-    *status = cx.receive(Message { buf, count, datatype, rank: source, tag, comm })?;
-    Ok(())
+    let message = Message { buf, count, datatype, rank: source, tag, comm };
+    let request = cx.ireceive(message)?;
+    finish(cx, request, status)
 }
 
 /// `MPI_Irecv`.
@@ -180,8 +189,8 @@ pub fn mrecv(
     message: &mut MessageHandle,
     status: &mut Status,
 ) -> Result<()> {
-    *status = cx.receive_matched(buf, count, datatype, message)?;
-    Ok(())
+    let request = cx.ireceive_matched(buf, count, datatype, message)?;
+    finish(cx, request, status)
 }
 
 /// `MPI_Imrecv`.
@@ -194,62 +203,5 @@ pub fn imrecv(
     request: &mut RequestHandle,
 ) -> Result<()> {
     *request = cx.ireceive_matched(buf, count, datatype, message)?;
-    Ok(())
-}
-
-/// `MPI_Sendrecv`.
-#[allow(clippy::too_many_arguments)]
-pub fn sendrecv(
-    cx: &mut Cx<'_>,
-    sendbuf: UserBuffer,
-    sendcount: i64,
-    sendtype: DatatypeHandle,
-    dest: i32,
-    sendtag: i32,
-    recvbuf: UserBuffer,
-    recvcount: i64,
-    recvtype: DatatypeHandle,
-    source: i32,
-    recvtag: i32,
-    comm: CommHandle,
-    status: &mut Status,
-) -> Result<()> {
-    let send = Message {
-        buf: sendbuf,
-        count: sendcount,
-        datatype: sendtype,
-        rank: dest,
-        tag: sendtag,
-        comm,
-    };
-    let receive = Message {
-        buf: recvbuf,
-        count: recvcount,
-        datatype: recvtype,
-        rank: source,
-        tag: recvtag,
-        comm,
-    };
-    *status = cx.send_receive(send, receive)?;
-    Ok(())
-}
-
-/// `MPI_Sendrecv_replace`.
-#[allow(clippy::too_many_arguments)]
-pub fn sendrecv_replace(
-    cx: &mut Cx<'_>,
-    buf: UserBuffer,
-    count: i64,
-    datatype: DatatypeHandle,
-    dest: i32,
-    sendtag: i32,
-    source: i32,
-    recvtag: i32,
-    comm: CommHandle,
-    status: &mut Status,
-) -> Result<()> {
-    let send = Message { buf, count, datatype, rank: dest, tag: sendtag, comm };
-    let receive = Message { buf, count, datatype, rank: source, tag: recvtag, comm };
-    *status = cx.send_receive_replace(send, receive)?;
     Ok(())
 }

@@ -10,9 +10,9 @@ use crate::constants::BSEND_OVERHEAD;
 use crate::datatype::Packer;
 use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
-use crate::handle::CommHandle;
+use crate::handle::{CommHandle, RequestHandle};
 use crate::port::Port;
-use crate::request::{Operation, Owner, gather};
+use crate::request::{Operation, Owner, Request, gather};
 
 /// Names an attached buffer as long as messages lie in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -137,11 +137,13 @@ impl<P: Port> Entry<'_, P> {
         Ok(())
     }
 
-    /// Whether the buffer is empty now (`MPI_Buffer_iflush` completes by this).
-    pub fn is_buffer_empty(&mut self, comm: Option<CommHandle>) -> Result<bool> {
-        self.progress();
+    /// A request that completes when the buffer is empty (`MPI_Buffer_iflush`,
+    /// `MPI_Comm_iflush_buffer`).
+    pub fn iflush_buffer(&mut self, comm: Option<CommHandle>) -> Result<RequestHandle> {
         let id = comm.map_or(BufferId::Process, BufferId::Comm);
-        Ok(self.attached(id)?.is_empty())
+        self.attached(id)?;
+        let comm = comm.unwrap_or(CommHandle::from_raw(crate::comm::SELF));
+        self.vci.requests.insert(Request::active(Operation::Flush(id), Owner::Program, comm))
     }
 
     /// Detaches a buffer when it is empty and returns what was attached (§3.6).
@@ -156,6 +158,15 @@ impl<P: Port> Entry<'_, P> {
 }
 
 impl<P: Port> crate::process::Process<P> {
+    /// Whether the buffer holds no message, or is gone.
+    pub(crate) fn is_empty_buffer(&self, id: BufferId) -> bool {
+        let buffer = match id {
+            BufferId::Process => self.buffer.as_ref(),
+            BufferId::Comm(comm) => self.comm(comm).ok().and_then(|comm| comm.buffer.as_ref()),
+        };
+        buffer.is_none_or(AttachedBuffer::is_empty)
+    }
+
     pub(crate) fn attached(&mut self, id: BufferId) -> Result<&mut AttachedBuffer> {
         let place = match id {
             BufferId::Process => self.buffer.as_mut(),

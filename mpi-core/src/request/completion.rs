@@ -8,7 +8,6 @@ use super::{Generalized, Operation, Owner, Request};
 use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
 use crate::handle::{CommHandle, RequestHandle};
-use crate::p2p::Mode;
 use crate::port::Port;
 use crate::process::Process;
 use crate::status::Status;
@@ -51,6 +50,10 @@ impl<P: Port> Process<P> {
                 None => Ok(true),
                 Some(active) => self.is_complete(active),
             },
+            Operation::Both { send, receive } => {
+                Ok(self.is_complete(*send)? && self.is_complete(*receive)?)
+            }
+            Operation::Flush(buffer) => Ok(self.is_empty_buffer(*buffer)),
             _ => Ok(state.complete),
         }
     }
@@ -66,6 +69,7 @@ impl<P: Port> Process<P> {
                 None => Ok(Status::EMPTY),
                 Some(active) => self.peek_status(active),
             },
+            Operation::Both { receive, .. } => self.peek_status(*receive),
             _ => Ok(state.status),
         }
     }
@@ -85,7 +89,12 @@ impl<P: Port> Process<P> {
             };
         }
         let done = self.vci.requests.remove(request)?;
-        debug_assert!(done.complete);
+        if let Operation::Both { send, receive } = done.operation {
+            let sent = self.report(send)?;
+            let received = self.report(receive)?;
+            let failure = received.failure.or(sent.failure);
+            return Ok(Report { failure, ..received });
+        }
         let generalized = done.operation.generalized();
         Ok(Report { status: done.status, failure: done.failure, released: true, generalized })
     }
@@ -99,11 +108,19 @@ impl<P: Port> Process<P> {
             self.vci.requests.remove(request)?;
             return active.map_or(Ok(None), |active| self.free_request(active));
         }
-        if state.complete {
-            return Ok(self.vci.requests.remove(request)?.operation.generalized());
+        match state.operation {
+            Operation::Both { send, receive } => {
+                self.vci.requests.remove(request)?;
+                self.free_request(send)?;
+                self.free_request(receive)
+            }
+            Operation::Flush(_) => self.vci.requests.remove(request).map(|_| None),
+            _ if state.complete => Ok(self.vci.requests.remove(request)?.operation.generalized()),
+            _ => {
+                state.owner = Owner::Nobody;
+                Ok(None)
+            }
         }
-        state.owner = Owner::Nobody;
-        Ok(None)
     }
 
     /// `MPI_Cancel`: takes back a receive that has not matched (§3.8.4). Sends are on their way
@@ -132,7 +149,11 @@ impl<P: Port> Process<P> {
                 "is that of a collective operation, which cannot be cancelled",
             )),
             Operation::Generalized(functions) => Ok(Some((*functions, state.complete))),
-            Operation::Send(_) | Operation::Finished => Ok(None),
+            Operation::Both { receive, .. } => {
+                let receive = *receive;
+                self.cancel(receive)
+            }
+            Operation::Send(_) | Operation::Finished | Operation::Flush(_) => Ok(None),
         }
     }
 
@@ -230,44 +251,5 @@ impl<P: Port> Entry<'_, P> {
             active.iter().any(|&request| process.is_complete(request).unwrap_or(true))
         });
         Ok(true)
-    }
-
-    /// `MPI_Sendrecv_replace`: what is sent leaves a copy of the buffer, which then receives.
-    pub fn send_receive_replace(
-        &mut self,
-        send: crate::p2p::Message,
-        receive: crate::p2p::Message,
-    ) -> Result<Status> {
-        self.check_receive(&receive)?;
-        let Some((mut packer, _)) = self.check_send(&send)? else {
-            return self.receive(receive);
-        };
-        let copy = super::gather(&mut packer);
-        let packed = crate::p2p::Message {
-            buf: crate::buffer::UserBuffer(copy.as_ptr().cast_mut()),
-            count: copy.len() as i64,
-            datatype: crate::datatype::BYTE,
-            ..send
-        };
-        self.send_receive(packed, receive)
-    }
-
-    /// `MPI_Sendrecv`: both at once, so that neither waits for the other.
-    pub fn send_receive(
-        &mut self,
-        send: crate::p2p::Message,
-        receive: crate::p2p::Message,
-    ) -> Result<Status> {
-        self.check_receive(&receive)?;
-        self.check_send(&send)?;
-        let receive = self.ireceive(receive)?;
-        let send = self.isend(send, Mode::Standard)?;
-        self.await_all(&[send, receive])?;
-        let sent = self.report(send)?;
-        let received = self.report(receive)?;
-        match sent.failure.or(received.failure) {
-            None => Ok(received.status),
-            Some(failure) => Err(failure),
-        }
     }
 }

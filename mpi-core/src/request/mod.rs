@@ -52,6 +52,15 @@ pub(crate) enum Operation {
     Collective,
     /// A persistent operation and, when active, the request of this round.
     Persistent(Box<Persistent>),
+    /// A send and a receive that complete together (`MPI_Isendrecv`, §3.10).
+    Both {
+        /// The send.
+        send: RequestHandle,
+        /// The receive, whose status is reported.
+        receive: RequestHandle,
+    },
+    /// The wait for an attached buffer to become empty (`MPI_Buffer_iflush`, §3.6).
+    Flush(crate::p2p::buffered::BufferId),
     /// A generalized request (§13.2), which the program completes.
     Generalized(Generalized),
 }

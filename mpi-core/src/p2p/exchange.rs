@@ -1,0 +1,74 @@
+//! A send and a receive in one call (MPI-5.0 §3.10): both begin before either is waited for, so
+//! that exchanges in a ring or a pair cannot deadlock.
+
+use super::{Message, Mode};
+use crate::buffer::UserBuffer;
+use crate::entry::Entry;
+use crate::error::Result;
+use crate::handle::RequestHandle;
+use crate::port::Port;
+use crate::request::{Operation, Owner, Request, gather};
+use crate::status::Status;
+
+impl<P: Port> Entry<'_, P> {
+    /// `MPI_Sendrecv`.
+    pub fn send_receive(&mut self, send: Message, receive: Message) -> Result<Status> {
+        let both = self.isend_receive(send, receive)?;
+        self.wait_one(both)
+    }
+
+    /// `MPI_Sendrecv_replace`.
+    pub fn send_receive_replace(&mut self, send: Message, receive: Message) -> Result<Status> {
+        let both = self.isend_receive_replace(send, receive)?;
+        self.wait_one(both)
+    }
+
+    /// `MPI_Isendrecv`.
+    pub fn isend_receive(&mut self, send: Message, receive: Message) -> Result<RequestHandle> {
+        self.check_receive(&receive)?;
+        self.check_send(&send)?;
+        let comm = send.comm;
+        let receive = self.ireceive(receive)?;
+        let send = self.isend(send, Mode::Standard)?;
+        self.both(send, receive, comm)
+    }
+
+    /// `MPI_Isendrecv_replace`: what is sent leaves a copy of the buffer, which then receives.
+    pub fn isend_receive_replace(
+        &mut self,
+        send: Message,
+        receive: Message,
+    ) -> Result<RequestHandle> {
+        self.check_receive(&receive)?;
+        let comm = send.comm;
+        let sent = match self.check_send(&send)? {
+            None => self.isend(send, Mode::Standard)?,
+            Some((mut packer, _)) => {
+                let copy = gather(&mut packer);
+                let packed = Message {
+                    buf: UserBuffer(copy.as_ptr().cast_mut()),
+                    count: copy.len() as i64,
+                    datatype: crate::datatype::BYTE,
+                    ..send
+                };
+                let sent = self.isend(packed, Mode::Standard)?;
+                if let Operation::Send(state) = &mut self.vci.requests.get_mut(sent)?.operation {
+                    state.copy = Some(copy);
+                }
+                sent
+            }
+        };
+        let receive = self.ireceive(receive)?;
+        self.both(sent, receive, comm)
+    }
+
+    fn both(
+        &mut self,
+        send: RequestHandle,
+        receive: RequestHandle,
+        comm: crate::handle::CommHandle,
+    ) -> Result<RequestHandle> {
+        let operation = Operation::Both { send, receive };
+        self.vci.requests.insert(Request::active(operation, Owner::Program, comm))
+    }
+}
