@@ -5,7 +5,7 @@ use std::ffi::c_int;
 
 use mpi_core::constants::UNDEFINED;
 use mpi_core::error::{Error, ErrorClass, Result};
-use mpi_core::handle::RequestHandle;
+use mpi_core::handle::{CommHandle, RequestHandle};
 use mpi_core::request::completion::Report;
 use mpi_core::status::Status;
 
@@ -124,16 +124,21 @@ unsafe fn report_all<F: Face>(
 ) -> Result<()> {
     let mut first_failure = None;
     for index in 0..requests.count {
+        let comm = cx.request_comm(requests.at(index));
         let Report { status, failure, .. } = requests.report(cx, index)?;
         // SAFETY: the caller's promise.
         unsafe { put_at::<F>(statuses, index, &status) };
-        first_failure = first_failure.or(failure);
+        first_failure = first_failure.or(failure.map(|failure| (failure, comm)));
     }
-    first_failure.map_or(Ok(()), |failure| Err(in_status(&failure)))
+    first_failure.map_or(Ok(()), |(failure, comm)| Err(in_status(cx, &failure, comm)))
 }
 
-/// The error of a call that reports several requests, of which at least one failed.
-fn in_status(failure: &Error) -> Error {
+/// The error of a call that reports several requests, of which at least one failed; it goes to
+/// the error handler of that one's communicator.
+fn in_status(cx: &mut Cx<'_>, failure: &Error, comm: Option<CommHandle>) -> Error {
+    if let Some(comm) = comm {
+        cx.owner = Owner::Comm(comm);
+    }
     Error::new(ErrorClass::IN_STATUS, format!("a request failed: {failure}"))
         .hint("The error fields of the statuses say which requests failed and how.")
 }
@@ -324,6 +329,7 @@ unsafe fn report_some<F: Face>(
         if !cx.is_complete(request)? {
             continue;
         }
+        let comm = cx.request_comm(request);
         let Report { status, failure, .. } = requests.report(cx, at)?;
         // SAFETY: at most as many are reported as there are requests.
         unsafe {
@@ -331,11 +337,11 @@ unsafe fn report_some<F: Face>(
             put_at::<F>(statuses, reported, &status);
         }
         reported += 1;
-        first_failure = first_failure.or(failure);
+        first_failure = first_failure.or(failure.map(|failure| (failure, comm)));
     }
     // SAFETY: the caller's promise.
     unsafe { *outcount = if active.is_empty() { UNDEFINED } else { reported as c_int } };
-    first_failure.map_or(Ok(()), |failure| Err(in_status(&failure)))
+    first_failure.map_or(Ok(()), |(failure, comm)| Err(in_status(cx, &failure, comm)))
 }
 
 /// `MPI_Startall`.
