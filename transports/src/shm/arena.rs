@@ -148,6 +148,7 @@ impl Remote {
             }
             other => other?,
         };
+        map.keep_out_of_dumps();
         Ok(Remote { map, geometry })
     }
 
