@@ -193,8 +193,15 @@ impl Shm {
         if has_met {
             return Err("it has said hello before".into());
         }
-        let fd = arrival.fd.as_ref().ok_or("its hello brought no memory")?;
-        let remote = Remote::new(fd, hello.geometry).map_err(|error| error.to_string())?;
+        let remote = match (map_arena(arrival, &hello), known) {
+            (Ok(remote), _) => remote,
+            // It knows the secret and cannot be reached: that ends in an error, not in a wait.
+            (Err(why), Some(peer)) => {
+                self.lose(peer, &why);
+                return Ok(());
+            }
+            (Err(why), None) => return Err(why),
+        };
         match known {
             Some(peer) => self.open(peer, &hello, remote, arrival.pid),
             None if self.strays.len() >= self.config.shm.lanes as usize => {
@@ -243,6 +250,14 @@ impl Shm {
         self.events.push(event);
         self.chores = true;
     }
+}
+
+/// Maps the arena whose descriptor came with a hello.
+fn map_arena(arrival: &Arrival, hello: &Hello) -> Result<Remote, String> {
+    let missing = "its hello brought no memory; is the limit on open files (ulimit -n) reached?";
+    let fd = arrival.fd.as_ref().ok_or(missing)?;
+    Remote::new(fd, hello.geometry)
+        .map_err(|error| format!("its shared memory cannot be mapped: {error}"))
 }
 
 /// Whether the kernel lets this process read the memory of `pid`: found out on a word whose

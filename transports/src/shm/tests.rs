@@ -140,6 +140,30 @@ fn a_peer_that_nobody_is_any_more_is_reported() {
 }
 
 #[test]
+fn a_peer_whose_memory_cannot_be_mapped_is_reported() {
+    let board = Board::default();
+    let mut a = join(&board, config(0, 2, small()));
+    let b = join(&board, config(1, 2, small()));
+    let hello = super::hello::Hello {
+        rank: 1,
+        to_rank: 0,
+        lane: 0,
+        fences: true,
+        geometry: *b.arena.geometry(),
+        probe: (0, 0),
+        from: b.card.name,
+        to: a.card.name,
+        job: b.job,
+    };
+    b.socket.send(&a.card.name, &hello.to_bytes(&[3; 32]), None).unwrap();
+    let mut sink = crate::conformance::Recorder::default();
+    a.look_soon();
+    a.poll(&mut sink);
+    assert_eq!(sink.down.len(), 1, "a hello without a descriptor");
+    assert_eq!(a.counters().strangers, 0);
+}
+
+#[test]
 fn what_a_peer_sent_before_it_left_is_read() {
     let board = Board::default();
     let mut ends = vec![join(&board, config(0, 2, small())), join(&board, config(1, 2, small()))];
