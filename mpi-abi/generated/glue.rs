@@ -1730,8 +1730,10 @@ pub unsafe fn file_c2f<F: Face>(file: <F as Face>::File) -> c_int {
 /// `MPI_File_call_errhandler`.
 #[inline]
 pub unsafe fn file_call_errhandler<F: Face>(fh: <F as Face>::File, errorcode: c_int) -> c_int {
-    let _ = (fh, errorcode);
-    entry::unsupported::<F>(Procedure::FileCallErrhandler, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileCallErrhandler, Owner::File(owner), |cx| unsafe {
+        crate::calls::errors::file_call_errhandler(cx, owner, F::error_in(errorcode))
+    })
 }
 
 /// `MPI_File_close`.
@@ -1813,8 +1815,14 @@ pub unsafe fn file_get_errhandler<F: Face>(
     file: <F as Face>::File,
     errhandler: *mut <F as Face>::Errhandler,
 ) -> c_int {
-    let _ = (file, errhandler);
-    entry::unsupported::<F>(Procedure::FileGetErrhandler, Owner::File(F::file_in(file)))
+    let owner = F::file_in(file);
+    entry::call::<F>(Procedure::FileGetErrhandler, Owner::File(owner), |cx| unsafe {
+        args::out("errhandler", errhandler.is_null())?;
+        let mut errhandler_value = ErrhandlerHandle::NULL;
+        crate::calls::errors::file_get_errhandler(cx, owner, &mut errhandler_value)?;
+        *errhandler = F::errhandler_out(errhandler_value);
+        Ok(())
+    })
 }
 
 /// `MPI_File_get_group`.
@@ -2217,8 +2225,10 @@ pub unsafe fn file_set_errhandler<F: Face>(
     file: <F as Face>::File,
     errhandler: <F as Face>::Errhandler,
 ) -> c_int {
-    let _ = (file, errhandler);
-    entry::unsupported::<F>(Procedure::FileSetErrhandler, Owner::File(F::file_in(file)))
+    let owner = F::file_in(file);
+    entry::call::<F>(Procedure::FileSetErrhandler, Owner::File(owner), |cx| unsafe {
+        crate::calls::errors::file_set_errhandler(cx, owner, F::errhandler_in(errhandler))
+    })
 }
 
 /// `MPI_File_set_info`.

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use mpi_core::errhandler::{Action, ERRORS_ARE_FATAL, ERRORS_RETURN};
 use mpi_core::error::{Error, ErrorClass};
-use mpi_core::handle::{CommHandle, CommKind, ErrhandlerHandle, Kind};
+use mpi_core::handle::{CommHandle, CommKind, ErrhandlerHandle, FileHandle, FileKind, Kind};
 
 use crate::entry::{Cx, Owner};
 use crate::library::{Phase, library, phase};
@@ -49,7 +49,7 @@ fn handler(cx: &Cx<'_>) -> (ErrhandlerHandle, u32, u32) {
     let this = CommHandle::from_raw(mpi_core::comm::SELF);
     let comm = match cx.owner {
         Owner::Comm(comm) if cx.comm(comm).is_ok() => comm,
-        Owner::File(_) => return (ERRORS_RETURN, CommKind::NUMBER, this.raw()),
+        Owner::File(_) => return (of_files(), FileKind::NUMBER, FileHandle::NULL.raw()),
         _ => this,
     };
     let handler = match cx.comm(comm) {
@@ -57,6 +57,11 @@ fn handler(cx: &Cx<'_>) -> (ErrhandlerHandle, u32, u32) {
         Err(_) => ERRORS_ARE_FATAL,
     };
     (handler, CommKind::NUMBER, comm.raw())
+}
+
+/// The error handler of files that have none of their own (MPI-5.0 §14.7).
+pub(crate) fn of_files() -> ErrhandlerHandle {
+    library().file_errhandler.unwrap_or(ERRORS_RETURN)
 }
 
 /// `ferrite: rank 3 on host7: MPI_Send: argument 4 (dest) is 9, … [MPI_ERR_RANK] Hint: …`

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 use launch_wire::Bootstrap;
 use launch_wire::control::Frame;
+use mpi_core::handle::ErrhandlerHandle;
 use parking_lot::{Mutex, MutexGuard};
 
 /// How far a process has come (MPI-5.0 §11.2).
@@ -26,6 +27,8 @@ pub(crate) struct Library {
     pub bootstrap: Option<Bootstrap>,
     /// The latest error's line, by class.
     pub texts: HashMap<i32, String>,
+    /// The error handler of `MPI_FILE_NULL`, if the program set one (§14.7).
+    pub file_errhandler: Option<ErrhandlerHandle>,
     /// Who this is in messages: rank and host.
     pub place: Option<(u32, String)>,
 }

@@ -61,9 +61,11 @@ pub fn comm_idup(
     request: &mut RequestHandle,
 ) -> Result<()> {
     let (made, begun) = cx.comm_iclone(comm)?;
-    *request = begun;
-    inherit(cx, comm, made)?;
-    *newcomm = made;
+    if let Err(error) = inherit(cx, comm, made) {
+        cx.free_request(begun)?;
+        return Err(error);
+    }
+    (*newcomm, *request) = (made, begun);
     Ok(())
 }
 

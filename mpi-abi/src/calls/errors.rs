@@ -6,7 +6,7 @@ use std::ffi::c_void;
 use mpi_core::attributes::Convention;
 use mpi_core::errhandler::Target;
 use mpi_core::error::{Error, ErrorClass, Result};
-use mpi_core::handle::{CommHandle, CommKind, ErrhandlerHandle, Kind};
+use mpi_core::handle::{CommHandle, CommKind, ErrhandlerHandle, FileHandle, FileKind, Kind};
 
 use crate::entry::Cx;
 use crate::failure;
@@ -129,10 +129,56 @@ pub fn comm_call_errhandler(
     errorcode: ErrorClass,
 ) -> Result<()> {
     let handler = cx.comm(comm)?.errhandler;
-    let error = Error::new(errorcode, "the program raised this error");
+    raise(cx, handler, CommKind::NUMBER, comm.raw(), errorcode);
+    Ok(())
+}
+
+/// Lets a handler act on an error that the program raises.
+fn raise(cx: &mut Cx<'_>, handler: ErrhandlerHandle, kind: u32, object: u32, class: ErrorClass) {
+    let error = Error::new(class, "the program raised this error");
     let line = failure::line(cx.procedure, &error);
-    let code = (cx.face.error_out)(errorcode);
-    failure::handle(cx, handler, CommKind::NUMBER, comm.raw(), code, &line);
+    let code = (cx.face.error_out)(class);
+    failure::handle(cx, handler, kind, object, code, &line);
+}
+
+/// No file can be open, so that `MPI_FILE_NULL` is the only one that has a handler: that of the
+/// files that will be opened (§14.7).
+fn check_file(file: FileHandle) -> Result<()> {
+    if file.is_null() {
+        return Ok(());
+    }
+    mpi_core::fail!(FILE, "file", "is {:#x}, which names no file", file.raw())
+}
+
+/// `MPI_File_set_errhandler`.
+pub fn file_set_errhandler(
+    cx: &mut Cx<'_>,
+    file: FileHandle,
+    errhandler: ErrhandlerHandle,
+) -> Result<()> {
+    check_file(file)?;
+    cx.errhandlers.attach(errhandler, Target::File)?;
+    let old = library().file_errhandler.replace(errhandler);
+    old.map_or(Ok(()), |old| cx.errhandlers.release(old))
+}
+
+/// `MPI_File_get_errhandler`: a handle that the program frees.
+pub fn file_get_errhandler(
+    cx: &mut Cx<'_>,
+    file: FileHandle,
+    errhandler: &mut ErrhandlerHandle,
+) -> Result<()> {
+    check_file(file)?;
+    let attached = failure::of_files();
+    cx.errhandlers.retain(attached)?;
+    *errhandler = attached;
+    Ok(())
+}
+
+/// `MPI_File_call_errhandler`.
+pub fn file_call_errhandler(cx: &mut Cx<'_>, fh: FileHandle, errorcode: ErrorClass) -> Result<()> {
+    check_file(fh)?;
+    raise(cx, failure::of_files(), FileKind::NUMBER, fh.raw(), errorcode);
     Ok(())
 }
 
