@@ -175,13 +175,14 @@ impl<P: Port> Process<P> {
         comm::derived_context(&self.identity.job, own)
     }
 
-    /// Polls the port once and does what follows; whether anything moved.
+    /// Polls the port once and does what follows; whether anything moved. What went out counts
+    /// too: it may be what the caller waits for, and nothing would wake it.
     #[inline]
     pub fn progress(&mut self) -> bool {
         let activity = self.port.poll(&mut self.vci);
-        self.vci.flush(&mut self.port);
+        let flushed = self.vci.flush(&mut self.port);
         let settled = self.settle();
-        activity == crate::port::Activity::Busy || settled
+        activity == crate::port::Activity::Busy || flushed || settled
     }
 
     /// Whether everything that this process sent is delivered and nobody reads its memory.

@@ -97,19 +97,23 @@ impl Vci {
         }
     }
 
-    /// Sends what arrivals asked for and what found no room before.
-    pub(crate) fn flush<P: Port>(&mut self, port: &mut P) {
+    /// Sends what arrivals asked for and what found no room before; whether anything went out.
+    pub(crate) fn flush<P: Port>(&mut self, port: &mut P) -> bool {
+        let mut moved = false;
         if !self.congested.is_empty() {
-            let peers = &mut self.peers;
+            let (peers, before) = (&mut self.peers, self.congested.len());
             self.congested.retain(|&peer| !peers[peer.0 as usize].flush(peer, port));
+            moved = self.congested.len() < before;
         }
         while let Some(wish) = self.wishes.pop_front() {
+            moved = true;
             match wish {
                 Wish::Control(peer, kind, payload) => self.control(port, peer, kind, payload),
                 Wish::Bulk(peer, request, token) => self.send_bulk(port, peer, request, token),
                 Wish::Pull(request, rts) => self.pull(port, request, rts),
             }
         }
+        moved
     }
 
     fn control<P: Port>(&mut self, port: &mut P, peer: PeerId, kind: FrameKind, payload: Payload) {

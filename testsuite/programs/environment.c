@@ -1,5 +1,5 @@
 // ranks: 1 2
-// What the library says about itself and its surroundings (MPI-5.0 §9.1, §10, §11.2.1, §20).
+// What the library says about itself and its surroundings (MPI-5.0 §5.1, §10, §11.2.1).
 #include "check.h"
 
 static void info_of_the_start(int *argc, char **argv) {
@@ -32,22 +32,9 @@ static void types_by_precision(void) {
     EQUAL(extent, 12);
 }
 
-static void abi(void) {
-    MPI_Info info;
-    int keys = -1, flag = 0, length = 64;
-    char text[64];
-    OK(MPI_Abi_get_info(&info));
-    OK(MPI_Info_get_nkeys(info, &keys));
-    CHECK(keys >= 1, "%d keys", keys);
-    OK(MPI_Info_get_string(info, "mpi_aint_size", &length, text, &flag));
-    CHECK(!flag || atoi(text) == (int)sizeof(MPI_Aint), "MPI_Aint of %s bytes", text);
-    OK(MPI_Info_free(&info));
-}
-
 int main(int argc, char **argv) {
     start(&argc, &argv);
     info_of_the_start(&argc, argv);
     types_by_precision();
-    abi();
     return finish();
 }

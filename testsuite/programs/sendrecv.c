@@ -19,16 +19,6 @@ static void shifted(int length) {
     OK(MPI_Sendrecv_replace(out, length, MPI_BYTE, right, 2, left, 2, MPI_COMM_WORLD, &status));
     EQUAL(status.MPI_SOURCE, left);
     CHECK(wrong_at(out, (size_t)length, left) < 0, "Sendrecv_replace of %d", length);
-    MPI_Request request;
-    fill(out, (size_t)length, rank + 40);
-    OK(MPI_Isendrecv(out, length, MPI_BYTE, left, 3, in, MOST, MPI_BYTE, right, 3, MPI_COMM_WORLD,
-                     &request));
-    OK(MPI_Wait(&request, &status));
-    CHECK(wrong_at(in, (size_t)length, right + 40) < 0, "Isendrecv of %d", length);
-    fill(out, (size_t)length, rank + 80);
-    OK(MPI_Isendrecv_replace(out, length, MPI_BYTE, left, 4, right, 4, MPI_COMM_WORLD, &request));
-    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
-    CHECK(wrong_at(out, (size_t)length, right + 80) < 0, "Isendrecv_replace of %d", length);
 }
 
 // The ends of an open chain talk to MPI_PROC_NULL (§3.10, null processes).
