@@ -2,7 +2,8 @@
 //!
 //! [`send`] decides between eager and rendezvous, [`receive`] posts and matches, [`probe`] looks,
 //! [`exchange`] does both at once, [`rendezvous`] is the handshake of large messages,
-//! [`credit`] bounds unexpected data, [`buffered`] keeps the buffers of `MPI_Bsend`, [`persistent`] starts the same operation again.
+//! [`credit`] bounds unexpected data, [`buffered`] keeps the buffers of `MPI_Bsend`,
+//! [`persistent`] starts the same operation again.
 
 pub mod buffered;
 pub(crate) mod credit;

@@ -3,8 +3,8 @@
 //! Slots are used again last in, first out, so that few of them are touched and stay in the
 //! cache. Chunks go round: one that comes again soon still lies in its reader's cache, and
 //! writing it costs twice as much (1 MiB through 32 KiB chunks: 118 µs with 4 of them, 43 with
-//! 64, both sides copying; streamed, 57 and 41). A buffer comes back when its reader's count has passed the cell that names it: no word in shared
-//! memory says so a second time.
+//! 64, both sides copying; streamed, 57 and 41). A buffer comes back when its reader's count has
+//! passed the cell that names it: no word in shared memory says so a second time.
 
 use std::collections::VecDeque;
 
