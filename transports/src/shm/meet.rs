@@ -215,10 +215,8 @@ impl Shm {
     /// Opens both lanes between this process and a peer whose hello has come.
     fn open(&mut self, peer: PeerId, hello: &Hello, remote: Remote, pid: i32) {
         let known = &self.peers[peer.0 as usize];
-        match known.state {
-            State::Open | State::Down => return,
-            State::Greeted => self.greeted -= 1,
-            State::Unmet | State::Wanted => {}
+        if matches!(known.state, State::Open | State::Down) {
+            return;
         }
         if known.lane.is_none() {
             self.wanted.retain(|wanted| *wanted != peer);
@@ -238,6 +236,7 @@ impl Shm {
         known.readable = may_read(pid, hello.probe).then_some(pid);
         known.fences = hello.fences;
         known.remote = Some(remote);
+        self.greeted -= u32::from(known.state == State::Greeted);
         known.state = State::Open;
         known.inbound = self.inbound.len() as u32;
         self.all_fence &= hello.fences;
