@@ -141,6 +141,76 @@ fn a_path_to_another_library_in_the_program_does_not_win() {
     assert_eq!(said.matches("Ferrite MPI").count(), 2, "{said}");
 }
 
+/// A profiling tool: counts the messages that a program sends by two procedures.
+const TOOL: &str = r#"
+#define _GNU_SOURCE
+#include <stdio.h>
+static long sends, waits;
+extern int PMPI_Send(const void *, int, int, int, int, int);
+extern int PMPI_Barrier(int);
+extern int PMPI_Finalize(void);
+int MPI_Send(const void *b, int n, int type, int to, int tag, int comm)
+{
+    sends++;
+    return PMPI_Send(b, n, type, to, tag, comm);
+}
+int MPI_Barrier(int comm)
+{
+    waits++;
+    return PMPI_Barrier(comm);
+}
+int MPI_Finalize(void)
+{
+    printf("tool: %s sends, %s barriers\n", sends > 1000 ? "many" : "few", waits ? "some" : "no");
+    fflush(stdout);
+    return PMPI_Finalize();
+}
+"#;
+
+#[test]
+fn a_preloaded_tool_counts_the_calls_of_a_foreign_binary() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (source, tool) = (folder.path().join("tool.c"), folder.path().join("tool.so"));
+    fs::write(&source, TOOL).expect("a file");
+    checked(Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&tool).arg(&source));
+    let mut command = prefix().command("mpirun");
+    command.args(["-n", "2", "-x"]).arg(format!("LD_PRELOAD={}", tool.display()));
+    let said = checked(command.arg(benchmark()).args(REDUCED).arg("PingPong"));
+    assert_eq!(said.matches("tool: many sends, some barriers").count(), 2, "{said}");
+}
+
+/// Runs the benchmarks with no network but `lo` and 64 KiB of /dev/shm, as the user with `id`.
+fn isolated(id: &str) {
+    // SAFETY: geteuid cannot fail.
+    if unsafe { libc::geteuid() } != 0 {
+        assert!(std::env::var_os("CI").is_none(), "CI runs this as root");
+        println!("skipped: only root may make namespaces");
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    // The user that the test becomes has to reach everything that it uses.
+    let (home, program) = (folder.path().join("ferrite"), folder.path().join("IMB-MPI1"));
+    checked(Command::new("cp").arg("-a").arg(prefix().dir()).arg(&home));
+    fs::copy(benchmark(), &program).expect("the benchmark");
+    checked(Command::new("chmod").args(["-R", "a+rX"]).arg(folder.path()));
+    let inside = "mount -t tmpfs -o size=64k tmpfs /dev/shm && ip link set lo up && cd / && \
+                  exec setpriv --reuid=$1 --regid=$1 --clear-groups \"$2\" -n 2 \"$3\" -iter 20 \
+                  -time 0.05";
+    let mut command = clean(Path::new("unshare"));
+    command.args(["-mn", "sh", "-c", inside, "sh", id]).arg(home.join("bin/mpirun")).arg(program);
+    assert_complete(&checked(command.env("HOME", "/")));
+}
+
+#[test]
+fn the_benchmarks_run_with_no_network_and_no_shared_memory_files_as_root() {
+    isolated("0");
+}
+
+#[test]
+fn the_benchmarks_run_with_no_network_and_no_shared_memory_files_as_nobody() {
+    isolated("65534");
+}
+
 const PYTHON: &str = "
 from mpi4py import MPI
 comm = MPI.COMM_WORLD
