@@ -8,6 +8,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::fd::AsRawFd;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Instant;
 
 use mpi_core::buffer::{RawBytes, UserBuffer};
@@ -20,15 +21,16 @@ use transports::node::LocalPort;
 use transports::shm::{Bulk, Directory, LocalConfig, ShmSettings};
 use transports::sys::memory::{Mapping, PAGE, sealed_memfd};
 
-const SMALL: [usize; 7] = [0, 8, 32, 64, 256, 1024, 4096];
+const SMALL: [usize; 9] = [0, 8, 32, 64, 256, 1024, 4096, 16 << 10, 32 << 10];
 const LARGE: [usize; 6] = [8 << 10, 32 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20];
 const WINDOW: usize = 64;
 
-struct OneCard(String);
+/// The other process's card, which comes when this one's has been handed over.
+struct OneCard(Receiver<String>);
 
 impl Directory for OneCard {
     fn card(&mut self, _: u32) -> Result<Option<String>, String> {
-        Ok(Some(self.0.clone()))
+        Ok(self.0.try_recv().ok())
     }
 }
 
@@ -236,27 +238,14 @@ fn open(
     swap: &mut impl FnMut(String) -> String,
 ) -> std::io::Result<End> {
     let rank = u32::from(!first);
-    let chunk = std::env::var("CHUNK").ok().and_then(|text| text.parse().ok());
-    let base = ShmSettings::default();
-    let shm = ShmSettings { bulk: way.0, chunk_bytes: chunk.unwrap_or(base.chunk_bytes), ..base };
+    let shm = ShmSettings { bulk: way.0, ..ShmSettings::default() };
     let job = "pingpong".to_string();
     let config =
         LocalConfig { job: job.clone(), rank, size: 2, ranks_on_node: 0, secret: [1; 32], shm };
-    // The card must be posted before the peer's can be known, so the directory is filled late.
-    let (card, late) = (std::sync::mpsc::channel::<String>(), ());
-    let () = late;
-    struct Late(std::sync::mpsc::Receiver<String>, Option<OneCard>);
-    impl Directory for Late {
-        fn card(&mut self, rank: u32) -> Result<Option<String>, String> {
-            if let Ok(card) = self.0.try_recv() {
-                self.1 = Some(OneCard(card));
-            }
-            self.1.as_mut().map_or(Ok(None), |one| one.card(rank))
-        }
-    }
-    let mut port = LocalPort::new(config, Box::new(Late(card.1, None)))?;
+    let (late, card) = channel();
+    let mut port = LocalPort::new(config, Box::new(OneCard(card)))?;
     let theirs = swap(port.card());
-    card.0.send(theirs).map_err(std::io::Error::other)?;
+    late.send(theirs).map_err(std::io::Error::other)?;
     port.add_peer(PEER, &ProcessName { job, rank: 1 - rank });
     let largest = LARGE[LARGE.len() - 1];
     let source = match way.1 {
