@@ -28,15 +28,18 @@ pub(crate) fn demo() -> Result<()> {
         let mut mpirun = run::command(&bin.join("mpirun").to_string_lossy());
         run::must(mpirun.args(["-n", RANKS]).arg(&program))?;
     }
-    let shown = place::shown(&bin);
     println!(
         "\nThat was Ferrite MPI. To go on:\n\
-         \x20 export PATH=\"$PWD/{shown}:$PATH\"   mpicc, mpicxx and mpirun by name\n\
-         \x20 mpirun -n 4 ./a-program            also one built with MPICH, Intel MPI or Open MPI\n\
-         \x20 mpirun --report -n 2 {}/ring   what is used between the ranks, and why\n\
-         \x20 examples/heat.c                    read it, change it, run it again\n\
-         \x20 cargo xtask install --prefix DIR   put the library where you want it\n\
-         \x20 cargo xtask test                   every test",
+         \x20 export PATH=\"{}:$PATH\"\n\
+         \x20                             mpicc, mpicxx and mpirun by name\n\
+         \x20 mpirun -n 4 ./a-program     also one built with MPICH, Intel MPI or Open MPI\n\
+         \x20 mpirun --report -n 2 {}/ring\n\
+         \x20                             what is used between the ranks, and why\n\
+         \x20 examples/heat.c             read it, change it, run it again\n\
+         \x20 cargo xtask install --prefix DIR\n\
+         \x20                             put the library where you want it\n\
+         \x20 cargo xtask test            every test",
+        bin.display(),
         place::shown(&into)
     );
     Ok(())

@@ -44,6 +44,11 @@ const NEEDS: &[Need] = &[
         probe: Probe::Program("nm"),
     },
     Need {
+        package: "procps",
+        why: "kill, for tests that send signals",
+        probe: Probe::Program("kill"),
+    },
+    Need {
         package: "pkg-config",
         why: "tests of the installed .pc files",
         probe: Probe::Program("pkg-config"),
