@@ -6,7 +6,7 @@ use std::rc::Rc;
 use mpi_core::buffer::UserBuffer;
 use mpi_core::coll::calls::{Prepared, Typed, Types, Varied};
 use mpi_core::coll::menu::Collective;
-use mpi_core::datatype::BYTE;
+use mpi_core::datatype::{BYTE, Datatype, Form};
 use mpi_core::error::ErrorClass;
 use mpi_core::handle::{DatatypeHandle, OpHandle};
 use testsuite::sim::{COMM_WORLD, SimEntry, World};
@@ -265,4 +265,102 @@ fn bytes_broadcast_to_many_ranks() {
         bytes.iter().all(|byte| *byte == 0x5a)
     });
     assert!(outcome.unwrap().results.iter().all(|right| *right == Some(true)));
+}
+
+/// Elements of what a rank sends to or receives from one other, and the memory between two.
+const LEN: usize = 6;
+const STRIDE: usize = 3;
+
+/// The same signature, `LEN` elements, laid out by each rank in its own way: odd ranks leave gaps.
+fn own_layout(mpi: &mut SimEntry<'_>) -> (DatatypeHandle, usize) {
+    if mpi.identity.rank % 2 == 0 {
+        let old = mpi_core::datatype::predefined(INT64.raw()).unwrap();
+        let row = Datatype::contiguous(LEN as i64, old, Form::Int).unwrap();
+        row.commit();
+        return (mpi.new_datatype(row).unwrap(), 1);
+    }
+    let old = mpi_core::datatype::predefined(INT64.raw()).unwrap();
+    let gaps = Datatype::vector(LEN as i64, 1, STRIDE as i64, old, Form::Int).unwrap();
+    let row = Datatype::resized(&gaps, 0, (LEN * STRIDE * 8) as i64, Form::Int).unwrap();
+    row.commit();
+    (mpi.new_datatype(row).unwrap(), STRIDE)
+}
+
+/// `rows` spread out to one element every `stride`.
+fn spread(rows: &[i64], stride: usize) -> Vec<i64> {
+    let mut memory = vec![UNTOUCHED; rows.len() * stride];
+    for (at, element) in rows.iter().enumerate() {
+        memory[at * stride] = *element;
+    }
+    memory
+}
+
+fn exchange_differing_layouts(mpi: &mut SimEntry<'_>, collective: Collective) {
+    let (me, size) = (mpi.identity.rank as usize, mpi.identity.size as usize);
+    let (datatype, stride) = own_layout(mpi);
+    let call = Call { collective, len: LEN, root: 0, salt: 11 };
+    let all = |from: &dyn Fn(usize) -> Vec<i64>| (0..size).flat_map(from).collect::<Vec<i64>>();
+    let typed = |memory: &mut [i64]| {
+        let buf = UserBuffer(memory.as_mut_ptr().cast());
+        Typed { buf, count: 1, datatype }
+    };
+    let (sent, expected) = match collective {
+        Collective::Allgather => (row(&call, me, 0, LEN), all(&|from| row(&call, from, 0, LEN))),
+        Collective::Alltoall => {
+            (all(&|to| row(&call, me, to, LEN)), all(&|from| row(&call, from, me, LEN)))
+        }
+        _ => (vec![], row(&call, 1, 0, LEN)),
+    };
+    let mut send = spread(&sent, stride);
+    let mut recv = vec![UNTOUCHED; expected.len() * stride];
+    let prepared = match collective {
+        Collective::Allgather => mpi.allgather(typed(&mut send), typed(&mut recv), COMM_WORLD),
+        Collective::Alltoall => mpi.alltoall(typed(&mut send), typed(&mut recv), COMM_WORLD),
+        _ => {
+            if me == 1 {
+                recv = spread(&expected, stride);
+            }
+            mpi.bcast(typed(&mut recv), 1, COMM_WORLD)
+        }
+    };
+    mpi.run(prepared.unwrap()).unwrap();
+    assert!(recv == spread(&expected, stride), "{collective} at rank {me} of {size}");
+}
+
+#[test]
+fn ranks_may_lay_out_the_same_signature_differently() {
+    for collective in [Collective::Bcast, Collective::Allgather, Collective::Alltoall] {
+        for &(algorithm, _) in collective.menu() {
+            for ranks in [2, 4, 7, 32] {
+                let outcome = World::new(u64::from(ranks), ranks).start_mpi(move |mpi| {
+                    let selection = mpi.selection.clone();
+                    mpi.selection = selection.with_override(collective, algorithm.name()).unwrap();
+                    exchange_differing_layouts(mpi, collective);
+                });
+                outcome.unwrap_or_else(|hang| panic!("{collective} by {algorithm}: {hang}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn every_algorithm_serves_256_ranks_and_a_seed_replays_it() {
+    for &collective in Collective::ALL {
+        for &(algorithm, _) in collective.menu() {
+            let run = |seed| {
+                let call = Call { collective, len: 2, root: 100, salt: 5 };
+                let outcome = World::new(seed, 256).start_mpi(move |mpi| {
+                    let selection = mpi.selection.clone();
+                    mpi.selection = selection.with_override(collective, algorithm.name()).unwrap();
+                    live(mpi, &[call], 1);
+                });
+                outcome.unwrap_or_else(|hang| panic!("{collective} by {algorithm}: {hang}"))
+            };
+            let first = run(1).trace;
+            if collective == Collective::Allreduce {
+                assert_eq!(first, run(1).trace, "{algorithm}: the same seed");
+                assert_ne!(first, run(2).trace, "{algorithm}: another seed");
+            }
+        }
+    }
 }
