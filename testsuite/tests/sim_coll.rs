@@ -273,7 +273,7 @@ const STRIDE: usize = 3;
 
 /// The same signature, `LEN` elements, laid out by each rank in its own way: odd ranks leave gaps.
 fn own_layout(mpi: &mut SimEntry<'_>) -> (DatatypeHandle, usize) {
-    if mpi.identity.rank % 2 == 0 {
+    if mpi.identity.rank.is_multiple_of(2) {
         let old = mpi_core::datatype::predefined(INT64.raw()).unwrap();
         let row = Datatype::contiguous(LEN as i64, old, Form::Int).unwrap();
         row.commit();
