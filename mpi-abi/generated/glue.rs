@@ -22,8 +22,13 @@ pub unsafe fn abi_get_fortran_info<F: Face>(info: *mut <F as Face>::Info) -> c_i
 /// `MPI_Abi_get_info`.
 #[inline]
 pub unsafe fn abi_get_info<F: Face>(info: *mut <F as Face>::Info) -> c_int {
-    let _ = (info,);
-    entry::unsupported::<F>(Procedure::AbiGetInfo, Owner::None)
+    entry::call_any_time::<F>(Procedure::AbiGetInfo, Owner::None, |cx| unsafe {
+        args::out("info", info.is_null())?;
+        let mut info_value = InfoHandle::NULL;
+        crate::calls::environment::abi_get_info(cx, &mut info_value)?;
+        *info = F::info_out(info_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Abi_get_version`.

@@ -54,6 +54,9 @@ static void handles(void) {
     int got;
     FAILS(MPI_Send(&word, 1, MPI_INT, 0, 1, MPI_COMM_NULL), MPI_ERR_COMM);
     FAILS(MPI_Comm_size(MPI_COMM_NULL, &got), MPI_ERR_COMM);
+    MPI_Group group;
+    FAILS(MPI_Comm_remote_size(MPI_COMM_WORLD, &got), MPI_ERR_COMM); // not an intercommunicator
+    FAILS(MPI_Comm_remote_group(MPI_COMM_WORLD, &group), MPI_ERR_COMM);
     OK(MPI_Comm_dup(MPI_COMM_WORLD, &dup));
     freed = dup;
     OK(MPI_Comm_free(&dup));
@@ -61,7 +64,6 @@ static void handles(void) {
     REFUSED(MPI_Comm_rank(freed, &got)); // the old handle, kept by mistake
     MPI_Comm world = MPI_COMM_WORLD;
     FAILS(MPI_Comm_free(&world), MPI_ERR_COMM);
-    MPI_Group group;
     OK(MPI_Comm_group(MPI_COMM_WORLD, &group));
     int ranks[2] = {0, 0};
     REFUSED(MPI_Group_incl(group, 2, ranks, &group)); // a rank named twice

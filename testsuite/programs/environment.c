@@ -32,9 +32,19 @@ static void types_by_precision(void) {
     EQUAL(extent, 12);
 }
 
+// Nobody spawned this job, and a library without a profiler of its own takes any level (§11.8, §15.2).
+static void parents_and_levels(void) {
+    MPI_Comm parent = MPI_COMM_WORLD;
+    OK(MPI_Comm_get_parent(&parent));
+    CHECK(parent == MPI_COMM_NULL, "a parent of a job that mpirun started");
+    OK(MPI_Pcontrol(0));
+    OK(MPI_Pcontrol(2, "levels may bring arguments of their own"));
+}
+
 int main(int argc, char **argv) {
     start(&argc, &argv);
     info_of_the_start(&argc, argv);
     types_by_precision();
+    parents_and_levels();
     return finish();
 }

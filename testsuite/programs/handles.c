@@ -16,6 +16,10 @@ int main(int argc, char **argv) {
     SAME(MPI_ERRORS_RETURN, MPI_Errhandler_fromint(MPI_Errhandler_toint(MPI_ERRORS_RETURN)));
     SAME(MPI_MESSAGE_NO_PROC, MPI_Message_fromint(MPI_Message_toint(MPI_MESSAGE_NO_PROC)));
 
+    SAME(MPI_FILE_NULL, MPI_File_fromint(MPI_File_toint(MPI_FILE_NULL)));
+    SAME(MPI_SESSION_NULL, MPI_Session_fromint(MPI_Session_toint(MPI_SESSION_NULL)));
+    SAME(MPI_WIN_NULL, MPI_Win_fromint(MPI_Win_toint(MPI_WIN_NULL)));
+
     MPI_Comm comm;
     MPI_Datatype type;
     MPI_Request request;

@@ -75,6 +75,33 @@ fn open_mpi_callbacks() {
     callbacks(&OPEN_MPI);
 }
 
+/// Runs a program whose source says what it shows on our library of the family.
+fn good_on_ours(family: &Family, source: &str) {
+    let program = place(&format!("{source}_{}", family.peer));
+    family.compile(&families::source(&format!("{source}.c")), &program, &[]).unwrap();
+    assert_eq!(family.run_on_ours(&program, &[]).unwrap(), "ok\n");
+}
+
+#[test]
+fn mpich_handles_as_integers() {
+    good_on_ours(&MPICH, "interop");
+}
+
+#[test]
+fn open_mpi_handles_as_integers() {
+    good_on_ours(&OPEN_MPI, "interop");
+}
+
+#[test]
+fn what_mpi_3_removed_works_on_mpich_s_face() {
+    good_on_ours(&MPICH, "removed");
+}
+
+#[test]
+fn what_mpi_3_removed_works_on_open_mpi_s_face() {
+    good_on_ours(&OPEN_MPI, "removed");
+}
+
 /// Open MPI 5 has dropped what this needs, so the linker is shown our library before the peer's.
 #[test]
 fn open_mpi_4_s_binding_for_cxx() {

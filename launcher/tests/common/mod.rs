@@ -3,13 +3,15 @@
 
 #![allow(dead_code, reason = "each test program uses its own part of this")]
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::Read;
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::sleep;
+use std::sync::mpsc::channel;
+use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
 
 /// No run takes this long unless it hangs.
@@ -143,14 +145,22 @@ pub(crate) fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Reads from `from` until `text` has come.
-pub(crate) fn read_until(from: &mut impl Read, text: &str) -> String {
-    let (mut got, mut byte) = (String::new(), [0; 1]);
-    while !got.contains(text) {
-        assert_eq!(from.read(&mut byte).unwrap(), 1, "ended before “{text}”: {got}");
-        got.push(char::from(byte[0]));
-    }
-    got
+/// Reads from `from` until `text` has come; fails when that takes for ever.
+pub(crate) fn read_until(from: &mut impl AsFd, text: &str) -> String {
+    let mut file = File::from(from.as_fd().try_clone_to_owned().unwrap());
+    let wanted = text.to_string();
+    let (tell, hear) = channel();
+    // A thread of its own, since a pipe knows no bound on time.
+    spawn(move || {
+        let (mut got, mut byte) = (String::new(), [0; 1]);
+        while !got.contains(&wanted) {
+            let more = file.read(&mut byte).unwrap();
+            assert_eq!(more, 1, "ended before “{wanted}”: {got}");
+            got.push(char::from(byte[0]));
+        }
+        tell.send(got).unwrap();
+    });
+    hear.recv_timeout(HANG).unwrap_or_else(|why| panic!("waiting for “{text}”: {why}"))
 }
 
 /// Sends a signal to one process.

@@ -59,7 +59,7 @@ fn section(out: &mut String, title: &str, names: &[&str]) {
     }
 }
 
-/// Procedures, without `MPI_`, that some file of the tests calls.
+/// Procedures, without `MPI_`, that the code of some test names.
 fn tested(testsuite: &Path) -> Result<BTreeSet<String>> {
     let mut found = BTreeSet::new();
     let mut folders = vec![testsuite.to_owned()];
@@ -70,21 +70,44 @@ fn tested(testsuite: &Path) -> Result<BTreeSet<String>> {
             if path.is_dir() {
                 folders.push(path);
             } else if extension.is_some_and(|e| ["c", "cc", "h", "rs", "py"].contains(&e)) {
-                calls(&fs::read_to_string(&path)?, &mut found);
+                named(&fs::read_to_string(&path)?, &mut found);
             }
         }
     }
     Ok(found)
 }
 
-/// Adds what `text` calls: each `MPI_NAME(`, where `_c` ends the name of a twin.
-fn calls(text: &str, found: &mut BTreeSet<String>) {
-    for rest in text.split("MPI_").skip(1) {
-        let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-        let Some(end) = end.filter(|end| rest[*end..].starts_with('(')) else { continue };
-        let name = &rest[..end];
-        found.insert(name.strip_suffix("_c").unwrap_or(name).to_owned());
+/// Adds the procedures that the code of `text` names, be it to call them or to point at them;
+/// `_c` ends the name of a twin. Comments and strings are no code.
+fn named(text: &str, found: &mut BTreeSet<String>) {
+    for line in code(text).lines() {
+        for rest in line.split("MPI_").skip(1) {
+            let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+            let name = &rest[..end.unwrap_or(rest.len())];
+            found.insert(name.strip_suffix("_c").unwrap_or(name).to_owned());
+        }
     }
+}
+
+/// `text` without comments and strings, by the rules that C, Rust and Python share closely enough.
+fn code(text: &str) -> String {
+    let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(at) = rest.find(['/', '"', '#']) {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let skipped = if rest.starts_with("//") || rest.starts_with("# ") {
+            rest.find('\n').unwrap_or(rest.len())
+        } else if rest.starts_with("/*") {
+            rest.find("*/").map_or(rest.len(), |end| end + 2)
+        } else if let Some(string) = rest.strip_prefix('"') {
+            string.find('"').map_or(rest.len(), |end| end + 2)
+        } else {
+            out.push_str(&rest[..1]);
+            1
+        };
+        rest = &rest[skipped..];
+    }
+    out + rest
 }
 
 #[cfg(test)]
@@ -92,11 +115,12 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn calls_are_found_and_mentions_are_not() {
+    fn code_counts_and_mentions_do_not() {
         let mut found = BTreeSet::new();
-        let text = "MPI_Send(b, 1); PMPI_Recv_c(x); MPI_COMM_WORLD, MPI_Bcast, MPI_T_finalize()";
-        super::calls(text, &mut found);
-        let expected = ["Recv", "Send", "T_finalize"].map(str::to_owned);
+        let text = "MPI_Send(b, 1); PMPI_Recv_c(x); f(MPI_Isend) // MPI_Bcast,\n\
+                    MPI_T_finalize() /* MPI_Scan\n MPI_Put */ \"MPI_Get\" a / b # MPI_Wait\n";
+        super::named(text, &mut found);
+        let expected = ["Isend", "Recv", "Send", "T_finalize"].map(str::to_owned);
         assert_eq!(found, BTreeSet::from(expected));
     }
 }

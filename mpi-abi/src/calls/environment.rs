@@ -3,6 +3,7 @@
 use mpi_core::buffer::UserBuffer;
 use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::handle::{CommHandle, InfoHandle};
+use mpi_core::info::Info;
 
 use crate::entry::Cx;
 use crate::library::{Phase, phase, thread_level};
@@ -57,6 +58,18 @@ pub fn get_version(cx: &mut Cx<'_>, version: &mut i32, subversion: &mut i32) -> 
 /// `MPI_Abi_get_version`.
 pub fn abi_get_version(cx: &mut Cx<'_>, abi_major: &mut i32, abi_minor: &mut i32) -> Result<()> {
     (*abi_major, *abi_minor) = cx.face.abi_version;
+    Ok(())
+}
+
+/// `MPI_Abi_get_info`: the sizes of the integers of this ABI (MPI-5.0 §20.2.1).
+pub fn abi_get_info(cx: &mut Cx<'_>, info: &mut InfoHandle) -> Result<()> {
+    // All three are 64 bits wide in every face, wherever we run.
+    let sizes = ["mpi_aint_size", "mpi_count_size", "mpi_offset_size"];
+    let mut answer = Info::new();
+    for key in sizes {
+        answer.set(key, &size_of::<i64>().to_string())?;
+    }
+    *info = cx.infos.insert(answer)?;
     Ok(())
 }
 
