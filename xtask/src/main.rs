@@ -4,6 +4,7 @@
 //! Each sub-command is one file; `place` knows where things are, `run` starts other programs.
 
 mod bare;
+mod compare;
 mod demo;
 mod generate;
 mod install;
@@ -44,6 +45,8 @@ enum Task {
     },
     /// Set up, build, install at target/ferrite, compile the examples and run them
     Demo,
+    /// Measure our library beside the others, by the programs in benches/
+    Compare(Box<compare::Options>),
     /// Make the environments of the libraries that tests compare with, in target/peers
     Peers {
         /// Only these
@@ -83,6 +86,10 @@ fn perform(task: Task) -> Result<ExitCode> {
         Task::Generate { check } => generate::generate(check)?,
         Task::Peers { names } => peers::peers(&names)?,
         Task::Bare => bare::bare()?,
+        Task::Compare(options) => {
+            let holds = compare::compare(&options)?;
+            return Ok(if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        }
         Task::Test { all } => return test::test(all),
     }
     Ok(ExitCode::SUCCESS)

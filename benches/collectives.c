@@ -1,0 +1,113 @@
+/* Time of a collective operation: calls one after the other, the mean of the slowest rank, the
+   median of several batches. The root goes round, as in a program that has no favourite rank.
+   BYTES is what one rank gives to (or gets from) one other, and for reductions the whole vector of
+   floats. */
+#include <mpi.h>
+
+#include "bench.h"
+
+static int rank, size;
+static char *from, *into;
+
+static void barrier(int bytes, int root)
+{
+    (void)bytes, (void)root;
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void allreduce(int bytes, int root)
+{
+    (void)root;
+    MPI_Allreduce(from, into, bytes / 4, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void reduce(int bytes, int root)
+{
+    MPI_Reduce(from, into, bytes / 4, MPI_FLOAT, MPI_SUM, root, MPI_COMM_WORLD);
+}
+
+static void bcast(int bytes, int root)
+{
+    MPI_Bcast(from, bytes, MPI_BYTE, root, MPI_COMM_WORLD);
+}
+
+static void alltoall(int bytes, int root)
+{
+    (void)root;
+    MPI_Alltoall(from, bytes, MPI_BYTE, into, bytes, MPI_BYTE, MPI_COMM_WORLD);
+}
+
+static void allgather(int bytes, int root)
+{
+    (void)root;
+    MPI_Allgather(from, bytes, MPI_BYTE, into, bytes, MPI_BYTE, MPI_COMM_WORLD);
+}
+
+static void gather(int bytes, int root)
+{
+    MPI_Gather(from, bytes, MPI_BYTE, into, bytes, MPI_BYTE, root, MPI_COMM_WORLD);
+}
+
+static void scatter(int bytes, int root)
+{
+    MPI_Scatter(from, bytes, MPI_BYTE, into, bytes, MPI_BYTE, root, MPI_COMM_WORLD);
+}
+
+static const struct test {
+    const char *name;
+    void (*call)(int bytes, int root);
+} TESTS[] = {
+    { "barrier", barrier },     { "allreduce", allreduce }, { "reduce", reduce },
+    { "bcast", bcast },         { "alltoall", alltoall },   { "allgather", allgather },
+    { "gather", gather },       { "scatter", scatter },
+};
+
+static double calls(const struct test *test, int n, int bytes)
+{
+    double slowest, begin = now();
+    for (int i = 0; i < n; i++)
+        test->call(bytes, i % size);
+    double mine = (now() - begin) / n;
+    MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    return slowest;
+}
+
+static void measure(const struct test *test, const struct options *o, int bytes)
+{
+    double batch[BATCHES];
+    int batches = 1;
+    calls(test, 1, bytes);
+    batch[0] = calls(test, size, bytes);
+    /* Ranks that share a processor may take a scheduler's slice for every step: once is enough. */
+    if (batch[0] * size < 4 * o->seconds) {
+        double each = batch[0] * 20 < o->seconds ? calls(test, 20, bytes) : batch[0];
+        int n = repetitions(each, o->seconds, size);
+        for (batches = 0; batches < BATCHES; batches++) {
+            MPI_Barrier(MPI_COMM_WORLD);
+            batch[batches] = calls(test, n, bytes);
+        }
+    }
+    char variant[16];
+    snprintf(variant, sizeof variant, "%d-ranks", size);
+    long shown = test->call == barrier ? -1 : bytes;
+    if (rank == 0)
+        row(test->name, variant, shown, median(batch, batches) * 1e6, "us");
+}
+
+int main(int argc, char **argv)
+{
+    struct options o = parse(argc, argv);
+    start(&argc, &argv, o.bind, &rank, &size);
+    size_t most = 0;
+    for (int i = 0; i < o.nsizes; i++)
+        most = o.sizes[i] > most ? o.sizes[i] : most;
+    from = pages(most * (size_t)size);
+    into = pages(most * (size_t)size);
+    memset(from, 0, most * (size_t)size);
+    for (size_t t = 0; t < sizeof TESTS / sizeof *TESTS; t++)
+        for (int i = 0; wanted(&o, TESTS[t].name) && i < o.nsizes; i++)
+            if (i == 0 || TESTS[t].call != barrier)
+                measure(&TESTS[t], &o, (int)o.sizes[i]);
+    MPI_Finalize();
+    return 0;
+}

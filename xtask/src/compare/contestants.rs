@@ -1,0 +1,151 @@
+//! The libraries in a comparison: where each is, how its programs are compiled and launched.
+//!
+//! Enters: prefixes. Leaves: commands. Every library gets the same binding: one processor for each
+//! rank where they fit, none where they do not; and each is held to shared memory.
+
+use super::folder;
+use crate::{place, run};
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread::available_parallelism;
+
+/// The program that stands for the machine itself and needs no MPI.
+pub(super) const FLOOR: &str = "floor";
+
+/// Which launcher a library has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Family {
+    Ferrite,
+    Mpich,
+    OpenMpi,
+    Intel,
+    /// No library: what the machine does without one.
+    Floor,
+}
+
+/// One library in the comparison.
+pub(super) struct Contestant {
+    /// Its name in tables.
+    pub(super) name: String,
+    prefix: PathBuf,
+    family: Family,
+    imb: Option<PathBuf>,
+}
+
+impl Contestant {
+    /// The library installed at `prefix`; which it is shows in the programs that it brings.
+    pub(super) fn at(name: &str, prefix: PathBuf) -> Result<Contestant> {
+        let has = |program: &str| prefix.join("bin").join(program).exists();
+        let family = match () {
+            () if has("ompi_info") => Family::OpenMpi,
+            () if has("impi_info") => Family::Intel,
+            () if has("mpichversion") => Family::Mpich,
+            () if has("mpicc") && has("mpirun") => Family::Ferrite,
+            () => bail!("there is no MPI in {}: no bin/mpicc", prefix.display()),
+        };
+        Ok(Contestant { name: name.into(), prefix, family, imb: None })
+    }
+
+    /// The machine itself.
+    pub(super) fn floor() -> Contestant {
+        let (name, prefix) = (FLOOR.into(), PathBuf::new());
+        Contestant { name, prefix, family: Family::Floor, imb: None }
+    }
+
+    /// Finds the IMB-MPI1 that this library can run: Intel's own through the MPICH ABI, or one
+    /// that was named for it.
+    pub(super) fn find_imb(&mut self, intel: &Path, named: &[String]) -> Result<()> {
+        let mut mine = named.iter().filter_map(|pair| pair.split_once('='));
+        self.imb = match mine.rfind(|(name, _)| *name == self.name) {
+            Some((_, program)) => Some(std::path::absolute(program)?),
+            None if self.family == Family::OpenMpi => None,
+            None => intel.exists().then(|| intel.to_path_buf()),
+        };
+        Ok(())
+    }
+
+    /// The program of this name as built for this library; nothing if it cannot run it.
+    pub(super) fn program(&self, name: &str) -> Option<PathBuf> {
+        match name {
+            "imb" => self.imb.clone(),
+            _ => Some(folder().join("bin").join(&self.name).join(name)),
+        }
+    }
+
+    /// The command that starts `ranks` ranks of a program, to which its own words are added.
+    pub(super) fn launch(&self, ranks: u32, program: &Path) -> Command {
+        let fits = ranks as usize <= available_parallelism().map_or(1, usize::from);
+        let mut command = match self.family {
+            Family::Floor => return run::command(&program.to_string_lossy()),
+            Family::Ferrite => self.command("mpirun"),
+            _ => self.command("mpiexec"),
+        };
+        match self.family {
+            Family::OpenMpi => {
+                command.args(["--allow-run-as-root", "--mca", "pml", "ob1"]);
+                command.args(["--mca", "btl", "sm,self"]);
+                let crowd = ["--oversubscribe", "--bind-to", "none"];
+                command.args(if fits { &crowd[1..2] } else { &crowd[..2] });
+                command.arg(if fits { "core" } else { "none" });
+            }
+            // Without this, mpirun would leave two ranks on a larger machine where they like.
+            Family::Ferrite if fits => drop(command.args(["--bind-to", "core"])),
+            Family::Mpich if fits => drop(command.args(["-bind-to", "core"])),
+            _ => {}
+        }
+        command.arg("-n").arg(ranks.to_string()).arg(program);
+        command
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let bin = self.prefix.join("bin");
+        let mut command = run::command(&bin.join(program).to_string_lossy());
+        match self.family {
+            Family::Intel => {
+                let path = std::env::var("PATH").unwrap_or_default();
+                command.env("I_MPI_ROOT", &self.prefix).env("I_MPI_FABRICS", "shm");
+                command.env("PATH", format!("{}:{path}", bin.display()));
+                command.env("LD_LIBRARY_PATH", self.prefix.join("lib"));
+            }
+            // For programs that were built with another library of the same ABI.
+            Family::Mpich => drop(command.env("LD_LIBRARY_PATH", self.prefix.join("lib"))),
+            _ => {}
+        }
+        command
+    }
+}
+
+/// Compiles a program of `benches/` for everybody who has not got it newer than its sources.
+pub(super) fn compile(contestants: &[Contestant], program: &str) -> Result<()> {
+    let sources = place::root().join("benches");
+    let source = sources.join(format!("{program}.c"));
+    if !source.exists() {
+        return Ok(()); // not one of ours
+    }
+    let newest = modified(&source)?.max(modified(&sources.join("bench.h"))?);
+    let floor = [Contestant::floor()];
+    for contestant in contestants.iter().chain(&floor) {
+        let dir = folder().join("bin").join(&contestant.name);
+        let to = dir.join(program);
+        let without_mpi = contestant.family == Family::Floor;
+        if without_mpi != (program == FLOOR) || modified(&to).is_ok_and(|at| at > newest) {
+            continue;
+        }
+        fs::create_dir_all(&dir)?;
+        let mut cc = match contestant.family {
+            Family::Floor => run::command("cc"),
+            _ => contestant.command("mpicc"),
+        };
+        cc.args(["-std=gnu11", "-O2", "-D_GNU_SOURCE", "-o"]).arg(&to).arg(&source);
+        if !cc.status().context("cannot start a compiler wrapper")?.success() {
+            bail!("{} does not compile {program}.c", contestant.name);
+        }
+    }
+    Ok(())
+}
+
+fn modified(file: &Path) -> Result<std::time::SystemTime> {
+    Ok(fs::metadata(file).with_context(|| format!("no {}", file.display()))?.modified()?)
+}

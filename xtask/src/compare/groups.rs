@@ -1,0 +1,122 @@
+//! What is measured: the groups of rows that `--only` picks, and what each must reach.
+
+use super::samples::Key;
+
+/// How the rows of a group come about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    /// The program prints them.
+    Printed,
+    /// Intel's benchmark program prints tables.
+    Imb,
+    /// The launch is timed from outside, start to exit.
+    Clock,
+    /// The memory of all processes of the job, looked at from outside.
+    Memory,
+}
+
+/// Rows that are measured together.
+#[derive(Clone, Debug)]
+pub(super) struct Group {
+    /// Its name on the command line.
+    pub(super) name: &'static str,
+    /// The program, of `benches/` unless it is `imb`.
+    pub(super) program: &'static str,
+    pub(super) kind: Kind,
+    pub(super) ranks: Vec<u32>,
+    pub(super) sizes: Vec<u64>,
+    /// Tests of the program, all if empty.
+    pub(super) tests: Vec<String>,
+    /// Further words for the program.
+    pub(super) words: &'static [&'static str],
+    /// Whether the program `floor` takes part.
+    pub(super) floor: bool,
+}
+
+/// What our library has to reach in a row.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Bar {
+    /// The time of the best peer, or its rate.
+    NoWorse,
+    /// This part of the fastest peer's time.
+    Part(f64),
+    /// Less than the best peer, for certain.
+    Better,
+    /// Less than this value, whatever the peers do.
+    Below(f64),
+}
+
+/// How far above the floor a message may be.
+pub(super) const ABOVE_FLOOR: f64 = 1.25;
+
+/// What a row is held to.
+pub(super) fn bar(key: &Key) -> Bar {
+    match (key.test.as_str(), key.variant.as_str()) {
+        ("startup", "64-ranks") => Bar::Part(0.25),
+        ("startup", "2-ranks") => Bar::Part(0.5),
+        ("memory", _) => Bar::Better,
+        ("idle", _) => Bar::Below(1.0),
+        _ => Bar::NoWorse,
+    }
+}
+
+/// Every group, in the order of the report.
+pub(super) fn all() -> Vec<Group> {
+    let small: Vec<u64> = [0].into_iter().chain((0..=22).step_by(2).map(|k| 1 << k)).collect();
+    let with_eight = |mut sizes: Vec<u64>| {
+        sizes.push(8);
+        sizes.sort_unstable();
+        sizes
+    };
+    let every = with_eight(small);
+    let from_4k: Vec<u64> = every.iter().copied().filter(|size| *size >= 4096).collect();
+    let cold = with_eight([vec![1024], from_4k.clone()].concat());
+    let four = vec![8, 1024, 65536, 1 << 20];
+    let group = |name, program, kind, ranks: &[u32], sizes: &[u64]| Group {
+        name,
+        program,
+        kind,
+        ranks: ranks.to_vec(),
+        sizes: sizes.to_vec(),
+        tests: Vec::new(),
+        words: &[],
+        floor: false,
+    };
+    use Kind::{Clock, Imb, Memory, Printed};
+    let bound: &[&str] = &["--bind"];
+    let walked: &[&str] = &["--bind", "--cold"];
+    let tests = |names: &[&str]| names.iter().map(|name| (*name).into()).collect();
+    vec![
+        Group { words: bound, floor: true, ..group("latency", "latency", Printed, &[2], &every) },
+        Group { words: walked, floor: true, ..group("cold", "latency", Printed, &[2], &cold) },
+        Group {
+            words: bound,
+            tests: tests(&["rate"]),
+            ..group("rate", "bandwidth", Printed, &[2], &[8])
+        },
+        Group {
+            words: bound,
+            tests: tests(&["bandwidth"]),
+            ..group("bandwidth", "bandwidth", Printed, &[2], &from_4k)
+        },
+        Group {
+            words: walked,
+            tests: tests(&["bandwidth"]),
+            ..group("cold-bandwidth", "bandwidth", Printed, &[2], &from_4k)
+        },
+        Group { words: bound, ..group("collectives", "collectives", Printed, &[2], &four) },
+        Group {
+            tests: tests(&["barrier", "allreduce"]),
+            ..group("crowded", "collectives", Printed, &[4, 8], &[8, 1 << 20])
+        },
+        group("imb", "imb", Imb, &[2], &four),
+        group("startup", "startup", Clock, &[2, 64], &[]),
+        group("memory", "memory", Memory, &[64], &[]),
+        group("idle", "idle", Printed, &[2, 4], &[]),
+        Group {
+            floor: true,
+            tests: tests(&["kernel", "copies"]),
+            ..group("floor", "floor", Printed, &[2], &[8, 4096, 65536, 1 << 20, 4 << 20])
+        },
+    ]
+}
