@@ -9,6 +9,8 @@ pub mod sync;
 #[cfg(not(loom))]
 pub mod conformance;
 #[cfg(not(loom))]
+mod copy;
+#[cfg(not(loom))]
 pub mod loopback;
 #[cfg(not(loom))]
 pub mod node;

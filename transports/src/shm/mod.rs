@@ -26,7 +26,6 @@ mod reach;
 mod receive;
 mod send;
 mod settings;
-mod stream;
 
 pub use hello::Secret;
 pub use settings::{Bulk, ShmSettings};

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::stream;
+use crate::copy;
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::Packer;
 
@@ -39,7 +39,7 @@ impl Reach {
     /// Copies all of `bytes` to `to`, where the peer will read them.
     ///
     /// # Safety
-    /// As [`stream::copy`].
+    /// As [`copy::streamed`].
     #[inline]
     pub(super) unsafe fn copy(&mut self, bytes: RawBytes<'_>, to: *mut u8) {
         let len = bytes.len();
@@ -47,7 +47,7 @@ impl Reach {
         unsafe {
             match self.way(len) {
                 Way::Plain => bytes.copy_to(to),
-                Way::Streamed => stream::copy(bytes, to),
+                Way::Streamed => copy::streamed(bytes, to),
                 Way::Trial => self.judge(len, || bytes.copy_to(to)),
             }
         }
@@ -56,13 +56,13 @@ impl Reach {
     /// Copies up to `room` bytes of a message to `to`, and returns how many.
     ///
     /// # Safety
-    /// As [`stream::pack`].
+    /// As [`copy::pack_streamed`].
     pub(super) unsafe fn pack(&mut self, source: &mut Packer, to: *mut u8, room: usize) -> usize {
         let len = source.remaining().min(room as u64) as usize;
         // SAFETY: by the caller's promise, all three.
         unsafe {
             match self.way(len) {
-                Way::Streamed => stream::pack(source, to, room),
+                Way::Streamed => copy::pack_streamed(source, to, room),
                 Way::Trial if source.as_contiguous().is_some() => {
                     self.judge(len, || source.pack_into(to, room))
                 }
@@ -91,7 +91,7 @@ impl Reach {
     fn judge<T>(&mut self, len: usize, copy: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let answer = copy();
-        stream::drain();
+        copy::drain();
         self.learn(start.elapsed(), len);
         answer
     }

@@ -1,4 +1,6 @@
-//! Copies into buffers that another processor will read.
+//! The copies that go past the cache, for buffers that another processor will read.
+//!
+//! An ordinary copy is [`RawBytes::copy_to`], which is made of vector moves from 2 KiB on.
 //!
 //! A buffer that comes round again still lies in its reader's cache. An ordinary store fetches
 //! each such line from there first, 33 ns a line between two core complexes of a Zen 4; a
@@ -21,7 +23,7 @@ const TILE_BYTES: usize = 4096;
 ///
 /// # Safety
 /// `to` is writable for `bytes.len()` bytes, a multiple of 64, and does not overlap them.
-pub(super) unsafe fn copy(bytes: RawBytes<'_>, to: *mut u8) {
+pub(crate) unsafe fn streamed(bytes: RawBytes<'_>, to: *mut u8) {
     // SAFETY: by the caller's promise.
     unsafe {
         if bytes.len() < STREAM_BYTES {
@@ -33,12 +35,12 @@ pub(super) unsafe fn copy(bytes: RawBytes<'_>, to: *mut u8) {
     }
 }
 
-/// Copies up to `room` bytes of a message to `to`, and returns how many; as [`copy`].
+/// Copies up to `room` bytes of a message to `to`, and returns how many; as [`streamed`].
 ///
 /// # Safety
 /// `to` is writable for `room` bytes, a multiple of 64; the message is readable and does not
 /// overlap them.
-pub(super) unsafe fn pack(source: &mut Packer, to: *mut u8, room: usize) -> usize {
+pub(crate) unsafe fn pack_streamed(source: &mut Packer, to: *mut u8, room: usize) -> usize {
     let len = source.remaining().min(room as u64) as usize;
     if len < STREAM_BYTES {
         // SAFETY: by the caller's promise.
@@ -66,7 +68,7 @@ pub(super) unsafe fn pack(source: &mut Packer, to: *mut u8, room: usize) -> usiz
 /// Copies past the cache, 64 bytes at a time; the end that is no whole line is stored.
 ///
 /// # Safety
-/// As [`copy`]. The copy is ordered before later stores by [`settle`] alone.
+/// As [`streamed`]. The copy is ordered before later stores by [`settle`] alone.
 #[cfg(target_arch = "x86_64")]
 unsafe fn stream(mut bytes: RawBytes<'_>, to: *mut u8) {
     use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_stream_si128};
@@ -95,7 +97,7 @@ fn settle() {
 
 /// Returns when all stores before are done.
 #[cfg(target_arch = "x86_64")]
-pub(super) fn drain() {
+pub(crate) fn drain() {
     // SAFETY: as for `settle`.
     unsafe { std::arch::x86_64::_mm_mfence() };
 }
@@ -110,7 +112,7 @@ unsafe fn stream(bytes: RawBytes<'_>, to: *mut u8) {
 fn settle() {}
 
 #[cfg(not(target_arch = "x86_64"))]
-pub(super) fn drain() {}
+pub(crate) fn drain() {}
 
 #[cfg(test)]
 mod tests {
@@ -131,8 +133,8 @@ mod tests {
             let mut packer = Packer::contiguous(user, len as u64);
             // SAFETY: both rooms are as long as the longest message.
             unsafe {
-                copy(source, a.0.as_mut_ptr());
-                assert_eq!(pack(&mut packer, b.0.as_mut_ptr(), b.0.len()), len);
+                streamed(source, a.0.as_mut_ptr());
+                assert_eq!(pack_streamed(&mut packer, b.0.as_mut_ptr(), b.0.len()), len);
             }
             assert_eq!(packer.remaining(), 0);
             for room in [a, b] {
