@@ -177,10 +177,10 @@ pub unsafe fn allgather<F: Face>(
         args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
         crate::calls::exchanges::allgather(
             cx,
-            F::buffer_in(sendbuf),
+            args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
             F::datatype_in(sendtype),
-            F::buffer_in(recvbuf),
+            args::buffer::<F>("recvbuf", recvbuf)?,
             recvcount,
             F::datatype_in(recvtype),
             owner,
@@ -222,10 +222,10 @@ pub unsafe fn allgatherv<F: Face>(
         args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
         crate::calls::exchanges::allgatherv(
             cx,
-            F::buffer_in(sendbuf),
+            args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
             F::datatype_in(sendtype),
-            F::buffer_in(recvbuf),
+            args::buffer::<F>("recvbuf", recvbuf)?,
             recvcounts,
             displs,
             F::datatype_in(recvtype),
@@ -285,8 +285,8 @@ pub unsafe fn allreduce<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         crate::calls::reductions::allreduce(
             cx,
-            F::buffer_in(sendbuf),
-            F::buffer_in(recvbuf),
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            args::buffer::<F>("recvbuf", recvbuf)?,
             count,
             F::datatype_in(datatype),
             F::op_in(op),
@@ -328,10 +328,10 @@ pub unsafe fn alltoall<F: Face>(
         args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
         crate::calls::exchanges::alltoall(
             cx,
-            F::buffer_in(sendbuf),
+            args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
             F::datatype_in(sendtype),
-            F::buffer_in(recvbuf),
+            args::buffer::<F>("recvbuf", recvbuf)?,
             recvcount,
             F::datatype_in(recvtype),
             owner,
@@ -373,11 +373,11 @@ pub unsafe fn alltoallv<F: Face>(
     entry::call::<F>(Procedure::Alltoallv, Owner::Comm(owner), |cx| unsafe {
         crate::calls::exchanges::alltoallv(
             cx,
-            F::buffer_in(sendbuf),
+            args::buffer::<F>("sendbuf", sendbuf)?,
             sendcounts,
             sdispls,
             F::datatype_in(sendtype),
-            F::buffer_in(recvbuf),
+            args::buffer::<F>("recvbuf", recvbuf)?,
             recvcounts,
             rdispls,
             F::datatype_in(recvtype),
@@ -542,7 +542,7 @@ pub unsafe fn bcast<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         crate::calls::rooted::bcast(
             cx,
-            F::buffer_in(buffer),
+            args::buffer::<F>("buffer", buffer)?,
             count,
             F::datatype_in(datatype),
             F::rank_in(root),
@@ -581,7 +581,7 @@ pub unsafe fn bsend<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         crate::calls::p2p::bsend(
             cx,
-            F::buffer_in(buf),
+            args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
             F::rank_in(dest),
@@ -609,7 +609,7 @@ pub unsafe fn bsend_init<F: Face>(
         let mut request_value = RequestHandle::NULL;
         crate::calls::persistent::bsend_init(
             cx,
-            F::buffer_in(buf),
+            args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
             F::rank_in(dest),
@@ -627,7 +627,7 @@ pub unsafe fn bsend_init<F: Face>(
 pub unsafe fn buffer_attach<F: Face>(buffer: *mut c_void, size: i64) -> c_int {
     entry::call::<F>(Procedure::BufferAttach, Owner::None, |cx| unsafe {
         args::non_negative("size", size, ErrorClass::ARG)?;
-        crate::calls::buffers::buffer_attach(cx, F::buffer_in(buffer), size)
+        crate::calls::buffers::buffer_attach(cx, args::buffer::<F>("buffer", buffer)?, size)
     })
 }
 
@@ -802,7 +802,12 @@ pub unsafe fn comm_attach_buffer<F: Face>(
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::CommAttachBuffer, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("size", size, ErrorClass::ARG)?;
-        crate::calls::buffers::comm_attach_buffer(cx, owner, F::buffer_in(buffer), size)
+        crate::calls::buffers::comm_attach_buffer(
+            cx,
+            owner,
+            args::buffer::<F>("buffer", buffer)?,
+            size,
+        )
     })
 }
 
@@ -1685,8 +1690,8 @@ pub unsafe fn exscan<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         crate::calls::reductions::exscan(
             cx,
-            F::buffer_in(sendbuf),
-            F::buffer_in(recvbuf),
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            args::buffer::<F>("recvbuf", recvbuf)?,
             count,
             F::datatype_in(datatype),
             F::op_in(op),
@@ -2451,7 +2456,7 @@ pub unsafe fn finalized<F: Face>(flag: *mut c_int) -> c_int {
 #[inline]
 pub unsafe fn free_mem<F: Face>(base: *mut c_void) -> c_int {
     entry::call::<F>(Procedure::FreeMem, Owner::None, |cx| unsafe {
-        crate::calls::environment::free_mem(cx, F::buffer_in(base))
+        crate::calls::environment::free_mem(cx, args::buffer::<F>("base", base)?)
     })
 }
 
@@ -2473,10 +2478,10 @@ pub unsafe fn gather<F: Face>(
         args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
         crate::calls::rooted::gather(
             cx,
-            F::buffer_in(sendbuf),
+            args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
             F::datatype_in(sendtype),
-            F::buffer_in(recvbuf),
+            args::buffer::<F>("recvbuf", recvbuf)?,
             recvcount,
             F::datatype_in(recvtype),
             F::rank_in(root),
@@ -2521,10 +2526,10 @@ pub unsafe fn gatherv<F: Face>(
         args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
         crate::calls::rooted::gatherv(
             cx,
-            F::buffer_in(sendbuf),
+            args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
             F::datatype_in(sendtype),
-            F::buffer_in(recvbuf),
+            args::buffer::<F>("recvbuf", recvbuf)?,
             recvcounts,
             displs,
             F::datatype_in(recvtype),
@@ -3143,10 +3148,10 @@ pub unsafe fn iallgather<F: Face>(
         let mut request_value = RequestHandle::NULL;
         crate::calls::exchanges::iallgather(
             cx,
-            F::buffer_in(sendbuf),
+            args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
             F::datatype_in(sendtype),
-            F::buffer_in(recvbuf),
+            args::buffer::<F>("recvbuf", recvbuf)?,
             recvcount,
             F::datatype_in(recvtype),
             owner,
@@ -3177,10 +3182,10 @@ pub unsafe fn iallgatherv<F: Face>(
         let mut request_value = RequestHandle::NULL;
         crate::calls::exchanges::iallgatherv(
             cx,
-            F::buffer_in(sendbuf),
+            args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
             F::datatype_in(sendtype),
-            F::buffer_in(recvbuf),
+            args::buffer::<F>("recvbuf", recvbuf)?,
             recvcounts,
             displs,
             F::datatype_in(recvtype),
@@ -3210,8 +3215,8 @@ pub unsafe fn iallreduce<F: Face>(
         let mut request_value = RequestHandle::NULL;
         crate::calls::reductions::iallreduce(
             cx,
-            F::buffer_in(sendbuf),
-            F::buffer_in(recvbuf),
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            args::buffer::<F>("recvbuf", recvbuf)?,
             count,
             F::datatype_in(datatype),
             F::op_in(op),
@@ -3243,10 +3248,10 @@ pub unsafe fn ialltoall<F: Face>(
         let mut request_value = RequestHandle::NULL;
         crate::calls::exchanges::ialltoall(
             cx,
-            F::buffer_in(sendbuf),
+            args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
             F::datatype_in(sendtype),
-            F::buffer_in(recvbuf),
+            args::buffer::<F>("recvbuf", recvbuf)?,
             recvcount,
             F::datatype_in(recvtype),
             owner,
@@ -3277,11 +3282,11 @@ pub unsafe fn ialltoallv<F: Face>(
         let mut request_value = RequestHandle::NULL;
         crate::calls::exchanges::ialltoallv(
             cx,
-            F::buffer_in(sendbuf),
+            args::buffer::<F>("sendbuf", sendbuf)?,
             sendcounts,
             sdispls,
             F::datatype_in(sendtype),
-            F::buffer_in(recvbuf),
+            args::buffer::<F>("recvbuf", recvbuf)?,
             recvcounts,
             rdispls,
             F::datatype_in(recvtype),
@@ -3350,7 +3355,7 @@ pub unsafe fn ibcast<F: Face>(
         let mut request_value = RequestHandle::NULL;
         crate::calls::rooted::ibcast(
             cx,
-            F::buffer_in(buffer),
+            args::buffer::<F>("buffer", buffer)?,
             count,
             F::datatype_in(datatype),
             F::rank_in(root),
@@ -3380,7 +3385,7 @@ pub unsafe fn ibsend<F: Face>(
         let mut request_value = RequestHandle::NULL;
         crate::calls::p2p::ibsend(
             cx,
-            F::buffer_in(buf),
+            args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
             F::rank_in(dest),
@@ -3411,8 +3416,8 @@ pub unsafe fn iexscan<F: Face>(
         let mut request_value = RequestHandle::NULL;
         crate::calls::reductions::iexscan(
             cx,
-            F::buffer_in(sendbuf),
-            F::buffer_in(recvbuf),
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            args::buffer::<F>("recvbuf", recvbuf)?,
             count,
             F::datatype_in(datatype),
             F::op_in(op),
@@ -3445,10 +3450,10 @@ pub unsafe fn igather<F: Face>(
         let mut request_value = RequestHandle::NULL;
         crate::calls::rooted::igather(
             cx,
-            F::buffer_in(sendbuf),
+            args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
             F::datatype_in(sendtype),
-            F::buffer_in(recvbuf),
+            args::buffer::<F>("recvbuf", recvbuf)?,
             recvcount,
             F::datatype_in(recvtype),
             F::rank_in(root),
@@ -3481,10 +3486,10 @@ pub unsafe fn igatherv<F: Face>(
         let mut request_value = RequestHandle::NULL;
         crate::calls::rooted::igatherv(
             cx,
-            F::buffer_in(sendbuf),
+            args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
             F::datatype_in(sendtype),
-            F::buffer_in(recvbuf),
+            args::buffer::<F>("recvbuf", recvbuf)?,
             recvcounts,
             displs,
             F::datatype_in(recvtype),
@@ -3551,7 +3556,7 @@ pub unsafe fn imrecv<F: Face>(
         let mut request_value = RequestHandle::NULL;
         let result = crate::calls::p2p::imrecv(
             cx,
-            F::buffer_in(buf),
+            args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
             &mut message_value,
@@ -4000,7 +4005,7 @@ pub unsafe fn irecv<F: Face>(
         let mut request_value = RequestHandle::NULL;
         crate::calls::p2p::irecv(
             cx,
-            F::buffer_in(buf),
+            args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
             F::rank_in(source),
@@ -4032,8 +4037,8 @@ pub unsafe fn ireduce<F: Face>(
         let mut request_value = RequestHandle::NULL;
         crate::calls::reductions::ireduce(
             cx,
-            F::buffer_in(sendbuf),
-            F::buffer_in(recvbuf),
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            args::buffer::<F>("recvbuf", recvbuf)?,
             count,
             F::datatype_in(datatype),
             F::op_in(op),
@@ -4063,8 +4068,8 @@ pub unsafe fn ireduce_scatter<F: Face>(
         let mut request_value = RequestHandle::NULL;
         crate::calls::reductions::ireduce_scatter(
             cx,
-            F::buffer_in(sendbuf),
-            F::buffer_in(recvbuf),
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            args::buffer::<F>("recvbuf", recvbuf)?,
             recvcounts,
             F::datatype_in(datatype),
             F::op_in(op),
@@ -4094,8 +4099,8 @@ pub unsafe fn ireduce_scatter_block<F: Face>(
         let mut request_value = RequestHandle::NULL;
         crate::calls::reductions::ireduce_scatter_block(
             cx,
-            F::buffer_in(sendbuf),
-            F::buffer_in(recvbuf),
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            args::buffer::<F>("recvbuf", recvbuf)?,
             recvcount,
             F::datatype_in(datatype),
             F::op_in(op),
@@ -4125,7 +4130,7 @@ pub unsafe fn irsend<F: Face>(
         let mut request_value = RequestHandle::NULL;
         crate::calls::p2p::irsend(
             cx,
-            F::buffer_in(buf),
+            args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
             F::rank_in(dest),
@@ -4168,8 +4173,8 @@ pub unsafe fn iscan<F: Face>(
         let mut request_value = RequestHandle::NULL;
         crate::calls::reductions::iscan(
             cx,
-            F::buffer_in(sendbuf),
-            F::buffer_in(recvbuf),
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            args::buffer::<F>("recvbuf", recvbuf)?,
             count,
             F::datatype_in(datatype),
             F::op_in(op),
@@ -4202,10 +4207,10 @@ pub unsafe fn iscatter<F: Face>(
         let mut request_value = RequestHandle::NULL;
         crate::calls::rooted::iscatter(
             cx,
-            F::buffer_in(sendbuf),
+            args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
             F::datatype_in(sendtype),
-            F::buffer_in(recvbuf),
+            args::buffer::<F>("recvbuf", recvbuf)?,
             recvcount,
             F::datatype_in(recvtype),
             F::rank_in(root),
@@ -4238,11 +4243,11 @@ pub unsafe fn iscatterv<F: Face>(
         let mut request_value = RequestHandle::NULL;
         crate::calls::rooted::iscatterv(
             cx,
-            F::buffer_in(sendbuf),
+            args::buffer::<F>("sendbuf", sendbuf)?,
             sendcounts,
             displs,
             F::datatype_in(sendtype),
-            F::buffer_in(recvbuf),
+            args::buffer::<F>("recvbuf", recvbuf)?,
             recvcount,
             F::datatype_in(recvtype),
             F::rank_in(root),
@@ -4272,7 +4277,7 @@ pub unsafe fn isend<F: Face>(
         let mut request_value = RequestHandle::NULL;
         crate::calls::p2p::isend(
             cx,
-            F::buffer_in(buf),
+            args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
             F::rank_in(dest),
@@ -4309,12 +4314,12 @@ pub unsafe fn isendrecv<F: Face>(
         let mut request_value = RequestHandle::NULL;
         crate::calls::exchange::isendrecv(
             cx,
-            F::buffer_in(sendbuf),
+            args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
             F::datatype_in(sendtype),
             F::rank_in(dest),
             F::tag_in(sendtag),
-            F::buffer_in(recvbuf),
+            args::buffer::<F>("recvbuf", recvbuf)?,
             recvcount,
             F::datatype_in(recvtype),
             F::rank_in(source),
@@ -4347,7 +4352,7 @@ pub unsafe fn isendrecv_replace<F: Face>(
         let mut request_value = RequestHandle::NULL;
         crate::calls::exchange::isendrecv_replace(
             cx,
-            F::buffer_in(buf),
+            args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
             F::rank_in(dest),
@@ -4380,7 +4385,7 @@ pub unsafe fn issend<F: Face>(
         let mut request_value = RequestHandle::NULL;
         crate::calls::p2p::issend(
             cx,
-            F::buffer_in(buf),
+            args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
             F::rank_in(dest),
@@ -4512,7 +4517,7 @@ pub unsafe fn mrecv<F: Face>(
         let mut status_value = Status::EMPTY;
         let result = crate::calls::p2p::mrecv(
             cx,
-            F::buffer_in(buf),
+            args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
             &mut message_value,
@@ -4795,10 +4800,10 @@ pub unsafe fn pack<F: Face>(
         let mut position_value = position.load();
         crate::calls::packing::pack(
             cx,
-            F::buffer_in(inbuf),
+            args::buffer::<F>("inbuf", inbuf)?,
             incount,
             F::datatype_in(datatype),
-            F::buffer_in(outbuf),
+            args::buffer::<F>("outbuf", outbuf)?,
             outsize,
             &mut position_value,
             owner,
@@ -4826,10 +4831,10 @@ pub unsafe fn pack_external<F: Face>(
         crate::calls::packing::pack_external(
             cx,
             &args::text("datarep", datarep)?,
-            F::buffer_in(inbuf),
+            args::buffer::<F>("inbuf", inbuf)?,
             incount,
             F::datatype_in(datatype),
-            F::buffer_in(outbuf),
+            args::buffer::<F>("outbuf", outbuf)?,
             outsize,
             &mut position_value,
         )?;
@@ -5088,7 +5093,7 @@ pub unsafe fn recv<F: Face>(
         let mut status_value = Status::EMPTY;
         let result = crate::calls::p2p::recv(
             cx,
-            F::buffer_in(buf),
+            args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
             F::rank_in(source),
@@ -5121,7 +5126,7 @@ pub unsafe fn recv_init<F: Face>(
         let mut request_value = RequestHandle::NULL;
         crate::calls::persistent::recv_init(
             cx,
-            F::buffer_in(buf),
+            args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
             F::rank_in(source),
@@ -5150,8 +5155,8 @@ pub unsafe fn reduce<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         crate::calls::reductions::reduce(
             cx,
-            F::buffer_in(sendbuf),
-            F::buffer_in(recvbuf),
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            args::buffer::<F>("recvbuf", recvbuf)?,
             count,
             F::datatype_in(datatype),
             F::op_in(op),
@@ -5191,8 +5196,8 @@ pub unsafe fn reduce_local<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         crate::calls::ops::reduce_local(
             cx,
-            F::buffer_in(inbuf),
-            F::buffer_in(inoutbuf),
+            args::buffer::<F>("inbuf", inbuf)?,
+            args::buffer::<F>("inoutbuf", inoutbuf)?,
             count,
             F::datatype_in(datatype),
             F::op_in(op),
@@ -5214,8 +5219,8 @@ pub unsafe fn reduce_scatter<F: Face>(
     entry::call::<F>(Procedure::ReduceScatter, Owner::Comm(owner), |cx| unsafe {
         crate::calls::reductions::reduce_scatter(
             cx,
-            F::buffer_in(sendbuf),
-            F::buffer_in(recvbuf),
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            args::buffer::<F>("recvbuf", recvbuf)?,
             recvcounts,
             F::datatype_in(datatype),
             F::op_in(op),
@@ -5239,8 +5244,8 @@ pub unsafe fn reduce_scatter_block<F: Face>(
         args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
         crate::calls::reductions::reduce_scatter_block(
             cx,
-            F::buffer_in(sendbuf),
-            F::buffer_in(recvbuf),
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            args::buffer::<F>("recvbuf", recvbuf)?,
             recvcount,
             F::datatype_in(datatype),
             F::op_in(op),
@@ -5564,7 +5569,7 @@ pub unsafe fn rsend<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         crate::calls::p2p::rsend(
             cx,
-            F::buffer_in(buf),
+            args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
             F::rank_in(dest),
@@ -5592,7 +5597,7 @@ pub unsafe fn rsend_init<F: Face>(
         let mut request_value = RequestHandle::NULL;
         crate::calls::persistent::rsend_init(
             cx,
-            F::buffer_in(buf),
+            args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
             F::rank_in(dest),
@@ -5620,8 +5625,8 @@ pub unsafe fn scan<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         crate::calls::reductions::scan(
             cx,
-            F::buffer_in(sendbuf),
-            F::buffer_in(recvbuf),
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            args::buffer::<F>("recvbuf", recvbuf)?,
             count,
             F::datatype_in(datatype),
             F::op_in(op),
@@ -5664,10 +5669,10 @@ pub unsafe fn scatter<F: Face>(
         args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
         crate::calls::rooted::scatter(
             cx,
-            F::buffer_in(sendbuf),
+            args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
             F::datatype_in(sendtype),
-            F::buffer_in(recvbuf),
+            args::buffer::<F>("recvbuf", recvbuf)?,
             recvcount,
             F::datatype_in(recvtype),
             F::rank_in(root),
@@ -5712,11 +5717,11 @@ pub unsafe fn scatterv<F: Face>(
         args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
         crate::calls::rooted::scatterv(
             cx,
-            F::buffer_in(sendbuf),
+            args::buffer::<F>("sendbuf", sendbuf)?,
             sendcounts,
             displs,
             F::datatype_in(sendtype),
-            F::buffer_in(recvbuf),
+            args::buffer::<F>("recvbuf", recvbuf)?,
             recvcount,
             F::datatype_in(recvtype),
             F::rank_in(root),
@@ -5762,7 +5767,7 @@ pub unsafe fn send<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         crate::calls::p2p::send(
             cx,
-            F::buffer_in(buf),
+            args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
             F::rank_in(dest),
@@ -5790,7 +5795,7 @@ pub unsafe fn send_init<F: Face>(
         let mut request_value = RequestHandle::NULL;
         crate::calls::persistent::send_init(
             cx,
-            F::buffer_in(buf),
+            args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
             F::rank_in(dest),
@@ -5827,12 +5832,12 @@ pub unsafe fn sendrecv<F: Face>(
         let mut status_value = Status::EMPTY;
         let result = crate::calls::exchange::sendrecv(
             cx,
-            F::buffer_in(sendbuf),
+            args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
             F::datatype_in(sendtype),
             F::rank_in(dest),
             F::tag_in(sendtag),
-            F::buffer_in(recvbuf),
+            args::buffer::<F>("recvbuf", recvbuf)?,
             recvcount,
             F::datatype_in(recvtype),
             F::rank_in(source),
@@ -5867,7 +5872,7 @@ pub unsafe fn sendrecv_replace<F: Face>(
         let mut status_value = Status::EMPTY;
         let result = crate::calls::exchange::sendrecv_replace(
             cx,
-            F::buffer_in(buf),
+            args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
             F::rank_in(dest),
@@ -6084,7 +6089,7 @@ pub unsafe fn ssend<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         crate::calls::p2p::ssend(
             cx,
-            F::buffer_in(buf),
+            args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
             F::rank_in(dest),
@@ -6112,7 +6117,7 @@ pub unsafe fn ssend_init<F: Face>(
         let mut request_value = RequestHandle::NULL;
         crate::calls::persistent::ssend_init(
             cx,
-            F::buffer_in(buf),
+            args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
             F::rank_in(dest),
@@ -7963,10 +7968,10 @@ pub unsafe fn unpack<F: Face>(
         args::non_negative("outcount", outcount, ErrorClass::COUNT)?;
         crate::calls::packing::unpack(
             cx,
-            F::buffer_in(inbuf),
+            args::buffer::<F>("inbuf", inbuf)?,
             insize,
             &mut position_value,
-            F::buffer_in(outbuf),
+            args::buffer::<F>("outbuf", outbuf)?,
             outcount,
             F::datatype_in(datatype),
             owner,
@@ -7994,10 +7999,10 @@ pub unsafe fn unpack_external<F: Face>(
         crate::calls::packing::unpack_external(
             cx,
             &args::text("datarep", datarep)?,
-            F::buffer_in(inbuf),
+            args::buffer::<F>("inbuf", inbuf)?,
             insize,
             &mut position_value,
-            F::buffer_in(outbuf),
+            args::buffer::<F>("outbuf", outbuf)?,
             outcount,
             F::datatype_in(datatype),
         )?;

@@ -5,12 +5,14 @@
 //! Everything is small and inlined: after monomorphisation a conversion is a move.
 
 use std::borrow::Cow;
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{CStr, c_char, c_int, c_void};
 
+use mpi_core::buffer::UserBuffer;
 use mpi_core::constants::UNDEFINED;
 use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::status::Status;
 
+use crate::device;
 use crate::face::{ConstantGroup, Face};
 use crate::strings::copy_out;
 
@@ -286,6 +288,13 @@ pub fn weights_out<F: Face>(data: *mut c_int) -> IntArrayMut {
     } else {
         IntArrayMut::int(data)
     }
+}
+
+/// The buffer argument `param`, which must lie in memory that this process can reach.
+#[inline]
+pub fn buffer<F: Face>(param: &'static str, address: *const c_void) -> Result<UserBuffer> {
+    device::refuse(param, address)?;
+    Ok(F::buffer_in(address))
 }
 
 /// Refuses a negative value of the parameter `param`.

@@ -8,6 +8,7 @@ pub mod callbacks;
 pub mod calls;
 pub mod claim;
 mod configure;
+mod device;
 pub mod direct;
 pub mod entry;
 pub mod face;

@@ -52,7 +52,9 @@ fn input(procedure: &Procedure, parameter: &Parameter) -> Piece {
 /// The core's value of the C value `value`.
 fn inwards(kind: &Kind, value: &str) -> String {
     match kind {
-        Kind::Buffer => format!("F::buffer_in({value})"),
+        // What is asked for its address alone may lie anywhere.
+        Kind::Buffer if value == "location" => format!("F::buffer_in({value})"),
+        Kind::Buffer => format!("args::buffer::<F>({value:?}, {value})?"),
         Kind::Handle(handle) => format!("F::{}_in({value})", handle.word),
         Kind::Length => format!("i64::from({value})"),
         Kind::Wide(wide) if wide.word == "view_disp" => format!("args::view_disp::<F>({value})"),

@@ -2,11 +2,12 @@
 
 use std::ffi::c_void;
 
+use mpi_core::buffer::UserBuffer;
 use mpi_core::coll::calls::{Prepared, Types, Varied};
 use mpi_core::error::Result;
 use mpi_core::handle::{CommHandle, DatatypeHandle};
 
-use crate::args::IntArray;
+use crate::args::{self, IntArray};
 use crate::calls::blocks::per_rank;
 use crate::entry::Cx;
 use crate::face::Face;
@@ -52,9 +53,9 @@ const SEND: Names = Names { counts: "sendcounts", displs: "sdispls", types: "sen
 const RECV: Names = Names { counts: "recvcounts", displs: "rdispls", types: "recvtypes" };
 
 impl Lists {
-    fn varied<F: Face>(&self, buf: *const c_void) -> Varied<'_> {
+    fn varied(&self, buf: UserBuffer) -> Varied<'_> {
         Varied {
-            buf: F::buffer_in(buf),
+            buf,
             counts: &self.counts,
             displs: &self.displs,
             datatypes: Types::Each(&self.types),
@@ -70,16 +71,18 @@ unsafe fn prepare<F: Face>(
     recv: &Side<F>,
     comm: CommHandle,
 ) -> Result<Prepared> {
+    let from = args::buffer::<F>("sendbuf", send.buf)?;
+    let to = args::buffer::<F>("recvbuf", recv.buf)?;
     // SAFETY: the caller's promise.
     let (outgoing, incoming) = unsafe {
-        let outgoing = match F::buffer_in(send.buf).is_in_place() {
+        let outgoing = match from.is_in_place() {
             true => None,
             false => Some(send.read(cx, comm, &SEND)?),
         };
         (outgoing, recv.read(cx, comm, &RECV)?)
     };
-    let from = outgoing.as_ref().map(|lists| lists.varied::<F>(send.buf));
-    cx.alltoallv(from, incoming.varied::<F>(recv.buf), comm)
+    let outgoing = outgoing.as_ref().map(|lists| lists.varied(from));
+    cx.alltoallv(outgoing, incoming.varied(to), comm)
 }
 
 /// `MPI_Alltoallw`.

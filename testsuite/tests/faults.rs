@@ -1,0 +1,59 @@
+//! Programs that go wrong in ways that only a real library can see: an abort, and memory that the
+//! host cannot reach.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use testsuite::prefix::Prefix;
+
+/// A compiled program and where it lies.
+struct Built {
+    prefix: Prefix,
+    folder: tempfile::TempDir,
+}
+
+impl Built {
+    /// Compiles `faults/NAME.c`.
+    fn new(name: &str) -> Built {
+        let built = Built { prefix: Prefix::find().unwrap(), folder: tempfile::tempdir().unwrap() };
+        let mut mpicc = built.prefix.command("mpicc");
+        mpicc.arg(source(name)).arg("-o").arg(built.folder.path().join(name)).arg("-ldl");
+        assert!(mpicc.status().unwrap().success());
+        built
+    }
+
+    fn run(&self, ranks: &str, words: &[&str]) -> Output {
+        let program = words[0];
+        let mut mpirun = self.prefix.command("mpirun");
+        mpirun.args(["-n", ranks]).arg(self.folder.path().join(program)).args(&words[1..]);
+        mpirun.output().unwrap()
+    }
+}
+
+fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("faults/{name}.c"))
+}
+
+#[test]
+fn an_abort_ends_the_job_with_its_code_and_one_paragraph() {
+    let built = Built::new("abort");
+    let ended = built.run("3", &["abort", "7"]);
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(7), "{said}");
+    assert!(said.contains("rank 1") && said.contains("MPI_Abort"), "{said}");
+    assert!(said.contains("MPI_COMM_WORLD") && said.contains("code 7"), "{said}");
+    assert_eq!(said.matches("mpirun:").count(), 1, "{said}");
+}
+
+#[test]
+fn memory_of_a_device_is_refused_and_never_touched() {
+    let built = Built::new("device");
+    // The name that programs know the driver by; nothing of the machine's own is asked.
+    let driver = built.folder.path().join("libcuda.so.1");
+    let mut cc = Command::new("cc");
+    cc.args(["-shared", "-fPIC", "-Wl,-soname,libcuda.so.1"]).arg(source("driver"));
+    assert!(cc.arg("-o").arg(&driver).status().unwrap().success());
+    let ended = built.run("2", &["device", driver.to_str().unwrap()]);
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.success(), "{}{said}", String::from_utf8_lossy(&ended.stdout));
+    assert_eq!(String::from_utf8_lossy(&ended.stdout), "ok\nok\n");
+}
