@@ -20,6 +20,8 @@ pub mod shm;
 pub mod sim;
 #[cfg(not(loom))]
 pub mod sys;
+#[cfg(not(loom))]
+pub mod tcp;
 
 #[cfg(loom)]
 #[path = "shm/lane.rs"]

@@ -6,6 +6,9 @@
 pub mod barrier;
 pub mod cma;
 pub mod cpus;
+pub mod epoll;
+pub mod interfaces;
 pub mod memory;
 pub mod socket;
+pub mod tcp;
 pub mod wait;

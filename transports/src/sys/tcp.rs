@@ -1,0 +1,391 @@
+//! TCP sockets that never wait: listening, connecting, and moving bytes from and to raw memory
+//! (tcp(7), ip(7)). User memory is read and written by the kernel in place, without a slice.
+
+use std::io;
+use std::mem;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::time::Duration;
+
+/// Connections that the kernel completes before this process accepts them. The kernel cuts it to
+/// its own limit.
+const BACKLOG: libc::c_int = 4096;
+/// Seconds without any traffic after which the kernel asks whether the other end is there, the
+/// seconds between two questions, and how many may go unanswered.
+const KEEP_ALIVE: [libc::c_int; 3] = [10, 5, 3];
+
+/// A run of bytes for [`Tcp::send`].
+#[repr(transparent)]
+#[derive(Clone, Copy)]
+pub struct Run(libc::iovec);
+
+impl Run {
+    /// `len` bytes at `at`.
+    pub fn new(at: *const u8, len: usize) -> Run {
+        Run(libc::iovec { iov_base: at.cast_mut().cast(), iov_len: len })
+    }
+
+    /// Its length.
+    #[inline]
+    pub fn bytes(&self) -> usize {
+        self.0.iov_len
+    }
+
+    /// A copy of it.
+    ///
+    /// # Safety
+    /// The run is readable.
+    #[cfg(test)]
+    pub(crate) unsafe fn to_vec(self) -> Vec<u8> {
+        // SAFETY: by the caller's promise.
+        unsafe { std::slice::from_raw_parts(self.0.iov_base.cast::<u8>(), self.0.iov_len).to_vec() }
+    }
+}
+
+/// A socket that is connected or about to be.
+#[derive(Debug)]
+pub struct Tcp {
+    fd: OwnedFd,
+}
+
+/// A socket that takes connections, of both families where the kernel has both.
+#[derive(Debug)]
+pub struct Listener {
+    fd: OwnedFd,
+}
+
+fn option(fd: BorrowedFd<'_>, level: i32, name: i32, value: libc::c_int) -> io::Result<()> {
+    let size = mem::size_of_val(&value) as libc::socklen_t;
+    // SAFETY: one int, ours for the call.
+    let answer =
+        unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, (&raw const value).cast(), size) };
+    if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+fn socket(family: libc::c_int) -> io::Result<OwnedFd> {
+    let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    // SAFETY: integers only.
+    let fd = unsafe { libc::socket(family, kind, 0) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: a descriptor that the kernel just made and nobody else owns.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// An address as the kernel takes it.
+fn address(of: SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
+    // SAFETY: plain data, for which zeros are a value.
+    let mut storage: libc::sockaddr_storage = unsafe { mem::zeroed() };
+    let place = &raw mut storage;
+    let len = match of {
+        SocketAddr::V4(of) => {
+            let v4 = libc::sockaddr_in {
+                sin_family: libc::AF_INET as libc::sa_family_t,
+                sin_port: of.port().to_be(),
+                sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(of.ip().octets()) },
+                sin_zero: [0; 8],
+            };
+            // SAFETY: the storage is larger than any address and aligned for each.
+            unsafe { place.cast::<libc::sockaddr_in>().write(v4) };
+            mem::size_of::<libc::sockaddr_in>()
+        }
+        SocketAddr::V6(of) => {
+            let v6 = libc::sockaddr_in6 {
+                sin6_family: libc::AF_INET6 as libc::sa_family_t,
+                sin6_port: of.port().to_be(),
+                sin6_flowinfo: 0,
+                sin6_addr: libc::in6_addr { s6_addr: of.ip().octets() },
+                sin6_scope_id: of.scope_id(),
+            };
+            // SAFETY: as above.
+            unsafe { place.cast::<libc::sockaddr_in6>().write(v6) };
+            mem::size_of::<libc::sockaddr_in6>()
+        }
+    };
+    (storage, len as libc::socklen_t)
+}
+
+/// The address in the kernel's form, if it is of the Internet.
+fn from_kernel(storage: &libc::sockaddr_storage) -> Option<SocketAddr> {
+    let place = &raw const *storage;
+    match i32::from(storage.ss_family) {
+        libc::AF_INET => {
+            // SAFETY: the family says which form the storage has.
+            let v4 = unsafe { place.cast::<libc::sockaddr_in>().read() };
+            let ip = IpAddr::from(v4.sin_addr.s_addr.to_ne_bytes());
+            Some(SocketAddr::new(ip, u16::from_be(v4.sin_port)))
+        }
+        libc::AF_INET6 => {
+            // SAFETY: as above.
+            let v6 = unsafe { place.cast::<libc::sockaddr_in6>().read() };
+            let ip = Ipv6Addr::from(v6.sin6_addr.s6_addr).to_canonical();
+            Some(SocketAddr::new(ip, u16::from_be(v6.sin6_port)))
+        }
+        _ => None,
+    }
+}
+
+impl Listener {
+    /// A socket that listens on every address of this host, at a port of the kernel's choice.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn everywhere() -> io::Result<Listener> {
+        let both = socket(libc::AF_INET6).and_then(|fd| {
+            option(fd.as_fd(), libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, 0)?;
+            Listener::listen(fd, SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), 0))
+        });
+        both.or_else(|_| Listener::on(SocketAddr::from(([0, 0, 0, 0], 0))))
+    }
+
+    /// A socket that listens on one address.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn on(at: SocketAddr) -> io::Result<Listener> {
+        let family = if at.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+        Listener::listen(socket(family)?, at)
+    }
+
+    fn listen(fd: OwnedFd, at: SocketAddr) -> io::Result<Listener> {
+        let (address, len) = address(at);
+        // SAFETY: `address` is ours for the call and `len` bytes of it are filled.
+        if unsafe { libc::bind(fd.as_raw_fd(), (&raw const address).cast(), len) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: integers only.
+        if unsafe { libc::listen(fd.as_raw_fd(), BACKLOG) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Listener { fd })
+    }
+
+    /// The port.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn port(&self) -> io::Result<u16> {
+        // SAFETY: plain data, for which zeros are a value.
+        let mut storage: libc::sockaddr_storage = unsafe { mem::zeroed() };
+        let mut len = mem::size_of_val(&storage) as libc::socklen_t;
+        // SAFETY: the kernel writes at most `len` bytes into storage of ours.
+        let answer = unsafe {
+            libc::getsockname(self.fd.as_raw_fd(), (&raw mut storage).cast(), &raw mut len)
+        };
+        if answer != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        from_kernel(&storage).map(|at| at.port()).ok_or_else(|| io::ErrorKind::Unsupported.into())
+    }
+
+    /// The next connection and where it comes from, or `None` when there is none now.
+    ///
+    /// # Errors
+    /// The kernel's: descriptors are out, for instance.
+    pub fn accept(&self) -> io::Result<Option<(Tcp, SocketAddr)>> {
+        // SAFETY: plain data, for which zeros are a value.
+        let mut storage: libc::sockaddr_storage = unsafe { mem::zeroed() };
+        let mut len = mem::size_of_val(&storage) as libc::socklen_t;
+        let flags = libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+        // SAFETY: the kernel writes at most `len` bytes into storage of ours.
+        let fd = unsafe {
+            libc::accept4(self.fd.as_raw_fd(), (&raw mut storage).cast(), &raw mut len, flags)
+        };
+        if fd < 0 {
+            let error = io::Error::last_os_error();
+            return match error.raw_os_error() {
+                Some(libc::EAGAIN | libc::EINTR | libc::ECONNABORTED) => Ok(None),
+                _ => Err(error),
+            };
+        }
+        // SAFETY: a descriptor that the kernel just made and nobody else owns.
+        let socket = Tcp { fd: unsafe { OwnedFd::from_raw_fd(fd) } };
+        let from = from_kernel(&storage).unwrap_or(SocketAddr::from(([0, 0, 0, 0], 0)));
+        Ok(Some((socket, from)))
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+impl Tcp {
+    /// Begins to connect to `to`; the socket becomes writable when that has ended, and
+    /// [`Tcp::failure`] then says how.
+    ///
+    /// # Errors
+    /// The kernel's, where it knows at once that there is no way.
+    pub fn begin_connect(to: SocketAddr) -> io::Result<Tcp> {
+        let fd = socket(if to.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 })?;
+        let (address, len) = address(to);
+        // SAFETY: `address` is ours for the call and `len` bytes of it are filled.
+        if unsafe { libc::connect(fd.as_raw_fd(), (&raw const address).cast(), len) } != 0 {
+            let error = io::Error::last_os_error();
+            if error.raw_os_error() != Some(libc::EINPROGRESS) {
+                return Err(error);
+            }
+        }
+        Ok(Tcp { fd })
+    }
+
+    /// What has gone wrong on the socket since this was last asked.
+    pub fn failure(&self) -> Option<io::Error> {
+        let mut code: libc::c_int = 0;
+        let mut len = mem::size_of_val(&code) as libc::socklen_t;
+        // SAFETY: one int, ours for the call.
+        let answer = unsafe {
+            libc::getsockopt(
+                self.fd.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_ERROR,
+                (&raw mut code).cast(),
+                &raw mut len,
+            )
+        };
+        match (answer, code) {
+            (0, 0) => None,
+            (0, code) => Some(io::Error::from_raw_os_error(code)),
+            _ => Some(io::Error::last_os_error()),
+        }
+    }
+
+    /// Makes the socket one for frames: nothing is held back, a silent other end is noticed within
+    /// `patience`, and the kernel's buffers have `buffer` bytes where that is not 0.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn prepare(&self, buffer: usize, patience: Duration) -> io::Result<()> {
+        let fd = self.fd.as_fd();
+        let millis = libc::c_int::try_from(patience.as_millis()).unwrap_or(libc::c_int::MAX);
+        option(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)?;
+        option(fd, libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, millis)?;
+        option(fd, libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1)?;
+        for (name, value) in
+            [libc::TCP_KEEPIDLE, libc::TCP_KEEPINTVL, libc::TCP_KEEPCNT].into_iter().zip(KEEP_ALIVE)
+        {
+            option(fd, libc::IPPROTO_TCP, name, value)?;
+        }
+        let buffer = libc::c_int::try_from(buffer).unwrap_or(libc::c_int::MAX);
+        if buffer > 0 {
+            option(fd, libc::SOL_SOCKET, libc::SO_SNDBUF, buffer)?;
+            option(fd, libc::SOL_SOCKET, libc::SO_RCVBUF, buffer)?;
+        }
+        Ok(())
+    }
+
+    /// Hands as many bytes of `runs`, in their order, to the kernel as it takes now; 0 when it
+    /// takes none.
+    ///
+    /// # Errors
+    /// The connection is broken.
+    ///
+    /// # Safety
+    /// Every run is readable for the call.
+    #[inline]
+    pub unsafe fn send(&self, runs: &[Run]) -> io::Result<usize> {
+        let fd = self.fd.as_raw_fd();
+        let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
+        let n = if let [Run(one)] = runs {
+            // SAFETY: readable by the caller's promise.
+            unsafe { libc::send(fd, one.iov_base, one.iov_len, flags) }
+        } else {
+            // SAFETY: `msghdr` is plain data, for which zeros are a value.
+            let mut message: libc::msghdr = unsafe { mem::zeroed() };
+            message.msg_iov = runs.as_ptr().cast_mut().cast();
+            message.msg_iovlen = runs.len() as _;
+            // SAFETY: a run has the form of an `iovec`; readable by the caller's promise.
+            unsafe { libc::sendmsg(fd, &message, flags) }
+        };
+        now(n).map(|n| n.unwrap_or(0))
+    }
+
+    /// Takes at most `len` bytes that have come to `to`; `None` when there are none now, 0 when
+    /// the other end has closed.
+    ///
+    /// # Errors
+    /// The connection is broken.
+    ///
+    /// # Safety
+    /// `to` is writable for `len` bytes.
+    #[inline]
+    pub unsafe fn receive(&self, to: *mut u8, len: usize) -> io::Result<Option<usize>> {
+        // SAFETY: writable by the caller's promise.
+        now(unsafe { libc::recv(self.fd.as_raw_fd(), to.cast(), len, libc::MSG_DONTWAIT) })
+    }
+
+    /// Says that nothing more will be sent.
+    pub fn end(&self) {
+        // SAFETY: integers only. It fails only where the connection has ended already.
+        unsafe { libc::shutdown(self.fd.as_raw_fd(), libc::SHUT_WR) };
+    }
+}
+
+/// The answer of a call that may find nothing to do now.
+#[inline]
+fn now(n: isize) -> io::Result<Option<usize>> {
+    if let Ok(n) = usize::try_from(n) {
+        return Ok(Some(n));
+    }
+    let error = io::Error::last_os_error();
+    match error.raw_os_error() {
+        Some(libc::EAGAIN | libc::EINTR) => Ok(None),
+        _ => Err(error),
+    }
+}
+
+impl AsFd for Tcp {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair() -> (Tcp, Tcp) {
+        let listener = Listener::on("127.0.0.1:0".parse().unwrap()).unwrap();
+        let to = SocketAddr::from(([127, 0, 0, 1], listener.port().unwrap()));
+        let near = Tcp::begin_connect(to).unwrap();
+        loop {
+            if let Some((far, from)) = listener.accept().unwrap() {
+                assert!(from.ip().is_loopback() && near.failure().is_none());
+                return (near, far);
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_arrive_and_an_end_is_told() {
+        let (near, far) = pair();
+        near.prepare(0, Duration::from_secs(1)).unwrap();
+        let mut got = [0u8; 16];
+        // SAFETY: all memory is this function's.
+        unsafe {
+            assert_eq!(far.receive(got.as_mut_ptr(), 16).unwrap(), None);
+            let runs = [Run::new(b"ab".as_ptr(), 2), Run::new(b"cde".as_ptr(), 3)];
+            assert_eq!(near.send(&runs).unwrap(), 5);
+            assert_eq!(far.receive(got.as_mut_ptr(), 16).unwrap(), Some(5));
+            assert_eq!(&got[..5], b"abcde");
+            near.end();
+            assert_eq!(far.receive(got.as_mut_ptr(), 16).unwrap(), Some(0));
+        }
+    }
+
+    #[test]
+    fn a_listener_everywhere_is_reached_by_both_families() {
+        let listener = Listener::everywhere().unwrap();
+        let port = listener.port().unwrap();
+        let near = Tcp::begin_connect(SocketAddr::from(([127, 0, 0, 1], port))).unwrap();
+        let (_, from) = loop {
+            if let Some(found) = listener.accept().unwrap() {
+                break found;
+            }
+        };
+        assert_eq!(from.ip(), IpAddr::from([127, 0, 0, 1]));
+        drop(near);
+    }
+}

@@ -1,0 +1,141 @@
+//! The part of a business card that tells where a process listens: all addresses of its host.
+//!
+//! `tcp1:PORT:ADDRESS:ADDRESS…` in hexadecimal digits, 8 for an address of version 4, 32 for one of
+//! version 6; as many as a card has room for, the best first.
+
+use std::net::{IpAddr, SocketAddr};
+
+use crate::sys::interfaces::Interface;
+
+const CARD_KIND: &str = "tcp1";
+/// Characters of this part at most, so that a whole card has at most 128.
+const CARD_MAX: usize = 70;
+
+/// Where a process listens.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Card {
+    /// The port, the same on all addresses.
+    pub port: u16,
+    /// The host's addresses, loopback aside.
+    pub addresses: Vec<IpAddr>,
+}
+
+impl Card {
+    /// The card as text of at most [`CARD_MAX`] characters; addresses without room are left out.
+    pub fn to_text(&self) -> String {
+        let mut text = format!("{CARD_KIND}:{:04x}", self.port);
+        for address in &self.addresses {
+            let hex = match address {
+                IpAddr::V4(v4) => format!(":{:08x}", u32::from(*v4)),
+                IpAddr::V6(v6) => format!(":{:032x}", u128::from(*v6)),
+            };
+            if text.len() + hex.len() <= CARD_MAX {
+                text.push_str(&hex);
+            }
+        }
+        text
+    }
+
+    /// Reads a card that anybody may have written.
+    pub fn from_text(text: &str) -> Option<Card> {
+        let mut parts = text.split(':');
+        if text.len() > CARD_MAX || parts.next()? != CARD_KIND {
+            return None;
+        }
+        let port = u16::from_str_radix(parts.next()?, 16).ok()?;
+        let address = |hex: &str| match hex.len() {
+            8 => u32::from_str_radix(hex, 16).ok().map(|bits| IpAddr::V4(bits.into())),
+            32 => u128::from_str_radix(hex, 16).ok().map(|bits| IpAddr::V6(bits.into())),
+            _ => None,
+        };
+        let addresses = parts.map(address).collect::<Option<Vec<IpAddr>>>()?;
+        (port != 0).then_some(Card { port, addresses })
+    }
+
+    /// Where to try to reach this process from a host with these interfaces, the most promising
+    /// first. What the own host has too (a bridge of its containers, say) is left out: behind it
+    /// is not the peer. On one host, `is_here`, the loopback is the way.
+    pub fn ways(&self, own: &[Interface], is_here: bool) -> Vec<SocketAddr> {
+        if is_here {
+            return vec![SocketAddr::new(IpAddr::from([127, 0, 0, 1]), self.port)];
+        }
+        let mut ways: Vec<IpAddr> = self.addresses.clone();
+        ways.retain(|address| own.iter().all(|interface| interface.address != *address));
+        // The sort is stable: the peer's order stays within each class.
+        ways.sort_by_key(|address| !own.iter().any(|interface| interface.reaches(*address)));
+        ways.into_iter().map(|address| SocketAddr::new(address, self.port)).collect()
+    }
+}
+
+/// The addresses to put on a card: those of the wanted interfaces (their names, or beginnings of
+/// names, separated by commas; all but loopback where nothing is wanted).
+pub(super) fn advertised(own: &[Interface], wanted: &str) -> Vec<IpAddr> {
+    let wanted: Vec<&str> = wanted.split(',').map(str::trim).filter(|w| !w.is_empty()).collect();
+    let is_wanted = |interface: &&Interface| match wanted.is_empty() {
+        true => !interface.address.is_loopback(),
+        false => wanted.iter().any(|name| interface.name.starts_with(name)),
+    };
+    own.iter().filter(is_wanted).map(|interface| interface.address).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn interface(name: &str, address: &str, prefix: u32) -> Interface {
+        Interface { name: name.into(), address: address.parse().unwrap(), prefix }
+    }
+
+    #[test]
+    fn ways_in_a_common_network_come_first_and_own_addresses_never() {
+        let own = [interface("eth0", "10.1.0.7", 16), interface("docker0", "172.17.0.1", 16)];
+        let card = Card {
+            port: 80,
+            addresses: ["172.17.0.1", "192.168.3.1", "10.1.200.9"]
+                .map(|a| a.parse().unwrap())
+                .into(),
+        };
+        let ways: Vec<String> = card.ways(&own, false).iter().map(ToString::to_string).collect();
+        assert_eq!(ways, ["10.1.200.9:80", "192.168.3.1:80"]);
+        assert_eq!(card.ways(&own, true), ["127.0.0.1:80".parse().unwrap()]);
+    }
+
+    #[test]
+    fn only_wanted_interfaces_are_advertised() {
+        let own = [
+            interface("lo", "127.0.0.1", 8),
+            interface("eth0", "10.1.0.7", 16),
+            interface("ib0", "10.2.0.7", 16),
+        ];
+        let text = |wanted| {
+            let found = advertised(&own, wanted);
+            found.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(text(""), "10.1.0.7 10.2.0.7");
+        assert_eq!(text("ib"), "10.2.0.7");
+        assert_eq!(text("lo, eth"), "127.0.0.1 10.1.0.7");
+    }
+
+    proptest! {
+        #[test]
+        fn cards_are_short_and_come_back(port in 1u16.., v4 in prop::collection::vec(any::<u32>(), 0..9),
+                v6 in prop::collection::vec(any::<u128>(), 0..3)) {
+            let v4 = v4.into_iter().map(|bits| IpAddr::V4(bits.into()));
+            let addresses: Vec<IpAddr> =
+                v4.chain(v6.into_iter().map(|bits| IpAddr::V6(bits.into()))).collect();
+            let text = Card { port, addresses: addresses.clone() }.to_text();
+            prop_assert!(text.len() <= CARD_MAX);
+            let read = Card::from_text(&text).unwrap();
+            prop_assert_eq!(read.port, port);
+            prop_assert!(read.addresses.iter().all(|address| addresses.contains(address)));
+            prop_assert!(addresses.len() > 1 || read.addresses == addresses);
+        }
+
+        #[test]
+        fn noise_is_no_card(text: String, tail in "[0-9a-f:]{0,80}") {
+            prop_assert!(Card::from_text(&text).is_none());
+            let _ = Card::from_text(&format!("tcp1:{tail}"));
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! Connections: looked for, opened, broken and made again.
+//!
+//! Whoever first has something to send looks for the peer; both do when a connection breaks. Of
+//! two that cross, the one that the lower rank made is kept (`guest`). A peer that cannot be
+//! reached for as long as the setting says is lost.
+
+use std::os::fd::AsFd;
+use std::time::Instant;
+
+use mpi_core::port::{PeerId, Why};
+
+use super::hello::{self, Hello, Nonce, VERSION, Welcome};
+use super::peer::{Link, State};
+use super::seek::{Attempt, Seek, Stage};
+use super::{Event, KEY_SEEK, StreamId, Tcp, guest};
+use crate::sys::epoll::Interest;
+use crate::sys::tcp::Tcp as Socket;
+
+impl Tcp {
+    /// Begins to look for the peer of a stream that has no connection.
+    #[cold]
+    pub(super) fn seek(&mut self, id: StreamId) {
+        let now = Instant::now();
+        let Some(peer) = self.peers.get_mut(id.peer.0 as usize) else { return };
+        if peer.state != State::Up {
+            return;
+        }
+        peer.missed_since.get_or_insert(now);
+        peer.streams[id.stream as usize].link = Link::Seeking(Box::new(Seek::from(now)));
+        self.seeking.push(id);
+        self.seek_on(id, now);
+    }
+
+    /// Looks again for the peer of a stream whose connection was given up for another that came
+    /// to nothing.
+    pub(super) fn seek_again(&mut self, id: StreamId) {
+        if self.stream_mut(id).is_some_and(|stream| matches!(stream.link, Link::Idle)) {
+            self.seek(id);
+        }
+    }
+
+    /// Goes on with everything that takes time; whether anything moved.
+    pub(super) fn do_chores(&mut self) -> bool {
+        let now = Instant::now();
+        self.drop_silent_guests(now);
+        let mut moved = false;
+        for id in self.seeking.clone() {
+            moved |= self.seek_on(id, now);
+        }
+        moved
+    }
+
+    /// When something is to be done even if nothing arrives.
+    pub(super) fn due(&self) -> Option<Instant> {
+        let now = Instant::now();
+        let seeks = self.seeking.iter().filter_map(|id| {
+            let peer = self.peers.get(id.peer.0 as usize)?;
+            match &peer.streams[id.stream as usize].link {
+                Link::Seeking(seek) => Some(seek.due(now)),
+                _ => None,
+            }
+        });
+        seeks.chain(self.guests_due()).min()
+    }
+
+    /// Tries the next address of a peer if its time has come; gives the peer up if all has taken
+    /// too long. Whether a connection was begun.
+    fn seek_on(&mut self, id: StreamId, now: Instant) -> bool {
+        let patience = self.config.tcp.patience;
+        let Some(peer) = self.peers.get_mut(id.peer.0 as usize) else { return false };
+        let Link::Seeking(seek) = &mut peer.streams[id.stream as usize].link else { return false };
+        seek.drop_stale(now);
+        if peer.missed_since.is_some_and(|since| now.duration_since(since) > patience) {
+            let ways: Vec<String> = peer.ways.iter().map(ToString::to_string).collect();
+            let how = format!(
+                "for {} s none of its addresses ({}) could be reached: {}",
+                patience.as_secs_f32(),
+                ways.join(", "),
+                seek.why
+            );
+            self.lose(id.peer, &how);
+            return true;
+        }
+        let mut begun = false;
+        while let Some(way) = seek.next_way(peer.ways.len(), now) {
+            begun = true;
+            let socket = Socket::begin_connect(peer.ways[way]).and_then(|socket| {
+                self.epoll.add(socket.as_fd(), KEY_SEEK | id.key(), Interest::Read)?;
+                Ok(socket)
+            });
+            match socket {
+                Ok(socket) => seek.attempts.push(Attempt::new(socket, way, now)),
+                Err(error) => seek.note_failure(format!("{}: {error}", peer.ways[way]), now),
+            }
+        }
+        begun
+    }
+
+    /// There is news on attempts to connect a stream; whether anything moved.
+    pub(super) fn hear_attempts(&mut self, id: StreamId) -> bool {
+        let (mut place, mut moved) = (0, false);
+        loop {
+            let Some(peer) = self.peers.get_mut(id.peer.0 as usize) else { return moved };
+            let Link::Seeking(seek) = &mut peer.streams[id.stream as usize].link else {
+                return moved;
+            };
+            let Some(attempt) = seek.attempts.get_mut(place) else { return moved };
+            let heard = attempt.socket.failure().map_or_else(|| attempt.hear(), Err);
+            match heard {
+                Ok(None) => place += 1,
+                Ok(Some(words)) => {
+                    moved = true;
+                    if let Err(why) = self.answer(id, place, &words) {
+                        self.fail_attempt(id, place, &why);
+                    }
+                }
+                Err(error) => {
+                    moved = true;
+                    self.fail_attempt(id, place, &error.to_string());
+                }
+            }
+        }
+    }
+
+    fn fail_attempt(&mut self, id: StreamId, place: usize, why: &str) {
+        let Some(peer) = self.peers.get_mut(id.peer.0 as usize) else { return };
+        let Link::Seeking(seek) = &mut peer.streams[id.stream as usize].link else { return };
+        if place < seek.attempts.len() {
+            let attempt = seek.attempts.remove(place);
+            let why = format!("{}: {why}", peer.ways[attempt.way]);
+            seek.note_failure(why, Instant::now());
+        }
+    }
+
+    /// Answers the complete words that came on an attempt. An error ends the attempt.
+    fn answer(&mut self, id: StreamId, place: usize, words: &[u8]) -> Result<(), String> {
+        let form = "its words are too short";
+        let Some(peer) = self.peers.get_mut(id.peer.0 as usize) else { return Ok(()) };
+        let stream = &mut peer.streams[id.stream as usize];
+        let Link::Seeking(seek) = &mut stream.link else { return Ok(()) };
+        match &seek.attempts[place].stage {
+            Stage::Challenge => {
+                let theirs = hello::read_challenge(words.first_chunk().ok_or(form)?)
+                    .map_err(|why| why.to_string())?;
+                let mut nonce = Nonce::default();
+                getrandom::fill(&mut nonce).map_err(|error| error.to_string())?;
+                let hello = Hello {
+                    rank: self.config.rank,
+                    to_rank: peer.rank,
+                    face: self.config.face,
+                    stream: id.stream,
+                    epoch: stream.epoch,
+                    received: stream.input.received(),
+                    nonce,
+                    job: self.job,
+                };
+                let bytes = hello.to_bytes(&self.config.secret, &theirs);
+                guest::say(&seek.attempts[place].socket, &bytes).map_err(|e| e.to_string())?;
+                seek.attempts[place].stage = Stage::Welcome(theirs, nonce);
+                // The first to answer has won the race.
+                seek.attempts.swap(0, place);
+                seek.attempts.truncate(1);
+                Ok(())
+            }
+            Stage::Welcome(theirs, ours) => {
+                let words = words.first_chunk().ok_or(form)?;
+                let welcome = Welcome::from_bytes(words, &self.config.secret, [theirs, ours])
+                    .map_err(|why| why.to_string())?;
+                let attempt = seek.attempts.remove(place);
+                if !welcome.is_taken {
+                    // The peer's own connection is on its way, or will be asked for again.
+                    seek.rest(Instant::now());
+                    return Ok(());
+                }
+                let buffer = self.config.tcp.socket_bytes as usize;
+                attempt
+                    .socket
+                    .prepare(buffer, self.config.tcp.patience)
+                    .map_err(|error| error.to_string())?;
+                self.open_link(id, attempt.socket, welcome.epoch, welcome.received);
+                Ok(())
+            }
+        }
+    }
+
+    /// A stream goes on over a new connection, from where the peer says it is.
+    pub(super) fn open_link(&mut self, id: StreamId, socket: Socket, epoch: u32, received: u64) {
+        self.seeking.retain(|one| *one != id);
+        let added = self
+            .epoll
+            .change(socket.as_fd(), id.key(), Interest::Read)
+            .map_err(|error| error.to_string());
+        let peer = &mut self.peers[id.peer.0 as usize];
+        let stream = &mut peer.streams[id.stream as usize];
+        let mut released = Vec::new();
+        let resumed = stream.output.resume(received, |transfer| released.push(transfer));
+        if let Err(how) = resumed.map_err(str::to_owned).and(added) {
+            return self.lose(id.peer, &how);
+        }
+        stream.link = Link::Open(socket);
+        self.open += 1;
+        self.counters.connections += 1;
+        self.counters.repairs += u64::from(stream.epoch > 0);
+        stream.epoch = epoch;
+        (stream.is_mute, stream.asked, stream.owes_ack) = (false, false, false);
+        stream.told = stream.input.received();
+        peer.missed_since = None;
+        for transfer in released {
+            if let Some(token) = super::Peer::piece_released(&mut peer.leaving, transfer) {
+                self.events.push(Event::Sent(token));
+            }
+        }
+        self.write(id);
+        self.look_soon();
+    }
+
+    /// Ends the connection or the search of a stream, which goes on when there is another.
+    pub(super) fn close_link(&mut self, id: StreamId) {
+        self.seeking.retain(|one| *one != id);
+        let Some(stream) = self.stream_mut(id) else { return };
+        let was_open = stream.is_open();
+        let was_blocked = std::mem::take(&mut stream.is_blocked);
+        // Closing it takes a socket out of the epoll set.
+        stream.link = Link::Idle;
+        stream.is_hot = false;
+        self.hot.retain(|one| *one != id);
+        self.open -= u32::from(was_open);
+        self.blocked -= u32::from(was_blocked);
+    }
+
+    /// A connection has broken: it is made again.
+    pub(super) fn break_link(&mut self, id: StreamId, why: &str) {
+        let peer = &self.peers[id.peer.0 as usize];
+        tracing::info!(rank = self.config.rank, peer = peer.rank, why, "a connection broke");
+        self.close_link(id);
+        self.seek(id);
+    }
+
+    /// A peer has said farewell.
+    pub(super) fn part(&mut self, peer: PeerId) {
+        self.end_all(peer, State::Left);
+        self.events.push(Event::Down(peer, Why::Finalized));
+    }
+
+    /// A peer is lost.
+    pub(super) fn lose(&mut self, peer: PeerId, how: &str) {
+        if self.peers[peer.0 as usize].state != State::Up {
+            return;
+        }
+        self.end_all(peer, State::Down);
+        let how = format!(
+            "rank {} cannot reach rank {} by TCP (version {VERSION}): {how}",
+            self.config.rank, self.peers[peer.0 as usize].rank
+        );
+        self.events.push(Event::Down(peer, Why::Lost(how)));
+    }
+
+    fn end_all(&mut self, peer: PeerId, state: State) {
+        for number in 0..self.peers[peer.0 as usize].streams.len() {
+            self.close_link(StreamId { peer, stream: number as u32 });
+        }
+        let known = &mut self.peers[peer.0 as usize];
+        known.state = state;
+        known.leaving.clear();
+        known.arriving.clear();
+        known.streams.iter_mut().for_each(|stream| stream.output.clear());
+        self.owing.retain(|id| id.peer != peer);
+    }
+}

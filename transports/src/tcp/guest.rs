@@ -1,0 +1,173 @@
+//! Those who connected to this process and have not proved yet who they are.
+//!
+//! Each gets a challenge; until its hello is checked it has no effect on anything, and it is
+//! dropped after a while. Refusals are logged, at most one a second.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use super::hello::{self, HELLO_BYTES, Hello, Nonce, Welcome};
+use super::peer::{Link, State, Stream};
+use super::seek;
+use super::{KEY_GUEST, StreamId, Tcp};
+use crate::sys::epoll::Interest;
+use crate::sys::tcp::{Run, Tcp as Socket};
+
+/// How long a guest may take to say who it is.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Guests at one time; a further one takes the place of the oldest.
+const GUESTS_MAX: usize = 1024;
+/// Refusals are logged no more often.
+const COMPLAINT_GAP: Duration = Duration::from_secs(1);
+
+/// One of them.
+pub(super) struct Guest {
+    serial: u64,
+    socket: Socket,
+    from: SocketAddr,
+    nonce: Nonce,
+    heard: Vec<u8>,
+    since: Instant,
+}
+
+impl Tcp {
+    /// Takes the connections that have come, and challenges those who made them.
+    pub(super) fn accept_guests(&mut self) {
+        loop {
+            match self.listener.accept() {
+                Ok(Some((socket, from))) => {
+                    if let Err(error) = self.challenge(socket, from) {
+                        self.complain(from, &error.to_string());
+                    }
+                }
+                Ok(None) => return,
+                Err(error) => {
+                    let nowhere = SocketAddr::from(([0, 0, 0, 0], self.port));
+                    let why = format!("no connection can be accepted: {error} (ulimit -n?)");
+                    return self.complain(nowhere, &why);
+                }
+            }
+        }
+    }
+
+    fn challenge(&mut self, socket: Socket, from: SocketAddr) -> io::Result<()> {
+        let mut nonce = Nonce::default();
+        getrandom::fill(&mut nonce).map_err(io::Error::other)?;
+        socket.prepare(self.config.tcp.socket_bytes as usize, self.config.tcp.patience)?;
+        say(&socket, &hello::challenge(&nonce))?;
+        let serial = self.next_guest;
+        self.next_guest += 1;
+        self.epoll.add(socket.as_fd(), KEY_GUEST | serial, Interest::Read)?;
+        if self.guests.len() >= GUESTS_MAX {
+            self.guests.remove(0);
+        }
+        let (heard, since) = (Vec::new(), Instant::now());
+        self.guests.push(Guest { serial, socket, from, nonce, heard, since });
+        Ok(())
+    }
+
+    /// Sends those away who have not said who they are for too long.
+    pub(super) fn drop_silent_guests(&mut self, now: Instant) {
+        self.guests.retain(|guest| now.duration_since(guest.since) < PATIENCE);
+    }
+
+    /// When the next of them is to go.
+    pub(super) fn guests_due(&self) -> Option<Instant> {
+        self.guests.iter().map(|guest| guest.since + PATIENCE).min()
+    }
+
+    /// A guest has said something; whether it is one no longer.
+    pub(super) fn hear_guest(&mut self, serial: u64) -> bool {
+        let Some(place) = self.guests.iter().position(|guest| guest.serial == serial) else {
+            return false;
+        };
+        let guest = &mut self.guests[place];
+        let words = seek::hear(&guest.socket, &mut guest.heard, HELLO_BYTES);
+        let said_nothing = guest.heard.is_empty();
+        let words = match words {
+            Ok(None) => return false,
+            Ok(Some(words)) => words,
+            Err(_) => {
+                let guest = self.guests.remove(place);
+                // Whoever lost the race among addresses goes without a word.
+                if !said_nothing {
+                    self.complain(guest.from, "it left before it had said who it is");
+                }
+                return true;
+            }
+        };
+        let guest = self.guests.remove(place);
+        let from = guest.from;
+        if let Err(why) = self.judge(guest, &words) {
+            self.complain(from, &why);
+        }
+        true
+    }
+
+    /// Checks a hello and gives the stream that it asks for its connection.
+    fn judge(&mut self, guest: Guest, words: &[u8]) -> Result<(), String> {
+        let words = words.first_chunk().ok_or("its hello is too short")?;
+        let hello = Hello::from_bytes(words, &self.config.secret, &guest.nonce)
+            .map_err(|why| why.to_string())?;
+        if hello.job != self.job || hello.to_rank != self.config.rank {
+            return Err("its hello is for another process".to_owned());
+        }
+        let streams = self.config.tcp.streams;
+        if hello.stream >= streams {
+            return Err(format!("it wants stream {}, but there are {streams}", hello.stream));
+        }
+        let known = self.by_rank.get(&hello.rank).filter(|_| hello.rank != self.config.rank);
+        let Some(&peer) = known else {
+            return Err(format!("its hello is from rank {}, who is unknown", hello.rank));
+        };
+        let id = StreamId { peer, stream: hello.stream };
+        let to = &mut self.peers[peer.0 as usize];
+        if to.state != State::Up {
+            return Err(format!("rank {} was given up before", hello.rank));
+        }
+        while to.streams.len() <= hello.stream as usize {
+            to.streams.push(Stream::new());
+        }
+        let stream = &to.streams[hello.stream as usize];
+        // Of two connections that cross, the one that the lower rank made is kept.
+        let is_taken = match &stream.link {
+            Link::Open(_) => hello.epoch >= stream.epoch,
+            Link::Seeking(seek) => !(seek.has_greeted() && self.config.rank < hello.rank),
+            Link::Idle => true,
+        };
+        let epoch = stream.epoch.max(hello.epoch) + 1;
+        let welcome = Welcome { is_taken, epoch, received: stream.input.received() };
+        if is_taken {
+            self.close_link(id);
+        }
+        let nonces = [&guest.nonce, &hello.nonce];
+        say(&guest.socket, &welcome.to_bytes(&self.config.secret, nonces))
+            .map_err(|error| format!("it cannot be welcomed: {error}"))
+            .inspect_err(|_| self.seek_again(id))?;
+        if is_taken {
+            tracing::debug!(rank = self.config.rank, peer = hello.rank, face = hello.face, "met");
+            self.open_link(id, guest.socket, epoch, hello.received);
+        }
+        Ok(())
+    }
+
+    /// One log line about a stranger.
+    pub(super) fn complain(&mut self, from: SocketAddr, why: &str) {
+        self.counters.strangers += 1;
+        if self.complained.is_some_and(|last| last.elapsed() < COMPLAINT_GAP) {
+            return;
+        }
+        self.complained = Some(Instant::now());
+        let (rank, so_far) = (self.config.rank, self.counters.strangers);
+        tracing::warn!(rank, %from, why, so_far, "refused a stranger's connection");
+    }
+}
+
+/// Sends first words, which a new connection has room for.
+pub(super) fn say(socket: &Socket, words: &[u8]) -> io::Result<()> {
+    // SAFETY: the words are ours for the call.
+    let n = unsafe { socket.send(&[Run::new(words.as_ptr(), words.len())])? };
+    if n == words.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
+}

@@ -1,0 +1,312 @@
+//! TCP: the transport between processes of different hosts.
+//!
+//! To each peer there is a stream for small messages and, by a setting, further ones for large
+//! messages (the end points of paper 000). A stream is a sequence of bytes that outlives its
+//! connections: what a peer has not acknowledged is kept, and a new connection goes on where the
+//! peer says (`output`, `input`). Small frames are written at once, or together with others while
+//! the kernel has no room; pieces of large messages are written from and read into their memory.
+//!
+//! Connections are made when something is first sent, or for all peers at the start (`mode`).
+//! Nothing waits and no thread runs: streams that were busy lately are read at every poll, the
+//! others when the epoll set names them.
+//!
+//! In: [`Transport`]'s calls and what peers send. Out: [`mpi_core::port::Sink`]'s calls.
+
+mod card;
+mod connect;
+mod guest;
+mod hello;
+mod input;
+mod output;
+mod peer;
+mod receive;
+mod record;
+mod ring;
+mod seek;
+mod send;
+mod settings;
+mod transfer;
+
+pub use card::Card;
+pub use hello::Secret;
+pub use settings::{STREAMS_MAX, TcpSettings};
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+use mpi_core::datatype::Packer;
+use mpi_core::header::Header;
+use mpi_core::port::{
+    Activity, Body, Caps, Full, PeerId, ProcessName, Sink, Token, Transport, Why,
+};
+
+use crate::sys::epoll::{Epoll, Interest};
+use crate::sys::interfaces::{self, Interface};
+use crate::sys::tcp::Listener;
+use guest::Guest;
+use peer::Peer;
+
+/// Bytes read at once into memory of our own: of a large message that much is copied at most
+/// once more than needed for each piece.
+const READ_BYTES: usize = 32 << 10;
+
+/// The epoll set's number of the listening socket.
+const KEY_LISTENER: u64 = u64::MAX;
+/// The bit of numbers that mean a guest; the others are its serial number.
+const KEY_GUEST: u64 = 1 << 63;
+/// The bit of numbers that mean the search for a stream; the others are as for a stream.
+const KEY_SEEK: u64 = 1 << 62;
+
+/// A stream, by its peer's place in the core's table and its number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct StreamId {
+    peer: PeerId,
+    stream: u32,
+}
+
+impl StreamId {
+    fn key(self) -> u64 {
+        u64::from(self.peer.0) << 8 | u64::from(self.stream)
+    }
+
+    fn from_key(key: u64) -> StreamId {
+        StreamId { peer: PeerId((key >> 8) as u32), stream: key as u32 & 0xff }
+    }
+}
+
+/// Who this process is, as far as TCP needs to know.
+#[derive(Clone, Debug)]
+pub struct TcpConfig {
+    /// The job, by the identity that its launcher gave it.
+    pub job: String,
+    /// Rank of this process in the job.
+    pub rank: u32,
+    /// What all processes of the job know and nobody else.
+    pub secret: Secret,
+    /// The face of the library, as a number.
+    pub face: u32,
+    /// The interfaces to advertise: names or beginnings of names, separated by commas; all but
+    /// loopback when empty.
+    pub interfaces: String,
+    /// The settings.
+    pub tcp: TcpSettings,
+}
+
+/// What happened, for reports and tests.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct TcpCounters {
+    /// Connections that carried a stream.
+    pub connections: u64,
+    /// Those that were made again after one broke.
+    pub repairs: u64,
+    /// Connections of strangers that were refused.
+    pub strangers: u64,
+    /// Bytes of large messages read straight into their memory.
+    pub bytes_in_place: u64,
+    /// Bytes received by way of our own buffer.
+    pub bytes_buffered: u64,
+}
+
+/// What the next poll has to tell the sink.
+enum Event {
+    Sent(Token),
+    Down(PeerId, Why),
+}
+
+/// The TCP transport of one process.
+pub struct Tcp {
+    pid: u32,
+    peers: Vec<Peer>,
+    by_rank: HashMap<u32, PeerId>,
+    /// Streams that are read at every poll.
+    hot: Vec<StreamId>,
+    /// Streams that wait for room in the kernel.
+    blocked: u32,
+    /// Streams with a connection.
+    open: u32,
+    /// Polls until the epoll set is looked at, and from one such look to the next.
+    until_look: u32,
+    look_gap: u32,
+    /// Streams whose peers are to be told how far this end is.
+    owing: Vec<StreamId>,
+    /// Streams without a connection that need one.
+    seeking: Vec<StreamId>,
+    guests: Vec<Guest>,
+    next_guest: u64,
+    events: Vec<Event>,
+    /// Whether somebody waits until all is delivered.
+    flush_asked: Cell<bool>,
+    scratch: Vec<u8>,
+    own: Vec<Interface>,
+    job: [u8; 32],
+    complained: Option<Instant>,
+    counters: TcpCounters,
+    config: TcpConfig,
+    epoll: Epoll,
+    listener: Listener,
+    port: u16,
+}
+
+impl Tcp {
+    /// The transport of a process, not yet connected to anybody, but listening.
+    ///
+    /// # Errors
+    /// The kernel gives no socket.
+    pub fn new(config: TcpConfig) -> io::Result<Tcp> {
+        let listener = Listener::everywhere()?;
+        let epoll = Epoll::new()?;
+        epoll.add(listener.as_fd(), KEY_LISTENER, Interest::Read)?;
+        let port = listener.port()?;
+        let config = TcpConfig { tcp: config.tcp.bounded(), ..config };
+        Ok(Tcp {
+            pid: std::process::id(),
+            peers: Vec::new(),
+            by_rank: HashMap::new(),
+            hot: Vec::new(),
+            blocked: 0,
+            open: 0,
+            until_look: 1,
+            look_gap: 1,
+            owing: Vec::new(),
+            seeking: Vec::new(),
+            guests: Vec::new(),
+            next_guest: 0,
+            events: Vec::new(),
+            flush_asked: Cell::new(false),
+            scratch: Vec::new(),
+            own: interfaces::all()?,
+            job: hello::job_hash(&config.job),
+            complained: None,
+            counters: TcpCounters::default(),
+            config,
+            epoll,
+            listener,
+            port,
+        })
+    }
+
+    /// Where this process listens.
+    pub fn card(&self) -> Card {
+        let addresses = card::advertised(&self.own, &self.config.interfaces);
+        Card { port: self.port, addresses }
+    }
+
+    /// Says what all processes of the job know and nobody else: before the first poll.
+    pub fn set_secret(&mut self, secret: Secret) {
+        self.config.secret = secret;
+    }
+
+    /// Takes settings on which all ranks agree: before anything is sent.
+    pub fn set_settings(&mut self, settings: TcpSettings) {
+        self.config.tcp = settings.bounded();
+    }
+
+    /// Says where a peer listens, by its card; `is_here` when it runs on this very host.
+    pub fn meet(&mut self, peer: PeerId, card: &Card, is_here: bool) {
+        let is_here = is_here && self.config.interfaces.is_empty();
+        self.set_ways(peer, card.ways(&self.own, is_here));
+    }
+
+    /// Says where a peer listens.
+    pub fn set_ways(&mut self, peer: PeerId, ways: Vec<SocketAddr>) {
+        if let Some(peer) = self.peers.get_mut(peer.0 as usize) {
+            peer.ways = ways;
+        }
+    }
+
+    /// Whether any peer's listening address is known for `peer`, or a stream of it is open.
+    pub fn knows(&self, peer: PeerId) -> bool {
+        let known = self.peers.get(peer.0 as usize);
+        known.is_some_and(|peer| !peer.ways.is_empty() || !peer.streams.is_empty())
+    }
+
+    /// Whether the first stream to `peer` has a connection.
+    pub fn is_connected(&self, peer: PeerId) -> bool {
+        let known = self.peers.get(peer.0 as usize);
+        known.is_some_and(|peer| peer.streams.first().is_some_and(peer::Stream::is_open))
+    }
+
+    /// What happened so far.
+    pub fn counters(&self) -> TcpCounters {
+        self.counters
+    }
+
+    /// What becomes readable when there is news.
+    pub fn news(&self) -> BorrowedFd<'_> {
+        self.epoll.as_fd()
+    }
+
+    /// Whether a poll has something to do even if no news comes; else how long it can be put off.
+    pub fn put_off(&self) -> Option<Duration> {
+        if !self.events.is_empty() || !self.owing.is_empty() || self.flush_asked.get() {
+            return Some(Duration::ZERO);
+        }
+        self.due().map(|due| due.saturating_duration_since(Instant::now()))
+    }
+
+    /// The next poll looks at every socket.
+    pub fn look_soon(&mut self) {
+        (self.until_look, self.look_gap) = (1, 1);
+    }
+}
+
+impl Transport for Tcp {
+    fn add_peer(&mut self, peer: PeerId, name: &ProcessName) {
+        let place = peer.0 as usize;
+        if place >= self.peers.len() {
+            self.peers.resize_with(place + 1, Peer::unknown);
+        }
+        self.peers[place].rank = name.rank;
+        if name.job == self.config.job {
+            self.by_rank.insert(name.rank, peer);
+        }
+    }
+
+    #[inline]
+    fn caps(&self, _: PeerId) -> Caps {
+        Caps {
+            frame_bytes_max: self.config.tcp.eager_bytes as usize,
+            ordered: true,
+            reliable: true,
+            name: "TCP",
+        }
+    }
+
+    #[inline]
+    fn send(&mut self, peer: PeerId, header: &Header, body: Body<'_>) -> Result<(), Full> {
+        self.send_frame(peer, header, body)
+    }
+
+    fn send_bulk(&mut self, peer: PeerId, header: &Header, source: Packer, token: Token) {
+        self.start_bulk(peer, header, source, token);
+    }
+
+    #[inline]
+    fn poll<S: Sink>(&mut self, sink: &mut S) -> Activity {
+        self.poll_sockets(sink)
+    }
+
+    fn is_flushed(&self) -> bool {
+        let flushed = self.peers.iter().all(Peer::is_flushed);
+        if !flushed {
+            self.flush_asked.set(true);
+        }
+        flushed
+    }
+}
+
+impl Drop for Tcp {
+    fn drop(&mut self) {
+        // A forked child shares the connections and must not end them.
+        if std::process::id() == self.pid {
+            self.leave();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,234 @@
+//! The outgoing half of a stream: a sequence of bytes that outlives connections.
+//!
+//! Bytes stay until the peer has acknowledged them, so a new connection goes on from whatever
+//! place the peer says it has reached: nothing is lost and nothing comes twice. Small records
+//! are kept in a ring of our own, pieces of large messages in the memory of their requests. No
+//! input or output happens here: [`Output::fill`] says what to send and [`Output::advance`] hears
+//! how much was.
+
+use std::collections::VecDeque;
+
+use mpi_core::port::Body;
+
+use super::record::{Kind, RECORD_BYTES, Record};
+use super::ring::Ring;
+use crate::sys::tcp::Run;
+
+/// Runs of memory handed to the kernel at once.
+pub(super) const RUNS_MAX: usize = 16;
+
+/// Where the bytes of a segment lie.
+enum Place {
+    /// The next bytes of the ring.
+    Own,
+    /// Memory of a request, until the transfer with this number has been told of its release.
+    User(*const u8, u64),
+    /// Packed bytes of such a transfer.
+    Packed(Box<[u8]>, usize, u64),
+}
+
+struct Segment {
+    place: Place,
+    len: usize,
+}
+
+/// Bytes that are not acknowledged yet, and how far they were sent.
+#[derive(Default)]
+pub(super) struct Output {
+    ring: Ring,
+    segments: VecDeque<Segment>,
+    /// Places in the sequence: of the first byte kept, of the first not sent, behind the last,
+    /// and behind the last that the core waits for.
+    acked: u64,
+    sent: u64,
+    end: u64,
+    matters: u64,
+    /// Where `sent` is: number of the segment, bytes of it that were sent, and the place in the
+    /// ring of its next own byte.
+    segment: usize,
+    offset: usize,
+    ring_sent: u64,
+}
+
+impl Output {
+    /// Bytes of our own that are kept.
+    #[inline]
+    pub(super) fn kept(&self) -> usize {
+        self.ring.len()
+    }
+
+    /// Whether all bytes were handed to the kernel.
+    #[inline]
+    pub(super) fn is_sent(&self) -> bool {
+        self.sent == self.end
+    }
+
+    /// Whether the peer has all frames and pieces.
+    pub(super) fn is_delivered(&self) -> bool {
+        self.acked >= self.matters
+    }
+
+    /// Adds a record of our own: its head, `front`, and a body of `len` bytes.
+    #[inline]
+    pub(super) fn push(&mut self, kind: Kind, ack: u64, front: &[u8], body: Body<'_>, len: usize) {
+        let record = Record { len: (front.len() + len) as u32, kind, ack };
+        self.ring.push(&record.to_bytes());
+        self.ring.push(front);
+        self.ring.push_body(body, len);
+        self.note_own(RECORD_BYTES + front.len() + len);
+        if kind == Kind::Frame {
+            self.matters = self.end;
+        }
+    }
+
+    #[inline]
+    fn note_own(&mut self, bytes: usize) {
+        match self.segments.back_mut() {
+            Some(Segment { place: Place::Own, len }) => *len += bytes,
+            _ => self.segments.push_back(Segment { place: Place::Own, len: bytes }),
+        }
+        self.end += bytes as u64;
+    }
+
+    /// Adds the head of a piece whose `len` bytes follow by [`Output::push_user`] or
+    /// [`Output::push_packed`].
+    pub(super) fn push_piece_head(&mut self, ack: u64, head: &[u8], len: usize) {
+        let record = Record { len: (head.len() + len) as u32, kind: Kind::Piece, ack };
+        self.ring.push(&record.to_bytes());
+        self.ring.push(head);
+        self.note_own(RECORD_BYTES + head.len());
+        self.matters = self.end;
+    }
+
+    /// Adds `len` bytes of a request's memory, for the transfer with this number.
+    pub(super) fn push_user(&mut self, at: *const u8, len: usize, transfer: u64) {
+        self.push_foreign(Place::User(at, transfer), len);
+    }
+
+    /// Adds packed bytes.
+    pub(super) fn push_packed(&mut self, bytes: Box<[u8]>, transfer: u64) {
+        let len = bytes.len();
+        self.push_foreign(Place::Packed(bytes, 0, transfer), len);
+    }
+
+    fn push_foreign(&mut self, place: Place, len: usize) {
+        self.segments.push_back(Segment { place, len });
+        self.end += len as u64;
+        self.matters = self.end;
+    }
+
+    /// Puts what is to be sent next into `runs`; how many there are.
+    #[inline]
+    pub(super) fn fill(&self, runs: &mut [Run; RUNS_MAX]) -> usize {
+        let (mut count, mut offset, mut own) = (0, self.offset, self.ring_sent);
+        for segment in self.segments.iter().skip(self.segment) {
+            if count + 2 > RUNS_MAX {
+                break;
+            }
+            let len = segment.len - offset;
+            let mut add = |run: Run| {
+                if run.bytes() > 0 {
+                    runs[count] = run;
+                    count += 1;
+                }
+            };
+            match &segment.place {
+                Place::Own => {
+                    self.ring.to_send(own, len).into_iter().flatten().for_each(&mut add);
+                    own += len as u64;
+                }
+                Place::User(at, _) => add(Run::new(at.wrapping_add(offset), len)),
+                Place::Packed(bytes, from, _) => {
+                    add(Run::new(bytes[from + offset..].as_ptr(), len));
+                }
+            }
+            offset = 0;
+        }
+        count
+    }
+
+    /// Notes that the kernel took the next `n` bytes.
+    #[inline]
+    pub(super) fn advance(&mut self, mut n: usize) {
+        self.sent += n as u64;
+        while n > 0 {
+            let segment = &self.segments[self.segment];
+            let step = n.min(segment.len - self.offset);
+            if matches!(segment.place, Place::Own) {
+                self.ring_sent += step as u64;
+            }
+            self.offset += step;
+            n -= step;
+            // An own segment at the end stays current: more may be added to it.
+            if self.offset == segment.len && self.segment + 1 < self.segments.len() {
+                self.segment += 1;
+                self.offset = 0;
+            }
+        }
+    }
+
+    /// The peer has everything before `place`; `released` hears the transfer of each piece that
+    /// lies before it. An error when that much was never sent.
+    #[inline]
+    pub(super) fn acknowledge(
+        &mut self,
+        place: u64,
+        mut released: impl FnMut(u64),
+    ) -> Result<(), &'static str> {
+        if place <= self.acked {
+            return Ok(());
+        }
+        if place > self.sent {
+            return Err("it acknowledges more than was sent");
+        }
+        let mut left = (place - self.acked) as usize;
+        self.acked = place;
+        while let Some(front) = self.segments.front_mut() {
+            let step = left.min(front.len);
+            front.len -= step;
+            left -= step;
+            match &mut front.place {
+                Place::Own => self.ring.release(step),
+                Place::User(at, _) => *at = at.wrapping_add(step),
+                Place::Packed(_, from, _) => *from += step,
+            }
+            if self.segment == 0 {
+                self.offset -= step;
+            }
+            if front.len > 0 {
+                break;
+            }
+            if let Place::User(_, transfer) | Place::Packed(_, _, transfer) = front.place {
+                released(transfer);
+            }
+            self.segments.pop_front();
+            self.segment = self.segment.saturating_sub(1);
+        }
+        Ok(())
+    }
+
+    /// Goes on from `place` over a new connection: the peer has all before it. Says as
+    /// [`Output::acknowledge`].
+    pub(super) fn resume(
+        &mut self,
+        place: u64,
+        released: impl FnMut(u64),
+    ) -> Result<(), &'static str> {
+        if place < self.acked {
+            return Err("it has lost what it had acknowledged");
+        }
+        self.acknowledge(place, released)?;
+        (self.segment, self.offset, self.ring_sent) = (0, 0, self.ring.start());
+        self.sent = self.acked;
+        Ok(())
+    }
+
+    /// Forgets everything: nobody will ever take it.
+    pub(super) fn clear(&mut self) {
+        *self = Output::default();
+    }
+}
+
+#[cfg(test)]
+#[path = "output_tests.rs"]
+mod tests;

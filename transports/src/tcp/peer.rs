@@ -1,0 +1,128 @@
+//! What this process knows of one peer, and of each stream to it.
+
+use std::net::SocketAddr;
+use std::time::Instant;
+
+use super::input::Input;
+use super::output::Output;
+use super::seek::Seek;
+use super::transfer::{Arriving, Leaving};
+use crate::sys::tcp::Tcp;
+
+/// How far the acquaintance goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum State {
+    /// Frames may go to it, or nothing is known of it.
+    Up,
+    /// It has left in good order.
+    Left,
+    /// It is lost.
+    Down,
+}
+
+/// What carries a stream now.
+pub(super) enum Link {
+    /// Nothing, and nobody has asked for it.
+    Idle,
+    /// Connections are being tried.
+    Seeking(Box<Seek>),
+    /// A connection.
+    Open(Tcp),
+}
+
+/// One stream to a peer: it outlives its connections.
+pub(super) struct Stream {
+    pub link: Link,
+    pub output: Output,
+    pub input: Input,
+    /// Connections that have carried it.
+    pub epoch: u32,
+    /// The kernel has no room: the connection is waited for until it has.
+    pub is_blocked: bool,
+    /// Writing has failed; reading will find out why.
+    pub is_mute: bool,
+    /// Whether it is read at every poll.
+    pub is_hot: bool,
+    /// Polls in a row that found nothing on it.
+    pub idle: u32,
+    /// Bytes received, as the peer was last told.
+    pub told: u64,
+    /// Whether the peer is to be told soon.
+    pub owes_ack: bool,
+    /// Whether the peer was asked how far it is.
+    pub asked: bool,
+}
+
+impl Stream {
+    pub(super) fn new() -> Stream {
+        Stream {
+            link: Link::Idle,
+            output: Output::default(),
+            input: Input::default(),
+            epoch: 0,
+            is_blocked: false,
+            is_mute: false,
+            is_hot: false,
+            idle: 0,
+            told: 0,
+            owes_ack: false,
+            asked: false,
+        }
+    }
+
+    /// The place to acknowledge in a record that is being made.
+    #[inline]
+    pub(super) fn tell(&mut self) -> u64 {
+        self.told = self.input.received();
+        self.owes_ack = false;
+        self.told
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self.link, Link::Open(_))
+    }
+}
+
+/// One peer.
+pub(super) struct Peer {
+    pub rank: u32,
+    pub state: State,
+    /// Addresses where it listens, the most promising first.
+    pub ways: Vec<SocketAddr>,
+    pub streams: Vec<Stream>,
+    pub leaving: Vec<Leaving>,
+    pub arriving: Vec<Arriving>,
+    /// Number of the next transfer to it.
+    pub next_transfer: u64,
+    /// Stream of the next large message.
+    pub turn: u32,
+    /// Since when it has been out of reach, if it is.
+    pub missed_since: Option<Instant>,
+}
+
+// SAFETY: the addresses in transfers are of memory that belongs to requests, which any thread may
+// read and write; they are touched by the owner of the transport alone.
+unsafe impl Send for Peer {}
+
+impl Peer {
+    pub(super) fn unknown() -> Peer {
+        Peer {
+            rank: u32::MAX,
+            state: State::Up,
+            ways: Vec::new(),
+            streams: Vec::new(),
+            leaving: Vec::new(),
+            arriving: Vec::new(),
+            next_transfer: 0,
+            turn: 0,
+            missed_since: None,
+        }
+    }
+
+    /// Whether everything handed over for it is with it, or never can be.
+    pub(super) fn is_flushed(&self) -> bool {
+        self.state != State::Up
+            || self.leaving.is_empty()
+                && self.streams.iter().all(|stream| stream.output.is_delivered())
+    }
+}

@@ -1,0 +1,292 @@
+//! The way in: busy streams at every poll, the others when the epoll set names them.
+
+use mpi_core::buffer::RawBytes;
+use mpi_core::datatype::Unpacker;
+use mpi_core::header::Header;
+use mpi_core::port::{Activity, PeerId, Sink};
+
+use super::input::Listener;
+use super::output::Output;
+use super::peer::{Link, Peer, State, Stream};
+use super::record::PieceHead;
+use super::transfer::{self, Arriving, Leaving};
+use super::{Event, KEY_GUEST, KEY_LISTENER, KEY_SEEK, READ_BYTES, StreamId, Tcp};
+
+/// So many streams are read without asking the epoll set first.
+const HOT_READ: usize = 2;
+/// So many are remembered as busy; with more than [`HOT_READ`] the epoll set is asked each time.
+const HOT_MAX: usize = 8;
+/// A stream on which nothing came for so many polls is not busy any more.
+const HOT_POLLS: u32 = 4096;
+/// Polls from one look at the epoll set to the next: while some stream is busy, and at most.
+const LOOK_GAP_HOT: u32 = 32;
+const LOOK_GAP_MAX: u32 = 64;
+/// The same while there is no connection, only the listening socket.
+const LOOK_GAP_ALONE: u32 = 1024;
+/// Calls of the kernel for one stream before others get their turn.
+const READS: usize = 8;
+
+/// One stream's listener: it passes on to the sink.
+struct Ears<'a, S> {
+    peer: PeerId,
+    sink: &'a mut S,
+    output: &'a mut Output,
+    asked: &'a mut bool,
+    leaving: &'a mut Vec<Leaving>,
+    arriving: &'a mut Vec<Arriving>,
+    /// A message is complete, or the peer has asked: it is to be told how far this end is.
+    owes: bool,
+    has_left: bool,
+}
+
+impl<S: Sink> Listener for Ears<'_, S> {
+    #[inline]
+    fn acknowledged(&mut self, place: u64) -> Result<(), &'static str> {
+        let Ears { sink, leaving, .. } = self;
+        self.output.acknowledge(place, |transfer| {
+            if let Some(token) = Peer::piece_released(leaving, transfer) {
+                sink.sent(token);
+            }
+        })?;
+        *self.asked &= !self.output.is_delivered();
+        Ok(())
+    }
+
+    #[inline]
+    fn frame(&mut self, header: &Header, body: RawBytes<'_>) {
+        self.sink.frame(self.peer, header, body);
+    }
+
+    fn piece(&mut self, head: &PieceHead, len: u64) -> Result<Option<Unpacker>, &'static str> {
+        if let Some(arriving) = transfer::find(self.arriving, head.id) {
+            return arriving.place(head, len);
+        }
+        let landing = self.sink.begin(self.peer, &head.header, head.total);
+        let arriving = Arriving::new(head, landing);
+        let place = arriving.place(head, len);
+        self.arriving.push(arriving);
+        place
+    }
+
+    fn piece_done(&mut self, id: u64, len: u64) -> Result<(), &'static str> {
+        if let Some(token) = transfer::count(self.arriving, id, len)? {
+            self.sink.landed(self.peer, token);
+            self.owes = true;
+        }
+        Ok(())
+    }
+
+    fn ping(&mut self) {
+        self.owes = true;
+    }
+
+    fn bye(&mut self) {
+        self.has_left = true;
+    }
+}
+
+/// What one reading of a stream came to.
+enum Read {
+    /// So many bytes, and there may be more.
+    Some(usize),
+    /// So many bytes, and no more now.
+    Last(usize),
+    /// The connection has ended; why, if it did not end well.
+    End(String),
+}
+
+impl Tcp {
+    /// Takes in what has come (see [`mpi_core::port::Transport::poll`]).
+    #[inline]
+    pub(super) fn poll_sockets<S: Sink>(&mut self, sink: &mut S) -> Activity {
+        let mut busy = false;
+        if !self.seeking.is_empty() || !self.guests.is_empty() {
+            busy |= self.do_chores();
+        }
+        if !self.hot.is_empty() {
+            busy |= self.read_hot(sink);
+        }
+        self.until_look -= 1;
+        if self.until_look == 0 || self.blocked > 0 || self.hot.len() > HOT_READ {
+            busy |= self.look(sink);
+        }
+        if self.flush_asked.get() {
+            self.ask_all();
+        }
+        if !self.owing.is_empty() {
+            self.send_acks();
+        }
+        for event in std::mem::take(&mut self.events) {
+            busy = true;
+            match event {
+                Event::Sent(token) => sink.sent(token),
+                Event::Down(peer, why) => sink.peer_down(peer, why),
+            }
+        }
+        if busy { Activity::Busy } else { Activity::Idle }
+    }
+
+    /// Reads the busy streams, if they are few; forgets those that are so no longer.
+    #[inline]
+    fn read_hot<S: Sink>(&mut self, sink: &mut S) -> bool {
+        let few = self.hot.len() <= HOT_READ;
+        let (mut busy, mut at) = (false, 0);
+        while let Some(&id) = self.hot.get(at) {
+            let found = few && self.read(id, sink);
+            busy |= found;
+            let Some(stream) = self.stream_mut(id) else { break };
+            stream.idle += 1;
+            if stream.idle > HOT_POLLS || !stream.is_open() {
+                stream.is_hot = false;
+                self.hot.swap_remove(at);
+            } else {
+                at += 1;
+            }
+        }
+        busy
+    }
+
+    /// Asks the epoll set what has news.
+    #[inline(never)]
+    fn look<S: Sink>(&mut self, sink: &mut S) -> bool {
+        let (mut news, mut busy) = ([None; 64], false);
+        let mut count = 0;
+        let looked = self.epoll.look(|one| {
+            news[count] = Some(one);
+            count += 1;
+        });
+        if let Err(error) = looked {
+            tracing::warn!(%error, "the set of connections cannot be looked at");
+        }
+        for one in news.into_iter().flatten() {
+            if one.key == KEY_LISTENER {
+                self.accept_guests();
+            } else if one.key & KEY_GUEST != 0 {
+                busy |= self.hear_guest(one.key & !KEY_GUEST);
+            } else if one.key & KEY_SEEK != 0 {
+                busy |= self.hear_attempts(StreamId::from_key(one.key & !KEY_SEEK));
+            } else {
+                let id = StreamId::from_key(one.key);
+                if one.writable {
+                    self.write(id);
+                    busy = true;
+                }
+                if one.readable && self.read(id, sink) {
+                    busy = true;
+                    self.warm_up(id);
+                }
+            }
+        }
+        self.look_gap = match (count > 0, self.open + self.seeking.len() as u32) {
+            (true, _) => 1,
+            (false, 0) => LOOK_GAP_ALONE,
+            (false, _) => (self.look_gap * 2).min(LOOK_GAP_MAX),
+        };
+        self.until_look = match self.hot.is_empty() {
+            true => self.look_gap,
+            false => self.look_gap.max(LOOK_GAP_HOT),
+        };
+        busy
+    }
+
+    /// Notes that a stream is busy.
+    fn warm_up(&mut self, id: StreamId) {
+        if self.hot.len() < HOT_MAX
+            && let Some(stream) = self.stream_mut(id)
+            && !stream.is_hot
+            && stream.is_open()
+        {
+            stream.is_hot = true;
+            self.hot.push(id);
+        }
+    }
+
+    /// Takes in what has come on one stream; whether there was anything.
+    #[inline]
+    pub(super) fn read<S: Sink>(&mut self, id: StreamId, sink: &mut S) -> bool {
+        let mut busy = false;
+        for _ in 0..READS {
+            match self.read_once(id, sink) {
+                Ok(Read::Some(n)) => busy |= n > 0,
+                Ok(Read::Last(n)) => return busy || n > 0,
+                Ok(Read::End(why)) => {
+                    self.break_link(id, &why);
+                    return true;
+                }
+                Err(breach) => {
+                    self.lose(id.peer, breach);
+                    return true;
+                }
+            }
+        }
+        busy
+    }
+
+    /// One call of the kernel for a stream, and what follows from it.
+    #[inline]
+    fn read_once<S: Sink>(&mut self, id: StreamId, sink: &mut S) -> Result<Read, &'static str> {
+        let Some(peer) = self.peers.get_mut(id.peer.0 as usize) else { return Ok(Read::Last(0)) };
+        let Peer { streams, leaving, arriving, state, .. } = peer;
+        let Some(stream) = streams.get_mut(id.stream as usize) else { return Ok(Read::Last(0)) };
+        let Stream { link, output, input, asked, .. } = stream;
+        let (Link::Open(socket), State::Up) = (&*link, *state) else { return Ok(Read::Last(0)) };
+        let (owes, has_left) = (false, false);
+        let mut ears =
+            Ears { peer: id.peer, sink, output, asked, leaving, arriving, owes, has_left };
+        let (read, wanted) = if let Some((at, len)) = input.landing() {
+            // SAFETY: the request's memory is writable until its transfer has landed, by the
+            // contract of `Landing`.
+            let read = unsafe { socket.receive(at, len) };
+            if let Ok(Some(n)) = read {
+                input.landed(n, &mut ears)?;
+                self.counters.bytes_in_place += n as u64;
+            }
+            (read, len)
+        } else {
+            let kept = input.partial().len();
+            let room = READ_BYTES.max(input.missing());
+            if self.scratch.len() < kept + room {
+                self.scratch.resize(kept + room, 0);
+            }
+            self.scratch[..kept].copy_from_slice(input.partial());
+            // SAFETY: the buffer has `room` bytes from `kept` on.
+            let read = unsafe { socket.receive(self.scratch[kept..].as_mut_ptr(), room) };
+            if let Ok(Some(n)) = read {
+                let bytes = &self.scratch[..kept + n];
+                input.take(bytes, n, self.config.tcp.eager_bytes as usize, &mut ears)?;
+                self.counters.bytes_buffered += n as u64;
+            }
+            (read, room)
+        };
+        let (owes, has_left) = (ears.owes, ears.has_left);
+        match read {
+            Ok(None) => Ok(Read::Last(0)),
+            Ok(Some(0)) => Ok(Read::End("it closed the connection".to_owned())),
+            Err(error) => Ok(Read::End(error.to_string())),
+            Ok(Some(n)) => {
+                stream.idle = 0;
+                self.note_debts(id, owes);
+                if has_left {
+                    self.part(id.peer);
+                    return Ok(Read::Last(n));
+                }
+                Ok(if n < wanted { Read::Last(n) } else { Read::Some(n) })
+            }
+        }
+    }
+
+    /// Notes whom to tell how far this end is: of every stream when a message is complete, since
+    /// its pieces may have come on any; else when much has come since the last time.
+    #[inline]
+    fn note_debts(&mut self, id: StreamId, all: bool) {
+        let due = u64::from(self.config.tcp.window_bytes / 4);
+        let peer = &mut self.peers[id.peer.0 as usize];
+        for (number, stream) in (0u32..).zip(&mut peer.streams) {
+            let untold = stream.input.received() - stream.told;
+            if !stream.owes_ack && (all && untold > 0 || untold >= due) {
+                stream.owes_ack = true;
+                self.owing.push(StreamId { peer: id.peer, stream: number });
+            }
+        }
+    }
+}

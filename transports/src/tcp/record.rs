@@ -1,0 +1,156 @@
+//! What travels on a stream: records, each with its length first.
+//!
+//! A record's head is 16 bytes, little-endian: bytes behind the head 0..4 · kind 4..6 · VCI 6..8 ·
+//! bytes of the opposite direction of this stream received so far 8..16, so that every record
+//! also acknowledges. A frame's body is the core's header and the message. A piece's begins with
+//! a [`PieceHead`], so that each piece says by itself where it belongs: pieces of one message may
+//! take any streams in any order, and the last one to come ends the transfer; a finish can
+//! therefore not overtake the data that it is about (paper 000, §4.2).
+
+use mpi_core::header::{HEADER_BYTES, Header};
+
+/// Bytes of a record's head.
+pub(super) const RECORD_BYTES: usize = 16;
+/// Bytes of a piece's head.
+pub(super) const PIECE_BYTES: usize = HEADER_BYTES + 24;
+
+/// What a record is. Wire codes, fixed by version 1 of the hello.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u16)]
+pub(super) enum Kind {
+    /// A frame of the core.
+    Frame = 1,
+    /// A piece of a large message.
+    Piece = 2,
+    /// Nothing but the acknowledgement in the head.
+    Ack = 3,
+    /// The sender wants an acknowledgement now.
+    Ping = 4,
+    /// The sender leaves in good order; nothing follows.
+    Bye = 5,
+}
+
+/// A record's head.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Record {
+    /// Bytes behind the head.
+    pub len: u32,
+    /// What it is.
+    pub kind: Kind,
+    /// Bytes of the opposite direction received.
+    pub ack: u64,
+}
+
+impl Record {
+    pub(super) fn to_bytes(self) -> [u8; RECORD_BYTES] {
+        let first = u64::from(self.len) | u64::from(self.kind as u16) << 32;
+        let mut bytes = [0; RECORD_BYTES];
+        bytes[..8].copy_from_slice(&first.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.ack.to_le_bytes());
+        bytes
+    }
+
+    /// Reads a head; frames may have bodies of `frame_max` bytes.
+    pub(super) fn from_bytes(
+        bytes: &[u8; RECORD_BYTES],
+        frame_max: usize,
+    ) -> Result<Record, &'static str> {
+        let first = word(bytes, 0);
+        let (len, code, vci) = (first as u32, (first >> 32) as u16, first >> 48);
+        if vci != 0 {
+            return Err("a record of it is for a VCI that does not exist");
+        }
+        let size = len as usize;
+        let (kind, fits) = match code {
+            1 => (Kind::Frame, (HEADER_BYTES..=HEADER_BYTES + frame_max).contains(&size)),
+            2 => (Kind::Piece, size >= PIECE_BYTES),
+            3 => (Kind::Ack, size == 0),
+            4 => (Kind::Ping, size == 0),
+            5 => (Kind::Bye, size == 0),
+            _ => return Err("a record of it is of no known kind"),
+        };
+        if !fits {
+            return Err("a record of it has an impossible length");
+        }
+        Ok(Record { len, kind, ack: word(bytes, 1) })
+    }
+}
+
+/// Which message a piece belongs to, and where in it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct PieceHead {
+    /// The header under which the message was handed over.
+    pub header: Header,
+    /// The sender's number of the transfer.
+    pub id: u64,
+    /// Bytes of the whole message.
+    pub total: u64,
+    /// Where in the message the piece begins.
+    pub at: u64,
+}
+
+impl PieceHead {
+    pub(super) fn to_bytes(self) -> [u8; PIECE_BYTES] {
+        let mut bytes = [0; PIECE_BYTES];
+        bytes[..HEADER_BYTES].copy_from_slice(&self.header.to_bytes());
+        let words = [self.id, self.total, self.at];
+        for (chunk, word) in bytes[HEADER_BYTES..].chunks_exact_mut(8).zip(words) {
+            chunk.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// Reads the head of a piece of `len` bytes.
+    pub(super) fn from_bytes(bytes: &[u8; PIECE_BYTES], len: u64) -> Result<Self, &'static str> {
+        let [header @ .., _, _, _] = [0, 1, 2, 3, 4, 5].map(|i| word(bytes, i));
+        let (header, _) = Header::from_words(header);
+        let [id, total, at] = [3, 4, 5].map(|i| word(bytes, i));
+        if at.checked_add(len).is_none_or(|end| end > total) || len == 0 && total != 0 {
+            return Err("a piece of it lies outside its message");
+        }
+        Ok(PieceHead { header, id, total, at })
+    }
+}
+
+/// The little-endian word number `i`.
+fn word(bytes: &[u8], i: usize) -> u64 {
+    u64::from_le_bytes(std::array::from_fn(|k| bytes[i * 8 + k]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn heads_come_back(len in 0u32..70_000, ack: u64) {
+            let kind = if len == 0 { Kind::Ack } else { Kind::Piece };
+            let record = Record { len, kind, ack };
+            let read = Record::from_bytes(&record.to_bytes(), 1000);
+            match len as usize {
+                0 | PIECE_BYTES.. => prop_assert_eq!(read, Ok(record)),
+                _ => prop_assert!(read.is_err()),
+            }
+        }
+
+        #[test]
+        fn pieces_come_back(context: u64, id: u64, total: u64, at: u64, len: u64) {
+            let header = Header { context, tag: -7, kind: 5, ..Header::default() };
+            let piece = PieceHead { header, id, total, at };
+            let inside = at.checked_add(len).is_some_and(|end| end <= total);
+            match PieceHead::from_bytes(&piece.to_bytes(), len) {
+                Ok(read) => prop_assert!(read == piece && inside),
+                Err(_) => prop_assert!(!inside || len == 0),
+            }
+        }
+
+        #[test]
+        fn noise_is_refused_or_within_bounds(bytes: [u8; RECORD_BYTES], max in 0usize..9000) {
+            if let Ok(record) = Record::from_bytes(&bytes, max) {
+                prop_assert!(record.kind == Kind::Piece
+                    || record.len as usize <= max + HEADER_BYTES);
+            }
+        }
+    }
+}

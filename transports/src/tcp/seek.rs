@@ -1,0 +1,136 @@
+//! Looking for a peer: its addresses are raced, and what each attempt has heard so far.
+//!
+//! The most promising address is tried first, the next joins after a short while or as soon as
+//! one has failed; the first connection on which the peer's challenge arrives gets the hello and
+//! the others are closed unsaid. When all have failed, the round begins again after a pause. No
+//! input or output happens here except through the sockets of the attempts.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use super::hello::{CHALLENGE_BYTES, Nonce, WELCOME_BYTES};
+use crate::sys::tcp::Tcp;
+
+/// How long an address is tried alone before the next joins.
+const HEAD_START: Duration = Duration::from_millis(30);
+/// How long an attempt may take.
+const ATTEMPT_MAX: Duration = Duration::from_secs(3);
+/// The pauses between rounds: the first, and the longest.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(200));
+
+/// What an attempt waits for.
+pub(super) enum Stage {
+    /// The connection, then the peer's challenge.
+    Challenge,
+    /// The peer's welcome, after a challenge with the first nonce and a hello with the second.
+    Welcome(Nonce, Nonce),
+}
+
+/// One connection that may become the stream's.
+pub(super) struct Attempt {
+    pub socket: Tcp,
+    pub stage: Stage,
+    /// Place of its address among the peer's.
+    pub way: usize,
+    pub since: Instant,
+    heard: Vec<u8>,
+}
+
+impl Attempt {
+    pub(super) fn new(socket: Tcp, way: usize, now: Instant) -> Attempt {
+        Attempt { socket, stage: Stage::Challenge, way, since: now, heard: Vec::new() }
+    }
+
+    /// Reads on; the words that are awaited, once they are complete.
+    ///
+    /// # Errors
+    /// The connection failed or has ended.
+    pub(super) fn hear(&mut self) -> io::Result<Option<Vec<u8>>> {
+        let need = match self.stage {
+            Stage::Challenge => CHALLENGE_BYTES,
+            Stage::Welcome(..) => WELCOME_BYTES,
+        };
+        hear(&self.socket, &mut self.heard, need)
+    }
+}
+
+/// Reads until `heard` has `need` bytes and no further; gives them away when they are complete.
+pub(super) fn hear(socket: &Tcp, heard: &mut Vec<u8>, need: usize) -> io::Result<Option<Vec<u8>>> {
+    let mut buffer = [0u8; 256];
+    while heard.len() < need {
+        let room = (need - heard.len()).min(buffer.len());
+        // SAFETY: the buffer has `room` bytes.
+        match unsafe { socket.receive(buffer.as_mut_ptr(), room)? } {
+            Some(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Some(n) => heard.extend_from_slice(&buffer[..n]),
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(std::mem::take(heard)))
+}
+
+/// The search for one peer on behalf of one stream.
+pub(super) struct Seek {
+    pub attempts: Vec<Attempt>,
+    /// The next address to try in this round.
+    next_way: usize,
+    next_at: Instant,
+    pause: Duration,
+    /// What went wrong last.
+    pub why: String,
+}
+
+impl Seek {
+    /// A search that begins at `at`.
+    pub(super) fn from(at: Instant) -> Seek {
+        let why = "no address of it answers".to_owned();
+        Seek { attempts: Vec::new(), next_way: 0, next_at: at, pause: PAUSES.0, why }
+    }
+
+    /// The next address to try, of `ways`, if its time has come.
+    pub(super) fn next_way(&mut self, ways: usize, now: Instant) -> Option<usize> {
+        if now < self.next_at || self.has_greeted() {
+            return None;
+        }
+        if self.next_way < ways {
+            self.next_way += 1;
+            self.next_at = now + HEAD_START;
+            return Some(self.next_way - 1);
+        }
+        if self.attempts.is_empty() {
+            // The round is over without success; the next begins after a pause.
+            self.next_way = 0;
+            self.rest(now);
+        }
+        None
+    }
+
+    /// Lets some time pass, each time more.
+    pub(super) fn rest(&mut self, now: Instant) {
+        self.next_at = now + self.pause;
+        self.pause = (self.pause * 2).min(PAUSES.1);
+    }
+
+    /// An attempt has failed; the next address need not wait.
+    pub(super) fn note_failure(&mut self, why: String, now: Instant) {
+        self.why = why;
+        self.next_at = self.next_at.min(now);
+    }
+
+    /// Whether a hello is on its way on one of the attempts.
+    pub(super) fn has_greeted(&self) -> bool {
+        self.attempts.iter().any(|attempt| matches!(attempt.stage, Stage::Welcome(..)))
+    }
+
+    /// Ends attempts that take too long.
+    pub(super) fn drop_stale(&mut self, now: Instant) {
+        self.attempts.retain(|attempt| now.duration_since(attempt.since) < ATTEMPT_MAX);
+    }
+
+    /// When something is to be done even if nothing arrives.
+    pub(super) fn due(&self, now: Instant) -> Instant {
+        let stale = self.attempts.iter().map(|attempt| attempt.since + ATTEMPT_MAX).min();
+        let next = if self.has_greeted() { now + ATTEMPT_MAX } else { self.next_at };
+        stale.map_or(next, |stale| stale.min(next))
+    }
+}

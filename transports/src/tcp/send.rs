@@ -1,0 +1,196 @@
+//! The way out: records onto streams, streams into sockets.
+
+use mpi_core::buffer::RawBytes;
+use mpi_core::datatype::Packer;
+use mpi_core::header::{HEADER_BYTES, Header};
+use mpi_core::port::{Body, Full, PeerId, Token};
+
+use super::output::RUNS_MAX;
+use super::peer::{Link, State, Stream};
+use super::record::{Kind, RECORD_BYTES};
+use super::{StreamId, Tcp};
+use crate::sys::epoll::Interest;
+use crate::sys::tcp::Run;
+
+/// Calls of the kernel for one stream before others get their turn.
+const WRITES: usize = 4;
+
+const NOTHING: Body<'_> = Body::Bytes(RawBytes::EMPTY);
+
+impl Tcp {
+    /// Sends a small frame (see [`mpi_core::port::Transport::send`]).
+    #[inline]
+    pub(super) fn send_frame(
+        &mut self,
+        peer: PeerId,
+        header: &Header,
+        body: Body<'_>,
+    ) -> Result<(), Full> {
+        let len = match &body {
+            Body::Bytes(bytes) => bytes.len(),
+            Body::Packed(packer) => packer.remaining() as usize,
+        };
+        let Some(to) = self.peers.get_mut(peer.0 as usize) else { return Err(Full) };
+        if to.state != State::Up {
+            return Err(Full);
+        }
+        if to.streams.is_empty() {
+            to.streams.push(Stream::new());
+        }
+        let stream = &mut to.streams[0];
+        let kept = stream.output.kept() + RECORD_BYTES + HEADER_BYTES + len;
+        if kept > self.config.tcp.window_bytes as usize {
+            return Err(Full);
+        }
+        let ack = stream.tell();
+        stream.output.push(Kind::Frame, ack, &header.to_bytes(), body, len);
+        self.push_on(StreamId { peer, stream: 0 });
+        Ok(())
+    }
+
+    /// Takes over a large message (see [`mpi_core::port::Transport::send_bulk`]).
+    pub(super) fn start_bulk(
+        &mut self,
+        peer: PeerId,
+        header: &Header,
+        source: Packer,
+        token: Token,
+    ) {
+        let Some(to) = self.peers.get_mut(peer.0 as usize) else { return };
+        if to.state != State::Up {
+            return;
+        }
+        let tcp = &self.config.tcp;
+        while to.streams.len() < tcp.streams as usize {
+            to.streams.push(Stream::new());
+        }
+        let streams = to.add_leaving(header, source, token, (tcp.streams, tcp.stripe_bytes));
+        for stream in streams {
+            self.push_on(StreamId { peer, stream });
+        }
+    }
+
+    /// Something was put onto a stream: sends it, or sees to it that it will be.
+    #[inline]
+    pub(super) fn push_on(&mut self, id: StreamId) {
+        let stream = &self.peers[id.peer.0 as usize].streams[id.stream as usize];
+        match &stream.link {
+            Link::Open(_) if stream.is_blocked => {}
+            Link::Open(_) => self.write(id),
+            Link::Seeking(_) => {}
+            Link::Idle => self.seek(id),
+        }
+    }
+
+    /// Writes what a stream has, as far as the kernel takes it.
+    #[inline]
+    pub(super) fn write(&mut self, id: StreamId) {
+        let mut runs = [Run::new(std::ptr::null(), 0); RUNS_MAX];
+        for _ in 0..WRITES {
+            let Some(peer) = self.peers.get_mut(id.peer.0 as usize) else { return };
+            let stream = &mut peer.streams[id.stream as usize];
+            let Link::Open(socket) = &stream.link else { return };
+            if stream.is_mute {
+                return;
+            }
+            let count = stream.output.fill(&mut runs);
+            if count == 0 {
+                if peer.push_piece(id.stream, self.config.tcp.piece_bytes) {
+                    continue;
+                }
+                return self.set_blocked(id, false);
+            }
+            let wanted: usize = runs[..count].iter().map(Run::bytes).sum();
+            // SAFETY: the output keeps its bytes until they are acknowledged; those of requests
+            // are readable until `sent`, by the contract of `send_bulk`.
+            match unsafe { socket.send(&runs[..count]) } {
+                Ok(n) => {
+                    stream.output.advance(n);
+                    if n < wanted {
+                        return self.set_blocked(id, true);
+                    }
+                }
+                Err(_) => {
+                    // What the peer sent before it closed is still to be read, and then the end.
+                    stream.is_mute = true;
+                    self.look_soon();
+                    return self.set_blocked(id, false);
+                }
+            }
+            if stream.output.is_sent() && peer.leaving.is_empty() {
+                return self.set_blocked(id, false);
+            }
+        }
+        self.set_blocked(id, true);
+    }
+
+    /// Waits for room in the kernel, or no longer.
+    #[inline]
+    fn set_blocked(&mut self, id: StreamId, blocked: bool) {
+        let stream = &mut self.peers[id.peer.0 as usize].streams[id.stream as usize];
+        if stream.is_blocked == blocked {
+            return;
+        }
+        stream.is_blocked = blocked;
+        self.blocked = if blocked { self.blocked + 1 } else { self.blocked - 1 };
+        let interest = if blocked { Interest::ReadWrite } else { Interest::Read };
+        if let Link::Open(socket) = &stream.link
+            && let Err(error) =
+                self.epoll.change(std::os::fd::AsFd::as_fd(socket), id.key(), interest)
+        {
+            self.break_link(id, &error.to_string());
+        }
+    }
+
+    /// Tells peers how far this end is, unless another record has done so meanwhile.
+    pub(super) fn send_acks(&mut self) {
+        while let Some(id) = self.owing.pop() {
+            let Some(stream) = self.stream_mut(id) else { continue };
+            if stream.owes_ack && stream.is_open() {
+                let place = stream.tell();
+                stream.output.push(Kind::Ack, place, &[], NOTHING, 0);
+                self.push_on(id);
+            }
+        }
+    }
+
+    /// Asks all peers that have not acknowledged everything how far they are.
+    pub(super) fn ask_all(&mut self) {
+        self.flush_asked.set(false);
+        for place in 0..self.peers.len() {
+            for number in 0..self.peers[place].streams.len() {
+                let id = StreamId { peer: PeerId(place as u32), stream: number as u32 };
+                let Some(stream) = self.stream_mut(id) else { continue };
+                let output = &stream.output;
+                if stream.is_open() && !stream.asked && !output.is_delivered() && output.is_sent() {
+                    stream.asked = true;
+                    let place = stream.tell();
+                    stream.output.push(Kind::Ping, place, &[], NOTHING, 0);
+                    self.push_on(id);
+                }
+            }
+        }
+    }
+
+    /// Says farewell on every stream and ends it.
+    pub(super) fn leave(&mut self) {
+        for place in 0..self.peers.len() {
+            for number in 0..self.peers[place].streams.len() {
+                let id = StreamId { peer: PeerId(place as u32), stream: number as u32 };
+                let Some(stream) = self.stream_mut(id).filter(|stream| stream.is_open()) else {
+                    continue;
+                };
+                let place = stream.tell();
+                stream.output.push(Kind::Bye, place, &[], NOTHING, 0);
+                self.push_on(id);
+                if let Some(Link::Open(socket)) = self.stream_mut(id).map(|stream| &stream.link) {
+                    socket.end();
+                }
+            }
+        }
+    }
+
+    pub(super) fn stream_mut(&mut self, id: StreamId) -> Option<&mut Stream> {
+        self.peers.get_mut(id.peer.0 as usize)?.streams.get_mut(id.stream as usize)
+    }
+}

@@ -1,0 +1,53 @@
+//! What can be chosen about TCP, with its first values.
+
+use std::time::Duration;
+
+/// Most streams to one peer.
+pub const STREAMS_MAX: u32 = 16;
+
+/// Settings of the TCP transport.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TcpSettings {
+    /// Connections to each peer (paper 000's end points): the first carries small messages, all
+    /// carry large ones.
+    pub streams: u32,
+    /// Largest body of a small frame, in bytes.
+    pub eager_bytes: u32,
+    /// Bytes of small frames to one peer that may be on their way: they are kept until the peer
+    /// has them.
+    pub window_bytes: u32,
+    /// Large messages are cut into pieces of so many bytes, between which small ones pass.
+    pub piece_bytes: u32,
+    /// From this many bytes on the pieces of one message go over all streams; a shorter one goes
+    /// over one of them, in turn.
+    pub stripe_bytes: u64,
+    /// Bytes of the kernel's buffers for a connection; 0 leaves them to the kernel.
+    pub socket_bytes: u32,
+    /// How long a peer may be out of reach before it counts as lost.
+    pub patience: Duration,
+}
+
+impl Default for TcpSettings {
+    fn default() -> TcpSettings {
+        TcpSettings {
+            streams: 1,
+            eager_bytes: 64 << 10,
+            window_bytes: 1 << 20,
+            piece_bytes: 512 << 10,
+            stripe_bytes: 1 << 20,
+            socket_bytes: 0,
+            patience: Duration::from_secs(10),
+        }
+    }
+}
+
+impl TcpSettings {
+    /// The same, with what cannot be brought within bounds.
+    pub(super) fn bounded(mut self) -> TcpSettings {
+        self.streams = self.streams.clamp(1, STREAMS_MAX);
+        self.piece_bytes = self.piece_bytes.clamp(4 << 10, 1 << 30);
+        self.window_bytes = self.window_bytes.clamp(16 << 10, 1 << 30);
+        self.eager_bytes = self.eager_bytes.min(self.window_bytes / 4);
+        self
+    }
+}

@@ -1,0 +1,157 @@
+//! Large messages: cut into pieces on the way out, put together on the way in.
+//!
+//! A message short of the stripe limit takes one stream, each the next in turn (paper 000, §4.2);
+//! a longer one is striped: whichever stream has sent all it had takes its next piece. The memory
+//! of a message belongs to its transfer until the peer has acknowledged its last byte, since a
+//! broken connection may have to send any of it again.
+
+use mpi_core::datatype::{Packer, Unpacker};
+use mpi_core::header::Header;
+use mpi_core::port::{Landing, Token};
+
+use super::peer::{Peer, Stream};
+use super::record::PieceHead;
+
+/// A message on its way to a peer.
+pub(super) struct Leaving {
+    id: u64,
+    header: Header,
+    source: Packer,
+    token: Token,
+    total: u64,
+    at: u64,
+    /// Pieces that are not acknowledged.
+    pieces: u32,
+    /// The stream that carries it, unless all do.
+    stream: Option<u32>,
+    begun: bool,
+}
+
+/// A message on its way from a peer.
+pub(super) struct Arriving {
+    id: u64,
+    token: Token,
+    total: u64,
+    received: u64,
+    landing: Landing,
+}
+
+impl Peer {
+    /// Takes over a message; the streams that are to carry it.
+    pub(super) fn add_leaving(
+        &mut self,
+        header: &Header,
+        source: Packer,
+        token: Token,
+        (streams, stripe): (u32, u64),
+    ) -> std::ops::Range<u32> {
+        let total = source.remaining();
+        let stream = (total < stripe).then_some(self.turn % streams);
+        if stream.is_some() {
+            self.turn = self.turn.wrapping_add(1);
+        }
+        let id = self.next_transfer;
+        self.next_transfer += 1;
+        let header = *header;
+        let (at, pieces, begun) = (0, 0, false);
+        self.leaving.push(Leaving { id, header, source, token, total, at, pieces, stream, begun });
+        stream.map_or(0..streams, |one| one..one + 1)
+    }
+
+    /// Puts the next piece that the stream may carry on it; whether there was one.
+    pub(super) fn push_piece(&mut self, stream: u32, piece_bytes: u32) -> bool {
+        let mine = |leaving: &Leaving| {
+            leaving.stream.is_none_or(|one| one == stream)
+                && (!leaving.begun || leaving.source.remaining() > 0)
+        };
+        let Some(place) = self.leaving.iter().position(mine) else { return false };
+        self.leaving[place].push_piece(&mut self.streams[stream as usize], piece_bytes);
+        // Transfers take turns.
+        let last = self.leaving.len() - 1;
+        if place < last {
+            self.leaving[place..].rotate_left(1);
+        }
+        true
+    }
+
+    /// A piece of transfer `id` is with the peer; the token of a transfer of which that was the
+    /// last.
+    pub(super) fn piece_released(leaving: &mut Vec<Leaving>, id: u64) -> Option<Token> {
+        let place = leaving.iter().position(|one| one.id == id)?;
+        let one = &mut leaving[place];
+        one.pieces -= 1;
+        let is_over = one.pieces == 0 && one.source.remaining() == 0;
+        is_over.then(|| leaving.remove(place).token)
+    }
+}
+
+impl Leaving {
+    fn push_piece(&mut self, stream: &mut Stream, piece_bytes: u32) {
+        let len = self.source.remaining().min(piece_bytes.into()) as usize;
+        let head = PieceHead { header: self.header, id: self.id, total: self.total, at: self.at };
+        let ack = stream.tell();
+        stream.output.push_piece_head(ack, &head.to_bytes(), len);
+        self.begun = true;
+        self.at += len as u64;
+        self.pieces += 1;
+        match self.source.as_contiguous() {
+            Some((at, _)) if len > 0 => {
+                self.source.skip(len as u64);
+                stream.output.push_user(at, len, self.id);
+            }
+            _ => {
+                let mut bytes = vec![0; len].into_boxed_slice();
+                // SAFETY: the box has `len` bytes; the message is readable until `sent`, by the
+                // contract of `send_bulk`.
+                unsafe { self.source.pack_into(bytes.as_mut_ptr(), len) };
+                stream.output.push_packed(bytes, self.id);
+            }
+        }
+    }
+}
+
+impl Arriving {
+    /// The transfer that a first piece begins, once the sink has said where it goes.
+    pub(super) fn new(head: &PieceHead, landing: Landing) -> Arriving {
+        let token = Token(head.header.context);
+        Arriving { id: head.id, token, total: head.total, received: 0, landing }
+    }
+
+    /// Where a piece of `len` bytes goes.
+    pub(super) fn place(
+        &self,
+        head: &PieceHead,
+        len: u64,
+    ) -> Result<Option<Unpacker>, &'static str> {
+        if head.total != self.total {
+            return Err("two pieces of it disagree about their message");
+        }
+        let Landing::User(to) = &self.landing else { return Ok(None) };
+        let mut to = to.clone();
+        to.skip(head.at);
+        to.truncate(len);
+        Ok(Some(to))
+    }
+}
+
+/// The transfer `id` among those that arrive.
+pub(super) fn find(arriving: &[Arriving], id: u64) -> Option<&Arriving> {
+    arriving.iter().find(|one| one.id == id)
+}
+
+/// Counts a piece as arrived; the token of a message that is complete.
+pub(super) fn count(
+    arriving: &mut Vec<Arriving>,
+    id: u64,
+    len: u64,
+) -> Result<Option<Token>, &'static str> {
+    let place = arriving.iter().position(|one| one.id == id);
+    let place = place.ok_or("a piece of it belongs to no message")?;
+    let one = &mut arriving[place];
+    one.received += len;
+    if one.received > one.total {
+        return Err("a message of it is longer than it said");
+    }
+    let is_over = one.received == one.total;
+    Ok(is_over.then(|| arriving.swap_remove(place).token))
+}
