@@ -1,5 +1,5 @@
 /* A job that has talked, and then stands still: every rank exchanges a message with every other,
-   rank 0 says `ready`, and all wait until its standard input ends. `cargo xtask compare` looks at
+   rank 0 says `ready`, and all wait until it gets a byte on standard input. `cargo xtask compare` looks at
    the memory of the whole job meanwhile. */
 #include <mpi.h>
 
@@ -33,8 +33,8 @@ int main(int argc, char **argv)
         char byte;
         puts("ready");
         fflush(stdout);
-        while (read(0, &byte, 1) > 0)
-            ;
+        if (read(0, &byte, 1) < 0)
+            complain("standard input cannot be read");
     }
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Finalize();

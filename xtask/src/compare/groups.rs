@@ -44,6 +44,8 @@ pub(super) enum Bar {
     Better,
     /// Less than this value, whatever the peers do.
     Below(f64),
+    /// Nothing: a part of another row.
+    Free,
 }
 
 /// How far above the floor a message may be.
@@ -55,6 +57,7 @@ pub(super) fn bar(key: &Key) -> Bar {
         ("startup", "64-ranks") => Bar::Part(0.25),
         ("startup", "2-ranks") => Bar::Part(0.5),
         ("memory", _) => Bar::Better,
+        ("memory-of-ranks" | "memory-of-launcher" | "growth-of-shmem", _) => Bar::Free,
         ("idle", _) => Bar::Below(1.0),
         _ => Bar::NoWorse,
     }

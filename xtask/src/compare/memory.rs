@@ -1,7 +1,7 @@
 //! What a job costs in memory, looked at from outside while its ranks stand still.
 //!
 //! Enters: the program `memory`, whose rank 0 prints `ready` when every rank has talked to every
-//! other, and then waits for its standard input to end. Leaves: the proportional set sizes of all
+//! other, and then waits for a byte on its standard input. Leaves: the proportional set sizes of all
 //! processes of the job (ranks, launcher, and what the launcher started), and by how much the shared
 //! memory of the machine grew; each divided by the number of ranks.
 
@@ -9,7 +9,7 @@ use super::contestants::Contestant;
 use super::samples::Key;
 use anyhow::{Context, Result, bail};
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{ChildStdout, Stdio};
 
@@ -30,7 +30,9 @@ pub(super) fn measure(
     let out = child.stdout.take().context("the output is a pipe")?;
     let looked = until_ready(out).and_then(|rest| Ok((look(&mark, program)?, rest)));
     let after = shmem()?;
-    drop(child.stdin.take());
+    if let Some(mut input) = child.stdin.take() {
+        input.write_all(b"\n")?;
+    }
     let status = child.wait()?;
     let (seen, rest) = looked?;
     drop(rest);

@@ -69,8 +69,8 @@ fn judged(key: &Key, values: &Libraries) -> Row {
     let against = |name: &str| verdict::ratio(ours, values.get(name)?, more);
     let bar = groups::bar(key);
     let verdict = match (medians.get("ours"), best) {
-        (None, Some(_)) => Verdict::Fails,
-        (None, None) => Verdict::Alone,
+        (None, Some(_)) if bar != Bar::Free => Verdict::Fails,
+        (None, _) => Verdict::Alone,
         (Some(mine), best) => verdict::judge(bar, *mine, best.and_then(|(name, _)| against(name))),
     };
     let best = best.and_then(|(name, _)| Some((name.clone(), against(name)?)));
@@ -130,7 +130,7 @@ fn write_row(text: &mut String, names: &[String], row: &Row, floor: bool) {
     let aim = match bar {
         Bar::Part(part) => format!(", at most {part}"),
         Bar::Below(limit) => format!(", below {limit}"),
-        Bar::NoWorse | Bar::Better => String::new(),
+        Bar::NoWorse | Bar::Better | Bar::Free => String::new(),
     };
     let _ = write!(text, " {}{aim} |", row.verdict.word(bar));
     if floor {

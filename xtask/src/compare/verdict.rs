@@ -93,7 +93,7 @@ pub(super) fn judge(bar: Bar, ours: f64, best: Option<Estimate>) -> Verdict {
     let better = best.is_some_and(|estimate| estimate.high < 1.0);
     let holds = match (bar, best) {
         (Bar::Below(limit), _) => ours < limit,
-        (_, None) => return Verdict::Alone,
+        (_, None) | (Bar::Free, _) => return Verdict::Alone,
         (Bar::NoWorse, Some(Estimate { r, low, .. })) => low <= 1.0 && r <= 1.05,
         (Bar::Part(part), Some(Estimate { r, .. })) => r <= part,
         (Bar::Better, Some(_)) => better,
