@@ -3998,6 +3998,24 @@ pub unsafe fn irecv<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
+    unsafe {
+        if crate::quick::p2p::irecv::<F>(buf, count, datatype, source, tag, comm, request) {
+            return 0;
+        }
+        irecv_in_full::<F>(buf, count, datatype, source, tag, comm, request)
+    }
+}
+
+#[inline(never)]
+unsafe fn irecv_in_full<F: Face>(
+    buf: *mut c_void,
+    count: i64,
+    datatype: <F as Face>::Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: <F as Face>::Comm,
+    request: *mut <F as Face>::Request,
+) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Irecv, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("count", count, ErrorClass::COUNT)?;
@@ -4262,6 +4280,24 @@ pub unsafe fn iscatterv<F: Face>(
 /// `MPI_Isend`.
 #[inline]
 pub unsafe fn isend<F: Face>(
+    buf: *const c_void,
+    count: i64,
+    datatype: <F as Face>::Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: <F as Face>::Comm,
+    request: *mut <F as Face>::Request,
+) -> c_int {
+    unsafe {
+        if crate::quick::p2p::isend::<F>(buf, count, datatype, dest, tag, comm, request) {
+            return 0;
+        }
+        isend_in_full::<F>(buf, count, datatype, dest, tag, comm, request)
+    }
+}
+
+#[inline(never)]
+unsafe fn isend_in_full<F: Face>(
     buf: *const c_void,
     count: i64,
     datatype: <F as Face>::Datatype,
@@ -5086,6 +5122,24 @@ pub unsafe fn recv<F: Face>(
     comm: <F as Face>::Comm,
     status: *mut <F as Face>::Status,
 ) -> c_int {
+    unsafe {
+        if crate::quick::p2p::recv::<F>(buf, count, datatype, source, tag, comm, status) {
+            return 0;
+        }
+        recv_in_full::<F>(buf, count, datatype, source, tag, comm, status)
+    }
+}
+
+#[inline(never)]
+unsafe fn recv_in_full<F: Face>(
+    buf: *mut c_void,
+    count: i64,
+    datatype: <F as Face>::Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: <F as Face>::Comm,
+    status: *mut <F as Face>::Status,
+) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Recv, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("count", count, ErrorClass::COUNT)?;
@@ -5755,6 +5809,23 @@ pub unsafe fn scatterv_init<F: Face>(
 /// `MPI_Send`.
 #[inline]
 pub unsafe fn send<F: Face>(
+    buf: *const c_void,
+    count: i64,
+    datatype: <F as Face>::Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: <F as Face>::Comm,
+) -> c_int {
+    unsafe {
+        if crate::quick::p2p::send::<F>(buf, count, datatype, dest, tag, comm) {
+            return 0;
+        }
+        send_in_full::<F>(buf, count, datatype, dest, tag, comm)
+    }
+}
+
+#[inline(never)]
+unsafe fn send_in_full<F: Face>(
     buf: *const c_void,
     count: i64,
     datatype: <F as Face>::Datatype,

@@ -30,15 +30,19 @@ static HOST: [AtomicUsize; REMEMBERED] = [const { AtomicUsize::new(0) }; REMEMBE
 /// `MPI_ERR_BUFFER` for memory of a device.
 #[inline]
 pub(crate) fn refuse(param: &'static str, address: *const c_void) -> Result<()> {
+    if is_known(address) { Ok(()) } else { look(param, address) }
+}
+
+/// Whether an address lies in a region that is remembered as the host's.
+#[inline]
+pub(crate) fn is_known(address: *const c_void) -> bool {
     let region = address.addr() >> REGION_BITS;
-    if HOST[region % REMEMBERED].load(Ordering::Relaxed) == region {
-        return Ok(());
-    }
-    look(param, address, region)
+    HOST[region % REMEMBERED].load(Ordering::Relaxed) == region
 }
 
 #[cold]
-fn look(param: &'static str, address: *const c_void, region: usize) -> Result<()> {
+fn look(param: &'static str, address: *const c_void) -> Result<()> {
+    let region = address.addr() >> REGION_BITS;
     if let Some(driver) = driver().filter(|driver| driver.owns(address)) {
         let name = driver.kind.soname.to_string_lossy();
         let what = format!("is memory of a GPU ({address:p}, says {name})");

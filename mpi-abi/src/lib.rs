@@ -18,6 +18,7 @@ pub mod glue;
 mod library;
 pub mod node;
 pub mod procedure;
+pub mod quick;
 pub mod raw;
 mod startup;
 pub mod strings;

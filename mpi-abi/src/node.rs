@@ -4,10 +4,12 @@
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::Duration;
 
+use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::header::Header;
 use mpi_core::port::{
-    Activity, Body, Caps, Full, Offer, PeerId, Port, ProcessName, Pulled, Sink, Token, Transport,
+    Activity, Body, Caps, Front, Full, Offer, PeerId, Port, ProcessName, Pulled, Sink, Token,
+    Transport,
 };
 use mpi_core::process::Process;
 use mpi_core::roll_call::Call;
@@ -134,6 +136,15 @@ impl Transport for NodePort {
         self.local.as_mut().map_or(Activity::Idle, |local| local.poll(sink))
     }
 
+    #[inline]
+    fn take_front(
+        &mut self,
+        peer: PeerId,
+        wanted: impl FnOnce(&Header, RawBytes<'_>) -> bool,
+    ) -> Front {
+        self.local.as_mut().map_or(Front::Other, |local| local.take_front(peer, wanted))
+    }
+
     fn offer(&self, peer: PeerId, address: *const u8, len: u64) -> Offer {
         self.local.as_ref().map_or(Offer::default(), |local| local.offer(peer, address, len))
     }
@@ -158,6 +169,11 @@ impl Port for NodePort {
     #[inline]
     fn wait(&mut self, idle_polls: u32) -> bool {
         self.local.as_mut().is_some_and(|local| local.wait(idle_polls))
+    }
+
+    #[inline]
+    fn spins(&mut self, looks: u32) -> bool {
+        self.local.as_mut().is_some_and(|local| local.spins(looks))
     }
 
     fn is_asked(&mut self) -> bool {

@@ -151,6 +151,12 @@ impl<R, M> Matcher<R, M> {
             || self.unexpected.find(&Receive(Envelope { context, source, tag: ANY_TAG })).is_none()
     }
 
+    /// Whether no posted receive would take this message.
+    #[inline]
+    pub fn none_posted_for(&self, context: u64, source: i32, tag: i32) -> bool {
+        self.posted.len() == 0 || self.peek_posted(context, source, tag).is_none()
+    }
+
     /// Number of posted receives.
     #[inline]
     pub fn posted_len(&self) -> usize {

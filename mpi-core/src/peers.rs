@@ -66,6 +66,30 @@ impl Peer {
         }
     }
 
+    /// The number that the next message to this peer will have.
+    #[inline]
+    pub(crate) fn next_out(&self) -> u16 {
+        self.next_out
+    }
+
+    /// Whether a message with this number is next, and none that follows is here already.
+    #[inline]
+    pub(crate) fn is_next(&self, sequence: u16) -> bool {
+        sequence == self.next_in && self.early.is_empty()
+    }
+
+    /// Counts the message that [`Peer::is_next`].
+    #[inline]
+    pub(crate) fn count_in(&mut self) {
+        self.next_in = self.next_in.wrapping_add(1);
+    }
+
+    /// Whether a message may go to the port now: the peer lives and nothing is before it.
+    #[inline]
+    pub(crate) fn is_open(&self) -> bool {
+        self.waiting.is_empty() && self.down.is_none()
+    }
+
     /// Keeps a message whose predecessors are missing; doubles are dropped.
     pub(crate) fn keep_early(&mut self, header: Header, body: RawBytes<'_>) {
         if !self.early.iter().any(|early| early.header.sequence == header.sequence) {

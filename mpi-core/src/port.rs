@@ -41,6 +41,17 @@ pub enum Activity {
     Busy,
 }
 
+/// What a look at the next frame of one peer showed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Front {
+    /// None has come.
+    Empty,
+    /// It was wanted and is taken.
+    Taken,
+    /// Something else: a poll takes care of it.
+    Other,
+}
+
 /// Why a peer cannot be reached any more.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Why {
@@ -119,6 +130,19 @@ pub trait Transport {
     /// Moves what can be moved without waiting; arrivals go to `sink`.
     fn poll<S: Sink>(&mut self, sink: &mut S) -> Activity;
 
+    /// Shows the next small frame of `peer`, if it has come, to `wanted`, which says whether it
+    /// has taken it: then [`Transport::poll`] does not deliver it any more. The short way in, a
+    /// bid for speed.
+    #[inline]
+    fn take_front(
+        &mut self,
+        peer: PeerId,
+        wanted: impl FnOnce(&Header, RawBytes<'_>) -> bool,
+    ) -> Front {
+        let _ = (peer, wanted);
+        Front::Other
+    }
+
     /// How `peer` could fetch these contiguous bytes by itself.
     fn offer(&self, peer: PeerId, address: *const u8, len: u64) -> Offer {
         let _ = (peer, address, len);
@@ -163,6 +187,14 @@ pub trait Port: Transport {
     /// operation that cannot go on: spins, yields the processor or sleeps until news may have
     /// come. Returns whether waiting has left its spin phase.
     fn wait(&mut self, idle_polls: u32) -> bool;
+
+    /// Whether [`Port::wait`] would spin after so many looks in a row that found nothing: then
+    /// who looks at one peer's frames may go on doing just that.
+    #[inline]
+    fn spins(&mut self, looks: u32) -> bool {
+        let _ = looks;
+        false
+    }
 
     /// Whether somebody wants to know what this process waits for; looked at when a wait has
     /// left its spin phase.

@@ -98,7 +98,7 @@ impl<P: Port> Process<P> {
             procedure: 0,
             datatype_attributes: HashMap::new(),
             selection: Selection::default(),
-            vci: Vci::default(),
+            vci: Vci::new(),
             buffer: None,
             executions: Executions::default(),
             reductions: VecDeque::new(),

@@ -122,18 +122,23 @@ impl<K: Kind, T> Table<K, T> {
         handle.raw().wrapping_sub(K::NULL) as usize
     }
 
+    /// The object that `handle` names, if it names one.
+    #[inline]
+    pub fn find(&self, handle: Handle<K>) -> Option<&T> {
+        if handle.is_predefined() {
+            self.predefined.get(self.place(handle)).and_then(Option::as_ref)
+        } else {
+            self.slot(handle).and_then(|slot| slot.object.as_ref())
+        }
+    }
+
     /// The object that `handle` names.
     ///
     /// # Errors
     /// The class of the kind, in the kind's usual parameter, saying what the handle was.
     #[inline]
     pub fn get(&self, handle: Handle<K>) -> Result<&T> {
-        let found = if handle.is_predefined() {
-            self.predefined.get(self.place(handle)).and_then(Option::as_ref)
-        } else {
-            self.slot(handle).and_then(|slot| slot.object.as_ref())
-        };
-        found.ok_or_else(|| self.mistaken(handle))
+        self.find(handle).ok_or_else(|| self.mistaken(handle))
     }
 
     /// The object that `handle` names, to be changed.

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use crate::buffer::RawBytes;
 use crate::error::{Error, ErrorClass};
-use crate::handle::{RequestHandle, RequestKind};
+use crate::handle::{CommHandle, RequestHandle, RequestKind};
 use crate::header::{FrameKind, Header, INLINE_BYTES};
 use crate::matching::Matcher;
 use crate::p2p::rendezvous::{self, Payload, Rts};
@@ -30,7 +30,6 @@ enum Wish {
 }
 
 /// Matching, requests and peers of one interface.
-#[derive(Default)]
 pub(crate) struct Vci {
     pub(crate) matcher: Matcher<RequestHandle, Arrived>,
     pub(crate) requests: Table<RequestKind, Request>,
@@ -39,11 +38,33 @@ pub(crate) struct Vci {
     congested: Vec<PeerId>,
     /// Completions that an owner other than the program is to be told of.
     pub(crate) finished: Vec<(Owner, Option<Error>)>,
+    /// The request of every send that was complete when it began: never reported away.
+    pub(crate) sent: RequestHandle,
+    /// Messages until the short way in gives others their turn.
+    pub(crate) quick_left: u32,
     /// Rendezvous sends whose memory is still in use.
     pub(crate) sends_pending: usize,
 }
 
 impl Vci {
+    /// An interface that knows no peer.
+    pub(crate) fn new() -> Vci {
+        let mut requests = Table::new();
+        let world = CommHandle::from_raw(crate::comm::WORLD);
+        let sent = requests.insert(Request::finished(Status::EMPTY, world));
+        Vci {
+            matcher: Matcher::default(),
+            requests,
+            sent: sent.expect("a new table has room for one request"),
+            peers: Vec::new(),
+            wishes: VecDeque::new(),
+            congested: Vec::new(),
+            finished: Vec::new(),
+            quick_left: 0,
+            sends_pending: 0,
+        }
+    }
+
     /// The state kept for `peer`.
     #[inline]
     pub(crate) fn peer(&mut self, peer: PeerId) -> &mut Peer {
@@ -206,6 +227,12 @@ impl Vci {
             self.peer(peer).credit.report();
             self.wishes.push_back(Wish::Control(peer, FrameKind::Credit, [0; INLINE_BYTES]));
         }
+    }
+
+    /// Reports to `peer` by a frame of its own what was taken in of its messages.
+    #[cold]
+    pub(crate) fn report_consumed<P: Port>(&mut self, port: &mut P, peer: PeerId) {
+        self.control(port, peer, FrameKind::Credit, [0; INLINE_BYTES]);
     }
 
     /// Puts a whole message into a matched receive and completes it.

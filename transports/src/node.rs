@@ -3,10 +3,12 @@
 use std::io;
 use std::time::{Duration, Instant};
 
+use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::header::Header;
 use mpi_core::port::{
-    Activity, Body, Caps, Full, Offer, PeerId, Port, ProcessName, Pulled, Sink, Token, Transport,
+    Activity, Body, Caps, Front, Full, Offer, PeerId, Port, ProcessName, Pulled, Sink, Token,
+    Transport,
 };
 
 use crate::loopback::Loopback;
@@ -85,6 +87,15 @@ impl Transport for LocalPort {
         }
     }
 
+    #[inline]
+    fn take_front(
+        &mut self,
+        peer: PeerId,
+        wanted: impl FnOnce(&Header, RawBytes<'_>) -> bool,
+    ) -> Front {
+        self.shm.take_front(peer, wanted)
+    }
+
     fn offer(&self, peer: PeerId, address: *const u8, len: u64) -> Offer {
         if peer == self.me {
             return self.loopback.offer(peer, address, len);
@@ -115,5 +126,10 @@ impl Port for LocalPort {
             return false;
         }
         self.shm.wait(idle_polls)
+    }
+
+    #[inline]
+    fn spins(&mut self, looks: u32) -> bool {
+        self.shm.spins(looks)
     }
 }

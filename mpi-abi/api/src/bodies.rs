@@ -1,4 +1,5 @@
-//! Which procedures have a body, and where: the functions of `mpi-abi/src/{calls,raw,direct}`.
+//! Which procedures have a body, and where: the functions of `mpi-abi/src/{calls,raw,direct}`; and
+//! which have a short way beside it, in `mpi-abi/src/quick`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,6 +27,8 @@ pub struct Body {
     pub style: Style,
     /// Its path, as in `crate::calls::p2p::send`.
     pub path: String,
+    /// The path of a function with the C parameters that says whether it did the whole call.
+    pub quick: Option<String>,
 }
 
 /// Finds the bodies of `procedures` below `src`, by the names of procedures.
@@ -44,11 +47,17 @@ pub fn find(src: &Path, procedures: &[Procedure]) -> Result<BTreeMap<String, Bod
             if style == Style::Calls && procedure.needs_raw() {
                 bail!("{path} must be in raw/: MPI_{} has arrays of handles", procedure.name);
             }
-            if let Some(Body { path: other, .. }) =
-                bodies.insert(procedure.name.clone(), Body { style, path: path.clone() })
+            if let Some(Body { path: other, .. }) = bodies
+                .insert(procedure.name.clone(), Body { style, path: path.clone(), quick: None })
             {
                 bail!("MPI_{} has two bodies: {other} and {path}", procedure.name);
             }
+        }
+    }
+    for (module, function) in functions(&src.join("quick"))? {
+        let procedure = names.get(&function);
+        if let Some(body) = procedure.and_then(|procedure| bodies.get_mut(&procedure.name)) {
+            body.quick = Some(format!("crate::quick::{module}::{function}"));
         }
     }
     Ok(bodies)

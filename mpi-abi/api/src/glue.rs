@@ -2,7 +2,9 @@
 //! and converts the arguments and calls the body.
 //!
 //! Checks by kind come first, then conversions, the body, and the results: handles and statuses
-//! that also went in are written back whatever the body said, everything else on success.
+//! that also went in are written back whatever the body said, everything else on success. Where a
+//! procedure has a short way, that is tried before all of it, and what follows stands in a
+//! function of its own so that the short way keeps its arguments in registers.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -43,18 +45,24 @@ fn function(procedure: &Procedure, body: Option<&Body>) -> String {
             parameters.push("large: bool".to_owned());
         }
     }
+    let arguments: Vec<String> = procedure.parameters.iter().map(Parameter::ident).collect();
+    let (parameters, arguments) = (parameters.join(", "), arguments.join(", "));
+    let (name, result) = (procedure.snake(), rust::return_type(procedure, "F"));
     let mut out = format!(
-        "\n/// `MPI_{}`.\n#[inline]\npub unsafe fn {}<F: Face>({}) -> {} {{\n",
+        "\n/// `MPI_{}`.\n#[inline]\npub unsafe fn {name}<F: Face>({parameters}) -> {result} {{\n",
         procedure.name,
-        procedure.snake(),
-        parameters.join(", "),
-        rust::return_type(procedure, "F"),
     );
+    if let Some(quick) = body.and_then(|body| body.quick.as_ref()) {
+        let _ = write!(
+            out,
+            "unsafe {{\nif {quick}::<F>({arguments}) {{\nreturn 0;\n}}\n\
+             {name}_in_full::<F>({arguments})\n}}\n}}\n\n\
+             #[inline(never)]\nunsafe fn {name}_in_full<F: Face>({parameters}) -> {result} {{\n",
+        );
+    }
     match body {
         Some(body) if body.style == Style::Direct => {
-            let arguments: Vec<String> =
-                procedure.parameters.iter().map(Parameter::ident).collect();
-            let _ = writeln!(out, "unsafe {{ {}::<F>({}) }}", body.path, arguments.join(", "));
+            let _ = writeln!(out, "unsafe {{ {}::<F>({arguments}) }}", body.path);
         }
         Some(body) => out.push_str(&entry(procedure, body)),
         None => out.push_str(&unsupported(procedure)),

@@ -159,7 +159,7 @@ pub fn recv(
     status: &mut Status,
 ) -> Result<()> {
     let message = Message { buf, count, datatype, rank: source, tag, comm };
-    let request = cx.ireceive(message)?;
+    let request = cx.ireceive_slowly(message)?;
     finish(cx, request, status)
 }
 

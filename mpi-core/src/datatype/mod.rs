@@ -35,7 +35,7 @@ pub use basic::{Basic, Group, Row};
 pub use catalogue::Catalogue;
 pub use contents::{Combiner, Contents, Envelope, Form};
 pub use cursor::{Packer, Unpacker};
-pub use named::predefined;
+pub use named::{dense_size, predefined};
 
 use crate::handle::DatatypeHandle;
 

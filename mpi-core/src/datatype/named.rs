@@ -25,6 +25,26 @@ pub fn predefined(code: u32) -> Option<&'static Arc<Datatype>> {
     OBJECTS.get(code.wrapping_sub(FIRST) as usize)?.as_ref()
 }
 
+/// Bytes of one element of the named datatypes of which any number is one run; 0 for all others.
+static DENSE: [u8; SLOTS] = {
+    let mut sizes = [0; SLOTS];
+    let mut at = 0;
+    while at < basic::TABLE.len() {
+        let row = &basic::TABLE[at];
+        // The size of a pair is 0 in its row.
+        sizes[(row.code - FIRST) as usize] = row.size;
+        at += 1;
+    }
+    sizes
+};
+
+/// The size of an element of the named datatype with this number, if any number of elements is
+/// one run of bytes: what a small message needs to know. 0 otherwise.
+#[inline]
+pub fn dense_size(code: u32) -> u64 {
+    DENSE.get(code.wrapping_sub(FIRST) as usize).copied().unwrap_or(0).into()
+}
+
 fn make(row: &'static Row) -> Arc<Datatype> {
     let operand = match row.basic {
         Basic::Marker => Operand::None,
@@ -48,6 +68,23 @@ pub(super) fn layout(row: &'static Row) -> Layout {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn dense_types_are_those_without_gaps() {
+        for code in 0..PREDEFINED_END {
+            let Some(datatype) = predefined(code) else {
+                assert_eq!(dense_size(code), 0, "{code:#x}");
+                continue;
+            };
+            let size = dense_size(code);
+            assert!(size == 0 || datatype.contiguous_bytes(3) == Some(3 * size), "{code:#x}");
+            assert!(
+                size > 0
+                    || datatype.only_basic().is_none_or(|row| row.size == 0)
+                    || basic::row_of(code).is_some_and(|row| row.pair.is_some())
+            );
+        }
+    }
 
     #[test]
     fn every_row_is_found_by_its_number() {

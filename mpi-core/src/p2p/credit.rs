@@ -50,6 +50,26 @@ impl Credit {
         true
     }
 
+    /// Whether there is credit for an eager message of `bytes`.
+    #[inline]
+    pub(crate) fn covers(&self, bytes: u64) -> bool {
+        self.sent.wrapping_sub(self.acknowledged) + units(bytes) <= self.window
+    }
+
+    /// Notes that a message of `bytes`, which [`Credit::covers`] allowed, has left with
+    /// [`Credit::sum`] in its header.
+    #[inline]
+    pub(crate) fn spend(&mut self, bytes: u64) {
+        self.sent = self.sent.wrapping_add(units(bytes));
+        self.reported = self.consumed;
+    }
+
+    /// The sum that the next header is to carry.
+    #[inline]
+    pub(crate) fn sum(&self) -> u16 {
+        self.consumed
+    }
+
     /// Notes what the peer reported in a header. A report of more than was sent is a lie and is
     /// ignored.
     #[inline]

@@ -1,15 +1,16 @@
 //! Point-to-point communication (MPI-5.0 chapter 3).
 //!
-//! [`send`] decides between eager and rendezvous, [`receive`] posts and matches, [`probe`] looks,
-//! [`exchange`] does both at once, [`rendezvous`] is the handshake of large messages,
-//! [`credit`] bounds unexpected data, [`buffered`] keeps the buffers of `MPI_Bsend`,
-//! [`persistent`] starts the same operation again.
+//! [`send`] decides between eager and rendezvous, [`receive`] posts and matches, [`quick`] is the
+//! short way of small messages past both, [`probe`] looks, [`exchange`] does both at once,
+//! [`rendezvous`] is the handshake of large messages, [`credit`] bounds unexpected data,
+//! [`buffered`] keeps the buffers of `MPI_Bsend`, [`persistent`] starts the same operation again.
 
 pub mod buffered;
 pub(crate) mod credit;
 pub mod exchange;
 pub mod persistent;
 pub mod probe;
+mod quick;
 pub mod receive;
 pub(crate) mod rendezvous;
 pub mod send;

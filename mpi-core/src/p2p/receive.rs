@@ -99,12 +99,23 @@ impl<P: Port> Process<P> {
 impl<P: Port> Entry<'_, P> {
     /// `MPI_Recv`.
     pub fn receive(&mut self, message: Message) -> Result<Status> {
+        if let Some(status) = self.receive_quickly(&message) {
+            return Ok(status);
+        }
         let request = self.ireceive(message)?;
         self.wait_one(request)
     }
 
     /// `MPI_Irecv`.
     pub fn ireceive(&mut self, message: Message) -> Result<RequestHandle> {
+        if let Some(received) = self.ireceive_quickly(&message) {
+            return Ok(received);
+        }
+        self.ireceive_slowly(message)
+    }
+
+    /// The ordinary way of `MPI_Irecv`: takes an unexpected message, or posts.
+    pub fn ireceive_slowly(&mut self, message: Message) -> Result<RequestHandle> {
         match self.check_receive(&message)? {
             Some((unpacker, pattern)) => {
                 self.start_receive(unpacker, pattern, Owner::Program, message.comm)

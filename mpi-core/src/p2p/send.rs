@@ -12,7 +12,6 @@ use crate::header::{FrameKind, Header};
 use crate::port::{Body, PeerId, Port};
 use crate::process::Process;
 use crate::request::{Operation, Outgoing, Owner, Request, SendState};
-use crate::status::Status;
 use std::sync::Arc;
 
 /// Where a message goes: found once from communicator and rank.
@@ -93,7 +92,17 @@ impl<P: Port> Process<P> {
 
 impl<P: Port> Entry<'_, P> {
     /// `MPI_Send` and its three kin: returns when the buffer may be used again (§3.4).
+    #[inline]
     pub fn send(&mut self, message: Message, mode: Mode) -> Result<()> {
+        if matches!(mode, Mode::Standard | Mode::Ready) && self.send_quickly(&message) {
+            return Ok(());
+        }
+        self.send_slowly(message, mode)
+    }
+
+    /// A send that is not small, or not simple, or finds no room, or is mistaken.
+    #[inline(never)]
+    fn send_slowly(&mut self, message: Message, mode: Mode) -> Result<()> {
         if mode == Mode::Buffered {
             return self.buffered_send(message).map(|_| ());
         }
@@ -106,7 +115,13 @@ impl<P: Port> Entry<'_, P> {
     }
 
     /// `MPI_Isend` and its three kin.
+    #[inline]
     pub fn isend(&mut self, message: Message, mode: Mode) -> Result<RequestHandle> {
+        if matches!(mode, Mode::Standard | Mode::Ready)
+            && let Some(sent) = self.isend_quickly(&message)
+        {
+            return Ok(sent);
+        }
         let begun = if mode == Mode::Buffered {
             self.buffered_send(message)?;
             Begun::Complete
@@ -121,9 +136,7 @@ impl<P: Port> Entry<'_, P> {
         };
         match begun {
             Begun::Pending(request) => Ok(request),
-            Begun::Complete => {
-                self.vci.requests.insert(Request::finished(Status::EMPTY, message.comm))
-            }
+            Begun::Complete => Ok(self.vci.sent),
         }
     }
 }

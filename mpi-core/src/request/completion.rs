@@ -80,6 +80,9 @@ impl<P: Port> Process<P> {
         if request.is_null() {
             return Ok(Report::empty());
         }
+        if request == self.vci.sent {
+            return Ok(Report { released: true, ..Report::empty() });
+        }
         if let Operation::Persistent(persistent) =
             &mut self.vci.requests.get_mut(request)?.operation
         {
@@ -102,6 +105,9 @@ impl<P: Port> Process<P> {
     /// `MPI_Request_free`: the operation goes on and the request goes away with it.
     /// Returns the functions of a generalized request that is gone: free is to be called.
     pub fn free_request(&mut self, request: RequestHandle) -> Result<Option<Generalized>> {
+        if request == self.vci.sent {
+            return Ok(None);
+        }
         let state = self.vci.requests.get_mut(request)?;
         if let Operation::Persistent(persistent) = &state.operation {
             let active = persistent.active;

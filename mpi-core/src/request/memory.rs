@@ -5,12 +5,27 @@
 //! cursors below are made when an operation begins and dropped when it completes.
 #![allow(unsafe_code)]
 
-use crate::buffer::RawBytes;
+use crate::buffer::{RawBytes, UserBuffer};
 use crate::datatype::{Packer, Unpacker};
 use crate::port::{Offer, PeerId, Port, Pulled};
 
 /// The bytes of a pending send.
 pub(crate) struct Outgoing(Packer);
+
+/// The `len` bytes at `buf` of a blocking send, for as long as the call lasts.
+#[inline]
+pub(crate) fn lend<'a>(buf: UserBuffer, len: usize) -> RawBytes<'a> {
+    // SAFETY: the program gave them to a send that has not returned.
+    unsafe { RawBytes::new(buf.0, len) }
+}
+
+/// Writes a small message that has just been matched to the receive's memory, which has room.
+#[inline]
+pub(crate) fn put(bytes: RawBytes<'_>, buf: UserBuffer) {
+    // SAFETY: the program gave the memory to a receive that has not returned, and the caller
+    // compared the lengths; what arrives lies in a transport's memory.
+    unsafe { bytes.copy_small_to(buf.0) }
+}
 
 /// The room of a pending receive.
 pub(crate) struct Incoming {
@@ -26,7 +41,7 @@ impl Outgoing {
 
     /// A packer of no bytes takes this one's place, which is returned.
     pub(crate) fn take(&mut self) -> Packer {
-        let empty = Packer::contiguous(crate::buffer::UserBuffer::BOTTOM, 0);
+        let empty = Packer::contiguous(UserBuffer::BOTTOM, 0);
         std::mem::replace(&mut self.0, empty)
     }
 
@@ -84,7 +99,7 @@ impl Incoming {
 
     /// The unpacker, for a transport to write through; one of no room takes its place.
     pub(crate) fn take(&mut self) -> Unpacker {
-        let empty = Unpacker::contiguous(crate::buffer::UserBuffer::BOTTOM, 0);
+        let empty = Unpacker::contiguous(UserBuffer::BOTTOM, 0);
         std::mem::replace(&mut self.unpacker, empty)
     }
 }

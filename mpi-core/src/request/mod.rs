@@ -15,7 +15,7 @@ use crate::p2p::{Message, Mode};
 use crate::port::PeerId;
 use crate::status::Status;
 
-pub(crate) use memory::{Incoming, Outgoing, gather};
+pub(crate) use memory::{Incoming, Outgoing, gather, lend, put};
 
 /// Who is told of a completion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

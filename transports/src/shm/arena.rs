@@ -4,6 +4,7 @@
 //! against the mapping; all that other modules hold are such addresses.
 
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use super::lane::{Cell, Reader, Writer};
@@ -128,6 +129,8 @@ impl Arena {
 pub(super) struct Remote {
     map: Mapping,
     geometry: Geometry,
+    /// Where its slots begin and its chunks end: every longer message is checked against it.
+    bodies: Range<u64>,
 }
 
 impl Remote {
@@ -149,7 +152,8 @@ impl Remote {
             other => other?,
         };
         map.keep_out_of_dumps();
-        Ok(Remote { map, geometry })
+        let bodies = geometry.slots_at()..geometry.alloc_at();
+        Ok(Remote { map, geometry, bodies })
     }
 
     /// The writing end of the lane that the peer gave this process.
@@ -178,7 +182,8 @@ impl Remote {
     /// The address of a body that a frame says lies in the peer's slots or chunks.
     #[inline]
     pub(super) fn body(&self, offset: u64, len: u64) -> Option<*const u8> {
-        let inside = self.geometry.holds_body(offset, len);
+        let inside = offset >= self.bodies.start
+            && offset.checked_add(len).is_some_and(|end| end <= self.bodies.end);
         inside.then(|| self.map.base().wrapping_add(offset as usize).cast_const())
     }
 

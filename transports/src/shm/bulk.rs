@@ -96,7 +96,7 @@ impl Shm {
             chunk.into_iter().for_each(|offset| self.chunks.give(offset));
             return;
         }
-        let ride = self.inbound[to.inbound as usize].reader.ride();
+        let ride = to.reader.ride();
         let Some(mut out) = to.bulk_out.pop_front() else { return };
         if !out.begun {
             let header = Header { inline_len: BODY_ELSEWHERE, ..out.header };

@@ -34,6 +34,10 @@ impl Cell {
     }
 }
 
+/// Where a reading end looks that nobody writes to: it never finds anything.
+#[cfg(not(loom))]
+static SILENCE: Cell = Cell([const { AtomicU64::new(0) }; CELL_WORDS]);
+
 /// What a frame is to the transport itself: bits 1 to 3 of the control word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u16)]
@@ -217,6 +221,19 @@ pub struct Reader {
 unsafe impl Send for Reader {}
 
 impl Reader {
+    /// An end to which nobody writes.
+    #[cfg(not(loom))]
+    pub fn closed() -> Reader {
+        Reader { cells: &raw const SILENCE, counter: std::ptr::null(), capacity: 1, head: 0 }
+    }
+
+    /// Whether nobody writes to this end.
+    #[cfg(not(loom))]
+    #[inline]
+    pub fn is_closed(&self) -> bool {
+        self.counter.is_null()
+    }
+
     /// The reading end of an unused lane.
     ///
     /// # Safety
@@ -232,6 +249,12 @@ impl Reader {
         // SAFETY: masked, so within the cells that `new`'s caller promised.
         let Cell(words) = unsafe { &*self.cells.add(index as usize) };
         words
+    }
+
+    /// Whether a frame has come.
+    #[inline]
+    pub fn has_news(&self) -> bool {
+        self.cell()[0].load(Ordering::Relaxed) & 1 == parity(self.head, self.capacity)
     }
 
     /// The header words of the next frame, if one has come.

@@ -90,13 +90,6 @@ impl Geometry {
     pub(super) fn total(&self) -> u64 {
         self.alloc_at() + self.alloc_bytes
     }
-
-    /// Whether `len` bytes at `offset` lie among the slots and chunks.
-    #[inline]
-    pub(super) fn holds_body(&self, offset: u64, len: u64) -> bool {
-        offset >= self.slots_at()
-            && offset.checked_add(len).is_some_and(|end| end <= self.alloc_at())
-    }
 }
 
 #[cfg(test)]

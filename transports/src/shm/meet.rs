@@ -9,7 +9,7 @@ use mpi_core::port::{PeerId, ProcessName};
 
 use super::arena::Remote;
 use super::hello::{Card, HELLO_BYTES, Hello, Refusal};
-use super::peer::{Inbound, State};
+use super::peer::State;
 use super::{Event, Shm};
 use crate::sys::cma;
 use crate::sys::socket::{Arrival, Name, own_uid};
@@ -238,9 +238,9 @@ impl Shm {
         known.remote = Some(remote);
         self.greeted -= u32::from(known.state == State::Greeted);
         known.state = State::Open;
-        known.inbound = self.inbound.len() as u32;
+        known.reader = self.arena.reader(lane);
         self.all_fence &= hello.fences;
-        self.inbound.push(Inbound { reader: self.arena.reader(lane), peer });
+        self.row.push(peer);
         tracing::debug!(rank = self.config.rank, peer = hello.rank, "shared memory is open");
     }
 

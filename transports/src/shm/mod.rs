@@ -33,8 +33,12 @@ pub use settings::{Bulk, ShmSettings};
 use std::collections::{HashMap, VecDeque};
 use std::io;
 
-use mpi_core::port::{Activity, Transport};
-use mpi_core::port::{Body, Caps, Full, Offer, PeerId, ProcessName, Pulled, Sink, Token, Why};
+use mpi_core::buffer::RawBytes;
+use mpi_core::header::Header;
+use mpi_core::port::{
+    Activity, Body, Caps, Front, Full, Offer, PeerId, ProcessName, Pulled, Sink, Token, Transport,
+    Why,
+};
 
 use crate::sys::socket::{Datagram, NAME_BYTES};
 use crate::sys::{barrier, cma};
@@ -43,7 +47,7 @@ use arena::Arena;
 use hello::{Card, job_hash};
 use meet::{Letter, Stray};
 use park::Waiter;
-use peer::{Inbound, Peer};
+use peer::Peer;
 use pool::{Pool, Reuse};
 
 /// Where to look up the business cards of peers.
@@ -96,7 +100,12 @@ enum Event {
 /// The shared-memory transport of one process.
 pub struct Shm {
     peers: Vec<Peer>,
-    inbound: Vec<Inbound>,
+    /// Peers whose lanes are open, those that were heard of last in front.
+    row: Vec<PeerId>,
+    /// Place in the row where the next look at a quiet lane is.
+    turn: usize,
+    /// Whether the next poll looks at every lane.
+    look_at_all: bool,
     slots: Pool,
     /// Whether `chores` has anything to do at the next poll.
     chores: bool,
@@ -142,7 +151,9 @@ impl Shm {
         cma::allow_readers();
         Ok(Shm {
             peers: Vec::new(),
-            inbound: Vec::new(),
+            row: Vec::new(),
+            turn: 0,
+            look_at_all: false,
             slots: Pool::new(Reuse::Last, g.slots_at(), g.slot_stride.into(), g.slots.into()),
             chores: false,
             until_look: 1,
@@ -244,19 +255,14 @@ impl Transport for Shm {
     }
 
     #[inline]
-    fn send(
-        &mut self,
-        peer: PeerId,
-        header: &mpi_core::header::Header,
-        body: Body<'_>,
-    ) -> Result<(), Full> {
+    fn send(&mut self, peer: PeerId, header: &Header, body: Body<'_>) -> Result<(), Full> {
         self.send_frame(peer, header, body)
     }
 
     fn send_bulk(
         &mut self,
         peer: PeerId,
-        header: &mpi_core::header::Header,
+        header: &Header,
         source: mpi_core::datatype::Packer,
         token: Token,
     ) {
@@ -266,6 +272,15 @@ impl Transport for Shm {
     #[inline]
     fn poll<S: Sink>(&mut self, sink: &mut S) -> Activity {
         self.poll_lanes(sink)
+    }
+
+    #[inline]
+    fn take_front(
+        &mut self,
+        peer: PeerId,
+        wanted: impl FnOnce(&Header, RawBytes<'_>) -> bool,
+    ) -> Front {
+        self.show_front(peer, wanted)
     }
 
     fn offer(&self, _: PeerId, address: *const u8, len: u64) -> Offer {

@@ -109,6 +109,12 @@ fn share(ranks: u32) -> u32 {
 }
 
 impl Shm {
+    /// Whether a wait with so many idle polls goes on spinning.
+    #[inline]
+    pub fn spins(&mut self, idle_polls: u32) -> bool {
+        self.waiter.spins(idle_polls)
+    }
+
     /// Waits between polls (see [`mpi_core::port::Port::wait`]); whether the spin phase is over.
     #[inline]
     pub fn wait(&mut self, idle_polls: u32) -> bool {
@@ -122,6 +128,7 @@ impl Shm {
     #[cold]
     #[inline(never)]
     fn wait_off_processor(&mut self, idle_polls: u32) {
+        self.look_at_all = true;
         if self.waiter.is_tired(idle_polls) {
             self.sleep();
         } else if self.waiter.yields.is_multiple_of(YIELDS_PER_LOOK) {
@@ -139,7 +146,7 @@ impl Shm {
         self.arena.parked().store(self.waiter.sleep, Ordering::SeqCst);
         let fenced = self.fences && self.all_fence && barrier::everywhere().is_ok();
         let at_most = if fenced && !blind { SLEEP_MAX } else { SLEEP_BLIND };
-        if self.inbound.iter().all(|inbound| inbound.reader.peek().is_none()) {
+        if self.row.iter().all(|peer| self.peers[peer.0 as usize].reader.peek().is_none()) {
             self.counters.sleeps += 1;
             if let Err(error) = wait::until_readable(self.socket.as_fd(), at_most) {
                 tracing::warn!(%error, "sleeping on the shared-memory socket failed");

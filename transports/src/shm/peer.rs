@@ -2,8 +2,6 @@
 
 use std::collections::VecDeque;
 
-use mpi_core::port::PeerId;
-
 use super::arena::Remote;
 use super::bulk::{Incoming, Outgoing};
 use super::lane::{CELLS_MAX, Impossible, Reader, Writer};
@@ -27,26 +25,20 @@ pub(super) enum State {
     Down,
 }
 
-/// The lane that a peer writes, and whose it is. They stand in one dense row, since every poll
-/// looks at all of them.
-pub(super) struct Inbound {
-    pub reader: Reader,
-    pub peer: PeerId,
-}
-
-/// One peer. What a small send touches comes first.
+/// One peer. What a small message touches comes first.
+#[repr(C, align(128))]
 pub(super) struct Peer {
     pub writer: Writer,
+    /// The end of the lane that the peer writes; closed until open.
+    pub reader: Reader,
     /// The peer's parked word; null until its arena is mapped.
     pub parked: *const AtomicU32,
     /// The last parked word that was answered by a bell.
     pub rung: u32,
-    /// Place in the row of inbound lanes, once open.
-    pub inbound: u32,
-    pub held: Held,
-    pub reach: Reach,
     /// How many of its next frames may carry a count older than what was looked up.
     pub stale: u32,
+    pub held: Held,
+    pub reach: Reach,
     pub bulk_out: VecDeque<Outgoing>,
     pub bulk_in: Vec<Incoming>,
     pub bulk_next: u32,
@@ -71,12 +63,12 @@ impl Peer {
     pub(super) fn unmet() -> Peer {
         Peer {
             writer: Writer::closed(),
+            reader: Reader::closed(),
             parked: std::ptr::null(),
             rung: 0,
-            inbound: u32::MAX,
+            stale: 0,
             held: Held::default(),
             reach: Reach::default(),
-            stale: 0,
             bulk_out: VecDeque::new(),
             bulk_in: Vec::new(),
             bulk_next: 0,

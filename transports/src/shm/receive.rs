@@ -1,29 +1,38 @@
-//! The way in: every open lane is looked at, and what has come goes to the sink.
+//! The way in: what has come to the lanes goes to the sink, or straight to who waits for it.
 
 use mpi_core::buffer::RawBytes;
 use mpi_core::header::{Header, INLINE_BYTES};
-use mpi_core::port::{Activity, Sink};
+use mpi_core::port::{Activity, Front, PeerId, Sink};
 
 use super::lane::{Class, Words};
+use super::peer::Peer;
 use super::{Event, Shm};
 
 /// Frames taken from one lane before the others get their turn, and before the sender hears how
 /// far this end is.
 const BATCH: usize = 16;
+/// Lanes at the front of the row that each poll looks at: those of the peers heard of last. A
+/// look that finds nothing costs a nanosecond or two.
+const ROW_FRONT: usize = 4;
+/// Lanes behind them that each poll looks at, in turn, so that the price of a poll does not grow
+/// with the number of peers. Before a wait yields or sleeps all are looked at.
+const ROW_TURNS: usize = 4;
 
 impl Shm {
     /// Takes in what has come (see [`mpi_core::port::Transport::poll`]).
     #[inline]
     pub(super) fn poll_lanes<S: Sink>(&mut self, sink: &mut S) -> Activity {
         let mut activity = Activity::Idle;
-        let mut at = 0;
-        while let Some(inbound) = self.inbound.get(at) {
-            if inbound.reader.peek().is_some() {
-                self.drain(at, sink);
+        let all = if self.look_at_all { self.row.len() } else { ROW_FRONT.min(self.row.len()) };
+        for at in 0..all {
+            if self.look_at(at, sink) {
                 activity = Activity::Busy;
             }
-            at += 1;
         }
+        if self.row.len() > all && self.look_in_turn(sink) {
+            activity = Activity::Busy;
+        }
+        self.look_at_all = false;
         self.until_look -= 1;
         if self.chores || self.until_look == 0 {
             self.do_chores(sink);
@@ -31,62 +40,101 @@ impl Shm {
         activity
     }
 
+    /// Takes in what has come from the peer at a place of the row, if there still is one.
+    #[inline]
+    fn look_at<S: Sink>(&mut self, at: usize, sink: &mut S) -> bool {
+        let Some(&peer) = self.row.get(at) else { return false };
+        let news = self.peers[peer.0 as usize].reader.has_news();
+        if news {
+            self.drain(peer, sink);
+        }
+        news
+    }
+
+    /// Looks at some of the quiet lanes; one that is no longer quiet comes to the front.
+    fn look_in_turn<S: Sink>(&mut self, sink: &mut S) -> bool {
+        let mut any = false;
+        for _ in 0..ROW_TURNS.min(self.row.len() - ROW_FRONT) {
+            let at = if self.turn + 1 < self.row.len() { self.turn + 1 } else { ROW_FRONT };
+            self.turn = at.max(ROW_FRONT);
+            if self.look_at(self.turn, sink) {
+                any = true;
+                if self.turn < self.row.len() {
+                    self.row.swap(self.turn, self.turn % ROW_FRONT);
+                }
+            }
+        }
+        any
+    }
+
+    /// Shows the next frame of `peer` to `wanted`, if it has come and is small (see
+    /// [`mpi_core::port::Transport::take_front`]).
+    #[inline]
+    pub(super) fn show_front(
+        &mut self,
+        peer: PeerId,
+        wanted: impl FnOnce(&Header, RawBytes<'_>) -> bool,
+    ) -> Front {
+        let Some(from) = self.peers.get_mut(peer.0 as usize) else { return Front::Other };
+        let Some(words) = from.reader.peek() else {
+            // What comes from now on was written after any look.
+            from.stale = 0;
+            return if from.reader.is_closed() { Front::Other } else { Front::Empty };
+        };
+        let (header, _) = Header::from_words(words.header);
+        let Some(body) = small_body(from, words, &header) else { return Front::Other };
+        if !wanted(&header, body) {
+            return Front::Other;
+        }
+        from.reader.advance();
+        from.reader.publish();
+        if from.learn(words.consumed(), &mut self.slots, &mut self.chunks).is_err() {
+            self.drop_peer(peer, IMPOSSIBLE_RIDE);
+        }
+        Front::Taken
+    }
+
     /// Takes up to a batch of frames from one lane.
     #[inline]
-    fn drain<S: Sink>(&mut self, at: usize, sink: &mut S) {
-        let peer = self.inbound[at].peer;
+    fn drain<S: Sink>(&mut self, peer: PeerId, sink: &mut S) {
         for _ in 0..BATCH {
-            let Some(words) = self.inbound[at].reader.peek() else {
-                // What comes from now on was written after any look.
-                self.peers[peer.0 as usize].stale = 0;
+            let from = &mut self.peers[peer.0 as usize];
+            let Some(words) = from.reader.peek() else {
+                from.stale = 0;
                 break;
             };
             let (header, _) = Header::from_words(words.header);
-            let from = &mut self.peers[peer.0 as usize];
             if from.learn(words.consumed(), &mut self.slots, &mut self.chunks).is_err() {
-                return self.drop_peer(peer, "a frame of it carries an impossible count");
+                return self.drop_peer(peer, IMPOSSIBLE_RIDE);
             }
-            if words.is_inline() && usize::from(header.inline_len) <= INLINE_BYTES {
-                let bytes = self.inbound[at].reader.payload();
-                // SAFETY: the cell has `INLINE_BYTES` bytes behind its header and is mapped as
-                // long as `self`; the writer leaves it alone until `publish`, and if it does
-                // not, only what is copied out is wrong.
-                let body = unsafe { RawBytes::new(bytes, usize::from(header.inline_len)) };
+            if let Some(body) = small_body(&self.peers[peer.0 as usize], words, &header) {
                 sink.frame(peer, &header, body);
-            } else if let Err(how) = self.take_other(at, words, &header, sink) {
+            } else if let Err(how) = self.take_other(peer, words, &header, sink) {
                 return self.drop_peer(peer, how);
             }
-            self.inbound[at].reader.advance();
+            let from = &mut self.peers[peer.0 as usize];
+            from.reader.advance();
             if words.class() == Some(Class::Chunk) {
                 // The sender fills the next while this end goes on.
-                self.inbound[at].reader.publish();
+                from.reader.publish();
             }
         }
-        self.inbound[at].reader.publish();
+        self.peers[peer.0 as usize].reader.publish();
     }
 
-    /// A frame that is not a short one of the core.
+    /// A frame that is no small one of the core.
     #[inline(never)]
     fn take_other<S: Sink>(
         &mut self,
-        at: usize,
+        peer: PeerId,
         words: Words,
         header: &Header,
         sink: &mut S,
     ) -> Result<(), &'static str> {
-        let Inbound { reader, peer } = &self.inbound[at];
-        let peer = *peer;
+        let reader = &self.peers[peer.0 as usize].reader;
         let word = |i| reader.payload_word(i);
         match words.class() {
-            Some(Class::Slot) => {
-                let (offset, len) = (word(0), word(1));
-                let from = &self.peers[peer.0 as usize];
-                let body = from.remote.as_ref().and_then(|remote| remote.body(offset, len));
-                let body = body.ok_or("a frame of it names a body outside its slots")?;
-                // SAFETY: `body` checked the range against the mapping, which `self` keeps.
-                sink.frame(peer, header, unsafe { RawBytes::new(body, len as usize) });
-                Ok(())
-            }
+            Some(Class::Slot) => Err("a frame of it names a body outside its slots"),
             Some(Class::Begin) => {
                 let (len, id) = (word(0), word(1));
                 self.begin_bulk(peer, header, len, id, sink)
@@ -116,4 +164,24 @@ impl Shm {
     }
 }
 
-use super::peer::Inbound;
+/// What is said of a peer whose frame carries a count that cannot be.
+const IMPOSSIBLE_RIDE: &str = "a frame of it carries an impossible count";
+
+/// The body of a small frame that has come from `peer`: behind the header, or in a slot of the
+/// peer. `None` if it is no such frame, or not a sound one.
+#[inline]
+fn small_body<'a>(peer: &Peer, words: Words, header: &Header) -> Option<RawBytes<'a>> {
+    let (at, len) = if words.is_inline() {
+        let len = usize::from(header.inline_len);
+        (len <= INLINE_BYTES).then(|| (peer.reader.payload(), len))?
+    } else if words.class() == Some(Class::Slot) {
+        let (offset, len) = (peer.reader.payload_word(0), peer.reader.payload_word(1));
+        (peer.remote.as_ref()?.body(offset, len)?, len as usize)
+    } else {
+        return None;
+    };
+    // SAFETY: the cell has `INLINE_BYTES` bytes behind its header, and `body` checked the range
+    // of a slot; both are mapped as long as the transport. The writer leaves them alone until
+    // `publish`, and if it does not, only what is copied out is wrong.
+    Some(unsafe { RawBytes::new(at, len) })
+}

@@ -4,7 +4,7 @@ use mpi_core::buffer::RawBytes;
 use mpi_core::header::{BODY_ELSEWHERE, Header, INLINE_BYTES};
 use mpi_core::port::{Body, Full, PeerId};
 
-use super::lane::{Class, PAYLOAD_WORDS};
+use super::lane::{Class, PAYLOAD_WORDS, Reader};
 use super::peer::State;
 use super::{Event, Shm};
 use crate::sys::socket::Datagram;
@@ -35,18 +35,63 @@ impl Shm {
     ) -> Result<(), Full> {
         let len = body_len(&body);
         let Some(to) = self.peers.get_mut(peer.0 as usize) else { return self.refuse() };
-        if len > INLINE_BYTES as u64 || !to.writer.has_room() {
+        if !to.writer.has_room() {
             return self.send_slowly(peer, header, body, len);
         }
-        let payload = gather(body);
-        let header = Header { inline_len: len as u8, ..*header };
-        let ride = self.inbound[to.inbound as usize].reader.ride();
-        let words = (len as usize).div_ceil(8);
-        to.writer.write(Class::Inline, ride, header.to_words(0), &payload[..words]);
+        if len > INLINE_BYTES as u64 {
+            return match body {
+                Body::Bytes(bytes) if to.held.len() < SLOTS_BEFORE_LOOK as usize => {
+                    self.send_in_slot(peer, header, bytes)
+                }
+                body => self.send_slowly(peer, header, body, len),
+            };
+        }
+        let words = Header { inline_len: len as u8, ..*header }.to_words(0);
+        let ride = to.reader.ride();
+        match body {
+            Body::Bytes(bytes) if len <= 8 => {
+                to.writer.write(Class::Inline, ride, words, &[gather_word(bytes)]);
+            }
+            body => to.writer.write(Class::Inline, ride, words, &gather(body)),
+        }
         if let Some(word) = to.sleeps() {
             self.ring(peer, word);
         }
         Ok(())
+    }
+
+    /// A longer body that is one run of memory, into a lane with room.
+    #[inline]
+    fn send_in_slot(
+        &mut self,
+        peer: PeerId,
+        header: &Header,
+        body: RawBytes<'_>,
+    ) -> Result<(), Full> {
+        let len = body.len();
+        let Some(offset) = self.slots.take() else {
+            return self.send_slowly(peer, header, Body::Bytes(body), len as u64);
+        };
+        let to = &mut self.peers[peer.0 as usize];
+        let at = self.arena.at(offset, len);
+        // SAFETY: the slot is ours until the reader has consumed the cell that names it, and
+        // `at` checked its length; the body is readable by `Body`'s contract.
+        unsafe { to.reach.copy(body, at) };
+        self.name_slot(peer, header, offset, len as u64);
+        Ok(())
+    }
+
+    /// Writes the cell that names a filled slot.
+    #[inline]
+    fn name_slot(&mut self, peer: PeerId, header: &Header, offset: u64, len: u64) {
+        let to = &mut self.peers[peer.0 as usize];
+        to.held.note(to.writer.tail(), offset, false);
+        let words = Header { inline_len: BODY_ELSEWHERE, ..*header }.to_words(0);
+        let ride = to.reader.ride();
+        to.writer.write(Class::Slot, ride, words, &[offset, len]);
+        if let Some(word) = to.sleeps() {
+            self.ring(peer, word);
+        }
     }
 
     #[cold]
@@ -55,7 +100,7 @@ impl Shm {
         Err(Full)
     }
 
-    /// Everything but a short body into a lane with room.
+    /// Everything else: no room yet, or a body that is not one run of memory.
     #[inline(never)]
     fn send_slowly(
         &mut self,
@@ -86,13 +131,7 @@ impl Shm {
                 unsafe { to.reach.pack(packer, at, len as usize) };
             }
         }
-        to.held.note(to.writer.tail(), offset, false);
-        let header = Header { inline_len: BODY_ELSEWHERE, ..*header };
-        let ride = self.inbound[to.inbound as usize].reader.ride();
-        to.writer.write(Class::Slot, ride, header.to_words(0), &[offset, len]);
-        if let Some(word) = to.sleeps() {
-            self.ring(peer, word);
-        }
+        self.name_slot(peer, header, offset, len);
         Ok(())
     }
 
@@ -173,20 +212,33 @@ impl Shm {
 
     /// Gives up a peer that broke the protocol: its lane is not read any more either.
     pub(super) fn drop_peer(&mut self, peer: PeerId, how: &str) {
-        let at = self.peers[peer.0 as usize].inbound;
-        if at != u32::MAX {
-            self.inbound.swap_remove(at as usize);
-            if let Some(moved) = self.inbound.get(at as usize) {
-                self.peers[moved.peer.0 as usize].inbound = at;
-            }
-            self.peers[peer.0 as usize].inbound = u32::MAX;
-        }
+        self.row.retain(|open| *open != peer);
+        self.peers[peer.0 as usize].reader = Reader::closed();
         self.lose(peer, how);
     }
 }
 
 fn ring_bell(socket: &Datagram, name: &crate::sys::socket::Name) -> std::io::Result<()> {
     socket.send(name, super::hello::BELL, None)
+}
+
+/// A body of at most 8 bytes in one word; a copy of unknown length would be a call.
+#[inline]
+fn gather_word(bytes: RawBytes<'_>) -> u64 {
+    let (at, len) = (bytes.as_ptr(), bytes.len());
+    // SAFETY: each load ends at or before the last of `len` bytes.
+    unsafe {
+        match len {
+            8 => at.cast::<u64>().read_unaligned(),
+            4..=7 => {
+                let high = at.add(len - 4).cast::<u32>().read_unaligned();
+                let low = at.cast::<u32>().read_unaligned();
+                u64::from(low) | u64::from(high) << (8 * (len - 4))
+            }
+            1..=3 => (0..len).fold(0, |word, i| word | u64::from(at.add(i).read()) << (8 * i)),
+            _ => 0,
+        }
+    }
 }
 
 /// A body of at most 40 bytes in words.
@@ -239,6 +291,9 @@ mod tests {
             let words = gather_bytes(RawBytes::from(&bytes[..len]));
             let flat: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
             assert_eq!(&flat[..len], &bytes[..len]);
+            if len <= 8 {
+                assert_eq!(gather_word(RawBytes::from(&bytes[..len])), words[0]);
+            }
             assert!(flat[len..].iter().all(|byte| *byte == 0));
         }
     }

@@ -1,0 +1,199 @@
+//! The short way of small messages: from the arguments to the peer's lane, and from the lane to
+//! the user's memory, with no request, queue, allocation or look-up by hash (MPI-5.0 §3.2, §3.7).
+//!
+//! Enters: a message of a named datatype without gaps to or from one rank. Leaves: it is done,
+//! or nothing happened and the ordinary way takes over, which also words all errors: here a
+//! doubtful argument is no error but a reason to decline. The order of §3.5 holds by this rule:
+//! a send writes the lane only if nothing for that peer waits, and a receive takes the front of
+//! a lane only if no unexpected message of that source and context is there and no receive that
+//! was posted before could take it.
+
+use super::Message;
+use crate::buffer::RawBytes;
+use crate::constants::ANY_TAG;
+use crate::datatype::dense_size;
+use crate::entry::Entry;
+use crate::handle::RequestHandle;
+use crate::header::{FrameKind, Header, INLINE_BYTES};
+use crate::port::{Body, Front, PeerId, Port};
+use crate::process::Process;
+use crate::request::{Request, lend, put};
+use crate::status::Status;
+
+/// Longest message of the short way, in bytes: from here on copying costs more than the call.
+const QUICK_BYTES: u64 = 16 << 10;
+/// Messages taken the short way before others get their turn, so that what a program only ever
+/// receives does not keep the rest from progress (§3.5, §3.7.4).
+const QUICK_IN_A_ROW: u32 = 256;
+/// Looks at one lane before all others get one.
+const LOOKS_A_POLL: u32 = 32;
+
+/// The bytes of a message if they are few and one run of memory at its address; neither they
+/// nor the address are doubtful.
+#[inline]
+fn plain_bytes(message: &Message) -> Option<usize> {
+    let size = dense_size(message.datatype.raw());
+    // A negative count is larger than any; the product of two small numbers does not overflow.
+    let count = message.count as u64;
+    let bytes = size * count.min(QUICK_BYTES + 1);
+    let sound = message.buf.0.addr() > UNREAL_ADDRESSES || bytes == 0;
+    (size > 0 && bytes <= QUICK_BYTES && sound).then_some(bytes as usize)
+}
+
+/// The highest of the addresses that stand for something else (`MPI_BOTTOM`, `MPI_IN_PLACE`,
+/// `MPI_BUFFER_AUTOMATIC`).
+const UNREAL_ADDRESSES: usize = 2;
+
+/// The other side of a message and the two names of its communicator on the wire.
+struct Partner {
+    peer: PeerId,
+    context: u64,
+    me: i32,
+}
+
+/// What a receive of the short way wants.
+struct Wanted {
+    context: u64,
+    source: i32,
+    tag: i32,
+    room: usize,
+}
+
+impl Wanted {
+    #[inline]
+    fn fits(&self, header: &Header, body: RawBytes<'_>) -> bool {
+        header.kind == FrameKind::Eager as u8
+            && header.context == self.context
+            && header.source == self.source
+            && (header.tag == self.tag || self.tag == ANY_TAG)
+            && body.len() <= self.room
+    }
+}
+
+impl<P: Port> Process<P> {
+    #[inline]
+    fn partner(&self, message: &Message) -> Option<Partner> {
+        let comm = self.comms.find(message.comm)?;
+        // MPI_PROC_NULL and the wildcards are negative.
+        let peer = comm.targets().peer(message.rank as u32)?;
+        Some(Partner { peer, context: comm.context, me: comm.rank as i32 })
+    }
+
+    /// Sends a small message at once; `false` if it has to go the ordinary way.
+    #[inline]
+    pub fn send_quickly(&mut self, message: &Message) -> bool {
+        let Some(len) = plain_bytes(message) else { return false };
+        let Some(Partner { peer, context, me }) = self.partner(message) else { return false };
+        let long = len > INLINE_BYTES && len > self.port.caps(peer).frame_bytes_max;
+        let state = &mut self.vci.peers[peer.0 as usize];
+        if long || message.tag < 0 || !state.is_open() || !state.credit.covers(len as u64) {
+            return false;
+        }
+        let header = Header {
+            credit: state.credit.sum(),
+            sequence: state.next_out(),
+            kind: FrameKind::Eager as u8,
+            inline_len: 0,
+            context,
+            source: me,
+            tag: message.tag,
+        };
+        if self.port.send(peer, &header, Body::Bytes(lend(message.buf, len))).is_err() {
+            return false;
+        }
+        state.credit.spend(len as u64);
+        state.number_out();
+        true
+    }
+
+    /// Sends a small message at once and names the request of all sends that are complete.
+    #[inline]
+    pub fn isend_quickly(&mut self, message: &Message) -> Option<RequestHandle> {
+        self.send_quickly(message).then_some(self.vci.sent)
+    }
+
+    /// Takes a small message that is here and names a complete request for it.
+    #[inline]
+    pub fn ireceive_quickly(&mut self, message: &Message) -> Option<RequestHandle> {
+        let status = self.take_quickly(message)?;
+        self.vci.requests.insert(Request::finished(status, message.comm)).ok()
+    }
+
+    /// What a receive wants and from whom, if the short way is open to it.
+    #[inline]
+    fn wanted(&self, message: &Message) -> Option<(Wanted, PeerId)> {
+        let room = plain_bytes(message)?;
+        let Partner { peer, context, .. } = self.partner(message)?;
+        let (source, tag) = (message.rank, message.tag);
+        if (tag < 0 && tag != ANY_TAG) || !self.vci.matcher.no_unexpected_for(context, source) {
+            return None;
+        }
+        Some((Wanted { context, source, tag, room }, peer))
+    }
+
+    /// Takes the front of the lane of `peer` if it is what is wanted.
+    #[inline]
+    fn take_front(&mut self, peer: PeerId, wanted: &Wanted, message: &Message) -> (Front, Status) {
+        let (state, matcher) = (&mut self.vci.peers[peer.0 as usize], &self.vci.matcher);
+        let (mut status, mut due) = (Status::EMPTY, false);
+        let front = self.port.take_front(peer, |header, body| {
+            let fits = wanted.fits(header, body)
+                && state.is_next(header.sequence)
+                && matcher.none_posted_for(header.context, header.source, header.tag);
+            if fits {
+                state.count_in();
+                state.credit.acknowledge(header.credit);
+                due = state.credit.consume(body.len() as u64);
+                status.source = header.source;
+                status.tag = header.tag;
+                status.bytes = body.len() as u64;
+                put(body, message.buf);
+            }
+            fits
+        });
+        if due {
+            self.vci.report_consumed(&mut self.port, peer);
+        }
+        (front, status)
+    }
+
+    /// Takes a small message that has arrived, without waiting for it.
+    #[inline]
+    fn take_quickly(&mut self, message: &Message) -> Option<Status> {
+        let (wanted, peer) = self.wanted(message)?;
+        self.may_take()?;
+        let (front, status) = self.take_front(peer, &wanted, message);
+        (front == Front::Taken).then_some(status)
+    }
+
+    /// Whether it is not the others' turn.
+    #[inline]
+    fn may_take(&mut self) -> Option<()> {
+        self.vci.quick_left = self.vci.quick_left.checked_sub(1).unwrap_or(QUICK_IN_A_ROW);
+        (self.vci.quick_left > 0).then_some(())
+    }
+}
+
+impl<P: Port> Entry<'_, P> {
+    /// Receives a small message that is here or comes while waiting means spinning; `None` if
+    /// the ordinary way has to go on.
+    #[inline]
+    pub fn receive_quickly(&mut self, message: &Message) -> Option<Status> {
+        let (wanted, peer) = self.wanted(message)?;
+        self.may_take()?;
+        let mut looks = 0;
+        loop {
+            match self.take_front(peer, &wanted, message) {
+                (Front::Taken, status) => return Some(status),
+                (Front::Other, _) => return None,
+                (Front::Empty, _) => {}
+            }
+            looks += 1;
+            let turn = looks % LOOKS_A_POLL == 0;
+            // After any news a new look is due at what the rule above asks for.
+            if !self.port.spins(looks) || turn && self.poll() {
+                return None;
+            }
+        }
+    }
+}
