@@ -4,6 +4,7 @@
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::Duration;
 
+use mpi_core::boards::{Audience, BoardId, Boards, Meeting, Piece, Source};
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::header::Header;
@@ -158,6 +159,61 @@ impl Transport for NodePort {
 
     fn is_flushed(&self) -> bool {
         self.local.as_ref().is_none_or(Transport::is_flushed)
+    }
+}
+
+impl Boards for NodePort {
+    fn meet(&mut self, peer: PeerId) -> Meeting {
+        self.local.as_mut().map_or(Meeting::Elsewhere, |local| local.meet(peer))
+    }
+
+    fn prepare_part(&mut self, size: u32) -> Option<u64> {
+        self.local.as_mut()?.prepare_part(size)
+    }
+
+    fn drop_part(&mut self, part: u64) {
+        if let Some(local) = &mut self.local {
+            local.drop_part(part);
+        }
+    }
+
+    fn open_board(&mut self, rank: u32, mark: u64, parts: &[(PeerId, u64)]) -> Option<BoardId> {
+        self.local.as_mut()?.open_board(rank, mark, parts)
+    }
+
+    fn close_board(&mut self, board: BoardId) {
+        if let Some(local) = &mut self.local {
+            local.close_board(board);
+        }
+    }
+
+    #[inline]
+    fn piece_max(&self, board: BoardId, to: Audience) -> usize {
+        self.local.as_ref().map_or(0, |local| local.piece_max(board, to))
+    }
+
+    #[inline]
+    fn write_piece(
+        &mut self,
+        board: BoardId,
+        to: Audience,
+        source: &mut Packer,
+        len: usize,
+        last: bool,
+    ) -> bool {
+        self.local.as_mut().is_some_and(|local| local.write_piece(board, to, source, len, last))
+    }
+
+    #[inline]
+    fn read_piece(&mut self, board: BoardId, from: Source) -> Option<Piece> {
+        self.local.as_mut()?.read_piece(board, from)
+    }
+
+    #[inline]
+    fn consume_piece(&mut self, board: BoardId, from: Source) {
+        if let Some(local) = &mut self.local {
+            local.consume_piece(board, from);
+        }
     }
 }
 

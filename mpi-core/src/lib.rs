@@ -7,6 +7,7 @@
 #![deny(unsafe_code)]
 
 pub mod attributes;
+pub mod boards;
 pub mod buffer;
 pub mod callout;
 pub mod coll;

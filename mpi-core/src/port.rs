@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use crate::boards::Boards;
 use crate::buffer::RawBytes;
 use crate::datatype::{Packer, Unpacker};
 use crate::header::Header;
@@ -179,7 +180,7 @@ pub trait Sink {
 }
 
 /// The whole world of a process: its transports, its clock, and a way to wait.
-pub trait Port: Transport {
+pub trait Port: Transport + Boards {
     /// Time since some fixed point; never goes back.
     fn now(&self) -> Duration;
 

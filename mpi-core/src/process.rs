@@ -7,7 +7,9 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use crate::attributes::{AttributeList, Keyvals};
+use crate::boards::BoardId;
 use crate::callout::{Reduction, UserCode};
+use crate::coll::board::Scratch;
 use crate::coll::execute::Executions;
 use crate::coll::select::Selection;
 use crate::comm::{self, Comm};
@@ -72,6 +74,9 @@ pub struct Process<P: Port> {
     pub(crate) vci: Vci,
     pub(crate) buffer: Option<AttachedBuffer>,
     pub(crate) executions: Executions,
+    /// Boards that are closed when all their members have left, by the operations that tell.
+    pub(crate) closing: Vec<(RequestHandle, BoardId)>,
+    pub(crate) board_scratch: Scratch,
     pub(crate) reductions: VecDeque<(u32, u32, Reduction)>,
     pub(crate) user: &'static dyn UserCode,
     contexts_made: u32,
@@ -101,6 +106,8 @@ impl<P: Port> Process<P> {
             vci: Vci::new(),
             buffer: None,
             executions: Executions::default(),
+            closing: Vec::new(),
+            board_scratch: Scratch::default(),
             reductions: VecDeque::new(),
             user,
             contexts_made: 0,

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use mpi_core::buffer::UserBuffer;
 use mpi_core::coll::calls::{Prepared, Typed, Types, Varied};
-use mpi_core::coll::menu::Collective;
+use mpi_core::coll::menu::{Algorithm, Collective};
 use mpi_core::datatype::{BYTE, Datatype, Form};
 use mpi_core::error::ErrorClass;
 use mpi_core::handle::{DatatypeHandle, OpHandle};
@@ -193,6 +193,13 @@ fn live(mpi: &mut SimEntry<'_>, calls: &[Call], at_once: usize) {
     }
 }
 
+/// Takes this algorithm wherever it can serve, and a board at once.
+fn use_only(mpi: &mut SimEntry<'_>, collective: Collective, algorithm: Algorithm) {
+    let selection = mpi.selection.clone();
+    mpi.selection = selection.with_override(collective, algorithm.name()).unwrap();
+    mpi.selection.patience = 0;
+}
+
 fn calls_of(collective: Collective, ranks: u32) -> Vec<Call> {
     let lens = [0, 1, 5, 40, 3000];
     let call = |(n, &len): (usize, &usize)| {
@@ -210,8 +217,7 @@ fn every_algorithm_of_every_collective_gives_the_right_answer() {
                 let calls = calls_of(collective, ranks);
                 let world = World::new(seed << 8 | u64::from(ranks), ranks);
                 let outcome = world.start_mpi(move |mpi| {
-                    let selection = mpi.selection.clone();
-                    mpi.selection = selection.with_override(collective, algorithm.name()).unwrap();
+                    use_only(mpi, collective, algorithm);
                     live(mpi, &calls, 1);
                 });
                 outcome.unwrap_or_else(|hang| panic!("{collective} by {algorithm}: {hang}"));
@@ -333,8 +339,7 @@ fn ranks_may_lay_out_the_same_signature_differently() {
         for &(algorithm, _) in collective.menu() {
             for ranks in [2, 4, 7, 32] {
                 let outcome = World::new(u64::from(ranks), ranks).start_mpi(move |mpi| {
-                    let selection = mpi.selection.clone();
-                    mpi.selection = selection.with_override(collective, algorithm.name()).unwrap();
+                    use_only(mpi, collective, algorithm);
                     exchange_differing_layouts(mpi, collective);
                 });
                 outcome.unwrap_or_else(|hang| panic!("{collective} by {algorithm}: {hang}"));
@@ -350,8 +355,7 @@ fn every_algorithm_serves_256_ranks_and_a_seed_replays_it() {
             let run = |seed| {
                 let call = Call { collective, len: 2, root: 100, salt: 5 };
                 let outcome = World::new(seed, 256).start_mpi(move |mpi| {
-                    let selection = mpi.selection.clone();
-                    mpi.selection = selection.with_override(collective, algorithm.name()).unwrap();
+                    use_only(mpi, collective, algorithm);
                     live(mpi, &[call], 1);
                 });
                 outcome.unwrap_or_else(|hang| panic!("{collective} by {algorithm}: {hang}"))

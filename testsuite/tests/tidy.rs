@@ -30,6 +30,8 @@ const UNSAFE: &[&str] = &[
     "testsuite/",
     "mpi-core/src/buffer.rs",
     "mpi-core/src/callout.rs",
+    "mpi-core/src/coll/board/fold.rs",
+    "mpi-core/src/coll/board/message.rs",
     "mpi-core/src/coll/execute.rs",
     "mpi-core/src/coll/memory.rs",
     "mpi-core/src/datatype/copy.rs",

@@ -3,6 +3,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
+use mpi_core::boards::{Audience, BoardId, Boards, Meeting, Piece, Source};
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::header::Header;
@@ -112,6 +113,55 @@ impl Transport for LocalPort {
 
     fn is_flushed(&self) -> bool {
         self.loopback.is_flushed() && self.shm.is_flushed()
+    }
+}
+
+impl Boards for LocalPort {
+    fn meet(&mut self, peer: PeerId) -> Meeting {
+        if peer == self.me { Meeting::Near } else { self.shm.meet(peer) }
+    }
+
+    fn prepare_part(&mut self, size: u32) -> Option<u64> {
+        self.shm.prepare_part(size)
+    }
+
+    fn drop_part(&mut self, part: u64) {
+        self.shm.drop_part(part);
+    }
+
+    fn open_board(&mut self, rank: u32, mark: u64, parts: &[(PeerId, u64)]) -> Option<BoardId> {
+        self.shm.open_board(rank, mark, parts)
+    }
+
+    fn close_board(&mut self, board: BoardId) {
+        self.shm.close_board(board);
+    }
+
+    #[inline]
+    fn piece_max(&self, board: BoardId, to: Audience) -> usize {
+        self.shm.piece_max(board, to)
+    }
+
+    #[inline]
+    fn write_piece(
+        &mut self,
+        board: BoardId,
+        to: Audience,
+        source: &mut Packer,
+        len: usize,
+        last: bool,
+    ) -> bool {
+        self.shm.write_piece(board, to, source, len, last)
+    }
+
+    #[inline]
+    fn read_piece(&mut self, board: BoardId, from: Source) -> Option<Piece> {
+        self.shm.read_piece(board, from)
+    }
+
+    #[inline]
+    fn consume_piece(&mut self, board: BoardId, from: Source) {
+        self.shm.consume_piece(board, from);
     }
 }
 

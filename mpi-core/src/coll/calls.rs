@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use super::execute::Reducer;
 use super::layout::Layout;
-use super::memory::{Block, Memory};
+use super::memory::Memory;
 use super::menu::Collective;
+use super::place::{Place, Places};
 use super::plan::{Problem, plan};
 use super::schedule::Schedule;
-use super::select::Shape;
+use super::select::{Choice, Shape};
 use crate::buffer::UserBuffer;
 use crate::comm::Comm;
 use crate::datatype::Datatype;
@@ -56,23 +57,56 @@ pub enum Types<'a> {
 
 /// A collective operation ready to run.
 pub struct Prepared {
-    comm: CommHandle,
-    schedule: Schedule,
-    memory: Memory,
-    reducer: Option<Reducer>,
+    pub(super) comm: CommHandle,
+    pub(super) collective: Collective,
+    pub(super) problem: Problem,
+    /// Bytes of type signature, as [`Shape`] has them.
+    bytes: i64,
+    pub(super) data: Data,
+}
+
+/// The memory of a collective operation.
+pub(super) enum Data {
+    /// Data that is moved.
+    Moved { send: Places, recv: Places },
+    /// Data that is reduced.
+    Reduced(Operands),
+}
+
+/// What is reduced, and how.
+#[derive(Clone, Copy)]
+pub(super) struct Operands {
+    pub(super) send: UserBuffer,
+    pub(super) recv: UserBuffer,
+    pub(super) reducer: Reducer,
+    datatype: DatatypeHandle,
+    /// Bytes of an element.
+    pub(super) unit: i64,
+    commutative: bool,
+    /// Elements lie without gaps.
+    dense: bool,
 }
 
 impl<P: Port> Entry<'_, P> {
     /// Runs a collective operation to its end.
-    pub fn run(&mut self, prepared: Prepared) -> Result<()> {
-        let Prepared { comm, schedule, memory, reducer } = prepared;
-        self.run_blocking(comm, schedule, memory, reducer)
+    #[inline]
+    pub fn run(&mut self, call: Prepared) -> Result<()> {
+        let mut choice = self.choose(&call, true)?;
+        if choice.algorithm.is_board() {
+            match self.seat(call.comm)? {
+                Some(seat) => return self.run_on_board(seat, &call, choice.algorithm),
+                None => choice = self.choose(&call, false)?,
+            }
+        }
+        let (schedule, memory, reducer) = self.lay_out(&call, &choice)?;
+        self.run_blocking(call.comm, schedule, memory, reducer)
     }
 
     /// Begins a collective operation.
-    pub fn begin(&mut self, prepared: Prepared) -> Result<RequestHandle> {
-        let Prepared { comm, schedule, memory, reducer } = prepared;
-        self.launch(comm, schedule, memory, reducer)
+    pub fn begin(&mut self, call: Prepared) -> Result<RequestHandle> {
+        let choice = self.choose(&call, false)?;
+        let (schedule, memory, reducer) = self.lay_out(&call, &choice)?;
+        self.launch(call.comm, schedule, memory, reducer)
     }
 
     /// What every process of `comm` has in `own`, by rank; for the library's own needs.
@@ -95,7 +129,7 @@ fn typed_bytes(buf: UserBuffer, count: i64) -> Typed {
 impl<P: Port> Process<P> {
     /// `MPI_BARRIER` (§6.3).
     pub fn barrier(&self, comm: CommHandle) -> Result<Prepared> {
-        self.moved(comm, Collective::Barrier, Problem::Barrier, 0, vec![], vec![])
+        self.moved(comm, Collective::Barrier, Problem::Barrier, 0, Places::None, Places::None)
     }
 
     /// `MPI_BCAST` (§6.4).
@@ -104,7 +138,7 @@ impl<P: Port> Process<P> {
         let block = self.block(data, "buffer")?;
         let len = block.bytes();
         let problem = Problem::Bcast { root, len };
-        self.moved(comm, Collective::Bcast, problem, len, vec![], vec![block])
+        self.moved(comm, Collective::Bcast, problem, len, Places::None, Places::one(block))
     }
 
     /// `MPI_GATHER` (§6.5). The receive buffer counts at the root only.
@@ -119,9 +153,9 @@ impl<P: Port> Process<P> {
         let (root, size) = (state.root(root)?, state.size() as usize);
         let at_root = root == state.rank as usize;
         let in_place = at_root && send.buf.is_in_place();
-        let own = if in_place { vec![] } else { vec![self.block(send, "sendbuf")?] };
-        let into = if at_root { self.blocks(recv, size, "recvbuf")? } else { vec![] };
-        let block = into.first().or(own.first()).map_or(0, Block::bytes);
+        let own = self.own(send, "sendbuf", in_place)?;
+        let into = if at_root { self.blocks(recv, size, "recvbuf")? } else { Places::None };
+        let block = into.first().or(own.first()).map_or(0, |block| block.bytes());
         fits(own.first(), into.get(root))?;
         let problem = Problem::Gather { root, block, in_place };
         let total = block.saturating_mul(size as i64);
@@ -139,13 +173,13 @@ impl<P: Port> Process<P> {
         let state = self.intra(comm)?;
         let root = state.root(root)?;
         let in_place = root == state.rank as usize && send.buf.is_in_place();
-        let own = if in_place { vec![] } else { vec![self.block(send, "sendbuf")?] };
+        let own = self.own(send, "sendbuf", in_place)?;
         let into = recv.map(|recv| self.varied(recv, "recvbuf")).transpose()?;
         fits(own.first(), into.as_ref().and_then(|into| into.get(root)))?;
-        let blocks = into.as_deref().map(layout);
-        let bytes = own.first().map_or(0, Block::bytes);
+        let blocks = into.as_ref().map(layout);
+        let bytes = own.first().map_or(0, |block| block.bytes());
         let problem = Problem::Gatherv { root, own: bytes, blocks, in_place };
-        self.moved(comm, Collective::Gatherv, problem, 0, own, into.unwrap_or_default())
+        self.moved(comm, Collective::Gatherv, problem, 0, own, into.unwrap_or(Places::None))
     }
 
     /// `MPI_SCATTER` (§6.6). The send buffer counts at the root only.
@@ -160,9 +194,9 @@ impl<P: Port> Process<P> {
         let (root, size) = (state.root(root)?, state.size() as usize);
         let at_root = root == state.rank as usize;
         let in_place = at_root && recv.buf.is_in_place();
-        let from = if at_root { self.blocks(send, size, "sendbuf")? } else { vec![] };
-        let own = if in_place { vec![] } else { vec![self.block(recv, "recvbuf")?] };
-        let block = from.first().or(own.first()).map_or(0, Block::bytes);
+        let from = if at_root { self.blocks(send, size, "sendbuf")? } else { Places::None };
+        let own = self.own(recv, "recvbuf", in_place)?;
+        let block = from.first().or(own.first()).map_or(0, |block| block.bytes());
         fits(from.get(root), own.first())?;
         let problem = Problem::Scatter { root, block, in_place };
         let total = block.saturating_mul(size as i64);
@@ -180,13 +214,13 @@ impl<P: Port> Process<P> {
         let state = self.intra(comm)?;
         let root = state.root(root)?;
         let in_place = root == state.rank as usize && recv.buf.is_in_place();
-        let own = if in_place { vec![] } else { vec![self.block(recv, "recvbuf")?] };
+        let own = self.own(recv, "recvbuf", in_place)?;
         let from = send.map(|send| self.varied(send, "sendbuf")).transpose()?;
         fits(from.as_ref().and_then(|from| from.get(root)), own.first())?;
-        let blocks = from.as_deref().map(layout);
-        let bytes = own.first().map_or(0, Block::bytes);
+        let blocks = from.as_ref().map(layout);
+        let bytes = own.first().map_or(0, |block| block.bytes());
         let problem = Problem::Scatterv { root, own: bytes, blocks, in_place };
-        self.moved(comm, Collective::Scatterv, problem, 0, from.unwrap_or_default(), own)
+        self.moved(comm, Collective::Scatterv, problem, 0, from.unwrap_or(Places::None), own)
     }
 
     /// `MPI_ALLGATHER` (§6.7).
@@ -208,15 +242,16 @@ impl<P: Port> Process<P> {
         comm: CommHandle,
         collective: Collective,
         send: Typed,
-        into: Vec<Block>,
+        into: Places,
     ) -> Result<Prepared> {
-        let rank = self.comm(comm)?.rank as usize;
+        let state = self.comm(comm)?;
+        let (rank, size) = (state.rank as usize, state.size() as usize);
         let in_place = send.buf.is_in_place();
-        let own = if in_place { vec![] } else { vec![self.block(send, "sendbuf")?] };
+        let own = self.own(send, "sendbuf", in_place)?;
         fits(own.first(), into.get(rank))?;
         let blocks = match collective {
             Collective::Allgather => {
-                Layout::uniform(into.first().map_or(0, Block::bytes), into.len())
+                Layout::uniform(into.first().map_or(0, |block| block.bytes()), size)
             }
             _ => layout(&into),
         };
@@ -229,10 +264,10 @@ impl<P: Port> Process<P> {
         let state = self.intra(comm)?;
         let size = state.size() as usize;
         let in_place = send.buf.is_in_place();
-        let from = if in_place { vec![] } else { self.blocks(send, size, "sendbuf")? };
+        let from = if in_place { Places::None } else { self.blocks(send, size, "sendbuf")? };
         let into = self.blocks(recv, size, "recvbuf")?;
         fits(from.first(), into.first())?;
-        let block = into.first().map_or(0, Block::bytes);
+        let block = into.first().map_or(0, |block| block.bytes());
         let total = block.saturating_mul(size as i64);
         let problem = Problem::Alltoall { block, in_place };
         self.moved(comm, Collective::Alltoall, problem, total, from, into)
@@ -251,13 +286,13 @@ impl<P: Port> Process<P> {
         let into = self.varied(recv, "recvbuf")?;
         fits(from.as_ref().and_then(|from| from.get(rank)), into.get(rank))?;
         let incoming = layout(&into);
-        let outgoing = from.as_deref().map_or_else(|| incoming.clone(), layout);
+        let outgoing = from.as_ref().map_or_else(|| incoming.clone(), layout);
         let problem = Problem::Alltoallv { outgoing, incoming, in_place };
         let collective = match recv.datatypes {
             Types::Same(_) => Collective::Alltoallv,
             Types::Each(_) => Collective::Alltoallw,
         };
-        self.moved(comm, collective, problem, 0, from.unwrap_or_default(), into)
+        self.moved(comm, collective, problem, 0, from.unwrap_or(Places::None), into)
     }
 
     /// `MPI_REDUCE` (§6.9.1). The receive buffer counts at the root only.
@@ -366,22 +401,28 @@ impl<P: Port> Process<P> {
         Ok(state)
     }
 
-    fn block(&self, data: Typed, param: &'static str) -> Result<Block> {
+    #[inline]
+    fn block(&self, data: Typed, param: &'static str) -> Result<Place> {
         let datatype = self.committed(data.datatype)?;
         crate::p2p::send::check_count(data.count)?;
         check_address(data.buf, data.count, datatype, param)?;
-        Ok(Block::new(data.buf, data.count, datatype))
+        Ok(Place::new(data.buf, data.count, data.datatype, datatype))
+    }
+
+    /// The one block of this process, unless it is in place.
+    #[inline]
+    fn own(&self, data: Typed, param: &'static str, in_place: bool) -> Result<Places> {
+        if in_place { Ok(Places::None) } else { self.block(data, param).map(Places::one) }
     }
 
     /// One block of `data.count` elements for each of `size` ranks, one after the other.
-    fn blocks(&self, data: Typed, size: usize, param: &'static str) -> Result<Vec<Block>> {
+    fn blocks(&self, data: Typed, size: usize, param: &'static str) -> Result<Places> {
         let first = self.block(data, param)?;
-        let stride = first.datatype.extent() * data.count;
-        let at = |rank: usize| data.buf.offset(stride * rank as i64);
-        Ok((0..size).map(|rank| Block { address: at(rank), ..first.clone() }).collect())
+        let stride = self.datatype(data.datatype)?.extent() * data.count;
+        Ok(Places::Even(first, stride, size))
     }
 
-    fn varied(&self, data: Varied<'_>, param: &'static str) -> Result<Vec<Block>> {
+    fn varied(&self, data: Varied<'_>, param: &'static str) -> Result<Places> {
         let block = |(rank, (&count, &displacement)): (usize, (&i64, &i64))| {
             if count < 0 {
                 fail!(COUNT, "recvcounts", "has {count} at rank {rank}");
@@ -393,35 +434,32 @@ impl<P: Port> Process<P> {
             let datatype = self.committed(handle)?;
             check_address(data.buf, count, datatype, param)?;
             let bytes = if in_bytes { displacement } else { displacement * datatype.extent() };
-            Ok(Block::new(data.buf.offset(bytes), count, datatype))
+            Ok(Place::new(data.buf.offset(bytes), count, handle, datatype))
         };
-        data.counts.iter().zip(data.displs).enumerate().map(block).collect()
+        data.counts
+            .iter()
+            .zip(data.displs)
+            .enumerate()
+            .map(block)
+            .collect::<Result<_>>()
+            .map(Places::Each)
     }
 
+    #[inline]
     fn moved(
         &self,
         comm: CommHandle,
         collective: Collective,
         problem: Problem,
         bytes: i64,
-        send: Vec<Block>,
-        recv: Vec<Block>,
+        send: Places,
+        recv: Places,
     ) -> Result<Prepared> {
-        let state = self.intra(comm)?;
-        let shape = Shape {
-            collective,
-            size: state.size() as usize,
-            ranks_per_node: state.size() as usize,
-            bytes,
-            unit: 1,
-            commutative: true,
-        };
-        let choice = self.selection.select(&shape);
-        let schedule = plan(state.rank as usize, shape.size, &problem, &choice)?;
-        let memory = Memory::moved(&schedule, send, recv);
-        Ok(Prepared { comm, schedule, memory, reducer: None })
+        self.intra(comm)?;
+        Ok(Prepared { comm, collective, problem, bytes, data: Data::Moved { send, recv } })
     }
 
+    #[inline]
     fn reducing(
         &self,
         comm: CommHandle,
@@ -430,7 +468,7 @@ impl<P: Port> Process<P> {
         arguments: (UserBuffer, UserBuffer, i64, DatatypeHandle, OpHandle),
     ) -> Result<Prepared> {
         let (send, recv, count, handle, op_handle) = arguments;
-        let state = self.intra(comm)?;
+        self.intra(comm)?;
         let datatype = self.committed(handle)?;
         crate::p2p::send::check_count(count)?;
         let op = self.op(op_handle)?;
@@ -446,18 +484,57 @@ impl<P: Port> Process<P> {
             check_address(send, count, datatype, "sendbuf")?;
         }
         let unit = datatype.size() as i64;
-        let shape = Shape {
-            collective,
-            size: state.size() as usize,
-            ranks_per_node: state.size() as usize,
-            bytes: unit.saturating_mul(count),
-            unit,
-            commutative: op.is_commutative(),
+        let bytes = unit.saturating_mul(count);
+        let dense = datatype.extent() == unit && datatype.only_run(1) == Some((0, unit as u64));
+        let commutative = op.is_commutative();
+        let operands = Operands { send, recv, reducer, datatype: handle, unit, commutative, dense };
+        Ok(Prepared { comm, collective, problem, bytes, data: Data::Reduced(operands) })
+    }
+
+    /// The algorithm for a call; `at_once` if it runs to its end now, so that it may use a board.
+    #[inline]
+    fn choose(&self, call: &Prepared, at_once: bool) -> Result<Choice> {
+        let state = self.comm(call.comm)?;
+        let (unit, commutative, fit) = match &call.data {
+            Data::Moved { .. } => (1, true, true),
+            Data::Reduced(data) => {
+                let kernel = matches!(data.reducer, Reducer::Kernel(_));
+                (data.unit, data.commutative, kernel && data.dense)
+            }
         };
-        let choice = self.selection.select(&shape);
-        let schedule = plan(state.rank as usize, shape.size, &problem, &choice)?;
-        let memory = Memory::reduced(&schedule, send, recv, datatype);
-        Ok(Prepared { comm, schedule, memory, reducer: Some(reducer) })
+        let size = state.size() as usize;
+        let shape = Shape {
+            collective: call.collective,
+            size,
+            ranks_per_node: size,
+            bytes: call.bytes,
+            unit,
+            commutative,
+            board: at_once && fit && state.may_have_board(self.selection.patience),
+        };
+        Ok(self.selection.select(&shape))
+    }
+
+    /// The schedule of a call and the memory that it works on.
+    fn lay_out(
+        &self,
+        call: &Prepared,
+        choice: &Choice,
+    ) -> Result<(Schedule, Memory, Option<Reducer>)> {
+        let state = self.comm(call.comm)?;
+        let schedule = plan(state.rank as usize, state.size() as usize, &call.problem, choice)?;
+        match &call.data {
+            Data::Moved { send, recv } => {
+                let (send, recv) = (self.blocks_of(send)?, self.blocks_of(recv)?);
+                let memory = Memory::moved(&schedule, send, recv);
+                Ok((schedule, memory, None))
+            }
+            Data::Reduced(data) => {
+                let datatype = self.datatype(data.datatype)?;
+                let memory = Memory::reduced(&schedule, data.send, data.recv, datatype);
+                Ok((schedule, memory, Some(data.reducer)))
+            }
+        }
     }
 }
 
@@ -468,13 +545,13 @@ impl Comm {
     }
 }
 
-fn layout(blocks: &[Block]) -> Layout {
-    Layout::of(blocks.iter().map(Block::bytes))
+fn layout(blocks: &Places) -> Layout {
+    Layout::of(blocks.iter().map(|block| block.bytes()))
 }
 
 /// Whether what a process sends itself fits what it receives from itself: the part of a
 /// mismatch that one process can see.
-fn fits(sent: Option<&Block>, received: Option<&Block>) -> Result<()> {
+fn fits(sent: Option<Place>, received: Option<Place>) -> Result<()> {
     match (sent, received) {
         (Some(sent), Some(received)) if sent.bytes() != received.bytes() => Err(Error::new(
             ErrorClass::TRUNCATE,

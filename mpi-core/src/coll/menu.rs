@@ -109,6 +109,17 @@ names! {
         Pairwise = "pairwise",
         /// Reduce-scatter, then collect.
         Rabenseifner = "rabenseifner",
+        /// Over the shared board of one node, straight from and to everybody.
+        Board = "board",
+        /// Over the board, each process reducing its share of the elements.
+        BoardShares = "board_shares",
+    }
+}
+
+impl Algorithm {
+    /// Whether it runs over a board and not as a schedule.
+    pub fn is_board(self) -> bool {
+        matches!(self, Algorithm::Board | Algorithm::BoardShares)
     }
 }
 
@@ -133,16 +144,19 @@ pub enum Needs {
     PowerOfTwo,
     /// An even number of processes.
     EvenSize,
+    /// A board, and a call that blocks.
+    Board,
 }
 
 impl Needs {
-    /// Whether a call on `size` processes fulfils it.
+    /// Whether any call on `size` processes fulfils it, a schedule's too.
     pub fn met(self, size: usize, commutative: bool) -> bool {
         match self {
             Needs::Nothing => true,
             Needs::Commutative => commutative,
             Needs::PowerOfTwo => size.is_power_of_two(),
             Needs::EvenSize => size.is_multiple_of(2),
+            Needs::Board => false,
         }
     }
 }
@@ -152,38 +166,59 @@ impl Collective {
     /// when no rule applies.
     pub fn menu(self) -> &'static [(Algorithm, Needs)] {
         use Algorithm::*;
-        use Needs::*;
+        use Needs::{Commutative, EvenSize, Nothing, PowerOfTwo};
         match self {
-            Collective::Barrier => &[(Dissemination, Nothing), (Tree, Nothing)],
+            Collective::Barrier => {
+                &[(Dissemination, Nothing), (Tree, Nothing), (Board, Needs::Board)]
+            }
             Collective::Bcast => &[
                 (Binomial, Nothing),
                 (ScatterRing, Nothing),
                 (ScatterDoubling, PowerOfTwo),
                 (Chain, Nothing),
+                (Board, Needs::Board),
             ],
-            Collective::Gather | Collective::Scatter => &[(Binomial, Nothing), (Linear, Nothing)],
-            Collective::Gatherv | Collective::Scatterv => &[(Linear, Nothing)],
+            Collective::Gather | Collective::Scatter => {
+                &[(Binomial, Nothing), (Linear, Nothing), (Board, Needs::Board)]
+            }
+            Collective::Gatherv | Collective::Scatterv => {
+                &[(Linear, Nothing), (Board, Needs::Board)]
+            }
             Collective::Allgather | Collective::Allgatherv => &[
                 (Ring, Nothing),
                 (RecursiveDoubling, PowerOfTwo),
                 (Bruck, Nothing),
                 (NeighborExchange, EvenSize),
+                (Board, Needs::Board),
             ],
-            Collective::Alltoall => &[(Pairwise, Nothing), (Linear, Nothing), (Bruck, Nothing)],
+            Collective::Alltoall => {
+                &[(Pairwise, Nothing), (Linear, Nothing), (Bruck, Nothing), (Board, Needs::Board)]
+            }
             Collective::Alltoallv | Collective::Alltoallw => {
-                &[(Pairwise, Nothing), (Linear, Nothing)]
+                &[(Pairwise, Nothing), (Linear, Nothing), (Board, Needs::Board)]
             }
-            Collective::Reduce => {
-                &[(Binomial, Nothing), (Rabenseifner, Nothing), (Linear, Nothing)]
-            }
-            Collective::Allreduce => {
-                &[(RecursiveDoubling, Nothing), (Rabenseifner, Nothing), (Ring, Commutative)]
-            }
-            Collective::ReduceScatter | Collective::ReduceScatterBlock => {
-                &[(PermutedHalving, Nothing), (RecursiveHalving, Commutative), (Pairwise, Nothing)]
-            }
+            Collective::Reduce => &[
+                (Binomial, Nothing),
+                (Rabenseifner, Nothing),
+                (Linear, Nothing),
+                (Board, Needs::Board),
+                (BoardShares, Needs::Board),
+            ],
+            Collective::Allreduce => &[
+                (RecursiveDoubling, Nothing),
+                (Rabenseifner, Nothing),
+                (Ring, Commutative),
+                (Board, Needs::Board),
+                (BoardShares, Needs::Board),
+            ],
+            Collective::ReduceScatter | Collective::ReduceScatterBlock => &[
+                (PermutedHalving, Nothing),
+                (RecursiveHalving, Commutative),
+                (Pairwise, Nothing),
+                (Board, Needs::Board),
+            ],
             Collective::Scan | Collective::Exscan => {
-                &[(RecursiveDoubling, Nothing), (Chain, Nothing)]
+                &[(RecursiveDoubling, Nothing), (Chain, Nothing), (Board, Needs::Board)]
             }
         }
     }

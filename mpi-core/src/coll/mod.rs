@@ -7,12 +7,14 @@
 //! units of a schedule lie, and [`execute`] runs it.
 
 pub mod algorithms;
+pub(crate) mod board;
 pub mod builder;
 pub mod calls;
 pub mod execute;
 pub mod layout;
 pub mod memory;
 pub mod menu;
+mod place;
 pub mod plan;
 pub mod schedule;
 pub mod select;

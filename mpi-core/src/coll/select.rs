@@ -25,6 +25,9 @@ pub struct Shape {
     pub unit: i64,
     /// Whether the operation is commutative; `true` where nothing is reduced.
     pub commutative: bool,
+    /// Whether the call may go over a board: it blocks, the communicator has a board or has not
+    /// tried yet, and what is reduced is reduced by a kernel of ours on elements without gaps.
+    pub board: bool,
 }
 
 /// An algorithm and its parameters.
@@ -45,13 +48,16 @@ pub struct Selection {
     rules: Vec<Vec<Rule>>,
     /// Choices that go before all rules.
     forced: Vec<Option<Rule>>,
+    /// Collective calls, for each four of its members, that a communicator makes before it gets a
+    /// board: one that is used little is not worth the acquaintance of all with all.
+    pub patience: u32,
 }
 
 impl Default for Selection {
     /// The compiled-in table.
     fn default() -> Selection {
         let count = Collective::ALL.len();
-        Selection { rules: vec![Vec::new(); count], forced: vec![None; count] }
+        Selection { rules: vec![Vec::new(); count], forced: vec![None; count], patience: 1 }
             .with_table(include_str!("default_table.toml"), "default_table.toml")
             .expect("a test parses the compiled-in table")
     }

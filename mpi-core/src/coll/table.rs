@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::menu::{Algorithm, Collective, unknown};
+use super::menu::{Algorithm, Collective, Needs, unknown};
 use super::select::Shape;
 
 /// Segment of a chain where a rule names none, in bytes.
@@ -62,7 +62,11 @@ impl Rule {
     /// Whether the rule's conditions hold and its algorithm can serve the call.
     pub(super) fn applies(&self, shape: &Shape) -> bool {
         let needs = shape.collective.needs(self.algorithm);
-        needs.is_some_and(|needs| needs.met(shape.size, shape.commutative))
+        let met = |needs: Needs| match needs {
+            Needs::Board => shape.board,
+            other => other.met(shape.size, shape.commutative),
+        };
+        needs.is_some_and(met)
             && self.ranks.contain(shape.size as i64)
             && self.ranks_per_node.contain(shape.ranks_per_node as i64)
             && self.bytes.contain(shape.bytes)

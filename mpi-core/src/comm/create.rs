@@ -199,6 +199,7 @@ impl<P: Port> Entry<'_, P> {
             return Err(Error::param(ErrorClass::COMM, "comm", format!("is {name}"))
                 .hint("Predefined communicators cannot be freed; remove this call."));
         }
+        self.leave_board(comm)?;
         let Comm { errhandler, info, .. } = self.comms.remove(comm)?;
         if !info.is_null() {
             self.infos.remove(info)?;

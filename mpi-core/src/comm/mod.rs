@@ -3,6 +3,7 @@
 pub mod create;
 
 use crate::attributes::AttributeList;
+use crate::coll::board::BoardState;
 use crate::constants::Comparison;
 use crate::errhandler::ERRORS_ARE_FATAL;
 use crate::error::Result;
@@ -39,6 +40,8 @@ pub struct Comm {
     pub(crate) buffer: Option<AttachedBuffer>,
     /// Number of the next collective call, the tag of its messages.
     pub(crate) collective_number: u32,
+    /// Its board.
+    pub(crate) board: BoardState,
 }
 
 impl Comm {
@@ -55,6 +58,7 @@ impl Comm {
             info: InfoHandle::NULL,
             buffer: None,
             collective_number: 0,
+            board: BoardState::Untried,
         }
     }
 
@@ -74,6 +78,18 @@ impl Comm {
     #[inline]
     pub fn targets(&self) -> &Group {
         self.remote.as_ref().unwrap_or(&self.group)
+    }
+
+    /// Whether its blocking collectives may go over a board; the same at all of its processes.
+    #[inline]
+    pub(crate) fn may_have_board(&self, patience: u32) -> bool {
+        match self.board {
+            BoardState::Open(_) => true,
+            BoardState::Untried => {
+                self.size() > 1 && self.collective_number >= self.size() / 4 * patience
+            }
+            BoardState::Opening | BoardState::None => false,
+        }
     }
 
     /// The process that has `rank`; `param` is what the standard calls the argument.

@@ -16,8 +16,14 @@ use crate::datatype::Datatype;
 use crate::datatype::basic::{Basic, Row, row_of};
 use crate::error::Result;
 
-/// Reduces so many elements at the first address into those at the second.
-type Run = unsafe fn(*const u8, *mut u8, usize);
+/// The loops of one operation on one type.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    /// Reduces so many elements at the first address into those at the second.
+    into: unsafe fn(*const u8, *mut u8, usize),
+    /// The same with the result at the third address, disjoint from the operands.
+    apart: unsafe fn(*const u8, *const u8, *mut u8, usize),
+}
 
 /// What carries out one operation on elements of one datatype.
 #[derive(Clone, Copy, Debug)]
@@ -49,9 +55,29 @@ impl Kernel {
     pub unsafe fn reduce(self, from: *const u8, inout: *mut u8, count: usize) {
         match self.0 {
             // SAFETY: the caller's promise is handed on.
-            Action::Run(run) => unsafe { run(from, inout, count) },
+            Action::Run(run) => unsafe { (run.into)(from, inout, count) },
             // SAFETY: the elements are extents of bytes, and the ranges may be the same.
             Action::Copy(extent) => unsafe { std::ptr::copy(from, inout, count * extent) },
+            Action::Nothing => {}
+        }
+    }
+}
+
+impl Kernel {
+    /// `out[i] = a[i] op b[i]` for `count` elements.
+    ///
+    /// # Safety
+    /// All three addresses have `count` elements of the kernel's datatype, one extent apart, the
+    /// last ones writable and disjoint from the others.
+    #[inline]
+    pub unsafe fn combine(self, a: *const u8, b: *const u8, out: *mut u8, count: usize) {
+        match self.0 {
+            // SAFETY: the caller's promise is handed on.
+            Action::Run(run) => unsafe { (run.apart)(a, b, out, count) },
+            // SAFETY: the elements are extents of bytes, and the ranges are disjoint.
+            Action::Copy(extent) => unsafe {
+                std::ptr::copy_nonoverlapping(a, out, count * extent);
+            },
             Action::Nothing => {}
         }
     }
@@ -257,11 +283,44 @@ unsafe fn each<T: Copy, O: Combine<T>>(from: *const u8, inout: *mut u8, count: u
     }
 }
 
+/// The same with the result elsewhere.
+///
+/// # Safety
+/// As for [`Kernel::combine`] with elements of type `T`.
+#[inline(always)]
+unsafe fn each_apart<T: Copy, O: Combine<T>>(
+    a: *const u8,
+    b: *const u8,
+    out: *mut u8,
+    count: usize,
+) {
+    let (a, b, out) = (a.cast::<T>(), b.cast::<T>(), out.cast::<T>());
+    for index in 0..count {
+        // SAFETY: the caller has `count` elements in all places, at any alignment.
+        unsafe {
+            let (left, right) = (a.add(index).read_unaligned(), b.add(index).read_unaligned());
+            out.add(index).write_unaligned(O::combine(left, right));
+        }
+    }
+}
+
 /// # Safety
 /// As for [`each`].
 unsafe fn plain<T: Copy, O: Combine<T>>(from: *const u8, inout: *mut u8, count: usize) {
     // SAFETY: the caller's promise is handed on.
     unsafe { each::<T, O>(from, inout, count) }
+}
+
+/// # Safety
+/// As for [`each_apart`].
+unsafe fn plain_apart<T: Copy, O: Combine<T>>(
+    a: *const u8,
+    b: *const u8,
+    out: *mut u8,
+    count: usize,
+) {
+    // SAFETY: the caller's promise is handed on.
+    unsafe { each_apart::<T, O>(a, b, out, count) }
 }
 
 /// # Safety
@@ -273,13 +332,32 @@ unsafe fn avx2<T: Copy, O: Combine<T>>(from: *const u8, inout: *mut u8, count: u
     unsafe { each::<T, O>(from, inout, count) }
 }
 
-/// The best copy of a loop for this processor.
+/// # Safety
+/// As for [`each_apart`]; the processor has AVX2.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn avx2_apart<T: Copy, O: Combine<T>>(
+    a: *const u8,
+    b: *const u8,
+    out: *mut u8,
+    count: usize,
+) {
+    // SAFETY: the caller's promise is handed on.
+    unsafe { each_apart::<T, O>(a, b, out, count) }
+}
+
+/// The loops for any processor.
+fn simple<T: Copy, O: Combine<T>>() -> Run {
+    Run { into: plain::<T, O>, apart: plain_apart::<T, O> }
+}
+
+/// The best copies of the loops for this processor.
 fn best<T: Copy, O: Combine<T>>() -> Run {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
-        return avx2::<T, O>;
+        return Run { into: avx2::<T, O>, apart: avx2_apart::<T, O> };
     }
-    plain::<T, O>
+    simple::<T, O>()
 }
 
 fn arithmetic<T: Number>(op: Builtin) -> Option<Run> {
@@ -294,8 +372,8 @@ fn ordered<T: Number + Ordered>(op: Builtin) -> Option<Run> {
     match op {
         Builtin::Max if T::WIDE => Some(best::<T, Max>()),
         Builtin::Min if T::WIDE => Some(best::<T, Min>()),
-        Builtin::Max => Some(plain::<T, Max>),
-        Builtin::Min => Some(plain::<T, Min>),
+        Builtin::Max => Some(simple::<T, Max>()),
+        Builtin::Min => Some(simple::<T, Min>()),
         _ => arithmetic::<T>(op),
     }
 }
@@ -408,8 +486,8 @@ fn indexed<V: PartialOrd + Copy>(op: Builtin, index: Basic) -> Option<Run> {
 
 fn located<V: PartialOrd + Copy, I: PartialOrd + Copy>(op: Builtin) -> Option<Run> {
     match op {
-        Builtin::Maxloc => Some(plain::<Pair<V, I>, Maxloc>),
-        Builtin::Minloc => Some(plain::<Pair<V, I>, Minloc>),
+        Builtin::Maxloc => Some(simple::<Pair<V, I>, Maxloc>()),
+        Builtin::Minloc => Some(simple::<Pair<V, I>, Minloc>()),
         _ => None,
     }
 }

@@ -187,6 +187,11 @@ impl Remote {
         inside.then(|| self.map.base().wrapping_add(offset as usize).cast_const())
     }
 
+    /// Whether the peer's memory for programs is mapped here too.
+    pub(super) fn shows_allocated(&self) -> bool {
+        self.map.len() as u64 == self.geometry.total() && self.geometry.alloc_bytes > 0
+    }
+
     /// The address of bytes that an offer says lie in the peer's memory for programs.
     pub(super) fn allocated(&self, offset: u64, len: u64) -> Option<*mut u8> {
         let end = offset.checked_add(len)?;

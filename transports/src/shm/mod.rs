@@ -13,6 +13,7 @@
 
 mod alloc;
 mod arena;
+mod boards;
 mod bulk;
 mod hello;
 pub mod lane;
@@ -28,6 +29,7 @@ mod send;
 mod settings;
 
 pub use hello::Secret;
+pub(crate) use reach::Reach;
 pub use settings::{Bulk, ShmSettings};
 
 use std::collections::{HashMap, VecDeque};
@@ -114,6 +116,7 @@ pub struct Shm {
     /// Whether a frame was refused since the last wait: its owner must not sleep for long.
     refused: bool,
     waiter: Waiter,
+    boards: boards::Table,
     chunks: Pool,
     events: Vec<Event>,
     outbox: VecDeque<Letter>,
@@ -159,6 +162,7 @@ impl Shm {
             until_look: 1,
             refused: false,
             waiter: Waiter::new(&config.shm, config.ranks_on_node),
+            boards: boards::Table::default(),
             chunks: Pool::new(Reuse::First, g.chunks_at(), g.chunk_bytes.into(), g.chunks.into()),
             events: Vec::new(),
             outbox: VecDeque::new(),

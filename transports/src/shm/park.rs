@@ -146,7 +146,8 @@ impl Shm {
         self.arena.parked().store(self.waiter.sleep, Ordering::SeqCst);
         let fenced = self.fences && self.all_fence && barrier::everywhere().is_ok();
         let at_most = if fenced && !blind { SLEEP_MAX } else { SLEEP_BLIND };
-        if self.row.iter().all(|peer| self.peers[peer.0 as usize].reader.peek().is_none()) {
+        let quiet = self.row.iter().all(|peer| self.peers[peer.0 as usize].reader.peek().is_none());
+        if quiet && !self.boards.has_news() {
             self.counters.sleeps += 1;
             if let Err(error) = wait::until_readable(self.socket.as_fd(), at_most) {
                 tracing::warn!(%error, "sleeping on the shared-memory socket failed");

@@ -22,7 +22,7 @@ const TRIAL_BYTES: usize = 8 << 10;
 
 /// What is known of the way to one peer.
 #[derive(Debug, Default)]
-pub(super) struct Reach {
+pub(crate) struct Reach {
     is_far: bool,
     until_trial: u32,
 }
@@ -57,7 +57,7 @@ impl Reach {
     ///
     /// # Safety
     /// As [`copy::pack_streamed`].
-    pub(super) unsafe fn pack(&mut self, source: &mut Packer, to: *mut u8, room: usize) -> usize {
+    pub(crate) unsafe fn pack(&mut self, source: &mut Packer, to: *mut u8, room: usize) -> usize {
         let len = source.remaining().min(room as u64) as usize;
         // SAFETY: by the caller's promise, all three.
         unsafe {

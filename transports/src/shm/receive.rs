@@ -22,6 +22,7 @@ impl Shm {
     /// Takes in what has come (see [`mpi_core::port::Transport::poll`]).
     #[inline]
     pub(super) fn poll_lanes<S: Sink>(&mut self, sink: &mut S) -> Activity {
+        self.boards.forget_missed();
         let mut activity = Activity::Idle;
         let all = if self.look_at_all { self.row.len() } else { ROW_FRONT.min(self.row.len()) };
         for at in 0..all {

@@ -8,6 +8,7 @@
 //! In: [`Transport`](mpi_core::port::Transport)'s calls on a [`SimPort`], and a way to suspend the
 //! caller, which belongs to whoever runs the ranks. Out: [`Sink`](mpi_core::port::Sink)'s calls.
 
+mod boards;
 mod network;
 mod port;
 #[cfg(test)]

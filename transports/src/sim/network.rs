@@ -36,6 +36,8 @@ pub struct SimOptions {
     pub duplicate: f64,
     /// Chance that a frame is lost.
     pub lose: f64,
+    /// Whether processes can share boards.
+    pub boards: bool,
 }
 
 impl Default for SimOptions {
@@ -50,12 +52,18 @@ impl Default for SimOptions {
             reorder: false,
             duplicate: 0.0,
             lose: 0.0,
+            boards: true,
         }
     }
 }
 
 /// A network and its endpoints' common way to it.
 pub type SharedNetwork = Rc<RefCell<Network>>;
+
+/// Memory that processes share.
+struct Part {
+    memory: Box<[u128]>,
+}
 
 /// What an endpoint finds in its inbox.
 #[derive(Clone)]
@@ -134,6 +142,9 @@ pub struct Network {
     /// Endpoints whose inboxes stopped being empty, since last asked.
     news: Vec<EndpointId>,
     trace: u64,
+    /// Parts of boards, by number.
+    parts: HashMap<u64, Part>,
+    parts_made: u64,
 }
 
 impl Network {
@@ -151,7 +162,29 @@ impl Network {
             paths: HashMap::new(),
             news: Vec::new(),
             trace: seed,
+            parts: HashMap::new(),
+            parts_made: 0,
         }))
+    }
+
+    /// Memory for a part of a board.
+    pub(super) fn take_part(&mut self, bytes: usize) -> u64 {
+        self.parts_made += 1;
+        let part = Part { memory: vec![0u128; bytes / 16 + 4].into() };
+        self.parts.insert(self.parts_made, part);
+        self.parts_made
+    }
+
+    pub(super) fn drop_part(&mut self, part: u64) {
+        self.parts.remove(&part);
+    }
+
+    /// Where the `bytes` bytes of a part lie.
+    pub(super) fn part(&self, part: u64, bytes: usize) -> Option<*mut u8> {
+        let memory = &self.parts.get(&part)?.memory;
+        let base = memory.as_ptr().cast::<u8>().cast_mut();
+        let base = base.wrapping_add(base.align_offset(64));
+        (bytes / 16 + 4 <= memory.len()).then_some(base)
     }
 
     pub(super) fn options(&self) -> &SimOptions {

@@ -13,6 +13,7 @@ use mpi_core::port::{
 };
 
 use super::network::{EndpointId, Item, SharedNetwork};
+use crate::board::Board;
 
 /// Items that one poll delivers at most; how many it does is drawn.
 const ITEMS_A_POLL: usize = 8;
@@ -45,7 +46,8 @@ struct Incoming {
 
 /// A process's transport, clock and way to wait in a simulated world.
 pub struct SimPort {
-    network: SharedNetwork,
+    pub(super) network: SharedNetwork,
+    pub(super) boards: Vec<Option<Board>>,
     me: EndpointId,
     pause: Option<Rc<dyn Fn(Pause)>>,
     /// Endpoints of known peers, by peer, and peers by endpoint.
@@ -66,6 +68,7 @@ impl SimPort {
         let me = network.borrow_mut().join(name);
         SimPort {
             network: Rc::clone(network),
+            boards: Vec::new(),
             me,
             pause: None,
             endpoints: Vec::new(),
@@ -90,7 +93,7 @@ impl SimPort {
         self.me
     }
 
-    fn endpoint(&self, peer: PeerId) -> EndpointId {
+    pub(super) fn endpoint(&self, peer: PeerId) -> EndpointId {
         let known = self.endpoints.get(peer.0 as usize).copied().flatten();
         known.unwrap_or_else(|| panic!("{peer:?} was never added"))
     }

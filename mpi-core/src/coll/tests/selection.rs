@@ -5,7 +5,15 @@ use crate::coll::plan::{Problem, plan};
 use crate::coll::select::{Selection, Shape};
 
 fn shape(collective: Collective, size: usize, bytes: i64) -> Shape {
-    Shape { collective, size, ranks_per_node: size, bytes, unit: 1, commutative: true }
+    Shape {
+        collective,
+        size,
+        ranks_per_node: size,
+        bytes,
+        unit: 1,
+        commutative: true,
+        board: false,
+    }
 }
 
 #[test]

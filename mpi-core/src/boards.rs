@@ -1,0 +1,129 @@
+//! Boards: what a transport offers to the collectives of processes that share a node.
+//!
+//! A board belongs to one communicator. Each member owns one part of it and writes only there:
+//! a stream that every other member reads, and for each other member a stream that this one alone
+//! reads. A stream carries pieces, in order and without loss; a message is some pieces, the last
+//! of which is marked. There is no lock and nothing is ever reset, so a member that dies between
+//! two stores harms nobody but by its silence.
+//!
+//! What was asked for in vain since the last poll (a piece, or room for one) ends a sleep when it
+//! comes.
+
+use crate::datatype::Packer;
+use crate::port::PeerId;
+
+/// A board, by the number that the transport gave it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BoardId(pub u32);
+
+/// How far the acquaintance with a peer goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Meeting {
+    /// It has not answered yet.
+    Pending,
+    /// It is on this node and its memory is mapped.
+    Near,
+    /// It is out of reach.
+    Elsewhere,
+}
+
+/// Who reads what this process writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Audience {
+    /// Every other member.
+    Everyone,
+    /// The member of this rank.
+    One(u32),
+}
+
+/// One of the streams that this process reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Source {
+    /// What the member of this rank writes to everyone.
+    Public(u32),
+    /// What it writes to this process.
+    Private(u32),
+}
+
+impl Source {
+    /// The rank of who writes it.
+    pub fn rank(self) -> u32 {
+        match self {
+            Source::Public(rank) | Source::Private(rank) => rank,
+        }
+    }
+}
+
+/// A piece that has arrived. Its bytes stay where they are until it is consumed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Piece {
+    /// The first byte, in shared memory: it may be any, and may change if the writer is broken.
+    pub at: *const u8,
+    /// Number of bytes.
+    pub len: usize,
+    /// Whether it ends its message.
+    pub last: bool,
+}
+
+/// A transport's boards. The defaults are those of a transport that has none.
+pub trait Boards {
+    /// Makes contact with `peer`, and says how far that has come.
+    fn meet(&mut self, peer: PeerId) -> Meeting {
+        let _ = peer;
+        Meeting::Elsewhere
+    }
+
+    /// Takes memory for this process's part of a board with `size` members; the number is what
+    /// the others have to be told.
+    fn prepare_part(&mut self, size: u32) -> Option<u64> {
+        let _ = size;
+        None
+    }
+
+    /// Gives back a part that came to nothing.
+    fn drop_part(&mut self, part: u64) {
+        let _ = part;
+    }
+
+    /// Opens the board whose members, by rank, are these peers with these parts; this process has
+    /// `rank`. `mark` is the same at all members and differs from that of every other board.
+    fn open_board(&mut self, rank: u32, mark: u64, parts: &[(PeerId, u64)]) -> Option<BoardId> {
+        let _ = (rank, mark, parts);
+        None
+    }
+
+    /// Closes a board that no member will use any more.
+    fn close_board(&mut self, board: BoardId) {
+        let _ = board;
+    }
+
+    /// The largest piece that may be written to this audience.
+    fn piece_max(&self, board: BoardId, to: Audience) -> usize {
+        let _ = (board, to);
+        0
+    }
+
+    /// Writes the next `len` bytes of `source` as a piece, if there is room for it now.
+    fn write_piece(
+        &mut self,
+        board: BoardId,
+        to: Audience,
+        source: &mut Packer,
+        len: usize,
+        last: bool,
+    ) -> bool {
+        let _ = (board, to, source, len, last);
+        false
+    }
+
+    /// The next piece of a stream, if it has come.
+    fn read_piece(&mut self, board: BoardId, from: Source) -> Option<Piece> {
+        let _ = (board, from);
+        None
+    }
+
+    /// Lets the writer have the memory of the piece that [`Boards::read_piece`] shows.
+    fn consume_piece(&mut self, board: BoardId, from: Source) {
+        let _ = (board, from);
+    }
+}

@@ -1,0 +1,340 @@
+//! Reducing what the members contribute, in place where they wrote it: tile by tile, each tile
+//! small enough to stay in the cache while all operands go over it, and passed on when it is done.
+//!
+//! The order of operands is the same in every run: from the highest rank down, or, where one
+//! process computes an element for all, from that process on. Every element is computed once, or
+//! by everybody in one order, so all processes get the same bits (MPI-5.0 §6.9.1, advice to
+//! implementors).
+#![allow(unsafe_code)]
+
+use super::message::{Outgoing, too_long};
+use super::seat::Seat;
+use crate::boards::{Audience, Source};
+use crate::buffer::{RawBytes, UserBuffer};
+use crate::datatype::Packer;
+use crate::entry::Entry;
+use crate::error::{Error, ErrorClass, Result};
+use crate::op::Kernel;
+use crate::port::Port;
+
+/// Largest tile in bytes, where no piece bounds it.
+const TILE_BYTES: usize = 32 << 10;
+
+/// Which operands there are, and in which order they are taken: each one stands left of all
+/// before it.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Order {
+    /// From this rank down to rank 0.
+    Down(u32),
+    /// This process, then all ranks behind it round the ring of so many.
+    Round(u32),
+}
+
+/// Where the operands of others are read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Streams {
+    Public,
+    Private,
+}
+
+/// Memory that folds use again.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    taken: Vec<usize>,
+    own: Vec<u128>,
+    result: Vec<u128>,
+}
+
+/// What a fold works on.
+#[derive(Clone, Copy)]
+pub(super) struct Task {
+    pub kernel: Kernel,
+    /// Bytes of an element.
+    pub unit: usize,
+    /// This process's operand.
+    pub own: *const u8,
+    /// Where the result goes; `None` if it is only passed on.
+    pub into: Option<*mut u8>,
+    /// Bytes of the operand.
+    pub len: usize,
+    pub order: Order,
+    pub streams: Streams,
+    /// Who is told the result.
+    pub to: Option<Audience>,
+}
+
+/// A reduction under way.
+pub(super) struct Fold {
+    seat: Seat,
+    task: Task,
+    tile: usize,
+    /// Operands: all of the order.
+    terms: u32,
+    /// The own operand has to be saved from the result that overwrites it.
+    saves: bool,
+    scratch: Scratch,
+    /// Where the current tile begins.
+    base: usize,
+    /// Operands of the tile that are reduced, the first two together.
+    stage: u32,
+    /// Bytes of the tile that have been through the current stage.
+    off: usize,
+}
+
+impl Fold {
+    pub(super) fn new<P: Port>(entry: &mut Entry<'_, P>, seat: Seat, task: Task) -> Fold {
+        let most = match task.to {
+            Some(to) => entry.port.piece_max(seat.board, to),
+            None => TILE_BYTES,
+        };
+        let tile = (most / task.unit).max(1) * task.unit;
+        let mut scratch = std::mem::take(&mut entry.board_scratch);
+        scratch.taken.clear();
+        scratch.taken.resize(seat.size as usize, 0);
+        let terms = match task.order {
+            Order::Down(first) => first + 1,
+            Order::Round(size) => size,
+        };
+        let mut fold =
+            Fold { seat, task, tile, terms, saves: false, scratch, base: 0, stage: 0, off: 0 };
+        let words = tile.min(task.len) / 16 + 1;
+        if task.into.is_none() && fold.scratch.result.len() < words {
+            fold.scratch.result.resize(words, 0);
+        }
+        let in_place = task.into.is_some_and(|into| std::ptr::eq(into, task.own));
+        fold.saves = in_place && fold.nth(0) != seat.rank;
+        if fold.saves && fold.scratch.own.len() < words {
+            fold.scratch.own.resize(words, 0);
+        }
+        fold.begin_tile();
+        fold
+    }
+
+    /// Gives the memory back.
+    pub(super) fn give_back<P: Port>(self, entry: &mut Entry<'_, P>) {
+        entry.board_scratch = self.scratch;
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.base >= self.task.len
+    }
+
+    /// Who is told the result.
+    pub(super) fn audience(&self) -> Option<Audience> {
+        self.task.to
+    }
+
+    /// Whether operands are still read from this stream.
+    pub(super) fn reads(&self, from: Source) -> bool {
+        self.base < self.task.len && from == self.source(from.rank())
+    }
+
+    /// The rank whose operand is next.
+    pub(super) fn awaited(&self) -> Option<u32> {
+        let next = self.nth((self.stage + 1).min(self.terms - 1));
+        let rank = if next == self.seat.rank { self.nth(0) } else { next };
+        (self.base < self.task.len && rank != self.seat.rank).then_some(rank)
+    }
+
+    /// Whether the operand of `rank` is due and has not come.
+    pub(super) fn lacks<P: Port>(&self, entry: &mut Entry<'_, P>, rank: u32) -> bool {
+        let due = self.nth((self.stage + 1).min(self.terms - 1)) == rank
+            || self.stage == 0 && self.nth(0) == rank;
+        let open = self.base < self.task.len && self.stage + 1 < self.terms.max(2);
+        let from = self.source(rank);
+        open && due
+            && rank != self.seat.rank
+            && entry.port.read_piece(self.seat.board, from).is_none()
+    }
+
+    fn nth(&self, index: u32) -> u32 {
+        match self.task.order {
+            Order::Down(first) => first - index,
+            Order::Round(size) => (self.seat.rank + index) % size,
+        }
+    }
+
+    fn source(&self, rank: u32) -> Source {
+        match self.task.streams {
+            Streams::Public => Source::Public(rank),
+            Streams::Private => Source::Private(rank),
+        }
+    }
+
+    fn tile_len(&self) -> usize {
+        self.tile.min(self.task.len - self.base)
+    }
+
+    /// Where the result of the current tile lies.
+    fn result(&mut self) -> *mut u8 {
+        match self.task.into {
+            Some(into) => into.wrapping_add(self.base),
+            None => self.scratch.result.as_mut_ptr().cast(),
+        }
+    }
+
+    fn begin_tile(&mut self) {
+        if self.saves && self.base < self.task.len {
+            let from = self.task.own.wrapping_add(self.base);
+            // SAFETY: the operand has that many bytes from `base` on, and so has the scratch
+            // memory, which `new` made as long as a tile.
+            unsafe {
+                let to = self.scratch.own.as_mut_ptr().cast();
+                std::ptr::copy_nonoverlapping(from, to, self.tile_len());
+            }
+        }
+    }
+
+    /// What is there of the operand of `rank` for the current stage: where, and how many bytes.
+    #[inline]
+    fn operand<P: Port>(
+        &self,
+        entry: &mut Entry<'_, P>,
+        rank: u32,
+    ) -> Result<Option<(*const u8, usize)>> {
+        let left = self.tile_len() - self.off;
+        if rank == self.seat.rank {
+            let at = match self.saves {
+                true => self.scratch.own.as_ptr().cast::<u8>().wrapping_add(self.off),
+                false => self.task.own.wrapping_add(self.base + self.off),
+            };
+            return Ok(Some((at, left)));
+        }
+        let piece = entry.port.read_piece(self.seat.board, self.source(rank));
+        let Some(piece) = piece else { return Ok(None) };
+        let taken = self.scratch.taken[rank as usize];
+        let here = piece.len - taken;
+        let ends = self.base + self.off + here >= self.task.len;
+        if here == 0 || !here.is_multiple_of(self.task.unit) || ends != piece.last {
+            let beyond = (self.base + self.off + here).saturating_sub(self.task.len);
+            return Err(differs(rank, beyond as u64));
+        }
+        Ok(Some((piece.at.wrapping_add(taken), here.min(left))))
+    }
+
+    /// Notes that `len` bytes of the operand of `rank` are used up.
+    #[inline]
+    fn use_up<P: Port>(&mut self, entry: &mut Entry<'_, P>, rank: u32, len: usize) {
+        if rank == self.seat.rank {
+            return;
+        }
+        let from = self.source(rank);
+        let taken = &mut self.scratch.taken[rank as usize];
+        *taken += len;
+        let whole = entry.port.read_piece(self.seat.board, from).map(|piece| piece.len);
+        if whole == Some(*taken) {
+            *taken = 0;
+            entry.port.consume_piece(self.seat.board, from);
+        }
+    }
+
+    /// Reduces one stage of one tile, or tells a tile that is done if `free`; whether anything
+    /// was done.
+    pub(super) fn advance<P: Port>(
+        &mut self,
+        entry: &mut Entry<'_, P>,
+        free: bool,
+    ) -> Result<bool> {
+        if self.base >= self.task.len {
+            return Ok(false);
+        }
+        if self.stage + 1 >= self.terms.max(2) {
+            return Ok(self.pass_on(entry, free));
+        }
+        let mut moved = false;
+        while self.off < self.tile_len() {
+            let len = self.reduce(entry)?;
+            if len == 0 {
+                return Ok(moved);
+            }
+            self.off += len;
+            moved = true;
+        }
+        self.off = 0;
+        self.stage += 1;
+        if self.stage + 1 >= self.terms.max(2) {
+            self.pass_on(entry, free);
+        }
+        Ok(true)
+    }
+
+    /// Reduces what is there of the current stage; returns how many bytes.
+    fn reduce<P: Port>(&mut self, entry: &mut Entry<'_, P>) -> Result<usize> {
+        let into = self.result().wrapping_add(self.off);
+        let (kernel, unit) = (self.task.kernel, self.task.unit);
+        let rank = self.nth(if self.terms == 1 { 0 } else { self.stage + 1 });
+        let Some((left, mut len)) = self.operand(entry, rank)? else { return Ok(0) };
+        if self.stage > 0 {
+            // SAFETY: `len` bytes, whole elements, are there at both places.
+            unsafe { kernel.reduce(left, into, len / unit) };
+        } else if self.terms == 1 {
+            // SAFETY: as above; an operand may be the result.
+            unsafe { std::ptr::copy(left, into, len) };
+        } else {
+            let first = self.nth(0);
+            let Some((right, there)) = self.operand(entry, first)? else { return Ok(0) };
+            len = len.min(there);
+            // SAFETY: as above; the result may be the right operand and overlaps nothing else,
+            // since an own operand that it overwrites is the first or saved.
+            unsafe {
+                match std::ptr::eq(right, into) {
+                    true => kernel.reduce(left, into, len / unit),
+                    false => kernel.combine(left, right, into, len / unit),
+                }
+            }
+            self.use_up(entry, first, len);
+        }
+        self.use_up(entry, rank, len);
+        Ok(len)
+    }
+
+    /// Tells the finished tile and begins the next; whether there was room for that.
+    fn pass_on<P: Port>(&mut self, entry: &mut Entry<'_, P>, free: bool) -> bool {
+        let len = self.tile_len();
+        if let Some(to) = self.task.to {
+            if !free {
+                return false;
+            }
+            let last = self.base + len == self.task.len;
+            let mut packer = Packer::contiguous(UserBuffer(self.result()), len as u64);
+            if !entry.port.write_piece(self.seat.board, to, &mut packer, len, last) {
+                return false;
+            }
+        }
+        self.base += len;
+        self.stage = 0;
+        self.off = 0;
+        if self.base < self.task.len {
+            self.begin_tile();
+        }
+        true
+    }
+}
+
+/// A member's operand has another length.
+#[cold]
+fn differs(rank: u32, beyond: u64) -> Error {
+    if beyond > 0 {
+        return too_long(rank, beyond);
+    }
+    let what = format!("rank {rank} contributes fewer elements than this process");
+    Error::new(ErrorClass::TRUNCATE, what).hint("Make the counts of all processes agree.")
+}
+
+/// A copy of a contribution that its result overwrites.
+pub(super) fn keep(at: UserBuffer, len: usize) -> Vec<u8> {
+    // SAFETY: a contribution has `len` bytes, which the collective owns.
+    unsafe { RawBytes::new(at.0, len) }.to_vec()
+}
+
+/// A section of a contribution as a message.
+pub(super) fn section<P: Port>(
+    entry: &Entry<'_, P>,
+    seat: Seat,
+    to: Audience,
+    at: UserBuffer,
+    len: usize,
+    unit: usize,
+) -> Outgoing {
+    Outgoing::new(entry, seat, to, Packer::contiguous(at, len as u64), unit)
+}

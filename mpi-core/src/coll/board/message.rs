@@ -1,0 +1,223 @@
+//! Single messages over a board: written and read in pieces.
+#![allow(unsafe_code)]
+
+use super::seat::Seat;
+use super::work::{Step, Work};
+use crate::boards::{Audience, Piece, Source};
+use crate::buffer::{RawBytes, UserBuffer};
+use crate::datatype::{Packer, Unpacker};
+use crate::entry::Entry;
+use crate::error::{Error, ErrorClass, Result};
+use crate::port::Port;
+
+/// A message on its way out.
+pub(super) struct Outgoing {
+    to: Audience,
+    source: Packer,
+    /// Largest piece.
+    most: usize,
+    /// Nothing is left to write.
+    pub done: bool,
+}
+
+impl Outgoing {
+    /// A message in pieces of whole units; an empty one is none.
+    pub(super) fn new<P: Port>(
+        entry: &Entry<'_, P>,
+        seat: Seat,
+        to: Audience,
+        source: Packer,
+        unit: usize,
+    ) -> Outgoing {
+        let most = entry.port.piece_max(seat.board, to);
+        let most = (most / unit.max(1) * unit.max(1)).max(1);
+        let done = source.remaining() == 0;
+        Outgoing { to, source, most, done }
+    }
+
+    pub(super) fn to(&self) -> Audience {
+        self.to
+    }
+
+    /// Bytes not yet written.
+    pub(super) fn remaining(&self) -> u64 {
+        self.source.remaining()
+    }
+
+    /// Writes the next piece, if there is room; whether it did.
+    #[inline]
+    pub(super) fn push<P: Port>(&mut self, entry: &mut Entry<'_, P>, seat: Seat) -> bool {
+        if self.done {
+            return false;
+        }
+        let left = self.source.remaining();
+        let len = left.min(self.most as u64) as usize;
+        let last = len as u64 == left;
+        let written = entry.port.write_piece(seat.board, self.to, &mut self.source, len, last);
+        self.done = written && last;
+        written
+    }
+}
+
+/// A message on its way in.
+pub(super) struct Incoming {
+    pub from: Source,
+    into: Unpacker,
+    /// Bytes beyond what there is room for.
+    beyond: u64,
+    /// Everything has come.
+    pub done: bool,
+}
+
+impl Incoming {
+    /// A message into this room; an empty one is none.
+    pub(super) fn new(from: Source, into: Unpacker) -> Incoming {
+        let done = into.remaining() == 0;
+        Incoming { from, into, beyond: 0, done }
+    }
+
+    /// Bytes not yet read.
+    pub(super) fn remaining(&self) -> u64 {
+        self.into.remaining()
+    }
+
+    /// Takes the next piece, if it has come; whether it did.
+    #[inline]
+    pub(super) fn pull<P: Port>(&mut self, entry: &mut Entry<'_, P>, seat: Seat) -> Result<bool> {
+        self.pull_at_most(entry, seat, u64::MAX)
+    }
+
+    /// The same unless the piece is longer than that.
+    #[inline]
+    pub(super) fn pull_at_most<P: Port>(
+        &mut self,
+        entry: &mut Entry<'_, P>,
+        seat: Seat,
+        most: u64,
+    ) -> Result<bool> {
+        let Some(piece) = entry.port.read_piece(seat.board, self.from) else { return Ok(false) };
+        if piece.len as u64 > most {
+            return Ok(false);
+        }
+        self.take(piece);
+        entry.port.consume_piece(seat.board, self.from);
+        if piece.last && self.beyond > 0 {
+            return Err(too_long(self.from.rank(), self.beyond));
+        }
+        Ok(true)
+    }
+
+    fn take(&mut self, piece: Piece) {
+        // SAFETY: the piece is readable until it is consumed; the room is user memory that the
+        // collective owns, and shared memory is none of it.
+        let taken = unsafe { self.into.unpack_from(RawBytes::new(piece.at, piece.len)) };
+        self.beyond += (piece.len - taken) as u64;
+        self.done = piece.last;
+    }
+}
+
+#[cold]
+pub(super) fn too_long(rank: u32, by: u64) -> Error {
+    Error::new(
+        ErrorClass::TRUNCATE,
+        format!("rank {rank} contributes {by} bytes more than this process expects"),
+    )
+    .hint("Make the counts and types of all processes agree.")
+}
+
+/// Copies between two blocks of user memory, of which one may be laid out otherwise.
+pub(super) fn copy(mut from: Packer, mut into: Unpacker) {
+    while let Some((at, len)) = from.next_run(usize::MAX) {
+        // SAFETY: user memory that the collective owns, readable and writable; the standard
+        // forbids that its buffers overlap.
+        unsafe { into.unpack_from(RawBytes::new(at, len)) };
+    }
+}
+
+struct Writing<'a> {
+    seat: Seat,
+    message: &'a mut Outgoing,
+    /// A reader that may be the one without whom there is no room.
+    reader: Option<u32>,
+}
+
+impl<P: Port> Work<P> for Writing<'_> {
+    fn step(&mut self, entry: &mut Entry<'_, P>) -> Result<Step> {
+        let moved = self.message.push(entry, self.seat);
+        Ok(match (self.message.done, moved) {
+            (true, _) => Step::Done,
+            (false, true) => Step::Moved,
+            (false, false) => Step::Stuck,
+        })
+    }
+
+    fn awaited(&self) -> Option<u32> {
+        self.reader
+    }
+}
+
+struct Reading<'a> {
+    seat: Seat,
+    message: &'a mut Incoming,
+}
+
+impl<P: Port> Work<P> for Reading<'_> {
+    #[inline]
+    fn step(&mut self, entry: &mut Entry<'_, P>) -> Result<Step> {
+        let moved = self.message.pull(entry, self.seat)?;
+        Ok(match (self.message.done, moved) {
+            (true, _) => Step::Done,
+            (false, true) => Step::Moved,
+            (false, false) => Step::Stuck,
+        })
+    }
+
+    fn awaited(&self) -> Option<u32> {
+        Some(self.message.from.rank())
+    }
+}
+
+impl<P: Port> Entry<'_, P> {
+    /// Writes an empty message to everyone.
+    #[inline]
+    pub(super) fn write_signal(&mut self, seat: Seat) -> Result<()> {
+        let source = Packer::contiguous(UserBuffer::BOTTOM, 0);
+        let mut message = Outgoing { to: Audience::Everyone, source, most: 1, done: false };
+        if message.push(self, seat) {
+            return Ok(());
+        }
+        self.drive(seat, &mut Writing { seat, message: &mut message, reader: None })
+    }
+
+    /// Writes a whole message.
+    #[inline]
+    pub(super) fn write_message(
+        &mut self,
+        seat: Seat,
+        to: Audience,
+        source: Packer,
+        unit: usize,
+    ) -> Result<()> {
+        let mut message = Outgoing::new(self, seat, to, source, unit);
+        while message.push(self, seat) {}
+        if message.done {
+            return Ok(());
+        }
+        let reader = match to {
+            Audience::One(rank) => Some(rank),
+            Audience::Everyone => None,
+        };
+        self.drive(seat, &mut Writing { seat, message: &mut message, reader })
+    }
+
+    /// Reads a whole message.
+    #[inline]
+    pub(super) fn read_message(&mut self, seat: Seat, from: Source, into: Unpacker) -> Result<()> {
+        let mut message = Incoming::new(from, into);
+        while !message.done && message.pull(self, seat)? {}
+        if message.done {
+            return Ok(());
+        }
+        self.drive(seat, &mut Reading { seat, message: &mut message })
+    }
+}

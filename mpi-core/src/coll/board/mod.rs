@@ -1,0 +1,21 @@
+//! Collectives over the shared board of one node (see [`crate::boards`]): the blocking forms of
+//! what is else a schedule of messages, chosen by the same table under the name `board`.
+//!
+//! Every process writes its contribution to its own streams and reads what it needs from the
+//! others', in place: a small operation is one cache line from each to each, and nobody waits for
+//! anybody but for data. A long message is many pieces, read and reduced while the next are
+//! written. With more ranks than processors that is also the form with the fewest turns: who is
+//! given the processor finds what all before it have written, and writes what all after it need.
+//!
+//! `seat` gets a communicator its board, `work` waits, `message` moves one message, `transfer` many at
+//! a time, `fold` reduces, and `run` says for each collective who writes what to whom.
+
+mod fold;
+mod message;
+mod run;
+mod seat;
+mod transfer;
+mod work;
+
+pub(crate) use fold::Scratch;
+pub(crate) use seat::BoardState;

@@ -1,0 +1,397 @@
+//! Who writes what to whom, collective by collective.
+
+use super::fold::{Fold, Order, Streams, Task, keep, section};
+use super::message::{Incoming, Outgoing, copy};
+use super::seat::{BoardState, Seat};
+use super::transfer::Transfer;
+use crate::boards::{Audience, Source};
+use crate::buffer::UserBuffer;
+use crate::coll::calls::{Data, Operands, Prepared};
+use crate::coll::execute::Reducer;
+use crate::coll::layout::Layout;
+use crate::coll::menu::Algorithm;
+use crate::coll::place::{Place, Places};
+use crate::coll::plan::Problem;
+use crate::datatype::{Packer, Unpacker};
+use crate::entry::Entry;
+use crate::error::Result;
+use crate::op::Kernel;
+use crate::port::Port;
+
+/// Shares are cut at multiples of so many bytes, so that no two processes write to one line.
+const SHARE_BYTES: usize = 512;
+
+impl<P: Port> Entry<'_, P> {
+    /// Runs a collective operation over the board of its communicator.
+    #[inline]
+    pub(in crate::coll) fn run_on_board(
+        &mut self,
+        seat: Seat,
+        call: &Prepared,
+        algorithm: Algorithm,
+    ) -> Result<()> {
+        let state = self.comm_mut(seat.comm)?;
+        state.collective_number = (state.collective_number + 1) & i32::MAX as u32;
+        let outcome = match &call.data {
+            Data::Moved { send, recv } => self.move_over_board(seat, &call.problem, send, recv),
+            Data::Reduced(data) => self.reduce_over_board(seat, &call.problem, data, algorithm),
+        };
+        if outcome.is_err() {
+            // Its streams may have stopped within a message.
+            self.comm_mut(seat.comm)?.board = BoardState::None;
+        }
+        outcome
+    }
+
+    fn move_over_board(
+        &mut self,
+        seat: Seat,
+        problem: &Problem,
+        send: &Places,
+        recv: &Places,
+    ) -> Result<()> {
+        let me = seat.rank as usize;
+        match problem {
+            Problem::Barrier => self.meet_at_board(seat),
+            Problem::Bcast { root, .. } => {
+                let Some(place) = recv.first() else { return Ok(()) };
+                if *root == me {
+                    let source = self.packer(place)?;
+                    return self.write_message(seat, Audience::Everyone, source, 1);
+                }
+                let into = self.unpacker(place)?;
+                self.read_message(seat, Source::Public(*root as u32), into)
+            }
+            Problem::Gather { root, .. } | Problem::Gatherv { root, .. } => {
+                if *root != me {
+                    let source = self.packer_of(send.first())?;
+                    return self.write_message(seat, Audience::One(*root as u32), source, 1);
+                }
+                self.copy_own(send.first(), recv.get(me))?;
+                self.collect(seat, recv, Source::Private)
+            }
+            Problem::Scatter { root, .. } | Problem::Scatterv { root, .. } => {
+                if *root != me {
+                    let into = self.unpacker_of(recv.first())?;
+                    return self.read_message(seat, Source::Private(*root as u32), into);
+                }
+                self.distribute(seat, send)?;
+                self.copy_own(send.get(me), recv.first())
+            }
+            Problem::Allgather { in_place, .. } => {
+                let own = if *in_place { recv.get(me) } else { send.first() };
+                let out = self.packer_of(own)?;
+                if self.is_short(seat, Audience::Everyone, out.remaining()) {
+                    self.write_message(seat, Audience::Everyone, out, 1)?;
+                    self.copy_own(send.first(), recv.get(me))?;
+                    return self.collect(seat, recv, Source::Public);
+                }
+                let mut transfer = Transfer::new(seat);
+                transfer.send(Outgoing::new(self, seat, Audience::Everyone, out, 1));
+                self.receive_all(&mut transfer, seat, recv, Source::Public)?;
+                self.copy_own(send.first(), recv.get(me))?;
+                transfer.run(self)
+            }
+            Problem::Alltoall { in_place, .. } | Problem::Alltoallv { in_place, .. } => {
+                let from = if *in_place { recv } else { send };
+                self.swap(seat, from, recv, *in_place)
+            }
+            _ => unreachable!("the other problems reduce"),
+        }
+    }
+
+    /// `MPI_BARRIER`: everyone tells everyone.
+    fn meet_at_board(&mut self, seat: Seat) -> Result<()> {
+        self.write_signal(seat)?;
+        for rank in seat.others() {
+            self.await_piece(seat, Source::Public(rank))?;
+            self.port.consume_piece(seat.board, Source::Public(rank));
+        }
+        Ok(())
+    }
+
+    fn packer_of(&self, place: Option<Place>) -> Result<Packer> {
+        place.map_or(Ok(Packer::contiguous(UserBuffer::BOTTOM, 0)), |place| self.packer(place))
+    }
+
+    fn unpacker_of(&self, place: Option<Place>) -> Result<Unpacker> {
+        place.map_or(Ok(Unpacker::contiguous(UserBuffer::BOTTOM, 0)), |place| self.unpacker(place))
+    }
+
+    /// Copies what a process has for itself; nothing where it is in place already.
+    fn copy_own(&self, from: Option<Place>, into: Option<Place>) -> Result<()> {
+        if let (Some(from), Some(into)) = (from, into) {
+            copy(self.packer(from)?, self.unpacker(into)?);
+        }
+        Ok(())
+    }
+
+    fn is_short(&self, seat: Seat, to: Audience, len: u64) -> bool {
+        len <= self.port.piece_max(seat.board, to) as u64
+    }
+
+    /// Reads every other member's block; short ones as they come, in order.
+    fn collect(&mut self, seat: Seat, recv: &Places, from: fn(u32) -> Source) -> Result<()> {
+        let short = (0..seat.size as usize)
+            .filter_map(|rank| recv.get(rank))
+            .all(|place| self.is_short(seat, Audience::One(seat.rank), place.bytes() as u64));
+        if !short && seat.size > 2 {
+            let mut transfer = Transfer::new(seat);
+            self.receive_all(&mut transfer, seat, recv, from)?;
+            return transfer.run(self);
+        }
+        for rank in seat.others() {
+            let into = self.unpacker_of(recv.get(rank as usize))?;
+            self.read_message(seat, from(rank), into)?;
+        }
+        Ok(())
+    }
+
+    fn receive_all(
+        &mut self,
+        transfer: &mut Transfer,
+        seat: Seat,
+        recv: &Places,
+        from: fn(u32) -> Source,
+    ) -> Result<()> {
+        for rank in seat.others() {
+            let into = self.unpacker_of(recv.get(rank as usize))?;
+            transfer.receive(Incoming::new(from(rank), into));
+        }
+        Ok(())
+    }
+
+    /// Writes every other member its block.
+    fn distribute(&mut self, seat: Seat, send: &Places) -> Result<()> {
+        let mut transfer = None;
+        for rank in seat.others() {
+            let to = Audience::One(rank);
+            let source = self.packer_of(send.get(rank as usize))?;
+            if self.is_short(seat, to, source.remaining()) || seat.size == 2 {
+                self.write_message(seat, to, source, 1)?;
+            } else {
+                let out = Outgoing::new(self, seat, to, source, 1);
+                transfer.get_or_insert_with(|| Transfer::new(seat)).send(out);
+            }
+        }
+        transfer.map_or(Ok(()), |transfer| transfer.run(self))
+    }
+
+    /// The all-to-all exchanges.
+    fn swap(&mut self, seat: Seat, from: &Places, recv: &Places, in_place: bool) -> Result<()> {
+        let me = seat.rank as usize;
+        let short = (0..seat.size as usize)
+            .filter_map(|rank| from.get(rank))
+            .all(|place| self.is_short(seat, Audience::One(seat.rank), place.bytes() as u64));
+        if short {
+            self.distribute(seat, from)?;
+            if !in_place {
+                self.copy_own(from.get(me), recv.get(me))?;
+            }
+            return self.collect(seat, recv, Source::Private);
+        }
+        let mut transfer = Transfer::new(seat).swapping(in_place);
+        for rank in seat.others() {
+            let source = self.packer_of(from.get(rank as usize))?;
+            transfer.send(Outgoing::new(self, seat, Audience::One(rank), source, 1));
+        }
+        self.receive_all(&mut transfer, seat, recv, Source::Private)?;
+        if !in_place {
+            self.copy_own(from.get(me), recv.get(me))?;
+        }
+        transfer.run(self)
+    }
+
+    fn reduce_over_board(
+        &mut self,
+        seat: Seat,
+        problem: &Problem,
+        data: &Operands,
+        algorithm: Algorithm,
+    ) -> Result<()> {
+        let Reducer::Kernel(kernel) = data.reducer else {
+            unreachable!("functions of the program are no choice of the table");
+        };
+        let shares = algorithm == Algorithm::BoardShares;
+        let (me, last) = (seat.rank, seat.size - 1);
+        let own = if data.send.is_in_place() { data.recv } else { data.send };
+        let job = Job { seat, kernel, unit: data.unit.max(1) as usize, own, recv: data.recv };
+        let bytes = |len: i64| len as usize * data.unit as usize;
+        match problem {
+            Problem::Reduce { root, len, .. } => {
+                let root = *root as u32;
+                let mine = (root == me).then_some(job.recv);
+                if shares {
+                    return self.reduce_shares(job, bytes(*len), Some(root), mine);
+                }
+                if root != me {
+                    let source = Packer::contiguous(own, bytes(*len) as u64);
+                    return self.write_message(seat, Audience::One(root), source, job.unit);
+                }
+                self.fold_all(job, bytes(*len), Order::Down(last), Streams::Private)
+            }
+            Problem::Allreduce { len, .. } if shares => {
+                self.reduce_shares(job, bytes(*len), None, Some(job.recv))
+            }
+            Problem::Allreduce { len, .. } => self.reduce_everywhere(job, bytes(*len)),
+            Problem::ReduceScatter { blocks, .. } => self.reduce_blocks(job, blocks),
+            Problem::Scan { len, .. } => self.prefix(job, bytes(*len), Some(me)),
+            Problem::Exscan { len, .. } => self.prefix(job, bytes(*len), me.checked_sub(1)),
+            _ => unreachable!("the other problems move"),
+        }
+    }
+
+    fn fold_all(&mut self, job: Job, len: usize, order: Order, streams: Streams) -> Result<()> {
+        let fold = Fold::new(self, job.seat, job.task(0, len, order, streams));
+        let mut transfer = Transfer::new(job.seat);
+        transfer.reduce(fold);
+        transfer.run(self)
+    }
+
+    /// Everyone tells everyone and reduces everything.
+    fn reduce_everywhere(&mut self, mut job: Job, len: usize) -> Result<()> {
+        let (seat, order) = (job.seat, Order::Down(job.seat.size - 1));
+        let mut kept = Vec::new();
+        let mut transfer = Transfer::new(seat);
+        if self.is_short(seat, Audience::Everyone, len as u64) {
+            let source = Packer::contiguous(job.own, len as u64);
+            self.write_message(seat, Audience::Everyone, source, job.unit)?;
+        } else {
+            job.keep(&mut kept, len);
+            transfer.send(section(self, seat, Audience::Everyone, job.own, len, job.unit));
+        }
+        transfer.reduce(Fold::new(self, seat, job.task(0, len, order, Streams::Public)));
+        transfer.run(self)
+    }
+
+    /// Each process reduces one share of the elements; the results go to the root, or to all.
+    fn reduce_shares(
+        &mut self,
+        job: Job,
+        len: usize,
+        root: Option<u32>,
+        result: Option<UserBuffer>,
+    ) -> Result<()> {
+        let seat = job.seat;
+        let share = share_bytes(len, seat.size as usize, job.unit);
+        let range = |rank: u32| {
+            let begin = (rank as usize * share).min(len);
+            (begin, share.min(len - begin))
+        };
+        let to = root.map_or(Some(Audience::Everyone), |root| {
+            (root != seat.rank).then_some(Audience::One(root))
+        });
+        let mut transfer = Transfer::new(seat);
+        for rank in seat.others() {
+            let (begin, part) = range(rank);
+            let at = job.own.offset(begin as i64);
+            transfer.send(section(self, seat, Audience::One(rank), at, part, job.unit));
+            if let Some(result) = result {
+                let from = match root {
+                    Some(_) => Source::Private(rank),
+                    None => Source::Public(rank),
+                };
+                let into = Unpacker::contiguous(result.offset(begin as i64), part as u64);
+                transfer.receive(Incoming::new(from, into));
+            }
+        }
+        let (begin, part) = range(seat.rank);
+        let order = Order::Round(seat.size);
+        let mut task = job.task(begin, part, order, Streams::Private);
+        task.to = to;
+        if result.is_none() {
+            task.into = None;
+        }
+        transfer.reduce(Fold::new(self, seat, task));
+        transfer.run(self)
+    }
+
+    /// `MPI_REDUCE_SCATTER`: each process reduces its own block.
+    fn reduce_blocks(&mut self, mut job: Job, blocks: &Layout) -> Result<()> {
+        let seat = job.seat;
+        let mut kept = Vec::new();
+        let whole = blocks.total() as usize * job.unit;
+        if !self.is_short(seat, Audience::One(seat.rank), whole as u64) {
+            job.keep(&mut kept, whole);
+        }
+        let range = |rank: u32| {
+            let begin = blocks.start(rank as usize) as usize * job.unit;
+            (begin, blocks.len(rank as usize) as usize * job.unit)
+        };
+        let mut transfer = Transfer::new(seat).folding_last(job.own == job.recv);
+        for rank in seat.others() {
+            let (begin, part) = range(rank);
+            let at = job.own.offset(begin as i64);
+            transfer.send(section(self, seat, Audience::One(rank), at, part, job.unit));
+        }
+        let (begin, part) = range(seat.rank);
+        let order = Order::Round(seat.size);
+        let mut task = job.task(begin, part, order, Streams::Private);
+        task.into = Some(job.recv.0);
+        transfer.reduce(Fold::new(self, seat, task));
+        transfer.run(self)
+    }
+
+    /// `MPI_SCAN` and `MPI_EXSCAN`: everyone tells those behind it, and reduces from `first` down.
+    fn prefix(&mut self, job: Job, len: usize, first: Option<u32>) -> Result<()> {
+        let seat = job.seat;
+        let exclusive = first != Some(seat.rank);
+        let mut transfer = Transfer::new(seat).folding_last(job.own == job.recv);
+        for rank in seat.rank + 1..seat.size {
+            transfer.send(section(self, seat, Audience::One(rank), job.own, len, job.unit));
+        }
+        if let Some(first) = first {
+            let mut task = job.task(0, len, Order::Down(first), Streams::Private);
+            if exclusive {
+                // Not one of the operands.
+                task.own = std::ptr::null();
+            }
+            transfer.reduce(Fold::new(self, seat, task));
+        }
+        transfer.run(self)
+    }
+}
+
+/// A reduction as one process sees it.
+#[derive(Clone, Copy)]
+struct Job {
+    seat: Seat,
+    kernel: Kernel,
+    /// Bytes of an element.
+    unit: usize,
+    /// The contribution.
+    own: UserBuffer,
+    recv: UserBuffer,
+}
+
+impl Job {
+    /// Saves a contribution in place, where pieces of it are still to be sent when the first
+    /// results overwrite it.
+    fn keep(&mut self, kept: &mut Vec<u8>, len: usize) {
+        if self.own == self.recv {
+            *kept = keep(self.own, len);
+            self.own = UserBuffer(kept.as_mut_ptr());
+        }
+    }
+
+    /// To reduce `len` bytes of the vector, from `begin` on.
+    fn task(self, begin: usize, len: usize, order: Order, streams: Streams) -> Task {
+        Task {
+            kernel: self.kernel,
+            unit: self.unit,
+            own: self.own.offset(begin as i64).0,
+            into: Some(self.recv.offset(begin as i64).0),
+            len,
+            order,
+            streams,
+            to: None,
+        }
+    }
+}
+
+/// Bytes of the share of each of `size` processes: whole elements and, if it can be, whole lines.
+fn share_bytes(len: usize, size: usize, unit: usize) -> usize {
+    let even = len.div_ceil(size);
+    let grain = if SHARE_BYTES.is_multiple_of(unit) { SHARE_BYTES } else { unit };
+    even.next_multiple_of(grain)
+}

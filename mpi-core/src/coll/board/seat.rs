@@ -1,0 +1,138 @@
+//! How a communicator gets its board: all members meet all others, each takes memory for its part,
+//! and one exchange of messages tells everybody where the parts are, or that somebody has none.
+
+use crate::boards::{BoardId, Meeting};
+use crate::comm::Comm;
+use crate::entry::Entry;
+use crate::error::Result;
+use crate::handle::CommHandle;
+use crate::port::{PeerId, Port};
+
+/// What a communicator has for a board.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum BoardState {
+    /// It has not been tried.
+    Untried,
+    /// It is being tried.
+    Opening,
+    /// It cannot have one, or has it no more.
+    None,
+    /// This one.
+    Open(BoardId),
+}
+
+/// One process's place at a board during a call.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::coll) struct Seat {
+    pub board: BoardId,
+    pub comm: CommHandle,
+    pub rank: u32,
+    pub size: u32,
+}
+
+impl Seat {
+    fn new(board: BoardId, handle: CommHandle, comm: &Comm) -> Seat {
+        Seat { board, comm: handle, rank: comm.rank, size: comm.size() }
+    }
+
+    /// The other members, each process beginning with the one behind it.
+    pub(super) fn others(self) -> impl Iterator<Item = u32> {
+        (self.rank + 1..self.size).chain(0..self.rank)
+    }
+}
+
+/// In place of a part: this process can have none.
+const NO_PART: u64 = u64::MAX;
+
+impl<P: Port> Entry<'_, P> {
+    /// This process's place at the board of `comm`, which is opened if that was never tried.
+    /// `None` at all members if there is none.
+    #[inline]
+    pub(in crate::coll) fn seat(&mut self, comm: CommHandle) -> Result<Option<Seat>> {
+        let state = self.comm(comm)?;
+        match state.board {
+            BoardState::Open(board) => Ok(Some(Seat::new(board, comm, state))),
+            BoardState::Untried => self.open_seat(comm),
+            BoardState::Opening | BoardState::None => Ok(None),
+        }
+    }
+
+    #[cold]
+    fn open_seat(&mut self, comm: CommHandle) -> Result<Option<Seat>> {
+        self.comm_mut(comm)?.board = BoardState::Opening;
+        let opened = self.try_to_open(comm);
+        let state = self.comm_mut(comm)?;
+        state.board = match opened {
+            Ok(Some(board)) => BoardState::Open(board),
+            Ok(None) | Err(_) => BoardState::None,
+        };
+        Ok(opened?.map(|board| Seat::new(board, comm, state)))
+    }
+
+    fn try_to_open(&mut self, comm: CommHandle) -> Result<Option<BoardId>> {
+        let state = self.comm(comm)?;
+        let (rank, mark, own) = (state.rank, state.context, self.own_peer());
+        let members: Vec<PeerId> = state.group.iter().collect();
+        let mut near = true;
+        for &peer in members.iter().filter(|peer| **peer != own) {
+            let mut how = Meeting::Pending;
+            self.block_until(|process| {
+                how = process.port.meet(peer);
+                how != Meeting::Pending
+            });
+            near &= how == Meeting::Near;
+        }
+        let part = if near { self.port.prepare_part(members.len() as u32) } else { None };
+        let told = self.allgather_bytes(comm, &part.unwrap_or(NO_PART).to_le_bytes());
+        let parts: Vec<(PeerId, u64)> = match &told {
+            Ok(told) => {
+                let number = |bytes: &[u8]| u64::from_le_bytes(std::array::from_fn(|i| bytes[i]));
+                members.into_iter().zip(told.chunks_exact(8).map(number)).collect()
+            }
+            Err(_) => Vec::new(),
+        };
+        let all = told.is_ok() && parts.iter().all(|(_, part)| *part != NO_PART);
+        if let (Some(part), false) = (part, all) {
+            self.port.drop_part(part);
+        }
+        told?;
+        if !all {
+            return Ok(None);
+        }
+        match self.port.open_board(rank, mark, &parts) {
+            Some(board) => Ok(Some(board)),
+            None => crate::fail!(INTERN, "a member's part of a board is not where it said"),
+        }
+    }
+
+    /// Members have nothing more to say to each other on this board: the memory goes back when all
+    /// of them have come as far, which an operation of its own finds out.
+    pub(crate) fn leave_board(&mut self, comm: CommHandle) -> Result<()> {
+        let BoardState::Open(board) = self.comm(comm)?.board else { return Ok(()) };
+        self.comm_mut(comm)?.board = BoardState::None;
+        let meeting = self.barrier(comm)?;
+        let request = self.begin(meeting)?;
+        self.closing.push((request, board));
+        self.close_boards();
+        Ok(())
+    }
+
+    /// Closes the boards that all their members have left.
+    pub(crate) fn close_boards(&mut self) {
+        let mut at = 0;
+        while let Some(&(request, board)) = self.closing.get(at) {
+            let left = match self.vci.requests.get(request) {
+                Ok(state) if !state.complete => {
+                    at += 1;
+                    continue;
+                }
+                Ok(_) => self.vci.requests.remove(request).is_ok_and(|done| done.failure.is_none()),
+                Err(_) => false,
+            };
+            self.closing.swap_remove(at);
+            if left {
+                self.port.close_board(board);
+            }
+        }
+    }
+}

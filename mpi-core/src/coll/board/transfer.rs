@@ -1,0 +1,140 @@
+//! Many messages at a time, and a reduction among them: each round writes, reads and reduces one
+//! piece of everything that can go on, so that all streams flow at once and no ring that is full
+//! keeps another from being emptied.
+
+use super::fold::Fold;
+use super::message::{Incoming, Outgoing};
+use super::seat::Seat;
+use super::work::{Step, Work};
+use crate::boards::Audience;
+use crate::entry::Entry;
+use crate::error::Result;
+use crate::port::Port;
+
+/// What is under way in one call.
+pub(super) struct Transfer {
+    seat: Seat,
+    outs: Vec<Outgoing>,
+    ins: Vec<Incoming>,
+    fold: Option<Fold>,
+    /// What comes in may only overwrite what has gone out: the rooms of a message from a rank are
+    /// those of the message to it.
+    swaps: bool,
+    /// The reduction begins when everything has gone out, whose memory it overwrites.
+    folds_last: bool,
+}
+
+impl Transfer {
+    pub(super) fn new(seat: Seat) -> Transfer {
+        Transfer {
+            seat,
+            outs: Vec::new(),
+            ins: Vec::new(),
+            fold: None,
+            swaps: false,
+            folds_last: false,
+        }
+    }
+
+    pub(super) fn send(&mut self, message: Outgoing) {
+        self.outs.push(message);
+    }
+
+    pub(super) fn receive(&mut self, message: Incoming) {
+        self.ins.push(message);
+    }
+
+    pub(super) fn reduce(&mut self, fold: Fold) {
+        self.fold = Some(fold);
+    }
+
+    /// See [`Transfer::swaps`].
+    #[must_use]
+    pub(super) fn swapping(self, swaps: bool) -> Transfer {
+        Transfer { swaps, ..self }
+    }
+
+    /// See [`Transfer::folds_last`].
+    #[must_use]
+    pub(super) fn folding_last(self, folds_last: bool) -> Transfer {
+        Transfer { folds_last, ..self }
+    }
+
+    /// Runs it to its end, and hands back the memory of the reduction.
+    pub(super) fn run<P: Port>(mut self, entry: &mut Entry<'_, P>) -> Result<()> {
+        let outcome = loop {
+            match self.step(entry) {
+                Ok(Step::Done) => break Ok(()),
+                Ok(Step::Moved) => {}
+                Ok(Step::Stuck) => break entry.drive(self.seat, &mut self),
+                Err(error) => break Err(error),
+            }
+        };
+        if let Some(fold) = self.fold {
+            fold.give_back(entry);
+        }
+        outcome
+    }
+
+    /// How much of a message may be taken in: what goes to its rank is read from the same memory.
+    fn room_for(&self, incoming: &Incoming) -> u64 {
+        let to = Audience::One(incoming.from.rank());
+        let out = self.outs.iter().find(|out| self.swaps && out.to() == to && !out.done);
+        out.map_or(u64::MAX, |out| incoming.remaining().saturating_sub(out.remaining()))
+    }
+}
+
+impl<P: Port> Work<P> for Transfer {
+    fn step(&mut self, entry: &mut Entry<'_, P>) -> Result<Step> {
+        let seat = self.seat;
+        let mut moved = false;
+        for out in &mut self.outs {
+            moved |= out.push(entry, seat);
+        }
+        let sent = self.outs.iter().all(|out| out.done);
+        let mut reduced = true;
+        if let Some(fold) = &mut self.fold {
+            // A result follows the contribution to the same reader.
+            let out = fold.audience();
+            let free = self.outs.iter().all(|message| Some(message.to()) != out || message.done);
+            if sent || !self.folds_last {
+                moved |= fold.advance(entry, free)?;
+            }
+            reduced = fold.is_done();
+        }
+        let mut received = true;
+        for at in 0..self.ins.len() {
+            let incoming = &self.ins[at];
+            if incoming.done {
+                continue;
+            }
+            received = false;
+            let busy = self.fold.as_ref().is_some_and(|fold| fold.reads(incoming.from));
+            if !busy {
+                let most = self.room_for(incoming);
+                moved |= self.ins[at].pull_at_most(entry, seat, most)?;
+            }
+        }
+        Ok(match (sent && reduced && received, moved) {
+            (true, _) => Step::Done,
+            (false, true) => Step::Moved,
+            (false, false) => Step::Stuck,
+        })
+    }
+
+    fn awaited(&self) -> Option<u32> {
+        let from = self.ins.iter().find(|incoming| !incoming.done);
+        from.map(|incoming| incoming.from.rank())
+            .or_else(|| self.fold.as_ref().and_then(Fold::awaited))
+    }
+
+    fn awaits(&self, entry: &mut Entry<'_, P>, rank: u32) -> bool {
+        let fold = self.fold.as_ref();
+        let folding = |from| fold.is_some_and(|fold| fold.reads(from));
+        let next = |incoming: &&Incoming| incoming.from.rank() == rank && !folding(incoming.from);
+        let mut ins = self.ins.iter().filter(|incoming| !incoming.done);
+        ins.any(|incoming| next(&incoming))
+            || fold.is_some_and(|fold| fold.lacks(entry, rank))
+            || self.outs.iter().any(|out| !out.done && out.to() == Audience::One(rank))
+    }
+}

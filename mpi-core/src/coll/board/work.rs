@@ -1,0 +1,132 @@
+//! Waiting at a board: what an operation can do is done, and in between the process polls, so that
+//! messages, nonblocking operations and the ends of peers go on as in any other wait.
+
+use super::seat::Seat;
+use crate::boards::Source;
+use crate::entry::Entry;
+use crate::error::Result;
+use crate::port::{Port, Why};
+use crate::roll_call::{Call, Peer};
+use crate::vci::lost_peer;
+
+/// How far a step has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Step {
+    /// Nothing is left to do.
+    Done,
+    /// Something was done.
+    Moved,
+    /// Nothing can be done now.
+    Stuck,
+}
+
+/// Something that is done as far as pieces and room have come.
+pub(super) trait Work<P: Port> {
+    /// Does what can be done now, or some of it.
+    fn step(&mut self, entry: &mut Entry<'_, P>) -> Result<Step>;
+
+    /// A member whose doing it waits for; any of them.
+    fn awaited(&self) -> Option<u32>;
+
+    /// Whether it cannot end unless this member does something yet.
+    fn awaits(&self, entry: &mut Entry<'_, P>, rank: u32) -> bool {
+        let _ = entry;
+        self.awaited() == Some(rank)
+    }
+}
+
+/// Looks at the board from one poll to the next.
+const LOOKS_PER_POLL: u32 = 16;
+/// Polls from one look at who is gone to the next.
+const POLLS_PER_CHECK: u32 = 64;
+
+impl<P: Port> Entry<'_, P> {
+    /// Works until all is done. It comes here only when the first step was stuck.
+    pub(super) fn drive(&mut self, seat: Seat, work: &mut impl Work<P>) -> Result<()> {
+        let mut idle_polls = 0;
+        loop {
+            for _ in 0..LOOKS_PER_POLL {
+                match work.step(self)? {
+                    Step::Done => return Ok(()),
+                    Step::Moved => idle_polls = 0,
+                    Step::Stuck => {}
+                }
+            }
+            if self.poll() {
+                idle_polls = 0;
+            }
+            // After the poll, so that what is missed now is what a sleep looks for.
+            match work.step(self)? {
+                Step::Done => return Ok(()),
+                Step::Moved => {
+                    idle_polls = 0;
+                    continue;
+                }
+                Step::Stuck => {}
+            }
+            if idle_polls % POLLS_PER_CHECK == 0 {
+                self.check_members(seat, work)?;
+            }
+            idle_polls += 1;
+            if self.port.wait(idle_polls) && self.port.is_asked() {
+                let call = self.board_call(seat, work);
+                self.port.answer(&call);
+            }
+        }
+    }
+
+    /// Fails if a member died, or left although it is waited for.
+    #[cold]
+    fn check_members(&mut self, seat: Seat, work: &mut impl Work<P>) -> Result<()> {
+        for rank in 0..seat.size {
+            let Some(peer) = self.comm(seat.comm)?.group.peer(rank) else { continue };
+            match self.vci.peers[peer.0 as usize].down.clone() {
+                Some(Why::Finalized) if !work.awaits(self, rank) => {}
+                Some(why) => return Err(lost_peer(peer, &why)),
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn board_call(&self, seat: Seat, work: &mut impl Work<P>) -> Call {
+        let mut call = Call { procedure: self.procedure, ..Call::default() };
+        if let Some(rank) = work.awaited() {
+            call.peer = Peer::Source(rank as i32);
+        }
+        if let Ok(comm) = self.comm(seat.comm) {
+            call.context = comm.context;
+            call.comm.clone_from(&comm.name);
+            call.collective = Some(comm.collective_number.wrapping_sub(1));
+        }
+        call
+    }
+
+    /// Waits for the next piece of a stream.
+    #[inline]
+    pub(super) fn await_piece(&mut self, seat: Seat, from: Source) -> Result<()> {
+        if self.port.read_piece(seat.board, from).is_some() {
+            return Ok(());
+        }
+        self.drive(seat, &mut Arrival { seat, from })
+    }
+}
+
+/// Waiting for a piece.
+struct Arrival {
+    seat: Seat,
+    from: Source,
+}
+
+impl<P: Port> Work<P> for Arrival {
+    #[inline]
+    fn step(&mut self, entry: &mut Entry<'_, P>) -> Result<Step> {
+        let come = entry.port.read_piece(self.seat.board, self.from).is_some();
+        Ok(if come { Step::Done } else { Step::Stuck })
+    }
+
+    fn awaited(&self) -> Option<u32> {
+        Some(self.from.rank())
+    }
+}

@@ -1,0 +1,117 @@
+//! Where the data of a collective call lies: blocks of user memory, by the handles of their
+//! datatypes. Making one allocates nothing unless the blocks differ.
+
+use super::memory::Block;
+use crate::buffer::UserBuffer;
+use crate::datatype::{Datatype, Packer, Unpacker};
+use crate::error::Result;
+use crate::handle::DatatypeHandle;
+use crate::port::Port;
+use crate::process::Process;
+
+/// One block of a user buffer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    /// Address of the first element.
+    address: UserBuffer,
+    /// Number of elements.
+    count: i64,
+    /// Their type.
+    datatype: DatatypeHandle,
+    /// Bytes when packed.
+    bytes: i64,
+    /// From the address to the only run of memory that the block is, if it is one.
+    run: Option<i64>,
+}
+
+impl Place {
+    /// `count` elements of `datatype`, which is the one that `handle` names, at `address`.
+    pub(super) fn new(
+        address: UserBuffer,
+        count: i64,
+        handle: DatatypeHandle,
+        datatype: &Datatype,
+    ) -> Place {
+        let bytes = (datatype.size() as i64).saturating_mul(count);
+        let run = datatype.only_run(count).map(|(start, _)| start);
+        Place { address, count, datatype: handle, bytes, run }
+    }
+
+    /// Bytes when packed.
+    #[inline]
+    pub(super) fn bytes(&self) -> i64 {
+        self.bytes
+    }
+
+    fn at(self, offset: i64) -> Place {
+        Place { address: self.address.offset(offset), ..self }
+    }
+}
+
+/// The blocks of a buffer.
+#[derive(Clone, Debug)]
+pub(super) enum Places {
+    /// None: the buffer does not count at this process.
+    None,
+    /// So many alike, each so many bytes behind the one before it.
+    Even(Place, i64, usize),
+    /// Blocks that differ.
+    Each(Vec<Place>),
+}
+
+impl Places {
+    /// One block.
+    pub(super) fn one(place: Place) -> Places {
+        Places::Even(place, 0, 1)
+    }
+
+    /// The block at `index`, if there is one.
+    #[inline]
+    pub(super) fn get(&self, index: usize) -> Option<Place> {
+        match self {
+            Places::None => None,
+            Places::Even(first, stride, count) => {
+                (index < *count).then(|| first.at(stride * index as i64))
+            }
+            Places::Each(places) => places.get(index).copied(),
+        }
+    }
+
+    /// The first block, if there is one.
+    pub(super) fn first(&self) -> Option<Place> {
+        self.get(0)
+    }
+
+    /// All blocks.
+    pub(super) fn iter(&self) -> impl Iterator<Item = Place> + '_ {
+        (0..).map_while(|index| self.get(index))
+    }
+}
+
+impl<P: Port> Process<P> {
+    /// The bytes of a block, to be read.
+    #[inline]
+    pub(super) fn packer(&self, place: Place) -> Result<Packer> {
+        if let Some(start) = place.run {
+            return Ok(Packer::contiguous(place.address.offset(start), place.bytes as u64));
+        }
+        Ok(Packer::new(place.address, place.count, self.datatype(place.datatype)?))
+    }
+
+    /// The room of a block, to be written.
+    #[inline]
+    pub(super) fn unpacker(&self, place: Place) -> Result<Unpacker> {
+        if let Some(start) = place.run {
+            return Ok(Unpacker::contiguous(place.address.offset(start), place.bytes as u64));
+        }
+        Ok(Unpacker::new(place.address, place.count, self.datatype(place.datatype)?))
+    }
+
+    /// The blocks as a schedule keeps them, which may outlive the program's handles.
+    pub(super) fn blocks_of(&self, places: &Places) -> Result<Vec<Block>> {
+        let block = |place: Place| {
+            Ok(Block::new(place.address, place.count, self.datatype(place.datatype)?))
+        };
+        places.iter().map(block).collect()
+    }
+}

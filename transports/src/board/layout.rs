@@ -1,0 +1,89 @@
+//! Where things lie in one member's part of a board: counters of what it has consumed, the cells
+//! of its streams, and room for the bodies of longer pieces. Offsets follow from the number of
+//! members alone, so they are the same at all of them. Pages are touched when used.
+
+use super::stream::Cell;
+use crate::sys::memory::PAGE;
+
+/// Pieces of a stream that may be under way.
+pub(super) const CELLS: usize = 16;
+/// Bytes from the counters for one writer to those for the next: two lines, since processors
+/// fetch pairs.
+const COUNTER_STRIDE: usize = 128;
+/// Room for bodies of the stream that everyone reads.
+const PUBLIC_ROOM: usize = 1 << 20;
+/// Room for bodies of all streams that one member reads, together, and the bounds for each.
+const PRIVATE_ROOMS: usize = 2 << 20;
+const PRIVATE_ROOM_MIN: usize = 64 << 10;
+const PRIVATE_ROOM_MAX: usize = 1 << 20;
+
+const CELLS_BYTES: usize = CELLS * size_of::<Cell>();
+
+/// How the parts of a board of so many members are divided.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Layout {
+    size: usize,
+}
+
+impl Layout {
+    /// The layout for `size` members.
+    pub fn new(size: u32) -> Layout {
+        Layout { size: size as usize }
+    }
+
+    /// Bytes of a part.
+    pub fn bytes(self) -> usize {
+        self.private_body(self.size)
+    }
+
+    /// The counters of what the owner has consumed of `writer`'s streams: the public one's, and
+    /// eight bytes further the private one's.
+    pub(super) fn counters(self, writer: usize) -> usize {
+        writer * COUNTER_STRIDE
+    }
+
+    pub(super) fn public_cells(self) -> usize {
+        self.counters(self.size)
+    }
+
+    pub(super) fn private_cells(self, reader: usize) -> usize {
+        self.public_cells() + CELLS_BYTES * (1 + reader)
+    }
+
+    pub(super) fn public_body(self) -> usize {
+        self.private_cells(self.size).next_multiple_of(PAGE)
+    }
+
+    pub(super) fn private_body(self, reader: usize) -> usize {
+        self.public_body() + PUBLIC_ROOM + reader * self.private_room()
+    }
+
+    pub(super) fn public_room(self) -> usize {
+        PUBLIC_ROOM
+    }
+
+    pub(super) fn private_room(self) -> usize {
+        let room = PRIVATE_ROOMS / self.size.next_power_of_two();
+        room.clamp(PRIVATE_ROOM_MIN, PRIVATE_ROOM_MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_every_size_hold_what_they_should_without_overlap() {
+        for size in (2..70).chain([256, 1000]) {
+            let layout = Layout::new(size);
+            let last = size as usize - 1;
+            assert!(layout.counters(last) + 16 <= layout.public_cells());
+            assert_eq!(layout.public_cells() % 64, 0);
+            assert_eq!(layout.private_cells(0), layout.public_cells() + CELLS_BYTES);
+            assert!(layout.private_cells(last) + CELLS_BYTES <= layout.public_body());
+            assert_eq!(layout.public_body() % PAGE, 0);
+            assert_eq!(layout.private_body(0), layout.public_body() + layout.public_room());
+            assert_eq!(layout.private_body(last) + layout.private_room(), layout.bytes());
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Boards in shared memory: the streams between the members of one communicator (see
+//! [`mpi_core::boards`]). Which memory that is, and how a sleeping reader is woken, is the
+//! transport's matter.
+
+mod layout;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+use mpi_core::boards::{Audience, Piece, Source};
+use mpi_core::datatype::Packer;
+use mpi_core::port::PeerId;
+
+pub use layout::Layout;
+use stream::{Inbound, Outbound};
+
+/// Largest piece where every rank has a processor: what is read while the next is written.
+const PIECE_BYTES: usize = 32 << 10;
+
+/// One member's view of a board.
+pub struct Board {
+    rank: usize,
+    public: Outbound,
+    private: Vec<Outbound>,
+    from_public: Vec<Inbound>,
+    from_private: Vec<Inbound>,
+    members: Vec<PeerId>,
+    part: u64,
+}
+
+/// What a process waits for at a board.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Awaited {
+    /// The next piece of a stream.
+    Piece(Source),
+    /// Room for a piece of so many bytes.
+    Room(Audience, usize),
+}
+
+impl Board {
+    /// The board whose parts lie at these addresses, by rank; `part` names the own one.
+    ///
+    /// # Safety
+    /// Each address is aligned to a cache line and has [`Layout::bytes`] bytes of shared memory,
+    /// mapped as long as the board lives; only the board writes to the own part.
+    pub unsafe fn new(rank: u32, mark: u64, members: Vec<(PeerId, *mut u8)>, part: u64) -> Board {
+        let layout = Layout::new(members.len() as u32);
+        let me = rank as usize;
+        let bases: Vec<*mut u8> = members.iter().map(|(_, base)| *base).collect();
+        let others = || (0..bases.len()).filter(|other| *other != me);
+        let counter = |of: usize, writer: usize, private: usize| {
+            let offset = layout.counters(writer) + 8 * private;
+            bases[of].wrapping_add(offset).cast_const().cast()
+        };
+        let cells = |of: usize, offset: usize| bases[of].wrapping_add(offset).cast_const().cast();
+        let body = |of: usize, offset: usize| bases[of].wrapping_add(offset);
+        let (wide, narrow) = (layout.public_room(), layout.private_room());
+        let all = 0..bases.len();
+        // SAFETY: all offsets lie within a part, by the layout; the rest is the caller's promise.
+        unsafe {
+            let counters = others().map(|reader| counter(reader, me, 0)).collect();
+            let (at, room) = (cells(me, layout.public_cells()), body(me, layout.public_body()));
+            let public = Outbound::new(at, room, wide, mark, counters);
+            let to = |reader: usize| {
+                let counters = vec![counter(reader, me, 1)];
+                let room = body(me, layout.private_body(reader));
+                Outbound::new(cells(me, layout.private_cells(reader)), room, narrow, mark, counters)
+            };
+            let from_public = |of: usize| {
+                let (at, room) = (cells(of, layout.public_cells()), body(of, layout.public_body()));
+                Inbound::new(at, room, wide, mark, counter(me, of, 0))
+            };
+            let from_private = |of: usize| {
+                let at = cells(of, layout.private_cells(me));
+                let room = body(of, layout.private_body(me));
+                Inbound::new(at, room, narrow, mark, counter(me, of, 1))
+            };
+            Board {
+                rank: me,
+                public,
+                private: all.clone().map(to).collect(),
+                from_public: all.clone().map(from_public).collect(),
+                from_private: all.map(from_private).collect(),
+                members: members.into_iter().map(|(peer, _)| peer).collect(),
+                part,
+            }
+        }
+    }
+
+    /// The name of the own part.
+    pub fn part(&self) -> u64 {
+        self.part
+    }
+
+    /// The member of this rank.
+    pub fn member(&self, rank: u32) -> PeerId {
+        self.members[rank as usize]
+    }
+
+    /// All members but this process.
+    pub fn others(&self) -> impl Iterator<Item = PeerId> + '_ {
+        let other = |(rank, peer): (usize, &PeerId)| (rank != self.rank).then_some(*peer);
+        self.members.iter().enumerate().filter_map(other)
+    }
+
+    fn outbound(&mut self, to: Audience) -> &mut Outbound {
+        match to {
+            Audience::Everyone => &mut self.public,
+            Audience::One(rank) => &mut self.private[rank as usize],
+        }
+    }
+
+    fn inbound(&mut self, from: Source) -> &mut Inbound {
+        match from {
+            Source::Public(rank) => &mut self.from_public[rank as usize],
+            Source::Private(rank) => &mut self.from_private[rank as usize],
+        }
+    }
+
+    /// The largest piece for an audience. Where ranks share processors the fewest turns are
+    /// best, so pieces are as large as two of them fit.
+    pub fn piece_max(&self, to: Audience, crowded: bool) -> usize {
+        let room = match to {
+            Audience::Everyone => self.public.room(),
+            Audience::One(rank) => self.private[rank as usize].room(),
+        };
+        if crowded { room / 2 } else { PIECE_BYTES.min(room / 2) }
+    }
+
+    /// Writes a piece, if there is room.
+    #[inline]
+    pub fn write(&mut self, to: Audience, source: &mut Packer, len: usize, last: bool) -> bool {
+        self.outbound(to).write(source, len, last)
+    }
+
+    /// The next piece of a stream, if it has come.
+    #[inline]
+    pub fn peek(&mut self, from: Source) -> Option<Piece> {
+        self.inbound(from).peek()
+    }
+
+    /// Gives a piece back.
+    #[inline]
+    pub fn consume(&mut self, from: Source) {
+        self.inbound(from).consume();
+    }
+
+    /// Whether what was awaited is there.
+    pub fn has_come(&mut self, what: Awaited) -> bool {
+        match what {
+            Awaited::Piece(from) => self.inbound(from).peek().is_some(),
+            Awaited::Room(to, len) => self.outbound(to).has_room(len),
+        }
+    }
+}

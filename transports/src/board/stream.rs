@@ -1,0 +1,204 @@
+//! A stream of pieces from one writer to some readers: a ring of cells and a ring of bodies.
+//!
+//! A cell is one cache line: its sequence word, written last, says that the piece is there; a
+//! piece of up to 48 bytes lies in the cell itself, the body of a longer one beside. Each reader
+//! counts what it has consumed in a word of its own, which the writer looks at only when it would
+//! else overwrite something. All counts begin at the board's mark, so what an earlier board left
+//! in the same memory means nothing.
+//!
+//! In: pieces of messages. Out: the same, in place.
+
+use mpi_core::boards::Piece;
+use mpi_core::datatype::Packer;
+
+use super::layout::CELLS;
+use crate::shm::Reach;
+use crate::sync::{AtomicU64, Ordering};
+
+/// Bytes of a piece that lies in its cell.
+pub(super) const INLINE_BYTES: usize = 48;
+/// The form of a piece that ends its message.
+const LAST: u64 = 1 << 63;
+/// Bodies go round in so many times their length, so that short ones stay in the cache.
+const WINDOW: usize = 8;
+/// But at least in so many bytes.
+const WINDOW_MIN: usize = 4 << 10;
+
+/// A cell. `form` has the length in its low half, the place of the body above, and `LAST`.
+#[repr(C, align(64))]
+pub(super) struct Cell {
+    seq: AtomicU64,
+    form: AtomicU64,
+    payload: [AtomicU64; INLINE_BYTES / 8],
+}
+
+const _: () = assert!(size_of::<Cell>() == 64);
+
+/// The writing end.
+pub(super) struct Outbound {
+    cells: *const Cell,
+    body: *mut u8,
+    room: usize,
+    mark: u64,
+    /// Pieces written.
+    next: u64,
+    /// Pieces that all readers are known to have consumed.
+    consumed: u64,
+    /// Where the next body begins.
+    at: usize,
+    /// Where the bodies of the last pieces lie.
+    bodies: [(usize, usize); CELLS],
+    counters: Vec<*const AtomicU64>,
+    reach: Reach,
+}
+
+// SAFETY: the pointers lead into shared memory that the board's owner keeps mapped; any thread
+// may use them, one at a time.
+unsafe impl Send for Outbound {}
+
+impl Outbound {
+    /// The writing end of a stream with these cells and `room` bytes for bodies.
+    ///
+    /// # Safety
+    /// All of it stays mapped as long as this lives, cells and counters are aligned, and nobody
+    /// else writes to the cells and bodies.
+    pub(super) unsafe fn new(
+        cells: *const Cell,
+        body: *mut u8,
+        room: usize,
+        mark: u64,
+        counters: Vec<*const AtomicU64>,
+    ) -> Outbound {
+        let bodies = [(0, 0); CELLS];
+        let reach = Reach::default();
+        Outbound { cells, body, room, mark, next: 0, consumed: 0, at: 0, bodies, counters, reach }
+    }
+
+    pub(super) fn room(&self) -> usize {
+        self.room
+    }
+
+    /// Writes the next `len` bytes of `source`, if there is room.
+    #[inline]
+    pub(super) fn write(&mut self, source: &mut Packer, len: usize, last: bool) -> bool {
+        if self.next - self.consumed >= CELLS as u64 && !self.look(self.next - CELLS as u64) {
+            return false;
+        }
+        let place = (self.next % CELLS as u64) as usize;
+        // SAFETY: within the ring of cells, by `new`'s promise.
+        let cell = unsafe { &*self.cells.add(place) };
+        let mut form = len as u64 | if last { LAST } else { 0 };
+        if len <= INLINE_BYTES {
+            self.bodies[place] = (0, 0);
+            let at = cell.payload.as_ptr().cast_mut().cast();
+            // SAFETY: the cell has the room, and no reader looks at it before its sequence word.
+            unsafe { source.pack_into(at, len) };
+        } else {
+            let Some(at) = self.place_body(len) else { return false };
+            self.bodies[place] = (at, at + len);
+            self.at = (at + len).next_multiple_of(64);
+            form |= (at as u64) << 32;
+            // SAFETY: `place_body` found `len` unused bytes within the room.
+            unsafe { self.reach.pack(source, self.body.add(at), len) };
+        }
+        cell.form.store(form, Ordering::Relaxed);
+        self.next += 1;
+        cell.seq.store(self.mark.wrapping_add(self.next), Ordering::Release);
+        true
+    }
+
+    /// Where a body of `len` bytes can lie without harm to one that is still read.
+    fn place_body(&mut self, len: usize) -> Option<usize> {
+        let window = (WINDOW * len).next_power_of_two().max(WINDOW_MIN).min(self.room);
+        if len > window {
+            return None;
+        }
+        let at = if self.at + len <= window { self.at } else { 0 };
+        let oldest = self.consumed.max(self.next.saturating_sub(CELLS as u64));
+        let overlaps = |piece: &u64| {
+            let (begin, end) = self.bodies[(piece % CELLS as u64) as usize];
+            begin < at + len && at < end
+        };
+        match (oldest..self.next).rev().find(overlaps) {
+            Some(piece) if !self.look(piece) => None,
+            _ => Some(at),
+        }
+    }
+
+    /// Whether all readers have consumed the piece of this number.
+    #[cold]
+    fn look(&mut self, piece: u64) -> bool {
+        let mut least = self.next;
+        for counter in &self.counters {
+            // SAFETY: mapped and aligned by `new`'s promise.
+            let count = unsafe { (**counter).load(Ordering::Acquire) }.wrapping_sub(self.mark);
+            // What is no count of this board is what an earlier one left there.
+            least = least.min(if count > self.next { 0 } else { count });
+        }
+        self.consumed = self.consumed.max(least);
+        self.consumed > piece
+    }
+
+    /// Whether a piece of the largest size that was in vain has room now.
+    pub(super) fn has_room(&mut self, len: usize) -> bool {
+        let cell = self.next - self.consumed < CELLS as u64 || self.look(self.next - CELLS as u64);
+        cell && (len <= INLINE_BYTES || self.place_body(len).is_some())
+    }
+}
+
+/// One reading end.
+pub(super) struct Inbound {
+    cells: *const Cell,
+    body: *const u8,
+    room: usize,
+    mark: u64,
+    next: u64,
+    counter: *const AtomicU64,
+}
+
+// SAFETY: as for `Outbound`.
+unsafe impl Send for Inbound {}
+
+impl Inbound {
+    /// A reading end, which counts at `counter`.
+    ///
+    /// # Safety
+    /// As [`Outbound::new`]; nobody else writes the counter.
+    pub(super) unsafe fn new(
+        cells: *const Cell,
+        body: *const u8,
+        room: usize,
+        mark: u64,
+        counter: *const AtomicU64,
+    ) -> Inbound {
+        Inbound { cells, body, room, mark, next: 0, counter }
+    }
+
+    /// The next piece, if it is there. One whose form cannot be is empty and the last.
+    #[inline]
+    pub(super) fn peek(&self) -> Option<Piece> {
+        // SAFETY: within the ring of cells, by `new`'s promise.
+        let cell = unsafe { &*self.cells.add((self.next % CELLS as u64) as usize) };
+        if cell.seq.load(Ordering::Acquire) != self.mark.wrapping_add(self.next + 1) {
+            return None;
+        }
+        let form = cell.form.load(Ordering::Relaxed);
+        let (len, last) = (form as u32 as usize, form & LAST != 0);
+        if len <= INLINE_BYTES {
+            return Some(Piece { at: cell.payload.as_ptr().cast(), len, last });
+        }
+        let at = ((form & !LAST) >> 32) as usize;
+        if at + len > self.room {
+            return Some(Piece { at: self.body, len: 0, last: true });
+        }
+        Some(Piece { at: self.body.wrapping_add(at), len, last })
+    }
+
+    /// Gives the piece back that `peek` shows.
+    #[inline]
+    pub(super) fn consume(&mut self) {
+        self.next += 1;
+        // SAFETY: mapped and aligned by `new`'s promise.
+        unsafe { (*self.counter).store(self.mark.wrapping_add(self.next), Ordering::Release) };
+    }
+}

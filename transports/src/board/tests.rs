@@ -1,0 +1,155 @@
+//! Streams between threads that share memory, and the rooms of a board.
+
+use std::thread;
+
+use mpi_core::boards::{Audience, Source};
+use mpi_core::buffer::{RawBytes, UserBuffer};
+use mpi_core::datatype::Packer;
+use mpi_core::port::PeerId;
+use proptest::prelude::*;
+
+use super::{Awaited, Board, Layout};
+use crate::conformance::pattern;
+
+/// Memory for the parts of a board, and its members' views.
+struct Shared {
+    parts: Vec<Vec<u128>>,
+}
+
+impl Shared {
+    fn new(size: u32, fill: u128) -> Shared {
+        let words = Layout::new(size).bytes() / 16 + 4;
+        Shared { parts: (0..size).map(|_| vec![fill; words]).collect() }
+    }
+
+    fn views(&mut self, mark: u64) -> Vec<Board> {
+        let base = |part: &mut Vec<u128>| {
+            let at = part.as_mut_ptr().cast::<u8>();
+            at.wrapping_add(at.align_offset(64))
+        };
+        let members: Vec<_> = self.parts.iter_mut().map(base).zip(0u32..).collect();
+        let members: Vec<_> = members.into_iter().map(|(at, rank)| (PeerId(rank), at)).collect();
+        // SAFETY: the parts are long enough, aligned, and outlive the views in every test.
+        let view = |rank| unsafe { Board::new(rank, mark, members.clone(), 0) };
+        (0..members.len() as u32).map(view).collect()
+    }
+}
+
+fn packer(bytes: &[u8]) -> Packer {
+    Packer::contiguous(UserBuffer(bytes.as_ptr().cast_mut()), bytes.len() as u64)
+}
+
+fn take(board: &mut Board, from: Source) -> Option<(Vec<u8>, bool)> {
+    let piece = board.peek(from)?;
+    // SAFETY: a piece of the own test, not consumed yet.
+    let bytes = unsafe { RawBytes::new(piece.at, piece.len) }.to_vec();
+    board.consume(from);
+    Some((bytes, piece.last))
+}
+
+#[test]
+fn a_full_stream_takes_more_when_its_slowest_reader_has_read() {
+    let mut shared = Shared::new(3, 0);
+    let mut views = shared.views(77);
+    let everyone = Audience::Everyone;
+    let mut written = 0u8;
+    while views[0].write(everyone, &mut packer(&[written]), 1, true) {
+        written += 1;
+    }
+    assert_eq!(usize::from(written), super::layout::CELLS);
+    let room = Awaited::Room(everyone, 1);
+    assert_eq!(take(&mut views[1], Source::Public(0)), Some((vec![0], true)));
+    assert!(!views[0].has_come(room), "rank 2 has not read it");
+    assert_eq!(take(&mut views[2], Source::Public(0)), Some((vec![0], true)));
+    assert!(views[0].has_come(room));
+    assert!(views[0].write(everyone, &mut packer(&[written]), 1, true));
+    assert!(views[1].peek(Source::Private(0)).is_none());
+}
+
+#[test]
+fn what_an_earlier_board_left_means_nothing() {
+    for fill in [u128::MAX, 1, 77, 0x1234_5678_9abc_def0_1234_5678_9abc_def0] {
+        let mut shared = Shared::new(2, fill);
+        for mark in [5, 1 << 60, u64::MAX - 3] {
+            let mut views = shared.views(mark);
+            assert!(views[1].peek(Source::Public(0)).is_none());
+            for round in 0..40 {
+                let sent = pattern(round, 100);
+                assert!(views[0].write(Audience::One(1), &mut packer(&sent), 100, false));
+                assert_eq!(take(&mut views[1], Source::Private(0)), Some((sent, false)));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_form_that_cannot_be_is_an_empty_last_piece() {
+    let mut shared = Shared::new(2, 0);
+    let mut views = shared.views(9);
+    assert!(views[0].write(Audience::One(1), &mut packer(&[7; 200]), 200, false));
+    let cells = Layout::new(2).private_cells(1);
+    let at = shared.parts[0].as_mut_ptr().cast::<u8>();
+    let form = at.wrapping_add(at.align_offset(64) + cells + 8).cast::<u64>();
+    // SAFETY: the form word of the first cell; nobody else touches it now.
+    unsafe { form.write(0x7fff_ffff_7fff_ffff) };
+    let piece = views[1].peek(Source::Private(0)).unwrap();
+    assert_eq!((piece.len, piece.last), (0, true));
+}
+
+#[test]
+fn two_threads_exchange_messages_of_all_lengths() {
+    const ROUNDS: u64 = 3000;
+    let mut shared = Shared::new(2, 0);
+    let views = shared.views(1);
+    let run = |mut board: Board, me: u32| {
+        let other = 1 - me;
+        let len = |round: u64| [0, 8, 48, 49, 700, 5000, 32 << 10][round as usize % 7];
+        for round in 0..ROUNDS {
+            let to = if round % 3 == 0 { Audience::Everyone } else { Audience::One(other) };
+            let from = match to {
+                Audience::Everyone => Source::Public(other),
+                Audience::One(_) => Source::Private(other),
+            };
+            let sent = pattern(round << 1 | u64::from(me), len(round));
+            let mut source = packer(&sent);
+            while !board.write(to, &mut source, sent.len(), true) {
+                thread::yield_now();
+            }
+            let got = loop {
+                match take(&mut board, from) {
+                    Some(got) => break got,
+                    None => thread::yield_now(),
+                }
+            };
+            assert!(got.0 == pattern(round << 1 | u64::from(other), len(round)), "{round}");
+        }
+    };
+    thread::scope(|scope| {
+        for (me, board) in (0u32..).zip(views) {
+            scope.spawn(move || run(board, me));
+        }
+    });
+}
+
+proptest! {
+    #[test]
+    fn pieces_arrive_in_order_and_whole(steps in prop::collection::vec((0u8..3, 0usize..70_000), 1..200)) {
+        let mut shared = Shared::new(2, 0);
+        let mut views = shared.views(3);
+        let (mut under_way, mut number) = (std::collections::VecDeque::new(), 0);
+        for (kind, len) in steps {
+            let len = if kind == 0 { len % 60 } else { len };
+            if kind < 2 {
+                let sent = pattern(number, len);
+                if views[0].write(Audience::One(1), &mut packer(&sent), len, number % 2 == 0) {
+                    under_way.push_back((sent, number % 2 == 0));
+                    number += 1;
+                } else {
+                    prop_assert!(!under_way.is_empty(), "an empty stream takes {} bytes", len);
+                }
+            } else {
+                prop_assert_eq!(take(&mut views[1], Source::Private(0)), under_way.pop_front());
+            }
+        }
+    }
+}

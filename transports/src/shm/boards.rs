@@ -1,0 +1,174 @@
+//! Boards between processes of one node: each member's part lies in the memory that its arena has
+//! for programs, which the others have mapped since they met; so no further descriptor travels,
+//! nothing has a name, and all is gone with the last process.
+//!
+//! In: [`mpi_core::boards::Boards`]' calls. Out: pieces, and bells for members that sleep.
+
+use mpi_core::boards::{Audience, BoardId, Boards, Meeting, Piece, Source};
+use mpi_core::datatype::Packer;
+use mpi_core::port::PeerId;
+
+use super::Shm;
+use super::peer::State;
+use crate::board::{Awaited, Board, Layout};
+
+/// The boards of a process.
+#[derive(Default)]
+pub(super) struct Table {
+    boards: Vec<Option<Board>>,
+    /// What was asked for in vain since the last poll.
+    missed: Vec<(BoardId, Awaited)>,
+}
+
+impl Table {
+    fn get(&mut self, board: BoardId) -> Option<&mut Board> {
+        self.boards.get_mut(board.0 as usize)?.as_mut()
+    }
+
+    #[inline]
+    pub(super) fn forget_missed(&mut self) {
+        self.missed.clear();
+    }
+
+    #[inline]
+    fn miss(&mut self, board: BoardId, what: Awaited) {
+        if self.missed.last() != Some(&(board, what)) {
+            self.missed.push((board, what));
+        }
+    }
+
+    /// Whether something that was asked for in vain has come.
+    pub(super) fn has_news(&mut self) -> bool {
+        let missed = std::mem::take(&mut self.missed);
+        let come = missed
+            .iter()
+            .any(|(board, what)| self.get(*board).is_some_and(|board| board.has_come(*what)));
+        self.missed = missed;
+        come
+    }
+}
+
+impl Shm {
+    /// Wakes a member that sleeps: a plain load where it does not (see `park`).
+    #[inline]
+    fn wake(&mut self, peer: PeerId) {
+        if let Some(word) = self.peers[peer.0 as usize].sleeps() {
+            self.ring(peer, word);
+        }
+    }
+
+    #[inline]
+    fn wake_audience(&mut self, board: BoardId, to: Audience) {
+        match to {
+            Audience::One(rank) => {
+                if let Some(peer) = self.boards.get(board).map(|board| board.member(rank)) {
+                    self.wake(peer);
+                }
+            }
+            Audience::Everyone => {
+                let Some(board) = self.boards.get(board) else { return };
+                let asleep = |peer: &PeerId| self.peers[peer.0 as usize].sleeps().is_some();
+                if board.others().any(|peer| asleep(&peer)) {
+                    let asleep: Vec<PeerId> = board.others().filter(asleep).collect();
+                    asleep.into_iter().for_each(|peer| self.wake(peer));
+                }
+            }
+        }
+    }
+}
+
+impl Boards for Shm {
+    fn meet(&mut self, peer: PeerId) -> Meeting {
+        if peer.0 as usize >= self.peers.len() {
+            return Meeting::Elsewhere;
+        }
+        self.approach(peer);
+        let known = &self.peers[peer.0 as usize];
+        match (&known.remote, known.state) {
+            (_, State::Down) => Meeting::Elsewhere,
+            (Some(remote), State::Open) if remote.shows_allocated() => Meeting::Near,
+            (Some(_), State::Open) => Meeting::Elsewhere,
+            _ => Meeting::Pending,
+        }
+    }
+
+    fn prepare_part(&mut self, size: u32) -> Option<u64> {
+        self.allocator.take(Layout::new(size).bytes() as u64)
+    }
+
+    fn drop_part(&mut self, part: u64) {
+        if let Some((from, len)) = self.allocator.give(part) {
+            self.arena.release(from, len);
+        }
+    }
+
+    fn open_board(&mut self, rank: u32, mark: u64, parts: &[(PeerId, u64)]) -> Option<BoardId> {
+        let bytes = Layout::new(parts.len() as u32).bytes();
+        let base = |(at, (peer, part)): (usize, &(PeerId, u64))| {
+            let address = match at == rank as usize {
+                true => Some(self.arena.at(*part, bytes)),
+                false => self.peer_memory(*peer, *part, bytes as u64),
+            };
+            address.filter(|address| address.cast::<u64>().is_aligned()).map(|at| (*peer, at))
+        };
+        let members: Option<Vec<_>> = parts.iter().enumerate().map(base).collect();
+        // SAFETY: every part was checked against its mapping, and mappings live as long as their
+        // peer's entry, which goes with the boards; the own part was taken for this board alone.
+        let board = unsafe { Board::new(rank, mark, members?, parts.get(rank as usize)?.1) };
+        let free = self.boards.boards.iter().position(Option::is_none);
+        let at = free.unwrap_or(self.boards.boards.len());
+        if at == self.boards.boards.len() {
+            self.boards.boards.push(None);
+        }
+        self.boards.boards[at] = Some(board);
+        Some(BoardId(at as u32))
+    }
+
+    fn close_board(&mut self, board: BoardId) {
+        let closed = self.boards.boards.get_mut(board.0 as usize).and_then(Option::take);
+        self.boards.missed.clear();
+        if let Some(board) = closed {
+            self.drop_part(board.part());
+        }
+    }
+
+    #[inline]
+    fn piece_max(&self, board: BoardId, to: Audience) -> usize {
+        let board = self.boards.boards.get(board.0 as usize).and_then(Option::as_ref);
+        board.map_or(0, |board| board.piece_max(to, self.waiter.is_crowded()))
+    }
+
+    #[inline]
+    fn write_piece(
+        &mut self,
+        board: BoardId,
+        to: Audience,
+        source: &mut Packer,
+        len: usize,
+        last: bool,
+    ) -> bool {
+        let written = self.boards.get(board).is_some_and(|at| at.write(to, source, len, last));
+        match written {
+            true => self.wake_audience(board, to),
+            false => self.boards.miss(board, Awaited::Room(to, len)),
+        }
+        written
+    }
+
+    #[inline]
+    fn read_piece(&mut self, board: BoardId, from: Source) -> Option<Piece> {
+        let piece = self.boards.get(board)?.peek(from);
+        if piece.is_none() {
+            self.boards.miss(board, Awaited::Piece(from));
+        }
+        piece
+    }
+
+    #[inline]
+    fn consume_piece(&mut self, board: BoardId, from: Source) {
+        let Some(at) = self.boards.get(board) else { return };
+        at.consume(from);
+        let writer = at.member(from.rank());
+        self.wake(writer);
+    }
+}

@@ -1,0 +1,101 @@
+//! Boards in a simulated world: parts are memory of the network, and whoever may wait for a piece
+//! gets news of it, after a delay like any other.
+
+use mpi_core::boards::{Audience, BoardId, Boards, Meeting, Piece, Source};
+use mpi_core::datatype::Packer;
+use mpi_core::port::PeerId;
+
+use super::network::Item;
+use super::port::SimPort;
+use crate::board::{Board, Layout};
+
+impl SimPort {
+    fn board(&mut self, board: BoardId) -> Option<&mut Board> {
+        self.boards.get_mut(board.0 as usize)?.as_mut()
+    }
+
+    /// Lets a member look again.
+    fn nudge(&mut self, peer: PeerId) {
+        let to = self.endpoint(peer);
+        self.network.borrow_mut().schedule(self.id(), to, Item::Room);
+    }
+}
+
+impl Boards for SimPort {
+    fn meet(&mut self, peer: PeerId) -> Meeting {
+        let (to, me) = (self.endpoint(peer), self.id());
+        let network = self.network.borrow();
+        match network.options().boards && network.is_open(me, to) {
+            true => Meeting::Near,
+            false => Meeting::Elsewhere,
+        }
+    }
+
+    fn prepare_part(&mut self, size: u32) -> Option<u64> {
+        Some(self.network.borrow_mut().take_part(Layout::new(size).bytes()))
+    }
+
+    fn drop_part(&mut self, part: u64) {
+        self.network.borrow_mut().drop_part(part);
+    }
+
+    fn open_board(&mut self, rank: u32, mark: u64, parts: &[(PeerId, u64)]) -> Option<BoardId> {
+        let bytes = Layout::new(parts.len() as u32).bytes();
+        let own = parts.get(rank as usize)?.1;
+        let network = self.network.borrow();
+        let members: Option<Vec<_>> = parts
+            .iter()
+            .map(|(peer, part)| network.part(*part, bytes).map(|base| (*peer, base)))
+            .collect();
+        // SAFETY: the network has the parts, of this length, until their owners drop them, which
+        // they do when no member uses the board any more; it outlives its ports.
+        let board = unsafe { Board::new(rank, mark, members?, own) };
+        drop(network);
+        self.boards.push(Some(board));
+        Some(BoardId(self.boards.len() as u32 - 1))
+    }
+
+    fn close_board(&mut self, board: BoardId) {
+        if let Some(board) = self.boards.get_mut(board.0 as usize).and_then(Option::take) {
+            self.drop_part(board.part());
+        }
+    }
+
+    fn piece_max(&self, board: BoardId, to: Audience) -> usize {
+        let board = self.boards.get(board.0 as usize).and_then(Option::as_ref);
+        // Pieces of another size at each second process.
+        let most = [700, 4096][self.id().0 as usize % 2];
+        board.map_or(0, |board| board.piece_max(to, false).min(most))
+    }
+
+    fn write_piece(
+        &mut self,
+        board: BoardId,
+        to: Audience,
+        source: &mut Packer,
+        len: usize,
+        last: bool,
+    ) -> bool {
+        let Some(at) = self.board(board) else { return false };
+        let written = at.write(to, source, len, last);
+        let readers: Vec<PeerId> = match to {
+            Audience::One(rank) => vec![at.member(rank)],
+            Audience::Everyone => at.others().collect(),
+        };
+        if written {
+            readers.into_iter().for_each(|peer| self.nudge(peer));
+        }
+        written
+    }
+
+    fn read_piece(&mut self, board: BoardId, from: Source) -> Option<Piece> {
+        self.board(board)?.peek(from)
+    }
+
+    fn consume_piece(&mut self, board: BoardId, from: Source) {
+        let Some(at) = self.board(board) else { return };
+        at.consume(from);
+        let writer = at.member(from.rank());
+        self.nudge(writer);
+    }
+}
