@@ -115,6 +115,9 @@ impl Transport for Loopback {
     }
 
     fn pull(&mut self, _: PeerId, offer: &Offer, len: u64, to: &mut Unpacker) -> Pulled {
+        if offer.address == 0 {
+            return Pulled::Unavailable; // a message with gaps, which has no one place
+        }
         let bytes = std::ptr::with_exposed_provenance(offer.address as usize);
         // SAFETY: the offer was made by `offer` of this very process, whose request keeps the
         // bytes readable until its rendezvous ends; the destination is the caller's.
@@ -146,6 +149,16 @@ fn copy(from: &mut Packer, to: &mut Unpacker) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use mpi_core::buffer::UserBuffer;
+
+    #[test]
+    fn what_was_not_offered_is_not_fetched() {
+        let mut room = [0_u8; 64];
+        let mut to = Unpacker::contiguous(UserBuffer(room.as_mut_ptr()), 64);
+        let pulled = Loopback::new().pull(PeerId(0), &Offer::default(), 64, &mut to);
+        assert_eq!(pulled, Pulled::Unavailable);
+        assert_eq!(to.remaining(), 64);
+    }
 
     #[test]
     fn meets_all_requirements() {

@@ -13,6 +13,7 @@ mod peers;
 mod place;
 mod run;
 mod setup;
+mod soak;
 mod tally;
 mod test;
 
@@ -47,6 +48,8 @@ enum Task {
     Demo,
     /// Measure our library beside the others, by the programs in benches/
     Compare(Box<compare::Options>),
+    /// Random traffic with every word checked, for ten minutes or as long as one likes
+    Soak(soak::Options),
     /// Make the environments of the libraries that tests compare with, in target/peers
     Peers {
         /// Only these
@@ -85,6 +88,7 @@ fn perform(task: Task) -> Result<ExitCode> {
         Task::Demo => demo::demo()?,
         Task::Generate { check } => generate::generate(check)?,
         Task::Peers { names } => peers::peers(&names)?,
+        Task::Soak(options) => soak::soak(&options)?,
         Task::Bare => bare::bare()?,
         Task::Compare(options) => {
             let holds = compare::compare(&options)?;
