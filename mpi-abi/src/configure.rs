@@ -6,8 +6,10 @@ use std::io;
 use mpi_core::coll::menu::Collective;
 use mpi_core::coll::select::Selection;
 use mpi_core::error::{Error, ErrorClass, Result};
-use mpi_core::settings::{BulkWay, ConfigFile, Settings, config_paths};
+use mpi_core::settings::{BulkWay, ConfigFile, Settings, TransportWish, config_paths};
+use transports::node::{Choice, Wish};
 use transports::shm::{Bulk, ShmSettings};
+use transports::tcp::TcpSettings;
 
 /// The settings of this process.
 pub(crate) fn load() -> Result<Settings> {
@@ -73,6 +75,41 @@ pub(crate) fn shared_memory(settings: &Settings) -> ShmSettings {
         cross_memory_bytes: settings.shm_cross_memory_bytes,
         spin_polls: settings.wait_spin_polls,
         yield_micros: narrow(settings.wait_yield.as_micros() as u64),
+    }
+}
+
+/// By what the way to a peer is chosen.
+pub(crate) fn choice(settings: &Settings) -> Choice {
+    let wish = match settings.transport {
+        TransportWish::Auto => Wish::Auto,
+        TransportWish::SharedMemory => Wish::SharedMemory,
+        TransportWish::Tcp => Wish::Tcp,
+    };
+    Choice { wish, node_ranks: settings.node_ranks }
+}
+
+/// Whether a network is to be opened: unless nothing could need it, since an open port is one that
+/// strangers can try.
+pub(crate) fn wants_network(settings: &Settings, size: u32, local_size: Option<usize>) -> bool {
+    let on_one_node = local_size == Some(size as usize) && settings.node_ranks == 0;
+    match settings.transport {
+        TransportWish::SharedMemory => false,
+        TransportWish::Tcp => size > 1,
+        TransportWish::Auto => size > 1 && !on_one_node,
+    }
+}
+
+/// Settings of TCP.
+pub(crate) fn tcp(settings: &Settings) -> TcpSettings {
+    let narrow = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
+    TcpSettings {
+        streams: settings.tcp_streams,
+        eager_bytes: narrow(settings.tcp_eager_bytes),
+        window_bytes: narrow(settings.tcp_window_bytes),
+        piece_bytes: narrow(settings.tcp_piece_bytes),
+        stripe_bytes: settings.tcp_stripe_bytes,
+        socket_bytes: narrow(settings.tcp_socket_bytes),
+        patience: settings.tcp_patience,
     }
 }
 

@@ -85,7 +85,7 @@ impl NodePort {
         let shm = local.shm();
         let connected = (0..size).filter(|&peer| shm.is_connected(PeerId(peer))).count();
         let counters = shm.counters();
-        format!(
+        let mut text = format!(
             "shared memory to {connected} of {} peers; large messages: {} bytes read in place, \
              {} copied across processes, {} through pipelined buffers; {} sleeps",
             size.saturating_sub(1),
@@ -93,7 +93,21 @@ impl NodePort {
             counters.bytes_cross_memory,
             counters.bytes_pipelined,
             counters.sleeps
-        )
+        );
+        if let Some(tcp) = local.tcp() {
+            let connected = (0..size).filter(|&peer| tcp.is_connected(PeerId(peer))).count();
+            let counters = tcp.counters();
+            text += &format!(
+                "; TCP to {connected} peers by {} connections, {} of them made again; {} bytes \
+                 read into place, {} by way of a buffer; {} strangers refused",
+                counters.connections,
+                counters.repairs,
+                counters.bytes_in_place,
+                counters.bytes_buffered,
+                counters.strangers
+            );
+        }
+        text
     }
 
     /// Shared memory and loopback, while open.

@@ -8,8 +8,10 @@ use launch_wire::control::{self, Frame};
 use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::handle::CommHandle;
 use mpi_core::process::Identity;
+use mpi_core::settings::Settings;
 use transports::node::LocalPort;
 use transports::shm::{Directory, LocalConfig, Secret};
+use transports::tcp::TcpConfig;
 
 use crate::calls::attributes::delete_all_of_comm;
 use crate::configure;
@@ -76,9 +78,16 @@ pub(crate) fn start(cx: &mut Cx<'_>, required: i32) -> Result<i32> {
         shm: configure::shared_memory(&settings),
     };
     let job = config.job.clone();
-    let mut port = LocalPort::new(config, Box::new(Cards)).map_err(|why| {
-        Error::new(ErrorClass::OTHER, format!("no memory can be shared with other ranks: {why}"))
-    })?;
+    let wants_network = configure::wants_network(&settings, size, bootstrap.local_size());
+    let network = wants_network.then(|| TcpConfig {
+        job: job.clone(),
+        rank,
+        secret,
+        face: wire_face(cx.face.abi) as u32,
+        interfaces: settings.tcp_interfaces.clone(),
+        tcp: configure::tcp(&settings),
+    });
+    let mut port = open_port(config, network)?;
     bootstrap.put(&card_key(rank), &port.card()).map_err(launcher_lost)?;
     if let Some(control) = bootstrap.control() {
         control.send(&Frame::InitSeen);
@@ -86,9 +95,10 @@ pub(crate) fn start(cx: &mut Cx<'_>, required: i32) -> Result<i32> {
     bootstrap.fence().map_err(launcher_lost)?;
     if rank != 0 {
         let (secret, text) = common(&mut bootstrap)?;
-        port.shm().set_secret(secret);
+        port.set_secret(secret);
         settings.apply_uniform(&text)?;
     }
+    agree(&mut port, &settings)?;
     let mut library = library();
     library.bootstrap = Some(bootstrap);
     library.place = Some((rank, host_name()));
@@ -102,6 +112,30 @@ pub(crate) fn start(cx: &mut Cx<'_>, required: i32) -> Result<i32> {
     library::set_thread_level(granted, unsafe { libc::gettid() });
     node::set_running(true);
     Ok(granted)
+}
+
+/// The ways to other processes; with `network`, also those that lead to other nodes.
+fn open_port(config: LocalConfig, network: Option<TcpConfig>) -> Result<LocalPort> {
+    let mut port = LocalPort::new(config, Box::new(Cards)).map_err(|why| {
+        Error::new(ErrorClass::OTHER, format!("no memory can be shared with other ranks: {why}"))
+    })?;
+    if let Some(network) = network {
+        port.open_network(network).map_err(|why| {
+            Error::new(ErrorClass::OTHER, format!("the network cannot be opened: {why}"))
+                .hint("FERRITE_TRANSPORT=shm does without it where all ranks are on one node.")
+        })?;
+    }
+    Ok(port)
+}
+
+/// Takes the settings on which all ranks agree.
+fn agree(port: &mut LocalPort, settings: &Settings) -> Result<()> {
+    let refused = |why| Error::new(ErrorClass::OTHER, format!("FERRITE_TRANSPORT: {why}"));
+    port.set_choice(configure::choice(settings)).map_err(refused)?;
+    if let Some(tcp) = port.tcp() {
+        tcp.set_settings(configure::tcp(settings));
+    }
+    Ok(())
 }
 
 fn refused(why: launch_wire::BootstrapError) -> Error {

@@ -26,6 +26,18 @@ choices! {
     }
 }
 
+choices! {
+    /// How processes reach each other.
+    TransportWish {
+        /// Through shared memory on one node, over TCP otherwise.
+        Auto = "auto",
+        /// Through shared memory only.
+        SharedMemory = "shm",
+        /// Over TCP, also on one node.
+        Tcp = "tcp",
+    }
+}
+
 /// What is known of a setting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Described {
@@ -90,6 +102,26 @@ macro_rules! settings {
 }
 
 settings! {
+    transport: TransportWish = TransportWish::Auto, true,
+        "How processes reach each other: auto, shm or tcp";
+    node_ranks: u32 = 0, true,
+        "Ranks that take themselves for one node, to play several on one machine; 0 for all";
+    tcp_interfaces: String = String::new(), false,
+        "Network interfaces for TCP: names or beginnings of names with commas; all when empty";
+    tcp_streams: u32 = 1, true,
+        "TCP connections to each process: the first for small messages, all for large ones";
+    tcp_eager_bytes: u64 = 64 << 10, true,
+        "Largest message that TCP carries without asking the receiver first";
+    tcp_window_bytes: u64 = 1 << 20, true,
+        "Bytes of small messages to one process that may be on their way over TCP";
+    tcp_piece_bytes: u64 = 512 << 10, true,
+        "Bytes of a large message that TCP sends before other messages get their turn";
+    tcp_stripe_bytes: u64 = 1 << 20, true,
+        "Length from which a message goes over all TCP connections to a process at once";
+    tcp_socket_bytes: u64 = 0, true,
+        "Bytes of the kernel's buffers for a TCP connection; 0 leaves them to the kernel";
+    tcp_patience: Duration = Duration::from_secs(10), true,
+        "Time that a process may be out of reach over TCP before it counts as lost";
     shm_eager_bytes: u64 = 32 << 10, true,
         "Largest message that shared memory carries without asking the receiver first";
     shm_lane_cells: u32 = 64, true,

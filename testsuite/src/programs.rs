@@ -125,10 +125,24 @@ fn ranks(text: &str) -> Option<Vec<u32>> {
 /// # Errors
 /// When it does not end well; the text is what a person needs to see.
 pub fn run(prefix: &Prefix, executable: &Path, ranks: u32) -> Result<()> {
+    run_with(prefix, executable, ranks, &[])
+}
+
+/// The same with settings: names and values of variables.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_with(
+    prefix: &Prefix,
+    executable: &Path,
+    ranks: u32,
+    settings: &[(&str, &str)],
+) -> Result<()> {
     // timeout(1) gives mpirun the chance to end its ranks; only if it does not, kills it.
     let mut command = crate::prefix::clean(Path::new("timeout"));
     command.arg("--kill-after=10").arg(PATIENCE.to_string());
     command.arg(prefix.bin("mpirun")).arg("-n").arg(ranks.to_string()).arg(executable);
+    command.envs(settings.iter().copied());
     judge(&command.output().context("cannot start mpirun")?)
 }
 

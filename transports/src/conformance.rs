@@ -76,6 +76,11 @@ impl<T: Transport> World<T> {
         World { ends: ends.into_iter().map(|end| (end, Recorder::default())).collect() }
     }
 
+    /// The transports.
+    pub fn into_ends(self) -> Vec<T> {
+        self.ends.into_iter().map(|(end, _)| end).collect()
+    }
+
     fn last(&self) -> usize {
         self.ends.len() - 1
     }

@@ -1,4 +1,9 @@
-//! The world of a process on one node: shared memory to the others, a queue to itself, a clock.
+//! The world of a process: shared memory to those on its node, TCP to the others, a queue to
+//! itself, a clock.
+//!
+//! Which way leads to a peer is decided when something is first sent there, from its business
+//! card and from settings that all ranks have alike, so that both ends decide the same. Where the
+//! whole job is known to be on one node no network is opened.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -13,14 +18,59 @@ use mpi_core::port::{
 };
 
 use crate::loopback::Loopback;
-use crate::shm::{Directory, LocalConfig, Shm};
+use crate::shm::{Beside, CARD_GAP, Directory, LocalConfig, Secret, Shm};
+use crate::tcp::{self, Tcp, TcpConfig};
 
-/// Shared memory, loopback and a clock, as one [`Port`].
+/// Which ways the user wants.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Wish {
+    /// Shared memory on one node, TCP otherwise.
+    #[default]
+    Auto,
+    /// Shared memory only.
+    SharedMemory,
+    /// TCP, also on one node.
+    Tcp,
+}
+
+/// By what the way to a peer is chosen: alike on all ranks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Choice {
+    /// Which ways the user wants.
+    pub wish: Wish,
+    /// Ranks that take themselves for one node; 0 when all on a host do.
+    pub node_ranks: u32,
+}
+
+/// The way to a peer, as far as it is decided.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Way {
+    Undecided,
+    SharedMemory,
+    Tcp,
+}
+
+/// The network, and who is reached through it.
+struct Net {
+    tcp: Tcp,
+    ways: Vec<(Way, u32)>,
+}
+
+impl Net {
+    #[inline]
+    fn way(&self, peer: PeerId) -> Way {
+        self.ways.get(peer.0 as usize).map_or(Way::Undecided, |(way, _)| *way)
+    }
+}
+
+/// Shared memory, network, loopback and a clock, as one [`Port`].
 pub struct LocalPort {
     shm: Shm,
     loopback: Loopback,
     /// Which peer this process itself is; `NOBODY` until told.
     me: PeerId,
+    net: Option<Box<Net>>,
+    choice: Choice,
     me_name: ProcessName,
     start: Instant,
 }
@@ -35,17 +85,144 @@ impl LocalPort {
     pub fn new(config: LocalConfig, directory: Box<dyn Directory + Send>) -> io::Result<LocalPort> {
         let me_name = ProcessName { job: config.job.clone(), rank: config.rank };
         let shm = Shm::new(config, directory)?;
-        Ok(LocalPort { shm, loopback: Loopback::new(), me: NOBODY, me_name, start: Instant::now() })
+        Ok(LocalPort {
+            shm,
+            loopback: Loopback::new(),
+            me: NOBODY,
+            net: None,
+            choice: Choice::default(),
+            me_name,
+            start: Instant::now(),
+        })
+    }
+
+    /// Opens the network: before the card is published.
+    ///
+    /// # Errors
+    /// The kernel gives no socket, or none of the wanted interfaces is up.
+    pub fn open_network(&mut self, config: TcpConfig) -> io::Result<()> {
+        let tcp = Tcp::new(config)?;
+        self.net = Some(Box::new(Net { tcp, ways: Vec::new() }));
+        Ok(())
+    }
+
+    /// Says how the way to a peer is chosen: before the first peer is made known.
+    ///
+    /// # Errors
+    /// The wish cannot be granted; the text says so and lists what can.
+    pub fn set_choice(&mut self, choice: Choice) -> Result<(), String> {
+        if choice.wish == Wish::Tcp && self.net.is_none() && self.size_is_above_one() {
+            return Err(format!(
+                "rank 0 wants TCP, but rank {} has opened no network; possible here: auto, shm",
+                self.me_name.rank
+            ));
+        }
+        self.choice = choice;
+        Ok(())
+    }
+
+    fn size_is_above_one(&self) -> bool {
+        self.shm.config().size > 1
+    }
+
+    /// Says what all processes of the job know and nobody else: before anything is sent.
+    pub fn set_secret(&mut self, secret: Secret) {
+        self.shm.set_secret(secret);
+        if let Some(net) = &mut self.net {
+            net.tcp.set_secret(secret);
+        }
     }
 
     /// The text by which peers find this process, at most 128 bytes.
     pub fn card(&self) -> String {
-        self.shm.card()
+        let mut card = self.shm.card();
+        if let Some(net) = &self.net {
+            card.push(CARD_GAP);
+            card.push_str(&net.tcp.card().to_text());
+        }
+        card
     }
 
     /// The shared-memory transport: allocation, counters.
     pub fn shm(&mut self) -> &mut Shm {
         &mut self.shm
+    }
+
+    /// The TCP transport, if a network is open.
+    pub fn tcp(&mut self) -> Option<&mut Tcp> {
+        self.net.as_mut().map(|net| &mut net.tcp)
+    }
+
+    /// Whether the two ranks are to take themselves for one node, their hosts aside.
+    fn is_one_node(&self, rank: u32) -> bool {
+        match self.choice.node_ranks {
+            0 => true,
+            k => rank / k == self.me_name.rank / k,
+        }
+    }
+
+    /// Decides the way to a peer; [`Way::Undecided`] when its card is not there yet or there is
+    /// no way at all.
+    #[cold]
+    #[inline(never)]
+    fn decide(&mut self, peer: PeerId) -> Way {
+        let text = match self.shm.look_up(peer) {
+            Ok(Some(text)) => text,
+            Ok(None) => return Way::Undecided,
+            Err(why) => {
+                self.shm.lose(peer, &why);
+                return Way::SharedMemory;
+            }
+        };
+        let Some(net) = &self.net else { return Way::SharedMemory };
+        let rank = net.ways.get(peer.0 as usize).map_or(u32::MAX, |(_, rank)| *rank);
+        let is_here = self.shm.is_here(&text) == Some(true);
+        let by_memory = is_here && self.is_one_node(rank);
+        let way = match self.choice.wish {
+            Wish::Tcp => Way::Tcp,
+            Wish::SharedMemory => Way::SharedMemory,
+            Wish::Auto if by_memory => Way::SharedMemory,
+            Wish::Auto => Way::Tcp,
+        };
+        match way {
+            Way::Tcp => self.take_network(peer, &text, is_here),
+            _ if by_memory => self.shm.greet(peer, &text),
+            _ => {
+                let how = "it runs on another node, where FERRITE_TRANSPORT=shm does not reach; \
+                           possible: auto, tcp";
+                self.shm.lose(peer, how);
+            }
+        }
+        if let Some(net) = &mut self.net
+            && let Some(known) = net.ways.get_mut(peer.0 as usize)
+        {
+            known.0 = way;
+        }
+        way
+    }
+
+    /// Tells the network where a peer listens, by its card.
+    fn take_network(&mut self, peer: PeerId, text: &str, is_here: bool) {
+        let card = text.split(CARD_GAP).find_map(tcp::Card::from_text);
+        match (card, &mut self.net) {
+            (Some(card), Some(net)) => net.tcp.meet(peer, &card, is_here),
+            _ => self.shm.lose(peer, "it has opened no network; possible: shm"),
+        }
+    }
+
+    /// Whether frames to `peer` go over the network; decides it if need be.
+    #[inline]
+    fn is_far(&mut self, peer: PeerId) -> Result<bool, Full> {
+        let Some(net) = &self.net else { return Ok(false) };
+        let way = match net.way(peer) {
+            Way::Undecided => self.decide(peer),
+            way => way,
+        };
+        match way {
+            Way::Tcp => Ok(true),
+            Way::SharedMemory => Ok(false),
+            Way::Undecided => Err(Full),
+        }
     }
 }
 
@@ -54,20 +231,46 @@ impl Transport for LocalPort {
         if *name == self.me_name {
             self.me = peer;
             self.loopback.add_peer(peer, name);
-        } else {
-            self.shm.add_peer(peer, name);
+            return;
         }
+        if let Some(net) = &mut self.net {
+            let place = peer.0 as usize;
+            if place >= net.ways.len() {
+                net.ways.resize(place + 1, (Way::Undecided, u32::MAX));
+            }
+            net.ways[place].1 = name.rank;
+            net.tcp.add_peer(peer, name);
+        }
+        self.shm.add_peer(peer, name);
     }
 
     #[inline]
     fn caps(&self, peer: PeerId) -> Caps {
-        if peer == self.me { self.loopback.caps(peer) } else { self.shm.caps(peer) }
+        if peer == self.me {
+            return self.loopback.caps(peer);
+        }
+        match &self.net {
+            None => self.shm.caps(peer),
+            Some(net) => match net.way(peer) {
+                Way::SharedMemory => self.shm.caps(peer),
+                Way::Tcp => net.tcp.caps(peer),
+                Way::Undecided => {
+                    let (near, far) = (self.shm.caps(peer), net.tcp.caps(peer));
+                    if near.frame_bytes_max <= far.frame_bytes_max { near } else { far }
+                }
+            },
+        }
     }
 
     #[inline]
     fn send(&mut self, peer: PeerId, header: &Header, body: Body<'_>) -> Result<(), Full> {
         if peer == self.me {
             return self.loopback.send(peer, header, body);
+        }
+        if self.is_far(peer)?
+            && let Some(net) = &mut self.net
+        {
+            return net.tcp.send(peer, header, body);
         }
         self.shm.send(peer, header, body)
     }
@@ -76,16 +279,20 @@ impl Transport for LocalPort {
         if peer == self.me {
             return self.loopback.send_bulk(peer, header, source, token);
         }
-        self.shm.send_bulk(peer, header, source, token);
+        match (self.is_far(peer), &mut self.net) {
+            (Ok(true), Some(net)) => net.tcp.send_bulk(peer, header, source, token),
+            _ => self.shm.send_bulk(peer, header, source, token),
+        }
     }
 
     #[inline]
     fn poll<S: Sink>(&mut self, sink: &mut S) -> Activity {
-        let own = self.loopback.poll(sink);
-        match self.shm.poll(sink) {
-            Activity::Busy => Activity::Busy,
-            Activity::Idle => own,
+        let mut busy = self.loopback.poll(sink) == Activity::Busy;
+        busy |= self.shm.poll(sink) == Activity::Busy;
+        if let Some(net) = &mut self.net {
+            busy |= net.tcp.poll(sink) == Activity::Busy;
         }
+        if busy { Activity::Busy } else { Activity::Idle }
     }
 
     #[inline]
@@ -101,24 +308,39 @@ impl Transport for LocalPort {
         if peer == self.me {
             return self.loopback.offer(peer, address, len);
         }
-        self.shm.offer(peer, address, len)
+        match &self.net {
+            Some(net) if net.way(peer) == Way::Tcp => Offer::default(),
+            _ => self.shm.offer(peer, address, len),
+        }
     }
 
     fn pull(&mut self, peer: PeerId, offer: &Offer, len: u64, to: &mut Unpacker) -> Pulled {
         if peer == self.me {
             return self.loopback.pull(peer, offer, len, to);
         }
-        self.shm.pull(peer, offer, len, to)
+        match &self.net {
+            Some(net) if net.way(peer) == Way::Tcp => Pulled::Unavailable,
+            _ => self.shm.pull(peer, offer, len, to),
+        }
     }
 
     fn is_flushed(&self) -> bool {
-        self.loopback.is_flushed() && self.shm.is_flushed()
+        self.loopback.is_flushed()
+            && self.shm.is_flushed()
+            && self.net.as_ref().is_none_or(|net| net.tcp.is_flushed())
     }
 }
 
 impl Boards for LocalPort {
     fn meet(&mut self, peer: PeerId) -> Meeting {
-        if peer == self.me { Meeting::Near } else { self.shm.meet(peer) }
+        if peer == self.me {
+            return Meeting::Near;
+        }
+        match self.is_far(peer) {
+            Ok(true) => Meeting::Elsewhere,
+            Ok(false) => self.shm.meet(peer),
+            Err(Full) => Meeting::Pending,
+        }
     }
 
     fn prepare_part(&mut self, size: u32) -> Option<u64> {
@@ -175,7 +397,13 @@ impl Port for LocalPort {
         if !self.loopback.is_idle() {
             return false;
         }
-        self.shm.wait(idle_polls)
+        let Some(net) = &mut self.net else { return self.shm.wait(idle_polls, || None) };
+        let tcp = &mut net.tcp;
+        self.shm.wait(idle_polls, || {
+            // Whatever ends the sleep, the next poll looks at every socket.
+            tcp.look_soon();
+            Some(Beside { at_most: tcp.put_off(), news: tcp.news() })
+        })
     }
 
     #[inline]
@@ -183,3 +411,6 @@ impl Port for LocalPort {
         self.shm.spins(looks)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -154,6 +154,8 @@ pub(super) struct Card {
 }
 
 const CARD_KIND: &str = "shm1";
+/// Between the parts of a business card, one for each transport.
+pub(crate) const CARD_GAP: char = ';';
 
 impl Card {
     pub(super) fn to_text(self) -> String {
@@ -162,8 +164,9 @@ impl Card {
     }
 
     /// The card in a text that came from elsewhere.
+    /// Reads a card that anybody may have written; the parts of other transports follow it.
     pub(super) fn from_text(text: &str) -> Option<Card> {
-        let mut parts = text.split(':');
+        let mut parts = text.split(CARD_GAP).next()?.split(':');
         if parts.next()? != CARD_KIND {
             return None;
         }
@@ -178,10 +181,13 @@ impl Card {
         Some(Card { name, host: u64::from_str_radix(host, 16).ok()? })
     }
 
-    /// The hash that says which kernel this is.
+    /// The hash that says which kernel this is, and which of its networks: abstract names are
+    /// known in one network namespace only.
     pub(super) fn this_host() -> u64 {
-        let boot = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-        let hash: [u8; HASH_BYTES] = blake3::hash(&boot).into();
+        let mut host = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let network = std::fs::read_link("/proc/self/ns/net").unwrap_or_default();
+        host.extend_from_slice(network.as_os_str().as_encoded_bytes());
+        let hash: [u8; HASH_BYTES] = blake3::hash(&host).into();
         u64::from_le_bytes(std::array::from_fn(|i| hash[i]))
     }
 }

@@ -53,6 +53,23 @@ impl Shm {
         }
     }
 
+    /// The card of a peer, if it has been published.
+    ///
+    /// # Errors
+    /// There is none and will be none; the text says why.
+    pub(crate) fn look_up(&mut self, peer: PeerId) -> Result<Option<String>, String> {
+        let known = self.peers.get(peer.0 as usize).ok_or("it is not known")?;
+        let card = self.directory.card(known.rank)?;
+        // Nobody rings when it appears.
+        self.refused |= card.is_none();
+        Ok(card)
+    }
+
+    /// Whether the process with this card runs on this host; `None` for text that is no card.
+    pub(crate) fn is_here(&self, text: &str) -> Option<bool> {
+        Card::from_text(text).map(|card| card.host == self.card.host)
+    }
+
     /// Something is to be sent to a peer whose lane is not open.
     #[cold]
     pub(super) fn approach(&mut self, peer: PeerId) {
@@ -76,11 +93,21 @@ impl Shm {
             }
             Err(why) => return self.lose(peer, &why),
         };
-        let Some(card) = Card::from_text(&text) else {
+        self.greet(peer, &text);
+    }
+
+    /// Sends a peer that has not been met a hello, by its card.
+    pub(crate) fn greet(&mut self, peer: PeerId, text: &str) {
+        let met = self.peers.get(peer.0 as usize).is_none_or(|known| known.lane.is_some());
+        if met {
+            return;
+        }
+        let Some(card) = Card::from_text(text) else {
             return self.lose(peer, &format!("its business card cannot be read: {text:.100}"));
         };
         if card.host != self.card.host {
-            return self.lose(peer, "it runs on another host");
+            return self
+                .lose(peer, "it runs on another host, and this process has no network open");
         }
         self.post_hello(peer, card.name);
         let to = &mut self.peers[peer.0 as usize];

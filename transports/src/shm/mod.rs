@@ -28,7 +28,9 @@ mod receive;
 mod send;
 mod settings;
 
+pub(crate) use hello::CARD_GAP;
 pub use hello::Secret;
+pub use park::Beside;
 pub(crate) use reach::Reach;
 pub use settings::{Bulk, ShmSettings};
 
@@ -195,6 +197,11 @@ impl Shm {
         self.config.secret = secret;
     }
 
+    /// Who this process is.
+    pub(crate) fn config(&self) -> &LocalConfig {
+        &self.config
+    }
+
     /// What happened so far.
     pub fn counters(&self) -> ShmCounters {
         self.counters
@@ -319,4 +326,4 @@ impl Drop for Shm {
 #[cfg(test)]
 mod hostile_tests;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -7,7 +7,7 @@
 //! are short and look again. A word is written by its owner alone; each sleep has its own value,
 //! so that a sender rings once.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use super::Shm;
@@ -108,6 +108,14 @@ fn share(ranks: u32) -> u32 {
     ranks.div_ceil(u32::try_from(cpus::usable()).unwrap_or(u32::MAX))
 }
 
+/// What else may bring news to one who sleeps.
+pub struct Beside<'a> {
+    /// Becomes readable then.
+    pub news: BorrowedFd<'a>,
+    /// The longest sleep, if something is to be done even without news.
+    pub at_most: Option<Duration>,
+}
+
 impl Shm {
     /// Whether a wait with so many idle polls goes on spinning.
     #[inline]
@@ -116,27 +124,36 @@ impl Shm {
     }
 
     /// Waits between polls (see [`mpi_core::port::Port::wait`]); whether the spin phase is over.
+    /// News may come from shared memory, and from what `beside` names.
     #[inline]
-    pub fn wait(&mut self, idle_polls: u32) -> bool {
+    pub fn wait<'a>(
+        &mut self,
+        idle_polls: u32,
+        beside: impl FnOnce() -> Option<Beside<'a>>,
+    ) -> bool {
         if self.waiter.spins(idle_polls) {
             return false;
         }
-        self.wait_off_processor(idle_polls);
+        self.wait_off_processor(idle_polls, beside);
         true
     }
 
     #[cold]
     #[inline(never)]
-    fn wait_off_processor(&mut self, idle_polls: u32) {
+    fn wait_off_processor<'a>(
+        &mut self,
+        idle_polls: u32,
+        beside: impl FnOnce() -> Option<Beside<'a>>,
+    ) {
         self.look_at_all = true;
         if self.waiter.is_tired(idle_polls) {
-            self.sleep();
+            self.sleep(beside());
         } else if self.waiter.yields.is_multiple_of(YIELDS_PER_LOOK) {
             self.look_soon();
         }
     }
 
-    fn sleep(&mut self) {
+    fn sleep(&mut self, beside: Option<Beside<'_>>) {
         let blind = std::mem::take(&mut self.refused)
             || self.chores
             || !self.outbox.is_empty()
@@ -146,10 +163,12 @@ impl Shm {
         self.arena.parked().store(self.waiter.sleep, Ordering::SeqCst);
         let fenced = self.fences && self.all_fence && barrier::everywhere().is_ok();
         let at_most = if fenced && !blind { SLEEP_MAX } else { SLEEP_BLIND };
+        let also = beside.as_ref().and_then(|beside| beside.at_most).unwrap_or(at_most);
         let quiet = self.row.iter().all(|peer| self.peers[peer.0 as usize].reader.peek().is_none());
         if quiet && !self.boards.has_news() {
+            let fds = [Some(self.socket.as_fd()), beside.map(|beside| beside.news)];
             self.counters.sleeps += 1;
-            if let Err(error) = wait::until_readable(self.socket.as_fd(), at_most) {
+            if let Err(error) = wait::until_readable(fds, at_most.min(also)) {
                 tracing::warn!(%error, "sleeping on the shared-memory socket failed");
             }
         }

@@ -187,7 +187,7 @@ impl Shm {
     }
 
     /// Notes that `peer` is gone; what it had sent before stays readable.
-    pub(super) fn lose(&mut self, peer: PeerId, how: &str) {
+    pub(crate) fn lose(&mut self, peer: PeerId, how: &str) {
         let to = &mut self.peers[peer.0 as usize];
         if to.state == State::Down {
             return;

@@ -10,19 +10,28 @@ pub fn give_way() {
     unsafe { libc::sched_yield() };
 }
 
-/// Sleeps until `fd` is readable or `at_most` has passed; whether it is readable. A signal also
-/// ends the sleep.
+/// Sleeps until one of `fds` is readable or `at_most` has passed; whether one is readable. A
+/// signal also ends the sleep.
 ///
 /// # Errors
 /// The kernel's, except for an interruption.
-pub fn until_readable(fd: BorrowedFd<'_>, at_most: Duration) -> io::Result<bool> {
-    let mut entry = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+pub fn until_readable<const N: usize>(
+    fds: [Option<BorrowedFd<'_>>; N],
+    at_most: Duration,
+) -> io::Result<bool> {
+    // The kernel passes over entries with a negative descriptor.
+    let mut entries = fds.map(|fd| libc::pollfd {
+        fd: fd.map_or(-1, |fd| fd.as_raw_fd()),
+        events: libc::POLLIN,
+        revents: 0,
+    });
     let timeout = libc::timespec {
         tv_sec: at_most.as_secs().min(i32::MAX as u64) as libc::time_t,
         tv_nsec: at_most.subsec_nanos().into(),
     };
-    // SAFETY: one entry and one timespec, both ours for the call; no signal mask.
-    let n = unsafe { libc::ppoll(&mut entry, 1, &timeout, std::ptr::null()) };
+    // SAFETY: `N` entries and one timespec, all ours for the call; no signal mask.
+    let n =
+        unsafe { libc::ppoll(entries.as_mut_ptr(), N as libc::nfds_t, &timeout, std::ptr::null()) };
     if n >= 0 {
         return Ok(n > 0);
     }

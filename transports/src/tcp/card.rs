@@ -78,6 +78,13 @@ pub(super) fn advertised(own: &[Interface], wanted: &str) -> Vec<IpAddr> {
     own.iter().filter(is_wanted).map(|interface| interface.address).collect()
 }
 
+/// What is said when none of the wanted interfaces is up.
+pub(super) fn no_such(own: &[Interface], wanted: &str) -> String {
+    let mut names: Vec<&str> = own.iter().map(|interface| interface.name.as_str()).collect();
+    names.dedup();
+    format!("no interface called {wanted} is up (FERRITE_TCP_INTERFACES); up: {}", names.join(", "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -155,13 +155,17 @@ impl Tcp {
     /// The transport of a process, not yet connected to anybody, but listening.
     ///
     /// # Errors
-    /// The kernel gives no socket.
+    /// The kernel gives no socket, or none of the wanted interfaces is up.
     pub fn new(config: TcpConfig) -> io::Result<Tcp> {
         let listener = Listener::everywhere()?;
         let epoll = Epoll::new()?;
         epoll.add(listener.as_fd(), KEY_LISTENER, Interest::Read)?;
         let port = listener.port()?;
         let config = TcpConfig { tcp: config.tcp.bounded(), ..config };
+        let own = interfaces::all()?;
+        if !config.interfaces.is_empty() && card::advertised(&own, &config.interfaces).is_empty() {
+            return Err(io::Error::other(card::no_such(&own, &config.interfaces)));
+        }
         Ok(Tcp {
             pid: std::process::id(),
             peers: Vec::new(),
@@ -178,7 +182,7 @@ impl Tcp {
             events: Vec::new(),
             flush_asked: Cell::new(false),
             scratch: Vec::new(),
-            own: interfaces::all()?,
+            own,
             job: hello::job_hash(&config.job),
             complained: None,
             counters: TcpCounters::default(),
@@ -308,5 +312,9 @@ impl Drop for Tcp {
     }
 }
 
+#[cfg(test)]
+mod proxy_tests;
+#[cfg(test)]
+mod stranger_tests;
 #[cfg(test)]
 mod tests;

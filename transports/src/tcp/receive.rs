@@ -134,9 +134,13 @@ impl Tcp {
         while let Some(&id) = self.hot.get(at) {
             let found = few && self.read(id, sink);
             busy |= found;
+            if self.hot.get(at) != Some(&id) {
+                // It has ended and is no longer in the list.
+                continue;
+            }
             let Some(stream) = self.stream_mut(id) else { break };
             stream.idle += 1;
-            if stream.idle > HOT_POLLS || !stream.is_open() {
+            if stream.idle > HOT_POLLS {
                 stream.is_hot = false;
                 self.hot.swap_remove(at);
             } else {

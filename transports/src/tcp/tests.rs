@@ -2,10 +2,11 @@
 
 use std::net::SocketAddr;
 
-use mpi_core::port::{PeerId, ProcessName, Transport};
+use mpi_core::header::{FrameKind, Header};
+use mpi_core::port::{Activity, PeerId, ProcessName, Transport, Why};
 
 use super::{Tcp, TcpConfig, TcpSettings};
-use crate::conformance::check;
+use crate::conformance::{Recorder, World, check};
 
 pub(super) fn config(rank: u32, tcp: TcpSettings) -> TcpConfig {
     let (job, interfaces) = ("test".to_string(), String::new());
@@ -45,4 +46,33 @@ fn meets_all_requirements_with_several_streams_and_small_pieces() {
 #[test]
 fn meets_all_requirements_among_three() {
     check(|| world(3, &TcpSettings { streams: 2, ..small() }));
+}
+
+fn eager() -> Header {
+    Header { kind: FrameKind::Eager as u8, context: 4, ..Header::default() }
+}
+
+#[test]
+fn a_peer_that_leaves_is_told_from_one_that_is_lost() {
+    let mut world = World::new(world(3, &small()));
+    for to in [1, 2] {
+        world.send(0, to, &eager(), b"hello");
+        world.send(to, 0, &eager(), b"hello");
+    }
+    world.run_until("all have met", |world| world.got(0).frames.len() == 2);
+    let mut ends = world.into_ends();
+    let (mut rest, mut sink) = (ends.split_off(1), Recorder::default());
+    drop(rest.pop());
+    while sink.down.is_empty() {
+        ends[0].poll(&mut sink);
+    }
+    assert_eq!(sink.down, [(PeerId(2), Why::Finalized)]);
+    for _ in 0..1000 {
+        assert_eq!(ends[0].poll(&mut sink), Activity::Idle, "something goes on with one who left");
+    }
+    drop(rest);
+    while sink.down.len() < 2 {
+        ends[0].poll(&mut sink);
+    }
+    assert_eq!(sink.down[1], (PeerId(1), Why::Finalized));
 }

@@ -1,0 +1,79 @@
+//! Programs over TCP, on loopback: alone, over several streams in small pieces, and together with
+//! shared memory where one machine plays several nodes.
+
+use std::fs;
+use std::path::Path;
+
+use testsuite::prefix::Prefix;
+use testsuite::programs::{self, Program};
+
+/// Programs that between them send every kind of frame: small and large, of types with gaps,
+/// matched and not, cancelled, cut, from many at once, and up to the end.
+const PROGRAMS: &[&str] = &[
+    "alltoall",
+    "buffered",
+    "cancel",
+    "icollectives",
+    "largecount",
+    "many",
+    "modes",
+    "nonblocking",
+    "ordering",
+    "pingpong",
+    "probe",
+    "promptend",
+    "truncate",
+    "vectors",
+];
+
+/// More ranks than this say nothing more about a transport.
+const RANKS_MAX: u32 = 4;
+
+fn chosen() -> Vec<Program> {
+    let mut listed = programs::listed().expect("the manifest");
+    listed.retain(|program| PROGRAMS.contains(&program.name.as_str()));
+    assert_eq!(listed.len(), PROGRAMS.len(), "a program has been renamed");
+    listed
+}
+
+fn run_all(folder: &str, settings: &[(&str, &str)]) {
+    let prefix = Prefix::find().expect("a prefix");
+    let into = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
+    fs::create_dir_all(&into).expect("a folder for programs");
+    let mut failures = Vec::new();
+    for program in chosen() {
+        let executable = program.compile(&prefix, &into).expect("it compiles");
+        let ranks = program.ranks.iter().filter(|ranks| (2..=RANKS_MAX).contains(*ranks));
+        for &ranks in ranks {
+            if let Err(error) = programs::run_with(&prefix, &executable, ranks, settings) {
+                failures.push(format!("{} on {ranks}: {error:#}", program.name));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "with {settings:?}:\n{}", failures.join("\n"));
+}
+
+#[test]
+fn programs_run_over_tcp_alone() {
+    run_all("tcp", &[("FERRITE_TRANSPORT", "tcp")]);
+}
+
+#[test]
+fn programs_run_over_several_streams_in_small_pieces() {
+    run_all(
+        "tcp-streams",
+        &[
+            ("FERRITE_TRANSPORT", "tcp"),
+            ("FERRITE_TCP_STREAMS", "3"),
+            ("FERRITE_TCP_EAGER_BYTES", "1KiB"),
+            ("FERRITE_TCP_PIECE_BYTES", "16KiB"),
+            ("FERRITE_TCP_STRIPE_BYTES", "40KiB"),
+            ("FERRITE_TCP_WINDOW_BYTES", "32KiB"),
+        ],
+    );
+}
+
+#[test]
+fn programs_run_over_shared_memory_and_tcp_at_once() {
+    run_all("tcp-mixed", &[("FERRITE_NODE_RANKS", "2")]);
+}
