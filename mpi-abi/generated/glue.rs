@@ -686,8 +686,18 @@ pub unsafe fn cart_coords<F: Face>(
     maxdims: c_int,
     coords: *mut c_int,
 ) -> c_int {
-    let _ = (comm, rank, maxdims, coords);
-    entry::unsupported::<F>(Procedure::CartCoords, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::CartCoords, Owner::Comm(owner), |cx| unsafe {
+        args::non_negative("maxdims", i64::from(maxdims), ErrorClass::ARG)?;
+        args::array("coords", coords.is_null(), maxdims > 0)?;
+        crate::calls::topology::cart_coords(
+            cx,
+            owner,
+            F::rank_in(rank),
+            i64::from(maxdims),
+            args::IntArrayMut::int(coords),
+        )
+    })
 }
 
 /// `MPI_Cart_create`.
@@ -700,8 +710,25 @@ pub unsafe fn cart_create<F: Face>(
     reorder: c_int,
     comm_cart: *mut <F as Face>::Comm,
 ) -> c_int {
-    let _ = (comm_old, ndims, dims, periods, reorder, comm_cart);
-    entry::unsupported::<F>(Procedure::CartCreate, Owner::Comm(F::comm_in(comm_old)))
+    let owner = F::comm_in(comm_old);
+    entry::call::<F>(Procedure::CartCreate, Owner::Comm(owner), |cx| unsafe {
+        args::non_negative("ndims", i64::from(ndims), ErrorClass::DIMS)?;
+        args::array("dims", dims.is_null(), ndims > 0)?;
+        args::array("periods", periods.is_null(), ndims > 0)?;
+        args::out("comm_cart", comm_cart.is_null())?;
+        let mut comm_cart_value = CommHandle::NULL;
+        crate::calls::topology::cart_create(
+            cx,
+            owner,
+            i64::from(ndims),
+            args::IntArray::int(dims),
+            args::IntArray::int(periods),
+            reorder != 0,
+            &mut comm_cart_value,
+        )?;
+        *comm_cart = F::comm_out(comm_cart_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Cart_get`.
@@ -713,8 +740,21 @@ pub unsafe fn cart_get<F: Face>(
     periods: *mut c_int,
     coords: *mut c_int,
 ) -> c_int {
-    let _ = (comm, maxdims, dims, periods, coords);
-    entry::unsupported::<F>(Procedure::CartGet, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::CartGet, Owner::Comm(owner), |cx| unsafe {
+        args::non_negative("maxdims", i64::from(maxdims), ErrorClass::ARG)?;
+        args::array("dims", dims.is_null(), maxdims > 0)?;
+        args::array("periods", periods.is_null(), maxdims > 0)?;
+        args::array("coords", coords.is_null(), maxdims > 0)?;
+        crate::calls::topology::cart_get(
+            cx,
+            owner,
+            i64::from(maxdims),
+            args::IntArrayMut::int(dims),
+            args::IntArrayMut::int(periods),
+            args::IntArrayMut::int(coords),
+        )
+    })
 }
 
 /// `MPI_Cart_map`.
@@ -726,8 +766,24 @@ pub unsafe fn cart_map<F: Face>(
     periods: *const c_int,
     newrank: *mut c_int,
 ) -> c_int {
-    let _ = (comm, ndims, dims, periods, newrank);
-    entry::unsupported::<F>(Procedure::CartMap, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::CartMap, Owner::Comm(owner), |cx| unsafe {
+        args::non_negative("ndims", i64::from(ndims), ErrorClass::DIMS)?;
+        args::array("dims", dims.is_null(), ndims > 0)?;
+        args::array("periods", periods.is_null(), ndims > 0)?;
+        args::out("newrank", newrank.is_null())?;
+        let mut newrank_value = 0i32;
+        crate::calls::topology::cart_map(
+            cx,
+            owner,
+            i64::from(ndims),
+            args::IntArray::int(dims),
+            args::IntArray::int(periods),
+            &mut newrank_value,
+        )?;
+        *newrank = F::rank_out(newrank_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Cart_rank`.
@@ -737,8 +793,14 @@ pub unsafe fn cart_rank<F: Face>(
     coords: *const c_int,
     rank: *mut c_int,
 ) -> c_int {
-    let _ = (comm, coords, rank);
-    entry::unsupported::<F>(Procedure::CartRank, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::CartRank, Owner::Comm(owner), |cx| unsafe {
+        args::out("rank", rank.is_null())?;
+        let mut rank_value = 0i32;
+        crate::calls::topology::cart_rank(cx, owner, args::IntArray::int(coords), &mut rank_value)?;
+        *rank = F::rank_out(rank_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Cart_shift`.
@@ -750,8 +812,24 @@ pub unsafe fn cart_shift<F: Face>(
     rank_source: *mut c_int,
     rank_dest: *mut c_int,
 ) -> c_int {
-    let _ = (comm, direction, disp, rank_source, rank_dest);
-    entry::unsupported::<F>(Procedure::CartShift, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::CartShift, Owner::Comm(owner), |cx| unsafe {
+        args::out("rank_source", rank_source.is_null())?;
+        let mut rank_source_value = 0i32;
+        args::out("rank_dest", rank_dest.is_null())?;
+        let mut rank_dest_value = 0i32;
+        crate::calls::topology::cart_shift(
+            cx,
+            owner,
+            direction,
+            disp,
+            &mut rank_source_value,
+            &mut rank_dest_value,
+        )?;
+        *rank_source = F::rank_out(rank_source_value);
+        *rank_dest = F::rank_out(rank_dest_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Cart_sub`.
@@ -761,15 +839,32 @@ pub unsafe fn cart_sub<F: Face>(
     remain_dims: *const c_int,
     newcomm: *mut <F as Face>::Comm,
 ) -> c_int {
-    let _ = (comm, remain_dims, newcomm);
-    entry::unsupported::<F>(Procedure::CartSub, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::CartSub, Owner::Comm(owner), |cx| unsafe {
+        args::out("newcomm", newcomm.is_null())?;
+        let mut newcomm_value = CommHandle::NULL;
+        crate::calls::topology::cart_sub(
+            cx,
+            owner,
+            args::IntArray::int(remain_dims),
+            &mut newcomm_value,
+        )?;
+        *newcomm = F::comm_out(newcomm_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Cartdim_get`.
 #[inline]
 pub unsafe fn cartdim_get<F: Face>(comm: <F as Face>::Comm, ndims: *mut c_int) -> c_int {
-    let _ = (comm, ndims);
-    entry::unsupported::<F>(Procedure::CartdimGet, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::CartdimGet, Owner::Comm(owner), |cx| unsafe {
+        args::out("ndims", ndims.is_null())?;
+        let mut ndims_value = 0i64;
+        crate::calls::topology::cartdim_get(cx, owner, &mut ndims_value)?;
+        *ndims = args::narrow("ndims", ndims_value)?;
+        Ok(())
+    })
 }
 
 /// `MPI_Close_port`.
@@ -1490,8 +1585,16 @@ pub unsafe fn compare_and_swap<F: Face>(
 /// `MPI_Dims_create`.
 #[inline]
 pub unsafe fn dims_create<F: Face>(nnodes: c_int, ndims: c_int, dims: *mut c_int) -> c_int {
-    let _ = (nnodes, ndims, dims);
-    entry::unsupported::<F>(Procedure::DimsCreate, Owner::None)
+    entry::call::<F>(Procedure::DimsCreate, Owner::None, |cx| unsafe {
+        args::non_negative("ndims", i64::from(ndims), ErrorClass::DIMS)?;
+        args::array("dims", dims.is_null(), ndims > 0)?;
+        crate::calls::topology::dims_create(
+            cx,
+            nnodes,
+            i64::from(ndims),
+            args::IntArrayMut::int(dims),
+        )
+    })
 }
 
 /// `MPI_Dist_graph_create`.
@@ -1507,8 +1610,28 @@ pub unsafe fn dist_graph_create<F: Face>(
     reorder: c_int,
     comm_dist_graph: *mut <F as Face>::Comm,
 ) -> c_int {
-    let _ = (comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph);
-    entry::unsupported::<F>(Procedure::DistGraphCreate, Owner::Comm(F::comm_in(comm_old)))
+    let owner = F::comm_in(comm_old);
+    entry::call::<F>(Procedure::DistGraphCreate, Owner::Comm(owner), |cx| unsafe {
+        args::non_negative("n", i64::from(n), ErrorClass::ARG)?;
+        args::array("sources", sources.is_null(), n > 0)?;
+        args::array("degrees", degrees.is_null(), n > 0)?;
+        args::out("comm_dist_graph", comm_dist_graph.is_null())?;
+        let mut comm_dist_graph_value = CommHandle::NULL;
+        crate::calls::topology::dist_graph_create(
+            cx,
+            owner,
+            i64::from(n),
+            args::IntArray::ranks::<F>(sources.cast()),
+            args::IntArray::int(degrees),
+            args::IntArray::ranks::<F>(destinations.cast()),
+            args::weights::<F>(weights),
+            F::info_in(info),
+            reorder != 0,
+            &mut comm_dist_graph_value,
+        )?;
+        *comm_dist_graph = F::comm_out(comm_dist_graph_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Dist_graph_create_adjacent`.
@@ -1525,19 +1648,30 @@ pub unsafe fn dist_graph_create_adjacent<F: Face>(
     reorder: c_int,
     comm_dist_graph: *mut <F as Face>::Comm,
 ) -> c_int {
-    let _ = (
-        comm_old,
-        indegree,
-        sources,
-        sourceweights,
-        outdegree,
-        destinations,
-        destweights,
-        info,
-        reorder,
-        comm_dist_graph,
-    );
-    entry::unsupported::<F>(Procedure::DistGraphCreateAdjacent, Owner::Comm(F::comm_in(comm_old)))
+    let owner = F::comm_in(comm_old);
+    entry::call::<F>(Procedure::DistGraphCreateAdjacent, Owner::Comm(owner), |cx| unsafe {
+        args::non_negative("indegree", i64::from(indegree), ErrorClass::ARG)?;
+        args::array("sources", sources.is_null(), indegree > 0)?;
+        args::non_negative("outdegree", i64::from(outdegree), ErrorClass::ARG)?;
+        args::array("destinations", destinations.is_null(), outdegree > 0)?;
+        args::out("comm_dist_graph", comm_dist_graph.is_null())?;
+        let mut comm_dist_graph_value = CommHandle::NULL;
+        crate::calls::topology::dist_graph_create_adjacent(
+            cx,
+            owner,
+            i64::from(indegree),
+            args::IntArray::ranks::<F>(sources.cast()),
+            args::weights::<F>(sourceweights),
+            i64::from(outdegree),
+            args::IntArray::ranks::<F>(destinations.cast()),
+            args::weights::<F>(destweights),
+            F::info_in(info),
+            reorder != 0,
+            &mut comm_dist_graph_value,
+        )?;
+        *comm_dist_graph = F::comm_out(comm_dist_graph_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Dist_graph_neighbors`.
@@ -1551,8 +1685,23 @@ pub unsafe fn dist_graph_neighbors<F: Face>(
     destinations: *mut c_int,
     destweights: *mut c_int,
 ) -> c_int {
-    let _ = (comm, maxindegree, sources, sourceweights, maxoutdegree, destinations, destweights);
-    entry::unsupported::<F>(Procedure::DistGraphNeighbors, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::DistGraphNeighbors, Owner::Comm(owner), |cx| unsafe {
+        args::non_negative("maxindegree", i64::from(maxindegree), ErrorClass::ARG)?;
+        args::array("sources", sources.is_null(), maxindegree > 0)?;
+        args::non_negative("maxoutdegree", i64::from(maxoutdegree), ErrorClass::ARG)?;
+        args::array("destinations", destinations.is_null(), maxoutdegree > 0)?;
+        crate::calls::topology::dist_graph_neighbors(
+            cx,
+            owner,
+            i64::from(maxindegree),
+            args::IntArrayMut::ranks::<F>(sources.cast()),
+            args::weights_out::<F>(sourceweights),
+            i64::from(maxoutdegree),
+            args::IntArrayMut::ranks::<F>(destinations.cast()),
+            args::weights_out::<F>(destweights),
+        )
+    })
 }
 
 /// `MPI_Dist_graph_neighbors_count`.
@@ -1563,8 +1712,26 @@ pub unsafe fn dist_graph_neighbors_count<F: Face>(
     outdegree: *mut c_int,
     weighted: *mut c_int,
 ) -> c_int {
-    let _ = (comm, indegree, outdegree, weighted);
-    entry::unsupported::<F>(Procedure::DistGraphNeighborsCount, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::DistGraphNeighborsCount, Owner::Comm(owner), |cx| unsafe {
+        args::out("indegree", indegree.is_null())?;
+        let mut indegree_value = 0i64;
+        args::out("outdegree", outdegree.is_null())?;
+        let mut outdegree_value = 0i64;
+        args::out("weighted", weighted.is_null())?;
+        let mut weighted_value = false;
+        crate::calls::topology::dist_graph_neighbors_count(
+            cx,
+            owner,
+            &mut indegree_value,
+            &mut outdegree_value,
+            &mut weighted_value,
+        )?;
+        *indegree = args::narrow("indegree", indegree_value)?;
+        *outdegree = args::narrow("outdegree", outdegree_value)?;
+        *weighted = c_int::from(weighted_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Errhandler_c2f`.
@@ -2752,8 +2919,23 @@ pub unsafe fn graph_create<F: Face>(
     reorder: c_int,
     comm_graph: *mut <F as Face>::Comm,
 ) -> c_int {
-    let _ = (comm_old, nnodes, index, edges, reorder, comm_graph);
-    entry::unsupported::<F>(Procedure::GraphCreate, Owner::Comm(F::comm_in(comm_old)))
+    let owner = F::comm_in(comm_old);
+    entry::call::<F>(Procedure::GraphCreate, Owner::Comm(owner), |cx| unsafe {
+        args::array("index", index.is_null(), nnodes > 0)?;
+        args::out("comm_graph", comm_graph.is_null())?;
+        let mut comm_graph_value = CommHandle::NULL;
+        crate::calls::topology::graph_create(
+            cx,
+            owner,
+            nnodes,
+            args::IntArray::int(index),
+            args::IntArray::ranks::<F>(edges.cast()),
+            reorder != 0,
+            &mut comm_graph_value,
+        )?;
+        *comm_graph = F::comm_out(comm_graph_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Graph_get`.
@@ -2765,8 +2947,21 @@ pub unsafe fn graph_get<F: Face>(
     index: *mut c_int,
     edges: *mut c_int,
 ) -> c_int {
-    let _ = (comm, maxindex, maxedges, index, edges);
-    entry::unsupported::<F>(Procedure::GraphGet, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::GraphGet, Owner::Comm(owner), |cx| unsafe {
+        args::non_negative("maxindex", i64::from(maxindex), ErrorClass::ARG)?;
+        args::non_negative("maxedges", i64::from(maxedges), ErrorClass::ARG)?;
+        args::array("index", index.is_null(), maxindex > 0)?;
+        args::array("edges", edges.is_null(), maxedges > 0)?;
+        crate::calls::topology::graph_get(
+            cx,
+            owner,
+            i64::from(maxindex),
+            i64::from(maxedges),
+            args::IntArrayMut::int(index),
+            args::IntArrayMut::ranks::<F>(edges.cast()),
+        )
+    })
 }
 
 /// `MPI_Graph_map`.
@@ -2778,8 +2973,23 @@ pub unsafe fn graph_map<F: Face>(
     edges: *const c_int,
     newrank: *mut c_int,
 ) -> c_int {
-    let _ = (comm, nnodes, index, edges, newrank);
-    entry::unsupported::<F>(Procedure::GraphMap, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::GraphMap, Owner::Comm(owner), |cx| unsafe {
+        args::non_negative("nnodes", i64::from(nnodes), ErrorClass::ARG)?;
+        args::array("index", index.is_null(), nnodes > 0)?;
+        args::out("newrank", newrank.is_null())?;
+        let mut newrank_value = 0i32;
+        crate::calls::topology::graph_map(
+            cx,
+            owner,
+            i64::from(nnodes),
+            args::IntArray::int(index),
+            args::IntArray::ranks::<F>(edges.cast()),
+            &mut newrank_value,
+        )?;
+        *newrank = F::rank_out(newrank_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Graph_neighbors`.
@@ -2790,8 +3000,18 @@ pub unsafe fn graph_neighbors<F: Face>(
     maxneighbors: c_int,
     neighbors: *mut c_int,
 ) -> c_int {
-    let _ = (comm, rank, maxneighbors, neighbors);
-    entry::unsupported::<F>(Procedure::GraphNeighbors, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::GraphNeighbors, Owner::Comm(owner), |cx| unsafe {
+        args::non_negative("maxneighbors", i64::from(maxneighbors), ErrorClass::ARG)?;
+        args::array("neighbors", neighbors.is_null(), maxneighbors > 0)?;
+        crate::calls::topology::graph_neighbors(
+            cx,
+            owner,
+            F::rank_in(rank),
+            i64::from(maxneighbors),
+            args::IntArrayMut::ranks::<F>(neighbors.cast()),
+        )
+    })
 }
 
 /// `MPI_Graph_neighbors_count`.
@@ -2801,8 +3021,19 @@ pub unsafe fn graph_neighbors_count<F: Face>(
     rank: c_int,
     nneighbors: *mut c_int,
 ) -> c_int {
-    let _ = (comm, rank, nneighbors);
-    entry::unsupported::<F>(Procedure::GraphNeighborsCount, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::GraphNeighborsCount, Owner::Comm(owner), |cx| unsafe {
+        args::out("nneighbors", nneighbors.is_null())?;
+        let mut nneighbors_value = 0i64;
+        crate::calls::topology::graph_neighbors_count(
+            cx,
+            owner,
+            F::rank_in(rank),
+            &mut nneighbors_value,
+        )?;
+        *nneighbors = args::narrow("nneighbors", nneighbors_value)?;
+        Ok(())
+    })
 }
 
 /// `MPI_Graphdims_get`.
@@ -2812,8 +3043,17 @@ pub unsafe fn graphdims_get<F: Face>(
     nnodes: *mut c_int,
     nedges: *mut c_int,
 ) -> c_int {
-    let _ = (comm, nnodes, nedges);
-    entry::unsupported::<F>(Procedure::GraphdimsGet, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::GraphdimsGet, Owner::Comm(owner), |cx| unsafe {
+        args::out("nnodes", nnodes.is_null())?;
+        let mut nnodes_value = 0i64;
+        args::out("nedges", nedges.is_null())?;
+        let mut nedges_value = 0i64;
+        crate::calls::topology::graphdims_get(cx, owner, &mut nnodes_value, &mut nedges_value)?;
+        *nnodes = args::narrow("nnodes", nnodes_value)?;
+        *nedges = args::narrow("nedges", nedges_value)?;
+        Ok(())
+    })
 }
 
 /// `MPI_Grequest_complete`.
@@ -7078,8 +7318,14 @@ pub unsafe fn testsome<F: Face>(
 /// `MPI_Topo_test`.
 #[inline]
 pub unsafe fn topo_test<F: Face>(comm: <F as Face>::Comm, status: *mut c_int) -> c_int {
-    let _ = (comm, status);
-    entry::unsupported::<F>(Procedure::TopoTest, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::TopoTest, Owner::Comm(owner), |cx| unsafe {
+        args::out("status", status.is_null())?;
+        let mut status_value = 0i32;
+        crate::calls::topology::topo_test(cx, owner, &mut status_value)?;
+        *status = F::constant_out(ConstantGroup::Topology, status_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Type_c2f`.

@@ -22,15 +22,15 @@ pub fn group_rank(cx: &mut Cx<'_>, group: GroupHandle, rank: &mut i32) -> Result
     Ok(())
 }
 
-/// The ranks of an array that the glue has found not to be null.
-fn ranks(array: IntArray, count: i64) -> Vec<i32> {
+/// The elements of an array that the glue has found not to be null.
+pub(crate) fn ints(array: IntArray, count: i64) -> Vec<i32> {
     // SAFETY: by the standard the array has `count` elements.
     (0..count as usize).map(|index| unsafe { array.at(index) } as i32).collect()
 }
 
 /// The triplets (first, last, stride) of an array.
 fn triplets(array: IntArray, count: i64) -> Vec<[i32; 3]> {
-    ranks(array, count * 3).chunks_exact(3).map(|of| [of[0], of[1], of[2]]).collect()
+    ints(array, count * 3).chunks_exact(3).map(|of| [of[0], of[1], of[2]]).collect()
 }
 
 /// `MPI_Group_translate_ranks`.
@@ -43,7 +43,7 @@ pub fn group_translate_ranks(
     ranks2: IntArrayMut,
 ) -> Result<()> {
     let (one, other) = (cx.groups.get(group1)?, cx.groups.get(group2)?);
-    let translated = one.translate_ranks(&ranks(ranks1, n), other)?;
+    let translated = one.translate_ranks(&ints(ranks1, n), other)?;
     for (index, rank) in translated.into_iter().enumerate() {
         // SAFETY: by the standard the array has `n` elements.
         unsafe { ranks2.set(index, i64::from(rank)) };
@@ -114,7 +114,7 @@ pub fn group_incl(
     ranks: IntArray,
     newgroup: &mut GroupHandle,
 ) -> Result<()> {
-    let made = cx.groups.get(group)?.incl(&self::ranks(ranks, n))?;
+    let made = cx.groups.get(group)?.incl(&ints(ranks, n))?;
     *newgroup = cx.new_group(made)?;
     Ok(())
 }
@@ -127,7 +127,7 @@ pub fn group_excl(
     ranks: IntArray,
     newgroup: &mut GroupHandle,
 ) -> Result<()> {
-    let made = cx.groups.get(group)?.excl(&self::ranks(ranks, n))?;
+    let made = cx.groups.get(group)?.excl(&ints(ranks, n))?;
     *newgroup = cx.new_group(made)?;
     Ok(())
 }

@@ -23,3 +23,4 @@ pub mod reductions;
 pub mod requests;
 pub mod rooted;
 pub mod statuses;
+pub mod topology;

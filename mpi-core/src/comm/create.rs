@@ -82,14 +82,16 @@ impl<P: Port> Entry<'_, P> {
         self.adopt(comm, ballots[leader as usize].context, group)
     }
 
-    /// The part of `MPI_Comm_dup` and its kin that makes the new communicator: the same groups,
-    /// a new context. Attributes, hints and error handlers are copied by the caller.
+    /// The part of `MPI_Comm_dup` and its kin that makes the new communicator: the same groups
+    /// and topology, a new context. Attributes, hints and error handlers are copied by the caller.
     pub fn comm_clone(&mut self, comm: CommHandle) -> Result<CommHandle> {
         let context = self.new_context();
         let ballots = self.exchange(comm, Ballot { color: 0, key: 0, context })?;
         let parent = self.comm(comm)?;
-        let group = parent.group.clone();
-        self.adopt(comm, ballots[0].context, group)
+        let (group, topology) = (parent.group.clone(), parent.topology.clone());
+        let clone = self.adopt(comm, ballots[0].context, group)?;
+        self.comm_mut(clone)?.topology = topology;
+        Ok(clone)
     }
 
     /// The same for `MPI_Comm_idup`: the context follows from the parent's and from the number of
@@ -99,8 +101,9 @@ impl<P: Port> Entry<'_, P> {
         let parent = self.comm(comm)?;
         let purpose = format!("duplicate {}", parent.collective_number);
         let context = super::hashed(&self.identity.job, &purpose, parent.context);
-        let group = parent.group.clone();
+        let (group, topology) = (parent.group.clone(), parent.topology.clone());
         let clone = self.adopt(comm, context, group)?;
+        self.comm_mut(clone)?.topology = topology;
         let meeting = self.barrier(comm)?;
         Ok((clone, self.begin(meeting)?))
     }

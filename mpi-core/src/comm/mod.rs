@@ -1,6 +1,9 @@
 //! Communicators (MPI-5.0 chapter 7): a group, a context and what hangs on them.
 
 pub mod create;
+pub mod topology;
+
+use std::sync::Arc;
 
 use crate::attributes::AttributeList;
 use crate::coll::board::BoardState;
@@ -37,6 +40,8 @@ pub struct Comm {
     pub attributes: AttributeList,
     /// Its hints.
     pub info: InfoHandle,
+    /// Which of its processes are neighbours.
+    pub topology: Option<Arc<topology::Topology>>,
     pub(crate) buffer: Option<AttachedBuffer>,
     /// Number of the next collective call, the tag of its messages.
     pub(crate) collective_number: u32,
@@ -56,6 +61,7 @@ impl Comm {
             errhandler: ERRORS_ARE_FATAL,
             attributes: AttributeList::default(),
             info: InfoHandle::NULL,
+            topology: None,
             buffer: None,
             collective_number: 0,
             board: BoardState::Untried,

@@ -1,0 +1,93 @@
+//! Brings the edges of a distributed graph, which any process may have named, to the processes
+//! at their ends (`MPI_Dist_graph_create`, MPI-5.0 §8.5.4).
+
+use super::graph::Adjacent;
+use crate::buffer::UserBuffer;
+use crate::coll::calls::{Typed, Types, Varied};
+use crate::datatype::BYTE;
+use crate::entry::Entry;
+use crate::error::Result;
+use crate::handle::CommHandle;
+use crate::port::Port;
+
+/// An edge that a process named.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Edge {
+    /// Where it begins.
+    pub source: i32,
+    /// Where it ends.
+    pub destination: i32,
+    /// Its weight; 1 without weights.
+    pub weight: i32,
+}
+
+/// What a process at an end is told of an edge: which end it is, the other end, the weight.
+const RECORD_BYTES: usize = 9;
+
+impl<P: Port> Entry<'_, P> {
+    /// The edges at this process of all that the processes of `comm` named. Two edges between
+    /// the same processes come in the same order at both ends.
+    pub(super) fn bring_edges(&mut self, comm: CommHandle, named: &[Edge]) -> Result<Adjacent> {
+        let size = self.comm(comm)?.size() as usize;
+        let mut outgoing = vec![Vec::new(); size];
+        for edge in named {
+            let mut tell = |whom: i32, is_source: bool, other: i32| {
+                let record: &mut Vec<u8> = &mut outgoing[whom as usize];
+                record.push(u8::from(is_source));
+                record.extend(other.to_le_bytes());
+                record.extend(edge.weight.to_le_bytes());
+            };
+            tell(edge.source, true, edge.destination);
+            tell(edge.destination, false, edge.source);
+        }
+        let told = self.alltoall_bytes(comm, &outgoing)?;
+        let mut adjacent = Adjacent::default();
+        for record in told.chunks_exact(RECORD_BYTES) {
+            let number = |at: usize| i32::from_le_bytes(std::array::from_fn(|i| record[at + i]));
+            let edges = match record[0] {
+                0 => &mut adjacent.sources,
+                _ => &mut adjacent.destinations,
+            };
+            edges.push(number(1), number(5));
+        }
+        Ok(adjacent)
+    }
+
+    /// What all processes have for this one, one after the other.
+    fn alltoall_bytes(&mut self, comm: CommHandle, outgoing: &[Vec<u8>]) -> Result<Vec<u8>> {
+        let counts: Vec<i64> = outgoing.iter().map(|bytes| bytes.len() as i64).collect();
+        let mut incoming = vec![0i64; counts.len()];
+        let eight = |buf: *mut u8| Typed { buf: UserBuffer(buf), count: 8, datatype: BYTE };
+        let send = eight(counts.as_ptr().cast_mut().cast());
+        let prepared = self.alltoall(send, eight(incoming.as_mut_ptr().cast()), comm)?;
+        self.run(prepared)?;
+        let (mut bytes, mut told) = (outgoing.concat(), vec![0; total(&incoming)]);
+        // An empty vector's address is one that MPI gives a meaning of its own.
+        bytes.reserve(1);
+        told.reserve(1);
+        let (send_at, recv_at) = (starts(&counts), starts(&incoming));
+        let varied = |buf, counts, displs| Varied {
+            buf: UserBuffer(buf),
+            counts,
+            displs,
+            datatypes: Types::Same(BYTE),
+        };
+        let send = varied(bytes.as_ptr().cast_mut(), &counts[..], &send_at[..]);
+        let recv = varied(told.as_mut_ptr(), &incoming[..], &recv_at[..]);
+        let prepared = self.alltoallv(Some(send), recv, comm)?;
+        self.run(prepared)?;
+        Ok(told)
+    }
+}
+
+fn total(counts: &[i64]) -> usize {
+    counts.iter().sum::<i64>() as usize
+}
+
+fn starts(counts: &[i64]) -> Vec<i64> {
+    let ends = counts.iter().scan(0, |end, count| {
+        *end += count;
+        Some(*end - count)
+    });
+    ends.collect()
+}
