@@ -16,6 +16,9 @@ use stream::{Inbound, Outbound};
 
 /// Largest piece where every rank has a processor: what is read while the next is written.
 const PIECE_BYTES: usize = 32 << 10;
+/// How many of the largest pieces fit into a stream where ranks share processors. Measured with 4
+/// and 8 ranks on two: allreduce of 1 MiB is slower with 2 and with 8.
+const CROWDED_PIECES: usize = 4;
 
 /// One member's view of a board.
 pub struct Board {
@@ -26,6 +29,7 @@ pub struct Board {
     from_private: Vec<Inbound>,
     members: Vec<PeerId>,
     part: u64,
+    crowded: bool,
 }
 
 /// What a process waits for at a board.
@@ -83,6 +87,7 @@ impl Board {
                 from_private: all.map(from_private).collect(),
                 members: members.into_iter().map(|(peer, _)| peer).collect(),
                 part,
+                crowded: false,
             }
         }
     }
@@ -117,20 +122,26 @@ impl Board {
         }
     }
 
+    /// Says whether ranks share processors.
+    pub fn set_crowded(&mut self, crowded: bool) {
+        self.crowded = crowded;
+    }
+
     /// The largest piece for an audience. Where ranks share processors the fewest turns are
-    /// best, so pieces are as large as two of them fit.
-    pub fn piece_max(&self, to: Audience, crowded: bool) -> usize {
+    /// best, so pieces are large.
+    pub fn piece_max(&self, to: Audience) -> usize {
         let room = match to {
             Audience::Everyone => self.public.room(),
             Audience::One(rank) => self.private[rank as usize].room(),
         };
-        if crowded { room / 2 } else { PIECE_BYTES.min(room / 2) }
+        if self.crowded { room / CROWDED_PIECES } else { PIECE_BYTES.min(room / 2) }
     }
 
     /// Writes a piece, if there is room.
     #[inline]
     pub fn write(&mut self, to: Audience, source: &mut Packer, len: usize, last: bool) -> bool {
-        self.outbound(to).write(source, len, last)
+        let plainly = self.crowded;
+        self.outbound(to).write(source, len, last, plainly)
     }
 
     /// The next piece of a stream, if it has come.

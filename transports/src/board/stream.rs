@@ -78,9 +78,16 @@ impl Outbound {
         self.room
     }
 
-    /// Writes the next `len` bytes of `source`, if there is room.
+    /// Writes the next `len` bytes of `source`, if there is room; `plainly` where the reader may
+    /// be on this processor, so that its cache is the best place.
     #[inline]
-    pub(super) fn write(&mut self, source: &mut Packer, len: usize, last: bool) -> bool {
+    pub(super) fn write(
+        &mut self,
+        source: &mut Packer,
+        len: usize,
+        last: bool,
+        plainly: bool,
+    ) -> bool {
         if self.next - self.consumed >= CELLS as u64 && !self.look(self.next - CELLS as u64) {
             return false;
         }
@@ -99,7 +106,12 @@ impl Outbound {
             self.at = (at + len).next_multiple_of(64);
             form |= (at as u64) << 32;
             // SAFETY: `place_body` found `len` unused bytes within the room.
-            unsafe { self.reach.pack(source, self.body.add(at), len) };
+            unsafe {
+                match plainly {
+                    true => source.pack_into(self.body.add(at), len),
+                    false => self.reach.pack(source, self.body.add(at), len),
+                }
+            };
         }
         cell.form.store(form, Ordering::Relaxed);
         self.next += 1;

@@ -114,7 +114,8 @@ impl Boards for Shm {
         let members: Option<Vec<_>> = parts.iter().enumerate().map(base).collect();
         // SAFETY: every part was checked against its mapping, and mappings live as long as their
         // peer's entry, which goes with the boards; the own part was taken for this board alone.
-        let board = unsafe { Board::new(rank, mark, members?, parts.get(rank as usize)?.1) };
+        let mut board = unsafe { Board::new(rank, mark, members?, parts.get(rank as usize)?.1) };
+        board.set_crowded(self.waiter.is_crowded());
         let free = self.boards.boards.iter().position(Option::is_none);
         let at = free.unwrap_or(self.boards.boards.len());
         if at == self.boards.boards.len() {
@@ -135,7 +136,7 @@ impl Boards for Shm {
     #[inline]
     fn piece_max(&self, board: BoardId, to: Audience) -> usize {
         let board = self.boards.boards.get(board.0 as usize).and_then(Option::as_ref);
-        board.map_or(0, |board| board.piece_max(to, self.waiter.is_crowded()))
+        board.map_or(0, |board| board.piece_max(to))
     }
 
     #[inline]

@@ -65,7 +65,7 @@ impl Boards for SimPort {
         let board = self.boards.get(board.0 as usize).and_then(Option::as_ref);
         // Pieces of another size at each second process.
         let most = [700, 4096][self.id().0 as usize % 2];
-        board.map_or(0, |board| board.piece_max(to, false).min(most))
+        board.map_or(0, |board| board.piece_max(to).min(most))
     }
 
     fn write_piece(

@@ -17,7 +17,7 @@ use crate::error::{Error, ErrorClass, Result};
 use crate::op::Kernel;
 use crate::port::Port;
 
-/// Largest tile in bytes, where no piece bounds it.
+/// Largest tile in bytes.
 const TILE_BYTES: usize = 32 << 10;
 
 /// Which operands there are, and in which order they are taken: each one stands left of all
@@ -84,7 +84,7 @@ pub(super) struct Fold {
 impl Fold {
     pub(super) fn new<P: Port>(entry: &mut Entry<'_, P>, seat: Seat, task: Task) -> Fold {
         let most = match task.to {
-            Some(to) => entry.port.piece_max(seat.board, to),
+            Some(to) => entry.port.piece_max(seat.board, to).min(TILE_BYTES),
             None => TILE_BYTES,
         };
         let tile = (most / task.unit).max(1) * task.unit;

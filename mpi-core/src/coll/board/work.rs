@@ -45,7 +45,9 @@ impl<P: Port> Entry<'_, P> {
     pub(super) fn drive(&mut self, seat: Seat, work: &mut impl Work<P>) -> Result<()> {
         let mut idle_polls = 0;
         loop {
-            for _ in 0..LOOKS_PER_POLL {
+            let mut looks = 0;
+            while looks < LOOKS_PER_POLL && self.port.spins(idle_polls + 1) {
+                looks += 1;
                 match work.step(self)? {
                     Step::Done => return Ok(()),
                     Step::Moved => idle_polls = 0,
