@@ -8345,6 +8345,19 @@ pub unsafe fn wait<F: Face>(
     request: *mut <F as Face>::Request,
     status: *mut <F as Face>::Status,
 ) -> c_int {
+    unsafe {
+        if crate::quick::p2p::wait::<F>(request, status) {
+            return 0;
+        }
+        wait_in_full::<F>(request, status)
+    }
+}
+
+#[inline(never)]
+unsafe fn wait_in_full<F: Face>(
+    request: *mut <F as Face>::Request,
+    status: *mut <F as Face>::Status,
+) -> c_int {
     entry::call::<F>(Procedure::Wait, Owner::None, |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = F::request_in(*request);
@@ -8362,6 +8375,20 @@ pub unsafe fn wait<F: Face>(
 /// `MPI_Waitall`.
 #[inline]
 pub unsafe fn waitall<F: Face>(
+    count: c_int,
+    array_of_requests: *mut <F as Face>::Request,
+    array_of_statuses: *mut <F as Face>::Status,
+) -> c_int {
+    unsafe {
+        if crate::quick::p2p::waitall::<F>(count, array_of_requests, array_of_statuses) {
+            return 0;
+        }
+        waitall_in_full::<F>(count, array_of_requests, array_of_statuses)
+    }
+}
+
+#[inline(never)]
+unsafe fn waitall_in_full<F: Face>(
     count: c_int,
     array_of_requests: *mut <F as Face>::Request,
     array_of_statuses: *mut <F as Face>::Status,

@@ -135,7 +135,7 @@ impl Transport for NodePort {
         self.local.as_ref().map_or(CLOSED, |local| local.caps(peer))
     }
 
-    #[inline]
+    #[inline(always)]
     fn send(&mut self, peer: PeerId, header: &Header, body: Body<'_>) -> Result<(), Full> {
         self.local.as_mut().ok_or(Full)?.send(peer, header, body)
     }
@@ -151,7 +151,7 @@ impl Transport for NodePort {
         self.local.as_mut().map_or(Activity::Idle, |local| local.poll(sink))
     }
 
-    #[inline]
+    #[inline(always)]
     fn take_front(
         &mut self,
         peer: PeerId,

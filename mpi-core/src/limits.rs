@@ -13,8 +13,8 @@ pub const ERROR_STRING_MAX: usize = 511;
 /// Longest name of a communicator, datatype or window in bytes without NUL:
 /// `MPI_MAX_OBJECT_NAME` − 1 of the standard ABI.
 pub const OBJECT_NAME_MAX: usize = 127;
-/// Entries of a matching queue that are looked through one by one; a longer queue is hashed. A
-/// compare of neighbouring entries costs about a nanosecond, a hashed look-up some thirty.
+/// Entries of a matching queue that are looked through one by one; a search that would go further
+/// has the queue hashed. A compare of neighbouring entries costs about a nanosecond, a hashed look-up some thirty.
 pub const LINEAR_MATCH: usize = 32;
 /// Objects that one segment of a table holds: a table's first allocation, small enough that a
 /// program with one communicator does not pay for thousands.

@@ -112,8 +112,9 @@ impl<R, M> Matcher<R, M> {
 
     /// The receive that [`Matcher::arrive`] would take out.
     #[inline]
-    pub fn peek_posted(&self, context: u64, source: i32, tag: i32) -> Option<&R> {
-        self.posted.get(self.posted.find(&Message(Envelope { context, source, tag }))?)
+    pub fn peek_posted(&mut self, context: u64, source: i32, tag: i32) -> Option<&R> {
+        let place = self.posted.find(&Message(Envelope { context, source, tag }))?;
+        self.posted.get(place)
     }
 
     /// Takes out a posted receive that no message has taken yet (`MPI_Cancel`).
@@ -139,21 +140,22 @@ impl<R, M> Matcher<R, M> {
 
     /// The message that [`Matcher::take_unexpected`] would take out (`MPI_Probe`).
     #[inline]
-    pub fn peek_unexpected(&self, context: u64, source: i32, tag: i32) -> Option<&M> {
-        self.unexpected.get(self.unexpected.find(&Receive(Envelope { context, source, tag }))?)
+    pub fn peek_unexpected(&mut self, context: u64, source: i32, tag: i32) -> Option<&M> {
+        let place = self.unexpected.find(&Receive(Envelope { context, source, tag }))?;
+        self.unexpected.get(place)
     }
 
     /// Whether no message of `source` is waiting in `context`: then a receive may take one
     /// straight from the wire. `source` may be `MPI_ANY_SOURCE`.
     #[inline]
-    pub fn no_unexpected_for(&self, context: u64, source: i32) -> bool {
+    pub fn no_unexpected_for(&mut self, context: u64, source: i32) -> bool {
         self.unexpected.len() == 0
             || self.unexpected.find(&Receive(Envelope { context, source, tag: ANY_TAG })).is_none()
     }
 
     /// Whether no posted receive would take this message.
     #[inline]
-    pub fn none_posted_for(&self, context: u64, source: i32, tag: i32) -> bool {
+    pub fn none_posted_for(&mut self, context: u64, source: i32, tag: i32) -> bool {
         self.posted.len() == 0 || self.peek_posted(context, source, tag).is_none()
     }
 

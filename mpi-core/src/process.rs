@@ -187,8 +187,8 @@ impl<P: Port> Process<P> {
     #[inline]
     pub fn progress(&mut self) -> bool {
         let activity = self.port.poll(&mut self.vci);
-        let flushed = self.vci.flush(&mut self.port);
-        let settled = self.settle();
+        let flushed = self.vci.has_wishes() && self.vci.flush(&mut self.port);
+        let settled = !self.vci.finished.is_empty() && self.settle();
         activity == crate::port::Activity::Busy || flushed || settled
     }
 

@@ -76,15 +76,13 @@ impl<K: Kind, T> Table<K, T> {
     ///
     /// # Errors
     /// `MPI_ERR_NO_MEM` when all indices of the kind are in use.
+    #[inline(always)]
     pub fn insert(&mut self, object: T) -> Result<Handle<K>> {
-        let index = if self.free == NO_SLOT { self.grow()? } else { self.free };
+        let handle = self.next_handle()?;
+        let index = handle.index();
         let slot =
             &mut self.segments[index as usize / TABLE_SEGMENT][index as usize % TABLE_SEGMENT];
-        let last = Handle::<K>::from_raw(slot.handle);
-        let handle = Handle::<K>::new(index, last.generation().wrapping_add(1));
-        if self.free == index {
-            self.free = slot.next_free;
-        }
+        self.free = slot.next_free;
         slot.handle = handle.raw();
         slot.next_free = NO_SLOT;
         slot.object = Some(object);
@@ -92,7 +90,23 @@ impl<K: Kind, T> Table<K, T> {
         Ok(handle)
     }
 
+    /// The handle that the next [`Table::insert`] will give.
+    ///
+    /// # Errors
+    /// As [`Table::insert`].
+    #[inline]
+    pub fn next_handle(&mut self) -> Result<Handle<K>> {
+        if self.free == NO_SLOT {
+            self.free = self.grow()?;
+        }
+        let index = self.free;
+        let slot = &self.segments[index as usize / TABLE_SEGMENT][index as usize % TABLE_SEGMENT];
+        let last = Handle::<K>::from_raw(slot.handle);
+        Ok(Handle::<K>::new(index, last.generation().wrapping_add(1)))
+    }
+
     /// A slot that was never used.
+    #[cold]
     fn grow(&mut self) -> Result<u32> {
         let index = self.used;
         if index == INDEX_END {
@@ -182,6 +196,28 @@ impl<K: Kind, T> Table<K, T> {
         self.free = index;
         self.live -= 1;
         Ok(slot.object.take().expect("found above"))
+    }
+
+    /// Drops the object that `handle` names in its place, if it is not predefined and `report`
+    /// has something to say of it: [`Table::remove`] without moving the object.
+    #[inline]
+    pub fn discard_if<R>(
+        &mut self,
+        handle: Handle<K>,
+        report: impl FnOnce(&T) -> Option<R>,
+    ) -> Option<R> {
+        let index = handle.index();
+        let segment = self.segments.get_mut(index as usize / TABLE_SEGMENT)?;
+        let slot = segment.get_mut(index as usize % TABLE_SEGMENT)?;
+        if handle.is_predefined() || slot.handle != handle.raw() {
+            return None;
+        }
+        let reported = report(slot.object.as_ref()?)?;
+        slot.object = None;
+        slot.next_free = self.free;
+        self.free = index;
+        self.live -= 1;
+        Some(reported)
     }
 
     /// Number of objects that are not predefined.

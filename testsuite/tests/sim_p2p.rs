@@ -199,6 +199,20 @@ fn a_narrow_network_changes_nothing_but_time() {
     }
 }
 
+/// The way of a small message past every queue (`mpi-core/src/p2p/quick.rs`), from never open to
+/// always, must not show in what a program gets.
+#[test]
+fn the_short_way_changes_nothing() {
+    for front in [0.0, 0.2, 1.0] {
+        let ordered = SimOptions { front, capacity: 4, delay: 0..=2_000, ..SimOptions::default() };
+        let reordered = SimOptions { front, reorder: true, ..ordered.clone() };
+        for seed in 2000..2040 {
+            run(seed, 2 + (seed % 3) as u32, ordered.clone());
+            run(seed, 2 + (seed % 3) as u32, reordered.clone());
+        }
+    }
+}
+
 #[test]
 fn a_receive_without_a_send_is_a_deadlock() {
     let hang = World::new(1, 2).start_mpi(|mpi| {

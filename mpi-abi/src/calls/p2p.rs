@@ -28,7 +28,7 @@ pub fn send(
     tag: i32,
     comm: CommHandle,
 ) -> Result<()> {
-    cx.send(Message { buf, count, datatype, rank: dest, tag, comm }, Mode::Standard)
+    cx.send_slowly(Message { buf, count, datatype, rank: dest, tag, comm }, Mode::Standard)
 }
 
 /// `MPI_Bsend`.
@@ -89,7 +89,8 @@ pub fn isend(
     comm: CommHandle,
     request: &mut RequestHandle,
 ) -> Result<()> {
-    *request = cx.isend(Message { buf, count, datatype, rank: dest, tag, comm }, Mode::Standard)?;
+    let message = Message { buf, count, datatype, rank: dest, tag, comm };
+    *request = cx.isend_slowly(message, Mode::Standard)?;
     Ok(())
 }
 
@@ -176,7 +177,7 @@ pub fn irecv(
     comm: CommHandle,
     request: &mut RequestHandle,
 ) -> Result<()> {
-    *request = cx.ireceive(Message { buf, count, datatype, rank: source, tag, comm })?;
+    *request = cx.ireceive_slowly(Message { buf, count, datatype, rank: source, tag, comm })?;
     Ok(())
 }
 

@@ -174,6 +174,12 @@ impl Packer {
 }
 
 impl Unpacker {
+    /// Address and length of the rest, if the message is one run of memory.
+    #[inline]
+    pub(crate) fn as_whole(&self) -> Option<(*mut u8, u64)> {
+        self.0.datatype.is_none().then_some((self.0.at, self.0.left))
+    }
+
     /// Copies as many of `bytes` as have room and returns how many.
     ///
     /// # Safety

@@ -1,9 +1,11 @@
 //! A queue in the order of arrival that finds entries by what they match.
 //!
 //! Entries live in a slab and are linked in arrival order. Up to [`LINEAR_MATCH`] of them are
-//! looked through one by one; a longer queue also links each entry into the bucket of every
-//! pattern that it is to be found under, so that the earliest entry of a pattern is a bucket's
-//! head. Memory is kept for reuse: a queue that stays short allocates nothing.
+//! looked through one by one; once a search goes further, each entry is also linked into the
+//! bucket of every pattern that it is to be found under, so that the earliest entry of a pattern
+//! is a bucket's head. A long queue whose entries go in the order they came, as those of a window
+//! of receives do, is so never hashed. Memory is kept for reuse: a queue that stays short
+//! allocates nothing.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
@@ -132,6 +134,7 @@ impl<T, const LISTS: usize> Queue<T, LISTS> {
         self.len
     }
 
+    #[inline]
     pub(super) fn push(&mut self, envelope: Envelope, entry: T) -> Place {
         let order = self.orders;
         self.orders += 1;
@@ -149,15 +152,19 @@ impl<T, const LISTS: usize> Queue<T, LISTS> {
         self.len += 1;
         if self.hashed {
             self.link_buckets(at);
-        } else if self.len > LINEAR_MATCH {
-            self.hashed = true;
-            let mut next = self.all.first;
-            while next != NONE {
-                self.link_buckets(next);
-                next = self.slots[next as usize].links[ALL].next;
-            }
         }
         Place { slot: at, order }
+    }
+
+    /// Links every entry into its buckets.
+    #[cold]
+    fn hash(&mut self) {
+        self.hashed = true;
+        let mut next = self.all.first;
+        while next != NONE {
+            self.link_buckets(next);
+            next = self.slots[next as usize].links[ALL].next;
+        }
     }
 
     fn link_buckets(&mut self, at: u32) {
@@ -168,30 +175,30 @@ impl<T, const LISTS: usize> Queue<T, LISTS> {
         }
     }
 
-    /// The earliest entry that `matches` accepts, looking at each in turn.
+    /// The earliest entry that is wanted: among the first few by compare, else in the buckets of
+    /// the patterns that `wanted` can be found under.
     #[inline]
-    fn scan(&self, matches: impl Fn(Envelope) -> bool) -> Option<u32> {
+    pub(super) fn find(&mut self, wanted: &impl Matches) -> Option<Place> {
         let mut at = self.all.first;
-        while at != NONE {
-            let slot = &self.slots[at as usize];
-            if matches(slot.envelope) {
-                return Some(at);
+        for _ in 0..LINEAR_MATCH {
+            let slot = self.slots.get(at as usize)?;
+            if wanted.accepts(slot.envelope) {
+                return Some(Place { slot: at, order: slot.order });
+            }
+            if self.hashed {
+                break;
             }
             at = slot.links[ALL].next;
         }
-        None
+        self.find_hashed(wanted)
     }
 
-    /// The earliest entry that is wanted, by compare in a short queue, else in the buckets of
-    /// the patterns that `wanted` can be found under.
-    #[inline]
-    pub(super) fn find(&self, wanted: &impl Matches) -> Option<Place> {
-        let at = if self.hashed {
-            let heads = wanted.patterns().filter_map(|p| Some(self.buckets.get(&p)?.first));
-            heads.min_by_key(|at| self.slots[*at as usize].order)
-        } else {
-            self.scan(|envelope| wanted.accepts(envelope))
-        }?;
+    fn find_hashed(&mut self, wanted: &impl Matches) -> Option<Place> {
+        if !self.hashed {
+            self.hash();
+        }
+        let heads = wanted.patterns().filter_map(|p| Some(self.buckets.get(&p)?.first));
+        let at = heads.min_by_key(|at| self.slots[*at as usize].order)?;
         Some(Place { slot: at, order: self.slots[at as usize].order })
     }
 
@@ -201,29 +208,34 @@ impl<T, const LISTS: usize> Queue<T, LISTS> {
     }
 
     /// Takes an entry out, if it is still there.
+    #[inline]
     pub(super) fn remove(&mut self, place: Place) -> Option<T> {
         self.get(place)?;
         let at = place.slot;
         self.all = unlink(&mut self.slots, self.all, ALL, at);
         self.len -= 1;
         if self.hashed {
-            let patterns = (self.patterns)(self.slots[at as usize].envelope);
-            for (list, pattern) in patterns.into_iter().enumerate().skip(1) {
-                let Some(ends) = self.buckets.get_mut(&pattern) else { continue };
-                *ends = unlink(&mut self.slots, *ends, list, at);
-                if ends.first == NONE {
-                    self.buckets.remove(&pattern);
-                }
-            }
-            if self.len <= LINEAR_MATCH / 2 {
-                self.hashed = false;
-                self.buckets.clear();
-            }
+            self.unlink_buckets(at);
         }
         let slot = &mut self.slots[at as usize];
         slot.links[ALL].next = self.free;
         self.free = at;
         slot.entry.take()
+    }
+
+    fn unlink_buckets(&mut self, at: u32) {
+        let patterns = (self.patterns)(self.slots[at as usize].envelope);
+        for (list, pattern) in patterns.into_iter().enumerate().skip(1) {
+            let Some(ends) = self.buckets.get_mut(&pattern) else { continue };
+            *ends = unlink(&mut self.slots, *ends, list, at);
+            if ends.first == NONE {
+                self.buckets.remove(&pattern);
+            }
+        }
+        if self.len <= LINEAR_MATCH / 2 {
+            self.hashed = false;
+            self.buckets.clear();
+        }
     }
 
     /// All entries in order, with their places.

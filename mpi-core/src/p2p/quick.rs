@@ -9,18 +9,19 @@
 //! was posted before could take it.
 
 use super::Message;
+use super::receive::Pattern;
 use crate::buffer::RawBytes;
 use crate::constants::ANY_TAG;
-use crate::datatype::dense_size;
+use crate::datatype::{Unpacker, dense_size};
 use crate::entry::Entry;
 use crate::handle::RequestHandle;
 use crate::header::{FrameKind, Header, INLINE_BYTES};
 use crate::port::{Body, Front, PeerId, Port};
 use crate::process::Process;
-use crate::request::{Request, lend, put};
+use crate::request::{Owner, Request, lend, put};
 use crate::status::Status;
 
-/// Longest message of the short way, in bytes: from here on copying costs more than the call.
+/// Longest message that is sent the short way, in bytes: from here on copying costs more than the call.
 const QUICK_BYTES: u64 = 16 << 10;
 /// Messages taken the short way before others get their turn, so that what a program only ever
 /// receives does not keep the rest from progress (§3.5, §3.7.4).
@@ -28,16 +29,15 @@ const QUICK_IN_A_ROW: u32 = 256;
 /// Looks at one lane before all others get one.
 const LOOKS_A_POLL: u32 = 32;
 
-/// The bytes of a message if they are few and one run of memory at its address; neither they
-/// nor the address are doubtful.
+/// The bytes of a message if they are at most `most` and one run of memory at its address;
+/// neither they nor the address are doubtful.
 #[inline]
-fn plain_bytes(message: &Message) -> Option<usize> {
+fn plain_bytes(message: &Message, most: u64) -> Option<usize> {
     let size = dense_size(message.datatype.raw());
-    // A negative count is larger than any; the product of two small numbers does not overflow.
-    let count = message.count as u64;
-    let bytes = size * count.min(QUICK_BYTES + 1);
+    // A negative count is larger than any.
+    let bytes = size.checked_mul(message.count as u64)?;
     let sound = message.buf.0.addr() > UNREAL_ADDRESSES || bytes == 0;
-    (size > 0 && bytes <= QUICK_BYTES && sound).then_some(bytes as usize)
+    (size > 0 && bytes <= most && sound).then_some(bytes as usize)
 }
 
 /// The highest of the addresses that stand for something else (`MPI_BOTTOM`, `MPI_IN_PLACE`,
@@ -71,7 +71,7 @@ impl Wanted {
 }
 
 impl<P: Port> Process<P> {
-    #[inline]
+    #[inline(always)]
     fn partner(&self, message: &Message) -> Option<Partner> {
         let comm = self.comms.find(message.comm)?;
         // MPI_PROC_NULL and the wildcards are negative.
@@ -80,9 +80,9 @@ impl<P: Port> Process<P> {
     }
 
     /// Sends a small message at once; `false` if it has to go the ordinary way.
-    #[inline]
+    #[inline(always)]
     pub fn send_quickly(&mut self, message: &Message) -> bool {
-        let Some(len) = plain_bytes(message) else { return false };
+        let Some(len) = plain_bytes(message, QUICK_BYTES) else { return false };
         let Some(Partner { peer, context, me }) = self.partner(message) else { return false };
         let long = len > INLINE_BYTES && len > self.port.caps(peer).frame_bytes_max;
         let state = &mut self.vci.peers[peer.0 as usize];
@@ -107,22 +107,52 @@ impl<P: Port> Process<P> {
     }
 
     /// Sends a small message at once and names the request of all sends that are complete.
-    #[inline]
+    #[inline(always)]
     pub fn isend_quickly(&mut self, message: &Message) -> Option<RequestHandle> {
         self.send_quickly(message).then_some(self.vci.sent)
     }
 
-    /// Takes a small message that is here and names a complete request for it.
-    #[inline]
+    /// Takes a small message that is here, or posts the receive.
+    #[inline(always)]
     pub fn ireceive_quickly(&mut self, message: &Message) -> Option<RequestHandle> {
-        let status = self.take_quickly(message)?;
-        self.vci.requests.insert(Request::finished(status, message.comm)).ok()
+        let (wanted, peer) = self.wanted(message)?;
+        if !self.may_take() {
+            return self.post_quickly(peer, wanted, message);
+        }
+        let (mut front, mut status) = self.take_front(peer, &wanted, message);
+        if front == Front::Other && self.vci.matcher.posted_len() > 0 {
+            // Most likely it is for a receive of this program's that was posted before.
+            self.progress();
+            let (wanted, peer) = self.wanted(message)?;
+            (front, status) = self.take_front(peer, &wanted, message);
+        }
+        match front {
+            Front::Taken => self.vci.requests.insert(Request::finished(status, message.comm)).ok(),
+            Front::Empty | Front::Other => self.post_quickly(peer, wanted, message),
+        }
+    }
+
+    /// Posts a receive for which nothing unexpected is there.
+    #[inline]
+    fn post_quickly(
+        &mut self,
+        peer: PeerId,
+        wanted: Wanted,
+        message: &Message,
+    ) -> Option<RequestHandle> {
+        if self.vci.peers[peer.0 as usize].down.is_some() {
+            return None;
+        }
+        let Wanted { context, source, tag, room } = wanted;
+        let unpacker = Unpacker::contiguous(message.buf, room as u64);
+        let pattern = Pattern { context, source, tag, from: Some(peer) };
+        self.vci.post(unpacker, pattern, Owner::Program, message.comm).ok()
     }
 
     /// What a receive wants and from whom, if the short way is open to it.
-    #[inline]
-    fn wanted(&self, message: &Message) -> Option<(Wanted, PeerId)> {
-        let room = plain_bytes(message)?;
+    #[inline(always)]
+    fn wanted(&mut self, message: &Message) -> Option<(Wanted, PeerId)> {
+        let room = plain_bytes(message, i64::MAX as u64)?;
         let Partner { peer, context, .. } = self.partner(message)?;
         let (source, tag) = (message.rank, message.tag);
         if (tag < 0 && tag != ANY_TAG) || !self.vci.matcher.no_unexpected_for(context, source) {
@@ -132,9 +162,9 @@ impl<P: Port> Process<P> {
     }
 
     /// Takes the front of the lane of `peer` if it is what is wanted.
-    #[inline]
+    #[inline(always)]
     fn take_front(&mut self, peer: PeerId, wanted: &Wanted, message: &Message) -> (Front, Status) {
-        let (state, matcher) = (&mut self.vci.peers[peer.0 as usize], &self.vci.matcher);
+        let (state, matcher) = (&mut self.vci.peers[peer.0 as usize], &mut self.vci.matcher);
         let (mut status, mut due) = (Status::EMPTY, false);
         let front = self.port.take_front(peer, |header, body| {
             let fits = wanted.fits(header, body)
@@ -157,30 +187,23 @@ impl<P: Port> Process<P> {
         (front, status)
     }
 
-    /// Takes a small message that has arrived, without waiting for it.
-    #[inline]
-    fn take_quickly(&mut self, message: &Message) -> Option<Status> {
-        let (wanted, peer) = self.wanted(message)?;
-        self.may_take()?;
-        let (front, status) = self.take_front(peer, &wanted, message);
-        (front == Front::Taken).then_some(status)
-    }
-
     /// Whether it is not the others' turn.
     #[inline]
-    fn may_take(&mut self) -> Option<()> {
+    fn may_take(&mut self) -> bool {
         self.vci.quick_left = self.vci.quick_left.checked_sub(1).unwrap_or(QUICK_IN_A_ROW);
-        (self.vci.quick_left > 0).then_some(())
+        self.vci.quick_left > 0
     }
 }
 
 impl<P: Port> Entry<'_, P> {
     /// Receives a small message that is here or comes while waiting means spinning; `None` if
     /// the ordinary way has to go on.
-    #[inline]
+    #[inline(always)]
     pub fn receive_quickly(&mut self, message: &Message) -> Option<Status> {
         let (wanted, peer) = self.wanted(message)?;
-        self.may_take()?;
+        if !self.may_take() {
+            return None;
+        }
         let mut looks = 0;
         loop {
             match self.take_front(peer, &wanted, message) {

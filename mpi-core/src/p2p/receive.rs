@@ -12,6 +12,7 @@ use crate::port::{PeerId, Port};
 use crate::process::Process;
 use crate::request::{Incoming, Operation, Owner, ReceiveState, Request};
 use crate::status::Status;
+use crate::vci::Vci;
 
 /// What a receive matches.
 #[derive(Clone, Copy)]
@@ -21,6 +22,26 @@ pub(crate) struct Pattern {
     pub(crate) tag: i32,
     /// The peer that `source` is, unless it is a wildcard.
     pub(crate) from: Option<PeerId>,
+}
+
+impl Vci {
+    /// Posts a receive for which no message has arrived.
+    #[inline]
+    pub(crate) fn post(
+        &mut self,
+        unpacker: Unpacker,
+        pattern: Pattern,
+        owner: Owner,
+        comm: CommHandle,
+    ) -> Result<RequestHandle> {
+        let Pattern { context, source, tag, from } = pattern;
+        // The place is known before the request is, whose handle stands there.
+        let request = self.requests.next_handle()?;
+        let posted = Some(self.matcher.post(context, source, tag, request));
+        let incoming = Incoming::new(unpacker);
+        let state = ReceiveState { incoming, posted, from, awaited: None };
+        self.requests.insert(Request::active(Operation::Receive(state), owner, comm))
+    }
 }
 
 impl<P: Port> Process<P> {
@@ -34,24 +55,27 @@ impl<P: Port> Process<P> {
         comm: CommHandle,
     ) -> Result<RequestHandle> {
         let Pattern { context, source, tag, from } = pattern;
-        let state =
-            ReceiveState { incoming: Incoming::new(unpacker), posted: None, from, awaited: None };
-        let request =
-            self.vci.requests.insert(Request::active(Operation::Receive(state), owner, comm))?;
         if let Some(arrived) = self.vci.matcher.take_unexpected(context, source, tag) {
+            let state = ReceiveState {
+                incoming: Incoming::new(unpacker),
+                posted: None,
+                from,
+                awaited: None,
+            };
+            let request = self.vci.requests.insert(Request::active(
+                Operation::Receive(state),
+                owner,
+                comm,
+            ))?;
             self.take(request, arrived);
             return Ok(request);
         }
-        if let Some(why) = from.and_then(|peer| self.vci.peer(peer).down.as_ref()) {
-            let error = crate::vci::lost_peer(from.expect("checked"), why);
-            self.vci.requests.remove(request)?;
-            return Err(error);
+        if let Some(peer) = from
+            && let Some(why) = &self.vci.peer(peer).down
+        {
+            return Err(crate::vci::lost_peer(peer, why));
         }
-        let posted = self.vci.matcher.post(context, source, tag, request);
-        if let Operation::Receive(receive) = &mut self.vci.requests.get_mut(request)?.operation {
-            receive.posted = Some(posted);
-        }
-        Ok(request)
+        self.vci.post(unpacker, pattern, owner, comm)
     }
 
     /// Gives an arrived message to a receive.

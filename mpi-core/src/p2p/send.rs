@@ -100,9 +100,9 @@ impl<P: Port> Entry<'_, P> {
         self.send_slowly(message, mode)
     }
 
-    /// A send that is not small, or not simple, or finds no room, or is mistaken.
+    /// The ordinary way: a send that is not small, or not plain, or finds no room, or is mistaken.
     #[inline(never)]
-    fn send_slowly(&mut self, message: Message, mode: Mode) -> Result<()> {
+    pub fn send_slowly(&mut self, message: Message, mode: Mode) -> Result<()> {
         if mode == Mode::Buffered {
             return self.buffered_send(message).map(|_| ());
         }
@@ -122,6 +122,11 @@ impl<P: Port> Entry<'_, P> {
         {
             return Ok(sent);
         }
+        self.isend_slowly(message, mode)
+    }
+
+    /// The ordinary way of `MPI_Isend` and its kin.
+    pub fn isend_slowly(&mut self, message: Message, mode: Mode) -> Result<RequestHandle> {
         let begun = if mode == Mode::Buffered {
             self.buffered_send(message)?;
             Begun::Complete

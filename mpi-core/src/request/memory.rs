@@ -83,7 +83,14 @@ impl Incoming {
     pub(crate) fn fill(&mut self, bytes: RawBytes<'_>) {
         // SAFETY: the user memory belongs to a receive that is pending; what arrives lies in a
         // transport's or the core's own memory, never in the user's buffer.
-        unsafe { self.unpacker.unpack_from(bytes) };
+        unsafe {
+            match self.unpacker.as_whole() {
+                Some((to, room)) if bytes.len() as u64 <= room => bytes.copy_small_to(to),
+                _ => {
+                    self.unpacker.unpack_from(bytes);
+                }
+            }
+        }
     }
 
     /// Fetches `len` bytes, which fit, from where `peer` offered them.

@@ -7,6 +7,7 @@
 
 pub mod completion;
 mod memory;
+pub mod quick;
 
 use crate::error::Error;
 use crate::handle::{CommHandle, MessageHandle, RequestHandle};

@@ -159,7 +159,7 @@ impl Writer {
 
     /// Writes a frame, if [`Writer::has_room`] said so: `first` is the first header word with
     /// its transport bits clear, `ride` the count to ride back.
-    #[inline]
+    #[inline(always)]
     pub fn write(&mut self, class: Class, ride: u8, header: [u64; 3], payload: &[u64]) {
         debug_assert!(self.has_room() && payload.len() <= PAYLOAD_WORDS);
         let index = self.tail & (self.capacity - 1);
@@ -197,7 +197,7 @@ impl Writer {
     ///
     /// # Errors
     /// As [`Writer::look`].
-    #[inline]
+    #[inline(always)]
     pub fn learn(&mut self, ride: u8) -> Result<(), Impossible> {
         let ahead = u32::from(ride.wrapping_sub(self.consumed as u8));
         if ahead > self.outstanding() {
@@ -258,7 +258,7 @@ impl Reader {
     }
 
     /// The header words of the next frame, if one has come.
-    #[inline]
+    #[inline(always)]
     pub fn peek(&self) -> Option<Words> {
         let words = self.cell();
         let first = words[0].load(Ordering::Acquire);

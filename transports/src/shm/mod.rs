@@ -265,7 +265,7 @@ impl Transport for Shm {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn send(&mut self, peer: PeerId, header: &Header, body: Body<'_>) -> Result<(), Full> {
         self.send_frame(peer, header, body)
     }
@@ -285,7 +285,7 @@ impl Transport for Shm {
         self.poll_lanes(sink)
     }
 
-    #[inline]
+    #[inline(always)]
     fn take_front(
         &mut self,
         peer: PeerId,

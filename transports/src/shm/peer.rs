@@ -95,7 +95,7 @@ impl Peer {
     /// Takes in the count that rode back on a frame, and the buffers that it frees. Counts ride
     /// modulo 256, so an old one must not be taken for a new one: after a look, frames that may
     /// have been written before it are passed over.
-    #[inline]
+    #[inline(always)]
     pub(super) fn learn(
         &mut self,
         ride: u8,

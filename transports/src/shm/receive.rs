@@ -70,7 +70,7 @@ impl Shm {
 
     /// Shows the next frame of `peer` to `wanted`, if it has come and is small (see
     /// [`mpi_core::port::Transport::take_front`]).
-    #[inline]
+    #[inline(always)]
     pub(super) fn show_front(
         &mut self,
         peer: PeerId,
@@ -170,7 +170,7 @@ const IMPOSSIBLE_RIDE: &str = "a frame of it carries an impossible count";
 
 /// The body of a small frame that has come from `peer`: behind the header, or in a slot of the
 /// peer. `None` if it is no such frame, or not a sound one.
-#[inline]
+#[inline(always)]
 fn small_body<'a>(peer: &Peer, words: Words, header: &Header) -> Option<RawBytes<'a>> {
     let (at, len) = if words.is_inline() {
         let len = usize::from(header.inline_len);

@@ -25,8 +25,14 @@ fn body_len(body: &Body<'_>) -> u64 {
 }
 
 impl Shm {
+    /// Whether there is an open lane to `peer` that surely can take a frame.
+    #[inline(always)]
+    pub fn has_room(&self, peer: PeerId) -> bool {
+        self.peers.get(peer.0 as usize).is_some_and(|to| to.writer.has_room())
+    }
+
     /// Sends a small frame (see [`mpi_core::port::Transport::send`]).
-    #[inline]
+    #[inline(always)]
     pub(super) fn send_frame(
         &mut self,
         peer: PeerId,
@@ -61,7 +67,7 @@ impl Shm {
     }
 
     /// A longer body that is one run of memory, into a lane with room.
-    #[inline]
+    #[inline(never)]
     fn send_in_slot(
         &mut self,
         peer: PeerId,

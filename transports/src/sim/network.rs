@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use std::rc::Rc;
 
 use mpi_core::header::Header;
-use mpi_core::port::{ProcessName, Why};
+use mpi_core::port::{Front, ProcessName, Why};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -30,6 +30,8 @@ pub struct SimOptions {
     pub piece_bytes_max: usize,
     /// Chance that a receiver may fetch offered bytes by itself.
     pub pull: f64,
+    /// Chance that a look at one peer's next frame shows it.
+    pub front: f64,
     /// Frames of a pair may overtake each other.
     pub reorder: bool,
     /// Chance that a frame arrives twice.
@@ -49,6 +51,7 @@ impl Default for SimOptions {
             frame_bytes_max: 8 << 10,
             piece_bytes_max: 64 << 10,
             pull: 0.5,
+            front: 0.5,
             reorder: false,
             duplicate: 0.0,
             lose: 0.0,
@@ -290,6 +293,32 @@ impl Network {
             self.make_room(from, endpoint);
         }
         Some((from, item))
+    }
+
+    /// Shows the first item from `from` in the endpoint's inbox, if it is a frame, to `wanted`,
+    /// and takes it out if that says so.
+    pub(super) fn show_front(
+        &mut self,
+        endpoint: EndpointId,
+        from: EndpointId,
+        wanted: impl FnOnce(&Header, &[u8]) -> bool,
+    ) -> Front {
+        let shown = self.options.front;
+        if !self.chance(shown) {
+            return Front::Other;
+        }
+        let inbox = &mut self.endpoints[endpoint.0 as usize].inbox;
+        let Some(at) = inbox.iter().position(|(sender, _)| *sender == from) else {
+            return Front::Empty;
+        };
+        match &inbox[at].1 {
+            Item::Frame(header, body) if wanted(header, body) => {
+                inbox.remove(at);
+                self.make_room(from, endpoint);
+                Front::Taken
+            }
+            _ => Front::Other,
+        }
     }
 
     fn make_room(&mut self, from: EndpointId, to: EndpointId) {

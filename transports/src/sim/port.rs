@@ -8,8 +8,8 @@ use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::header::Header;
 use mpi_core::port::{
-    Activity, Body, Caps, Full, Landing, Offer, PeerId, Port, ProcessName, Pulled, Sink, Token,
-    Transport,
+    Activity, Body, Caps, Front, Full, Landing, Offer, PeerId, Port, ProcessName, Pulled, Sink,
+    Token, Transport,
 };
 
 use super::network::{EndpointId, Item, SharedNetwork};
@@ -253,6 +253,19 @@ impl Transport for SimPort {
             }
         }
         activity
+    }
+
+    fn take_front(
+        &mut self,
+        peer: PeerId,
+        wanted: impl FnOnce(&Header, RawBytes<'_>) -> bool,
+    ) -> Front {
+        let from = self.endpoint(peer);
+        if from == self.me || self.strangers.iter().any(|(stranger, _)| *stranger == from) {
+            return Front::Other;
+        }
+        let mut network = self.network.borrow_mut();
+        network.show_front(self.me, from, |header, body| wanted(header, RawBytes::from(body)))
     }
 
     fn offer(&self, _: PeerId, address: *const u8, _: u64) -> Offer {

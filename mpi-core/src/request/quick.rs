@@ -1,0 +1,80 @@
+//! The short way of waits (MPI-5.0 §3.7.3, §3.7.5): requests of one plain operation whose
+//! completion has nothing to tell but a status.
+//!
+//! Enters: requests as the program holds them. Leaves: their statuses, or nothing happened and
+//! the ordinary way ([`super::completion`]) takes over, which knows every kind of request, every
+//! failure, and words all errors.
+
+use super::{Operation, Request};
+use crate::entry::Entry;
+use crate::handle::RequestHandle;
+use crate::port::Port;
+use crate::process::Process;
+use crate::status::Status;
+
+/// What a look at a request shows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Glance {
+    /// It is null, or a send that was complete when it began: its status is empty.
+    Empty,
+    /// It has completed well.
+    Complete,
+    /// Progress will complete it.
+    Pending,
+    /// Another kind of request, a failed one, or none.
+    Other,
+}
+
+impl<P: Port> Process<P> {
+    /// Whether a request is [`Glance::Empty`].
+    #[inline]
+    pub fn is_empty_request(&self, request: RequestHandle) -> bool {
+        request == self.vci.sent || request.is_null()
+    }
+
+    /// Looks at a request.
+    #[inline]
+    pub fn glance(&self, request: RequestHandle) -> Glance {
+        if self.is_empty_request(request) {
+            return Glance::Empty;
+        }
+        match self.vci.requests.find(request) {
+            Some(Request { operation: Operation::Finished, failure: None, .. }) => Glance::Complete,
+            Some(Request {
+                operation: Operation::Receive(_) | Operation::Send(_) | Operation::Collective,
+                ..
+            }) => Glance::Pending,
+            _ => Glance::Other,
+        }
+    }
+
+    /// Reports a request that is [`Glance::Complete`]; it is gone then. `None` for any other.
+    #[inline]
+    pub fn collect(&mut self, request: RequestHandle) -> Option<Status> {
+        self.vci.requests.discard_if(request, |request| match request {
+            Request { operation: Operation::Finished, failure: None, status, .. } => Some(*status),
+            _ => None,
+        })
+    }
+}
+
+impl<P: Port> Entry<'_, P> {
+    /// Waits as long as a request is [`Glance::Pending`]; what it is then.
+    #[inline]
+    pub fn settled(&mut self, request: RequestHandle) -> Glance {
+        match self.glance(request) {
+            Glance::Pending => self.block_while_pending(request),
+            settled => settled,
+        }
+    }
+
+    #[inline(never)]
+    fn block_while_pending(&mut self, request: RequestHandle) -> Glance {
+        let mut shown = Glance::Pending;
+        self.block_until(|process| {
+            shown = process.glance(request);
+            shown != Glance::Pending
+        });
+        shown
+    }
+}
