@@ -173,8 +173,6 @@ pub unsafe fn allgather<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Allgather, Owner::Comm(owner), |cx| unsafe {
-        args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
-        args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
         crate::calls::exchanges::allgather(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
@@ -219,7 +217,6 @@ pub unsafe fn allgatherv<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Allgatherv, Owner::Comm(owner), |cx| unsafe {
-        args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
         crate::calls::exchanges::allgatherv(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
@@ -324,8 +321,6 @@ pub unsafe fn alltoall<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Alltoall, Owner::Comm(owner), |cx| unsafe {
-        args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
-        args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
         crate::calls::exchanges::alltoall(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
@@ -2641,8 +2636,6 @@ pub unsafe fn gather<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Gather, Owner::Comm(owner), |cx| unsafe {
-        args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
-        args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
         crate::calls::rooted::gather(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
@@ -2690,7 +2683,6 @@ pub unsafe fn gatherv<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Gatherv, Owner::Comm(owner), |cx| unsafe {
-        args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
         crate::calls::rooted::gatherv(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
@@ -3260,7 +3252,7 @@ pub unsafe fn group_range_excl<F: Face>(
             cx,
             F::group_in(group),
             i64::from(n),
-            args::IntArray::ranks::<F>(ranges.cast()),
+            args::IntArray::int(ranges),
             &mut newgroup_value,
         )?;
         *newgroup = F::group_out(newgroup_value);
@@ -3285,7 +3277,7 @@ pub unsafe fn group_range_incl<F: Face>(
             cx,
             F::group_in(group),
             i64::from(n),
-            args::IntArray::ranks::<F>(ranges.cast()),
+            args::IntArray::int(ranges),
             &mut newgroup_value,
         )?;
         *newgroup = F::group_out(newgroup_value);
@@ -3382,8 +3374,6 @@ pub unsafe fn iallgather<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Iallgather, Owner::Comm(owner), |cx| unsafe {
-        args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
-        args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
         crate::calls::exchanges::iallgather(
@@ -3417,7 +3407,6 @@ pub unsafe fn iallgatherv<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Iallgatherv, Owner::Comm(owner), |cx| unsafe {
-        args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
         crate::calls::exchanges::iallgatherv(
@@ -3482,8 +3471,6 @@ pub unsafe fn ialltoall<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Ialltoall, Owner::Comm(owner), |cx| unsafe {
-        args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
-        args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
         crate::calls::exchanges::ialltoall(
@@ -3684,8 +3671,6 @@ pub unsafe fn igather<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Igather, Owner::Comm(owner), |cx| unsafe {
-        args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
-        args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
         crate::calls::rooted::igather(
@@ -3721,7 +3706,6 @@ pub unsafe fn igatherv<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Igatherv, Owner::Comm(owner), |cx| unsafe {
-        args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
         crate::calls::rooted::igatherv(
@@ -4352,7 +4336,6 @@ pub unsafe fn ireduce_scatter_block<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::IreduceScatterBlock, Owner::Comm(owner), |cx| unsafe {
-        args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
         crate::calls::reductions::ireduce_scatter_block(
@@ -4459,8 +4442,6 @@ pub unsafe fn iscatter<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Iscatter, Owner::Comm(owner), |cx| unsafe {
-        args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
-        args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
         crate::calls::rooted::iscatter(
@@ -4496,7 +4477,6 @@ pub unsafe fn iscatterv<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Iscatterv, Owner::Comm(owner), |cx| unsafe {
-        args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
         crate::calls::rooted::iscatterv(
@@ -5535,7 +5515,6 @@ pub unsafe fn reduce_scatter_block<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::ReduceScatterBlock, Owner::Comm(owner), |cx| unsafe {
-        args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
         crate::calls::reductions::reduce_scatter_block(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
@@ -5959,8 +5938,6 @@ pub unsafe fn scatter<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Scatter, Owner::Comm(owner), |cx| unsafe {
-        args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
-        args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
         crate::calls::rooted::scatter(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
@@ -6008,7 +5985,6 @@ pub unsafe fn scatterv<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Scatterv, Owner::Comm(owner), |cx| unsafe {
-        args::non_negative("recvcount", recvcount, ErrorClass::COUNT)?;
         crate::calls::rooted::scatterv(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,

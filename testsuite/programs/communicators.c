@@ -103,6 +103,8 @@ static void names_and_kinds(void) {
     char name[MPI_MAX_OBJECT_NAME];
     int length = -1, flag = -1;
     MPI_Comm dup;
+    OK(MPI_Comm_get_name(MPI_COMM_NULL, name, &length));
+    CHECK(strcmp(name, "MPI_COMM_NULL") == 0, "%s", name);
     OK(MPI_Comm_get_name(MPI_COMM_WORLD, name, &length));
     CHECK(strcmp(name, "MPI_COMM_WORLD") == 0, "%s", name);
     OK(MPI_Comm_dup(MPI_COMM_WORLD, &dup));

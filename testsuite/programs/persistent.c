@@ -57,6 +57,27 @@ static void inactive(MPI_Request *request) {
     EQUAL(index, MPI_UNDEFINED);
 }
 
+// A request goes on with a datatype that the program has freed, and so do its later rounds.
+static void freed_type(int left, int right) {
+    MPI_Datatype type;
+    MPI_Request both[2];
+    int from[6] = {0}, to[6] = {0};
+    OK(MPI_Type_vector(3, 1, 2, MPI_INT, &type));
+    OK(MPI_Type_commit(&type));
+    OK(MPI_Send_init(from, 1, type, right, 60, MPI_COMM_WORLD, &both[0]));
+    OK(MPI_Recv_init(to, 1, type, left, 60, MPI_COMM_WORLD, &both[1]));
+    OK(MPI_Type_free(&type));
+    for (int turn = 0; turn < 3; turn++) {
+        for (int i = 0; i < 3; i++) from[2 * i] = 10 * turn + i + rank;
+        OK(MPI_Startall(2, both));
+        OK(MPI_Waitall(2, both, MPI_STATUSES_IGNORE));
+        for (int i = 0; i < 3; i++) EQUAL(to[2 * i], 10 * turn + i + left);
+        for (int i = 0; i < 3; i++) EQUAL(to[2 * i + 1], 0);
+    }
+    OK(MPI_Request_free(&both[0]));
+    OK(MPI_Request_free(&both[1]));
+}
+
 int main(int argc, char **argv) {
     start(&argc, &argv);
     int left = (rank + size - 1) % size, right = (rank + 1) % size;
@@ -71,6 +92,7 @@ int main(int argc, char **argv) {
     inactive(&receives[0]);
     for (int turn = 0; turn < ROUNDS; turn++) one_round(turn, left, right);
     inactive(&receives[1]);
+    freed_type(left, right);
     for (int mode = 0; mode < MODES; mode++) {
         OK(MPI_Request_free(&sends[mode]));
         OK(MPI_Request_free(&receives[mode]));

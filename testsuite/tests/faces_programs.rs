@@ -102,6 +102,18 @@ fn what_mpi_3_removed_works_on_open_mpi_s_face() {
     good_on_ours(&OPEN_MPI, "removed");
 }
 
+#[test]
+fn ranges_go_backwards_in_every_step() {
+    for family in [&MPICH, &OPEN_MPI] {
+        let program = place(&format!("strides_{}", family.peer));
+        family.compile(&families::source("strides.c"), &program, &[]).unwrap();
+        let mut mpirun = Prefix::find().unwrap().command("mpirun");
+        let output = mpirun.args(["-n", "7"]).arg(&program).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "ok\n", "{}: {said}", family.peer);
+    }
+}
+
 /// Open MPI 5 has dropped what this needs, so the linker is shown our library before the peer's.
 #[test]
 fn open_mpi_4_s_binding_for_cxx() {

@@ -192,7 +192,11 @@ fn checks(procedure: &Procedure, parameter: &Parameter) -> Piece {
         _ => None,
     };
     if *direction == Direction::In {
-        if let Some(class) = class {
+        // A collective's side that is in place, or not the root's, means nothing: the core, which
+        // knows whether it does, checks its count.
+        let of_a_side = matches!(name.as_str(), "sendcount" | "recvcount")
+            && procedure.parameters.iter().all(|other| other.name != "dest");
+        if let Some(class) = class.filter(|_| !of_a_side) {
             let wide = if *kind == Kind::Length { format!("i64::from({ident})") } else { ident };
             piece
                 .before

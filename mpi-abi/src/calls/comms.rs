@@ -98,6 +98,11 @@ fn remote<'a>(cx: &'a Cx<'_>, comm: CommHandle) -> Result<&'a mpi_core::group::G
 
 /// `MPI_Comm_get_name`.
 pub fn comm_get_name(cx: &mut Cx<'_>, comm: CommHandle, comm_name: &mut String) -> Result<()> {
+    if comm.is_null() {
+        // The one query that takes it (MPI-5.0 §7.8).
+        "MPI_COMM_NULL".clone_into(comm_name);
+        return Ok(());
+    }
     comm_name.clone_from(&cx.comm(comm)?.name);
     Ok(())
 }

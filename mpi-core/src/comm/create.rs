@@ -120,23 +120,32 @@ impl<P: Port> Entry<'_, P> {
         if tag < 0 {
             return Err(crate::p2p::send::bad_tag(tag));
         }
-        let Some(rank) = group.rank_of(self.own_peer()) else { return Ok(CommHandle::NULL) };
         let parent = self.comm(comm)?;
+        let members: Option<Vec<u32>> =
+            group.iter().map(|peer| parent.group.rank_of(peer)).collect();
+        let Some(members) = members else {
+            crate::fail!(GROUP, "group", "has a process which comm has not");
+        };
+        if !group.contains(self.own_peer()) {
+            return Ok(CommHandle::NULL);
+        }
+        // Groups that overlap meet under the same tag. The ranks of the parent tell their leaders
+        // apart; those of the groups would not.
         let meeting = super::hashed(&self.identity.job, "meeting", parent.context) ^ 1 << 63;
+        let room = Comm::new(meeting, parent.group.clone(), parent.rank);
         let mut context = self.new_context();
-        let room = self.comms.insert(Comm::new(meeting, group.clone(), rank))?;
-        let outcome = self.announce(room, rank, group.size(), tag, &mut context);
+        let room = self.comms.insert(room)?;
+        let outcome = self.announce(room, &members, tag, &mut context);
         self.comms.remove(room)?;
         outcome?;
         self.adopt(comm, context, group)
     }
 
-    /// Rank 0 tells the others the context id, point to point.
+    /// The first of `members` tells the others the context id, point to point.
     fn announce(
         &mut self,
         room: CommHandle,
-        rank: u32,
-        size: u32,
+        members: &[u32],
         tag: i32,
         context: &mut u64,
     ) -> Result<()> {
@@ -149,12 +158,13 @@ impl<P: Port> Entry<'_, P> {
             tag,
             comm: room,
         };
-        if rank == 0 {
-            for other in 1..size {
-                self.send(message(other, &mut bytes), crate::p2p::Mode::Standard)?;
+        let (leader, others) = members.split_first().expect("this process is a member");
+        if self.comm(room)?.rank == *leader {
+            for other in others {
+                self.send(message(*other, &mut bytes), crate::p2p::Mode::Standard)?;
             }
         } else {
-            self.receive(message(0, &mut bytes))?;
+            self.receive(message(*leader, &mut bytes))?;
             *context = u64::from_le_bytes(bytes);
         }
         Ok(())

@@ -128,7 +128,11 @@ pub fn is_valid(op: Builtin, row: &Row) -> bool {
         Builtin::Sum | Builtin::Prod => {
             matches!(group, CInteger | FortranInteger | Float | Complex | MultiLanguage)
         }
-        Builtin::Land | Builtin::Lor | Builtin::Lxor => matches!(group, CInteger | Logical),
+        // The standard leaves out the multi-language types, which are C integers by other names;
+        // programs use them and every library lets them.
+        Builtin::Land | Builtin::Lor | Builtin::Lxor => {
+            matches!(group, CInteger | Logical | MultiLanguage)
+        }
         Builtin::Band | Builtin::Bor | Builtin::Bxor => {
             matches!(group, CInteger | FortranInteger | Byte | MultiLanguage)
         }

@@ -1,10 +1,13 @@
 //! Persistent sends and receives (MPI-5.0 §3.9): the arguments are checked once and kept.
 
+use std::sync::Arc;
+
 use super::{Message, Mode};
 use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
 use crate::handle::RequestHandle;
 use crate::port::Port;
+use crate::process::Process;
 use crate::request::{Operation, Owner, Persistent, Recipe, Request};
 
 impl<P: Port> Entry<'_, P> {
@@ -20,8 +23,15 @@ impl<P: Port> Entry<'_, P> {
         self.persistent(Recipe::Receive(message))
     }
 
-    fn persistent(&mut self, recipe: Recipe) -> Result<RequestHandle> {
-        let (Recipe::Send(message, _) | Recipe::Receive(message)) = recipe;
+    /// The request has a handle of its own for a derived datatype, since the program may free its
+    /// (§5.1.9: what was built on a freed datatype is not affected).
+    fn persistent(&mut self, mut recipe: Recipe) -> Result<RequestHandle> {
+        let (Recipe::Send(message, _) | Recipe::Receive(message)) = &mut recipe;
+        if !message.datatype.is_predefined() {
+            let datatype = Arc::clone(self.datatype(message.datatype)?);
+            message.datatype = self.datatypes.insert(datatype)?;
+        }
+        let message = *message;
         let state = Box::new(Persistent { recipe, active: None });
         let operation = Operation::Persistent(state);
         let request = Request::active(operation, Owner::Program, message.comm);
@@ -43,6 +53,17 @@ impl<P: Port> Entry<'_, P> {
             &mut self.vci.requests.get_mut(request)?.operation
         {
             persistent.active = Some(active);
+        }
+        Ok(())
+    }
+}
+
+impl<P: Port> Process<P> {
+    /// Gives up what the request kept, when its request is freed.
+    pub(crate) fn release_recipe(&mut self, recipe: Recipe) -> Result<()> {
+        let (Recipe::Send(message, _) | Recipe::Receive(message)) = recipe;
+        if !message.datatype.is_predefined() {
+            self.datatypes.remove(message.datatype)?;
         }
         Ok(())
     }

@@ -1,0 +1,80 @@
+// ranks: 1 3 4
+// Arguments that mean nothing in a call are not looked at: those of a side that is in place, and
+// those that count at the root alone (MPI-5.0 §6.2.2, §6.5 to §6.8).
+#include "check.h"
+
+enum { COUNT = 3 };
+
+static int mine[COUNT], all[16 * COUNT], back[COUNT];
+
+static int value(int of, int i) {
+    return 100 * of + i;
+}
+
+static void fill_all(int with) {
+    for (int i = 0; i < 16 * COUNT; i++) all[i] = with;
+    for (int i = 0; i < COUNT; i++) mine[i] = all[rank * COUNT + i] = value(rank, i);
+}
+
+static void all_is_there(void) {
+    for (int of = 0; of < size; of++)
+        for (int i = 0; i < COUNT; i++) EQUAL(all[of * COUNT + i], value(of, i));
+}
+
+static void in_place(void) {
+    int counts[16], displs[16];
+    for (int i = 0; i < size; i++) {
+        counts[i] = COUNT;
+        displs[i] = i * COUNT;
+    }
+    fill_all(-1);
+    OK(MPI_Allgather(MPI_IN_PLACE, -1, MPI_DATATYPE_NULL, all, COUNT, MPI_INT, MPI_COMM_WORLD));
+    all_is_there();
+    fill_all(-1);
+    OK(MPI_Allgatherv(MPI_IN_PLACE, -1, MPI_DATATYPE_NULL, all, counts, displs, MPI_INT,
+                      MPI_COMM_WORLD));
+    all_is_there();
+    for (int i = 0; i < size * COUNT; i++) all[i] = value(rank, i);
+    OK(MPI_Alltoall(MPI_IN_PLACE, -1, MPI_DATATYPE_NULL, all, COUNT, MPI_INT, MPI_COMM_WORLD));
+    for (int of = 0; of < size; of++)
+        for (int i = 0; i < COUNT; i++) EQUAL(all[of * COUNT + i], value(of, rank * COUNT + i));
+}
+
+static void at_the_root(int root) {
+    MPI_Request request;
+    fill_all(-1);
+    if (rank == root)
+        OK(MPI_Gather(MPI_IN_PLACE, -1, MPI_DATATYPE_NULL, all, COUNT, MPI_INT, root,
+                      MPI_COMM_WORLD));
+    else
+        OK(MPI_Gather(mine, COUNT, MPI_INT, NULL, -1, MPI_DATATYPE_NULL, root, MPI_COMM_WORLD));
+    if (rank == root) all_is_there();
+
+    if (rank == root)
+        OK(MPI_Iscatter(all, COUNT, MPI_INT, MPI_IN_PLACE, -1, MPI_DATATYPE_NULL, root,
+                        MPI_COMM_WORLD, &request));
+    else
+        OK(MPI_Iscatter(NULL, -1, MPI_DATATYPE_NULL, back, COUNT, MPI_INT, root, MPI_COMM_WORLD,
+                        &request));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    for (int i = 0; i < COUNT && rank != root; i++) EQUAL(back[i], value(rank, i));
+}
+
+// What does mean something is looked at.
+static void still_refused(void) {
+    MPI_Comm self;
+    OK(MPI_Comm_dup(MPI_COMM_SELF, &self));
+    OK(MPI_Comm_set_errhandler(self, MPI_ERRORS_RETURN));
+    FAILS(MPI_Allgather(mine, -1, MPI_INT, all, COUNT, MPI_INT, self), MPI_ERR_COUNT);
+    FAILS(MPI_Gather(mine, COUNT, MPI_INT, all, -1, MPI_INT, 0, self), MPI_ERR_COUNT);
+    FAILS(MPI_Alltoall(mine, COUNT, MPI_INT, all, -2, MPI_INT, self), MPI_ERR_COUNT);
+    OK(MPI_Comm_free(&self));
+}
+
+int main(int argc, char **argv) {
+    start(&argc, &argv);
+    in_place();
+    for (int root = 0; root < size; root++) at_the_root(root);
+    still_refused();
+    return finish();
+}
