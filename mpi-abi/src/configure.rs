@@ -63,8 +63,9 @@ pub(crate) fn shared_memory(settings: &Settings) -> ShmSettings {
         lane_cells: settings.shm_lane_cells,
         lanes: settings.shm_lanes,
         slots: settings.shm_slots,
+        slot_bytes: narrow(settings.shm_slot_bytes),
+        ring_bytes: settings.shm_ring_bytes,
         chunk_bytes: narrow(settings.shm_chunk_bytes),
-        chunks: settings.shm_chunks,
         chunks_per_peer: settings.shm_chunks_per_peer,
         alloc_bytes: settings.shm_alloc_bytes,
         bulk: match settings.shm_bulk {

@@ -86,9 +86,11 @@ impl NodePort {
         let connected = (0..size).filter(|&peer| shm.is_connected(PeerId(peer))).count();
         let counters = shm.counters();
         let mut text = format!(
-            "shared memory to {connected} of {} peers; large messages: {} bytes read in place, \
-             {} copied across processes, {} through pipelined buffers; {} sleeps",
+            "shared memory to {connected} of {} peers; {} bytes of eager messages through the \
+             ring; large messages: {} bytes read in place, {} copied across processes, {} \
+             pipelined; {} sleeps",
             size.saturating_sub(1),
+            counters.bytes_eager,
             counters.bytes_in_place,
             counters.bytes_cross_memory,
             counters.bytes_pipelined,
@@ -158,6 +160,10 @@ impl Transport for NodePort {
         wanted: impl FnOnce(&Header, RawBytes<'_>) -> bool,
     ) -> Front {
         self.local.as_mut().map_or(Front::Other, |local| local.take_front(peer, wanted))
+    }
+
+    fn has_room(&mut self, peer: PeerId, len: u64) -> bool {
+        self.local.as_mut().is_some_and(|local| local.has_room(peer, len))
     }
 
     fn offer(&self, peer: PeerId, address: *const u8, len: u64) -> Offer {

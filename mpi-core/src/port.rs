@@ -72,7 +72,7 @@ pub enum Body<'a> {
 
 /// Where bulk bytes go.
 pub enum Landing {
-    /// Into user memory that a request owns until [`Sink::landed`].
+    /// Into user memory that a request owns until [`Sink::landed`] or [`Sink::peer_down`].
     User(Unpacker),
     /// Nowhere: the message was refused; drop the bytes.
     Discard,
@@ -123,6 +123,13 @@ pub trait Transport {
     /// [`Full`] when there is no room or no connection yet; nothing was sent.
     fn send(&mut self, peer: PeerId, header: &Header, body: Body<'_>) -> Result<(), Full>;
 
+    /// Whether [`Transport::send`] would find room for a body of `len` bytes, as far as known. A
+    /// long message that would not is better announced than copied aside.
+    fn has_room(&mut self, peer: PeerId, len: u64) -> bool {
+        let _ = (peer, len);
+        true
+    }
+
     /// Sends all that `source` has left as bulk data under `header`; the memory belongs to the
     /// transport until it calls [`Sink::sent`] with `token`. Arrives as [`Sink::begin`] with the
     /// same header and [`Sink::landed`] with the header's context id as token.
@@ -165,6 +172,19 @@ pub trait Sink {
     /// A small frame; the body is lent for the call. It comes from another process: the header
     /// is a copy, but its content may be anything.
     fn frame(&mut self, peer: PeerId, header: &Header, body: RawBytes<'_>);
+
+    /// A small frame that comes in several pieces begins to arrive. Says where its `len` bytes
+    /// go, if that is known now; then [`Sink::landed`] follows with the token, else
+    /// [`Sink::frame`] with the whole of it.
+    fn begin_eager(
+        &mut self,
+        peer: PeerId,
+        header: &Header,
+        len: u64,
+    ) -> Option<(Unpacker, Token)> {
+        let _ = (peer, header, len);
+        None
+    }
 
     /// Bulk data begins to arrive; says where its `len` bytes go.
     fn begin(&mut self, peer: PeerId, header: &Header, len: u64) -> Landing;

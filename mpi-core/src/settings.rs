@@ -122,20 +122,22 @@ settings! {
         "Bytes of the kernel's buffers for a TCP connection; 0 leaves them to the kernel";
     tcp_patience: Duration = Duration::from_secs(10), true,
         "Time that a process may be out of reach over TCP before it counts as lost";
-    shm_eager_bytes: u64 = 32 << 10, true,
+    shm_eager_bytes: u64 = 64 << 10, true,
         "Largest message that shared memory carries without asking the receiver first";
     shm_lane_cells: u32 = 64, true,
         "Cells of 64 bytes in each lane between two processes, a power of two";
     shm_lanes: u32 = 1024, true,
         "Processes that can write to one process through shared memory";
     shm_slots: u32 = 256, true,
-        "Buffers of a process for eager messages beyond one cell";
-    shm_chunk_bytes: u64 = 32 << 10, true,
-        "Bytes of one buffer of the pipelined copy";
-    shm_chunks: u32 = 64, true,
-        "Buffers of a process for pipelined copies";
+        "Buffers of a process for short eager messages beyond one cell";
+    shm_slot_bytes: u64 = 2 << 10, true,
+        "Bytes of one of them; longer messages go through the ring";
+    shm_ring_bytes: u64 = 4 << 20, true,
+        "Buffer of a process that long eager messages and pipelined copies go through";
+    shm_chunk_bytes: u64 = 16 << 10, true,
+        "Bytes that one end of a pipelined copy moves while the other moves those before";
     shm_chunks_per_peer: u32 = 16, true,
-        "Buffers of the pipelined copy that are under way to one process at most";
+        "Such pieces that are under way to one process at most";
     shm_alloc_bytes: u64 = 4 << 30, true,
         "Address space of a process for MPI_Alloc_mem and windows";
     shm_bulk: BulkWay = BulkWay::Auto, true,

@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 
 use crate::buffer::RawBytes;
+use crate::datatype::Unpacker;
 use crate::error::{Error, ErrorClass};
 use crate::handle::{CommHandle, RequestHandle, RequestKind};
 use crate::header::{FrameKind, Header, INLINE_BYTES};
@@ -14,7 +15,7 @@ use crate::matching::Matcher;
 use crate::p2p::rendezvous::{self, Payload, Rts};
 use crate::p2p::{Arrived, Content};
 use crate::peers::{Early, Order, Peer};
-use crate::port::{Body, Landing, PeerId, Port, Pulled, Sink, Token, Why};
+use crate::port::{Body, Landing, Offer, PeerId, Port, Pulled, Sink, Token, Why};
 use crate::request::{Operation, Owner, Request};
 use crate::status::Status;
 use crate::table::Table;
@@ -395,6 +396,31 @@ impl Sink for Vci {
                 tracing::warn!("peer {} sent a frame of unknown kind {}", peer.0, header.kind);
             }
         }
+    }
+
+    fn begin_eager(
+        &mut self,
+        peer: PeerId,
+        header: &Header,
+        len: u64,
+    ) -> Option<(Unpacker, Token)> {
+        if header.kind != FrameKind::Eager as u8 || !self.peer(peer).is_next(header.sequence) {
+            return None;
+        }
+        let request = self.matcher.arrive(header.context, header.source, header.tag)?;
+        let state = self.peer(peer);
+        state.credit.acknowledge(header.credit);
+        state.count_in();
+        self.begin_rendezvous(request, header.source, header.tag);
+        self.consumed(peer, len);
+        let Ok(Request { operation: Operation::Receive(receive), .. }) =
+            self.requests.get_mut(request)
+        else {
+            return None;
+        };
+        receive.awaited = Some(Rts { peer, len, offer: Offer::default(), token: 0 });
+        let room = receive.incoming.take();
+        Some((room, Token(u64::from(request.raw()))))
     }
 
     fn begin(&mut self, peer: PeerId, header: &Header, len: u64) -> Landing {

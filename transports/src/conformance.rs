@@ -46,6 +46,12 @@ impl Sink for Recorder {
         self.frames.push(Frame { peer, header, body: body.to_vec() });
     }
 
+    fn begin_eager(&mut self, _: PeerId, header: &Header, len: u64) -> Option<(Unpacker, Token)> {
+        let place = self.landings.iter().position(|(context, _)| *context == header.context)?;
+        self.begun.push((header.context, len));
+        Some((self.landings.swap_remove(place).1, Token(header.context)))
+    }
+
     fn begin(&mut self, _: PeerId, header: &Header, len: u64) -> Landing {
         self.begun.push((header.context, len));
         let place = self.landings.iter().position(|(context, _)| *context == header.context);
@@ -161,6 +167,7 @@ pub fn check<T: Transport>(mut make: impl FnMut() -> Vec<T>) {
         frames_of_every_length_arrive_as_sent,
         a_full_path_refuses_and_loses_nothing,
         a_packed_body_is_drained_iff_accepted,
+        long_frames_land_where_the_sink_wants,
         bulk_lands_and_tells_both_ends,
         bulk_is_cut_or_dropped_as_the_sink_wants,
         small_frames_pass_bulk_both_ways,
@@ -243,6 +250,33 @@ fn a_packed_body_is_drained_iff_accepted<T: Transport>(world: &mut World<T>) {
     world.run_until("all frames are there", |world| world.got(to).frames.len() >= 2000);
     for (n, frame) in (0u64..).zip(&world.got(to).frames) {
         assert_eq!(frame.body, pattern(n, 1 + n as usize % 300));
+    }
+}
+
+/// A frame that comes in pieces goes where [`Sink::begin_eager`] says, cut to its room; any
+/// other goes to [`Sink::frame`], and those behind it are not mixed up with it.
+fn long_frames_land_where_the_sink_wants<T: Transport>(world: &mut World<T>) {
+    let (from, to) = (0, world.last());
+    let max = world.transport(from).caps(PeerId(to as u32)).frame_bytes_max;
+    for (n, room) in [(1, max), (2, max / 2), (3, 0)] {
+        let source = pattern(n, max);
+        let mut target = vec![0xee; max];
+        world.got(to).frames.clear();
+        world.got(to).landings.push((header(n).context, unpacker(&mut target[..room])));
+        world.send(from, to, &header(n), &source);
+        world.send(from, to, &header(n + 10), b"next");
+        world.run_until("the frame behind a long one is there", |world| {
+            world.got(to).frames.last().is_some_and(|frame| frame.body == b"next")
+        });
+        let got = world.got(to);
+        if got.landed.contains(&Token(header(n).context)) {
+            assert!(target[..room] == source[..room], "what landed is wrong");
+            assert_eq!(got.frames.len(), 1, "it came as a frame too");
+        } else {
+            assert!(got.frames[0].body == source, "what came as a frame is wrong");
+            got.landings.clear();
+        }
+        assert!(target[room..].iter().all(|byte| *byte == 0xee), "it ran over its room");
     }
 }
 

@@ -321,6 +321,10 @@ impl Transport for LocalPort {
         self.shm.take_front(peer, wanted)
     }
 
+    fn has_room(&mut self, peer: PeerId, len: u64) -> bool {
+        peer == self.me || self.shm.has_room(peer, len)
+    }
+
     fn offer(&self, peer: PeerId, address: *const u8, len: u64) -> Offer {
         if peer == self.me {
             return self.loopback.offer(peer, address, len);

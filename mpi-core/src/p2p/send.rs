@@ -14,6 +14,9 @@ use crate::process::Process;
 use crate::request::{Operation, Outgoing, Owner, Request, SendState};
 use std::sync::Arc;
 
+/// Bytes of the longest eager message that is copied aside when its path is full.
+const COPIED_ASIDE_MAX: u64 = 8 << 10;
+
 /// Where a message goes: found once from communicator and rank.
 #[derive(Clone, Copy)]
 pub(crate) struct Route {
@@ -49,7 +52,11 @@ impl<P: Port> Process<P> {
             tag: route.tag,
             ..Header::default()
         };
-        if len <= eager_max && !synchronous && peer.credit.take(len) {
+        let fits = len <= eager_max && !synchronous;
+        // A long message that would have to wait is announced rather than copied aside.
+        let goes = fits
+            && (len <= COPIED_ASIDE_MAX || peer.is_clear() && self.port.has_room(route.peer, len));
+        if goes && peer.credit.take(len) {
             header.sequence = peer.number_out();
             self.vci.send(&mut self.port, route.peer, &mut header, Body::Packed(&mut packer));
             return Ok(Begun::Complete);

@@ -9,11 +9,12 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use super::lane::{Cell, Reader, Writer};
 use super::layout::{self, Geometry};
+use super::ring::Worn;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::sys::memory::{Mapping, sealed_memfd, sealed_size};
 
 /// Version of everything in an arena and of the hello.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 
 /// The arena that this process made.
 pub(super) struct Arena {
@@ -119,6 +120,11 @@ impl Arena {
         (offset >= self.geometry.alloc_at() && end <= self.geometry.total()).then_some(offset)
     }
 
+    /// Gets the pages of `len` bytes at `offset` before they are written.
+    pub(super) fn populate(&self, offset: u64, len: u64) {
+        self.map.populate(offset as usize, len as usize, true);
+    }
+
     /// Gives pages of the memory for programs back to the kernel.
     pub(super) fn release(&self, offset: u64, len: u64) {
         self.map.release(offset as usize, len as usize);
@@ -129,6 +135,8 @@ impl Arena {
 pub(super) struct Remote {
     map: Mapping,
     geometry: Geometry,
+    /// How far the ring has been read.
+    worn: Worn,
     /// Where its slots begin and its chunks end: every longer message is checked against it.
     bodies: Range<u64>,
 }
@@ -153,7 +161,7 @@ impl Remote {
         };
         map.keep_out_of_dumps();
         let bodies = geometry.slots_at()..geometry.alloc_at();
-        Ok(Remote { map, geometry, bodies })
+        Ok(Remote { map, geometry, worn: Worn::new(geometry.ring_at()), bodies })
     }
 
     /// The writing end of the lane that the peer gave this process.
@@ -179,7 +187,7 @@ impl Remote {
         unsafe { (*word).load(Ordering::Acquire) != 0 }
     }
 
-    /// The address of a body that a frame says lies in the peer's slots or chunks.
+    /// The address of a body that a frame says lies in the peer's slots or ring.
     #[inline]
     pub(super) fn body(&self, offset: u64, len: u64) -> Option<*const u8> {
         let inside = offset >= self.bodies.start
@@ -190,6 +198,15 @@ impl Remote {
     /// Whether the peer's memory for programs is mapped here too.
     pub(super) fn shows_allocated(&self) -> bool {
         self.map.len() as u64 == self.geometry.total() && self.geometry.alloc_bytes > 0
+    }
+
+    /// Gets the pages of a body in the peer's ring before they are read, with more of those
+    /// behind it.
+    #[inline]
+    pub(super) fn approach(&mut self, offset: u64, len: u64) {
+        if let Some((from, len)) = self.worn.step(offset, len, self.geometry.alloc_at()) {
+            self.map.populate(from as usize, len as usize, false);
+        }
     }
 
     /// The address of bytes that an offer says lie in the peer's memory for programs.

@@ -1,6 +1,6 @@
-//! Large messages through chunks: sender and receiver copy at the same time, piece by piece.
+//! Large messages through the ring: sender and receiver copy at the same time, piece by piece.
 //!
-//! A begin cell carries the header and the length, then each chunk of the sender's arena is
+//! A begin cell carries the header and the length, then each chunk of the sender's ring is
 //! named by a cell of its own; the chunk is free again when the receiver's count has passed the
 //! cell. A few chunks at most are under way to one peer, and some cells of the lane stay free,
 //! so that small messages are not held up. Transfers to one peer take turns.
@@ -13,13 +13,11 @@ use mpi_core::port::{Landing, PeerId, Sink, Token};
 use super::lane::Class;
 use super::peer::State;
 use super::send::IMPOSSIBLE_COUNT;
+use super::stream::piece;
 use super::{Event, Shm};
 
 /// Cells of a lane that bulk data leaves to small messages, as a fraction: one in four.
 const CELLS_LEFT: u32 = 4;
-
-/// Bytes in the first chunk of a transfer; later ones double up to a whole chunk.
-const FIRST_BYTES: usize = 8 << 10;
 
 /// A transfer to a peer.
 pub(super) struct Outgoing {
@@ -90,10 +88,12 @@ impl Shm {
         }
         let to = &self.peers[peer.0 as usize];
         let Some(front) = to.bulk_out.front() else { return };
-        let chunk = if front.source.remaining() > 0 { self.take_chunk_buffer() } else { None };
+        let left = front.source.remaining();
+        let room = (piece(front.moved, self.config.shm.chunk_bytes as usize) as u64).min(left);
+        let chunk = if room > 0 { self.take_run(room) } else { None };
         let to = &mut self.peers[peer.0 as usize];
         if to.state != State::Open {
-            chunk.into_iter().for_each(|offset| self.chunks.give(offset));
+            chunk.into_iter().for_each(|offset| self.ring.give(offset, room));
             return;
         }
         let ride = to.reader.ride();
@@ -105,16 +105,13 @@ impl Shm {
             out.begun = true;
         }
         if let Some(offset) = chunk {
-            let most = self.config.shm.chunk_bytes as usize;
-            // Short pieces first, so that the receiver can begin while the sender goes on.
-            let room =
-                usize::try_from(out.moved).unwrap_or(most).clamp(FIRST_BYTES.min(most), most);
-            let at = self.arena.at(offset, room);
+            let at = self.arena.at(offset, room as usize);
             // SAFETY: the chunk is ours until the reader has consumed the cell that names it;
             // the message is readable until `sent`, by the contract of `send_bulk`.
-            let len = unsafe { to.reach.pack(&mut out.source, at, room) };
+            let len = unsafe { to.reach.pack(&mut out.source, at, room as usize) };
             out.moved += len as u64;
-            to.held.note(to.writer.tail(), offset, true);
+            self.pumped = true;
+            to.held.note(to.writer.tail(), offset, room as u32);
             to.writer.write(Class::Chunk, ride, [0; 3], &[out.id, offset, len as u64]);
         }
         let rung = to.sleeps();
@@ -135,19 +132,23 @@ impl Shm {
         if to.has_bulk_room(most) {
             return true;
         }
-        if to.look(&mut self.slots, &mut self.chunks).is_err() {
+        if to.look(&mut self.slots, &mut self.ring).is_err() {
             self.drop_peer(peer, IMPOSSIBLE_COUNT);
             return false;
         }
         to.has_bulk_room(most)
     }
 
-    /// A free chunk, if need be after a look at how far all readers are.
-    fn take_chunk_buffer(&mut self) -> Option<u64> {
-        self.chunks.take().or_else(|| {
+    /// A free run of the ring, if need be after a look at how far all readers are.
+    pub(super) fn take_run(&mut self, bytes: u64) -> Option<u64> {
+        let run = self.ring.take(bytes).or_else(|| {
             self.reclaim();
-            self.chunks.take()
-        })
+            self.ring.take(bytes)
+        })?;
+        if let Some((from, len)) = self.worn.step(run, bytes, self.arena.geometry().alloc_at()) {
+            self.arena.populate(from, len);
+        }
+        Some(run)
     }
 
     /// A transfer from `peer` begins.
@@ -174,7 +175,7 @@ impl Shm {
     }
 
     /// A chunk from `peer` has come.
-    pub(super) fn take_chunk<S: Sink>(
+    pub(super) fn receive_chunk<S: Sink>(
         &mut self,
         peer: PeerId,
         id: u64,
@@ -188,6 +189,7 @@ impl Shm {
         let incoming = &mut from.bulk_in[place];
         let body = from.remote.as_ref().and_then(|remote| remote.body(offset, len));
         let body = body.ok_or("a frame of it names a chunk outside its arena")?;
+        from.remote.iter_mut().for_each(|remote| remote.approach(offset, len));
         if len > incoming.left {
             return Err("a bulk transfer of it is longer than it said");
         }
@@ -211,7 +213,6 @@ impl super::peer::Peer {
     /// Whether a begin and a chunk may go, of which `most` may be under way.
     fn has_bulk_room(&self, most: u32) -> bool {
         let capacity = self.writer.capacity();
-        self.held.chunks() < most
-            && self.writer.outstanding() + 2 + capacity / CELLS_LEFT <= capacity
+        self.held.runs() < most && self.writer.outstanding() + 2 + capacity / CELLS_LEFT <= capacity
     }
 }

@@ -68,11 +68,11 @@ impl Hello {
         bytes.extend(MAGIC);
         let g = &self.geometry;
         let small = [VERSION, self.rank, self.to_rank, self.lane, u32::from(self.fences)];
-        let sizes = [g.lanes, g.cells, g.slot_stride, g.slots, g.chunk_bytes, g.chunks];
+        let sizes = [g.lanes, g.cells, g.slot_stride, g.slots];
         for number in small.into_iter().chain(sizes) {
             bytes.extend(number.to_le_bytes());
         }
-        for number in [g.alloc_bytes, self.probe.0, self.probe.1] {
+        for number in [g.ring_bytes, g.alloc_bytes, self.probe.0, self.probe.1] {
             bytes.extend(number.to_le_bytes());
         }
         bytes.extend(self.from);
@@ -114,8 +114,7 @@ impl Hello {
             cells: at.u32()?,
             slot_stride: at.u32()?,
             slots: at.u32()?,
-            chunk_bytes: at.u32()?,
-            chunks: at.u32()?,
+            ring_bytes: at.u64()?,
             alloc_bytes: at.u64()?,
         };
         let probe = (at.u64()?, at.u64()?);

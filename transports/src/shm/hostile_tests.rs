@@ -150,7 +150,7 @@ fn a_body_outside_the_slots_is_the_end_of_the_acquaintance() {
     let (mut victim, _hostile) = met();
     let mut sink = Recorder::default();
     let at = victim.arena.geometry().alloc_at() - 10;
-    // A slot frame of 100 bytes that begins 10 bytes before the end of slots and chunks.
+    // A slot frame of 100 bytes that begins 10 bytes before the end of slots and ring.
     write_cell(&victim, 0, [1 | 1 << 1, 0, 0, at, 100, 0, 0, 0]);
     victim.poll(&mut sink);
     assert_eq!(sink.frames, []);

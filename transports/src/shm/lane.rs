@@ -50,6 +50,10 @@ pub enum Class {
     Begin = 2,
     /// A piece of a bulk transfer, in a chunk of the sender.
     Chunk = 3,
+    /// The begin of an eager message that lies in the ring of the sender, piece by piece.
+    Stream = 4,
+    /// The next piece of it.
+    Piece = 5,
 }
 
 impl Class {
@@ -59,6 +63,8 @@ impl Class {
             1 => Class::Slot,
             2 => Class::Begin,
             3 => Class::Chunk,
+            4 => Class::Stream,
+            5 => Class::Piece,
             _ => return None,
         })
     }
@@ -131,6 +137,12 @@ impl Writer {
     #[inline]
     pub fn has_room(&self) -> bool {
         self.tail.wrapping_sub(self.consumed) < self.capacity
+    }
+
+    /// Whether the lane is surely able to take so many cells.
+    #[inline]
+    pub fn has_room_for(&self, cells: u32) -> bool {
+        self.outstanding() + cells <= self.capacity
     }
 
     /// Cells written and not known to be consumed.

@@ -1,4 +1,4 @@
-//! Where things lie in an arena: a control page, inbound lanes, outgoing slots and chunks, and
+//! Where things lie in an arena: a control page, inbound lanes, outgoing slots, the ring, and
 //! the memory that the library allocates for programs. Offsets, never pointers.
 //!
 //! The geometry is chosen by the arena's owner and travels in its hello; a peer checks it before
@@ -30,10 +30,8 @@ pub(super) struct Geometry {
     pub slot_stride: u32,
     /// Slots for eager bodies.
     pub slots: u32,
-    /// Bytes of a bulk chunk.
-    pub chunk_bytes: u32,
-    /// Bulk chunks.
-    pub chunks: u32,
+    /// Bytes of the ring for longer bodies.
+    pub ring_bytes: u64,
     /// Bytes of memory for programs, behind all the rest.
     pub alloc_bytes: u64,
 }
@@ -50,8 +48,7 @@ impl Geometry {
             && (1..=1 << 20).contains(&self.lanes)
             && self.slot_stride <= 1 << 24
             && self.slots <= 1 << 20
-            && self.chunk_bytes <= 1 << 28
-            && self.chunks <= 1 << 16
+            && self.ring_bytes <= 1 << 40
             && self.alloc_bytes <= 1 << 46
             && self.alloc_bytes.is_multiple_of(PAGE as u64)
     }
@@ -76,14 +73,14 @@ impl Geometry {
         pages(self.cells_of(self.lanes) as u64)
     }
 
-    /// Offset of the first chunk, where slots end.
-    pub(super) fn chunks_at(&self) -> u64 {
+    /// Offset of the ring, where slots end.
+    pub(super) fn ring_at(&self) -> u64 {
         pages(self.slots_at() + u64::from(self.slots) * u64::from(self.slot_stride))
     }
 
-    /// Offset of the memory for programs, where chunks end and the first mapping too.
+    /// Offset of the memory for programs, where the ring ends and the first mapping too.
     pub(super) fn alloc_at(&self) -> u64 {
-        pages(self.chunks_at() + u64::from(self.chunks) * u64::from(self.chunk_bytes))
+        pages(self.ring_at() + self.ring_bytes)
     }
 
     /// Bytes of the whole arena.
@@ -100,18 +97,18 @@ mod tests {
     proptest! {
         #[test]
         fn parts_follow_each_other_without_overlap(lanes in 1u32..5000, shift in 0u32..8,
-                slot_stride in 0u32..20_000, slots in 0u32..3000, chunk_bytes in 0u32..1_000_000,
-                chunks in 0u32..300, alloc_pages in 0u64..10_000) {
-            let geometry = Geometry { lanes, cells: 1 << shift, slot_stride, slots, chunk_bytes,
-                chunks, alloc_bytes: alloc_pages * PAGE as u64 };
+                slot_stride in 0u32..20_000, slots in 0u32..3000,
+                ring_bytes in 0u64..300_000_000, alloc_pages in 0u64..10_000) {
+            let geometry = Geometry { lanes, cells: 1 << shift, slot_stride, slots,
+                ring_bytes, alloc_bytes: alloc_pages * PAGE as u64 };
             prop_assert!(geometry.is_sound());
             let last = lanes - 1;
             prop_assert!(geometry.counter(last) + 4 <= geometry.cells_of(0));
             prop_assert_eq!(geometry.cells_of(0) % 64, 0);
             let end = geometry.cells_of(last) + (64usize << shift);
             prop_assert!(end as u64 <= geometry.slots_at());
-            prop_assert!(geometry.slots_at() <= geometry.chunks_at());
-            prop_assert!(geometry.chunks_at() <= geometry.alloc_at());
+            prop_assert!(geometry.slots_at() <= geometry.ring_at());
+            prop_assert!(geometry.ring_at() <= geometry.alloc_at());
             prop_assert_eq!(geometry.alloc_at() % PAGE as u64, 0);
         }
     }

@@ -3,8 +3,9 @@
 //! Each process has one arena, a memfd that peers map at first contact: inbound lanes (see
 //! `lane`), which peers write, and outgoing buffers, which peers read. A message of up to 40
 //! bytes is one cache line written into the receiver's lane; a longer eager one puts its body
-//! into a slot of the sender and names it in the cell; a rendezvous is fetched by the receiver
-//! (`pull`) or goes through chunks, both sides copying at the same time (`bulk`). Memory that
+//! into a slot of the sender and names it in the cell, or passes through the sender's ring piece
+//! by piece (`stream`); a rendezvous is fetched by the receiver (`pull`) or goes through the
+//! ring too, both sides copying at the same time (`bulk`). Memory that
 //! the library allocates for programs lies in the arena and is read in place (VIA over SISCI).
 //!
 //! Two processes meet over a datagram socket (`meet`); they are on one node when that worked.
@@ -25,8 +26,10 @@ mod pool;
 mod pull;
 mod reach;
 mod receive;
+mod ring;
 mod send;
 mod settings;
+mod stream;
 
 pub(crate) use hello::CARD_GAP;
 pub use hello::Secret;
@@ -52,7 +55,8 @@ use hello::{Card, job_hash};
 use meet::{Letter, Stray};
 use park::Waiter;
 use peer::Peer;
-use pool::{Pool, Reuse};
+use pool::Pool;
+use ring::{Ring, Worn};
 
 /// Where to look up the business cards of peers.
 pub trait Directory {
@@ -87,7 +91,9 @@ pub struct ShmCounters {
     pub bytes_in_place: u64,
     /// Bytes copied by the kernel out of a peer's address space.
     pub bytes_cross_memory: u64,
-    /// Bytes that arrived through chunks.
+    /// Bytes of eager messages that arrived through the ring of their sender.
+    pub bytes_eager: u64,
+    /// Bytes of rendezvous that arrived through the ring of their sender.
     pub bytes_pipelined: u64,
     /// Datagrams from strangers.
     pub strangers: u64,
@@ -113,13 +119,16 @@ pub struct Shm {
     slots: Pool,
     /// Whether `chores` has anything to do at the next poll.
     chores: bool,
+    /// Whether a piece of bulk data has gone since the last poll.
+    pumped: bool,
     /// Polls until the socket is looked at.
     until_look: u32,
     /// Whether a frame was refused since the last wait: its owner must not sleep for long.
     refused: bool,
     waiter: Waiter,
     boards: boards::Table,
-    chunks: Pool,
+    ring: Ring,
+    worn: Worn,
     events: Vec<Event>,
     outbox: VecDeque<Letter>,
     strays: Vec<Stray>,
@@ -130,6 +139,8 @@ pub struct Shm {
     /// Whether fences reach all connected peers.
     all_fence: bool,
     counters: ShmCounters,
+    /// The longest eager message, in bytes.
+    eager_most: u64,
     allocator: Allocator,
     bounce: Vec<u8>,
     card: Card,
@@ -148,6 +159,7 @@ impl Shm {
     /// # Errors
     /// The kernel gives no memory or no socket.
     pub fn new(config: LocalConfig, directory: Box<dyn Directory + Send>) -> io::Result<Shm> {
+        let config = LocalConfig { shm: config.shm.rounded(), ..config };
         let arena = Arena::new(config.shm.geometry(config.size))?;
         let g = *arena.geometry();
         let mut name = [0; NAME_BYTES];
@@ -159,13 +171,15 @@ impl Shm {
             row: Vec::new(),
             turn: 0,
             look_at_all: false,
-            slots: Pool::new(Reuse::Last, g.slots_at(), g.slot_stride.into(), g.slots.into()),
+            slots: Pool::new(g.slots_at(), g.slot_stride.into(), g.slots.into()),
             chores: false,
+            pumped: false,
             until_look: 1,
             refused: false,
             waiter: Waiter::new(&config.shm, config.ranks_on_node),
             boards: boards::Table::default(),
-            chunks: Pool::new(Reuse::First, g.chunks_at(), g.chunk_bytes.into(), g.chunks.into()),
+            ring: Ring::new(g.ring_at(), g.ring_bytes),
+            worn: Worn::new(g.ring_at()),
             events: Vec::new(),
             outbox: VecDeque::new(),
             strays: Vec::new(),
@@ -174,6 +188,7 @@ impl Shm {
             greeted: 0,
             all_fence: true,
             counters: ShmCounters::default(),
+            eager_most: stream::eager_most(&config.shm),
             allocator: Allocator::new(g.alloc_at(), g.alloc_bytes),
             bounce: Vec::new(),
             card: Card { name, host: Card::this_host() },
@@ -258,7 +273,7 @@ impl Transport for Shm {
     #[inline]
     fn caps(&self, _: PeerId) -> Caps {
         Caps {
-            frame_bytes_max: self.config.shm.eager_bytes as usize,
+            frame_bytes_max: self.eager_most as usize,
             ordered: true,
             reliable: true,
             name: "shared memory",
@@ -292,6 +307,10 @@ impl Transport for Shm {
         wanted: impl FnOnce(&Header, RawBytes<'_>) -> bool,
     ) -> Front {
         self.show_front(peer, wanted)
+    }
+
+    fn has_room(&mut self, peer: PeerId, len: u64) -> bool {
+        self.holds_eager(peer, len)
     }
 
     fn offer(&self, _: PeerId, address: *const u8, len: u64) -> Offer {

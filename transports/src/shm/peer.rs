@@ -7,6 +7,8 @@ use super::bulk::{Incoming, Outgoing};
 use super::lane::{CELLS_MAX, Impossible, Reader, Writer};
 use super::pool::{Held, Pool};
 use super::reach::Reach;
+use super::ring::Ring;
+use super::stream::Arriving;
 use crate::sync::{AtomicU32, Ordering};
 use crate::sys::socket::Name;
 
@@ -42,6 +44,8 @@ pub(super) struct Peer {
     pub bulk_out: VecDeque<Outgoing>,
     pub bulk_in: Vec<Incoming>,
     pub bulk_next: u32,
+    /// The eager message of several pieces that is coming in.
+    pub arriving: Option<Arriving>,
     pub state: State,
     pub rank: u32,
     /// Lane of the own arena that was given to it.
@@ -72,6 +76,7 @@ impl Peer {
             bulk_out: VecDeque::new(),
             bulk_in: Vec::new(),
             bulk_next: 0,
+            arriving: None,
             state: State::Unmet,
             rank: u32::MAX,
             lane: None,
@@ -100,7 +105,7 @@ impl Peer {
         &mut self,
         ride: u8,
         slots: &mut Pool,
-        chunks: &mut Pool,
+        ring: &mut Ring,
     ) -> Result<(), Impossible> {
         if self.stale > 0 {
             self.stale -= 1;
@@ -108,16 +113,16 @@ impl Peer {
         }
         self.writer.learn(ride)?;
         if !self.held.is_empty() {
-            self.held.give_back(self.writer.consumed(), slots, chunks);
+            self.held.give_back(self.writer.consumed(), slots, ring);
         }
         Ok(())
     }
 
     /// Looks up how far the peer has read, and takes back the buffers that this frees.
-    pub(super) fn look(&mut self, slots: &mut Pool, chunks: &mut Pool) -> Result<(), Impossible> {
+    pub(super) fn look(&mut self, slots: &mut Pool, ring: &mut Ring) -> Result<(), Impossible> {
         self.writer.look()?;
         self.stale = CELLS_MAX;
-        self.held.give_back(self.writer.consumed(), slots, chunks);
+        self.held.give_back(self.writer.consumed(), slots, ring);
         Ok(())
     }
 }

@@ -37,6 +37,9 @@ impl Shm {
         self.until_look -= 1;
         if self.chores || self.until_look == 0 {
             self.do_chores(sink);
+            if std::mem::take(&mut self.pumped) {
+                activity = Activity::Busy;
+            }
         }
         activity
     }
@@ -89,7 +92,7 @@ impl Shm {
         }
         from.reader.advance();
         from.reader.publish();
-        if from.learn(words.consumed(), &mut self.slots, &mut self.chunks).is_err() {
+        if from.learn(words.consumed(), &mut self.slots, &mut self.ring).is_err() {
             self.drop_peer(peer, IMPOSSIBLE_RIDE);
         }
         Front::Taken
@@ -105,7 +108,7 @@ impl Shm {
                 break;
             };
             let (header, _) = Header::from_words(words.header);
-            if from.learn(words.consumed(), &mut self.slots, &mut self.chunks).is_err() {
+            if from.learn(words.consumed(), &mut self.slots, &mut self.ring).is_err() {
                 return self.drop_peer(peer, IMPOSSIBLE_RIDE);
             }
             if let Some(body) = small_body(&self.peers[peer.0 as usize], words, &header) {
@@ -115,7 +118,7 @@ impl Shm {
             }
             let from = &mut self.peers[peer.0 as usize];
             from.reader.advance();
-            if words.class() == Some(Class::Chunk) {
+            if matches!(words.class(), Some(Class::Chunk | Class::Piece)) {
                 // The sender fills the next while this end goes on.
                 from.reader.publish();
             }
@@ -142,7 +145,15 @@ impl Shm {
             }
             Some(Class::Chunk) => {
                 let (id, offset, len) = (word(0), word(1), word(2));
-                self.take_chunk(peer, id, offset, len, sink)
+                self.receive_chunk(peer, id, offset, len, sink)
+            }
+            Some(Class::Stream) => {
+                let place = [word(0), word(1), word(2)];
+                self.begin_stream(peer, header, place, sink)
+            }
+            Some(Class::Piece) => {
+                let part = word(0);
+                self.take_piece(peer, part, sink)
             }
             Some(Class::Inline) | None => Err("a frame of it has an impossible form"),
         }
@@ -159,7 +170,13 @@ impl Shm {
         for event in std::mem::take(&mut self.events) {
             match event {
                 Event::Sent(token) => sink.sent(token),
-                Event::Down(peer, why) => sink.peer_down(peer, why),
+                Event::Down(peer, why) => {
+                    // The requests give their memory back now.
+                    let gone = &mut self.peers[peer.0 as usize];
+                    gone.bulk_in.clear();
+                    gone.arriving = None;
+                    sink.peer_down(peer, why);
+                }
             }
         }
     }

@@ -45,8 +45,11 @@ impl Shm {
             return self.send_slowly(peer, header, body, len);
         }
         if len > INLINE_BYTES as u64 {
+            let slot_bytes = self.config.shm.slot_bytes.into();
             return match body {
-                Body::Bytes(bytes) if to.held.len() < SLOTS_BEFORE_LOOK as usize => {
+                Body::Bytes(bytes)
+                    if len <= slot_bytes && to.held.len() < SLOTS_BEFORE_LOOK as usize =>
+                {
                     self.send_in_slot(peer, header, bytes)
                 }
                 body => self.send_slowly(peer, header, body, len),
@@ -91,7 +94,7 @@ impl Shm {
     #[inline]
     fn name_slot(&mut self, peer: PeerId, header: &Header, offset: u64, len: u64) {
         let to = &mut self.peers[peer.0 as usize];
-        to.held.note(to.writer.tail(), offset, false);
+        to.held.note(to.writer.tail(), offset, 0);
         let words = Header { inline_len: BODY_ELSEWHERE, ..*header }.to_words(0);
         let ride = to.reader.ride();
         to.writer.write(Class::Slot, ride, words, &[offset, len]);
@@ -101,7 +104,7 @@ impl Shm {
     }
 
     #[cold]
-    fn refuse(&mut self) -> Result<(), Full> {
+    pub(super) fn refuse(&mut self) -> Result<(), Full> {
         self.refused = true;
         Err(Full)
     }
@@ -121,9 +124,12 @@ impl Shm {
         if len <= INLINE_BYTES as u64 {
             return self.send_frame(peer, header, body);
         }
-        if len > u64::from(self.config.shm.eager_bytes) {
+        if len > self.eager_most {
             debug_assert!(false, "a body of {len} bytes is no small frame");
             return self.refuse();
+        }
+        if len > u64::from(self.config.shm.slot_bytes) {
+            return self.send_stream(peer, header, body, len);
         }
         let Some(offset) = self.take_slot() else { return self.refuse() };
         let to = &mut self.peers[peer.0 as usize];
@@ -149,12 +155,12 @@ impl Shm {
         })
     }
 
-    /// Takes back all slots and chunks that were read.
+    /// Takes back all slots and runs that were read.
     #[cold]
     pub(super) fn reclaim(&mut self) {
         for i in 0..self.peers.len() {
             let to = &mut self.peers[i];
-            if !to.held.is_empty() && to.look(&mut self.slots, &mut self.chunks).is_err() {
+            if !to.held.is_empty() && to.look(&mut self.slots, &mut self.ring).is_err() {
                 self.drop_peer(PeerId(i as u32), IMPOSSIBLE_COUNT);
             }
         }
@@ -171,7 +177,7 @@ impl Shm {
         }
         let due = !to.writer.has_room()
             || to.held.len() % SLOTS_BEFORE_LOOK as usize == SLOTS_BEFORE_LOOK as usize - 1;
-        if due && to.look(&mut self.slots, &mut self.chunks).is_err() {
+        if due && to.look(&mut self.slots, &mut self.ring).is_err() {
             self.drop_peer(peer, IMPOSSIBLE_COUNT);
             return false;
         }
@@ -203,7 +209,7 @@ impl Shm {
         to.state = State::Down;
         to.writer = super::lane::Writer::closed();
         to.bulk_out.clear();
-        to.held.give_all_back(&mut self.slots, &mut self.chunks);
+        to.held.give_all_back(&mut self.slots, &mut self.ring);
         let rank = to.rank;
         let why = if has_left {
             mpi_core::port::Why::Finalized

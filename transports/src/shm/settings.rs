@@ -10,14 +10,14 @@ pub enum Bulk {
     Auto,
     /// The receiver copies out of the sender's memory, if the kernel lets it.
     CrossMemory,
-    /// Both copy, through chunks of the sender's arena.
+    /// Both copy, through the ring of the sender's arena.
     Pipeline,
 }
 
 /// Settings of the shared-memory transport.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ShmSettings {
-    /// Largest body of a small frame, in bytes.
+    /// Largest message that is sent without asking, in bytes.
     pub eager_bytes: u32,
     /// Cells of a lane: a power of two, at most 128.
     pub lane_cells: u32,
@@ -25,10 +25,12 @@ pub struct ShmSettings {
     pub lanes: u32,
     /// Slots for bodies that do not fit into a cell.
     pub slots: u32,
-    /// Bytes of a chunk of the pipelined copy.
+    /// Bytes of such a slot; longer bodies go through the ring.
+    pub slot_bytes: u32,
+    /// Bytes of the ring that longer eager messages and pipelined copies go through.
+    pub ring_bytes: u64,
+    /// Bytes of a piece that one end copies while the other copies the piece before.
     pub chunk_bytes: u32,
-    /// Chunks.
-    pub chunks: u32,
     /// Chunks on their way to one peer at most.
     pub chunks_per_peer: u32,
     /// Address space for memory that programs allocate with `MPI_Alloc_mem`, in bytes.
@@ -46,12 +48,13 @@ pub struct ShmSettings {
 impl Default for ShmSettings {
     fn default() -> ShmSettings {
         ShmSettings {
-            eager_bytes: 32 << 10,
+            eager_bytes: 64 << 10,
             lane_cells: 64,
             lanes: 1024,
             slots: 256,
-            chunk_bytes: 32 << 10,
-            chunks: 64,
+            slot_bytes: 2 << 10,
+            ring_bytes: 4 << 20,
+            chunk_bytes: 16 << 10,
             chunks_per_peer: 16,
             alloc_bytes: 4 << 30,
             bulk: Bulk::Auto,
@@ -63,16 +66,23 @@ impl Default for ShmSettings {
 }
 
 impl ShmSettings {
+    /// These settings with sizes that fit each other: pieces are whole lines, and the ring holds
+    /// at least one.
+    pub(super) fn rounded(self) -> ShmSettings {
+        let chunk_bytes = self.chunk_bytes.clamp(64, 1 << 24).next_multiple_of(64);
+        let ring_bytes = self.ring_bytes.max(chunk_bytes.into()).next_multiple_of(PAGE as u64);
+        ShmSettings { chunk_bytes, ring_bytes, ..self }
+    }
+
     /// The arena that these settings make, for a job of `size` ranks. The stride of slots is
     /// three lines off a power of two, so that their first lines do not share a cache set.
     pub(super) fn geometry(&self, size: u32) -> Geometry {
         Geometry {
             lanes: self.lanes.max(size),
             cells: self.lane_cells,
-            slot_stride: self.eager_bytes.next_multiple_of(64) + 192,
+            slot_stride: self.slot_bytes.next_multiple_of(64) + 192,
             slots: self.slots,
-            chunk_bytes: self.chunk_bytes.next_multiple_of(PAGE as u32),
-            chunks: self.chunks,
+            ring_bytes: self.ring_bytes,
             alloc_bytes: self.alloc_bytes.next_multiple_of(PAGE as u64),
         }
     }

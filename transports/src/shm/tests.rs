@@ -73,8 +73,9 @@ fn meets_all_requirements_with_the_smallest_parts() {
     let shm = ShmSettings {
         lane_cells: 4,
         slots: 2,
-        chunk_bytes: 4096,
-        chunks: 1,
+        slot_bytes: 64,
+        ring_bytes: 4096,
+        chunk_bytes: 1024,
         chunks_per_peer: 1,
         bulk: Bulk::Pipeline,
         ..small()

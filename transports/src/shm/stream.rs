@@ -1,0 +1,225 @@
+//! Eager messages too long for a slot: one run of the ring, told of piece by piece.
+//!
+//! The first cell carries the header and where all of the body will lie, each further one that
+//! so many bytes more lie there. So the receiver copies a piece out while the sender copies the
+//! next one in. A message whose receive is posted goes straight to its memory; one that nobody
+//! waits for yet stays in the ring until it is whole, and is then a frame like any other. The
+//! cells of one message follow each other in the lane, and the last one gives its run back.
+
+use mpi_core::buffer::RawBytes;
+use mpi_core::datatype::Unpacker;
+use mpi_core::header::{BODY_ELSEWHERE, Header, INLINE_BYTES};
+use mpi_core::port::{Body, Full, PeerId, Sink, Token};
+
+use super::Shm;
+use super::lane::Class;
+use super::peer::State;
+use super::send::IMPOSSIBLE_COUNT;
+use super::settings::ShmSettings;
+
+/// Bytes of a message's first piece; later ones grow with what has gone, up to a chunk. The
+/// receiver begins so much earlier, and each piece costs both ends a cell: 8 KiB is what 50 ns
+/// of cell are small against.
+const FIRST_BYTES: usize = 8 << 10;
+
+/// A message on its way in, of which the last cell has not come yet.
+pub(super) struct Arriving {
+    header: Header,
+    offset: u64,
+    len: u64,
+    taken: u64,
+    /// The receive's memory, if one was posted.
+    landing: Option<(Unpacker, Token)>,
+}
+
+/// Bytes of the next piece of a message of which `moved` have gone, when a chunk has `most`.
+#[inline]
+pub(super) fn piece(moved: u64, most: usize) -> usize {
+    usize::try_from(moved).unwrap_or(most).clamp(FIRST_BYTES.min(most), most)
+}
+
+/// Pieces of a message.
+fn pieces(len: u64, most: usize) -> u32 {
+    let (mut moved, mut count) = (0, 0);
+    while moved < len {
+        moved += piece(moved, most) as u64;
+        count += 1;
+    }
+    count
+}
+
+/// The longest message that goes eagerly: one that half a lane and half the ring hold.
+pub(super) fn eager_most(shm: &ShmSettings) -> u64 {
+    let (half, chunk) = (shm.lane_cells / 2, shm.chunk_bytes as usize);
+    let mut most = 0;
+    for _ in 0..half {
+        most += piece(most, chunk) as u64;
+    }
+    let ring = shm.ring_bytes / 2;
+    most.min(ring).min(shm.eager_bytes.into()).max(INLINE_BYTES as u64)
+}
+
+impl Shm {
+    /// Whether there is room now for an eager message of `len` bytes to `peer`, as far as known
+    /// without a look at shared memory.
+    pub(super) fn holds_eager(&mut self, peer: PeerId, len: u64) -> bool {
+        if self.peers.get(peer.0 as usize).is_none_or(|to| to.state != State::Open) {
+            return false;
+        }
+        len <= self.config.shm.slot_bytes.into() || self.make_stream_room(peer, len)
+    }
+
+    /// Finds out whether the lane has cells for all pieces, and the ring so many bytes.
+    fn make_stream_room(&mut self, peer: PeerId, len: u64) -> bool {
+        let needed = pieces(len, self.config.shm.chunk_bytes as usize);
+        let to = &mut self.peers[peer.0 as usize];
+        if !to.writer.has_room_for(needed) || !self.ring.may_have(len) {
+            if to.look(&mut self.slots, &mut self.ring).is_err() {
+                self.drop_peer(peer, IMPOSSIBLE_COUNT);
+                return false;
+            }
+            if !self.ring.may_have(len) {
+                self.reclaim();
+            }
+        }
+        self.peers[peer.0 as usize].writer.has_room_for(needed) && self.ring.may_have(len)
+    }
+
+    /// Sends an eager message of `len` bytes to an open peer.
+    pub(super) fn send_stream(
+        &mut self,
+        peer: PeerId,
+        header: &Header,
+        mut body: Body<'_>,
+        len: u64,
+    ) -> Result<(), Full> {
+        if !self.make_stream_room(peer, len) {
+            return self.refuse();
+        }
+        let Some(offset) = self.take_run(len) else { return self.refuse() };
+        let most = self.config.shm.chunk_bytes as usize;
+        let mut header = Some(Header { inline_len: BODY_ELSEWHERE, ..*header });
+        let mut moved = 0;
+        while moved < len {
+            let part = piece(moved, most).min((len - moved) as usize);
+            let at = self.arena.at(offset + moved, part);
+            let to = &mut self.peers[peer.0 as usize];
+            // SAFETY: the run is ours until the reader has consumed the last cell of the
+            // message, and `at` checked the range; it begins on a line, as every piece but the
+            // last ends on one. The body is readable by `Body`'s contract.
+            unsafe {
+                match &mut body {
+                    Body::Bytes(bytes) => to.reach.copy(bytes.take(part), at),
+                    Body::Packed(packer) => {
+                        to.reach.pack(packer, at, part);
+                    }
+                }
+            }
+            moved += part as u64;
+            if moved == len {
+                to.held.note(to.writer.tail(), offset, len as u32);
+            }
+            let ride = to.reader.ride();
+            match header.take() {
+                Some(header) => {
+                    let payload = [offset, len, part as u64];
+                    to.writer.write(Class::Stream, ride, header.to_words(0), &payload);
+                }
+                None => to.writer.write(Class::Piece, ride, [0; 3], &[part as u64]),
+            }
+            if let Some(word) = to.sleeps() {
+                self.ring(peer, word);
+            }
+            if self.peers[peer.0 as usize].state != State::Open {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The first piece of a message from `peer` has come.
+    pub(super) fn begin_stream<S: Sink>(
+        &mut self,
+        peer: PeerId,
+        header: &Header,
+        [offset, len, part]: [u64; 3],
+        sink: &mut S,
+    ) -> Result<(), &'static str> {
+        let from = &mut self.peers[peer.0 as usize];
+        if from.arriving.is_some() {
+            return Err("it began a message within another");
+        }
+        let inside = from.remote.as_ref().and_then(|remote| remote.body(offset, len));
+        inside.ok_or("a frame of it names a body outside its ring")?;
+        from.remote.iter_mut().for_each(|remote| remote.approach(offset, len));
+        let landing = sink.begin_eager(peer, header, len);
+        let header = *header;
+        from.arriving = Some(Arriving { header, offset, len, taken: 0, landing });
+        self.take_piece(peer, part, sink)
+    }
+
+    /// So many bytes more of a message from `peer` have come.
+    pub(super) fn take_piece<S: Sink>(
+        &mut self,
+        peer: PeerId,
+        part: u64,
+        sink: &mut S,
+    ) -> Result<(), &'static str> {
+        let from = &mut self.peers[peer.0 as usize];
+        let Some(arriving) = &mut from.arriving else {
+            return Err("a piece of it belongs to no message");
+        };
+        if part > arriving.len - arriving.taken {
+            return Err("a message of it is longer than it said");
+        }
+        let at = arriving.offset + arriving.taken;
+        let body = from.remote.as_ref().and_then(|remote| remote.body(at, part));
+        let body = body.ok_or("a frame of it names a body outside its ring")?;
+        arriving.taken += part;
+        if let Some((to, _)) = &mut arriving.landing {
+            // SAFETY: `body` checked the range against the mapping, which `self` keeps; the
+            // request's memory is writable until `landed`, by the contract of `begin_eager`.
+            unsafe { to.unpack_from(RawBytes::new(body, part as usize)) };
+        }
+        if arriving.taken < arriving.len {
+            return Ok(());
+        }
+        let Some(whole) = from.arriving.take() else { return Ok(()) };
+        self.counters.bytes_eager += whole.len;
+        match whole.landing {
+            Some((_, token)) => sink.landed(peer, token),
+            None => {
+                let from = &self.peers[peer.0 as usize];
+                let body = from.remote.as_ref();
+                let body = body.and_then(|remote| remote.body(whole.offset, whole.len));
+                let body = body.ok_or("a frame of it names a body outside its ring")?;
+                // SAFETY: `body` checked the range against the mapping, which `self` keeps; the
+                // sender leaves it alone until its last cell is consumed, and if it does not,
+                // only what is copied out is wrong.
+                sink.frame(peer, &whole.header, unsafe { RawBytes::new(body, whole.len as usize) });
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_begin_small_and_grow_to_a_chunk() {
+        let most = 16 << 10;
+        let mut moved = 0;
+        let sizes: Vec<usize> = std::iter::from_fn(|| {
+            let next = piece(moved, most);
+            moved += next as u64;
+            Some(next)
+        })
+        .take(4)
+        .collect();
+        assert_eq!(sizes, [8 << 10, 8 << 10, 16 << 10, 16 << 10]);
+        assert_eq!((pieces(1, most), pieces(8193, most), pieces(64 << 10, most)), (1, 2, 5));
+        assert_eq!(pieces(4097, 4096), 2);
+    }
+}
