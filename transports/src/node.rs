@@ -322,7 +322,13 @@ impl Transport for LocalPort {
     }
 
     fn has_room(&mut self, peer: PeerId, len: u64) -> bool {
-        peer == self.me || self.shm.has_room(peer, len)
+        if peer == self.me {
+            return true;
+        }
+        match &mut self.net {
+            Some(net) if net.way(peer) == Way::Tcp => net.tcp.has_room(peer, len),
+            _ => self.shm.has_room(peer, len),
+        }
     }
 
     fn offer(&self, peer: PeerId, address: *const u8, len: u64) -> Offer {
