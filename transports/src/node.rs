@@ -286,7 +286,7 @@ impl Transport for LocalPort {
     #[inline(always)]
     fn send(&mut self, peer: PeerId, header: &Header, body: Body<'_>) -> Result<(), Full> {
         // An open lane leads to nobody who is reached in another way.
-        if self.shm.has_room(peer) {
+        if self.shm.has_cell(peer) {
             return self.shm.send(peer, header, body);
         }
         self.send_elsewhere(peer, header, body)

@@ -27,7 +27,7 @@ fn body_len(body: &Body<'_>) -> u64 {
 impl Shm {
     /// Whether there is an open lane to `peer` that surely can take a frame.
     #[inline(always)]
-    pub fn has_room(&self, peer: PeerId) -> bool {
+    pub fn has_cell(&self, peer: PeerId) -> bool {
         self.peers.get(peer.0 as usize).is_some_and(|to| to.writer.has_room())
     }
 
