@@ -64,7 +64,10 @@ impl Run {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let value = format!("{}-{number}", std::process::id());
-        let mut command = Command::new(program);
+        // Who started the tests may ignore signals, as a shell does for what runs in its background;
+        // that is inherited, and here every program shall see the signals that it waits for.
+        let mut command = Command::new("env");
+        command.arg("--default-signal").arg(program);
         command.args(arguments.iter().map(AsRef::as_ref));
         command.env("FERRITE_TEST_MARK", &value).stdin(Stdio::null());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
