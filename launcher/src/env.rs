@@ -100,8 +100,10 @@ fn set(variables: &mut Environment, name: &OsStr, value: OsString) -> Result<(),
 pub(crate) struct Place<'a> {
     /// Its rank.
     pub(crate) rank: usize,
-    /// The number of ranks; all are on this machine.
+    /// The number of ranks.
     pub(crate) size: usize,
+    /// Its place among the ranks of this machine, and how many these are.
+    pub(crate) local: (usize, usize),
     /// The number of CPUs that the ranks share.
     pub(crate) cpus: usize,
     /// The job's name.
@@ -116,7 +118,8 @@ pub(crate) struct Place<'a> {
 
 /// Adds what tells a rank its place.
 pub(crate) fn add_place(variables: &mut Environment, place: &Place) {
-    let Place { rank, size, cpus, job, host, sockets: [pmi, control], report } = place;
+    let Place { rank, size, local: (local, locals), cpus, job, host, sockets, report } = place;
+    let [pmi, control] = sockets;
     let mut put = |name: &str, value: String| {
         variables.insert(name.into(), value.into());
     };
@@ -125,12 +128,13 @@ pub(crate) fn add_place(variables: &mut Environment, place: &Place) {
     put("PMI_SIZE", size.to_string());
     put("PMI_HOSTNAME", host.to_string());
     for name in ["MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_RANK"] {
-        put(name, rank.to_string());
+        put(name, local.to_string());
     }
     for name in ["MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE"] {
-        put(name, size.to_string());
+        put(name, locals.to_string());
     }
-    for name in ["OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "OMPI_COMM_WORLD_NODE_RANK"] {
+    put("OMPI_COMM_WORLD_NODE_RANK", local.to_string());
+    for name in ["OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK"] {
         put(name, rank.to_string());
     }
     for name in ["OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "OMPI_UNIVERSE_SIZE"] {

@@ -4,6 +4,7 @@
 //! first failure, mpirun's exit status, and whether the rest of the job is to be ended.
 
 use crate::ranges::ranges;
+use crate::refuse::Refusal;
 use crate::sys::{End, signal_name};
 
 /// Exit status of a job that ran longer than `--timeout` allows, as `timeout` has it.
@@ -17,12 +18,22 @@ const SIGNALLED: i32 = 128;
 #[derive(Debug, Clone)]
 struct Rank {
     program: String,
-    pid: i32,
+    /// Its host, where there are several.
+    host: Option<String>,
+    /// Its process, once it has one.
+    pid: Option<i32>,
     /// MPI_Init seen at least once.
     ever: bool,
     /// Between MPI_Init and MPI_Finalize.
     inside: bool,
-    end: Option<End>,
+    /// It runs no more, or nobody can tell.
+    over: bool,
+}
+
+impl Rank {
+    fn runs(&self) -> bool {
+        self.pid.is_some() && !self.over
+    }
 }
 
 /// Why the job ends early.
@@ -50,14 +61,24 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// A job without ranks yet.
-    pub(crate) fn new() -> Ledger {
-        Ledger { ranks: Vec::new(), failure: None, late: None, passed_on: None, unread: false }
+    /// A job of ranks that have not been started yet: for each its program and, where there are
+    /// several, its host.
+    pub(crate) fn new(ranks: impl Iterator<Item = (String, Option<String>)>) -> Ledger {
+        let rank = |(program, host)| Rank {
+            program,
+            host,
+            pid: None,
+            ever: false,
+            inside: false,
+            over: false,
+        };
+        let ranks = ranks.map(rank).collect();
+        Ledger { ranks, failure: None, late: None, passed_on: None, unread: false }
     }
 
-    /// The next rank has been started.
-    pub(crate) fn started(&mut self, program: String, pid: i32) {
-        self.ranks.push(Rank { program, pid, ever: false, inside: false, end: None });
+    /// A rank has been started.
+    pub(crate) fn started(&mut self, rank: usize, pid: i32) {
+        self.ranks[rank].pid = Some(pid);
     }
 
     /// The first failure, if there was one.
@@ -65,19 +86,22 @@ impl Ledger {
         self.failure.as_ref()
     }
 
-    /// The rank that process `pid` is, if it still runs.
-    pub(crate) fn rank_of(&self, pid: i32) -> Option<usize> {
-        self.ranks.iter().position(|rank| rank.pid == pid && rank.end.is_none())
+    /// Whether no rank runs any more, or is still to be started.
+    pub(crate) fn is_over(&self) -> bool {
+        match self.failure.is_some() {
+            true => !self.ranks.iter().any(Rank::runs),
+            false => self.ranks.iter().all(|rank| rank.over),
+        }
     }
 
-    /// The processes of ranks that still run.
-    pub(crate) fn running(&self) -> impl Iterator<Item = i32> {
-        self.ranks.iter().filter(|rank| rank.end.is_none()).map(|rank| rank.pid)
+    /// Whether any rank has been started.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.ranks.iter().any(|rank| rank.pid.is_some())
     }
 
-    /// The process of a rank that runs and is between MPI_Init and MPI_Finalize.
-    pub(crate) fn busy(&self, rank: usize) -> Option<i32> {
-        self.ranks.get(rank).filter(|rank| rank.inside && rank.end.is_none()).map(|rank| rank.pid)
+    /// Whether this rank has ended.
+    pub(crate) fn has_ended(&self, rank: usize) -> bool {
+        self.ranks[rank].over
     }
 
     /// The rank has begun or ended MPI.
@@ -111,6 +135,39 @@ impl Ledger {
         self.fail_of(Some(rank), Failure { text, status: exit_status(code), asked: false });
     }
 
+    /// A host cannot do its part.
+    pub(crate) fn refused(&mut self, host: Option<&str>, refusal: &Refusal) {
+        let Refusal { text, status } = refusal;
+        let text = match host {
+            Some(host) => format!("host {host}: {text}."),
+            None => format!("{text}."),
+        };
+        self.fail(Failure { text, status: *status, asked: false });
+    }
+
+    /// A host is out of reach, and the ranks there, if any still ran, with it.
+    pub(crate) fn lost(&mut self, host: &str, arrived: bool, why: &str, on: &[usize]) {
+        let ranks: Vec<usize> = on.iter().copied().filter(|&r| !self.ranks[r].over).collect();
+        for &rank in &ranks {
+            self.ranks[rank].over = true;
+        }
+        let what = match (arrived, ranks.is_empty()) {
+            // They have done what they had to.
+            (true, true) => return,
+            (true, false) => {
+                let with = ranges(&ranks);
+                format!("host {host} was lost, and {with} with it: {why}.")
+            }
+            (false, _) => format!(
+                "host {host} cannot be used: {why}. It must be possible to run a command there \
+                 without a question (try: ssh {host} true), and Ferrite must be installed there \
+                 at the same place (--prefix tells another)."
+            ),
+        };
+        let status = if arrived { DESERTED } else { crate::refuse::REFUSED };
+        self.fail(Failure { text: what, status, asked: false });
+    }
+
     /// A rank does not speak the process manager's language.
     pub(crate) fn garbled(&mut self, rank: usize, why: &str) {
         let text = format!("{} sent mpirun something wrong: {why}.", self.name(rank));
@@ -119,7 +176,7 @@ impl Ledger {
 
     /// A rank's process has ended.
     pub(crate) fn ended(&mut self, rank: usize, end: End) {
-        self.ranks[rank].end = Some(end);
+        self.ranks[rank].over = true;
         match end {
             End::Killed { signal, core } => self.killed(rank, signal, core),
             End::Exited(0) if self.ranks[rank].inside => {
@@ -187,13 +244,13 @@ impl Ledger {
             return;
         }
         let all = 0..self.ranks.len();
-        let Some(deserter) = all.clone().find(|&r| self.ranks[r].end.is_some() && gone(r)) else {
+        let Some(deserter) = all.clone().find(|&r| self.ranks[r].over && gone(r)) else {
             return;
         };
         let never = !self.ranks[deserter].ever;
         let waiting = |r: &usize| {
             let rank = &self.ranks[*r];
-            rank.end.is_none() && (waits(*r) || (never && rank.inside))
+            rank.runs() && (waits(*r) || (never && rank.inside))
         };
         let waiting: Vec<usize> = all.filter(waiting).collect();
         if waiting.is_empty() {
@@ -219,7 +276,7 @@ impl Ledger {
     pub(crate) fn timed_out(&mut self, limit: std::time::Duration) {
         let all = 0..self.ranks.len();
         let still = |inside: bool| -> Vec<usize> {
-            let rank = |r: &usize| self.ranks[*r].end.is_none() && self.ranks[*r].inside == inside;
+            let rank = |r: &usize| self.ranks[*r].runs() && self.ranks[*r].inside == inside;
             all.clone().filter(rank).collect()
         };
         let (inside, outside) = (still(true), still(false));
@@ -245,7 +302,7 @@ impl Ledger {
         if self.failure.is_some() {
             return;
         }
-        let running = self.ranks.iter().enumerate().filter(|(_, rank)| rank.end.is_none());
+        let running = self.ranks.iter().enumerate().filter(|(_, rank)| rank.runs());
         let others = running.filter(|(rank, _)| Some(*rank) != speaker).count();
         if others > 0 && !failure.text.is_empty() && !failure.asked && failure.status != TIMED_OUT {
             failure.text += &match others {
@@ -258,8 +315,10 @@ impl Ledger {
 
     /// How a rank is called in messages.
     fn name(&self, rank: usize) -> String {
-        let Rank { program, pid, .. } = &self.ranks[rank];
-        format!("rank {rank} ({program}, pid {pid})")
+        let Rank { program, host, pid, .. } = &self.ranks[rank];
+        let host = host.as_ref().map(|host| format!(" on {host}")).unwrap_or_default();
+        let pid = pid.map(|pid| format!(", pid {pid}")).unwrap_or_default();
+        format!("rank {rank}{host} ({program}{pid})")
     }
 
     /// What to print at the end, and mpirun's exit status.

@@ -5,9 +5,9 @@ use proptest::prelude::*;
 use std::time::Duration;
 
 fn job(ranks: usize) -> Ledger {
-    let mut ledger = Ledger::new();
+    let mut ledger = Ledger::new((0..ranks).map(|_| ("./wave".into(), None)));
     for rank in 0..ranks {
-        ledger.started("./wave".into(), 100 + i32::try_from(rank).unwrap());
+        ledger.started(rank, 100 + i32::try_from(rank).unwrap());
     }
     ledger
 }
@@ -127,6 +127,44 @@ fn a_closed_pipe_is_no_news() {
     assert_eq!(job.verdict(), (None, 141));
 }
 
+#[test]
+fn a_lost_host_is_named_with_its_ranks() {
+    let on = |host: &str| ("./wave".to_string(), Some(host.to_string()));
+    let mut job = Ledger::new(["a", "b", "b", "c"].map(on).into_iter());
+    (0..4).for_each(|rank| job.started(rank, 100));
+    job.ended(1, End::Exited(0));
+    job.lost("b", true, "its connection was closed", &[1, 2]);
+    assert_eq!(
+        text(&job),
+        "host b was lost, and rank 2 with it: its connection was closed. The 2 other ranks that \
+         still ran were ended."
+    );
+    assert!(!job.is_over() && job.verdict().1 == 1);
+    job.ended(0, End::Exited(1));
+    job.ended(3, End::Exited(1));
+    assert!(job.is_over());
+}
+
+#[test]
+fn a_host_that_is_lost_when_its_ranks_have_ended_is_no_failure() {
+    let mut job = job(2);
+    job.ended(1, End::Exited(0));
+    job.lost("b", true, "its connection was closed", &[1]);
+    assert!(job.failure().is_none());
+    job.ended(0, End::Exited(0));
+    assert!(job.is_over() && job.verdict() == (None, 0));
+}
+
+#[test]
+fn a_host_that_never_came_ends_a_job_that_has_not_begun() {
+    let mut job = Ledger::new((0..2).map(|_| ("./wave".to_string(), Some("b".to_string()))));
+    assert!(!job.is_over());
+    job.lost("b", false, "“ssh” ended with exit status 255", &[1]);
+    assert!(job.is_over() && job.verdict().1 == 2);
+    let text = text(&job);
+    assert!(text.contains("host b cannot be used: “ssh” ended") && text.contains("--prefix"));
+}
+
 proptest! {
     #[test]
     fn a_failed_rank_never_means_success(
@@ -135,7 +173,7 @@ proptest! {
         let mut job = job(4);
         let mut failed = false;
         for (rank, inside, code, signal) in ends {
-            if job.ranks[rank].end.is_some() { continue; }
+            if job.ranks[rank].over { continue; }
             if inside { job.inside(rank, true); }
             let end = match signal {
                 0 => End::Exited(code),

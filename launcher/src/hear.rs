@@ -1,157 +1,187 @@
-//! What a job hears: the ends of processes, and what ranks say on their two sockets.
+//! What a host hears of its ranks: the ends of processes, and what ranks say on their two sockets.
 //!
-//! In: readable sockets and SIGCHLD. Out: answers to the ranks, and entries in the ledger of
-//! failures and in the report. The order matters: what a rank said before it ended counts before
-//! the way it ended, and a rank that dies counts before one that complains of it.
+//! In: readable sockets and SIGCHLD. Out: answers to the ranks, and news. The order matters: what a
+//! rank said before it ended comes before the way it ended, and a rank that dies before one that
+//! complains of it.
 
-use crate::job::Job;
+use crate::node::Node;
 use crate::pmi_server::Event;
 use crate::sys::{self, End};
-use launch_wire::control::{FRAME_MAX, Frame};
+use crate::tree::frame::Up;
+use launch_wire::control::{FRAME_MAX, Frame as Word};
 use std::time::Duration;
 
 /// How long the end of a process may take to become visible after its sockets were closed.
-const DYING: Duration = Duration::from_millis(200);
+pub(crate) const DYING: Duration = Duration::from_millis(200);
 
-impl Job<'_> {
-    /// Processes have ended: ranks, or descendants that fell to us.
+impl Node<'_> {
+    /// Processes have ended: ranks, commands that started agents, or descendants that fell to us.
     pub(crate) fn take_ends(&mut self) {
         while let Some((pid, end)) = sys::reap() {
-            let Some(rank) = self.ledger.rank_of(pid) else { continue };
-            // What a rank said before it ended counts before the way it ended.
-            self.hear_control(rank);
-            self.hear_pmi(rank);
-            if matches!(end, End::Exited(code) if code != 0) {
-                self.take_dying(rank);
+            if let Some(branch) = self.branches.iter_mut().find(|branch| branch.pid == pid) {
+                // Its streams end too, and what it has said is still in them.
+                branch.ended = Some(end);
+                continue;
             }
-            self.ledger.ended(rank, end);
+            let is_it = |member: &crate::node::Member| member.running && member.pid == pid;
+            let Some(index) = self.members.iter().position(is_it) else { continue };
+            // What a rank said before it ended counts before the way it ended.
+            self.hear_control(index);
+            self.hear_pmi(index);
+            if matches!(end, End::Exited(code) if code != 0) {
+                self.complains(index);
+                let member = &self.members[index];
+                self.complained |= member.inside || !member.ever;
+            }
+            self.ended(index, end);
         }
-        self.look_for_deserters();
+    }
+
+    fn ended(&mut self, index: usize, end: End) {
+        self.members[index].running = false;
+        self.complained |= matches!(end, End::Killed { .. });
+        self.news.push_back(Up::Ended { rank: self.site.ranks[index], end });
     }
 
     /// A rank reports a failure. Where another one dies at this moment, that is the cause: its sockets
     /// are closed by the kernel before its end can be seen, and its peers may notice that first.
-    fn take_dying(&mut self, speaker: usize) {
-        if self.ledger.failure().is_some() || self.taking_dying {
+    fn complains(&mut self, speaker: usize) {
+        if std::mem::replace(&mut self.complained, true) {
             return;
         }
-        self.taking_dying = true;
-        for rank in (0..self.lines.len()).filter(|&rank| rank != speaker) {
-            let hung_up = self.lines[rank].pmi.as_ref().is_none_or(sys::is_hung_up);
-            if let Some(pid) = self.ledger.busy(rank).filter(|_| hung_up) {
-                sys::await_end(pid, DYING);
-                if let Some(end) = sys::reap_now(pid) {
+        for index in (0..self.members.len()).filter(|&index| index != speaker) {
+            let member = &self.members[index];
+            let hung_up = member.pmi.as_ref().is_none_or(sys::is_hung_up);
+            if member.running && member.inside && hung_up {
+                sys::await_end(member.pid, DYING);
+                if let Some(end) = sys::reap_now(member.pid) {
                     // Ranks that all complain at once all leave at once, each with its own words.
-                    self.hear_control(rank);
-                    self.ledger.ended(rank, end);
+                    self.hear_control(index);
+                    self.ended(index, end);
                 }
             }
         }
-        self.taking_dying = false;
-    }
-
-    fn look_for_deserters(&mut self) {
-        let (server, lines) = (&self.server, &self.lines);
-        self.ledger.look_for_deserters(|r| server.waits(r), |r| lines[r].pmi.is_none());
+        self.complained = false;
     }
 
     /// Reads and answers what a rank says on its PMI socket.
-    pub(crate) fn hear_pmi(&mut self, rank: usize) {
+    pub(crate) fn hear_pmi(&mut self, index: usize) {
         let mut chunk = [0; 16 * 1024];
         loop {
-            let Some(socket) = &self.lines[rank].pmi else { return };
+            let Some(member) = self.members.get_mut(index) else { return };
+            let Some(socket) = &member.pmi else { return };
             match sys::receive(socket, &mut chunk) {
                 Ok(None) => return,
-                Ok(Some(n)) if n > 0 => self.lines[rank].buffer.push(&chunk[..n]),
-                Ok(Some(_)) | Err(_) => {
-                    self.lines[rank].pmi = None;
-                    return self.look_for_deserters();
-                }
+                Ok(Some(n)) if n > 0 => member.buffer.push(&chunk[..n]),
+                Ok(Some(_)) | Err(_) => return self.close_pmi(index),
             }
-            self.answer_pmi(rank);
+            self.answer_pmi(index);
         }
     }
 
-    fn answer_pmi(&mut self, rank: usize) {
+    /// A rank cannot be talked to any more.
+    pub(crate) fn close_pmi(&mut self, index: usize) {
+        self.members[index].pmi = None;
+        self.news.push_back(Up::Closed { rank: self.site.ranks[index] });
+    }
+
+    fn answer_pmi(&mut self, index: usize) {
+        let rank = self.site.ranks[index];
         loop {
-            let outcome = match self.lines[rank].buffer.next_line() {
+            let (outcome, line) = match self.members[index].buffer.next_line() {
                 Ok(None) => return,
-                Ok(Some(line)) => self.server.line(rank, line),
-                Err(error) => Err(error),
+                Ok(Some(line)) => (self.server.line(index, line), line),
+                Err(error) => (Err(error), &[][..]),
             };
             let outcome = match outcome {
                 Ok(outcome) => outcome,
                 Err(error) => {
-                    self.lines[rank].pmi = None;
-                    return self.ledger.garbled(rank, &error.to_string());
+                    let text = error.to_string();
+                    self.news.push_back(Up::Garbled { rank, text });
+                    return self.close_pmi(index);
                 }
             };
+            let name = matches!(outcome.event, Some(Event::Name)).then(|| line.to_vec());
             for (to, reply) in outcome.replies {
-                let socket = &mut self.lines[to].pmi;
-                if socket.as_ref().is_some_and(|socket| !sys::send(socket, reply.as_bytes())) {
-                    *socket = None;
-                }
+                self.reply(to, &reply);
             }
             match outcome.event {
-                Some(Event::Init) => self.ledger.inside(rank, true),
-                Some(Event::Finalize) => self.ledger.inside(rank, false),
+                Some(Event::Init) => self.inside(index, true),
+                Some(Event::Finalize) => self.inside(index, false),
                 Some(Event::Abort(code)) => {
                     // The reason was sent before this, on the other socket.
-                    self.hear_control(rank);
-                    self.aborted(rank, code, "");
+                    self.hear_control(index);
+                    self.complains(index);
+                    self.complained = true;
+                    self.news.push_back(Up::Abort { rank, code });
                 }
+                Some(Event::Name) => {
+                    self.news.extend(name.map(|line| Up::Name { rank, line }));
+                }
+                Some(Event::Fence(keys)) => self.news.push_back(Up::Fence(keys)),
                 None => {}
             }
-            self.look_for_deserters();
+            if self.watch {
+                self.tell_who_waits();
+            }
         }
     }
 
-    /// A rank asks for the end of the job.
-    fn aborted(&mut self, rank: usize, code: i32, text: &str) {
-        self.take_dying(rank);
-        self.ledger.told(rank, code, text);
+    fn inside(&mut self, index: usize, inside: bool) {
+        let member = &mut self.members[index];
+        member.inside = inside;
+        member.ever |= inside;
+        self.news.push_back(Up::Inside { rank: self.site.ranks[index], inside });
+    }
+
+    /// Says which ranks are in a barrier.
+    pub(crate) fn tell_who_waits(&mut self) {
+        let ranks: Vec<usize> = self.server.waiting().map(|i| self.site.ranks[i]).collect();
+        if !ranks.is_empty() {
+            self.news.push_back(Up::Wait(ranks));
+        }
     }
 
     /// Reads what a rank says on its control socket.
-    pub(crate) fn hear_control(&mut self, rank: usize) {
+    pub(crate) fn hear_control(&mut self, index: usize) {
+        let rank = self.site.ranks[index];
         let mut packet = vec![0; FRAME_MAX];
         loop {
-            let Some(socket) = &self.lines[rank].control else { return };
+            let Some(socket) = self.members.get(index).and_then(|m| m.control.as_ref()) else {
+                return;
+            };
             let n = match sys::receive(socket, &mut packet) {
                 Ok(None) => return,
                 Ok(Some(n)) if n > 0 => n,
                 Ok(Some(_)) | Err(_) => {
-                    self.lines[rank].control = None;
-                    self.unanswered.retain(|&asked| asked != rank);
+                    self.members[index].control = None;
                     return;
                 }
             };
-            let frame = packet.get(..n).map(Frame::decode);
-            match frame {
-                Some(Ok(Frame::Hello { face, .. })) => self.report.face(rank, face),
-                Some(Ok(Frame::InitSeen)) => {
-                    self.ledger.inside(rank, true);
-                    self.look_for_deserters();
+            let word = packet.get(..n).map(Word::decode);
+            let wrong = match word {
+                Some(Ok(Word::InitSeen)) => {
+                    self.inside(index, true);
+                    continue;
                 }
-                Some(Ok(Frame::FinalizeSeen)) => self.ledger.inside(rank, false),
-                Some(Ok(Frame::ErrorParagraph { code, text })) => self.aborted(rank, code, &text),
-                Some(Ok(Frame::AbortRequest { code, text })) => self.aborted(rank, code, &text),
-                Some(Ok(Frame::ReportTable { text })) => self.report.add(rank, &text),
-                Some(Ok(Frame::RollCallRequest)) => {}
-                Some(Ok(Frame::RollCall { text })) => {
-                    self.unanswered.retain(|&asked| asked != rank);
-                    let line = format!("mpirun: rank {rank}: {}\n", text.trim_end());
-                    self.streams.say(&self.epoll, &line);
+                Some(Ok(Word::FinalizeSeen)) => {
+                    self.inside(index, false);
+                    continue;
                 }
-                Some(Err(error)) => {
-                    self.lines[rank].control = None;
-                    return self.ledger.garbled(rank, &error.to_string());
+                Some(Ok(Word::RollCallRequest)) => continue,
+                Some(Ok(word)) => {
+                    if matches!(word, Word::ErrorParagraph { .. } | Word::AbortRequest { .. }) {
+                        self.complains(index);
+                        self.complained = true;
+                    }
+                    self.news.push_back(Up::Said { rank, word });
+                    continue;
                 }
-                None => {
-                    self.lines[rank].control = None;
-                    return self.ledger.garbled(rank, "a control frame is too long");
-                }
-            }
+                Some(Err(error)) => error.to_string(),
+                None => "a control frame is too long".to_string(),
+            };
+            self.members[index].control = None;
+            return self.news.push_back(Up::Garbled { rank, text: wrong });
         }
     }
 }

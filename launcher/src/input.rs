@@ -1,35 +1,50 @@
 //! mpirun's standard input on its way to a rank, or to all of them.
 //!
-//! One rank gets the descriptor itself where it can, so that nothing is read that the program does
-//! not ask for. From a terminal, and for all ranks, mpirun reads and passes on: not faster than the
-//! slowest rank takes it, and never from a terminal in whose background it runs.
+//! A single rank on mpirun's own host gets the descriptor itself where it can, so that nothing is
+//! read that the program does not ask for. From a terminal, for all ranks, and for ranks of other
+//! hosts, mpirun reads and passes on: not faster than the slowest rank takes it, and never from a
+//! terminal in whose background it runs. Out come requests ([`Down::Feed`]) for the ranks' hosts.
 
 use crate::options::StdinTo;
+use crate::plan::Plan;
+use crate::site::Site;
 use crate::source::Source;
 use crate::sys::{self, Epoll, Interest, Kind};
-use std::fs::File;
-use std::io;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use crate::tree::frame::Down;
 
 const CHUNK: usize = 64 * 1024;
 
-/// One rank that is fed.
-#[derive(Debug)]
-struct Mouth {
-    rank: usize,
-    pipe: OwnedFd,
-    /// How much of the chunk it has taken.
-    taken: usize,
+/// What a rank reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Nothing.
+    Nothing,
+    /// mpirun's own standard input.
+    Own,
+    /// What mpirun reads and passes on.
+    Fed,
+}
+
+/// What `rank` reads on host `node`; to be asked on that host.
+pub(crate) fn way(plan: &Plan, node: usize, rank: usize) -> Way {
+    if !Site::reads_input(plan, rank) {
+        return Way::Nothing;
+    }
+    // Whether there is any input for other hosts, mpirun's host tells them.
+    match sys::kind(libc::STDIN_FILENO) {
+        _ if node != 0 => Way::Fed,
+        Kind::Closed => Way::Nothing,
+        kind if plan.stdin == StdinTo::All || kind == Kind::Terminal => Way::Fed,
+        _ => Way::Own,
+    }
 }
 
 /// The way of standard input.
 #[derive(Debug)]
 pub(crate) struct Input {
-    to: StdinTo,
     kind: Kind,
-    nothing: File,
-    mouths: Vec<Mouth>,
-    chunk: Vec<u8>,
+    /// The ranks that are fed, and whether they still have some of what they were given.
+    mouths: Vec<(usize, bool)>,
     open: bool,
     /// Whether epoll watches standard input; while it does not, not even its end is reported.
     listening: bool,
@@ -38,55 +53,28 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    /// Decides how `to` is to be served.
-    pub(crate) fn new(to: StdinTo) -> io::Result<Input> {
-        Ok(Input {
-            to,
-            kind: sys::kind(libc::STDIN_FILENO),
-            nothing: File::open("/dev/null")?,
-            mouths: Vec::new(),
-            chunk: Vec::new(),
-            open: false,
-            listening: false,
-            background: false,
-        })
-    }
-
-    /// The descriptor that becomes the standard input of `rank`, and its other end if we feed it.
-    pub(crate) fn of_rank(&mut self, rank: usize) -> io::Result<(RawFd, Option<OwnedFd>)> {
-        let chosen = match self.to {
-            StdinTo::Rank(only) => only == rank,
-            StdinTo::All => true,
-            StdinTo::None => false,
-        };
-        if !chosen || self.kind == Kind::Closed {
-            return Ok((self.nothing.as_raw_fd(), None));
-        }
-        if self.to != StdinTo::All && self.kind != Kind::Terminal {
-            return Ok((libc::STDIN_FILENO, None));
-        }
-        let [theirs, ours] = sys::pipe(1)?;
-        let number = theirs.as_raw_fd();
-        self.mouths.push(Mouth { rank, pipe: ours, taken: 0 });
-        Ok((number, Some(theirs)))
+    /// The way that `plan` asks for.
+    pub(crate) fn new(plan: &Plan) -> Input {
+        let fed = |&rank: &usize| way(plan, plan.node_of[rank], rank) == Way::Fed;
+        let mouths: Vec<_> = (0..plan.ranks()).filter(fed).map(|rank| (rank, false)).collect();
+        let kind = sys::kind(libc::STDIN_FILENO);
+        Input { kind, mouths, open: false, listening: false, background: false }
     }
 
     /// All ranks are started: begins to read if somebody is to be fed.
-    pub(crate) fn begin(&mut self, epoll: &Epoll) -> io::Result<()> {
+    pub(crate) fn begin(&mut self, epoll: &Epoll) -> Vec<Down> {
         self.open = !self.mouths.is_empty();
-        for mouth in &self.mouths {
-            let token = Source::Feed(mouth.rank).token();
-            epoll.add(mouth.pipe.as_raw_fd(), token, Interest::Nothing)?;
+        if self.kind == Kind::Closed {
+            return self.end(epoll);
         }
-        if !self.open {
-            return Ok(());
+        if self.open {
+            self.listen(epoll, true);
+            if !self.listening {
+                self.kind = Kind::File;
+                return self.readable(epoll);
+            }
         }
-        self.listen(epoll, true);
-        if !self.listening {
-            self.kind = Kind::File;
-            self.readable(epoll);
-        }
-        Ok(())
+        Vec::new()
     }
 
     /// Whether to look again later if the terminal has come to us.
@@ -103,60 +91,43 @@ impl Input {
     }
 
     /// Standard input has something, or ended.
-    pub(crate) fn readable(&mut self, epoll: &Epoll) {
+    pub(crate) fn readable(&mut self, epoll: &Epoll) -> Vec<Down> {
         if self.kind == Kind::Terminal && !sys::foreground_terminal(libc::STDIN_FILENO) {
             self.background = true;
-            return self.listen(epoll, false);
+            self.listen(epoll, false);
+            return Vec::new();
         }
-        self.chunk.resize(CHUNK, 0);
-        match sys::read(sys::standard_stream(libc::STDIN_FILENO), &mut self.chunk) {
-            Ok(None) => return self.chunk.clear(),
+        let mut chunk = vec![0; CHUNK];
+        match sys::read(sys::standard_stream(libc::STDIN_FILENO), &mut chunk) {
+            Ok(None) => return Vec::new(),
             Ok(Some(0)) | Err(_) => return self.end(epoll),
-            Ok(Some(n)) => self.chunk.truncate(n),
+            Ok(Some(n)) => chunk.truncate(n),
         }
         self.listen(epoll, false);
-        for mouth in &mut self.mouths {
-            mouth.taken = 0;
-            let token = Source::Feed(mouth.rank).token();
-            let _ = epoll.change(mouth.pipe.as_raw_fd(), token, Interest::Write);
-        }
+        self.mouths.iter_mut().for_each(|(_, busy)| *busy = true);
+        self.mouths.iter().map(|&(rank, _)| Down::Feed { rank, bytes: chunk.clone() }).collect()
     }
 
-    /// A rank can take more, or has closed its end.
-    pub(crate) fn hungry(&mut self, epoll: &Epoll, rank: usize) {
-        let Some(at) = self.mouths.iter().position(|mouth| mouth.rank == rank) else { return };
-        let mouth = &mut self.mouths[at];
-        if mouth.taken >= self.chunk.len() {
-            // It was not asked for room, so the news is that nobody reads the other end.
-            self.mouths.remove(at);
-            return self.next_chunk(epoll);
+    /// A rank has taken all of what it was given, or will take no more.
+    pub(crate) fn fed(&mut self, epoll: &Epoll, rank: usize, gone: bool) -> Vec<Down> {
+        let Some(at) = self.mouths.iter().position(|(mouth, _)| *mouth == rank) else {
+            return Vec::new();
+        };
+        match gone {
+            true => drop(self.mouths.remove(at)),
+            false => self.mouths[at].1 = false,
         }
-        match sys::write(&mouth.pipe, &self.chunk[mouth.taken.min(self.chunk.len())..]) {
-            Ok(n) => mouth.taken += n.unwrap_or(0),
-            Err(_) => {
-                self.mouths.remove(at);
-            }
-        }
-        if let Some(mouth) = self.mouths.get(at).filter(|m| m.rank == rank)
-            && mouth.taken >= self.chunk.len()
-        {
-            let token = Source::Feed(rank).token();
-            let _ = epoll.change(mouth.pipe.as_raw_fd(), token, Interest::Nothing);
-        }
-        self.next_chunk(epoll);
-    }
-
-    /// Reads on once everybody has taken all of this chunk.
-    fn next_chunk(&mut self, epoll: &Epoll) {
         if self.mouths.is_empty() {
-            self.end(epoll);
-        } else if self.open && self.mouths.iter().all(|mouth| mouth.taken >= self.chunk.len()) {
-            self.chunk.clear();
-            match self.kind {
-                Kind::File => self.readable(epoll),
-                _ => self.listen(epoll, true),
-            }
+            return self.end(epoll);
         }
+        // Everybody has taken all of this chunk: on to the next.
+        if self.open && self.mouths.iter().all(|(_, busy)| !busy) {
+            if self.kind == Kind::File {
+                return self.readable(epoll);
+            }
+            self.listen(epoll, true);
+        }
+        Vec::new()
     }
 
     fn listen(&mut self, epoll: &Epoll, on: bool) {
@@ -170,10 +141,10 @@ impl Input {
     }
 
     /// No more input: the ranks see the end of theirs.
-    fn end(&mut self, epoll: &Epoll) {
+    fn end(&mut self, epoll: &Epoll) -> Vec<Down> {
         self.listen(epoll, false);
         self.open = false;
-        self.chunk.clear();
-        self.mouths.clear();
+        let end = |(rank, _)| Down::Feed { rank, bytes: Vec::new() };
+        self.mouths.drain(..).map(end).collect()
     }
 }

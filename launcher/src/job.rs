@@ -1,21 +1,23 @@
-//! A running job: starts the ranks, then one loop that serves their sockets, moves their output,
-//! passes signals on and ends everything when the first of them fails.
+//! A running job, as mpirun itself sees it: one loop that takes the news of all hosts, its own
+//! included, moves output and input, passes signals on and ends everything when something fails.
+//!
+//! What is done on the hosts is in `node.rs`; this is where the conclusions are drawn.
 
 use crate::failures::Ledger;
 use crate::input::Input;
 use crate::leftovers::{self, Guard};
+use crate::node::Node;
 use crate::options::Global;
-use crate::plan::Plan;
-use crate::pmi_server::Server;
+use crate::plan::{self, Plan};
+use crate::pmi_server::Names;
 use crate::refuse::Refusal;
 use crate::report::Report;
+use crate::site::Site;
 use crate::source::Source;
-use crate::spawn::{self, Common};
 use crate::streams::Streams;
 use crate::sys::{self, Epoll, Interest, Signals};
-use launch_wire::control::Frame;
-use launch_wire::pmi1::LineBuffer;
-use std::os::fd::{AsRawFd, OwnedFd};
+use crate::tree::SILENCE;
+use crate::tree::frame::{Down, Up};
 use std::time::{Duration, Instant};
 
 /// How long ranks may take to end after SIGTERM before they are killed.
@@ -27,22 +29,11 @@ const DISAPPEAR: Duration = Duration::from_secs(1);
 /// How long ranks may take to answer what they are doing, on a machine that is busy.
 const ROLL_CALL: Duration = Duration::from_secs(2);
 /// How long descendants may take that outlived all ranks.
-const GRACE_ORPHANS: Duration = Duration::from_millis(200);
+pub(crate) const GRACE_ORPHANS: Duration = Duration::from_millis(200);
 /// How long an unfinished line is held back from a terminal.
 const PROMPT: Duration = Duration::from_millis(100);
 /// How often to look whether we have come to the terminal's foreground.
 const FOREGROUND: Duration = Duration::from_secs(1);
-
-/// A rank's sockets, as long as somebody holds the other end.
-#[derive(Debug)]
-pub(crate) struct Line {
-    /// Where it speaks PMI-1.
-    pub(crate) pmi: Option<OwnedFd>,
-    /// Where it sends frames.
-    pub(crate) control: Option<OwnedFd>,
-    /// What it has said of a line that has not ended yet.
-    pub(crate) buffer: LineBuffer,
-}
 
 /// How far the end of a failed job has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,21 +50,26 @@ enum Phase {
 /// One job.
 #[derive(Debug)]
 pub(crate) struct Job<'a> {
-    plan: &'a Plan,
+    pub(crate) plan: &'a Plan,
     global: &'a Global,
-    pub(crate) epoll: Epoll,
-    signals: Signals,
-    pub(crate) server: Server,
+    pub(crate) node: Node<'a>,
     pub(crate) ledger: Ledger,
+    pub(crate) names: Names,
     pub(crate) report: Report,
     pub(crate) streams: Streams,
-    input: Input,
-    pub(crate) lines: Vec<Line>,
+    pub(crate) input: Input,
     phase: Phase,
     /// Ranks that were asked what they are doing and have not answered.
     pub(crate) unanswered: Vec<usize>,
-    /// Whether the ends of ranks are being looked for that died before one complained.
-    pub(crate) taking_dying: bool,
+    /// Ranks that wait in a barrier, as far as the hosts were asked to tell.
+    pub(crate) waits: Vec<bool>,
+    /// The hosts were asked to tell.
+    pub(crate) watching: bool,
+    /// Ranks whose connection to the process manager is closed.
+    pub(crate) gone: Vec<bool>,
+    /// Complaints that wait for the death that may be their cause, until this time.
+    pub(crate) held: Vec<Up>,
+    pub(crate) held_until: Option<Instant>,
     start: Instant,
     /// How often the user has asked for the end.
     asked: usize,
@@ -81,82 +77,75 @@ pub(crate) struct Job<'a> {
 
 /// Runs the job to its end; mpirun's exit status.
 pub(crate) fn run(plan: &Plan, global: &Global) -> Result<u8, Refusal> {
-    let name = job_name()?;
+    let site = Site::make(plan, 0)?;
     let limit = sys::raise_descriptor_limit();
     sys::become_subreaper()?;
     let signals = Signals::take_over()?;
-    let guard = Guard::start(&name)?;
+    let guard = Guard::start(&plan.job)?;
     let epoll = Epoll::new()?;
     epoll.add(signals.raw(), Source::Signals.token(), Interest::Read)?;
-    let mut job = Job {
-        plan,
-        global,
-        server: Server::new(&name, plan.app_of.clone(), plan.cpus.max(plan.ranks())),
-        ledger: Ledger::new(),
-        report: Report::default(),
-        streams: Streams::new(&epoll, global.merge_stderr),
-        input: Input::new(global.stdin)?,
-        lines: Vec::new(),
-        phase: Phase::Running,
-        unanswered: Vec::new(),
-        taking_dying: false,
-        start: Instant::now(),
-        asked: 0,
-        epoll,
-        signals,
-    };
-    let started = job.start(&name, limit).and_then(|()| Ok(job.serve()?));
-    if started.is_err() {
+    let sizes = (plan.ranks(), plan.hosts.len());
+    let streams = Streams::new(&epoll, global.merge_stderr, plan::tag(global), sizes);
+    let node = Node::new(plan, site, &(0..plan.hosts.len()), epoll, signals, limit);
+    let mut job = Job::new(plan, global, node, streams);
+    let served = job.serve();
+    if served.is_err() {
         job.end_ranks(libc::SIGKILL);
     }
-    leftovers::end_orphans(&guard, GRACE_ORPHANS);
-    let status = started.and_then(|()| job.conclude());
+    job.clear_away(&guard);
+    let status = served.map_err(Refusal::from).and_then(|()| job.conclude());
     guard.dismiss();
     status
 }
 
-/// A name that no other job has and nobody can guess: it also keeps strangers out.
-fn job_name() -> Result<String, Refusal> {
-    let mut random = [0; 16];
-    getrandom::fill(&mut random)
-        .map_err(|e| Refusal::new(format!("the system has no random numbers: {e}")))?;
-    let digits: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(format!("ferrite_{digits}"))
-}
-
-impl Job<'_> {
-    fn start(&mut self, name: &str, limit: libc::rlimit) -> Result<(), Refusal> {
-        for note in &self.plan.notes {
-            self.streams.say(&self.epoll, &format!("mpirun: {note}\n"));
+impl<'a> Job<'a> {
+    fn new(plan: &'a Plan, global: &'a Global, node: Node<'a>, streams: Streams) -> Job<'a> {
+        let several = plan.hosts.len() > 1;
+        let ranks = (0..plan.ranks()).map(|rank| {
+            let host = several.then(|| plan.hosts[plan.node_of[rank]].clone());
+            (plan.programs[plan.program_of[rank]].shown(), host)
+        });
+        Job {
+            plan,
+            global,
+            ledger: Ledger::new(ranks),
+            names: Names::default(),
+            report: Report::default(),
+            streams,
+            input: Input::new(plan),
+            phase: Phase::Running,
+            unanswered: Vec::new(),
+            waits: vec![false; plan.ranks()],
+            watching: false,
+            gone: vec![false; plan.ranks()],
+            held: Vec::new(),
+            held_until: None,
+            start: Instant::now(),
+            asked: 0,
+            node,
         }
-        for rank in 0..self.plan.ranks() {
-            let (plan, signals) = (self.plan, &self.signals);
-            let common = Common { plan, job: name, signals, limit, report: self.global.report };
-            let started = spawn::start(&common, rank, &mut self.input)?;
-            let shown = plan.apps[plan.app_of[rank]].shown.clone();
-            self.ledger.started(shown, started.pid);
-            let (pmi, control) = (started.pmi, started.control);
-            self.epoll.add(pmi.as_raw_fd(), Source::Pmi(rank).token(), Interest::Read)?;
-            self.epoll.add(control.as_raw_fd(), Source::Control(rank).token(), Interest::Read)?;
-            let buffer = LineBuffer::default();
-            self.lines.push(Line { pmi: Some(pmi), control: Some(control), buffer });
-            self.streams.add(&self.epoll, started.outputs, self.plan.tag)?;
-        }
-        self.input.begin(&self.epoll)?;
-        Ok(())
     }
 
-    /// The loop: until no rank runs any more.
+    /// From the first host to the end of the last rank.
     fn serve(&mut self) -> std::io::Result<()> {
-        while self.ledger.running().next().is_some() {
-            let ready = self.epoll.wait(self.patience())?;
+        for note in plan::notes(self.global) {
+            self.streams.say(&self.node.epoll, &format!("mpirun: {note}\n"));
+        }
+        self.node.reach();
+        self.learn(Up::Arrived(self.node.site.arrived()));
+        self.take_news();
+        while !self.ledger.is_over() {
+            let ready = self.node.epoll.wait(self.patience())?;
             if ready.is_empty() {
-                self.streams.show_prompts(&self.epoll);
+                self.streams.show_prompts(&self.node.epoll);
             }
             for token in ready {
-                self.news(Source::from_token(token));
+                self.notice(Source::from_token(token));
             }
-            self.input.look_again(&self.epoll);
+            self.node.keep_in_touch();
+            self.take_news();
+            self.release_held();
+            self.input.look_again(&self.node.epoll);
             if self.streams.unread() {
                 self.ledger.unread();
             }
@@ -164,6 +153,8 @@ impl Job<'_> {
                 break;
             }
         }
+        self.held_until = self.held_until.map(|_| Instant::now());
+        self.release_held();
         Ok(())
     }
 
@@ -172,36 +163,48 @@ impl Job<'_> {
         let until = |time: Instant| time.saturating_duration_since(Instant::now());
         let limits = [
             match self.phase {
+                // What is to be done about it comes at the end of a turn.
+                Phase::Running if self.ledger.failure().is_some() => Some(Duration::ZERO),
                 Phase::Running => self.global.timeout.map(|limit| until(self.start + limit)),
                 Phase::Listening(t) | Phase::Asked(t) | Phase::Killed(t) => Some(until(t)),
             },
             self.streams.has_prompt().then_some(PROMPT),
             self.input.in_background().then_some(FOREGROUND),
+            self.node.next_beat().map(until),
+            self.held_until.map(until),
         ];
         limits.into_iter().flatten().min()
     }
 
-    fn news(&mut self, source: Source) {
+    fn notice(&mut self, source: Source) {
         match source {
             Source::Signals => self.signalled(),
-            Source::Pmi(rank) => self.hear_pmi(rank),
-            Source::Control(rank) => self.hear_control(rank),
-            Source::Output(index) => {
-                self.streams.readable(&self.epoll, index);
+            Source::Ours(index) => self.streams.writable(&self.node.epoll, index),
+            Source::Stdin => {
+                let input = self.input.readable(&self.node.epoll);
+                self.request(input);
             }
-            Source::Ours(index) => self.streams.writable(&self.epoll, index),
-            Source::Stdin => self.input.readable(&self.epoll),
-            Source::Feed(rank) => self.input.hungry(&self.epoll, rank),
+            other => self.node.notice(other),
+        }
+        self.take_news();
+        let room = self.streams.settle();
+        self.request(room);
+    }
+
+    /// Has the hosts do something.
+    pub(crate) fn request(&mut self, requests: Vec<Down>) {
+        for request in requests {
+            self.node.obey(&request);
         }
     }
 
     /// Takes all signals that have come.
     fn signalled(&mut self) {
-        while let Some(signal) = self.signals.next() {
+        while let Some(signal) = self.node.signals.next() {
             match signal {
-                libc::SIGCHLD => self.take_ends(),
+                libc::SIGCHLD => self.node.take_ends(),
                 libc::SIGTSTP => {
-                    self.signal_ranks(signal);
+                    self.node.obey(&Down::Signal(signal));
                     sys::stop_self();
                 }
                 libc::SIGINT | libc::SIGTERM | libc::SIGHUP | libc::SIGQUIT => {
@@ -209,19 +212,14 @@ impl Job<'_> {
                     self.ledger.passed_on(signal);
                     // Who asks twice does not want to wait for the ranks' own idea of an end.
                     let insistent = self.asked > 1;
-                    self.signal_ranks(if insistent { libc::SIGKILL } else { signal });
-                    if insistent {
+                    let passed = if insistent { libc::SIGKILL } else { signal };
+                    self.node.obey(&Down::Signal(passed));
+                    if insistent || !self.ledger.has_begun() {
                         self.ledger.insisted(signal);
                     }
                 }
-                other => self.signal_ranks(other),
+                other => self.node.obey(&Down::Signal(other)),
             }
-        }
-    }
-
-    fn signal_ranks(&self, signal: i32) {
-        for pid in self.ledger.running() {
-            sys::kill_group(pid, signal);
         }
     }
 
@@ -232,7 +230,9 @@ impl Job<'_> {
             (self.phase, self.ledger.failure(), self.global.timeout)
             && now >= self.start + limit
         {
-            self.call_the_roll();
+            self.unanswered =
+                self.report.ranks().filter(|&rank| !self.ledger.has_ended(rank)).collect();
+            self.node.obey(&Down::RollCall);
             self.phase = Phase::Listening(now + ROLL_CALL);
         }
         if let (Phase::Listening(time), Some(limit)) = (self.phase, self.global.timeout)
@@ -251,7 +251,8 @@ impl Job<'_> {
                 }
             }
             Phase::Asked(time) if now >= time => {
-                self.phase = Phase::Killed(now + DISAPPEAR);
+                let hosts = if self.node.branches.is_empty() { Duration::ZERO } else { SILENCE };
+                self.phase = Phase::Killed(now + DISAPPEAR + hosts);
                 self.end_ranks(libc::SIGKILL);
             }
             Phase::Killed(time) if now >= time => return false,
@@ -260,48 +261,74 @@ impl Job<'_> {
         true
     }
 
-    /// Asks the ranks that use our library what they are doing.
-    fn call_the_roll(&mut self) {
-        let request = Frame::RollCallRequest.encode();
-        let ask = |rank: &usize| {
-            self.lines[*rank].control.as_ref().is_some_and(|socket| sys::send(socket, &request))
-        };
-        self.unanswered = self.report.ranks().filter(ask).collect();
+    /// Sends a signal that a stopped rank must hear as well.
+    fn end_ranks(&mut self, signal: i32) {
+        self.node.complained = true;
+        self.node.obey(&Down::Signal(signal));
+        self.node.obey(&Down::Signal(libc::SIGCONT));
     }
 
-    /// Sends a signal that a stopped rank must hear as well.
-    fn end_ranks(&self, signal: i32) {
-        self.signal_ranks(signal);
-        self.signal_ranks(libc::SIGCONT);
+    /// No rank runs any more: nothing may be left of what they have started, on any host.
+    fn clear_away(&mut self, guard: &Guard) {
+        self.node.obey(&Down::End);
+        let commands = |job: &Job| -> Vec<i32> {
+            job.node.branches.iter().filter(|b| b.ended.is_none()).map(|b| b.pid).collect()
+        };
+        leftovers::end_orphans(guard, &commands(self), GRACE_ORPHANS);
+        self.node.drain();
+        self.take_news();
+        let deadline = Instant::now() + SILENCE;
+        while !self.node.is_alone() && Instant::now() < deadline {
+            let until = deadline.saturating_duration_since(Instant::now());
+            let beat = self.node.next_beat().map(|t| t.saturating_duration_since(Instant::now()));
+            let Ok(ready) = self.node.epoll.wait(beat.into_iter().chain([until]).min()) else {
+                break;
+            };
+            for token in ready {
+                self.notice(Source::from_token(token));
+            }
+            self.node.keep_in_touch();
+            self.take_news();
+        }
+        // The commands end by themselves when their agents have; who hangs is not waited for.
+        let pids = commands(self);
+        self.node.branches.clear();
+        for pid in pids {
+            sys::await_end(pid, GRACE_ORPHANS);
+        }
+        leftovers::end_orphans(guard, &[], Duration::ZERO);
     }
 
     /// All ranks have ended: writes out what they left, says what went wrong.
     fn conclude(&mut self) -> Result<u8, Refusal> {
-        self.streams.drain(&self.epoll);
+        let epoll = &self.node.epoll;
+        self.streams.finish(epoll);
         let (text, status) = self.ledger.verdict();
         if let Some(text) = text {
-            self.streams.say(&self.epoll, &format!("mpirun: {text}\n"));
+            self.streams.say(epoll, &format!("mpirun: {text}\n"));
         }
         if self.global.report {
             let table = self.report.table(self.plan, self.start.elapsed());
-            self.streams.say(&self.epoll, &table);
+            self.streams.say(epoll, &table);
         }
+        self.node.members.clear();
         while !self.streams.is_empty() {
-            for token in self.epoll.wait(None)? {
+            for token in self.node.epoll.wait(None)? {
                 match Source::from_token(token) {
-                    Source::Ours(index) => self.streams.writable(&self.epoll, index),
+                    Source::Ours(index) => self.streams.writable(&self.node.epoll, index),
                     // Whoever interrupts now does not want to read the rest.
-                    Source::Signals => match self.signals.next() {
+                    Source::Signals => match self.node.signals.next() {
                         Some(libc::SIGINT | libc::SIGTERM | libc::SIGHUP | libc::SIGQUIT) => {
                             return Ok(status);
                         }
                         Some(libc::SIGTSTP) => sys::stop_self(),
                         _ => {}
                     },
-                    Source::Pmi(rank) => self.lines[rank].pmi = None,
-                    Source::Control(rank) => self.lines[rank].control = None,
-                    Source::Feed(rank) => self.input.hungry(&self.epoll, rank),
-                    Source::Stdin | Source::Output(_) => {}
+                    Source::Stdin => {
+                        // Nobody is left to be fed.
+                        let _ = self.node.epoll.remove(libc::STDIN_FILENO);
+                    }
+                    _ => {}
                 }
             }
         }

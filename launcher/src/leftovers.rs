@@ -77,12 +77,13 @@ fn wait_until(mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Ends all children of this process but the guard, and the children that they leave to us: first
-/// by request, after `grace` by force.
-pub(crate) fn end_orphans(guard: &Guard, grace: Duration) {
+/// Ends all children of this process but the guard and those of `kept`, and the children that they
+/// leave to us: first by request, after `grace` by force.
+pub(crate) fn end_orphans(guard: &Guard, kept: &[i32], grace: Duration) {
     let left = || -> Vec<i32> {
         while sys::reap().is_some() {}
-        children().into_iter().filter(|&pid| pid != guard.pid).collect()
+        let ours = |pid: &i32| *pid != guard.pid && !kept.contains(pid);
+        children().into_iter().filter(ours).collect()
     };
     let request = |signal: i32| {
         let orphans = left();

@@ -1,16 +1,19 @@
 //! `mpirun` and `mpiexec`: the embedded process manager.
 //!
-//! In: a command line. Out: ranks on this machine, each told its place by PMI-1 (and by the control
-//! socket, for what PMI has no words for), their output line by line, one paragraph about the first
-//! failure, and nothing left behind. One thread, one loop, no file with a name.
+//! In: a command line. Out: ranks on this machine and on others, each told its place by PMI-1 (and
+//! by the control socket, for what PMI has no words for), their output line by line, one paragraph
+//! about the first failure, and nothing left behind. One thread, one loop, no file with a name.
 //!
-//! The way of a job: `options` reads the command line, `plan` refuses what can be refused, `job`
-//! runs the rest with the help of `spawn`, `pmi_server`, `streams`, `input`, `failures` and
-//! `leftovers`. Only `sys` has unsafe code.
+//! The way of a job: `options` reads the command line, `plan` refuses what can be refused, `site`
+//! works out what each host has to do, `node` does it with the help of `spawn`, `pmi_server`,
+//! `outlets`, `hear` and `leftovers`, and `job` draws the conclusions with the help of `streams`,
+//! `input` and `failures`. With several hosts, `tree` carries what `node` and `job` tell each other.
+//! Only `sys` has unsafe code.
 
 #![deny(unsafe_code)]
 
 mod binding;
+mod conclusions;
 mod env;
 mod failures;
 mod hear;
@@ -19,7 +22,9 @@ mod input;
 mod job;
 mod leftovers;
 mod machine;
+mod node;
 mod options;
+mod outlets;
 mod output;
 mod plan;
 mod pmi_server;
@@ -29,10 +34,12 @@ mod redirect;
 mod refuse;
 mod report;
 mod settings;
+mod site;
 mod source;
 mod spawn;
 mod streams;
 mod sys;
+mod tree;
 
 use plan::Plan;
 use refuse::{REFUSED, Refusal};
@@ -41,7 +48,11 @@ use std::process::ExitCode;
 
 /// Runs mpirun with the arguments of this process.
 pub fn main() -> ExitCode {
-    let request = match options::parse(std::env::args_os().skip(1).collect()) {
+    let arguments: Vec<_> = std::env::args_os().skip(1).collect();
+    if arguments == [tree::AGENT] {
+        return tree::agent::main();
+    }
+    let request = match options::parse(arguments) {
         Ok(request) => request,
         Err(answer) => {
             // Nobody is left to tell when this cannot be printed.

@@ -1,96 +1,154 @@
-//! From the request to a plan: what exactly each rank will be. Everything that can be refused is
-//! refused here, before the first process is started.
+//! From the request to a plan: what the job is, and which host runs which rank.
+//!
+//! What can be refused without looking at the hosts is refused here; what depends on the machine (its
+//! programs, its CPUs) is worked out on each host by itself (`site.rs`), before the first rank is
+//! started on any of them.
 
-use crate::binding::{self, Binding};
 use crate::env::{self, Environment};
-use crate::hosts;
-use crate::machine::Machine;
-use crate::options::{Global, Request, StdinTo};
+use crate::hosts::{self, Placement, Rule};
+use crate::options::{BindTo, Global, MapBy, Request, StdinTo, split_words};
 use crate::output::Tag;
-use crate::program::{self, Program};
-use crate::redirect;
 use crate::refuse::Refusal;
 use crate::settings;
-use crate::sys;
+use crate::tree::branch::Way;
 use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-/// Most ranks of one job on one machine: each takes four descriptors of mpirun.
+/// Most ranks of one job.
 const RANKS_MAX: usize = 1 << 16;
 
-/// One program of the job, and what its ranks have in common.
-#[derive(Debug)]
-pub(crate) struct App {
-    /// The program as typed, for messages.
-    pub(crate) shown: String,
-    /// What the kernel gets.
-    pub(crate) program: Program,
+/// One program of the job as it was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Program {
+    /// As typed.
+    pub(crate) name: OsString,
     /// The user's arguments.
     pub(crate) arguments: Vec<OsString>,
-    /// Its variables, before each rank's own are added.
+    /// Its variables, before each host and rank adds its own.
     pub(crate) environment: Environment,
     /// Where it runs, if not where mpirun does.
     pub(crate) directory: Option<PathBuf>,
+    /// Where to look for it.
+    pub(crate) path: Vec<PathBuf>,
 }
 
-/// The whole job.
-#[derive(Debug)]
+impl Program {
+    /// Its name for messages.
+    pub(crate) fn shown(&self) -> String {
+        self.name.to_string_lossy().into_owned()
+    }
+}
+
+/// The whole job, as far as it is the same for all hosts.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Plan {
+    /// A name that no other job has and nobody can guess: it also keeps strangers out.
+    pub(crate) job: String,
     /// Its programs.
-    pub(crate) apps: Vec<App>,
+    pub(crate) programs: Vec<Program>,
     /// For each rank the index of its program.
-    pub(crate) app_of: Vec<usize>,
-    /// Where each rank may run.
-    pub(crate) binding: Binding,
-    /// How many CPUs the ranks share.
-    pub(crate) cpus: usize,
-    /// How lines are marked.
-    pub(crate) tag: Tag,
-    /// This machine's name.
-    pub(crate) host: String,
-    /// What mpirun has to say before it starts.
-    pub(crate) notes: Vec<String>,
-    /// What the report has to say of the redirection of libraries.
-    pub(crate) caution: Option<String>,
+    pub(crate) program_of: Vec<usize>,
+    /// The hosts; the first is the machine that mpirun runs on.
+    pub(crate) hosts: Vec<String>,
+    /// For each rank the index of its host.
+    pub(crate) node_of: Vec<usize>,
+    /// The sum of the hosts' slots, where hosts were named.
+    pub(crate) slots: Option<usize>,
+    /// Where mpirun runs.
+    pub(crate) here: PathBuf,
+    /// How hosts are reached.
+    pub(crate) way: Way,
+    /// What ranks are tied to, if that was said.
+    pub(crate) bind_to: Option<BindTo>,
+    /// How they are dealt out within a host.
+    pub(crate) within: Option<MapBy>,
+    /// Whether to put our libraries in front of the ranks' own.
+    pub(crate) redirect: bool,
+    /// Whether ranks are to send lines for the report.
+    pub(crate) report: bool,
+    /// Who gets mpirun's standard input.
+    pub(crate) stdin: StdinTo,
 }
 
 impl Plan {
     /// Makes the plan for `request` in the environment `inherited`.
     pub(crate) fn make(request: &Request, inherited: &Environment) -> Result<Plan, Refusal> {
         let global = &request.global;
-        let host = hosts::this();
-        hosts::check(&global.host, &global.hostfile, &host)?;
-        let apps = apps(request, inherited)?;
+        let here = std::env::current_dir()
+            .map_err(|e| Refusal::new(format!("the working directory cannot be used: {e}")))?;
+        let programs = programs(request, inherited, &here)?;
         let counts = request.segments.iter().map(|segment| segment.options.ranks);
-        let app_of: Vec<usize> =
+        let program_of: Vec<usize> =
             counts.enumerate().flat_map(|(app, n)| std::iter::repeat_n(app, n)).collect();
         if let StdinTo::Rank(rank) = global.stdin
-            && rank >= app_of.len()
+            && rank >= program_of.len()
         {
-            let last = app_of.len() - 1;
+            let last = program_of.len() - 1;
             let text = format!("--stdin {rank}: there are only ranks 0 to {last}");
             return Err(Refusal::new(text));
         }
-        let machine = Machine::here();
-        let threads = apps.iter().filter_map(|app| {
-            let text = app.environment.get(OsStr::new("OMP_NUM_THREADS"))?.to_str()?;
-            text.split(',').next()?.trim().parse::<usize>().ok()
-        });
-        let threads = threads.max();
-        let binding =
-            binding::decide(&machine, app_of.len(), global.bind_to, global.map_by, threads);
-        let (tag, cpus) = (tag(global), machine.usable());
-        let caution = library(global).and_then(|_| redirect::caution(&sys::c_library_version()));
-        Ok(Plan { apps, app_of, binding, cpus, tag, host, notes: notes(global), caution })
+        let placement = placement(request)?;
+        let slots = placement.slots();
+        let placement = placement.without_idle_hosts();
+        Ok(Plan {
+            job: job_name()?,
+            programs,
+            program_of,
+            slots,
+            hosts: placement.hosts,
+            node_of: placement.node_of,
+            way: Way::of(global, &here)?,
+            here,
+            bind_to: global.bind_to,
+            within: global.map_by.map(|map| map.within),
+            redirect: !global.no_redirect,
+            report: global.report,
+            stdin: global.stdin,
+        })
     }
 
     /// The number of ranks.
     pub(crate) fn ranks(&self) -> usize {
-        self.app_of.len()
+        self.program_of.len()
+    }
+
+    /// The ranks of a host.
+    pub(crate) fn ranks_of(&self, node: usize) -> Vec<usize> {
+        (0..self.ranks()).filter(|&rank| self.node_of[rank] == node).collect()
     }
 }
 
-fn tag(global: &Global) -> Tag {
+/// A name for a new job.
+fn job_name() -> Result<String, Refusal> {
+    let mut random = [0; 16];
+    getrandom::fill(&mut random)
+        .map_err(|e| Refusal::new(format!("the system has no random numbers: {e}")))?;
+    let digits: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(format!("ferrite_{digits}"))
+}
+
+/// Which host runs which rank. A program without hosts of its own has those of the first.
+fn placement(request: &Request) -> Result<Placement, Refusal> {
+    let global = &request.global;
+    let rule = match (global.ppn, global.rr, global.map_by.and_then(|map| map.hosts)) {
+        (Some(n), ..) => Rule::PerNode(n as usize),
+        (None, _, Some(rule)) => rule,
+        (None, true, None) => Rule::Node,
+        (None, false, None) => Rule::Slot,
+    };
+    let mut placement = Placement::new(&hosts::this());
+    let mut first = None;
+    for segment in &request.segments {
+        let own = hosts::of_options(&segment.options.host, &segment.options.hostfile)?;
+        let first = first.get_or_insert_with(|| own.clone());
+        let hosts = if own.is_empty() { &*first } else { &own };
+        placement.deal(segment.options.ranks, hosts, rule)?;
+    }
+    Ok(placement)
+}
+
+/// How lines of output are marked.
+pub(crate) fn tag(global: &Global) -> Tag {
     match (global.tag_output, global.prepend_rank) {
         (true, _) => Tag::RankAndStream,
         (_, true) => Tag::Rank,
@@ -98,7 +156,8 @@ fn tag(global: &Global) -> Tag {
     }
 }
 
-fn notes(global: &Global) -> Vec<String> {
+/// What mpirun has to say before it starts.
+pub(crate) fn notes(global: &Global) -> Vec<String> {
     let names: Vec<&str> = global.other.mca.chunks(2).map(|pair| pair[0].as_str()).collect();
     if names.is_empty() {
         return Vec::new();
@@ -110,50 +169,40 @@ fn notes(global: &Global) -> Vec<String> {
     )]
 }
 
-/// The folder of the libraries to put in front, unless there is none or it was declined.
-fn library(global: &Global) -> Option<PathBuf> {
-    redirect::library_folder().filter(|_| !global.no_redirect)
-}
-
-fn apps(request: &Request, inherited: &Environment) -> Result<Vec<App>, Refusal> {
+fn programs(
+    request: &Request,
+    inherited: &Environment,
+    here: &std::path::Path,
+) -> Result<Vec<Program>, Refusal> {
     let mut total = 0usize;
-    let here = std::env::current_dir()
-        .map_err(|e| Refusal::new(format!("the working directory cannot be used: {e}")))?;
-    let library = library(&request.global);
-    let mut apps = Vec::new();
+    let mut programs = Vec::new();
     for segment in &request.segments {
         let options = &segment.options;
         total = total.saturating_add(options.ranks);
-        let shown = segment.program.to_string_lossy().into_owned();
         if options.ranks == 0 {
+            let shown = segment.program.to_string_lossy();
             return Err(Refusal::new(format!(
                 "-n 0: there must be at least one rank of “{shown}”"
             )));
         }
         if total > RANKS_MAX {
-            let text = format!("{total} ranks are more than one machine holds ({RANKS_MAX})");
+            let text = format!("{total} ranks are more than one job may have ({RANKS_MAX})");
             return Err(Refusal::new(text));
-        }
-        let directory = options.directory.as_ref().map(|dir| here.join(dir));
-        if let Some(dir) = directory.as_deref().filter(|dir| !dir.is_dir()) {
-            let shown = dir.display();
-            return Err(Refusal::new(format!("-wdir: there is no directory {shown}")));
         }
         let mut environment = env::of_segment(inherited, &request.global, options)?;
         if let Some(file) = &request.global.config {
             environment.insert("FERRITE_CONFIG".into(), here.join(file).into_os_string());
         }
         settings::load(&environment)?;
-        if let Some(lib) = &library {
-            redirect::put_in_front(&mut environment, lib);
-        }
-        let path = search_path(options.path.as_deref(), inherited);
-        let place: &Path = directory.as_deref().unwrap_or(&here);
-        let program = program::find(&segment.program, &path, place)?;
-        let arguments = segment.arguments.clone();
-        apps.push(App { shown, program, arguments, environment, directory });
+        programs.push(Program {
+            name: segment.program.clone(),
+            arguments: segment.arguments.clone(),
+            environment,
+            directory: options.directory.as_ref().map(|dir| here.join(dir)),
+            path: search_path(options.path.as_deref(), inherited),
+        });
     }
-    Ok(apps)
+    Ok(programs)
 }
 
 /// Where to look for a program without a slash in its name.
@@ -162,4 +211,21 @@ fn search_path(asked: Option<&OsStr>, inherited: &Environment) -> Vec<PathBuf> {
     let own = own.unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"));
     let split = |list: &OsStr| std::env::split_paths(list).collect::<Vec<_>>();
     asked.map(split).unwrap_or_default().into_iter().chain(split(own)).collect()
+}
+
+impl Way {
+    /// The way that the options describe.
+    fn of(global: &Global, here: &std::path::Path) -> Result<Way, Refusal> {
+        let words = split_words(&global.launcher).filter(|words| !words.is_empty());
+        let words = words.map(|words| words.into_iter().map(OsString::from).collect::<Vec<_>>());
+        let words = words.ok_or_else(|| {
+            let shown = &global.launcher;
+            Refusal::new(format!("--launcher “{shown}”: this is no command"))
+        })?;
+        let program = match &global.prefix {
+            Some(prefix) => here.join(prefix).join("bin/mpirun"),
+            None => std::env::current_exe()?,
+        };
+        Ok(Way { words, program, fanout: global.fanout })
+    }
 }

@@ -1,8 +1,15 @@
-//! The launcher's end of PMI version 1: keeps the job's keys and answers its ranks' lines.
+//! The launcher's end of PMI version 1 on one host: keeps the job's keys and answers the lines of
+//! the ranks there.
 //!
 //! Without any input or output of its own: in go the lines of a rank, out come replies to ranks and
 //! the [`Event`]s that the job has to know of. The wire format is that of `launch_wire::pmi1`.
+//!
+//! Every host keeps all keys, and the hosts exchange new ones only in a barrier: when all ranks of a
+//! host and all hosts below it are in, the new keys of all of them go up in one piece; what the whole
+//! job has put comes down with the end of the barrier. Ranks are counted here as the host counts
+//! them, from 0.
 
+use crate::tree::frame::Keys;
 use launch_wire::pmi1::{Line, MAXES, WireError, compose, mapping};
 use std::collections::HashMap;
 
@@ -18,6 +25,10 @@ pub(crate) enum Event {
     Finalize,
     /// The rank asks for the end of the job.
     Abort(i32),
+    /// The line is about a published name: these are kept for all in one place.
+    Name,
+    /// Everybody here and below is in the barrier; these keys are new.
+    Fence(Keys),
 }
 
 /// What a line leads to: replies, each for a rank, and at most one event.
@@ -36,32 +47,53 @@ pub(crate) struct Server {
     appnums: Vec<usize>,
     universe: usize,
     keys: HashMap<String, String>,
-    names: HashMap<String, String>,
+    /// The keys that were put since the last barrier.
+    fresh: Keys,
     kept: usize,
     waiting: Vec<bool>,
+    /// Which of the hosts below are in the barrier.
+    arrived: Vec<bool>,
     in_block: Vec<bool>,
 }
 
+/// Names that ranks publish for other programs to look up.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    names: HashMap<String, String>,
+    kept: usize,
+}
+
 impl Server {
-    /// A job of `appnums.len()` ranks, each with the number of its program on the command line.
-    pub(crate) fn new(kvsname: &str, appnums: Vec<usize>, universe: usize) -> Server {
+    /// A host with `appnums.len()` ranks, each with the number of its program on the command line,
+    /// and `below` hosts that it has started itself. `node_map` tells the host of each rank of the
+    /// job.
+    pub(crate) fn new(
+        kvsname: &str,
+        appnums: Vec<usize>,
+        universe: usize,
+        node_map: &[usize],
+        below: usize,
+    ) -> Server {
         let ranks = appnums.len();
-        let node_map = ("PMI_process_mapping".to_string(), mapping::one_node(ranks));
+        let node_map = ("PMI_process_mapping".to_string(), mapping::write(node_map));
+        // A map that is longer than any value is not told; a rank then finds out by itself.
+        let keys = Some(node_map).filter(|(_, map)| map.len() < MAXES.value);
         Server {
             kvsname: kvsname.to_string(),
             appnums,
             universe,
-            keys: HashMap::from([node_map]),
-            names: HashMap::new(),
+            keys: keys.into_iter().collect(),
+            fresh: Keys::new(),
             kept: 0,
             waiting: vec![false; ranks],
+            arrived: vec![false; below],
             in_block: vec![false; ranks],
         }
     }
 
-    /// Whether this rank waits in a barrier.
-    pub(crate) fn waits(&self, rank: usize) -> bool {
-        self.waiting[rank]
+    /// The ranks that wait in a barrier.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = usize> {
+        (0..self.waiting.len()).filter(|&rank| self.waiting[rank])
     }
 
     /// Answers one line of one rank. An error means that the rank does not speak PMI.
@@ -90,10 +122,13 @@ impl Server {
             }
             "put" => self.put(&line)?,
             "get" => self.get(&line)?,
-            "barrier_in" => return self.barrier(rank),
-            "publish_name" => self.publish(&line)?,
-            "lookup_name" => self.lookup(&line)?,
-            "unpublish_name" => self.unpublish(&line)?,
+            "barrier_in" => {
+                self.waiting[rank] = true;
+                return Ok(Outcome { replies: Vec::new(), event: self.all_in() });
+            }
+            "publish_name" | "lookup_name" | "unpublish_name" => {
+                return Ok(Outcome { replies: Vec::new(), event: Some(Event::Name) });
+            }
             "finalize" => {
                 event = Some(Event::Finalize);
                 compose("finalize_ack", &[("rc", "0")])?
@@ -134,6 +169,7 @@ impl Server {
         }
         self.kept = kept;
         self.keys.insert(key.to_string(), value.to_string());
+        self.fresh.push((key.to_string(), value.to_string()));
         compose("put_result", &[("rc", "0"), ("msg", "success")])
     }
 
@@ -148,15 +184,48 @@ impl Server {
         }
     }
 
-    fn barrier(&mut self, rank: usize) -> Result<Outcome, WireError> {
-        self.waiting[rank] = true;
-        if !self.waiting.iter().all(|&waits| waits) {
-            return Ok(Outcome::default());
-        }
+    /// A host below is in the barrier, with all that are below it, and brings their new keys.
+    pub(crate) fn arrives(&mut self, below: usize, keys: Keys) -> Option<Event> {
+        self.arrived[below] = true;
+        self.fresh.extend(keys);
+        self.all_in()
+    }
+
+    fn all_in(&mut self) -> Option<Event> {
+        let all = self.waiting.iter().chain(&self.arrived).all(|&is_in| is_in);
+        all.then(|| Event::Fence(std::mem::take(&mut self.fresh)))
+    }
+
+    /// The whole job is in the barrier and has put `keys`: the lines that let the ranks out.
+    pub(crate) fn release(&mut self, keys: Keys) -> Result<Vec<(usize, String)>, WireError> {
+        self.keys.extend(keys);
         self.waiting.fill(false);
+        self.arrived.fill(false);
         let line = compose("barrier_out", &[("rc", "0")])?;
-        let replies = (0..self.waiting.len()).map(|rank| (rank, line.clone())).collect();
-        Ok(Outcome { replies, event: None })
+        Ok((0..self.waiting.len()).map(|rank| (rank, line.clone())).collect())
+    }
+
+    /// A block asks for further processes (spawn); this launcher does not start any yet.
+    fn block_line(&mut self, rank: usize, bytes: &[u8]) -> Outcome {
+        if bytes != b"endcmd" {
+            return Outcome::default();
+        }
+        self.in_block[rank] = false;
+        let words = [("rc", "-1"), ("msg", "spawn_not_supported"), ("errcodes", "-1")];
+        let replies = compose("spawn_result", &words).map(|reply| vec![(rank, reply)]);
+        Outcome { replies: replies.unwrap_or_default(), event: None }
+    }
+}
+
+impl Names {
+    /// Answers a line about a name.
+    pub(crate) fn line(&mut self, bytes: &[u8]) -> Result<String, WireError> {
+        let line = Line::parse(bytes)?;
+        match line.command() {
+            "publish_name" => self.publish(&line),
+            "lookup_name" => self.lookup(&line),
+            _ => self.unpublish(&line),
+        }
     }
 
     fn publish(&mut self, line: &Line) -> Result<String, WireError> {
@@ -187,17 +256,6 @@ impl Server {
             Some(_) => compose("unpublish_result", &[("rc", "0"), ("info", "ok")]),
             None => compose("unpublish_result", &[("rc", "1"), ("msg", "service_not_found")]),
         }
-    }
-
-    /// A block asks for further processes (spawn); this launcher does not start any yet.
-    fn block_line(&mut self, rank: usize, bytes: &[u8]) -> Outcome {
-        if bytes != b"endcmd" {
-            return Outcome::default();
-        }
-        self.in_block[rank] = false;
-        let words = [("rc", "-1"), ("msg", "spawn_not_supported"), ("errcodes", "-1")];
-        let replies = compose("spawn_result", &words).map(|reply| vec![(rank, reply)]);
-        Outcome { replies: replies.unwrap_or_default(), event: None }
     }
 }
 

@@ -4,7 +4,7 @@ use super::*;
 use proptest::prelude::*;
 
 fn server(ranks: usize) -> Server {
-    Server::new("kvs_7", vec![0; ranks], 8)
+    Server::new("kvs_7", vec![0; ranks], 8, &vec![0; ranks], 0)
 }
 
 fn ask(server: &mut Server, rank: usize, line: &str) -> String {
@@ -28,17 +28,58 @@ fn keys_are_kept_for_all() {
     assert!(map.contains("value=(vector,(0,1,2))"), "{map}");
 }
 
+/// What `keys` puts.
+fn put(server: &mut Server, rank: usize, keys: &Keys) {
+    for (key, value) in keys {
+        let line = format!("cmd=put kvsname=kvs_7 key={key} value={value}");
+        assert!(ask(server, rank, &line).contains("rc=0"));
+    }
+}
+
+fn keys(names: &[&str]) -> Keys {
+    names.iter().map(|name| (name.to_string(), format!("of-{name}"))).collect()
+}
+
 #[test]
 fn a_barrier_opens_when_the_last_rank_comes() {
     let mut server = server(3);
-    for round in 0..2 {
-        assert_eq!(server.line(2, b"cmd=barrier_in").unwrap(), Outcome::default());
-        assert_eq!(server.line(0, b"cmd=barrier_in").unwrap(), Outcome::default());
-        assert!(server.waits(0) && !server.waits(1), "round {round}");
-        let out = server.line(1, b"cmd=barrier_in").unwrap();
-        let told: Vec<usize> = out.replies.iter().map(|(rank, _)| *rank).collect();
+    let enter = |server: &mut Server, rank| server.line(rank, b"cmd=barrier_in").unwrap().event;
+    for round in ["first", "second"] {
+        put(&mut server, 2, &keys(&[round]));
+        assert_eq!(enter(&mut server, 2), None);
+        assert_eq!(enter(&mut server, 0), None);
+        assert_eq!(server.waiting().collect::<Vec<_>>(), [0, 2]);
+        assert_eq!(enter(&mut server, 1), Some(Event::Fence(keys(&[round]))));
+        let out = server.release(keys(&[round])).unwrap();
+        let told: Vec<usize> = out.iter().map(|(rank, _)| *rank).collect();
         assert_eq!(told, [0, 1, 2]);
-        assert!(!server.waits(0));
+        assert_eq!(server.waiting().count(), 0);
+    }
+}
+
+#[test]
+fn hosts_exchange_their_keys_in_one_piece() {
+    // Two hosts of two ranks each, the second below the first.
+    let node_map = [0, 0, 1, 1];
+    let mut upper = Server::new("kvs_7", vec![0, 0], 8, &node_map, 1);
+    let mut lower = Server::new("kvs_7", vec![0, 0], 8, &node_map, 0);
+    put(&mut upper, 0, &keys(&["a"]));
+    put(&mut lower, 1, &keys(&["b", "c"]));
+    let enter = |server: &mut Server, rank| server.line(rank, b"cmd=barrier_in").unwrap().event;
+    assert_eq!(enter(&mut upper, 0), None);
+    assert_eq!(enter(&mut upper, 1), None, "a host is still missing");
+    assert_eq!(enter(&mut lower, 0), None);
+    let Some(Event::Fence(below)) = enter(&mut lower, 1) else { panic!() };
+    let Some(Event::Fence(all)) = upper.arrives(0, below) else { panic!() };
+    assert_eq!(all, keys(&["a", "b", "c"]));
+    for server in [&mut upper, &mut lower] {
+        assert_eq!(server.release(all.clone()).unwrap().len(), 2);
+        for key in ["a", "b", "c"] {
+            let got = ask(server, 1, &format!("cmd=get kvsname=kvs_7 key={key}"));
+            assert!(got.contains(&format!("value=of-{key}")), "{got}");
+        }
+        let map = ask(server, 0, "cmd=get kvsname=kvs_7 key=PMI_process_mapping");
+        assert!(map.contains("(vector,(0,2,2))"), "{map}");
     }
 }
 
@@ -55,13 +96,17 @@ fn events_reach_the_job() {
 
 #[test]
 fn names_are_published_once() {
-    let mut server = server(2);
-    assert!(ask(&mut server, 0, "cmd=lookup_name service=ocean").contains("rc=1"));
-    assert!(ask(&mut server, 0, "cmd=publish_name service=ocean port=p:1").contains("rc=0"));
-    assert!(ask(&mut server, 1, "cmd=publish_name service=ocean port=p:2").contains("rc=1"));
-    assert!(ask(&mut server, 1, "cmd=lookup_name service=ocean").contains("port=p:1"));
-    assert!(ask(&mut server, 1, "cmd=unpublish_name service=ocean").contains("rc=0"));
-    assert!(ask(&mut server, 1, "cmd=unpublish_name service=ocean").contains("rc=1"));
+    let event = server(2).line(0, b"cmd=lookup_name service=ocean").unwrap().event;
+    assert_eq!(event, Some(Event::Name), "somebody else keeps them");
+    let mut names = Names::default();
+    let mut ask = |line: &str| names.line(line.as_bytes()).unwrap();
+    assert!(ask("cmd=lookup_name service=ocean").contains("rc=1"));
+    assert!(ask("cmd=publish_name service=ocean port=p:1").contains("rc=0"));
+    assert!(ask("cmd=publish_name service=ocean port=p:2").contains("rc=1"));
+    assert!(ask("cmd=lookup_name service=ocean").contains("port=p:1"));
+    assert!(ask("cmd=unpublish_name service=ocean").contains("rc=0"));
+    assert!(ask("cmd=unpublish_name service=ocean").contains("rc=1"));
+    assert!(names.line(b"cmd=publish_name").is_err());
 }
 
 #[test]

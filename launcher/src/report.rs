@@ -2,8 +2,9 @@
 
 use crate::plan::Plan;
 use crate::ranges::ranges;
+use crate::tree::frame::Arrived;
 use launch_wire::control::Face;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// Most bytes of report text that are kept of one rank.
@@ -14,6 +15,7 @@ const TEXT_MAX: usize = 256 * 1024;
 pub(crate) struct Report {
     texts: BTreeMap<usize, String>,
     faces: BTreeMap<Face, Vec<usize>>,
+    hosts: BTreeMap<usize, Arrived>,
 }
 
 impl Report {
@@ -24,6 +26,12 @@ impl Report {
             kept.push_str(text.trim_end());
             kept.push('\n');
         }
+    }
+
+    /// A host is there. How many of them are now.
+    pub(crate) fn arrived(&mut self, host: Arrived) -> usize {
+        self.hosts.insert(host.node, host);
+        self.hosts.len()
     }
 
     /// The face that a rank uses.
@@ -41,16 +49,23 @@ impl Report {
 
     /// The table. Ranks that told the same share their lines.
     pub(crate) fn table(&self, plan: &Plan, time: Duration) -> String {
+        let names: Vec<&str> = self.hosts.keys().map(|&node| &*plan.hosts[node]).collect();
+        let used = |node: &usize| plan.node_of.contains(node);
         let mut table = format!(
-            "mpirun report: {} rank(s) on {}, {:.2} s\n  CPUs: {} usable; {}\n",
+            "mpirun report: {} rank(s) on {}, {:.2} s\n",
             plan.ranks(),
-            plan.host,
+            match names[..] {
+                [one] => one.to_string(),
+                _ => format!("{} hosts", self.hosts.keys().filter(|node| used(node)).count()),
+            },
             time.as_secs_f64(),
-            plan.cpus,
-            plan.binding.why
         );
-        for (rank, cpus) in plan.binding.cpus.iter().enumerate() {
-            if let Some(cpus) = cpus {
+        for (node, host) in self.hosts.iter().filter(|(node, _)| used(node)) {
+            if names.len() > 1 {
+                table += &format!("  {}: {}\n", plan.hosts[*node], ranges(&plan.ranks_of(*node)));
+            }
+            table += &format!("  CPUs: {} usable; {}\n", host.cpus, host.why);
+            for (rank, cpus) in &host.bound {
                 let cpus: Vec<String> = cpus.iter().map(usize::to_string).collect();
                 table += &format!("  rank {rank}: CPU {}\n", cpus.join(", "));
             }
@@ -62,7 +77,9 @@ impl Report {
             table += "  note: the ranks use different ABIs; constants, handles and error codes of \
                       MPI must not be sent as data between them\n";
         }
-        if let Some(caution) = &plan.caution {
+        let cautions: BTreeSet<&String> =
+            self.hosts.values().filter_map(|host| host.caution.as_ref()).collect();
+        for caution in cautions {
             table += &format!("  note: {caution}\n");
         }
         let mut same: BTreeMap<&str, Vec<usize>> = BTreeMap::new();

@@ -1,4 +1,5 @@
-//! What the event loop waits for, and the numbers under which epoll knows it.
+//! What the event loop waits for, and the numbers under which epoll knows it. Ranks are counted here
+//! as their host counts them, from 0.
 
 /// One source of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,12 +12,22 @@ pub(crate) enum Source {
     Control(usize),
     /// An output pipe: twice the rank, plus one for standard error.
     Output(usize),
+    /// The standard input of a rank that is fed.
+    Feed(usize),
     /// Our own standard output (0) or error (1).
     Ours(usize),
     /// Our own standard input.
     Stdin,
-    /// The standard input of a rank that is fed.
-    Feed(usize),
+    /// What an agent says.
+    BranchIn(usize),
+    /// Room for what an agent is told.
+    BranchOut(usize),
+    /// What the command that started an agent writes to standard error.
+    BranchWords(usize),
+    /// What an agent hears from its parent.
+    ParentIn,
+    /// Room for what an agent tells its parent.
+    ParentOut,
 }
 
 impl Source {
@@ -30,20 +41,30 @@ impl Source {
             Source::Ours(index) => (4, index),
             Source::Stdin => (5, 0),
             Source::Feed(rank) => (6, rank),
+            Source::BranchIn(index) => (7, index),
+            Source::BranchOut(index) => (8, index),
+            Source::BranchWords(index) => (9, index),
+            Source::ParentIn => (10, 0),
+            Source::ParentOut => (11, 0),
         };
-        (index as u64) << 3 | kind
+        (index as u64) << 4 | kind
     }
 
     /// The source behind a number.
     pub(crate) fn from_token(token: u64) -> Source {
-        let index = usize::try_from(token >> 3).unwrap_or(usize::MAX);
-        match token & 7 {
+        let index = usize::try_from(token >> 4).unwrap_or(usize::MAX);
+        match token & 15 {
             1 => Source::Pmi(index),
             2 => Source::Control(index),
             3 => Source::Output(index),
             4 => Source::Ours(index),
             5 => Source::Stdin,
             6 => Source::Feed(index),
+            7 => Source::BranchIn(index),
+            8 => Source::BranchOut(index),
+            9 => Source::BranchWords(index),
+            10 => Source::ParentIn,
+            11 => Source::ParentOut,
             _ => Source::Signals,
         }
     }
@@ -55,7 +76,10 @@ mod tests {
 
     #[test]
     fn tokens_come_back() {
-        for source in [Signals, Pmi(3), Control(9), Output(17), Ours(1), Stdin, Feed(70_000)] {
+        let ranks = [Pmi(3), Control(9), Output(17), Feed(70_000)];
+        let ours = [Signals, Ours(1), Stdin, ParentIn, ParentOut];
+        let branches = [BranchIn(4), BranchOut(0), BranchWords(900)];
+        for source in ranks.into_iter().chain(ours).chain(branches) {
             assert_eq!(Source::from_token(source.token()), source);
         }
     }

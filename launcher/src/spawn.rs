@@ -1,11 +1,13 @@
 //! Starting one rank: its sockets, its pipes, its variables, its process.
 
 use crate::env::{Place, add_place};
-use crate::input::Input;
+use crate::input::{self, Way};
 use crate::plan::Plan;
 use crate::refuse::Refusal;
+use crate::site::Site;
 use crate::sys::{self, ChildPlan, Signals, StartError, Step};
 use std::ffi::{CString, OsStr};
+use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -21,49 +23,62 @@ pub(crate) struct Started {
     pub(crate) control: OwnedFd,
     /// Its standard output and error.
     pub(crate) outputs: [OwnedFd; 2],
+    /// Its standard input, where we feed it.
+    pub(crate) input: Option<OwnedFd>,
 }
 
-/// What all ranks of a job get alike.
+/// What all ranks of a host get alike.
 #[derive(Debug)]
 pub(crate) struct Common<'a> {
-    /// The plan.
+    /// The plan of the job.
     pub(crate) plan: &'a Plan,
-    /// The job's name.
-    pub(crate) job: &'a str,
+    /// This host's part of it.
+    pub(crate) site: &'a Site,
     /// The signal mask to give back.
     pub(crate) signals: &'a Signals,
     /// The limit of descriptors to give back.
     pub(crate) limit: libc::rlimit,
-    /// Whether ranks are to send lines for the report.
-    pub(crate) report: bool,
+    /// The standard input of ranks that have none.
+    pub(crate) nothing: &'a File,
 }
 
-/// Starts rank `rank`.
-pub(crate) fn start(common: &Common, rank: usize, input: &mut Input) -> Result<Started, Refusal> {
-    let no_descriptor = |error| {
-        let program = &common.plan.apps[common.plan.app_of[rank]].shown;
-        refusal(program, rank, &StartError { step: Step::Fork, error })
-    };
-    let plan = common.plan;
-    let app = &plan.apps[plan.app_of[rank]];
+/// Starts the `index`th rank of this host.
+pub(crate) fn start(common: &Common, index: usize) -> Result<Started, Refusal> {
+    let Common { plan, site, .. } = common;
+    let rank = site.ranks[index];
+    let asked = &plan.programs[plan.program_of[rank]];
+    let app = site.apps[plan.program_of[rank]].as_ref();
+    let app = app.expect("a host looks for the programs of all of its ranks");
+    let no_descriptor =
+        |error| refusal(&asked.shown(), rank, &StartError { step: Step::Fork, error });
     let [pmi, their_pmi] = sys::socket_pair(false).map_err(no_descriptor)?;
     let [control, their_control] = sys::socket_pair(true).map_err(no_descriptor)?;
     let [out, their_out] = sys::pipe(0).map_err(no_descriptor)?;
     let [err, their_err] = sys::pipe(0).map_err(no_descriptor)?;
-    let (stdin, _kept) = input.of_rank(rank)?;
+    let way = input::way(plan, site.node, rank);
+    let [their_input, input] = match way {
+        Way::Fed => sys::pipe(1).map_err(no_descriptor)?.map(Some),
+        Way::Nothing | Way::Own => [None, None],
+    };
+    let stdin = match (&their_input, way) {
+        (Some(pipe), _) => pipe.as_raw_fd(),
+        (None, Way::Own) => libc::STDIN_FILENO,
+        (None, _) => common.nothing.as_raw_fd(),
+    };
     let sockets = [their_pmi.as_raw_fd(), their_control.as_raw_fd()];
     let mut environment = app.environment.clone();
     let place = Place {
         rank,
         size: plan.ranks(),
-        cpus: plan.cpus,
-        job: common.job,
-        host: &plan.host,
+        local: (index, site.ranks.len()),
+        cpus: site.cpus,
+        job: &plan.job,
+        host: &site.host,
         sockets,
-        report: common.report,
+        report: plan.report,
     };
     add_place(&mut environment, &place);
-    let words = app.program.words.iter().chain(&app.arguments);
+    let words = app.program.words.iter().chain(&asked.arguments);
     let child = ChildPlan {
         file: c_string(app.program.file.as_os_str())?,
         arguments: words.map(|word| c_string(word)).collect::<io::Result<_>>()?,
@@ -71,15 +86,15 @@ pub(crate) fn start(common: &Common, rank: usize, input: &mut Input) -> Result<S
             .iter()
             .map(|(name, value)| c_string(&join(name, value)))
             .collect::<io::Result<_>>()?,
-        directory: app.directory.as_ref().map(|dir| c_string(dir.as_os_str())).transpose()?,
+        directory: asked.directory.as_ref().map(|dir| c_string(dir.as_os_str())).transpose()?,
         streams: [stdin, their_out.as_raw_fd(), their_err.as_raw_fd()],
         inherited: &sockets,
-        cpus: plan.binding.cpus[rank].as_deref(),
+        cpus: site.binding.cpus[index].as_deref(),
         mask: common.signals.old_mask(),
         descriptor_limit: common.limit,
     };
-    let pid = sys::start(&child).map_err(|error| refusal(&app.shown, rank, &error))?;
-    Ok(Started { pid, pmi, control, outputs: [out, err] })
+    let pid = sys::start(&child).map_err(|error| refusal(&asked.shown(), rank, &error))?;
+    Ok(Started { pid, pmi, control, outputs: [out, err], input })
 }
 
 fn join(name: &OsStr, value: &OsStr) -> std::ffi::OsString {
@@ -90,7 +105,7 @@ fn join(name: &OsStr, value: &OsStr) -> std::ffi::OsString {
 }
 
 /// A string for the kernel; a zero byte in it is an error that names it.
-fn c_string(text: &OsStr) -> io::Result<CString> {
+pub(crate) fn c_string(text: &OsStr) -> io::Result<CString> {
     CString::new(text.as_bytes()).map_err(|_| {
         let shown = text.to_string_lossy().replace('\0', "\\0");
         io::Error::new(ErrorKind::InvalidInput, format!("“{shown}” holds a zero byte"))

@@ -1,20 +1,22 @@
 //! The ranks' standard output and error on their way to mpirun's own.
 //!
-//! In: readable pipes of ranks and writable streams of ours. Out: lines (see `output.rs`), in
+//! In: what ranks have written, and writable streams of ours. Out: lines (see `output.rs`), in
 //! portions that cannot block mpirun: at most a pipe's atomic size at a time, and only when the system
-//! says that there is room. When a reader is slow the ranks wait, and nothing piles up.
+//! says that there is room. When a reader is slow the ranks' hosts are not told to go on
+//! ([`Streams::settle`]), and nothing piles up.
 
+use crate::outlets::CREDIT;
 use crate::output::{Lines, Sink, Tag};
 use crate::source::Source;
 use crate::sys::{self, Epoll, Interest, Kind};
-use std::io;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use crate::tree::frame::Down;
+use std::os::fd::RawFd;
 
 /// What can be written to a pipe without blocking once it is writable (PIPE_BUF).
 const PORTION: usize = 4096;
 
-/// How much is read at a time.
-const CHUNK: usize = 64 * 1024;
+/// How much of a further host's output is taken before it is told so.
+const WORTH_TELLING: usize = CREDIT / 4;
 
 /// One of our two output streams.
 #[derive(Debug)]
@@ -28,14 +30,13 @@ struct Ours {
     waiting: bool,
     /// Nobody reads it any more.
     gone: bool,
-    /// The ranks' pipes are not read for now.
-    held: bool,
+    /// That has been told.
+    told: bool,
 }
 
-/// One output pipe of a rank.
+/// One output stream of a rank.
 #[derive(Debug)]
 struct Theirs {
-    pipe: Option<OwnedFd>,
     lines: Lines,
     /// The index of our stream that it goes to.
     to: usize,
@@ -48,11 +49,18 @@ pub(crate) struct Streams {
     /// Two for each rank.
     theirs: Vec<Theirs>,
     merged: bool,
+    /// For each host how much of its output and errors was taken and not told.
+    owed: Vec<[usize; 2]>,
 }
 
 impl Streams {
-    /// No ranks yet. `merged`: everything goes to standard output.
-    pub(crate) fn new(epoll: &Epoll, merged: bool) -> Streams {
+    /// Streams for `ranks` ranks on `hosts` hosts. `merged`: everything goes to standard output.
+    pub(crate) fn new(
+        epoll: &Epoll,
+        merged: bool,
+        tag: Tag,
+        (ranks, hosts): (usize, usize),
+    ) -> Streams {
         let ours = [0, 1].map(|index: usize| {
             let fd = [libc::STDOUT_FILENO, libc::STDERR_FILENO][index];
             let token = Source::Ours(index).token();
@@ -63,40 +71,59 @@ impl Streams {
                 terminal: sys::kind(fd) == Kind::Terminal,
                 waiting: false,
                 gone: false,
-                held: false,
+                told: false,
             }
         });
-        Streams { ours, theirs: Vec::new(), merged }
+        let of_rank = |rank| {
+            [(0, "stdout"), (1, "stderr")].map(|(index, name)| Theirs {
+                lines: Lines::new(tag, rank, name),
+                to: if merged { 0 } else { index },
+            })
+        };
+        let theirs = (0..ranks).flat_map(of_rank).collect();
+        Streams { ours, theirs, merged, owed: vec![[0; 2]; hosts] }
     }
 
-    /// Adds the pipes of the next rank.
-    pub(crate) fn add(&mut self, epoll: &Epoll, pipes: [OwnedFd; 2], tag: Tag) -> io::Result<()> {
-        let rank = self.theirs.len() / 2;
-        for (index, (pipe, name)) in pipes.into_iter().zip(["stdout", "stderr"]).enumerate() {
-            let to = if self.merged { 0 } else { index };
-            let token = Source::Output(2 * rank + index).token();
-            epoll.add(pipe.as_raw_fd(), token, Interest::Read)?;
-            self.theirs.push(Theirs { pipe: Some(pipe), lines: Lines::new(tag, rank, name), to });
+    /// A rank of host `node` has written something, or (no bytes) ended its stream.
+    pub(crate) fn take(
+        &mut self,
+        epoll: &Epoll,
+        node: usize,
+        (rank, which): (usize, usize),
+        bytes: &[u8],
+    ) {
+        let index = 2 * rank + which;
+        let Theirs { lines, to } = &mut self.theirs[index];
+        let (mut out, to) = (Vec::new(), *to);
+        match bytes.is_empty() {
+            true => lines.finish(&mut out),
+            false => lines.push(bytes, &mut out),
         }
-        Ok(())
+        self.owed[node][which] += bytes.len();
+        self.queue(epoll, to, index, &out);
     }
 
-    /// Pipe `index` has news. False when it has nothing to read now.
-    pub(crate) fn readable(&mut self, epoll: &Epoll, index: usize) -> bool {
-        let Theirs { pipe, lines, to } = &mut self.theirs[index];
-        let (Some(fd), to) = (pipe.as_ref(), *to) else { return false };
-        let mut chunk = vec![0; CHUNK];
-        let mut out = Vec::new();
-        match sys::read(fd, &mut chunk) {
-            Ok(None) => return false,
-            Ok(Some(n)) if n > 0 => lines.push(&chunk[..n], &mut out),
-            Ok(Some(_)) | Err(_) => {
-                lines.finish(&mut out);
-                *pipe = None;
+    /// What to tell the hosts: that there is room for more of their output, or that nobody reads it.
+    pub(crate) fn settle(&mut self) -> Vec<Down> {
+        let mut requests = Vec::new();
+        for which in 0..2 {
+            let ours = &mut self.ours[if self.merged { 0 } else { which }];
+            if ours.gone && !std::mem::replace(&mut ours.told, true) {
+                let all = if self.merged { 0..2 } else { which..which + 1 };
+                requests.extend(all.map(Down::Unread));
+            }
+            if ours.sink.is_full() {
+                continue;
+            }
+            for (node, owed) in self.owed.iter_mut().enumerate() {
+                let worth = if node == 0 { 1 } else { WORTH_TELLING };
+                if owed[which] >= worth {
+                    let bytes = std::mem::take(&mut owed[which]);
+                    requests.push(Down::Taken { node, which, bytes });
+                }
             }
         }
-        self.queue(epoll, to, index, &out);
-        self.theirs[index].pipe.is_some()
+        requests
     }
 
     /// Adds to what our stream `to` is to write.
@@ -135,7 +162,7 @@ impl Streams {
         }
     }
 
-    /// Waits for room where there is something to write, and holds the ranks where it is much.
+    /// Waits for room where there is something to write.
     fn arm(&mut self, epoll: &Epoll, index: usize) {
         let ours = &mut self.ours[index];
         let waiting = ours.waitable && !ours.sink.pending().is_empty();
@@ -144,19 +171,9 @@ impl Streams {
             let _ = epoll.change(ours.fd, Source::Ours(index).token(), interest);
             ours.waiting = waiting;
         }
-        let held = ours.sink.is_full();
-        if held != ours.held {
-            ours.held = held;
-            let interest = if held { Interest::Nothing } else { Interest::Read };
-            for (i, theirs) in self.theirs.iter().enumerate().filter(|(_, t)| t.to == index) {
-                if let Some(pipe) = &theirs.pipe {
-                    let _ = epoll.change(pipe.as_raw_fd(), Source::Output(i).token(), interest);
-                }
-            }
-        }
     }
 
-    /// Ranks that write on get what any program gets whose reader has gone: SIGPIPE.
+    /// What ranks still write is of no use.
     fn nobody_reads(&mut self, epoll: &Epoll, index: usize) {
         let ours = &mut self.ours[index];
         ours.gone = true;
@@ -165,9 +182,6 @@ impl Streams {
             let _ = epoll.remove(ours.fd);
         }
         (ours.waitable, ours.waiting) = (false, false);
-        for theirs in self.theirs.iter_mut().filter(|theirs| theirs.to == index) {
-            theirs.pipe = None;
-        }
     }
 
     /// Whether one of our streams has lost its reader.
@@ -183,7 +197,7 @@ impl Streams {
     /// Shows the unfinished lines that go to a terminal.
     pub(crate) fn show_prompts(&mut self, epoll: &Epoll) {
         for index in 0..self.theirs.len() {
-            let Theirs { lines, to, .. } = &mut self.theirs[index];
+            let Theirs { lines, to } = &mut self.theirs[index];
             let to = *to;
             if self.ours[to].terminal {
                 let mut out = Vec::new();
@@ -193,16 +207,13 @@ impl Streams {
         }
     }
 
-    /// All ranks have ended: takes what is still in their pipes and closes them.
-    pub(crate) fn drain(&mut self, epoll: &Epoll) {
+    /// All ranks have ended: shows the lines that have not.
+    pub(crate) fn finish(&mut self, epoll: &Epoll) {
         for index in 0..self.theirs.len() {
-            while self.readable(epoll, index) {}
-            let Theirs { pipe, lines, to } = &mut self.theirs[index];
-            if pipe.take().is_some() {
-                let (mut out, to) = (Vec::new(), *to);
-                lines.finish(&mut out);
-                self.queue(epoll, to, index, &out);
-            }
+            let Theirs { lines, to } = &mut self.theirs[index];
+            let (mut out, to) = (Vec::new(), *to);
+            lines.finish(&mut out);
+            self.queue(epoll, to, index, &out);
         }
     }
 

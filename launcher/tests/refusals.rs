@@ -19,12 +19,16 @@ fn requests() {
     refused(&[], 2, "no program");
     refused(&["-n", "0", "true"], 2, "at least one rank");
     refused(&["-n", "many", "true"], 2, "many");
-    refused(&["-n", "99999999", "true"], 2, "more than one machine holds");
+    refused(&["-n", "99999999", "true"], 2, "more than one job may have");
     refused(&["-n", "-1", "true"], 2, "-1");
     refused(&["--tag-ouput", "true"], 2, "--tag-output");
     refused(&["-wdirr", "/", "true"], 2, "-wdir");
     refused(&["-wdir", "/no/such/place", "true"], 2, "/no/such/place");
-    refused(&["-host", "n17", "true"], 2, "n17");
+    refused(&["-host", "n17:x", "true"], 2, "“x”");
+    refused(&["-host", "n17", "--launcher", "no-such-ssh", "true"], 2, "no-such-ssh");
+    refused(&["-host", "n17", "--launcher", "false", "true"], 2, "host n17 cannot be used");
+    refused(&["--fanout", "0", "true"], 2, "greater than 0");
+    refused(&["--map-by", "moon", "true"], 2, "ppr:N:node");
     refused(&["-f", "/no/such/hosts", "true"], 2, "/no/such/hosts");
     refused(&["-x", "NO_SUCH_VARIABLE", "true"], 2, "NO_SUCH_VARIABLE=VALUE");
     refused(&["--stdin", "4", "-n", "2", "true"], 2, "ranks 0 to 1");

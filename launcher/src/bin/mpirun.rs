@@ -1,4 +1,4 @@
-//! `mpirun`: starts the ranks of a parallel program on this machine. All of it is in the library.
+//! `mpirun`: starts the ranks of a parallel program, here or on several hosts. All of it is in the library.
 
 use std::process::ExitCode;
 

@@ -41,8 +41,8 @@ fn words(text: &str) -> Option<Vec<OsString>> {
     Some(all)
 }
 
-/// One line's words.
-fn split(line: &str) -> Option<Vec<String>> {
+/// One line's words, with quotes and backslashes as in a shell; `None` if a quote has no end.
+pub(crate) fn split(line: &str) -> Option<Vec<String>> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     let mut letters = line.chars();
     while let Some(letter) = letters.next() {

@@ -7,9 +7,13 @@
 mod configfile;
 mod spelling;
 
+use crate::hosts::Rule;
 use clap::{Args, Command, FromArgMatches, ValueEnum};
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
+
+pub(crate) use configfile::split as split_words;
 
 /// Who gets what mpirun reads from its standard input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +41,13 @@ fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
+fn fanout(text: &str) -> Result<usize, String> {
+    match text.parse::<usize>() {
+        Ok(n) if n > 0 => Ok(n),
+        _ => Err("a number greater than 0".to_string()),
+    }
+}
+
 /// What a rank is tied to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum BindTo {
@@ -57,17 +68,43 @@ pub(crate) enum BindTo {
 }
 
 /// In which order ranks are dealt out to the places that `--bind-to` names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MapBy {
     /// Neighbouring ranks side by side.
-    #[value(aliases = ["core", "slot", "node", "hwthread", "thread", "user"])]
     Near,
     /// Neighbouring ranks on different NUMA domains.
-    #[value(alias = "l3cache")]
     Numa,
     /// Neighbouring ranks on different packages.
-    #[value(alias = "package")]
     Socket,
+}
+
+/// How ranks are dealt out to hosts, and on each host to its CPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Mapping {
+    /// Over the hosts, if that was said.
+    pub(crate) hosts: Option<Rule>,
+    /// Within a host.
+    pub(crate) within: MapBy,
+}
+
+/// `node`, `core:PE=2`, `ppr:2:node`.
+fn map_by(text: &str) -> Result<Mapping, String> {
+    let lower = text.to_ascii_lowercase();
+    let words: Vec<&str> = lower.split(':').collect();
+    let (hosts, within) = match words[..] {
+        ["ppr", n, "node", ..] => {
+            let n = n.parse::<usize>().ok().filter(|&n| n > 0);
+            let n = n.ok_or("ppr:N:node needs a number of ranks greater than 0")?;
+            (Some(Rule::PerNode(n)), MapBy::Near)
+        }
+        ["node", ..] => (Some(Rule::Node), MapBy::Near),
+        ["slot", ..] => (Some(Rule::Slot), MapBy::Near),
+        ["core" | "hwthread" | "thread" | "user" | "near", ..] => (None, MapBy::Near),
+        ["numa" | "l3cache", ..] => (None, MapBy::Numa),
+        ["socket" | "package", ..] => (None, MapBy::Socket),
+        _ => return Err("known are: slot, node, ppr:N:node, core, numa, socket".to_string()),
+    };
+    Ok(Mapping { hosts, within })
 }
 
 /// Reads a place and drops what Open MPI allows behind a colon (`core:overload-allowed`).
@@ -122,23 +159,31 @@ pub(crate) struct Global {
     #[arg(long, alias = "binding", value_name = "none|core|hwthread|numa|socket",
           value_parser = before_colon::<BindTo>, help_heading = "Where the ranks run")]
     pub(crate) bind_to: Option<BindTo>,
-    /// How ranks are dealt out: side by side, or in turn over sockets or NUMA domains
-    #[arg(long, value_name = "core|numa|socket", value_parser = before_colon::<MapBy>,
+    /// How ranks are dealt out: to the hosts by slots, one each in turn, or N each; within a host
+    /// side by side, or in turn over sockets or NUMA domains
+    #[arg(long, value_name = "slot|node|ppr:N:node|core|numa|socket", value_parser = map_by,
           help_heading = "Where the ranks run")]
-    pub(crate) map_by: Option<MapBy>,
-    /// Hosts; for now only this one
-    #[arg(
-        short = 'H',
-        long,
-        visible_alias = "hosts",
-        value_name = "HOST,…",
-        help_heading = "Where the ranks run"
-    )]
-    pub(crate) host: Vec<String>,
-    /// A file of hosts, one a line; for now only this one
-    #[arg(short = 'f', long, visible_aliases = ["machinefile", "default-hostfile"],
-          value_name = "FILE", help_heading = "Where the ranks run")]
-    pub(crate) hostfile: Vec<OsString>,
+    pub(crate) map_by: Option<Mapping>,
+    /// One rank for each host in turn, as --map-by node
+    #[arg(long, visible_aliases = ["bynode"], help_heading = "Where the ranks run")]
+    pub(crate) rr: bool,
+    /// So many ranks for each host, whatever its slots
+    #[arg(long, visible_aliases = ["perhost", "npernode"], short = 'N', value_name = "N",
+          value_parser = clap::value_parser!(u32).range(1..),
+          help_heading = "Where the ranks run")]
+    pub(crate) ppn: Option<u32>,
+    /// How to reach other hosts: ssh, a command that is used like it (COMMAND HOST WORD …), or fork
+    /// to make do without and let this machine stand for all of them
+    #[arg(long, visible_aliases = ["bootstrap", "launcher-exec"], value_name = "COMMAND",
+          default_value = "ssh", help_heading = "Where the ranks run")]
+    pub(crate) launcher: String,
+    /// Where Ferrite is installed on the other hosts [default: where it is here]
+    #[arg(long, value_name = "DIR", help_heading = "Where the ranks run")]
+    pub(crate) prefix: Option<PathBuf>,
+    /// How many hosts one host starts; more are started by those
+    #[arg(long, value_name = "N", default_value_t = crate::tree::FANOUT,
+          value_parser = fanout, help_heading = "Where the ranks run")]
+    pub(crate) fanout: usize,
 
     /// Set a variable for all programs
     #[arg(long, num_args = 2, value_names = ["NAME", "VALUE"], help_heading = "Environment")]
@@ -167,18 +212,9 @@ pub(crate) struct Accepted {
     /// Always allowed
     #[arg(long)]
     allow_run_as_root: bool,
-    /// Ranks on each host: there is one host
-    #[arg(long, visible_aliases = ["perhost", "npernode", "ppr"], short = 'N', value_name = "N")]
-    ppn: Option<String>,
-    /// Round robin over hosts: there is one host
-    #[arg(long)]
-    rr: bool,
     /// Hardware threads count as CPUs: they do
     #[arg(long)]
     use_hwthread_cpus: bool,
-    /// How to reach other hosts: not needed
-    #[arg(long, visible_alias = "bootstrap", value_name = "NAME")]
-    launcher: Option<String>,
     /// Network interface for reaching other hosts: not needed
     #[arg(long, value_name = "NAME")]
     iface: Option<String>,
@@ -202,6 +238,19 @@ pub(crate) struct Local {
     #[arg(short = 'n', short_alias = 'c', long = "np", visible_aliases = ["n", "ntasks"],
           value_name = "N", default_value = "1")]
     pub(crate) ranks: usize,
+    /// The hosts to run on, and how many ranks fit there
+    #[arg(
+        short = 'H',
+        long,
+        visible_alias = "hosts",
+        value_name = "HOST[:SLOTS],…",
+        help_heading = "Where the ranks run"
+    )]
+    pub(crate) host: Vec<String>,
+    /// A file of hosts, one a line: HOST, HOST:SLOTS or HOST slots=SLOTS
+    #[arg(short = 'f', long, visible_aliases = ["machinefile", "default-hostfile"],
+          value_name = "FILE", help_heading = "Where the ranks run")]
+    pub(crate) hostfile: Vec<OsString>,
     /// Run the program in this directory
     #[arg(long = "wdir", visible_aliases = ["wd", "chdir"], value_name = "DIR")]
     pub(crate) directory: Option<OsString>,
@@ -257,6 +306,7 @@ Examples:
   mpirun -n 1 ./master : -n 3 ./work   two programs in one job
   mpirun -n 4 -l ./wave                show which rank wrote each line
   mpirun -n 4 --timeout 60 ./wave      give up after a minute
+  mpirun -n 8 -H n1:4,n2:4 ./wave      four ranks each on the hosts n1 and n2
   mpirun -configfile FILE              the programs and their options are in FILE, one a line
 
 Exit status: that of the rank that failed first; MPI_Abort's code; 128+N after signal N;

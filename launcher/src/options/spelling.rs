@@ -96,8 +96,18 @@ struct Found {
 }
 
 /// Options of `Local`, by clap's identifiers.
-pub(super) const LOCAL: [&str; 8] =
-    ["ranks", "directory", "path", "export", "env", "envlist", "envnone", "envall"];
+pub(super) const LOCAL: [&str; 10] = [
+    "ranks",
+    "host",
+    "hostfile",
+    "directory",
+    "path",
+    "export",
+    "env",
+    "envlist",
+    "envnone",
+    "envall",
+];
 
 impl Found {
     fn find(command: &mut Command, word: &OsStr) -> Result<Found, clap::Error> {

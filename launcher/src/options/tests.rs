@@ -38,7 +38,10 @@ fn hydra_spellings() {
     assert_eq!(texts(&request.global.genv), ["A", "1", "B", "2"]);
     assert_eq!(request.global.genvlist.as_deref(), Some("C,D"));
     assert_eq!(request.global.bind_to, Some(BindTo::Core));
-    assert_eq!(request.global.map_by, Some(MapBy::Socket));
+    assert_eq!(request.global.map_by.map(|map| map.within), Some(MapBy::Socket));
+    assert_eq!((request.global.ppn, request.global.rr), (Some(2), true));
+    assert_eq!(request.segments[0].options.host, ["localhost"]);
+    assert_eq!(texts(&request.segments[0].options.hostfile), ["hosts"]);
     assert_eq!(request.global.stdin, StdinTo::All);
     assert!(request.global.prepend_rank);
     assert_eq!(texts(&request.segments[0].options.env), ["E", "-5"]);
@@ -66,6 +69,25 @@ fn several_programs() {
     assert_eq!(request.segments[1].options.ranks, 3);
     assert_eq!(texts(&request.segments[1].arguments), ["y", "z"]);
     assert!(request.global.prepend_rank);
+}
+
+#[test]
+fn mappings_of_both_families() {
+    let rule = |line: &str| request(line).unwrap().global.map_by.unwrap().hosts;
+    assert_eq!(rule("--map-by node:oversubscribe a"), Some(Rule::Node));
+    assert_eq!(rule("--map-by slot:PE=2 a"), Some(Rule::Slot));
+    assert_eq!(rule("--map-by ppr:3:node a"), Some(Rule::PerNode(3)));
+    assert_eq!(rule("-map-by socket a"), None);
+    for wrong in ["--map-by ppr:0:node a", "--map-by moon a", "-ppn 0 a", "--fanout 0 a"] {
+        assert!(request(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn each_program_may_have_hosts_of_its_own() {
+    let request = request("-host a,b -n 2 x : -H c:2 -hosts d -n 3 y").unwrap();
+    assert_eq!(request.segments[0].options.host, ["a,b"]);
+    assert_eq!(request.segments[1].options.host, ["c:2", "d"]);
 }
 
 #[test]

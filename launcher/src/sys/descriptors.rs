@@ -82,6 +82,16 @@ pub(crate) fn standard_stream(fd: RawFd) -> BorrowedFd<'static> {
     unsafe { BorrowedFd::borrow_raw(fd) }
 }
 
+/// A copy of one of the three standard streams that does not block and ends with this program.
+pub(crate) fn own_stream(fd: RawFd) -> io::Result<OwnedFd> {
+    let own = standard_stream(fd).try_clone_to_owned()?;
+    // SAFETY: plain fcntl on an open descriptor.
+    let flags = check(unsafe { libc::fcntl(own.as_raw_fd(), libc::F_GETFL) })?;
+    // SAFETY: the same.
+    check(unsafe { libc::fcntl(own.as_raw_fd(), libc::F_SETFL, flags | libc::O_NONBLOCK) })?;
+    Ok(own)
+}
+
 /// Reads what is there. `Ok(None)`: nothing yet; `Ok(Some(0))`: the end.
 pub(crate) fn read(fd: impl AsFd, into: &mut [u8]) -> io::Result<Option<usize>> {
     let fd = fd.as_fd().as_raw_fd();

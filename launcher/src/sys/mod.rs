@@ -13,8 +13,9 @@ mod signals;
 pub(crate) use child::{ChildPlan, StartError, Step, start};
 pub(crate) use cpuset::{affinity, set_affinity};
 pub(crate) use descriptors::{
-    Kind, close_all_but, close_on_exec_inherited, foreground_terminal, inheritable, kind, pipe,
-    raise_descriptor_limit, read, receive, send, socket_pair, standard_stream, write,
+    Kind, close_all_but, close_on_exec_inherited, foreground_terminal, inheritable, kind,
+    own_stream, pipe, raise_descriptor_limit, read, receive, send, socket_pair, standard_stream,
+    write,
 };
 pub(crate) use epoll::{Epoll, Interest};
 pub(crate) use process::{

@@ -1,9 +1,25 @@
 //! The node map `PMI_process_mapping`, as in `(vector,(0,2,4),(2,1,3))`: blocks of (first node,
 //! number of nodes, ranks on each of them); the blocks repeat until all ranks have a place.
 
-/// The map of `ranks` ranks that are all on one node.
-pub fn one_node(ranks: usize) -> String {
-    format!("(vector,(0,1,{ranks}))")
+/// The map of ranks of which rank `r` is on node `nodes[r]`.
+pub fn write(nodes: &[usize]) -> String {
+    // The blocks repeat, so that a map with a period is told by its first one.
+    let repeats = |&period: &usize| nodes.iter().zip(&nodes[period..]).all(|(a, b)| a == b);
+    let again = |&period: &usize| nodes[period] == nodes[0];
+    let period = (1..nodes.len()).filter(again).find(repeats).unwrap_or(nodes.len());
+    // One node for all is written as one block, since some readers take no other form for it.
+    let period = if period == 1 { nodes.len() } else { period };
+    let mut blocks: Vec<(usize, usize, usize)> = Vec::new();
+    for run in nodes[..period].chunk_by(|a, b| a == b) {
+        match blocks.last_mut() {
+            Some((first, count, each)) if *each == run.len() && *first + *count == run[0] => {
+                *count += 1;
+            }
+            _ => blocks.push((run[0], 1, run.len())),
+        }
+    }
+    let block = |(first, count, each): &(usize, usize, usize)| format!("({first},{count},{each})");
+    format!("(vector,{})", blocks.iter().map(block).collect::<Vec<_>>().join(","))
 }
 
 /// The node of each of `ranks` ranks, or `None` when `text` is not such a map.
@@ -41,7 +57,11 @@ mod tests {
 
     #[test]
     fn maps_as_launchers_write_them() {
-        assert_eq!(parse(&one_node(3), 3), Some(vec![0, 0, 0]));
+        assert_eq!(write(&[0, 0, 0]), "(vector,(0,1,3))");
+        assert_eq!(write(&[0]), "(vector,(0,1,1))");
+        assert_eq!(write(&[0, 0, 1, 1, 2, 2]), "(vector,(0,3,2))");
+        assert_eq!(write(&[1, 2, 1, 2, 1]), "(vector,(1,2,1))");
+        assert_eq!(write(&[1, 1, 2]), "(vector,(1,1,2),(2,1,1))");
         assert_eq!(parse("(vector,(0,2,2))", 5), Some(vec![0, 0, 1, 1, 0]));
         assert_eq!(parse("(vector, (0,1,1), (4,1,2))", 3), Some(vec![0, 4, 4]));
         assert_eq!(parse("(vector,(0,0,1))", 2), None);
@@ -49,6 +69,11 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn maps_come_back(nodes in proptest::collection::vec(0usize..3, 1..12)) {
+            prop_assert_eq!(parse(&write(&nodes), nodes.len()), Some(nodes));
+        }
+
         #[test]
         fn any_text_parses_or_not(text in "[(),vector0-9 ]{0,60}", ranks in 0usize..50) {
             if let Some(map) = parse(&text, ranks) {

@@ -1,0 +1,169 @@
+//! What mpirun makes of the hosts' news: entries in the ledger of failures and in the report, output,
+//! answers.
+//!
+//! With several hosts, two pieces of news about one event may come in any order. A rank that complains
+//! of a peer may be heard before the peer's own end, which is the cause: complaints therefore wait for
+//! a moment. On one host the same is seen to in `hear.rs`.
+
+use crate::hear::DYING;
+use crate::job::Job;
+use crate::refuse::Refusal;
+use crate::sys::End;
+use crate::tree::frame::{Down, Up};
+use launch_wire::control::Frame as Word;
+use std::time::Instant;
+
+impl Job<'_> {
+    /// Takes the news of all hosts.
+    pub(crate) fn take_news(&mut self) {
+        while let Some(news) = self.node.news.pop_front() {
+            self.weigh(news);
+        }
+    }
+
+    /// Has news wait that complains of a failure, where its cause may still be on its way.
+    fn weigh(&mut self, news: Up) {
+        if self.plan.hosts.len() == 1 || self.ledger.failure().is_some() {
+            return self.learn(news);
+        }
+        let speaks = |held: &Up| held.ranks().iter().any(|rank| news.ranks().contains(rank));
+        let known = self.held.iter().any(speaks);
+        let death = matches!(news, Up::Ended { end: End::Killed { .. }, .. } | Up::Lost { .. });
+        let complaint = match &news {
+            Up::Abort { .. } => true,
+            Up::Said { word, .. } => {
+                matches!(word, Word::ErrorParagraph { .. } | Word::AbortRequest { .. })
+            }
+            Up::Ended { end, .. } => known || matches!(end, End::Exited(code) if *code != 0),
+            _ => false,
+        };
+        if death && !known {
+            self.learn(news);
+            self.held_until = self.held_until.map(|_| Instant::now());
+            self.release_held();
+        } else if complaint {
+            self.held_until.get_or_insert_with(|| Instant::now() + DYING);
+            self.held.push(news);
+        } else {
+            self.learn(news);
+        }
+    }
+
+    /// Lets the complaints count whose time has come.
+    pub(crate) fn release_held(&mut self) {
+        if self.held_until.is_some_and(|time| Instant::now() >= time) {
+            self.held_until = None;
+            for news in std::mem::take(&mut self.held) {
+                self.learn(news);
+            }
+        }
+    }
+
+    /// Draws the conclusions from one piece of news.
+    pub(crate) fn learn(&mut self, news: Up) {
+        match news {
+            Up::Alive | Up::Done => {}
+            Up::Arrived(host) => {
+                if self.report.arrived(host) == self.plan.hosts.len() {
+                    self.go();
+                }
+            }
+            Up::Refused { node, status, text } => {
+                let host = (node != 0).then(|| &*self.plan.hosts[node]);
+                self.ledger.refused(host, &Refusal { text, status });
+            }
+            Up::Started(ranks) => {
+                ranks.into_iter().for_each(|(rank, pid)| self.ledger.started(rank, pid));
+            }
+            Up::Output { rank, which, bytes } => {
+                let node = self.plan.node_of[rank];
+                self.streams.take(&self.node.epoll, node, (rank, which), &bytes);
+            }
+            Up::Inside { rank, inside } => {
+                self.ledger.inside(rank, inside);
+                self.look_for_deserters();
+            }
+            Up::Abort { rank, code } => self.ledger.told(rank, code, ""),
+            Up::Said { rank, word } => self.hear(rank, word),
+            Up::Name { rank, line } => match self.names.line(&line) {
+                Ok(line) => self.node.obey(&Down::Reply { rank, line }),
+                Err(error) => self.ledger.garbled(rank, &error.to_string()),
+            },
+            Up::Closed { rank } => {
+                self.gone[rank] = true;
+                self.look_for_deserters();
+            }
+            Up::Garbled { rank, text } => self.ledger.garbled(rank, &text),
+            Up::Ended { rank, end } => self.ended(rank, end),
+            Up::Fence(keys) => {
+                self.waits.fill(false);
+                self.node.obey(&Down::Release(keys));
+            }
+            Up::Wait(ranks) => {
+                ranks.into_iter().for_each(|rank| self.waits[rank] = true);
+                self.look_for_deserters();
+            }
+            Up::Fed { rank, gone } => {
+                let input = self.input.fed(&self.node.epoll, rank, gone);
+                self.request(input);
+            }
+            Up::Words(words) => {
+                let words = String::from_utf8_lossy(&words);
+                self.streams.say(&self.node.epoll, &words);
+            }
+            Up::Lost { first, end, arrived, why } => self.lost(first, end, arrived, &why),
+        }
+    }
+
+    /// All hosts are there: the ranks may start.
+    fn go(&mut self) {
+        if self.ledger.failure().is_none() {
+            self.node.obey(&Down::Go);
+            let input = self.input.begin(&self.node.epoll);
+            self.request(input);
+        }
+    }
+
+    fn ended(&mut self, rank: usize, end: End) {
+        self.ledger.ended(rank, end);
+        self.unanswered.retain(|&asked| asked != rank);
+        if !std::mem::replace(&mut self.watching, true) {
+            self.node.obey(&Down::Watch);
+        }
+        self.look_for_deserters();
+    }
+
+    fn lost(&mut self, first: usize, end: usize, arrived: bool, why: &str) {
+        let on = |rank: &usize| (first..end).contains(&self.plan.node_of[*rank]);
+        let ranks: Vec<usize> = (0..self.plan.ranks()).filter(on).collect();
+        self.ledger.lost(&self.plan.hosts[first], arrived, why, &ranks);
+        for rank in ranks {
+            self.unanswered.retain(|&asked| asked != rank);
+            let input = self.input.fed(&self.node.epoll, rank, true);
+            self.request(input);
+        }
+    }
+
+    fn look_for_deserters(&mut self) {
+        let (waits, gone) = (&self.waits, &self.gone);
+        self.ledger.look_for_deserters(|rank| waits[rank], |rank| gone[rank]);
+    }
+
+    /// What a rank says on its control socket.
+    fn hear(&mut self, rank: usize, word: Word) {
+        match word {
+            Word::Hello { face, .. } => self.report.face(rank, face),
+            Word::ErrorParagraph { code, text } | Word::AbortRequest { code, text } => {
+                self.ledger.told(rank, code, &text);
+            }
+            Word::ReportTable { text } => self.report.add(rank, &text),
+            Word::RollCall { text } => {
+                self.unanswered.retain(|&asked| asked != rank);
+                let line = format!("mpirun: rank {rank}: {}\n", text.trim_end());
+                self.streams.say(&self.node.epoll, &line);
+            }
+            // These three have news of their own.
+            Word::InitSeen | Word::FinalizeSeen | Word::RollCallRequest => {}
+        }
+    }
+}

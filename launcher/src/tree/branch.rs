@@ -1,0 +1,237 @@
+//! An agent as the host sees it that has started it: the command (ssh), the stream through its
+//! standard input and output, and what it writes to standard error.
+
+use super::frame::{Down, Frame};
+use super::link::Link;
+use super::{AGENT, ARRIVAL, SILENCE};
+use crate::plan::Plan;
+use crate::program;
+use crate::refuse::Refusal;
+use crate::source::Source;
+use crate::spawn::c_string;
+use crate::sys::{self, ChildPlan, End, Epoll, Interest};
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::ops::Range;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// How hosts are reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Way {
+    /// The command that runs another one on a host.
+    pub(crate) words: Vec<OsString>,
+    /// mpirun there.
+    pub(crate) program: PathBuf,
+    /// How many hosts one host starts.
+    pub(crate) fanout: usize,
+}
+
+/// What ssh is told besides: no window system, no terminal, no question that nobody hears, and no
+/// waiting for minutes where a host is switched off.
+const SSH: [&str; 7] = ["ssh", "-x", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=20"];
+
+/// How much of what the command says before the agent arrives is kept.
+const WORDS_MAX: usize = 4096;
+
+/// How long the command may take to end after it has closed its streams.
+const ENDING: Duration = Duration::from_millis(200);
+
+impl Way {
+    /// The command line that starts the agent on `host`.
+    fn command(&self, host: &str) -> Vec<OsString> {
+        let agent = [self.program.clone().into_os_string(), AGENT.into()];
+        if self.words == ["fork"] {
+            return agent.into();
+        }
+        let words: Vec<OsString> = match self.words == ["ssh"] {
+            true => SSH.map(OsString::from).into(),
+            false => self.words.clone(),
+        };
+        let program = quoted(self.program.as_os_str());
+        words.into_iter().chain([host.into(), program, AGENT.into()]).collect()
+    }
+}
+
+/// A word as the shell at the other end must see it, who splits what ssh hands it.
+fn quoted(word: &OsStr) -> OsString {
+    let plain = |b: &u8| b.is_ascii_alphanumeric() || b"/._-+,:@%".contains(b);
+    if word.as_bytes().iter().all(plain) {
+        return word.to_os_string();
+    }
+    format!("'{}'", word.to_string_lossy().replace('\'', "'\\''")).into()
+}
+
+/// One agent.
+#[derive(Debug)]
+pub(crate) struct Branch {
+    /// The hosts that it is answerable for; it runs on the first.
+    pub(crate) nodes: Range<usize>,
+    /// The command's process.
+    pub(crate) pid: i32,
+    /// The agent has looked at its orders.
+    pub(crate) arrived: bool,
+    /// It has cleared away everything, or is lost.
+    pub(crate) over: bool,
+    /// How the command ended, once it has.
+    pub(crate) ended: Option<End>,
+    /// The stream of frames.
+    pub(crate) link: Option<Link>,
+    command: String,
+    words: Option<OwnedFd>,
+    /// What was said before it arrived.
+    said: Vec<u8>,
+    start: Instant,
+}
+
+impl Branch {
+    /// Starts the agent for `nodes`, the `index`th of this host.
+    pub(crate) fn start(
+        plan: &Plan,
+        orders: &[u8],
+        nodes: Range<usize>,
+        (epoll, index): (&Epoll, usize),
+        (mask, descriptor_limit): (libc::sigset_t, libc::rlimit),
+    ) -> Result<Branch, Refusal> {
+        let host = plan.hosts[nodes.start].clone();
+        let words = plan.way.command(&host);
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let path: Vec<PathBuf> = std::env::split_paths(&path).collect();
+        let found = program::find(&words[0], &path, &plan.here).map_err(|refusal| {
+            let what = &refusal.text;
+            Refusal::new(format!("host {host} cannot be reached by --launcher: {what}"))
+        })?;
+        let [their_in, to] = sys::pipe(1)?;
+        let [from, their_out] = sys::pipe(0)?;
+        let [heard, their_err] = sys::pipe(0)?;
+        let all = found.words.iter().chain(&words[1..]);
+        let environment = std::env::vars_os().map(|(name, value)| {
+            c_string(&[name.as_os_str(), value.as_os_str()].join(OsStr::new("=")))
+        });
+        let child = ChildPlan {
+            file: c_string(found.file.as_os_str())?,
+            arguments: all.map(|word| c_string(word)).collect::<io::Result<_>>()?,
+            environment: environment.collect::<io::Result<_>>()?,
+            directory: None,
+            streams: [their_in.as_raw_fd(), their_out.as_raw_fd(), their_err.as_raw_fd()],
+            inherited: &[],
+            cpus: None,
+            mask,
+            descriptor_limit,
+        };
+        let command = words[0].to_string_lossy().into_owned();
+        let pid = sys::start(&child).map_err(|failed| {
+            let why = failed.error;
+            Refusal::new(format!("host {host}: “{command}” cannot be started: {why}"))
+        })?;
+        let tokens = [Source::BranchIn(index), Source::BranchOut(index)].map(Source::token);
+        let mut link = Link::new(epoll, (from, tokens[0]), (to, tokens[1]))?;
+        epoll.add(heard.as_raw_fd(), Source::BranchWords(index).token(), Interest::Read)?;
+        let (first, end) = (nodes.start, nodes.end);
+        let orders = Down::Orders { first, end, plan: orders.to_vec() };
+        link.send(epoll, &orders.encode());
+        Ok(Branch {
+            nodes,
+            pid,
+            arrived: false,
+            over: false,
+            ended: None,
+            link: Some(link),
+            command,
+            words: Some(heard),
+            said: Vec::new(),
+            start: Instant::now(),
+        })
+    }
+
+    /// Reads what the command writes to standard error. What it says before the agent arrives is
+    /// kept, since it may tell why that never happens.
+    pub(crate) fn hear_words(&mut self) -> Vec<u8> {
+        let mut chunk = [0; WORDS_MAX];
+        let Some(words) = &self.words else { return Vec::new() };
+        match sys::read(words, &mut chunk) {
+            Ok(None) => {}
+            Ok(Some(n)) if n > 0 => {
+                self.said.extend_from_slice(&chunk[..n]);
+                let over = self.said.len().saturating_sub(WORDS_MAX);
+                self.said.drain(..if self.arrived { 0 } else { over });
+            }
+            Ok(Some(_)) | Err(_) => self.words = None,
+        }
+        if self.arrived { std::mem::take(&mut self.said) } else { Vec::new() }
+    }
+
+    /// Why the stream has ended, as far as the command's own end tells.
+    pub(crate) fn why_it_ended(&mut self) -> String {
+        if self.ended.is_none() {
+            sys::await_end(self.pid, ENDING);
+            self.ended = sys::reap_now(self.pid);
+        }
+        while self.words.is_some() && !self.arrived {
+            let before = self.said.len();
+            self.hear_words();
+            if self.said.len() == before {
+                break;
+            }
+        }
+        let mut why = match self.ended {
+            None => "its connection was closed".to_string(),
+            Some(End::Exited(status)) => {
+                format!("“{}” ended with exit status {status}", self.command)
+            }
+            Some(End::Killed { signal, .. }) => {
+                format!("“{}” was killed by {}", self.command, sys::signal_name(signal))
+            }
+        };
+        let said = String::from_utf8_lossy(&self.said);
+        let said: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        if !said.is_empty() && !self.arrived {
+            why += &format!(" and said: {}", said.join("; "));
+        }
+        why
+    }
+
+    /// Whether it has been silent for too long, in words.
+    pub(crate) fn too_silent(&self) -> Option<String> {
+        let link = self.link.as_ref()?;
+        if !self.arrived {
+            return (self.start.elapsed() > ARRIVAL)
+                .then(|| format!("its agent did not arrive within {} s", ARRIVAL.as_secs()));
+        }
+        (link.heard.elapsed() > SILENCE)
+            .then(|| format!("it has not been heard of for {} s", SILENCE.as_secs()))
+    }
+
+    /// Gives up: closes everything, which the agent takes for the end if it is still there, and
+    /// ends the command.
+    pub(crate) fn cut(&mut self) {
+        self.over = true;
+        self.link = None;
+        self.words = None;
+        if self.ended.is_none() {
+            sys::kill(self.pid, libc::SIGTERM);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(launcher: &[&str], program: &str) -> Vec<String> {
+        let words = launcher.iter().map(OsString::from).collect();
+        let way = Way { words, program: program.into(), fanout: 4 };
+        way.command("n7").into_iter().map(|word| word.into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn commands() {
+        assert_eq!(command(&["fork"], "/p/bin/mpirun"), ["/p/bin/mpirun", AGENT]);
+        let ssh = command(&["ssh"], "/my p/it's/mpirun");
+        assert_eq!(ssh[7..], ["n7", "'/my p/it'\\''s/mpirun'", AGENT]);
+        let own = command(&["ssh", "-p", "22"], "/p/mpirun");
+        assert_eq!(own, ["ssh", "-p", "22", "n7", "/p/mpirun", AGENT]);
+    }
+}

@@ -1,0 +1,38 @@
+//! Several hosts: mpirun starts an agent on each, which starts the ranks there and further agents.
+//!
+//! An agent is mpirun itself (`mpirun --ferrite-agent`), run by ssh or by whatever `--launcher` names.
+//! The stream of frames goes through that command's own standard input and output: no port is open
+//! that a stranger could connect to, what ssh protects stays protected, and nothing secret is on a
+//! command line. A connection that ends is noticed at once; one that falls silent, after a bound.
+//!
+//! `frame` is what is said, `pack` how it is written down, `link` one stream, `branch` an agent seen
+//! from its parent, `shape` who starts whom. [`agent`] is an agent's own loop.
+
+pub(crate) mod agent;
+pub(crate) mod branch;
+pub(crate) mod frame;
+pub(crate) mod link;
+mod orders;
+pub(crate) mod pack;
+pub(crate) mod shape;
+
+use std::time::Duration;
+
+/// The word on mpirun's command line that makes it an agent.
+pub(crate) const AGENT: &str = "--ferrite-agent";
+
+/// How often both ends of a stream say that they are there.
+pub(crate) const BEAT: Duration = Duration::from_secs(1);
+
+/// How long an agent may be silent before its host counts as lost.
+pub(crate) const SILENCE: Duration = Duration::from_secs(10);
+
+/// How long an agent bears the silence of its parent. Longer, since a parent may have been stopped by
+/// hand; whoever suspends mpirun at a terminal is told of to the agents and has no limit.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long an agent may take to report for duty.
+pub(crate) const ARRIVAL: Duration = Duration::from_secs(60);
+
+/// How many hosts one host starts at most, where nothing else is asked for.
+pub(crate) const FANOUT: usize = 16;
