@@ -7,6 +7,7 @@
 use crate::tally::{self, Tally};
 use crate::{install, peers, place, run, setup};
 use anyhow::{Context, Result};
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
@@ -83,6 +84,9 @@ const PREPARATIONS: &[Preparation] = &[
 pub(crate) fn test(all: bool) -> Result<ExitCode> {
     setup::setup(false)?;
     let (mut total, mut lines) = (Tally::default(), Vec::new());
+    // Tests that cannot run here write their names and the reason into this file.
+    let skipped = place::target().join("skipped-tests");
+    fs::write(&skipped, "").context("cannot write the list of skipped tests")?;
     for Preparation { name, budget, prepare } in PREPARATIONS {
         println!("== {name}");
         let start = Instant::now();
@@ -106,6 +110,9 @@ pub(crate) fn test(all: bool) -> Result<ExitCode> {
     for line in lines {
         println!("{line}");
     }
+    let skipped = fs::read_to_string(&skipped).context("the list of skipped tests is gone")?;
+    skipped.lines().for_each(|line| println!("skipped: {line}"));
+    println!("{} skipped for want of something", skipped.lines().count());
     println!("{} passed, {} failed", total.passed, total.failed);
     Ok(if total.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -114,7 +121,10 @@ fn perform(layer: &Layer, all: bool) -> Result<Tally> {
     let mut cargo = run::cargo();
     match layer.work {
         Work::Check(words) => return Ok(Tally::check(run::shown(cargo.args(words))?)),
-        Work::Tests(words) => cargo.args(words).env("FERRITE_TEST_PREFIX", place::prefix()),
+        Work::Tests(words) => cargo
+            .args(words)
+            .env("FERRITE_TEST_PREFIX", place::prefix())
+            .env("FERRITE_TEST_SKIPPED", place::target().join("skipped-tests")),
         Work::Models(words) => {
             let apart = place::target().join("loom");
             cargo.args(words).env("RUSTFLAGS", "--cfg loom").env("CARGO_TARGET_DIR", apart)
