@@ -1,6 +1,7 @@
 //! What the tests of whole programs and whole worlds share: the installed prefix, the programs in
 //! C, the simulated ranks. The tests themselves are in `tests/`.
 
+pub mod callgrind;
 pub mod families;
 pub mod peers;
 pub mod prefix;

@@ -40,7 +40,7 @@ const NEEDS: &[Need] = &[
     Need { package: "g++", why: "compiles what mpicxx compiles", probe: Probe::Program("g++") },
     Need {
         package: "binutils",
-        why: "nm and readelf, for tests of exported names",
+        why: "nm, readelf and objdump, for tests of exported names and of fences",
         probe: Probe::Program("nm"),
     },
     Need {
@@ -67,6 +67,11 @@ const NEEDS: &[Need] = &[
         package: "python3-venv",
         why: "environments for the peers' libraries that the tests compare with",
         probe: Probe::Python("venv, ensurepip"),
+    },
+    Need {
+        package: "valgrind",
+        why: "the test that counts what a small message costs",
+        probe: Probe::Program("valgrind"),
     },
     Need {
         package: "ca-certificates",

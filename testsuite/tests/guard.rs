@@ -1,0 +1,108 @@
+//! A guard over the ways that small data take: instructions, system calls, copies, locked
+//! instructions and fences of one operation, counted and never timed (docs/decisions.md, 35). It
+//! fails when a count grows beyond `testsuite/guard/limits.toml`.
+//!
+//! A way is that of a program: from the arguments of `MPI_Send` or `MPI_Bcast` in the release build
+//! down to the lane or board, and back up. Valgrind's callgrind counts; its machine has AVX2 and nothing
+//! newer.
+
+use serde::Deserialize;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+use testsuite::callgrind::{self, Counts};
+use testsuite::prefix::Prefix;
+
+/// Operations in the counted region: few enough to find room in a lane, in its slots and on a board.
+const TIMES: u64 = 4;
+/// The part of a recorded count by which another compiler's code may differ.
+const TOLERANCE: u64 = 10;
+
+/// What one operation may cost.
+#[derive(Deserialize)]
+struct Limit {
+    calls: String,
+    bytes: u64,
+    give: u64,
+    take: u64,
+    give_copies: u64,
+    take_copies: u64,
+    #[serde(default)]
+    system_calls: u64,
+}
+
+#[derive(Deserialize)]
+struct Limits {
+    way: Vec<Limit>,
+}
+
+fn run(command: &mut Command) -> String {
+    let Output { status, stdout, stderr } =
+        command.output().expect("a command that starts; `cargo xtask setup` installs valgrind");
+    let (stdout, stderr) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+    assert!(status.success(), "{command:?}: {status}\n{stdout}{stderr}");
+    stdout.into_owned()
+}
+
+/// Counts what giving and what taking cost.
+fn counted(prefix: &Prefix, program: &Path, folder: &Path, limit: &Limit) -> [Counts; 2] {
+    let name = format!("{}-{}", limit.calls, limit.bytes);
+    let out = |rank: &str| folder.join(format!("{name}.{rank}"));
+    let mut command = prefix.command("mpirun");
+    command.args(["--timeout", "60", "-n", "2", "valgrind", "--quiet"]).args(callgrind::OPTIONS);
+    command.arg(format!("--callgrind-out-file={}", out("%q{PMI_RANK}").display())).arg(program);
+    command.args([&limit.calls, &limit.bytes.to_string(), &TIMES.to_string()]);
+    run(command.arg(folder.join(format!("{name}.flag"))));
+    ["0", "1"].map(|rank| {
+        let text = fs::read_to_string(out(&format!("{rank}.1"))).expect("callgrind's file");
+        callgrind::counts(&text).expect("callgrind's format")
+    })
+}
+
+/// Every way in which the counts are beyond the limits, one sentence each.
+fn complaints(limit: &Limit, counts: &[Counts; 2]) -> Vec<String> {
+    let mut complaints = Vec::new();
+    let sides =
+        [("giving", limit.give, limit.give_copies), ("taking", limit.take, limit.take_copies)];
+    for ((side, instructions, copies), counts) in sides.into_iter().zip(counts) {
+        let what = format!("{}, {side} {} bytes", limit.calls, limit.bytes);
+        let each = counts.instructions.div_ceil(TIMES);
+        println!(
+            "{what}: {each} instructions, {} copies in {TIMES} times, {} system calls, {} \
+             locked instructions and fences",
+            counts.copies, counts.system_calls, counts.fences
+        );
+        if each > instructions + instructions / TOLERANCE {
+            complaints.push(format!("{what}: {each} instructions, recorded are {instructions}"));
+        }
+        if counts.copies > copies * TIMES {
+            complaints.push(format!("{what}: {} copies in {TIMES} times", counts.copies));
+        }
+        if counts.system_calls > limit.system_calls * TIMES {
+            complaints.push(format!("{what}: {} system calls", counts.system_calls));
+        }
+        if counts.fences > 0 {
+            complaints.push(format!("{what}: {}", counts.where_fenced.join(", ")));
+        }
+    }
+    complaints
+}
+
+#[test]
+fn small_data_cost_no_more_than_recorded() {
+    let prefix = Prefix::find().expect("a prefix");
+    let folder = tempfile::tempdir().expect("a folder");
+    let home = Path::new(env!("CARGO_MANIFEST_DIR")).join("guard");
+    let program = folder.path().join("guard");
+    let mut mpicc = prefix.command("mpicc");
+    mpicc.args(["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-o"]);
+    run(mpicc.arg(&program).arg(home.join("guard.c")));
+    let limits = fs::read_to_string(home.join("limits.toml")).expect("the limits");
+    let limits: Limits = toml::from_str(&limits).expect("the form of the limits");
+    let complaints: Vec<String> = limits
+        .way
+        .iter()
+        .flat_map(|limit| complaints(limit, &counted(&prefix, &program, folder.path(), limit)))
+        .collect();
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
