@@ -17,7 +17,7 @@ use crate::sys::{self, Epoll, Interest, Signals};
 use crate::tree::branch::Branch;
 use crate::tree::frame::{Down, Frame, Up};
 use crate::tree::pack::Pack;
-use crate::tree::{BEAT, shape};
+use crate::tree::{Beat, shape};
 use launch_wire::control::Frame as Word;
 use launch_wire::pmi1::LineBuffer;
 use std::collections::VecDeque;
@@ -66,7 +66,7 @@ pub(crate) struct Node<'a> {
     outlets: Outlets,
     below: Vec<Range<usize>>,
     limit: libc::rlimit,
-    beat: Instant,
+    beat: Beat,
 }
 
 impl<'a> Node<'a> {
@@ -97,7 +97,7 @@ impl<'a> Node<'a> {
             outlets: Outlets::default(),
             below,
             limit,
-            beat: Instant::now(),
+            beat: Beat::new(),
         }
     }
 
@@ -378,19 +378,19 @@ impl<'a> Node<'a> {
 
     /// When something is to be done without news: only where there are further hosts.
     pub(crate) fn next_beat(&self) -> Option<Instant> {
-        (!self.branches.is_empty()).then_some(self.beat)
+        (!self.branches.is_empty()).then_some(self.beat.next)
     }
 
     /// Tells the agents that somebody is there, and looks which of them are not. To be called when
     /// what they have said has been read.
     pub(crate) fn keep_in_touch(&mut self) {
-        let now = Instant::now();
-        if self.branches.is_empty() || now < self.beat {
+        if self.branches.is_empty() {
             return;
         }
-        self.beat = now + BEAT;
+        let Some(late) = self.beat.due() else { return };
         self.pass_on(&Down::Alive.encode());
         for index in 0..self.branches.len() {
+            self.branches[index].excuse(late);
             if let Some(why) = self.branches[index].too_silent() {
                 self.lose(index, why);
             }

@@ -2,13 +2,11 @@
 //! them, with everything else as it is. The rest runs in network namespaces (root), some by ssh.
 
 mod common;
-#[path = "common/hosts.rs"]
-mod hosts;
 
 use common::{Ended, finish, good, marked, mpirun, rank_program, read_until, signal, wait_until};
-use hosts::{Hosts, skipped};
 use std::fs;
 use std::process::{Child, Command, Stdio};
+use testsuite::hosts::{Hosts, LAUNCHER, skipped};
 
 /// mpirun over hosts that are all this machine.
 fn forked(hosts: &str, arguments: &[&str]) -> common::Run {
@@ -354,11 +352,36 @@ fn a_silent_host_is_lost_in_bounded_time() {
 }
 
 #[test]
+fn a_machine_that_stood_still_has_lost_no_host() {
+    let words = ["-s", "all", "-n", "2", "sh", "-c", "echo ready; read x; echo $x"];
+    let (mut child, mark) = forked("a,b", &words).with(|c| c.stdin(Stdio::piped())).start();
+    read_until(child.stdout.as_mut().unwrap(), "ready\nready\n");
+    let (pid, agents) = (child.id().cast_signed(), agents(&mark));
+    for &stopped in agents.iter().chain([&pid]) {
+        signal(stopped, 19);
+    }
+    // Longer than any silence that is borne.
+    std::thread::sleep(std::time::Duration::from_secs(11));
+    let turns = || {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let line = status.lines().find(|line| line.starts_with("voluntary_ctxt_switches")).unwrap();
+        line.rsplit('\t').next().unwrap().parse::<u64>().unwrap()
+    };
+    let before = turns();
+    signal(pid, 18);
+    wait_until("mpirun has looked around", || turns() > before + 1);
+    agents.iter().for_each(|&agent| signal(agent, 18));
+    std::io::Write::write_all(child.stdin.as_mut().unwrap(), b"on\n").unwrap();
+    drop(child.stdin.take());
+    let ended = finish(child, &mark);
+    assert_eq!((ended.status, ended.err.as_str(), ended.out.as_str()), (0, "", "on\non\n"));
+}
+
+#[test]
 fn hosts_in_namespaces() {
-    let Some(hosts) = Hosts::make("hosts_in_namespaces", 3) else { return };
-    let launcher = hosts.launcher();
+    let Some(hosts) = Hosts::make("hosts_in_namespaces", 3, 1).unwrap() else { return };
     let script = "echo $PMI_RANK $(ip -4 -br addr show up scope global | awk '{print $3}')";
-    let words = ["--launcher", &launcher, "-H", &hosts.list(2), "-n", "6", "sh", "-c", script];
+    let words = ["--launcher", LAUNCHER, "-H", &hosts.list(2), "-n", "6", "sh", "-c", script];
     let expected = [
         "0 10.77.0.1/24",
         "1 10.77.0.1/24",
@@ -369,7 +392,7 @@ fn hosts_in_namespaces() {
     ];
     assert_eq!(sorted(&mpirun(&words).end()), expected);
     let rank = rank_program();
-    let words = ["--launcher", &launcher, "-H", &hosts.list(2), "-n", "6", &rank, "exchange"];
+    let words = ["--launcher", LAUNCHER, "-H", &hosts.list(2), "-n", "6", &rank, "exchange"];
     assert_eq!(sorted(&mpirun(&words).end()).len(), 6);
 }
 
@@ -383,7 +406,7 @@ impl Sshd {
     fn start(hosts: &Hosts, host: usize, address: &str) -> Option<Sshd> {
         const SSHD: &str = "/usr/sbin/sshd";
         if !fs::exists(SSHD).unwrap() {
-            skipped("a_job_through_ssh", "there is no sshd (openssh-server)");
+            skipped("a_job_through_ssh", "there is no sshd (openssh-server)").unwrap();
             return None;
         }
         fs::create_dir_all("/run/sshd").unwrap();
@@ -406,7 +429,7 @@ impl Sshd {
         );
         fs::write(file("config"), text).unwrap();
         let mut sshd = Command::new("ip");
-        sshd.args(["netns", "exec", &hosts.name(host), SSHD, "-D", "-e", "-f", &file("config")]);
+        sshd.args(["netns", "exec", hosts.name(host), SSHD, "-D", "-e", "-f", &file("config")]);
         let mut process = sshd.stderr(Stdio::piped()).spawn().unwrap();
         read_until(process.stderr.as_mut().unwrap(), "Server listening");
         Some(Sshd { process, place })
@@ -433,7 +456,7 @@ impl Drop for Sshd {
 
 #[test]
 fn a_job_through_ssh() {
-    let Some(hosts) = Hosts::make("a_job_through_ssh", 2) else { return };
+    let Some(hosts) = Hosts::make("a_job_through_ssh", 2, 1).unwrap() else { return };
     let Some(sshd) = Sshd::start(&hosts, 1, "10.77.0.2") else { return };
     let ssh = sshd.command(&hosts);
     let over = |arguments: &[&str]| {
@@ -451,7 +474,7 @@ fn a_job_through_ssh() {
     // A cable that is cut makes no connection end: only the silence tells.
     let (mut child, mark) = over(&["-n", "3", "sh", "-c", FOR_EVER]).start();
     read_until(child.stdout.as_mut().unwrap(), "ready\nready\nready\n");
-    hosts.cut(1);
+    hosts.cut(1, 0).unwrap();
     let mut err = child.stderr.take().unwrap();
     let told = read_until(&mut err, "was ended.\n");
     assert!(told.contains("host 10.77.0.2 was lost, and ranks 1, 2 with it"), "{told}");

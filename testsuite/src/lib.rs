@@ -1,8 +1,9 @@
 //! What the tests of whole programs and whole worlds share: the installed prefix, the programs in
-//! C, the simulated ranks. The tests themselves are in `tests/`.
+//! C, the simulated ranks, the hosts that are namespaces. The tests themselves are in `tests/`.
 
 pub mod callgrind;
 pub mod families;
+pub mod hosts;
 pub mod peers;
 pub mod prefix;
 pub mod programs;

@@ -49,6 +49,11 @@ const NEEDS: &[Need] = &[
         probe: Probe::Program("kill"),
     },
     Need {
+        package: "iproute2",
+        why: "ip, for tests on hosts that are network namespaces",
+        probe: Probe::Program("ip"),
+    },
+    Need {
         package: "pkg-config",
         why: "tests of the installed .pc files",
         probe: Probe::Program("pkg-config"),

@@ -7,7 +7,7 @@
 use super::frame::{Down, Frame, Up};
 use super::link::Link;
 use super::pack::whole;
-use super::{ARRIVAL, BEAT, PATIENCE};
+use super::{ARRIVAL, BEAT, Beat, PATIENCE};
 use crate::job::GRACE_ORPHANS;
 use crate::leftovers::{self, Guard};
 use crate::node::Node;
@@ -121,7 +121,7 @@ impl Agent {
         let mut node = Node::new(plan, site, own, epoll, signals, limit);
         node.news.push_back(Up::Arrived(node.site.arrived()));
         node.reach();
-        let mut service = Service { node, parent, beat: Instant::now(), paused: false };
+        let mut service = Service { node, parent, beat: Beat::new(), paused: false };
         let orderly = service.work(guard);
         if !orderly? {
             service.node.obey(&Down::Signal(libc::SIGKILL));
@@ -152,7 +152,7 @@ fn say_goodbye(epoll: &Epoll, mut parent: Link) -> Result<(), Refusal> {
 struct Service<'a> {
     node: Node<'a>,
     parent: Link,
-    beat: Instant,
+    beat: Beat,
     /// mpirun was suspended by its terminal, and is silent for as long as it likes.
     paused: bool,
 }
@@ -163,10 +163,13 @@ impl Service<'_> {
         let mut over = false;
         loop {
             self.tell();
+            if !self.paused && self.parent.silence() > PATIENCE {
+                return Ok(false);
+            }
             if over && self.node.is_alone() {
                 return Ok(true);
             }
-            let patience = self.beat.saturating_duration_since(Instant::now());
+            let patience = self.beat.next.saturating_duration_since(Instant::now());
             for token in self.node.epoll.wait(Some(patience))? {
                 let there = match Source::from_token(token) {
                     Source::ParentIn => self.hear(&mut over, guard)?,
@@ -185,9 +188,6 @@ impl Service<'_> {
                 }
             }
             self.node.keep_in_touch();
-            if !self.paused && self.parent.heard.elapsed() > PATIENCE {
-                return Ok(false);
-            }
         }
     }
 
@@ -196,9 +196,8 @@ impl Service<'_> {
         while let Some(news) = self.node.news.pop_front() {
             self.parent.send(&self.node.epoll, &news.encode());
         }
-        let now = Instant::now();
-        if now >= self.beat {
-            self.beat = now + BEAT;
+        if let Some(late) = self.beat.due() {
+            self.parent.excuse(late);
             self.parent.send(&self.node.epoll, &Up::Alive.encode());
         }
     }

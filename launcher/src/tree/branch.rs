@@ -83,6 +83,7 @@ pub(crate) struct Branch {
     words: Option<OwnedFd>,
     /// What was said before it arrived.
     said: Vec<u8>,
+    /// When it was started, moved on by the time in which nobody listened.
     start: Instant,
 }
 
@@ -200,8 +201,16 @@ impl Branch {
             return (self.start.elapsed() > ARRIVAL)
                 .then(|| format!("its agent did not arrive within {} s", ARRIVAL.as_secs()));
         }
-        (link.heard.elapsed() > SILENCE)
+        (link.silence() > SILENCE)
             .then(|| format!("it has not been heard of for {} s", SILENCE.as_secs()))
+    }
+
+    /// Does not count so much of its silence: nobody listened.
+    pub(crate) fn excuse(&mut self, late: Duration) {
+        self.start += late;
+        if let Some(link) = &mut self.link {
+            link.excuse(late);
+        }
     }
 
     /// Gives up: closes everything, which the agent takes for the end if it is still there, and

@@ -6,7 +6,7 @@ use super::frame::{Frame, LENGTH_MAX, MARK, VERSION};
 use crate::sys::{self, Epoll, Interest};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// How much is read at a time.
 const CHUNK: usize = 64 * 1024;
@@ -28,8 +28,8 @@ pub(crate) struct Link {
     outbox: Vec<u8>,
     written: usize,
     waiting: bool,
-    /// When something was read last.
-    pub(crate) heard: Instant,
+    /// When something was read last, moved on by the time in which nobody listened.
+    heard: Instant,
 }
 
 impl Link {
@@ -103,6 +103,16 @@ impl Link {
             let _ = epoll.change(to.as_raw_fd(), self.token_out, interest);
             self.waiting = waiting;
         }
+    }
+
+    /// How long the other end has been silent.
+    pub(crate) fn silence(&self) -> Duration {
+        self.heard.elapsed()
+    }
+
+    /// Does not count so much of its silence: nobody listened.
+    pub(crate) fn excuse(&mut self, late: Duration) {
+        self.heard += late;
     }
 
     /// Reads what is there; false at the end of the stream.

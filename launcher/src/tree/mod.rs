@@ -16,7 +16,7 @@ mod orders;
 pub(crate) mod pack;
 pub(crate) mod shape;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The word on mpirun's command line that makes it an agent.
 pub(crate) const AGENT: &str = "--ferrite-agent";
@@ -24,7 +24,7 @@ pub(crate) const AGENT: &str = "--ferrite-agent";
 /// How often both ends of a stream say that they are there.
 pub(crate) const BEAT: Duration = Duration::from_secs(1);
 
-/// How long an agent may be silent before its host counts as lost.
+/// How long an agent may be silent, while one listens, before its host counts as lost.
 pub(crate) const SILENCE: Duration = Duration::from_secs(10);
 
 /// How long an agent bears the silence of its parent. Longer, since a parent may have been stopped by
@@ -36,3 +36,26 @@ pub(crate) const ARRIVAL: Duration = Duration::from_secs(60);
 
 /// How many hosts one host starts at most, where nothing else is asked for.
 pub(crate) const FANOUT: usize = 16;
+
+/// When it is time again to say that one is there, and to look who else is.
+#[derive(Debug)]
+pub(crate) struct Beat {
+    /// The next time.
+    pub(crate) next: Instant,
+}
+
+impl Beat {
+    /// The first is due at once.
+    pub(crate) fn new() -> Beat {
+        Beat { next: Instant::now() }
+    }
+
+    /// Whether it is time, and how late that was noticed. What is late was not listening: a machine
+    /// that stood still, as a suspended one does, may not blame the others for their silence.
+    pub(crate) fn due(&mut self) -> Option<Duration> {
+        let now = Instant::now();
+        let late = now.checked_duration_since(self.next)?;
+        self.next = now + BEAT;
+        Some(late)
+    }
+}
