@@ -8,15 +8,31 @@ pub unsafe fn abi_get_fortran_booleans<F: Face>(
     logical_false: *mut c_void,
     is_set: *mut c_int,
 ) -> c_int {
-    let _ = (logical_size, logical_true, logical_false, is_set);
-    entry::unsupported::<F>(Procedure::AbiGetFortranBooleans, Owner::None)
+    entry::call_any_time::<F>(Procedure::AbiGetFortranBooleans, Owner::None, |cx| unsafe {
+        args::out("is_set", is_set.is_null())?;
+        let mut is_set_value = false;
+        crate::calls::abi::abi_get_fortran_booleans(
+            cx,
+            logical_size,
+            logical_true,
+            logical_false,
+            &mut is_set_value,
+        )?;
+        *is_set = c_int::from(is_set_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Abi_get_fortran_info`.
 #[inline]
 pub unsafe fn abi_get_fortran_info<F: Face>(info: *mut <F as Face>::Info) -> c_int {
-    let _ = (info,);
-    entry::unsupported::<F>(Procedure::AbiGetFortranInfo, Owner::None)
+    entry::call_any_time::<F>(Procedure::AbiGetFortranInfo, Owner::None, |cx| unsafe {
+        args::out("info", info.is_null())?;
+        let mut info_value = InfoHandle::NULL;
+        crate::calls::abi::abi_get_fortran_info(cx, &mut info_value)?;
+        *info = F::info_out(info_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Abi_get_info`.
@@ -53,15 +69,17 @@ pub unsafe fn abi_set_fortran_booleans<F: Face>(
     logical_true: *mut c_void,
     logical_false: *mut c_void,
 ) -> c_int {
-    let _ = (logical_size, logical_true, logical_false);
-    entry::unsupported::<F>(Procedure::AbiSetFortranBooleans, Owner::None)
+    entry::call_any_time::<F>(Procedure::AbiSetFortranBooleans, Owner::None, |cx| unsafe {
+        crate::calls::abi::abi_set_fortran_booleans(cx, logical_size, logical_true, logical_false)
+    })
 }
 
 /// `MPI_Abi_set_fortran_info`.
 #[inline]
 pub unsafe fn abi_set_fortran_info<F: Face>(info: <F as Face>::Info) -> c_int {
-    let _ = (info,);
-    entry::unsupported::<F>(Procedure::AbiSetFortranInfo, Owner::None)
+    entry::call_any_time::<F>(Procedure::AbiSetFortranInfo, Owner::None, |cx| unsafe {
+        crate::calls::abi::abi_set_fortran_info(cx, F::info_in(info))
+    })
 }
 
 /// `MPI_Abort`.

@@ -2966,73 +2966,8 @@ pub extern "C-unwind" fn MPI_AINT_DIFF_F90() -> c_int {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C-unwind" fn MPI_COMM_DUP_FN() -> c_int {
-    glue::extension::<Here>(Procedure::MPICOMMDUPFN)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn MPI_COMM_NULL_COPY_FN() -> c_int {
-    glue::extension::<Here>(Procedure::MPICOMMNULLCOPYFN)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn MPI_COMM_NULL_DELETE_FN() -> c_int {
-    glue::extension::<Here>(Procedure::MPICOMMNULLDELETEFN)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn MPI_CONVERSION_FN_NULL() -> c_int {
-    glue::extension::<Here>(Procedure::MPICONVERSIONFNNULL)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn MPI_DUP_FN() -> c_int {
-    glue::extension::<Here>(Procedure::MPIDUPFN)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn MPI_NULL_COPY_FN() -> c_int {
-    glue::extension::<Here>(Procedure::MPINULLCOPYFN)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn MPI_NULL_DELETE_FN() -> c_int {
-    glue::extension::<Here>(Procedure::MPINULLDELETEFN)
-}
-
-#[unsafe(no_mangle)]
 pub extern "C-unwind" fn MPI_Session_set_info() -> c_int {
     glue::extension::<Here>(Procedure::MPISessionSetInfo)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn MPI_TYPE_DUP_FN() -> c_int {
-    glue::extension::<Here>(Procedure::MPITYPEDUPFN)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn MPI_TYPE_NULL_COPY_FN() -> c_int {
-    glue::extension::<Here>(Procedure::MPITYPENULLCOPYFN)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn MPI_TYPE_NULL_DELETE_FN() -> c_int {
-    glue::extension::<Here>(Procedure::MPITYPENULLDELETEFN)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn MPI_WIN_DUP_FN() -> c_int {
-    glue::extension::<Here>(Procedure::MPIWINDUPFN)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn MPI_WIN_NULL_COPY_FN() -> c_int {
-    glue::extension::<Here>(Procedure::MPIWINNULLCOPYFN)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn MPI_WIN_NULL_DELETE_FN() -> c_int {
-    glue::extension::<Here>(Procedure::MPIWINNULLDELETEFN)
 }
 
 #[unsafe(no_mangle)]

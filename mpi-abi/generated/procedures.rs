@@ -1090,34 +1090,8 @@ pub enum Procedure {
     MPIAINTADDF90,
     /// `MPI_AINT_DIFF_F90`.
     MPIAINTDIFFF90,
-    /// `MPI_COMM_DUP_FN`.
-    MPICOMMDUPFN,
-    /// `MPI_COMM_NULL_COPY_FN`.
-    MPICOMMNULLCOPYFN,
-    /// `MPI_COMM_NULL_DELETE_FN`.
-    MPICOMMNULLDELETEFN,
-    /// `MPI_CONVERSION_FN_NULL`.
-    MPICONVERSIONFNNULL,
-    /// `MPI_DUP_FN`.
-    MPIDUPFN,
-    /// `MPI_NULL_COPY_FN`.
-    MPINULLCOPYFN,
-    /// `MPI_NULL_DELETE_FN`.
-    MPINULLDELETEFN,
     /// `MPI_Session_set_info`.
     MPISessionSetInfo,
-    /// `MPI_TYPE_DUP_FN`.
-    MPITYPEDUPFN,
-    /// `MPI_TYPE_NULL_COPY_FN`.
-    MPITYPENULLCOPYFN,
-    /// `MPI_TYPE_NULL_DELETE_FN`.
-    MPITYPENULLDELETEFN,
-    /// `MPI_WIN_DUP_FN`.
-    MPIWINDUPFN,
-    /// `MPI_WIN_NULL_COPY_FN`.
-    MPIWINNULLCOPYFN,
-    /// `MPI_WIN_NULL_DELETE_FN`.
-    MPIWINNULLDELETEFN,
     /// `MPI_WTICK_F90`.
     MPIWTICKF90,
     /// `MPI_WTIME_F90`.
@@ -1864,20 +1838,7 @@ const NAMES: &[&str] = &[
     "MPI_Wtime",
     "MPI_AINT_ADD_F90",
     "MPI_AINT_DIFF_F90",
-    "MPI_COMM_DUP_FN",
-    "MPI_COMM_NULL_COPY_FN",
-    "MPI_COMM_NULL_DELETE_FN",
-    "MPI_CONVERSION_FN_NULL",
-    "MPI_DUP_FN",
-    "MPI_NULL_COPY_FN",
-    "MPI_NULL_DELETE_FN",
     "MPI_Session_set_info",
-    "MPI_TYPE_DUP_FN",
-    "MPI_TYPE_NULL_COPY_FN",
-    "MPI_TYPE_NULL_DELETE_FN",
-    "MPI_WIN_DUP_FN",
-    "MPI_WIN_NULL_COPY_FN",
-    "MPI_WIN_NULL_DELETE_FN",
     "MPI_WTICK_F90",
     "MPI_WTIME_F90",
     "MPIX_Allgather_init",
@@ -3102,19 +3063,6 @@ const PARAMETERS: &[&[&str]] = &[
     &["rank", "win"],
     &["win"],
     &["win"],
-    &[],
-    &[],
-    &[],
-    &[],
-    &[],
-    &[],
-    &[],
-    &[],
-    &[],
-    &[],
-    &[],
-    &[],
-    &[],
     &[],
     &[],
     &[],

@@ -3,11 +3,13 @@
 use std::ffi::{c_int, c_void};
 use std::io::Write;
 
+use mpi_core::attributes::Convention;
 use mpi_core::errhandler::{Action, ERRORS_ARE_FATAL, ERRORS_RETURN};
 use mpi_core::error::{Error, ErrorClass};
 use mpi_core::handle::{CommHandle, CommKind, ErrhandlerHandle, FileHandle, FileKind, Kind};
 
 use crate::entry::{Cx, Owner};
+use crate::fortran;
 use crate::library::{Phase, library, phase};
 use crate::procedure::Procedure;
 
@@ -35,11 +37,16 @@ pub(crate) fn handle(
     match cx.errhandlers.get(handler).unwrap_or(Action::Fatal) {
         Action::Return => {}
         Action::Fatal | Action::Abort => end_job(code, line),
-        Action::User(address, ..) => {
+        Action::User(address, Convention::C, _) => {
             let function: *const c_void = std::ptr::without_provenance(address);
             let call = cx.face.call_errhandler;
             // SAFETY: the program registered the function for objects of this kind.
             cx.call_out(|_| unsafe { call(function, kind, object, code) });
+        }
+        Action::User(address, ..) => {
+            let object = (cx.face.handle_to_fint)(object);
+            // SAFETY: as above, in Fortran.
+            cx.call_out(|_| unsafe { fortran::called::errhandler(address, object, code) });
         }
     }
 }

@@ -14,6 +14,7 @@ pub mod entry;
 pub mod face;
 mod failure;
 pub mod foreign;
+pub mod fortran;
 pub mod glue;
 mod library;
 pub mod node;

@@ -3,12 +3,14 @@
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
 
+use mpi_core::attributes::Convention;
 use mpi_core::callout::{Reduction, UserCode};
 use mpi_core::error::ErrorClass;
 use mpi_core::status::Status;
 
 use crate::claim::FaceMark;
 use crate::face::{Abi, ConstantGroup, Face, StringLimits};
+use crate::fortran;
 
 type CopyAttr =
     unsafe fn(*const c_void, u32, u32, i32, *mut c_void, *mut c_void) -> (c_int, *mut c_void, bool);
@@ -36,6 +38,8 @@ pub struct FaceTable {
     pub error_in: fn(c_int) -> ErrorClass,
     /// [`Face::rank_out`].
     pub rank_out: fn(i32) -> c_int,
+    /// [`Face::handle_to_fint`].
+    pub handle_to_fint: fn(u32) -> c_int,
     /// [`Face::constant_in`].
     pub constant_in: fn(ConstantGroup, c_int) -> i32,
     /// [`Face::constant_out`].
@@ -66,6 +70,7 @@ impl<F: Face> Of<F> {
         error_out: F::error_out,
         error_in: F::error_in,
         rank_out: F::rank_out,
+        handle_to_fint: F::handle_to_fint,
         constant_in: F::constant_in,
         constant_out: F::constant_out,
         call_copy_attr: F::call_copy_attr,
@@ -90,15 +95,20 @@ impl<F: Face> UserCode for FaceCode<F> {
             let count = left.min(most);
             // SAFETY: the caller promises a user function and buffers of `count` elements.
             unsafe {
-                F::call_op(
-                    call.op,
-                    function,
-                    call.function.large,
-                    input,
-                    inout,
-                    count,
-                    call.datatype,
-                );
+                if call.function.convention != Convention::C {
+                    let datatype = F::handle_to_fint(call.datatype.raw());
+                    fortran::called::reduction(&call.function, input, inout, count, datatype);
+                } else {
+                    F::call_op(
+                        call.op,
+                        function,
+                        call.function.large,
+                        input,
+                        inout,
+                        count,
+                        call.datatype,
+                    );
+                }
             }
             let bytes = call.extent.wrapping_mul(count) as isize;
             input = input.wrapping_offset(bytes);

@@ -94,6 +94,17 @@ pub struct Attribute {
     pub set_by: Convention,
 }
 
+impl Attribute {
+    /// What a duplicate gets when a copy function of `convention` was shown `shown` and answered
+    /// `answer`: the attribute itself if that is what it was shown.
+    pub fn copied(self, shown: i64, answer: i64, convention: Convention) -> Attribute {
+        if shown == answer {
+            return self;
+        }
+        Attribute { value: answer as usize, set_by: convention }
+    }
+}
+
 /// An attribute key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Keyval {

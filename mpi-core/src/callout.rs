@@ -3,6 +3,7 @@
 //! User functions may call MPI again, so they run only through `Entry::call_out`, which borrows
 //! nothing of the process while they do.
 
+use crate::attributes::Convention;
 use crate::handle::{DatatypeHandle, OpHandle};
 
 /// A reduction function of the program, as it was given to `MPI_Op_create(_c)`.
@@ -12,6 +13,8 @@ pub struct UserFunction {
     pub address: usize,
     /// Whether it takes an `MPI_Count` instead of an `int`.
     pub large: bool,
+    /// The language it is written in.
+    pub convention: Convention,
 }
 
 /// One pending call of a reduction function: `inout = input ∘ inout`, element by element.

@@ -4,6 +4,7 @@ use crate::language::Language;
 use crate::place::{LIBRARY, Prefix};
 use crate::request::{Question, Request};
 use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 
 /// The text to print.
 pub(crate) fn answer(question: &Question, request: &Request, prefix: &Prefix) -> String {
@@ -17,12 +18,24 @@ pub(crate) fn answer(question: &Question, request: &Request, prefix: &Prefix) ->
         Question::Command => line(&[&compiler]),
         Question::CompileFlags => line(&[&compile]),
         Question::LinkFlags => line(&[&link]),
-        Question::IncludeDirs => quoted(prefix.include().as_os_str()),
-        Question::LibraryDirs => quoted(prefix.lib().as_os_str()),
+        Question::IncludeDirs => line(&[&dirs(prefix.include(), request)]),
+        Question::LibraryDirs => line(&[&dirs(prefix.lib(), request)]),
+        Question::Libraries if request.modules.is_some() => {
+            format!("{} {LIBRARY}", crate::modules::ARCHIVE)
+        }
         Question::Libraries => LIBRARY.to_string(),
         Question::Version => format!("Ferrite MPI {}", env!("CARGO_PKG_VERSION")),
         Question::Help => help(request.language),
     }
+}
+
+/// A folder of the prefix, and the one with Fortran modules.
+fn dirs(dir: PathBuf, request: &Request) -> Vec<OsString> {
+    [Some(dir), request.modules.clone()]
+        .into_iter()
+        .flatten()
+        .map(PathBuf::into_os_string)
+        .collect()
 }
 
 /// Words as one line that a shell reads back as the same words.
@@ -41,7 +54,7 @@ fn quoted(word: &OsStr) -> String {
 }
 
 fn help(language: Language) -> String {
-    let [own, others @ ..] = language.variables();
+    let (own, others) = language.variables().split_first().unwrap_or((&"", &[]));
     let option = language.option();
     format!(
         "Everything is passed to the compiler, with -I before and -L, -l after it, except\n\

@@ -10,6 +10,8 @@ pub(crate) enum Language {
     C,
     /// `mpicxx`, `mpic++`, `mpiCC`
     Cxx,
+    /// `mpifort`, `mpif90`, `mpif77`
+    Fortran,
 }
 
 impl Language {
@@ -17,6 +19,7 @@ impl Language {
     pub(crate) fn of(name: &OsStr) -> Language {
         match base_name(name).as_str() {
             "mpicxx" | "mpic++" | "mpiCC" => Language::Cxx,
+            "mpifort" | "mpif90" | "mpif77" => Language::Fortran,
             _ => Language::C,
         }
     }
@@ -26,15 +29,27 @@ impl Language {
         match self {
             Language::C => "cc",
             Language::Cxx => "c++",
+            Language::Fortran => "gfortran",
         }
     }
 
     /// The environment variables that name a compiler, the first one set wins: our own, then those
     /// of the other MPI libraries, which build scripts already set.
-    pub(crate) fn variables(self) -> [&'static str; 4] {
+    pub(crate) fn variables(self) -> &'static [&'static str] {
         match self {
-            Language::C => ["MPICC_CC", "MPICH_CC", "OMPI_CC", "I_MPI_CC"],
-            Language::Cxx => ["MPICXX_CXX", "MPICH_CXX", "OMPI_CXX", "I_MPI_CXX"],
+            Language::C => &["MPICC_CC", "MPICH_CC", "OMPI_CC", "I_MPI_CC"],
+            Language::Cxx => &["MPICXX_CXX", "MPICH_CXX", "OMPI_CXX", "I_MPI_CXX"],
+            Language::Fortran => &[
+                "MPIFORT_FC",
+                "MPICH_FC",
+                "OMPI_FC",
+                "I_MPI_FC",
+                "MPICH_F90",
+                "I_MPI_F90",
+                "MPICH_F77",
+                "OMPI_F77",
+                "I_MPI_F77",
+            ],
         }
     }
 
@@ -43,6 +58,7 @@ impl Language {
         match self {
             Language::C => "cc",
             Language::Cxx => "cxx",
+            Language::Fortran => "fc",
         }
     }
 }

@@ -1,4 +1,4 @@
-//! mpicc, mpicxx (also mpic++, mpiCC): the compiler, told where MPI is.
+//! mpicc, mpicxx (also mpic++, mpiCC), mpifort (also mpif90, mpif77): the compiler, told where MPI is.
 //!
 //! Enters: a compiler's command line. Leaves: that command line with `-I` before it and
 //! `-L … -lmpi_abi` after it, run in our place. Nothing else is added: no optimisation, no warning
@@ -9,6 +9,7 @@
 
 mod answer;
 mod language;
+mod modules;
 mod place;
 mod request;
 
@@ -37,7 +38,13 @@ fn main() -> ExitCode {
 
 fn perform(language: Language, words: Vec<OsString>) -> Result<(), String> {
     let prefix = Prefix::of_this_program()?;
-    let request = Request::read(language, words, &|name| env::var(name).ok())?;
+    let variable = |name: &str| env::var(name).ok();
+    let mut request = Request::read(language, words, &variable)?;
+    if request.needs_modules() {
+        prefix.check()?;
+        let ready = modules::ready(&request.compiler_words(), &prefix, &variable)?;
+        request.modules = Some(ready);
+    }
     match &request.question {
         Some(question) => {
             println!("{}", answer::answer(question, &request, &prefix));

@@ -1,9 +1,11 @@
 //! Reading the command line: what the wrapper itself understands, and what goes to the compiler.
 
 use crate::language::Language;
+use crate::modules;
 use crate::place::{LIBRARY, Prefix};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 /// What the user wants.
 #[derive(Debug)]
@@ -17,6 +19,8 @@ pub(crate) struct Request {
     pub(crate) question: Option<Question>,
     /// Whether to put the library's folder into the program.
     pub(crate) rpath: bool,
+    /// The folder with the Fortran modules, once it is known.
+    pub(crate) modules: Option<PathBuf>,
     /// What goes to the compiler.
     pub(crate) words: Vec<OsString>,
 }
@@ -83,6 +87,9 @@ const TAKES_NEXT: &[&str] = &[
     "-wrapper",
 ];
 
+/// Options of Fortran compilers that make INTEGER another type than the library's.
+const WIDE_INTEGERS: &[&str] = &["-fdefault-integer-8", "-i8", "-integer-size=64"];
+
 /// Options after which the compiler does not link.
 const NO_LINK: &[&str] = &["-c", "-S", "-E", "-M", "-MM", "-fsyntax-only"];
 
@@ -93,7 +100,7 @@ impl Request {
         words: Vec<OsString>,
         variable: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Request, String> {
-        let named = language.variables().into_iter().find_map(|name| {
+        let named = language.variables().iter().find_map(|name| {
             Some((name, variable(name).filter(|value| !value.trim().is_empty())?))
         });
         let (compiler, compiler_from) = match named {
@@ -101,8 +108,15 @@ impl Request {
             None => (language.compiler().to_string(), "the default".to_string()),
         };
         let rpath = variable("MPICC_RPATH").is_some_and(|value| !matches!(&*value, "" | "0"));
-        let mut request =
-            Request { language, compiler, compiler_from, question: None, rpath, words: Vec::new() };
+        let mut request = Request {
+            language,
+            compiler,
+            compiler_from,
+            question: None,
+            rpath,
+            modules: None,
+            words: Vec::new(),
+        };
         for word in words {
             request.take(word)?;
         }
@@ -123,10 +137,20 @@ impl Request {
             self.question = Some(question);
         } else if text == "-rpath" {
             self.rpath = true;
+        } else if self.language == Language::Fortran && WIDE_INTEGERS.contains(&&*text) {
+            return Err(format!(
+                "{text} makes INTEGER 8 bytes long, but MPI's have 4 here, as in other MPI \
+                 libraries; declare the program's own large integers as INTEGER(8) instead"
+            ));
         } else {
             self.words.push(word);
         }
         Ok(())
+    }
+
+    /// Whether the compiler will need the Fortran modules, as far as can be told.
+    pub(crate) fn needs_modules(&self) -> bool {
+        self.language == Language::Fortran && (self.question.is_some() || self.has_input())
     }
 
     /// The compiler and its own words.
@@ -138,7 +162,9 @@ impl Request {
     pub(crate) fn compile_flags(&self, prefix: &Prefix) -> Vec<OsString> {
         let mut flag = OsString::from("-I");
         flag.push(prefix.include());
-        vec![flag]
+        let mut flags = vec![flag];
+        flags.extend(self.modules.iter().map(|dir| with_path("-I", dir)));
+        flags
     }
 
     /// The flags that tell the linker where the library is.
@@ -151,6 +177,10 @@ impl Request {
             let mut path = OsString::from("-Wl,-rpath,");
             path.push(&lib);
             flags.push(path);
+        }
+        if let Some(dir) = &self.modules {
+            flags.push(with_path("-L", dir));
+            flags.push(format!("-l{}", modules::ARCHIVE).into());
         }
         flags.push(format!("-l{LIBRARY}").into());
         flags
@@ -189,6 +219,12 @@ impl Request {
         }
         false
     }
+}
+
+fn with_path(option: &str, dir: &std::path::Path) -> OsString {
+    let mut word = OsString::from(option);
+    word.push(dir);
+    word
 }
 
 /// The question that a word asks, in the spelling of either family.

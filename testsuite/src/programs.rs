@@ -1,6 +1,6 @@
-//! The test programs in C: which there are, how each is compiled and run, and what counts as good.
+//! The test programs in C, C++ and Fortran: which there are, how each is compiled and run, and what counts as good.
 //!
-//! Enters: `testsuite/programs/*.c`, whose first line says on how many ranks each runs, and the
+//! Enters: the sources in `testsuite/programs`, whose first line says on how many ranks each runs, and the
 //! list of those that run now, `manifest.toml`. Leaves: a verdict for each program and number of
 //! ranks. A program is good when it ends with status 0, its output is the line `ok`, and it wrote
 //! no error.
@@ -11,7 +11,10 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Command, Output};
+
+/// The endings of sources.
+const ENDINGS: [&str; 4] = ["c", "cc", "f90", "f"];
 
 /// Seconds after which a program counts as hanging.
 const PATIENCE: u32 = 120;
@@ -69,7 +72,7 @@ fn sources() -> Result<Vec<PathBuf>> {
     let mut sources = Vec::new();
     for entry in fs::read_dir(folder())? {
         let path = entry?.path();
-        if path.extension().is_some_and(|ending| ending == "c" || ending == "cc") {
+        if path.extension().is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known)) {
             sources.push(path);
         }
     }
@@ -83,14 +86,15 @@ fn stem(source: &Path) -> String {
 impl Program {
     /// Reads the program of this name.
     fn named(name: &str) -> Result<Program> {
-        let source = ["c", "cc"]
+        let source = ENDINGS
             .map(|ending| folder().join(format!("{name}.{ending}")))
             .into_iter()
             .find(|file| file.is_file())
             .with_context(|| format!("there is no program {name} in {}", folder().display()))?;
         let text = fs::read_to_string(&source)?;
-        let ranks = ranks(&text)
-            .with_context(|| format!("{name}: the first line must be like `// ranks: 1 2 4`"))?;
+        let ranks = ranks(&text).with_context(|| {
+            format!("{name}: the first line must be like `// ranks: 1 2 4`, with ! in Fortran")
+        })?;
         Ok(Program { name: name.to_string(), source, ranks })
     }
 
@@ -100,22 +104,52 @@ impl Program {
     /// When the compiler refuses it.
     pub fn compile(&self, prefix: &Prefix, into: &Path) -> Result<PathBuf> {
         let executable = into.join(&self.name);
-        let cxx = self.source.extension().is_some_and(|ending| ending == "cc");
-        let mut command = prefix.command(if cxx { "mpicxx" } else { "mpicc" });
-        command.arg(if cxx { "-std=c++17" } else { "-std=c11" });
+        let ending = self.source.extension().unwrap_or_default();
+        let mut command = match ending.to_str() {
+            Some("c") => prefix.command("mpicc"),
+            Some("cc") => prefix.command("mpicxx"),
+            _ => return self.compile_fortran(prefix, "gfortran", into),
+        };
+        command.arg(if ending == "cc" { "-std=c++17" } else { "-std=c11" });
         command.args(["-O1", "-g", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-o"]);
         command.arg(&executable).arg(&self.source).args(["-lm", "-pthread"]);
-        let output = command.output().context("cannot start the compiler wrapper")?;
-        if !output.status.success() {
-            bail!("does not compile:\n{}", String::from_utf8_lossy(&output.stderr));
-        }
-        Ok(executable)
+        finish(command, executable)
     }
+
+    /// Whether it is written in Fortran.
+    pub fn is_fortran(&self) -> bool {
+        self.source.extension().is_some_and(|ending| ending == "f90" || ending == "f")
+    }
+
+    /// Compiles a program in Fortran with our wrapper around `compiler`.
+    ///
+    /// # Errors
+    /// When the compiler refuses it.
+    pub fn compile_fortran(&self, prefix: &Prefix, compiler: &str, into: &Path) -> Result<PathBuf> {
+        let executable = into.join(format!("{}-{compiler}", self.name));
+        let mut command = prefix.command("mpifort");
+        command.arg(format!("-fc={compiler}")).args(["-O1", "-g", "-o"]).arg(&executable);
+        // Modules of the program itself land where the compiler runs.
+        let work = into.join(format!("{}-{compiler}.modules", self.name));
+        fs::create_dir_all(&work)?;
+        command.arg(&self.source).current_dir(work);
+        finish(command, executable)
+    }
+}
+
+/// Compiles by `command`, whose result is `executable`.
+fn finish(mut command: Command, executable: PathBuf) -> Result<PathBuf> {
+    let output = command.output().context("cannot start the compiler wrapper")?;
+    if !output.status.success() {
+        bail!("does not compile:\n{}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(executable)
 }
 
 /// The numbers behind `// ranks:` in the first line.
 fn ranks(text: &str) -> Option<Vec<u32>> {
-    let words = text.lines().next()?.strip_prefix("// ranks:")?;
+    let first = text.lines().next()?;
+    let words = first.strip_prefix("// ranks:").or_else(|| first.strip_prefix("! ranks:"))?;
     let ranks: Option<Vec<u32>> = words.split_whitespace().map(|word| word.parse().ok()).collect();
     ranks.filter(|ranks| !ranks.is_empty())
 }
@@ -165,7 +199,6 @@ fn judge(output: &Output) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::process::Command;
 
     fn judged(script: &str) -> Result<()> {
         judge(&Command::new("sh").args(["-c", script]).output()?)
@@ -184,6 +217,7 @@ mod tests {
     #[test]
     fn the_first_line_says_the_ranks() {
         assert_eq!(ranks("// ranks: 1 2 4\n#include"), Some(vec![1, 2, 4]));
+        assert_eq!(ranks("! ranks: 3\nprogram"), Some(vec![3]));
         assert_eq!(ranks("#include <mpi.h>\n// ranks: 1"), None);
         assert_eq!(ranks("// ranks:\n"), None);
         assert_eq!(ranks("// ranks: two\n"), None);

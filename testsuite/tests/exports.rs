@@ -6,8 +6,8 @@ use std::fs;
 use std::path::Path;
 
 use mpi_api::Description;
-use mpi_api::exports;
 use mpi_api::extra::Form;
+use mpi_api::{exports, fortran};
 use object::elf::{DT_NEEDED, DT_SONAME, DynamicTag, FileHeader64};
 use object::read::elf::{Dyn, FileHeader};
 use object::{Endianness, Object, ObjectSymbol};
@@ -58,6 +58,7 @@ fn check(face: &str, library: &str) {
     let mut expected: BTreeSet<String> =
         exports::names(&description.procedures, &description.extras, face).into_iter().collect();
     assert!(expected.len() > 1300, "{face} is described with {} functions", expected.len());
+    expected.extend(fortran::entries::names(&description.procedures));
     for extra in description.extras.iter().filter(|extra| extra.face == face) {
         expected.insert(extra.name.clone());
         if let Form::Data(size) = extra.form {

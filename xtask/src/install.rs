@@ -35,6 +35,9 @@ pub(crate) fn install(prefix: &Path) -> Result<()> {
         replace(&lib.join(stub.soname), |new| make_stub(stub, &lib, new))?;
     }
     headers(&prefix)?;
+    for (name, text) in mpi_api::modules(place::root())? {
+        replace(&prefix.join("include").join(name), |new| Ok(fs::write(new, &text)?))?;
+    }
     for file in layout::PKG_CONFIGS {
         let place = prefix.join("lib/pkgconfig").join(format!("{}.pc", file.name));
         replace(&place, |new| Ok(fs::write(new, pkg_config(file))?))?;

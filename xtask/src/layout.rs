@@ -42,6 +42,9 @@ pub(crate) const LINKS: &[(&str, &str)] = &[
     ("bin/mpicxx", "mpicc"),
     ("bin/mpic++", "mpicc"),
     ("bin/mpiCC", "mpicc"),
+    ("bin/mpifort", "mpicc"),
+    ("bin/mpif90", "mpicc"),
+    ("bin/mpif77", "mpicc"),
 ];
 
 /// A library without code, which exists for its name alone: a program linked to `soname` gets
@@ -55,7 +58,14 @@ pub(crate) struct Stub {
 }
 
 /// The other sonames under which programs ask for one of the faces.
-pub(crate) const STUBS: &[Stub] = &[Stub { soname: "libmpich.so.12", of: "libmpi.so.12" }];
+pub(crate) const STUBS: &[Stub] = &[
+    Stub { soname: "libmpich.so.12", of: "libmpi.so.12" },
+    Stub { soname: "libmpifort.so.12", of: "libmpi.so.12" },
+    Stub { soname: "libmpichfort.so.12", of: "libmpi.so.12" },
+    Stub { soname: "libmpi_mpifh.so.40", of: "libmpi.so.40" },
+    Stub { soname: "libmpi_usempif08.so.40", of: "libmpi.so.40" },
+    Stub { soname: "libmpi_usempi_ignore_tkr.so.40", of: "libmpi.so.40" },
+];
 
 /// One pkg-config file.
 pub(crate) struct PkgConfig {
@@ -71,4 +81,5 @@ pub(crate) const PKG_CONFIGS: &[PkgConfig] = &[
     PkgConfig { name: "mpi", description: "MPI by Ferrite MPI" },
     PkgConfig { name: "mpi-c", description: "MPI for C by Ferrite MPI" },
     PkgConfig { name: "mpi-cxx", description: "MPI for C++ by Ferrite MPI" },
+    PkgConfig { name: "mpi-fort", description: "MPI for Fortran by Ferrite MPI (mpif.h)" },
 ];

@@ -69,6 +69,11 @@ const NEEDS: &[Need] = &[
         probe: Probe::Program("make"),
     },
     Need {
+        package: "gfortran",
+        why: "compiles the programs in Fortran, and the modules they use",
+        probe: Probe::Program("gfortran"),
+    },
+    Need {
         package: "python3-venv",
         why: "environments for the peers' libraries that the tests compare with",
         probe: Probe::Python("venv, ensurepip"),

@@ -14,6 +14,7 @@ mod defines;
 pub mod description;
 pub mod exports;
 pub mod extra;
+pub mod fortran;
 mod glue;
 mod header;
 pub mod kind;
@@ -65,6 +66,7 @@ pub fn generate(root: &Path) -> Result<Vec<(PathBuf, String)>> {
     let Description { procedures, extras, bodies } = &description;
     let mut files = vec![
         (PathBuf::from("include/mpi.h"), header::file(procedures)?),
+        (PathBuf::from("include/mpif.h"), fortran::mpif::file()?),
         (
             PathBuf::from("docs/coverage.md"),
             coverage::file(procedures, bodies, &root.join("testsuite"))?,
@@ -79,11 +81,32 @@ pub fn generate(root: &Path) -> Result<Vec<(PathBuf, String)>> {
     ] {
         files.push((generated.join(name), rustfmt::format(&text)?));
     }
+    for (name, text) in [
+        ("fortran_entries.rs", fortran::entries::file(procedures)),
+        ("fortran_mpich.rs", fortran::peers::file("mpich")),
+        ("fortran_openmpi.rs", fortran::peers::file("openmpi")),
+    ] {
+        files.push((generated.join(name), text));
+    }
     for face in FACES {
         let name = format!("{face}_exports.rs");
         files.push((generated.join(name), exports::file(procedures, extras, face)));
     }
     Ok(files)
+}
+
+/// The sources of the Fortran modules, which an installation writes: each file's name and text.
+/// They repeat the description in another language at length, so the repository has no copy.
+///
+/// # Errors
+/// When the description cannot be read.
+pub fn modules(root: &Path) -> Result<Vec<(&'static str, String)>> {
+    let procedures = Description::read(root)?.procedures;
+    Ok(vec![
+        ("mpi_types.F90", fortran::mpi::types()),
+        ("mpi.F90", fortran::mpi::file(&procedures)?),
+        ("mpi_f08.F90", fortran::mpi_f08::file(&procedures)?),
+    ])
 }
 
 /// Writes the generated files that differ and returns their paths.

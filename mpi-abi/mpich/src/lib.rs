@@ -4,6 +4,7 @@
 //! the trait, `symbols` holds what the library exports beside the procedures.
 
 mod face;
+mod fortran;
 mod handles;
 mod status;
 mod symbols;

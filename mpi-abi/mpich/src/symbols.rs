@@ -64,16 +64,26 @@ pointers! {
 #[unsafe(no_mangle)]
 pub(crate) static ferrite_face_mpich: FaceMark = FaceMark::new(Abi::Mpich);
 
+/// The value of `MPI_UNWEIGHTED`.
+pub(crate) fn unweighted() -> *const c_int {
+    &raw const UNWEIGHTED
+}
+
+/// The value of `MPI_WEIGHTS_EMPTY`.
+pub(crate) fn weights_empty() -> *const c_int {
+    &raw const WEIGHTS_EMPTY
+}
+
 /// Whether `address` is the value of `MPI_UNWEIGHTED`.
 #[inline]
 pub(crate) fn is_unweighted(address: *const c_int) -> bool {
-    std::ptr::eq(address, &raw const UNWEIGHTED)
+    std::ptr::eq(address, unweighted())
 }
 
 /// Whether `address` is the value of `MPI_WEIGHTS_EMPTY`.
 #[inline]
 pub(crate) fn is_weights_empty(address: *const c_int) -> bool {
-    std::ptr::eq(address, &raw const WEIGHTS_EMPTY)
+    std::ptr::eq(address, weights_empty())
 }
 
 /// `MPI_COMM_DUP_FN`, `MPI_TYPE_DUP_FN`, `MPI_WIN_DUP_FN`: copies an attribute's value (MPI-5.0

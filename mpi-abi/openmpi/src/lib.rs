@@ -8,6 +8,7 @@
 mod cells;
 mod cxx;
 mod face;
+mod fortran;
 mod handles;
 mod objects;
 mod status;

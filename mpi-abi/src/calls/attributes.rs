@@ -14,9 +14,11 @@ use mpi_core::attributes::{
 use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::handle::{CommHandle, CommKind, DatatypeHandle, DatatypeKind, Kind};
 
+use super::attribute_values::{About, Found};
 use super::predefined;
 use crate::entry::Cx;
 use crate::failure::of_code;
+use crate::fortran::called;
 use crate::node::Node;
 
 /// An object that has attributes.
@@ -29,7 +31,7 @@ pub(crate) enum Object {
 }
 
 impl Object {
-    fn holder(self) -> Holder {
+    pub(crate) fn holder(self) -> Holder {
         match self {
             Object::Comm(_) => Holder::Comm,
             Object::Datatype(_) => Holder::Datatype,
@@ -37,7 +39,7 @@ impl Object {
     }
 
     /// Kind number and handle, as callbacks are told them.
-    fn name(self) -> (u32, u32) {
+    pub(crate) fn name(self) -> (u32, u32) {
         match self {
             Object::Comm(comm) => (CommKind::NUMBER, comm.raw()),
             Object::Datatype(datatype) => (DatatypeKind::NUMBER, datatype.raw()),
@@ -88,11 +90,19 @@ fn handle(keyval: i32) -> KeyvalHandle {
 
 /// Calls what is due when an attribute goes.
 fn call_delete(cx: &mut Cx<'_>, object: Object, call: DeleteCall) -> Result<()> {
-    let DeleteFunction::User(address, _) = call.function else { return Ok(()) };
+    let DeleteFunction::User(address, convention) = call.function else { return Ok(()) };
+    let found = Found::Set(call.attribute);
+    if convention != Convention::C {
+        let about = About::of(cx, object, call.keyval, call.extra_state);
+        let value = found.for_fortran();
+        // SAFETY: the program made this key with this Fortran function.
+        let code = cx.call_out(|_| unsafe { called::delete(address, convention, about, value) });
+        return check(cx, code, "the delete function of an attribute");
+    }
     let function: *const c_void = ptr::with_exposed_provenance(address);
     let (kind, raw) = object.name();
     let keyval = call.keyval.raw().cast_signed();
-    let value = ptr::with_exposed_provenance_mut(call.attribute.value);
+    let value = found.for_c();
     let state = ptr::with_exposed_provenance_mut(call.extra_state);
     let delete = cx.face.call_delete_attr;
     // SAFETY: the program made this key with this function for objects of this kind.
@@ -122,36 +132,46 @@ pub(crate) fn copy_all(cx: &mut Cx<'_>, old: Object, new: Object) -> Result<()> 
     let calls = old.list(cx)?.map(|list| list.copies(&cx.keyvals)).unwrap_or_default();
     for call in calls {
         let mut attribute = call.attribute;
-        if let CopyFunction::User(address, _) = call.function {
-            let (wanted, value) = call_copy(cx, old, &call, address)?;
-            if !wanted {
-                continue;
+        if let CopyFunction::User(address, convention) = call.function {
+            match call_copy(cx, old, &call, address, convention)? {
+                Some(copied) => attribute = copied,
+                None => continue,
             }
-            attribute.value = value;
         }
         new.put(cx, call.keyval, attribute)?;
     }
     Ok(())
 }
 
-/// Asks the function at `address` what the duplicate gets: whether anything, and which value.
+/// Asks the function at `address` what the duplicate gets, if anything.
 fn call_copy(
     cx: &mut Cx<'_>,
     old: Object,
     call: &CopyCall,
     address: usize,
-) -> Result<(bool, usize)> {
+    convention: Convention,
+) -> Result<Option<Attribute>> {
+    let found = Found::Set(call.attribute);
+    if convention != Convention::C {
+        let about = About::of(cx, old, call.keyval, call.extra_state);
+        let value = found.for_fortran();
+        // SAFETY: the program made this key with this Fortran function.
+        let copy = cx.call_out(|_| unsafe { called::copy(address, convention, about, value) });
+        check(cx, copy.code, "the copy function of an attribute")?;
+        return Ok(copy.wanted.then(|| call.attribute.copied(value, copy.value, convention)));
+    }
     let function: *const c_void = ptr::with_exposed_provenance(address);
     let (kind, raw) = old.name();
     let keyval = call.keyval.raw().cast_signed();
     let state = ptr::with_exposed_provenance_mut(call.extra_state);
-    let value = ptr::with_exposed_provenance_mut(call.attribute.value);
+    let value = found.for_c();
     let copy = cx.face.call_copy_attr;
     // SAFETY: the program made this key with this function for objects of this kind.
-    let (code, value, wanted) =
+    let (code, copied, wanted) =
         cx.call_out(|_| unsafe { copy(function, kind, raw, keyval, state, value) });
     check(cx, code, "the copy function of an attribute")?;
-    Ok((wanted, value.expose_provenance()))
+    let (value, copied) = (value.expose_provenance() as i64, copied.expose_provenance() as i64);
+    Ok(wanted.then(|| call.attribute.copied(value, copied, convention)))
 }
 
 /// Deletes the attributes of a communicator that is about to be freed.
@@ -164,25 +184,37 @@ pub(crate) fn copy_all_of_comm(cx: &mut Cx<'_>, old: CommHandle, new: CommHandle
     copy_all(cx, Object::Comm(old), Object::Comm(new))
 }
 
-fn create(
+fn create_in_c(
     cx: &mut Cx<'_>,
     holder: Holder,
     copy: *const c_void,
     delete: *const c_void,
     extra_state: *mut c_void,
 ) -> Result<i32> {
+    create(cx, holder, copy, delete, extra_state.expose_provenance(), Convention::C)
+}
+
+/// A key with functions of either language.
+pub(crate) fn create(
+    cx: &mut Cx<'_>,
+    holder: Holder,
+    copy: *const c_void,
+    delete: *const c_void,
+    extra_state: usize,
+    convention: Convention,
+) -> Result<i32> {
     let keyval = Keyval {
         holder,
         copy: match copy.addr() {
             0 => CopyFunction::Null,
             1 => CopyFunction::Dup,
-            address => CopyFunction::User(address, Convention::C),
+            address => CopyFunction::User(address, convention),
         },
         delete: match delete.addr() {
             0 => DeleteFunction::Null,
-            address => DeleteFunction::User(address, Convention::C),
+            address => DeleteFunction::User(address, convention),
         },
-        extra_state: extra_state.expose_provenance(),
+        extra_state,
     };
     Ok(cx.keyvals.create(keyval)?.raw().cast_signed())
 }
@@ -194,7 +226,18 @@ fn free(cx: &mut Cx<'_>, holder: Holder, keyval: &mut i32) -> Result<()> {
     Ok(())
 }
 
-fn set(cx: &mut Cx<'_>, object: Object, keyval: i32, value: *mut c_void) -> Result<()> {
+fn set_in_c(cx: &mut Cx<'_>, object: Object, keyval: i32, value: *mut c_void) -> Result<()> {
+    set(cx, object, keyval, value.expose_provenance(), Convention::C)
+}
+
+/// Sets an attribute from either language.
+pub(crate) fn set(
+    cx: &mut Cx<'_>,
+    object: Object,
+    keyval: i32,
+    value: usize,
+    set_by: Convention,
+) -> Result<()> {
     predefined::refuse(object.holder(), keyval)?;
     let keyval = handle(keyval);
     cx.keyvals.get(object.holder(), keyval)?;
@@ -202,8 +245,7 @@ fn set(cx: &mut Cx<'_>, object: Object, keyval: i32, value: *mut c_void) -> Resu
     if let Some(call) = old {
         call_delete(cx, object, call)?;
     }
-    let value = Attribute { value: value.expose_provenance(), set_by: Convention::C };
-    object.put(cx, keyval, value)
+    object.put(cx, keyval, Attribute { value, set_by })
 }
 
 fn delete(cx: &mut Cx<'_>, object: Object, keyval: i32) -> Result<()> {
@@ -229,21 +271,25 @@ fn get(cx: &mut Cx<'_>, object: Object, keyval: i32, value: *mut c_void) -> Resu
     if value.is_null() {
         mpi_core::fail!(ARG, "attribute_val", "is NULL, but a result is to be written there");
     }
+    let found = find(cx, object, keyval)?;
+    if let Some(found) = &found {
+        // SAFETY: by the standard this is the address of a pointer.
+        unsafe { value.cast::<*mut c_void>().write(found.for_c()) };
+    }
+    Ok(found.is_some())
+}
+
+/// The value of an attribute, if it is set.
+pub(crate) fn find(cx: &mut Cx<'_>, object: Object, keyval: i32) -> Result<Option<Found>> {
     let held = object.list(cx)?;
-    let found: Option<*mut c_void> = match (object, predefined::is_key(keyval)) {
-        (Object::Comm(_), true) => predefined::value(cx, keyval),
+    Ok(match (object, predefined::is_key(keyval)) {
+        (Object::Comm(_), true) => predefined::value(cx, keyval).map(Found::Predefined),
         _ => {
             let keyval = handle(keyval);
             cx.keyvals.get(object.holder(), keyval)?;
-            let attribute = held.and_then(|list| list.get(keyval));
-            attribute.map(|attribute| ptr::with_exposed_provenance_mut(attribute.value))
+            held.and_then(|list| list.get(keyval)).map(Found::Set)
         }
-    };
-    if let Some(found) = found {
-        // SAFETY: by the standard this is the address of a pointer.
-        unsafe { value.cast::<*mut c_void>().write(found) };
-    }
-    Ok(found.is_some())
+    })
 }
 
 /// `MPI_Comm_create_keyval`.
@@ -254,7 +300,8 @@ pub fn comm_create_keyval(
     comm_keyval: &mut i32,
     extra_state: *mut c_void,
 ) -> Result<()> {
-    *comm_keyval = create(cx, Holder::Comm, comm_copy_attr_fn, comm_delete_attr_fn, extra_state)?;
+    *comm_keyval =
+        create_in_c(cx, Holder::Comm, comm_copy_attr_fn, comm_delete_attr_fn, extra_state)?;
     Ok(())
 }
 
@@ -270,7 +317,7 @@ pub fn comm_set_attr(
     comm_keyval: i32,
     attribute_val: *mut c_void,
 ) -> Result<()> {
-    set(cx, Object::Comm(comm), comm_keyval, attribute_val)
+    set_in_c(cx, Object::Comm(comm), comm_keyval, attribute_val)
 }
 
 /// `MPI_Comm_get_attr`.
@@ -299,7 +346,7 @@ pub fn type_create_keyval(
     extra_state: *mut c_void,
 ) -> Result<()> {
     *type_keyval =
-        create(cx, Holder::Datatype, type_copy_attr_fn, type_delete_attr_fn, extra_state)?;
+        create_in_c(cx, Holder::Datatype, type_copy_attr_fn, type_delete_attr_fn, extra_state)?;
     Ok(())
 }
 
@@ -315,7 +362,7 @@ pub fn type_set_attr(
     type_keyval: i32,
     attribute_val: *mut c_void,
 ) -> Result<()> {
-    set(cx, Object::Datatype(datatype), type_keyval, attribute_val)
+    set_in_c(cx, Object::Datatype(datatype), type_keyval, attribute_val)
 }
 
 /// `MPI_Type_get_attr`.
@@ -343,7 +390,7 @@ pub fn win_create_keyval(
     win_keyval: &mut i32,
     extra_state: *mut c_void,
 ) -> Result<()> {
-    *win_keyval = create(cx, Holder::Win, win_copy_attr_fn, win_delete_attr_fn, extra_state)?;
+    *win_keyval = create_in_c(cx, Holder::Win, win_copy_attr_fn, win_delete_attr_fn, extra_state)?;
     Ok(())
 }
 

@@ -12,16 +12,18 @@ use crate::entry::Cx;
 use crate::failure;
 use crate::library::library;
 
-fn create(
+/// A handler with a function of either language.
+pub(crate) fn create(
     cx: &mut Cx<'_>,
     function: *const c_void,
+    convention: Convention,
     target: Target,
     param: &'static str,
 ) -> Result<ErrhandlerHandle> {
     if function.is_null() {
         return Err(Error::param(ErrorClass::ARG, param, "is NULL, but must be a function"));
     }
-    cx.errhandlers.create(function.expose_provenance(), Convention::C, target)
+    cx.errhandlers.create(function.expose_provenance(), convention, target)
 }
 
 /// `MPI_Comm_create_errhandler`.
@@ -30,7 +32,8 @@ pub fn comm_create_errhandler(
     comm_errhandler_fn: *const c_void,
     errhandler: &mut ErrhandlerHandle,
 ) -> Result<()> {
-    *errhandler = create(cx, comm_errhandler_fn, Target::Comm, "comm_errhandler_fn")?;
+    *errhandler =
+        create(cx, comm_errhandler_fn, Convention::C, Target::Comm, "comm_errhandler_fn")?;
     Ok(())
 }
 
@@ -40,7 +43,7 @@ pub fn win_create_errhandler(
     win_errhandler_fn: *const c_void,
     errhandler: &mut ErrhandlerHandle,
 ) -> Result<()> {
-    *errhandler = create(cx, win_errhandler_fn, Target::Win, "win_errhandler_fn")?;
+    *errhandler = create(cx, win_errhandler_fn, Convention::C, Target::Win, "win_errhandler_fn")?;
     Ok(())
 }
 
@@ -50,7 +53,8 @@ pub fn file_create_errhandler(
     file_errhandler_fn: *const c_void,
     errhandler: &mut ErrhandlerHandle,
 ) -> Result<()> {
-    *errhandler = create(cx, file_errhandler_fn, Target::File, "file_errhandler_fn")?;
+    *errhandler =
+        create(cx, file_errhandler_fn, Convention::C, Target::File, "file_errhandler_fn")?;
     Ok(())
 }
 
@@ -60,7 +64,8 @@ pub fn session_create_errhandler(
     session_errhandler_fn: *const c_void,
     errhandler: &mut ErrhandlerHandle,
 ) -> Result<()> {
-    *errhandler = create(cx, session_errhandler_fn, Target::Session, "session_errhandler_fn")?;
+    *errhandler =
+        create(cx, session_errhandler_fn, Convention::C, Target::Session, "session_errhandler_fn")?;
     Ok(())
 }
 

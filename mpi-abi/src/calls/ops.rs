@@ -2,6 +2,7 @@
 
 use std::ffi::c_void;
 
+use mpi_core::attributes::Convention;
 use mpi_core::buffer::UserBuffer;
 use mpi_core::callout::{Reduction, UserFunction};
 use mpi_core::error::{Error, ErrorClass, Result};
@@ -18,12 +19,23 @@ pub fn op_create(
     commute: bool,
     op: &mut OpHandle,
 ) -> Result<()> {
+    *op = create(cx, user_fn, large, Convention::C, commute)?;
+    Ok(())
+}
+
+/// An operation with a function of either language.
+pub(crate) fn create(
+    cx: &mut Cx<'_>,
+    user_fn: *const c_void,
+    large: bool,
+    convention: Convention,
+    commutative: bool,
+) -> Result<OpHandle> {
     if user_fn.is_null() {
         mpi_core::fail!(ARG, "user_fn", "is NULL, but must be a function");
     }
-    let function = UserFunction { address: user_fn.addr(), large };
-    *op = cx.ops.insert(Op::User(UserOp { function, commutative: commute }))?;
-    Ok(())
+    let function = UserFunction { address: user_fn.addr(), large, convention };
+    cx.ops.insert(Op::User(UserOp { function, commutative }))
 }
 
 /// `MPI_Op_free`. Reductions that were begun with it keep its function.

@@ -1,0 +1,1 @@
+../testsuite/programs/spectral.f90

@@ -1,0 +1,75 @@
+//! Writes `include/mpi_f08.F90`, the module `mpi_f08` (MPI-5.0 §19.1.2).
+//!
+//! Every procedure is a generic name over its forms: with INTEGER counts and, where that makes a
+//! difference, with counts of `MPI_COUNT_KIND`. The specific names are the standard's (§19.1.5).
+
+use std::fmt::Write as _;
+
+use anyhow::Result;
+
+use super::declare::{Form, Module, sizeof};
+use super::mpi::{head, sync_reg};
+use super::{constants, has};
+use crate::abi_values::Constants;
+use crate::description::{Parameter, Procedure};
+use crate::kind::Kind;
+
+/// The text of `mpi_f08.F90`.
+pub(crate) fn file(procedures: &[Procedure]) -> Result<String> {
+    let mut out = head("The module mpi_f08 of the MPI-5.0 standard ABI, as Ferrite MPI offers it.");
+    out.push_str(
+        "module mpi_f08\n  use, intrinsic :: iso_c_binding, only: C_PTR\n  use mpi_types\n  \
+         implicit none\n  private :: C_PTR\n\n",
+    );
+    let table = Constants::load()?;
+    for (name, value) in constants::integers(&table) {
+        // The fields of a status have these names.
+        if !["MPI_SOURCE", "MPI_TAG", "MPI_ERROR"].contains(&&*name) {
+            let _ = writeln!(out, "  integer, parameter :: {name} = {value}");
+        }
+    }
+    for (name, c, value) in constants::handles(&table) {
+        let _ = writeln!(out, "  type({c}), parameter :: {name} = {c}({value})");
+    }
+    out.push_str(&constants::support());
+    out.push_str(&constants::variables([
+        "TYPE(MPI_Status) MPI_STATUS_IGNORE",
+        "TYPE(MPI_Status) MPI_STATUSES_IGNORE(1)",
+    ]));
+    out.push_str(CALLBACKS);
+    for prefix in ["MPI", "PMPI"] {
+        for procedure in procedures.iter().filter(|procedure| has(procedure, "mpi_f08")) {
+            out.push_str(&generic(prefix, procedure));
+        }
+    }
+    out.push_str(&sync_reg());
+    out.push_str(&sizeof(Module::F08));
+    out.push_str("end module mpi_f08\n");
+    Ok(out)
+}
+
+fn generic(prefix: &str, procedure: &Procedure) -> String {
+    let name = format!("{prefix}_{}", procedure.name);
+    let form = |large| Form { procedure, module: Module::F08, large, c_ptr: false };
+    let small = form(false);
+    if procedure.returns.is_some() {
+        return format!("\n  interface\n{}  end interface\n", small.body(&name));
+    }
+    let mut bodies = small.body(&format!("{name}_f08"));
+    let mut out = String::new();
+    if procedure.large {
+        let large = form(true);
+        let body = large.body(&format!("{name}_c_f08"));
+        let takes_function = |p: &Parameter| matches!(p.kind, Kind::PolyFunction(_));
+        if procedure.parameters.iter().any(takes_function) {
+            let _ = write!(out, "\n  interface {name}_c\n{body}  end interface {name}_c\n");
+        } else if large.shape() != small.shape() {
+            bodies.push_str(&body);
+        }
+    }
+    let _ = write!(out, "\n  interface {name}\n{bodies}  end interface {name}\n");
+    out
+}
+
+/// The interfaces of functions of the program, and the ready ones (MPI-5.0 Annex A.1.3).
+const CALLBACKS: &str = include_str!("callbacks.f90");

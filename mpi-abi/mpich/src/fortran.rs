@@ -1,0 +1,109 @@
+//! The Fortran interfaces of the MPICH face: `libmpifort.so.12` and its other names lead here.
+//!
+//! Programs define the common blocks with the special variables themselves, so these are reached
+//! as data that a program may define. The module `mpi_f08` has variables of its own for some.
+
+use std::ffi::{c_int, c_void};
+
+use mpi_abi::fortran::{Fortran, Special};
+
+use crate::face::Mpich;
+use crate::symbols::{self, MPIR_F08_MPI_STATUS_IGNORE_OBJ, MPIR_F08_MPI_STATUSES_IGNORE_OBJ};
+use crate::tables;
+
+macro_rules! blocks {
+    ($($name:ident: $type:ty = $zero:expr;)*) => {
+        $(
+            /// A Fortran common block, or a variable of a module.
+            #[allow(non_upper_case_globals)]
+            #[unsafe(no_mangle)]
+            static mut $name: $type = $zero;
+        )*
+    };
+}
+
+blocks! {
+    mpipriv1_: [c_int; 7] = [0; 7];
+    mpipriv2_: [c_int; 6] = [0; 6];
+    mpiprivc_: [u8; 2] = [0; 2];
+    mpifcmb5_: c_int = 0;
+    mpifcmb9_: c_int = 0;
+    mpifcmba_: c_int = 0;
+    MPIR_F08_MPI_BOTTOM: c_int = 0;
+    MPIR_F08_MPI_IN_PLACE: c_int = 0;
+}
+
+/// Attribute keys that MPICH predefines for communicators, without their last byte.
+const PREDEFINED_OF_COMMS: c_int = 0x6440_0000;
+/// The same for windows.
+const PREDEFINED_OF_WINDOWS: c_int = 0x6600_0000;
+
+/// The distance of `address` from the block at `block`, if it is inside its `bytes`.
+#[inline]
+fn within<T>(address: *const c_void, block: *const T, bytes: usize) -> Option<usize> {
+    let offset = address.addr().wrapping_sub(block.addr());
+    (offset < bytes).then_some(offset)
+}
+
+impl Fortran for Mpich {
+    #[inline]
+    fn special(address: *const c_void) -> Option<Special> {
+        if let Some(offset) = within(address, &raw const mpipriv1_, 28) {
+            return Some(match offset {
+                0 => Special::Bottom,
+                4 => Special::InPlace,
+                _ => Special::StatusIgnore,
+            });
+        }
+        if let Some(offset) = within(address, &raw const mpipriv2_, 24) {
+            return Some(if offset < 20 { Special::StatusIgnore } else { Special::ErrcodesIgnore });
+        }
+        let is = |block: *const c_void| address == block;
+        if is((&raw const MPIR_F08_MPI_BOTTOM).cast()) {
+            Some(Special::Bottom)
+        } else if is((&raw const MPIR_F08_MPI_IN_PLACE).cast()) {
+            Some(Special::InPlace)
+        } else if is((&raw const MPIR_F08_MPI_STATUS_IGNORE_OBJ).cast())
+            || is((&raw const MPIR_F08_MPI_STATUSES_IGNORE_OBJ).cast())
+        {
+            Some(Special::StatusIgnore)
+        } else if is((&raw const mpifcmb5_).cast()) {
+            Some(Special::Unweighted)
+        } else if is((&raw const mpifcmb9_).cast()) {
+            Some(Special::WeightsEmpty)
+        } else if is((&raw const mpifcmba_).cast()) {
+            Some(Special::BufferAutomatic)
+        } else {
+            within(address, &raw const mpiprivc_, 2).map(|_| Special::ArgvNull)
+        }
+    }
+
+    /// The predefined attributes are one higher in Fortran, where their values are no addresses.
+    fn keyval(fint: c_int) -> c_int {
+        let is_predefined = matches!(fint & !0xff, PREDEFINED_OF_COMMS | PREDEFINED_OF_WINDOWS);
+        if is_predefined && fint & 1 == 0 { fint - 1 } else { fint }
+    }
+
+    fn special_out(special: Special) -> *mut c_void {
+        let number = match special {
+            Special::Bottom => tables::BOTTOM,
+            Special::InPlace => tables::IN_PLACE,
+            Special::BufferAutomatic => tables::BUFFER_AUTOMATIC,
+            Special::StatusIgnore => tables::STATUS_IGNORE,
+            Special::ErrcodesIgnore => tables::ERRCODES_IGNORE,
+            Special::ArgvNull => tables::ARGV_NULL,
+            Special::Unweighted => return symbols::unweighted().cast_mut().cast(),
+            Special::WeightsEmpty => return symbols::weights_empty().cast_mut().cast(),
+        };
+        std::ptr::without_provenance_mut(number as isize as usize)
+    }
+}
+
+#[allow(clippy::undocumented_unsafe_blocks, clippy::too_many_arguments)]
+#[allow(clippy::missing_safety_doc, clippy::unnecessary_cast)]
+#[allow(unreachable_pub, missing_docs, non_snake_case, unused_unsafe)]
+mod entries {
+    type Here = crate::face::Mpich;
+    include!("../../generated/fortran_entries.rs");
+    include!("../../generated/fortran_mpich.rs");
+}

@@ -1,0 +1,125 @@
+//! Handles: INTEGERs in Fortran (MPI-5.0 §19.3.4).
+
+use std::ffi::c_int;
+use std::mem::MaybeUninit;
+
+use mpi_core::handle::*;
+
+use crate::face::Face;
+
+/// Handles that fit beside the array without an allocation.
+const FEW: usize = 16;
+
+/// An array of handles in its C form.
+pub struct Handles<H: Copy> {
+    fortran: *mut c_int,
+    length: usize,
+    few: [MaybeUninit<H>; FEW],
+    many: Vec<H>,
+    out: fn(H) -> Option<c_int>,
+}
+
+impl<H: Copy> Handles<H> {
+    unsafe fn make(
+        fortran: *mut c_int,
+        length: usize,
+        convert: impl Fn(c_int) -> H,
+        out: fn(H) -> Option<c_int>,
+    ) -> Handles<H> {
+        // SAFETY: the program's array has `length` elements.
+        let at = |index| convert(unsafe { *fortran.add(index) });
+        let mut few = [const { MaybeUninit::uninit() }; FEW];
+        let many = if length > FEW { (0..length).map(at).collect() } else { Vec::new() };
+        if length <= FEW {
+            for (index, handle) in few.iter_mut().enumerate().take(length) {
+                handle.write(at(index));
+            }
+        }
+        Handles { fortran, length, few, many, out }
+    }
+
+    /// The array for C.
+    pub fn as_mut_ptr(&mut self) -> *mut H {
+        if self.length > FEW { self.many.as_mut_ptr() } else { self.few.as_mut_ptr().cast() }
+    }
+
+    /// Gives the program what C left in the array.
+    pub unsafe fn write_back(&mut self) {
+        let handles = self.as_mut_ptr();
+        for index in 0..self.length {
+            // SAFETY: all elements were filled when the array was made.
+            if let Some(fint) = (self.out)(unsafe { *handles.add(index) }) {
+                // SAFETY: the program's array has `length` elements.
+                unsafe { *self.fortran.add(index) = fint };
+            }
+        }
+    }
+}
+
+macro_rules! handles {
+    ($($word:ident $out:ident $null:ident $c:ident $handle:ident $kind:ident $into:ident $from:ident;)*) => {$(
+        #[doc = concat!("The C handle of an INTEGER that stands for an `MPI_", stringify!($c), "`.")]
+        #[inline]
+        pub fn $word<F: Face>(fint: c_int) -> F::$c {
+            F::$into(Handle::from_raw(F::handle_from_fint($kind::NUMBER, fint)))
+        }
+
+        #[doc = concat!("The INTEGER of an `MPI_", stringify!($c), "`.")]
+        #[inline]
+        pub fn $out<F: Face>(handle: F::$c) -> c_int {
+            F::handle_to_fint(F::$from(handle).raw())
+        }
+
+        #[doc = concat!("The null handle of `MPI_", stringify!($c), "`.")]
+        #[inline]
+        pub fn $null<F: Face>() -> F::$c {
+            F::$into($handle::NULL)
+        }
+    )*};
+}
+
+handles! {
+    comm comm_out comm_null Comm CommHandle CommKind comm_out comm_in;
+    group group_out group_null Group GroupHandle GroupKind group_out group_in;
+    datatype datatype_out datatype_null Datatype DatatypeHandle DatatypeKind datatype_out datatype_in;
+    op op_out op_null Op OpHandle OpKind op_out op_in;
+    request request_out request_null Request RequestHandle RequestKind request_out request_in;
+    errhandler errhandler_out errhandler_null Errhandler ErrhandlerHandle ErrhandlerKind errhandler_out errhandler_in;
+    info info_out info_null Info InfoHandle InfoKind info_out info_in;
+    win win_out win_null Win WinHandle WinKind win_out win_in;
+    file file_out file_null File FileHandle FileKind file_out file_in;
+    session session_out session_null Session SessionHandle SessionKind session_out session_in;
+    message message_out message_null Message MessageHandle MessageKind message_out message_in;
+}
+
+macro_rules! arrays {
+    ($($module:ident $word:ident $out:ident $null:ident $c:ident $from:ident;)*) => {$(
+        #[doc = concat!("Arrays of `MPI_", stringify!($c), "`.")]
+        pub mod $module {
+            use super::{Face, Handles, c_int};
+
+            /// The handles of an array.
+            pub unsafe fn new<F: Face>(fortran: *mut c_int, length: usize) -> Handles<F::$c> {
+                let out = |handle| Some(super::$out::<F>(handle));
+                // SAFETY: the caller's promise is the same.
+                unsafe { Handles::make(fortran, length, super::$word::<F>, out) }
+            }
+
+            /// Room for results; where C leaves a null handle, the program's array stays as it is.
+            pub unsafe fn nulls<F: Face>(fortran: *mut c_int, length: usize) -> Handles<F::$c> {
+                let out = |handle| {
+                    let is_result = !F::$from(handle).is_null();
+                    is_result.then(|| super::$out::<F>(handle))
+                };
+                // SAFETY: as above.
+                unsafe { Handles::make(fortran, length, |_| super::$null::<F>(), out) }
+            }
+        }
+    )*};
+}
+
+arrays! {
+    requests request request_out request_null Request request_in;
+    datatypes datatype datatype_out datatype_null Datatype datatype_in;
+    infos info info_out info_null Info info_in;
+}

@@ -1,0 +1,83 @@
+//! LOGICALs. Compilers differ in what a true one is: 1 or −1, any odd number, anything but zero.
+//! Unless the program says otherwise (`MPI_Abi_set_fortran_booleans`, MPI-5.0 §20.3), 1 and 0 are
+//! written and the lowest bit is looked at, which is right for all of these.
+
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// True in the upper half, false in the lower one; equal halves say that nothing was set.
+static BOOLEANS: AtomicU64 = AtomicU64::new(0);
+
+/// The values that the program has set, true and false.
+pub(crate) fn booleans() -> Option<(c_int, c_int)> {
+    let both = BOOLEANS.load(Ordering::Relaxed);
+    let (yes, no) = ((both >> 32) as c_int, both as c_int);
+    (yes != no).then_some((yes, no))
+}
+
+/// Sets the values of true and false, which differ.
+pub(crate) fn set_booleans(yes: c_int, no: c_int) {
+    let both = u64::from(yes as u32) << 32 | u64::from(no as u32);
+    BOOLEANS.store(both, Ordering::Relaxed);
+}
+
+/// A LOGICAL as C has it.
+#[inline]
+pub fn logical(value: c_int) -> c_int {
+    match booleans() {
+        None => value & 1,
+        Some((_, no)) => c_int::from(value != no),
+    }
+}
+
+/// The LOGICAL of a truth value.
+#[inline]
+pub fn logical_value(truth: bool) -> c_int {
+    let (yes, no) = booleans().unwrap_or((1, 0));
+    if truth { yes } else { no }
+}
+
+/// Makes a LOGICAL of the C truth value in its place.
+#[inline]
+pub unsafe fn logical_out(place: *mut c_int) {
+    // SAFETY: the program's variable, just written.
+    unsafe { *place = logical_value(*place != 0) };
+}
+
+/// An array of LOGICALs.
+pub unsafe fn logicals(from: *mut c_int, length: usize) -> Vec<c_int> {
+    // SAFETY: the program's array has that many elements.
+    (0..length).map(|index| logical(unsafe { *from.add(index) })).collect()
+}
+
+/// Makes LOGICALs of an array of C truth values.
+pub unsafe fn logicals_out(first: *mut c_int, length: usize) {
+    for index in 0..length {
+        // SAFETY: the program's array has that many elements.
+        unsafe { logical_out(first.add(index)) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lowest_bit_decides_until_the_program_says_otherwise() {
+        for (value, truth) in [(0, 0), (1, 1), (-1, 1), (2, 0), (3, 1)] {
+            assert_eq!(logical(value), truth, "{value}");
+        }
+        let mut place = 7;
+        // SAFETY: a local variable.
+        unsafe { logical_out(&mut place) };
+        assert_eq!(place, 1);
+        set_booleans(-1, 2);
+        assert_eq!((logical(-1), logical(2), logical(0)), (1, 0, 1));
+        let mut places = [0, 5];
+        // SAFETY: a local array.
+        unsafe { logicals_out(places.as_mut_ptr(), 2) };
+        assert_eq!(places, [2, -1]);
+        set_booleans(0, 0);
+        assert_eq!(booleans(), None);
+    }
+}

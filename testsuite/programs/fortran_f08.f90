@@ -1,0 +1,199 @@
+! ranks: 1 2 4
+! The module mpi_f08: typed handles and statuses, optional error codes, large counts, functions of
+! the program, sections of arrays (MPI-5.0 19.1.2).
+module operations
+  use mpi_f08
+  use, intrinsic :: iso_c_binding
+  implicit none
+  integer :: faults = 0, raised = 0
+  integer(MPI_ADDRESS_KIND) :: deleted = 0
+contains
+  subroutine expect(good, what)
+    logical, intent(in) :: good
+    character(*), intent(in) :: what
+    if (good) return
+    print *, 'not as expected: ', what
+    faults = faults + 1
+  end subroutine expect
+
+  subroutine farthest(invec, inoutvec, len, datatype)
+    type(c_ptr), value :: invec, inoutvec
+    integer :: len
+    type(MPI_Datatype) :: datatype
+    real(8), pointer :: in(:), inout(:)
+    call expect(datatype == MPI_DOUBLE_PRECISION, 'the datatype of a reduction')
+    call c_f_pointer(invec, in, [len])
+    call c_f_pointer(inoutvec, inout, [len])
+    where (abs(in) > abs(inout)) inout = in
+  end subroutine farthest
+
+  subroutine farthest_c(invec, inoutvec, len, datatype)
+    type(c_ptr), value :: invec, inoutvec
+    integer(MPI_COUNT_KIND) :: len
+    type(MPI_Datatype) :: datatype
+    integer :: short
+    short = int(len)
+    call farthest(invec, inoutvec, short, datatype)
+  end subroutine farthest_c
+
+  subroutine complain(comm, error_code)
+    type(MPI_Comm) :: comm
+    integer :: error_code
+    call expect(comm == MPI_COMM_WORLD, 'the communicator of an error')
+    raised = error_code
+  end subroutine complain
+
+  subroutine forget(comm, comm_keyval, attribute_val, extra_state, ierror)
+    type(MPI_Comm) :: comm
+    integer :: comm_keyval, ierror
+    integer(MPI_ADDRESS_KIND) :: attribute_val, extra_state
+    deleted = attribute_val + extra_state
+    ierror = MPI_SUCCESS
+  end subroutine forget
+end module operations
+
+program main
+  use mpi_f08
+  use operations
+  implicit none
+  integer :: rank, size, right, left
+  call MPI_Init()
+  call MPI_Comm_rank(MPI_COMM_WORLD, rank)
+  call MPI_Comm_size(MPI_COMM_WORLD, size)
+  right = mod(rank + 1, size)
+  left = mod(rank + size - 1, size)
+  call ring()
+  call large_counts()
+  call reductions()
+  call sections()
+  call functions()
+  call statuses()
+  call memory()
+  call MPI_Finalize()
+  if (rank == 0 .and. faults == 0) print '(a)', 'ok'
+
+contains
+
+  subroutine ring()
+    type(MPI_Request) :: requests(2)
+    type(MPI_Status) :: status(2)
+    integer, asynchronous :: mine, got
+    integer :: ierror, n
+    mine = 10 * rank
+    call MPI_Irecv(got, 1, MPI_INTEGER, left, 5, MPI_COMM_WORLD, requests(1), ierror)
+    call expect(ierror == MPI_SUCCESS, 'an error code where one is asked for')
+    call MPI_Isend(mine, 1, MPI_INTEGER, right, 5, MPI_COMM_WORLD, requests(2))
+    call MPI_Waitall(2, requests, status)
+    if (.not. MPI_ASYNC_PROTECTS_NONBLOCKING) call MPI_F_sync_reg(got)
+    call expect(got == 10 * left, 'the neighbour''s number')
+    call expect(status(1)%MPI_SOURCE == left .and. status(1)%MPI_TAG == 5, 'fields of a status')
+    call MPI_Get_count(status(1), MPI_INTEGER, n)
+    call expect(n == 1, 'the count of a message')
+    call expect(all([requests(1) == MPI_REQUEST_NULL, requests(2) == MPI_REQUEST_NULL]), 'done')
+    call MPI_Sendrecv(mine, 1, MPI_INTEGER, right, 6, got, 1, MPI_INTEGER, left, 6, &
+        comm=MPI_COMM_WORLD, status=MPI_STATUS_IGNORE)
+  end subroutine ring
+
+  subroutine large_counts()
+    integer(MPI_COUNT_KIND) :: n
+    integer(MPI_COUNT_KIND) :: counts(size)
+    integer(MPI_ADDRESS_KIND) :: displacements(size)
+    integer :: all(size), i
+    type(MPI_Status) :: status
+    n = 1
+    call MPI_Sendrecv(rank, n, MPI_INTEGER, rank, 7, all, n, MPI_INTEGER, rank, 7, &
+        MPI_COMM_WORLD, status)
+    call MPI_Get_count(status, MPI_INTEGER, n)
+    call expect(n == 1_MPI_COUNT_KIND, 'a large count')
+    counts = 1
+    displacements = [(size - i, i = 1, size)]
+    call MPI_Allgatherv(rank, 1_MPI_COUNT_KIND, MPI_INTEGER, all, counts, displacements, &
+        MPI_INTEGER, MPI_COMM_WORLD)
+    call expect(all(1) == size - 1 .and. all(size) == 0, 'gathered backwards')
+  end subroutine large_counts
+
+  subroutine reductions()
+    type(MPI_Op) :: op
+    real(8) :: mine(2), got(2)
+    mine = [real(rank, 8), -2d0 * rank]
+    call MPI_Op_create(farthest, .true., op)
+    call MPI_Allreduce(mine, got, 2, MPI_DOUBLE_PRECISION, op, MPI_COMM_WORLD)
+    call expect(all(got == [size - 1d0, -2d0 * (size - 1)]), 'a reduction of the program')
+    call MPI_Op_free(op)
+    call expect(op == MPI_OP_NULL, 'a freed operation')
+    call MPI_Op_create_c(farthest_c, .true., op)
+    call MPI_Allreduce(mine, got, 2_MPI_COUNT_KIND, MPI_DOUBLE_PRECISION, op, MPI_COMM_WORLD)
+    call expect(got(2) == -2d0 * (size - 1), 'one with a large count')
+    call MPI_Op_free(op)
+    call MPI_Allreduce(MPI_IN_PLACE, mine, 2, MPI_DOUBLE_PRECISION, MPI_SUM, MPI_COMM_WORLD)
+    call expect(mine(1) == size * (size - 1) / 2, 'in place')
+  end subroutine reductions
+
+  subroutine sections()
+    integer :: table(6, 4), got(12), i
+    table = reshape([(i, i = 1, 24)], [6, 4])
+    call MPI_Sendrecv(table(1:6:2, :), 12, MPI_INTEGER, rank, 8, got, 12, MPI_INTEGER, rank, 8, &
+        MPI_COMM_WORLD, MPI_STATUS_IGNORE)
+    call expect(all(got == [1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23]), 'every other row')
+  end subroutine sections
+
+  subroutine functions()
+    type(MPI_Errhandler) :: handler
+    type(MPI_Comm) :: comm
+    integer :: ierror, key, n
+    integer(MPI_ADDRESS_KIND) :: value
+    logical :: flag
+    character(len=MPI_MAX_OBJECT_NAME) :: name
+    call MPI_Comm_create_errhandler(complain, handler)
+    call MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler)
+    call MPI_Errhandler_free(handler)
+    call MPI_Send(rank, 1, MPI_INTEGER, size, 0, MPI_COMM_WORLD, ierror)
+    call expect(raised == ierror .and. ierror /= MPI_SUCCESS, 'an error handler of the program')
+    call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL)
+    call MPI_Comm_create_keyval(MPI_COMM_DUP_FN, forget, key, 1_MPI_ADDRESS_KIND)
+    call MPI_Comm_set_attr(MPI_COMM_WORLD, key, 41_MPI_ADDRESS_KIND)
+    call MPI_Comm_dup(MPI_COMM_WORLD, comm)
+    call MPI_Comm_get_attr(comm, key, value, flag)
+    call expect(flag .and. value == 41, 'a copied attribute')
+    call MPI_Comm_set_name(comm, 'copy')
+    call MPI_Comm_get_name(comm, name, n)
+    call expect(name == 'copy' .and. n == 4, 'a name')
+    call MPI_Comm_free(comm)
+    call expect(deleted == 42 .and. comm == MPI_COMM_NULL, 'a deleted attribute')
+    call MPI_Comm_delete_attr(MPI_COMM_WORLD, key)
+    call MPI_Comm_free_keyval(key)
+  end subroutine functions
+
+  subroutine statuses()
+    type(MPI_Status) :: status, again
+    integer :: old(MPI_STATUS_SIZE)
+    logical :: flag
+    status%MPI_TAG = 99
+    call MPI_Status_set_cancelled(status, .true.)
+    call MPI_Status_f082f(status, old)
+    call MPI_Status_f2f08(old, again)
+    call MPI_Test_cancelled(again, flag)
+    call expect(flag .and. again%MPI_TAG == 99, 'a status there and back')
+  end subroutine statuses
+
+  subroutine memory()
+    type(c_ptr) :: place, detached
+    integer, pointer :: numbers(:)
+    integer :: n, got, ierror
+    character, allocatable, target :: buffer(:)
+    integer :: bytes
+    call MPI_Alloc_mem(40_MPI_ADDRESS_KIND, MPI_INFO_NULL, place)
+    call c_f_pointer(place, numbers, [10])
+    numbers = 3
+    call expect(sum(numbers) == 30, 'memory of the library')
+    call MPI_Free_mem(numbers)
+    allocate (buffer(1000 + MPI_BSEND_OVERHEAD))
+    call MPI_Buffer_attach(buffer, 1000 + MPI_BSEND_OVERHEAD)
+    call MPI_Bsend(rank, 1, MPI_INTEGER, rank, 9, MPI_COMM_WORLD)
+    call MPI_Recv(got, 1, MPI_INTEGER, rank, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE, ierror)
+    call MPI_Buffer_detach(detached, bytes)
+    call expect(c_associated(detached, c_loc(buffer)), 'the buffer comes back')
+    call MPI_Sizeof(got, n)
+    call expect(bytes == 1000 + MPI_BSEND_OVERHEAD .and. n == 4, 'with its size')
+  end subroutine memory
+end program main
