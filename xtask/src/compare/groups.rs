@@ -115,7 +115,7 @@ pub(super) fn all() -> Vec<Group> {
         group("imb", "imb", Imb, &[2], &four),
         group("startup", "startup", Clock, &[2, 64], &[]),
         group("memory", "memory", Memory, &[64], &[]),
-        group("idle", "idle", Printed, &[2, 4], &[]),
+        group("idle", "idle", Printed, &[2, 4, 8], &[]),
         Group {
             floor: true,
             tests: tests(&["kernel", "copies"]),

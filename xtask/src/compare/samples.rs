@@ -84,6 +84,8 @@ pub(super) fn imb(ranks: u32, text: &str) -> Vec<(Key, f64)> {
             test = words.get(at + 1).copied().unwrap_or_default().to_lowercase();
         } else if words.contains(&"#repetitions") {
             columns.clone_from(&words);
+        } else if line.trim_start().starts_with('#') {
+            // A heading, of as many words perhaps as a row.
         } else if !words.is_empty() && words.len() == columns.len() {
             let cell = |name| columns.iter().position(|column| *column == name).map(|i| words[i]);
             let value = cell("t_avg[usec]").and_then(|word| word.parse().ok());
@@ -150,7 +152,8 @@ mod tests {
         let text = "# Benchmarking Bcast \n# #processes = 2 \n#----\n \
             #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n \
             8  1000  0.10  0.30  0.20\n\n# Benchmarking Barrier\n \
-            #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n 1000 1 3 2\n";
+            #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n 1000 1 3 2\n\n#---\n \
+            # #processes = 2\n";
         let rows = imb(2, text);
         assert_eq!(rows.len(), 2);
         assert_eq!((rows[0].0.test.as_str(), rows[0].0.bytes, rows[0].1), ("bcast", Some(8), 0.2));
