@@ -217,8 +217,25 @@ pub unsafe fn allgather_init<F: Face>(
     info: <F as Face>::Info,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
-    entry::unsupported::<F>(Procedure::AllgatherInit, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::AllgatherInit, Owner::Comm(owner), |cx| unsafe {
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::standing::allgather_init(
+            cx,
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            sendcount,
+            F::datatype_in(sendtype),
+            args::buffer::<F>("recvbuf", recvbuf)?,
+            recvcount,
+            F::datatype_in(recvtype),
+            owner,
+            F::info_in(info),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Allgatherv`.
@@ -263,9 +280,26 @@ pub unsafe fn allgatherv_init<F: Face>(
     info: <F as Face>::Info,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ =
-        (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
-    entry::unsupported::<F>(Procedure::AllgathervInit, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::AllgathervInit, Owner::Comm(owner), |cx| unsafe {
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::standing::allgatherv_init(
+            cx,
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            sendcount,
+            F::datatype_in(sendtype),
+            args::buffer::<F>("recvbuf", recvbuf)?,
+            recvcounts,
+            displs,
+            F::datatype_in(recvtype),
+            owner,
+            F::info_in(info),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Alloc_mem`.
@@ -322,8 +356,25 @@ pub unsafe fn allreduce_init<F: Face>(
     info: <F as Face>::Info,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (sendbuf, recvbuf, count, datatype, op, comm, info, request);
-    entry::unsupported::<F>(Procedure::AllreduceInit, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::AllreduceInit, Owner::Comm(owner), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::standing::allreduce_init(
+            cx,
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            args::buffer::<F>("recvbuf", recvbuf)?,
+            count,
+            F::datatype_in(datatype),
+            F::op_in(op),
+            owner,
+            F::info_in(info),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Alltoall`.
@@ -365,8 +416,25 @@ pub unsafe fn alltoall_init<F: Face>(
     info: <F as Face>::Info,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
-    entry::unsupported::<F>(Procedure::AlltoallInit, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::AlltoallInit, Owner::Comm(owner), |cx| unsafe {
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::standing::alltoall_init(
+            cx,
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            sendcount,
+            F::datatype_in(sendtype),
+            args::buffer::<F>("recvbuf", recvbuf)?,
+            recvcount,
+            F::datatype_in(recvtype),
+            owner,
+            F::info_in(info),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Alltoallv`.
@@ -414,11 +482,27 @@ pub unsafe fn alltoallv_init<F: Face>(
     info: <F as Face>::Info,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (
-        sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info,
-        request,
-    );
-    entry::unsupported::<F>(Procedure::AlltoallvInit, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::AlltoallvInit, Owner::Comm(owner), |cx| unsafe {
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::standing::alltoallv_init(
+            cx,
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            sendcounts,
+            sdispls,
+            F::datatype_in(sendtype),
+            args::buffer::<F>("recvbuf", recvbuf)?,
+            recvcounts,
+            rdispls,
+            F::datatype_in(recvtype),
+            owner,
+            F::info_in(info),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Alltoallw`.
@@ -458,11 +542,14 @@ pub unsafe fn alltoallw_init<F: Face>(
     info: <F as Face>::Info,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (
-        sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm,
-        info, request,
-    );
-    entry::unsupported::<F>(Procedure::AlltoallwInit, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::AlltoallwInit, Owner::Comm(owner), |cx| unsafe {
+        args::out("request", request.is_null())?;
+        crate::raw::alltoallw::alltoallw_init::<F>(
+            cx, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
+            comm, info, request,
+        )
+    })
 }
 
 /// `MPI_Attr_delete`.
@@ -537,8 +624,14 @@ pub unsafe fn barrier_init<F: Face>(
     info: <F as Face>::Info,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (comm, info, request);
-    entry::unsupported::<F>(Procedure::BarrierInit, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::BarrierInit, Owner::Comm(owner), |cx| unsafe {
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::standing::barrier_init(cx, owner, F::info_in(info), &mut request_value)?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Bcast`.
@@ -575,8 +668,24 @@ pub unsafe fn bcast_init<F: Face>(
     info: <F as Face>::Info,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (buffer, count, datatype, root, comm, info, request);
-    entry::unsupported::<F>(Procedure::BcastInit, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::BcastInit, Owner::Comm(owner), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::standing::bcast_init(
+            cx,
+            args::buffer::<F>("buffer", buffer)?,
+            count,
+            F::datatype_in(datatype),
+            F::rank_in(root),
+            owner,
+            F::info_in(info),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Bsend`.
@@ -1009,8 +1118,20 @@ pub unsafe fn comm_create_from_group<F: Face>(
     errhandler: <F as Face>::Errhandler,
     newcomm: *mut <F as Face>::Comm,
 ) -> c_int {
-    let _ = (group, stringtag, info, errhandler, newcomm);
-    entry::unsupported::<F>(Procedure::CommCreateFromGroup, Owner::None)
+    entry::call::<F>(Procedure::CommCreateFromGroup, Owner::None, |cx| unsafe {
+        args::out("newcomm", newcomm.is_null())?;
+        let mut newcomm_value = CommHandle::NULL;
+        crate::calls::intercomms::comm_create_from_group(
+            cx,
+            F::group_in(group),
+            &args::text("stringtag", stringtag)?,
+            F::info_in(info),
+            F::errhandler_in(errhandler),
+            &mut newcomm_value,
+        )?;
+        *newcomm = F::comm_out(newcomm_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Comm_create_group`.
@@ -1892,8 +2013,25 @@ pub unsafe fn exscan_init<F: Face>(
     info: <F as Face>::Info,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (sendbuf, recvbuf, count, datatype, op, comm, info, request);
-    entry::unsupported::<F>(Procedure::ExscanInit, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::ExscanInit, Owner::Comm(owner), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::standing::exscan_init(
+            cx,
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            args::buffer::<F>("recvbuf", recvbuf)?,
+            count,
+            F::datatype_in(datatype),
+            F::op_in(op),
+            owner,
+            F::info_in(info),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Fetch_and_op`.
@@ -2682,8 +2820,26 @@ pub unsafe fn gather_init<F: Face>(
     info: <F as Face>::Info,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
-    entry::unsupported::<F>(Procedure::GatherInit, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::GatherInit, Owner::Comm(owner), |cx| unsafe {
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::standing::gather_init(
+            cx,
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            sendcount,
+            F::datatype_in(sendtype),
+            args::buffer::<F>("recvbuf", recvbuf)?,
+            recvcount,
+            F::datatype_in(recvtype),
+            F::rank_in(root),
+            owner,
+            F::info_in(info),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Gatherv`.
@@ -2731,11 +2887,27 @@ pub unsafe fn gatherv_init<F: Face>(
     info: <F as Face>::Info,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (
-        sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info,
-        request,
-    );
-    entry::unsupported::<F>(Procedure::GathervInit, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::GathervInit, Owner::Comm(owner), |cx| unsafe {
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::standing::gatherv_init(
+            cx,
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            sendcount,
+            F::datatype_in(sendtype),
+            args::buffer::<F>("recvbuf", recvbuf)?,
+            recvcounts,
+            displs,
+            F::datatype_in(recvtype),
+            F::rank_in(root),
+            owner,
+            F::info_in(info),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Get`.
@@ -3823,8 +3995,24 @@ pub unsafe fn ineighbor_allgather<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-    entry::unsupported::<F>(Procedure::IneighborAllgather, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::IneighborAllgather, Owner::Comm(owner), |cx| unsafe {
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::neighbors::ineighbor_allgather(
+            cx,
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            sendcount,
+            F::datatype_in(sendtype),
+            args::buffer::<F>("recvbuf", recvbuf)?,
+            recvcount,
+            F::datatype_in(recvtype),
+            owner,
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Ineighbor_allgatherv`.
@@ -3840,8 +4028,25 @@ pub unsafe fn ineighbor_allgatherv<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
-    entry::unsupported::<F>(Procedure::IneighborAllgatherv, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::IneighborAllgatherv, Owner::Comm(owner), |cx| unsafe {
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::neighbors::ineighbor_allgatherv(
+            cx,
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            sendcount,
+            F::datatype_in(sendtype),
+            args::buffer::<F>("recvbuf", recvbuf)?,
+            recvcounts,
+            displs,
+            F::datatype_in(recvtype),
+            owner,
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Ineighbor_alltoall`.
@@ -3856,8 +4061,24 @@ pub unsafe fn ineighbor_alltoall<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-    entry::unsupported::<F>(Procedure::IneighborAlltoall, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::IneighborAlltoall, Owner::Comm(owner), |cx| unsafe {
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::neighbors::ineighbor_alltoall(
+            cx,
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            sendcount,
+            F::datatype_in(sendtype),
+            args::buffer::<F>("recvbuf", recvbuf)?,
+            recvcount,
+            F::datatype_in(recvtype),
+            owner,
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Ineighbor_alltoallv`.
@@ -3874,11 +4095,26 @@ pub unsafe fn ineighbor_alltoallv<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (
-        sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
-        request,
-    );
-    entry::unsupported::<F>(Procedure::IneighborAlltoallv, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::IneighborAlltoallv, Owner::Comm(owner), |cx| unsafe {
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::neighbors::ineighbor_alltoallv(
+            cx,
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            sendcounts,
+            sdispls,
+            F::datatype_in(sendtype),
+            args::buffer::<F>("recvbuf", recvbuf)?,
+            recvcounts,
+            rdispls,
+            F::datatype_in(recvtype),
+            owner,
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Ineighbor_alltoallw`.
@@ -3895,11 +4131,14 @@ pub unsafe fn ineighbor_alltoallw<F: Face>(
     comm: <F as Face>::Comm,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (
-        sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm,
-        request,
-    );
-    entry::unsupported::<F>(Procedure::IneighborAlltoallw, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::IneighborAlltoallw, Owner::Comm(owner), |cx| unsafe {
+        args::out("request", request.is_null())?;
+        crate::raw::alltoallw::ineighbor_alltoallw::<F>(
+            cx, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
+            comm, request,
+        )
+    })
 }
 
 /// `MPI_Info_c2f`.
@@ -4157,8 +4396,22 @@ pub unsafe fn intercomm_create<F: Face>(
     tag: c_int,
     newintercomm: *mut <F as Face>::Comm,
 ) -> c_int {
-    let _ = (local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm);
-    entry::unsupported::<F>(Procedure::IntercommCreate, Owner::Comm(F::comm_in(local_comm)))
+    let owner = F::comm_in(local_comm);
+    entry::call::<F>(Procedure::IntercommCreate, Owner::Comm(owner), |cx| unsafe {
+        args::out("newintercomm", newintercomm.is_null())?;
+        let mut newintercomm_value = CommHandle::NULL;
+        crate::calls::intercomms::intercomm_create(
+            cx,
+            owner,
+            F::rank_in(local_leader),
+            F::comm_in(peer_comm),
+            F::rank_in(remote_leader),
+            F::tag_in(tag),
+            &mut newintercomm_value,
+        )?;
+        *newintercomm = F::comm_out(newintercomm_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Intercomm_create_from_groups`.
@@ -4173,17 +4426,23 @@ pub unsafe fn intercomm_create_from_groups<F: Face>(
     errhandler: <F as Face>::Errhandler,
     newintercomm: *mut <F as Face>::Comm,
 ) -> c_int {
-    let _ = (
-        local_group,
-        local_leader,
-        remote_group,
-        remote_leader,
-        stringtag,
-        info,
-        errhandler,
-        newintercomm,
-    );
-    entry::unsupported::<F>(Procedure::IntercommCreateFromGroups, Owner::None)
+    entry::call::<F>(Procedure::IntercommCreateFromGroups, Owner::None, |cx| unsafe {
+        args::out("newintercomm", newintercomm.is_null())?;
+        let mut newintercomm_value = CommHandle::NULL;
+        crate::calls::intercomms::intercomm_create_from_groups(
+            cx,
+            F::group_in(local_group),
+            F::rank_in(local_leader),
+            F::group_in(remote_group),
+            F::rank_in(remote_leader),
+            &args::text("stringtag", stringtag)?,
+            F::info_in(info),
+            F::errhandler_in(errhandler),
+            &mut newintercomm_value,
+        )?;
+        *newintercomm = F::comm_out(newintercomm_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Intercomm_merge`.
@@ -4193,8 +4452,14 @@ pub unsafe fn intercomm_merge<F: Face>(
     high: c_int,
     newintracomm: *mut <F as Face>::Comm,
 ) -> c_int {
-    let _ = (intercomm, high, newintracomm);
-    entry::unsupported::<F>(Procedure::IntercommMerge, Owner::Comm(F::comm_in(intercomm)))
+    let owner = F::comm_in(intercomm);
+    entry::call::<F>(Procedure::IntercommMerge, Owner::Comm(owner), |cx| unsafe {
+        args::out("newintracomm", newintracomm.is_null())?;
+        let mut newintracomm_value = CommHandle::NULL;
+        crate::calls::intercomms::intercomm_merge(cx, owner, high != 0, &mut newintracomm_value)?;
+        *newintracomm = F::comm_out(newintracomm_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Iprobe`.
@@ -4816,8 +5081,19 @@ pub unsafe fn neighbor_allgather<F: Face>(
     recvtype: <F as Face>::Datatype,
     comm: <F as Face>::Comm,
 ) -> c_int {
-    let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-    entry::unsupported::<F>(Procedure::NeighborAllgather, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::NeighborAllgather, Owner::Comm(owner), |cx| unsafe {
+        crate::calls::neighbors::neighbor_allgather(
+            cx,
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            sendcount,
+            F::datatype_in(sendtype),
+            args::buffer::<F>("recvbuf", recvbuf)?,
+            recvcount,
+            F::datatype_in(recvtype),
+            owner,
+        )
+    })
 }
 
 /// `MPI_Neighbor_allgather_init`.
@@ -4833,8 +5109,25 @@ pub unsafe fn neighbor_allgather_init<F: Face>(
     info: <F as Face>::Info,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
-    entry::unsupported::<F>(Procedure::NeighborAllgatherInit, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::NeighborAllgatherInit, Owner::Comm(owner), |cx| unsafe {
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::standing::neighbor_allgather_init(
+            cx,
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            sendcount,
+            F::datatype_in(sendtype),
+            args::buffer::<F>("recvbuf", recvbuf)?,
+            recvcount,
+            F::datatype_in(recvtype),
+            owner,
+            F::info_in(info),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Neighbor_allgatherv`.
@@ -4849,8 +5142,20 @@ pub unsafe fn neighbor_allgatherv<F: Face>(
     recvtype: <F as Face>::Datatype,
     comm: <F as Face>::Comm,
 ) -> c_int {
-    let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
-    entry::unsupported::<F>(Procedure::NeighborAllgatherv, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::NeighborAllgatherv, Owner::Comm(owner), |cx| unsafe {
+        crate::calls::neighbors::neighbor_allgatherv(
+            cx,
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            sendcount,
+            F::datatype_in(sendtype),
+            args::buffer::<F>("recvbuf", recvbuf)?,
+            recvcounts,
+            displs,
+            F::datatype_in(recvtype),
+            owner,
+        )
+    })
 }
 
 /// `MPI_Neighbor_allgatherv_init`.
@@ -4867,9 +5172,26 @@ pub unsafe fn neighbor_allgatherv_init<F: Face>(
     info: <F as Face>::Info,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ =
-        (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
-    entry::unsupported::<F>(Procedure::NeighborAllgathervInit, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::NeighborAllgathervInit, Owner::Comm(owner), |cx| unsafe {
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::standing::neighbor_allgatherv_init(
+            cx,
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            sendcount,
+            F::datatype_in(sendtype),
+            args::buffer::<F>("recvbuf", recvbuf)?,
+            recvcounts,
+            displs,
+            F::datatype_in(recvtype),
+            owner,
+            F::info_in(info),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Neighbor_alltoall`.
@@ -4883,8 +5205,19 @@ pub unsafe fn neighbor_alltoall<F: Face>(
     recvtype: <F as Face>::Datatype,
     comm: <F as Face>::Comm,
 ) -> c_int {
-    let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-    entry::unsupported::<F>(Procedure::NeighborAlltoall, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::NeighborAlltoall, Owner::Comm(owner), |cx| unsafe {
+        crate::calls::neighbors::neighbor_alltoall(
+            cx,
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            sendcount,
+            F::datatype_in(sendtype),
+            args::buffer::<F>("recvbuf", recvbuf)?,
+            recvcount,
+            F::datatype_in(recvtype),
+            owner,
+        )
+    })
 }
 
 /// `MPI_Neighbor_alltoall_init`.
@@ -4900,8 +5233,25 @@ pub unsafe fn neighbor_alltoall_init<F: Face>(
     info: <F as Face>::Info,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
-    entry::unsupported::<F>(Procedure::NeighborAlltoallInit, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::NeighborAlltoallInit, Owner::Comm(owner), |cx| unsafe {
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::standing::neighbor_alltoall_init(
+            cx,
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            sendcount,
+            F::datatype_in(sendtype),
+            args::buffer::<F>("recvbuf", recvbuf)?,
+            recvcount,
+            F::datatype_in(recvtype),
+            owner,
+            F::info_in(info),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Neighbor_alltoallv`.
@@ -4917,8 +5267,21 @@ pub unsafe fn neighbor_alltoallv<F: Face>(
     recvtype: <F as Face>::Datatype,
     comm: <F as Face>::Comm,
 ) -> c_int {
-    let _ = (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
-    entry::unsupported::<F>(Procedure::NeighborAlltoallv, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::NeighborAlltoallv, Owner::Comm(owner), |cx| unsafe {
+        crate::calls::neighbors::neighbor_alltoallv(
+            cx,
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            sendcounts,
+            sdispls,
+            F::datatype_in(sendtype),
+            args::buffer::<F>("recvbuf", recvbuf)?,
+            recvcounts,
+            rdispls,
+            F::datatype_in(recvtype),
+            owner,
+        )
+    })
 }
 
 /// `MPI_Neighbor_alltoallv_init`.
@@ -4936,11 +5299,27 @@ pub unsafe fn neighbor_alltoallv_init<F: Face>(
     info: <F as Face>::Info,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (
-        sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info,
-        request,
-    );
-    entry::unsupported::<F>(Procedure::NeighborAlltoallvInit, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::NeighborAlltoallvInit, Owner::Comm(owner), |cx| unsafe {
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::standing::neighbor_alltoallv_init(
+            cx,
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            sendcounts,
+            sdispls,
+            F::datatype_in(sendtype),
+            args::buffer::<F>("recvbuf", recvbuf)?,
+            recvcounts,
+            rdispls,
+            F::datatype_in(recvtype),
+            owner,
+            F::info_in(info),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Neighbor_alltoallw`.
@@ -4956,9 +5335,13 @@ pub unsafe fn neighbor_alltoallw<F: Face>(
     recvtypes: *const <F as Face>::Datatype,
     comm: <F as Face>::Comm,
 ) -> c_int {
-    let _ =
-        (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
-    entry::unsupported::<F>(Procedure::NeighborAlltoallw, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::NeighborAlltoallw, Owner::Comm(owner), |cx| unsafe {
+        crate::raw::alltoallw::neighbor_alltoallw::<F>(
+            cx, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
+            comm,
+        )
+    })
 }
 
 /// `MPI_Neighbor_alltoallw_init`.
@@ -4976,11 +5359,14 @@ pub unsafe fn neighbor_alltoallw_init<F: Face>(
     info: <F as Face>::Info,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (
-        sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm,
-        info, request,
-    );
-    entry::unsupported::<F>(Procedure::NeighborAlltoallwInit, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::NeighborAlltoallwInit, Owner::Comm(owner), |cx| unsafe {
+        args::out("request", request.is_null())?;
+        crate::raw::alltoallw::neighbor_alltoallw_init::<F>(
+            cx, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
+            comm, info, request,
+        )
+    })
 }
 
 /// `MPI_Op_c2f`.
@@ -5471,8 +5857,26 @@ pub unsafe fn reduce_init<F: Face>(
     info: <F as Face>::Info,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
-    entry::unsupported::<F>(Procedure::ReduceInit, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::ReduceInit, Owner::Comm(owner), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::standing::reduce_init(
+            cx,
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            args::buffer::<F>("recvbuf", recvbuf)?,
+            count,
+            F::datatype_in(datatype),
+            F::op_in(op),
+            F::rank_in(root),
+            owner,
+            F::info_in(info),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Reduce_local`.
@@ -5557,8 +5961,24 @@ pub unsafe fn reduce_scatter_block_init<F: Face>(
     info: <F as Face>::Info,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
-    entry::unsupported::<F>(Procedure::ReduceScatterBlockInit, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::ReduceScatterBlockInit, Owner::Comm(owner), |cx| unsafe {
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::standing::reduce_scatter_block_init(
+            cx,
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            args::buffer::<F>("recvbuf", recvbuf)?,
+            recvcount,
+            F::datatype_in(datatype),
+            F::op_in(op),
+            owner,
+            F::info_in(info),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Reduce_scatter_init`.
@@ -5573,8 +5993,24 @@ pub unsafe fn reduce_scatter_init<F: Face>(
     info: <F as Face>::Info,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
-    entry::unsupported::<F>(Procedure::ReduceScatterInit, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::ReduceScatterInit, Owner::Comm(owner), |cx| unsafe {
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::standing::reduce_scatter_init(
+            cx,
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            args::buffer::<F>("recvbuf", recvbuf)?,
+            recvcounts,
+            F::datatype_in(datatype),
+            F::op_in(op),
+            owner,
+            F::info_in(info),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Register_datarep`.
@@ -5938,8 +6374,25 @@ pub unsafe fn scan_init<F: Face>(
     info: <F as Face>::Info,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (sendbuf, recvbuf, count, datatype, op, comm, info, request);
-    entry::unsupported::<F>(Procedure::ScanInit, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::ScanInit, Owner::Comm(owner), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::standing::scan_init(
+            cx,
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            args::buffer::<F>("recvbuf", recvbuf)?,
+            count,
+            F::datatype_in(datatype),
+            F::op_in(op),
+            owner,
+            F::info_in(info),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Scatter`.
@@ -5984,8 +6437,26 @@ pub unsafe fn scatter_init<F: Face>(
     info: <F as Face>::Info,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
-    entry::unsupported::<F>(Procedure::ScatterInit, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::ScatterInit, Owner::Comm(owner), |cx| unsafe {
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::standing::scatter_init(
+            cx,
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            sendcount,
+            F::datatype_in(sendtype),
+            args::buffer::<F>("recvbuf", recvbuf)?,
+            recvcount,
+            F::datatype_in(recvtype),
+            F::rank_in(root),
+            owner,
+            F::info_in(info),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Scatterv`.
@@ -6033,11 +6504,27 @@ pub unsafe fn scatterv_init<F: Face>(
     info: <F as Face>::Info,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (
-        sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info,
-        request,
-    );
-    entry::unsupported::<F>(Procedure::ScattervInit, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::ScattervInit, Owner::Comm(owner), |cx| unsafe {
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::standing::scatterv_init(
+            cx,
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            sendcounts,
+            displs,
+            F::datatype_in(sendtype),
+            args::buffer::<F>("recvbuf", recvbuf)?,
+            recvcount,
+            F::datatype_in(recvtype),
+            F::rank_in(root),
+            owner,
+            F::info_in(info),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Send`.

@@ -46,14 +46,56 @@ pub(crate) fn per_rank(
     array: IntArray,
     param: &'static str,
 ) -> Result<Vec<i64>> {
-    if array.is_null() {
+    read(array, cx.comm(comm)?.targets().size() as usize, param)
+}
+
+/// A program's array of one entry for each rank of the local group.
+pub(crate) fn per_member(
+    cx: &Cx<'_>,
+    comm: CommHandle,
+    array: IntArray,
+    param: &'static str,
+) -> Result<Vec<i64>> {
+    read(array, cx.comm(comm)?.size() as usize, param)
+}
+
+/// Counts and displacements of the blocks that come from the neighbours in a topology.
+pub(crate) fn per_source(
+    cx: &Cx<'_>,
+    comm: CommHandle,
+    counts: IntArray,
+    displs: IntArray,
+) -> Result<Lists> {
+    let sources = cx.comm(comm)?.neighbors()?.sources.len();
+    let counts = read(counts, sources, "recvcounts")?;
+    Ok(Lists { counts, displs: read(displs, sources, "rdispls")? })
+}
+
+/// The same of the blocks that go to them.
+pub(crate) fn per_target(
+    cx: &Cx<'_>,
+    comm: CommHandle,
+    counts: IntArray,
+    displs: IntArray,
+) -> Result<Lists> {
+    let targets = cx.comm(comm)?.neighbors()?.targets.len();
+    let counts = read(counts, targets, "sendcounts")?;
+    Ok(Lists { counts, displs: read(displs, targets, "sdispls")? })
+}
+
+/// A program's array that by the standard has `length` entries.
+pub(crate) fn read(array: IntArray, length: usize, param: &'static str) -> Result<Vec<i64>> {
+    if array.is_null() && length > 0 {
         return Err(Error::param(ErrorClass::ARG, param, "is NULL"));
     }
-    let size = cx.comm(comm)?.targets().size() as usize;
-    // SAFETY: by the standard the array has an entry for each rank of the communicator.
-    Ok(unsafe { array.to_vec(size) })
+    // SAFETY: by the standard the array has so many entries.
+    Ok(unsafe { array.to_vec(length) })
 }
 
 pub(crate) fn is_root(cx: &Cx<'_>, root: i32, comm: CommHandle) -> Result<bool> {
-    Ok(cx.comm(comm)?.rank as i32 == root)
+    let state = cx.comm(comm)?;
+    Ok(match state.remote {
+        None => state.rank as i32 == root,
+        Some(_) => root == mpi_core::constants::ROOT,
+    })
 }

@@ -1,5 +1,6 @@
 //! Communicators (MPI-5.0 §7.4).
 
+use mpi_core::constants::UNDEFINED;
 use mpi_core::error::{ErrorClass, Result};
 use mpi_core::handle::{CommHandle, GroupHandle, InfoHandle};
 
@@ -121,26 +122,43 @@ pub fn comm_get_parent(_: &mut Cx<'_>, parent: &mut CommHandle) -> Result<()> {
     Ok(())
 }
 
-/// `MPI_Comm_split_type` (§7.4.2). All processes of a job run on one node, and the resources
-/// that a hint could name are not known, so shared memory unites all and everything else none.
+/// `MPI_Comm_split_type` (§7.4.2). Of hardware resources only shared memory is known, so that
+/// nothing narrower is offered unasked; of process sets, those of every session.
 pub fn comm_split_type(
     cx: &mut Cx<'_>,
     comm: CommHandle,
     split_type: i32,
     key: i32,
-    _info: InfoHandle,
+    info: InfoHandle,
     newcomm: &mut CommHandle,
 ) -> Result<()> {
     const SHARED: i32 = 221;
+    const HW_UNGUIDED: i32 = 222;
+    const HW_GUIDED: i32 = 223;
     const RESOURCE_GUIDED: i32 = 224;
-    let color = match split_type {
-        SHARED => 0,
-        mpi_core::constants::UNDEFINED => split_type,
-        split_type if (SHARED..=RESOURCE_GUIDED).contains(&split_type) => {
-            mpi_core::constants::UNDEFINED
+    let hint = |cx: &Cx<'_>, key: &str| -> Result<Option<String>> {
+        match info.is_null() {
+            true => Ok(None),
+            false => Ok(cx.infos.get(info)?.get(key).map(str::to_owned)),
         }
+    };
+    let resource = hint(cx, "mpi_hw_resource_type")?;
+    let set = hint(cx, "mpi_pset_name")?;
+    let by_memory = resource.as_deref() == Some("mpi_shared_memory");
+    let color = match split_type {
+        SHARED => None,
+        HW_GUIDED | RESOURCE_GUIDED if by_memory => None,
+        RESOURCE_GUIDED => match set.as_deref() {
+            Some("mpi://WORLD") => Some(0),
+            Some("mpi://SELF") => Some(cx.own_peer().0 as i32),
+            _ => Some(UNDEFINED),
+        },
+        HW_UNGUIDED | HW_GUIDED | UNDEFINED => Some(UNDEFINED),
         _ => mpi_core::fail!(ARG, "split_type", "is {split_type}, which is none of MPI's"),
     };
-    *newcomm = cx.comm_split(comm, color, key)?;
+    *newcomm = match color {
+        None => cx.comm_split_near(comm, key)?,
+        Some(color) => cx.comm_split(comm, color, key)?,
+    };
     Ok(())
 }

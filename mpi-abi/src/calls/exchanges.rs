@@ -10,7 +10,7 @@ use crate::args::IntArray;
 use crate::calls::blocks::{lists, typed};
 use crate::entry::Cx;
 
-fn prepare_allgather(
+pub(crate) fn prepare_allgather(
     cx: &mut Cx<'_>,
     sendbuf: UserBuffer,
     sendcount: i64,
@@ -57,7 +57,7 @@ pub fn iallgather(
     Ok(())
 }
 
-fn prepare_allgatherv(
+pub(crate) fn prepare_allgatherv(
     cx: &mut Cx<'_>,
     sendbuf: UserBuffer,
     sendcount: i64,
@@ -111,7 +111,7 @@ pub fn iallgatherv(
     Ok(())
 }
 
-fn prepare_alltoall(
+pub(crate) fn prepare_alltoall(
     cx: &mut Cx<'_>,
     sendbuf: UserBuffer,
     sendcount: i64,
@@ -158,7 +158,7 @@ pub fn ialltoall(
     Ok(())
 }
 
-fn prepare_alltoallv(
+pub(crate) fn prepare_alltoallv(
     cx: &mut Cx<'_>,
     sendbuf: UserBuffer,
     sendcounts: IntArray,

@@ -7,10 +7,10 @@ use mpi_core::error::Result;
 use mpi_core::handle::{CommHandle, DatatypeHandle, OpHandle, RequestHandle};
 
 use crate::args::IntArray;
-use crate::calls::blocks::per_rank;
+use crate::calls::blocks::per_member;
 use crate::entry::Cx;
 
-fn prepare_reduce(
+pub(crate) fn prepare_reduce(
     cx: &mut Cx<'_>,
     sendbuf: UserBuffer,
     recvbuf: UserBuffer,
@@ -55,7 +55,7 @@ pub fn ireduce(
     Ok(())
 }
 
-fn prepare_allreduce(
+pub(crate) fn prepare_allreduce(
     cx: &mut Cx<'_>,
     sendbuf: UserBuffer,
     recvbuf: UserBuffer,
@@ -97,7 +97,7 @@ pub fn iallreduce(
     Ok(())
 }
 
-fn prepare_reduce_scatter(
+pub(crate) fn prepare_reduce_scatter(
     cx: &mut Cx<'_>,
     sendbuf: UserBuffer,
     recvbuf: UserBuffer,
@@ -106,7 +106,7 @@ fn prepare_reduce_scatter(
     op: OpHandle,
     comm: CommHandle,
 ) -> Result<Prepared> {
-    let counts = per_rank(cx, comm, recvcounts, "recvcounts")?;
+    let counts = per_member(cx, comm, recvcounts, "recvcounts")?;
     cx.reduce_scatter(sendbuf, recvbuf, &counts, datatype, op, comm)
 }
 
@@ -140,7 +140,7 @@ pub fn ireduce_scatter(
     Ok(())
 }
 
-fn prepare_reduce_scatter_block(
+pub(crate) fn prepare_reduce_scatter_block(
     cx: &mut Cx<'_>,
     sendbuf: UserBuffer,
     recvbuf: UserBuffer,
@@ -184,7 +184,7 @@ pub fn ireduce_scatter_block(
     Ok(())
 }
 
-fn prepare_scan(
+pub(crate) fn prepare_scan(
     cx: &mut Cx<'_>,
     sendbuf: UserBuffer,
     recvbuf: UserBuffer,
@@ -226,7 +226,7 @@ pub fn iscan(
     Ok(())
 }
 
-fn prepare_exscan(
+pub(crate) fn prepare_exscan(
     cx: &mut Cx<'_>,
     sendbuf: UserBuffer,
     recvbuf: UserBuffer,

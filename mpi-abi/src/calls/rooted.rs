@@ -11,7 +11,7 @@ use crate::args::IntArray;
 use crate::calls::blocks::{is_root, lists, typed};
 use crate::entry::Cx;
 
-fn prepare_barrier(cx: &mut Cx<'_>, comm: CommHandle) -> Result<Prepared> {
+pub(crate) fn prepare_barrier(cx: &mut Cx<'_>, comm: CommHandle) -> Result<Prepared> {
     cx.barrier(comm)
 }
 
@@ -28,7 +28,7 @@ pub fn ibarrier(cx: &mut Cx<'_>, comm: CommHandle, request: &mut RequestHandle) 
     Ok(())
 }
 
-fn prepare_bcast(
+pub(crate) fn prepare_bcast(
     cx: &mut Cx<'_>,
     buffer: UserBuffer,
     count: i64,
@@ -67,7 +67,7 @@ pub fn ibcast(
     Ok(())
 }
 
-fn prepare_gather(
+pub(crate) fn prepare_gather(
     cx: &mut Cx<'_>,
     sendbuf: UserBuffer,
     sendcount: i64,
@@ -117,7 +117,7 @@ pub fn igather(
     Ok(())
 }
 
-fn prepare_gatherv(
+pub(crate) fn prepare_gatherv(
     cx: &mut Cx<'_>,
     sendbuf: UserBuffer,
     sendcount: i64,
@@ -175,7 +175,7 @@ pub fn igatherv(
     Ok(())
 }
 
-fn prepare_scatter(
+pub(crate) fn prepare_scatter(
     cx: &mut Cx<'_>,
     sendbuf: UserBuffer,
     sendcount: i64,
@@ -227,7 +227,7 @@ pub fn iscatter(
     Ok(())
 }
 
-fn prepare_scatterv(
+pub(crate) fn prepare_scatterv(
     cx: &mut Cx<'_>,
     sendbuf: UserBuffer,
     sendcounts: IntArray,

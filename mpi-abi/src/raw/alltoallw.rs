@@ -1,4 +1,6 @@
-//! `MPI_Alltoallw` and its nonblocking form (MPI-5.0 §6.8): a datatype for each rank.
+//! `MPI_Alltoallw` and `MPI_Neighbor_alltoallw` in all their forms (MPI-5.0 §6.8, §8.6.2): a datatype
+//! for each rank or neighbour.
+#![allow(clippy::too_many_arguments)]
 
 use std::ffi::c_void;
 
@@ -8,7 +10,7 @@ use mpi_core::error::Result;
 use mpi_core::handle::{CommHandle, DatatypeHandle};
 
 use crate::args::{self, IntArray};
-use crate::calls::blocks::per_rank;
+use crate::calls::blocks::read;
 use crate::entry::Cx;
 use crate::face::Face;
 
@@ -29,12 +31,12 @@ struct Lists {
 
 impl<F: Face> Side<F> {
     /// # Safety
-    /// The array of types is null or has an entry for each rank of `comm`.
-    unsafe fn read(&self, cx: &Cx<'_>, comm: CommHandle, names: &Names) -> Result<Lists> {
-        let counts = per_rank(cx, comm, self.counts, names.counts)?;
-        let displs = per_rank(cx, comm, self.displs, names.displs)?;
-        crate::args::array(names.types, self.types.is_null(), true)?;
-        let types = (0..counts.len())
+    /// The array of types is null or has `length` entries.
+    unsafe fn read(&self, length: usize, names: &Names) -> Result<Lists> {
+        let counts = read(self.counts, length, names.counts)?;
+        let displs = read(self.displs, length, names.displs)?;
+        crate::args::array(names.types, self.types.is_null(), length > 0)?;
+        let types = (0..length)
             // SAFETY: the caller's promise.
             .map(|rank| F::datatype_in(unsafe { *self.types.add(rank) }))
             .collect();
@@ -73,23 +75,41 @@ unsafe fn prepare<F: Face>(
 ) -> Result<Prepared> {
     let from = args::buffer::<F>("sendbuf", send.buf)?;
     let to = args::buffer::<F>("recvbuf", recv.buf)?;
+    let size = cx.comm(comm)?.targets().size() as usize;
     // SAFETY: the caller's promise.
     let (outgoing, incoming) = unsafe {
         let outgoing = match from.is_in_place() {
             true => None,
-            false => Some(send.read(cx, comm, &SEND)?),
+            false => Some(send.read(size, &SEND)?),
         };
-        (outgoing, recv.read(cx, comm, &RECV)?)
+        (outgoing, recv.read(size, &RECV)?)
     };
     let outgoing = outgoing.as_ref().map(|lists| lists.varied(from));
     cx.alltoallv(outgoing, incoming.varied(to), comm)
+}
+
+/// # Safety
+/// The arrays have an entry for each neighbour.
+unsafe fn prepare_neighbors<F: Face>(
+    cx: &Cx<'_>,
+    send: &Side<F>,
+    recv: &Side<F>,
+    comm: CommHandle,
+) -> Result<Prepared> {
+    let from = args::buffer::<F>("sendbuf", send.buf)?;
+    let to = args::buffer::<F>("recvbuf", recv.buf)?;
+    let neighbors = cx.comm(comm)?.neighbors()?;
+    // SAFETY: the caller's promise.
+    let (outgoing, incoming) = unsafe {
+        (send.read(neighbors.targets.len(), &SEND)?, recv.read(neighbors.sources.len(), &RECV)?)
+    };
+    cx.neighbor_alltoallv(outgoing.varied(from), incoming.varied(to), comm)
 }
 
 /// `MPI_Alltoallw`.
 ///
 /// # Safety
 /// The arrays have an entry for each rank, the send side's only if it is not in place.
-#[allow(clippy::too_many_arguments)]
 pub unsafe fn alltoallw<F: Face>(
     cx: &mut Cx<'_>,
     sendbuf: *const c_void,
@@ -112,8 +132,7 @@ pub unsafe fn alltoallw<F: Face>(
 /// `MPI_Ialltoallw`.
 ///
 /// # Safety
-/// As for [`alltoallw`]; `request` is writable.
-#[allow(clippy::too_many_arguments)]
+/// The arrays have an entry for each rank, the send side's only if it is not in place; `request` is writable.
 pub unsafe fn ialltoallw<F: Face>(
     cx: &mut Cx<'_>,
     sendbuf: *const c_void,
@@ -131,8 +150,144 @@ pub unsafe fn ialltoallw<F: Face>(
     let recv = Side { buf: recvbuf, counts: recvcounts, displs: rdispls, types: recvtypes };
     // SAFETY: the caller's promise.
     let prepared = unsafe { prepare::<F>(cx, &send, &recv, F::comm_in(comm)) }?;
-    let begun = cx.begin(prepared)?;
+    let made = cx.begin(prepared)?;
     // SAFETY: the caller's promise.
-    unsafe { *request = F::request_out(begun) };
+    unsafe { *request = F::request_out(made) };
+    Ok(())
+}
+
+/// `MPI_Alltoallw_init`.
+///
+/// # Safety
+/// The arrays have an entry for each rank, the send side's only if it is not in place; `request` is writable.
+pub unsafe fn alltoallw_init<F: Face>(
+    cx: &mut Cx<'_>,
+    sendbuf: *const c_void,
+    sendcounts: IntArray,
+    sdispls: IntArray,
+    sendtypes: *const F::Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: IntArray,
+    rdispls: IntArray,
+    recvtypes: *const F::Datatype,
+    comm: F::Comm,
+    _info: F::Info,
+    request: *mut F::Request,
+) -> Result<()> {
+    let send = Side { buf: sendbuf, counts: sendcounts, displs: sdispls, types: sendtypes };
+    let recv = Side { buf: recvbuf, counts: recvcounts, displs: rdispls, types: recvtypes };
+    // SAFETY: the caller's promise.
+    let prepared = unsafe { prepare::<F>(cx, &send, &recv, F::comm_in(comm)) }?;
+    let made = cx.keep(prepared)?;
+    // SAFETY: the caller's promise.
+    unsafe { *request = F::request_out(made) };
+    Ok(())
+}
+
+/// `MPI_Neighbor_alltoallw`.
+///
+/// # Safety
+/// The arrays have an entry for each neighbour.
+pub unsafe fn neighbor_alltoallw<F: Face>(
+    cx: &mut Cx<'_>,
+    sendbuf: *const c_void,
+    sendcounts: IntArray,
+    sdispls: *const i64,
+    sendtypes: *const F::Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: IntArray,
+    rdispls: *const i64,
+    recvtypes: *const F::Datatype,
+    comm: F::Comm,
+) -> Result<()> {
+    let send = Side {
+        buf: sendbuf,
+        counts: sendcounts,
+        displs: IntArray::wide(sdispls),
+        types: sendtypes,
+    };
+    let recv = Side {
+        buf: recvbuf,
+        counts: recvcounts,
+        displs: IntArray::wide(rdispls),
+        types: recvtypes,
+    };
+    // SAFETY: the caller's promise.
+    let prepared = unsafe { prepare_neighbors::<F>(cx, &send, &recv, F::comm_in(comm)) }?;
+    cx.run(prepared)
+}
+
+/// `MPI_Ineighbor_alltoallw`.
+///
+/// # Safety
+/// The arrays have an entry for each neighbour; `request` is writable.
+pub unsafe fn ineighbor_alltoallw<F: Face>(
+    cx: &mut Cx<'_>,
+    sendbuf: *const c_void,
+    sendcounts: IntArray,
+    sdispls: *const i64,
+    sendtypes: *const F::Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: IntArray,
+    rdispls: *const i64,
+    recvtypes: *const F::Datatype,
+    comm: F::Comm,
+    request: *mut F::Request,
+) -> Result<()> {
+    let send = Side {
+        buf: sendbuf,
+        counts: sendcounts,
+        displs: IntArray::wide(sdispls),
+        types: sendtypes,
+    };
+    let recv = Side {
+        buf: recvbuf,
+        counts: recvcounts,
+        displs: IntArray::wide(rdispls),
+        types: recvtypes,
+    };
+    // SAFETY: the caller's promise.
+    let prepared = unsafe { prepare_neighbors::<F>(cx, &send, &recv, F::comm_in(comm)) }?;
+    let made = cx.begin(prepared)?;
+    // SAFETY: the caller's promise.
+    unsafe { *request = F::request_out(made) };
+    Ok(())
+}
+
+/// `MPI_Neighbor_alltoallw_init`.
+///
+/// # Safety
+/// The arrays have an entry for each neighbour; `request` is writable.
+pub unsafe fn neighbor_alltoallw_init<F: Face>(
+    cx: &mut Cx<'_>,
+    sendbuf: *const c_void,
+    sendcounts: IntArray,
+    sdispls: *const i64,
+    sendtypes: *const F::Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: IntArray,
+    rdispls: *const i64,
+    recvtypes: *const F::Datatype,
+    comm: F::Comm,
+    _info: F::Info,
+    request: *mut F::Request,
+) -> Result<()> {
+    let send = Side {
+        buf: sendbuf,
+        counts: sendcounts,
+        displs: IntArray::wide(sdispls),
+        types: sendtypes,
+    };
+    let recv = Side {
+        buf: recvbuf,
+        counts: recvcounts,
+        displs: IntArray::wide(rdispls),
+        types: recvtypes,
+    };
+    // SAFETY: the caller's promise.
+    let prepared = unsafe { prepare_neighbors::<F>(cx, &send, &recv, F::comm_in(comm)) }?;
+    let made = cx.keep(prepared)?;
+    // SAFETY: the caller's promise.
+    unsafe { *request = F::request_out(made) };
     Ok(())
 }

@@ -7,6 +7,7 @@
 //! [`Builder::fence`] and the order of messages (see [`schedule`](super::schedule)).
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use super::schedule::{Action, Buffer, NONE, Region, Schedule, Step};
 
@@ -15,6 +16,10 @@ use super::schedule::{Action, Buffer, NONE, Region, Schedule, Step};
 pub struct Builder {
     rank: usize,
     size: usize,
+    /// Rank 0 of the part of the processes that an algorithm sees.
+    base: usize,
+    /// What stands in for the send and the receive buffer.
+    substitutes: [Option<Region>; 2],
     actions: Vec<Action>,
     /// (predecessor, successor), successors ascending.
     edges: Vec<(u32, u32)>,
@@ -33,6 +38,8 @@ impl Builder {
         Builder {
             rank,
             size,
+            base: 0,
+            substitutes: [None; 2],
             actions: Vec::new(),
             edges: Vec::new(),
             temps: Vec::new(),
@@ -62,6 +69,34 @@ impl Builder {
         (self.rank + self.size - distance) % self.size
     }
 
+    /// Lets `emit` write down an algorithm of the processes `ranks` alone, of which this is one,
+    /// as if there were no others, with other memory in place of the send and the receive buffer
+    /// where some is given.
+    pub fn among(
+        &mut self,
+        ranks: Range<usize>,
+        substitutes: [Option<Region>; 2],
+        emit: impl FnOnce(&mut Builder),
+    ) {
+        debug_assert!(self.base == 0 && ranks.contains(&self.rank));
+        let whole = (self.rank, self.size);
+        (self.base, self.rank, self.size) = (ranks.start, self.rank - ranks.start, ranks.len());
+        self.substitutes = substitutes;
+        emit(self);
+        (self.base, self.substitutes) = (0, [None; 2]);
+        (self.rank, self.size) = whole;
+    }
+
+    /// The memory that a region stands for.
+    fn actual(&self, region: Region) -> Region {
+        let substitute = match region.buffer {
+            Buffer::Send => self.substitutes[0],
+            Buffer::Recv => self.substitutes[1],
+            Buffer::Temp(_) => None,
+        };
+        substitute.map_or(region, |substitute| substitute.slice(region.start, region.len))
+    }
+
     /// New scratch memory of `len` units.
     pub fn temp(&mut self, len: i64) -> Region {
         self.temps.push(len);
@@ -72,7 +107,8 @@ impl Builder {
     pub fn send(&mut self, to: usize, from: Region) {
         debug_assert_ne!(to, self.rank);
         if !from.is_empty() {
-            self.post(Action::Send { to: to as u32, from });
+            let (to, from) = ((self.base + to) as u32, self.actual(from));
+            self.post(Action::Send { to, from });
         }
     }
 
@@ -80,7 +116,8 @@ impl Builder {
     pub fn recv(&mut self, from: usize, into: Region) {
         debug_assert_ne!(from, self.rank);
         if !into.is_empty() {
-            self.post(Action::Recv { from: from as u32, into });
+            let (from, into) = ((self.base + from) as u32, self.actual(into));
+            self.post(Action::Recv { from, into });
         }
     }
 
@@ -92,18 +129,21 @@ impl Builder {
 
     /// Sends an empty message.
     pub fn signal(&mut self, to: usize) {
-        self.post(Action::Send { to: to as u32, from: Region::new(Buffer::Send, 0) });
+        let to = (self.base + to) as u32;
+        self.post(Action::Send { to, from: Region::new(Buffer::Send, 0) });
     }
 
     /// Receives an empty message.
     pub fn await_signal(&mut self, from: usize) {
-        self.post(Action::Recv { from: from as u32, into: Region::new(Buffer::Recv, 0) });
+        let from = (self.base + from) as u32;
+        self.post(Action::Recv { from, into: Region::new(Buffer::Recv, 0) });
     }
 
     /// Copies `from` to `into`, through scratch memory where they overlap; nothing to do if they
     /// are the same.
     pub fn copy(&mut self, from: Region, into: Region) {
         debug_assert_eq!(from.len, into.len);
+        let (from, into) = (self.actual(from), self.actual(into));
         if from.is_empty() || from == into {
             return;
         }
@@ -119,6 +159,7 @@ impl Builder {
     pub fn reduce(&mut self, from: Region, into: Region) {
         debug_assert_eq!(from.len, into.len);
         if !from.is_empty() {
+            let (from, into) = (self.actual(from), self.actual(into));
             self.post(Action::Reduce { from, into });
         }
     }

@@ -1,23 +1,23 @@
-//! The collective procedures on intracommunicators (MPI-5.0 chapter 6): arguments in, a
-//! [`Prepared`] operation out, which is run at once, begun for later, or kept to be started again.
+//! The collective procedures (MPI-5.0 chapter 6): arguments in, a [`Prepared`] operation out, which
+//! is run at once, begun for later, or kept to be started again. Those of intercommunicators are in
+//! [`between`](super::between).
 
 use std::sync::Arc;
 
 use super::execute::Reducer;
 use super::layout::Layout;
-use super::memory::Memory;
 use super::menu::Collective;
 use super::place::{Place, Places};
-use super::plan::{Problem, plan};
-use super::schedule::Schedule;
-use super::select::{Choice, Shape};
+use super::plan::Problem;
+pub use super::prepared::Prepared;
+use super::prepared::{Data, Operands};
 use crate::buffer::UserBuffer;
 use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
 use crate::fail;
-use crate::handle::{CommHandle, DatatypeHandle, OpHandle, RequestHandle};
+use crate::handle::{CommHandle, DatatypeHandle, OpHandle};
 use crate::op::Op;
 use crate::port::Port;
 use crate::process::Process;
@@ -55,63 +55,14 @@ pub enum Types<'a> {
     Each(&'a [DatatypeHandle]),
 }
 
-/// A collective operation ready to run.
-pub struct Prepared {
-    pub(super) comm: CommHandle,
-    pub(super) collective: Collective,
-    pub(super) problem: Problem,
-    /// Bytes of type signature, as [`Shape`] has them.
-    bytes: i64,
-    pub(super) data: Data,
-}
-
-/// The memory of a collective operation.
-pub(super) enum Data {
-    /// Data that is moved.
-    Moved { send: Places, recv: Places },
-    /// Data that is reduced.
-    Reduced(Operands),
-}
-
-/// What is reduced, and how.
-#[derive(Clone, Copy)]
-pub(super) struct Operands {
-    pub(super) send: UserBuffer,
-    pub(super) recv: UserBuffer,
-    pub(super) reducer: Reducer,
-    datatype: DatatypeHandle,
-    /// Bytes of an element.
-    pub(super) unit: i64,
-    commutative: bool,
-    /// Elements lie without gaps.
-    dense: bool,
-}
+/// The arguments of a reduction: send and receive buffer, count, datatype, operation.
+pub(super) type Arguments = (UserBuffer, UserBuffer, i64, DatatypeHandle, OpHandle);
 
 impl<P: Port> Entry<'_, P> {
-    /// Runs a collective operation to its end.
-    #[inline]
-    pub fn run(&mut self, call: Prepared) -> Result<()> {
-        let mut choice = self.choose(&call, true)?;
-        if choice.algorithm.is_board() {
-            match self.seat(call.comm)? {
-                Some(seat) => return self.run_on_board(seat, &call, choice.algorithm),
-                None => choice = self.choose(&call, false)?,
-            }
-        }
-        let (schedule, memory, reducer) = self.lay_out(&call, &choice)?;
-        self.run_blocking(call.comm, schedule, memory, reducer)
-    }
-
-    /// Begins a collective operation.
-    pub fn begin(&mut self, call: Prepared) -> Result<RequestHandle> {
-        let choice = self.choose(&call, false)?;
-        let (schedule, memory, reducer) = self.lay_out(&call, &choice)?;
-        self.launch(call.comm, schedule, memory, reducer)
-    }
-
-    /// What every process of `comm` has in `own`, by rank; for the library's own needs.
+    /// What every process of `comm` has in `own`, by rank, or of the remote group of an
+    /// intercommunicator; for the library's own needs.
     pub(crate) fn allgather_bytes(&mut self, comm: CommHandle, own: &[u8]) -> Result<Vec<u8>> {
-        let size = self.comm(comm)?.size() as usize;
+        let size = self.comm(comm)?.targets().size() as usize;
         let mut all = vec![0; own.len() * size];
         let block = own.len() as i64;
         let send = typed_bytes(UserBuffer(own.as_ptr().cast_mut()), block);
@@ -129,12 +80,18 @@ fn typed_bytes(buf: UserBuffer, count: i64) -> Typed {
 impl<P: Port> Process<P> {
     /// `MPI_BARRIER` (§6.3).
     pub fn barrier(&self, comm: CommHandle) -> Result<Prepared> {
+        if let Some(sides) = self.comm(comm)?.sides() {
+            return self.barrier_between(sides, comm);
+        }
         self.moved(comm, Collective::Barrier, Problem::Barrier, 0, Places::None, Places::None)
     }
 
     /// `MPI_BCAST` (§6.4).
     pub fn bcast(&self, data: Typed, root: i32, comm: CommHandle) -> Result<Prepared> {
-        let root = self.intra(comm)?.root(root)?;
+        if let Some(sides) = self.comm(comm)?.sides() {
+            return self.bcast_between(sides, data, root, comm);
+        }
+        let root = self.comm(comm)?.root(root)?;
         let block = self.block(data, "buffer")?;
         let len = block.bytes();
         let problem = Problem::Bcast { root, len };
@@ -149,7 +106,10 @@ impl<P: Port> Process<P> {
         root: i32,
         comm: CommHandle,
     ) -> Result<Prepared> {
-        let state = self.intra(comm)?;
+        if let Some(sides) = self.comm(comm)?.sides() {
+            return self.gather_between(sides, send, recv, root, comm);
+        }
+        let state = self.comm(comm)?;
         let (root, size) = (state.root(root)?, state.size() as usize);
         let at_root = root == state.rank as usize;
         let in_place = at_root && send.buf.is_in_place();
@@ -170,7 +130,10 @@ impl<P: Port> Process<P> {
         root: i32,
         comm: CommHandle,
     ) -> Result<Prepared> {
-        let state = self.intra(comm)?;
+        if let Some(sides) = self.comm(comm)?.sides() {
+            return self.gatherv_between(sides, send, recv, root, comm);
+        }
+        let state = self.comm(comm)?;
         let root = state.root(root)?;
         let in_place = root == state.rank as usize && send.buf.is_in_place();
         let own = self.own(send, "sendbuf", in_place)?;
@@ -190,7 +153,10 @@ impl<P: Port> Process<P> {
         root: i32,
         comm: CommHandle,
     ) -> Result<Prepared> {
-        let state = self.intra(comm)?;
+        if let Some(sides) = self.comm(comm)?.sides() {
+            return self.scatter_between(sides, send, recv, root, comm);
+        }
+        let state = self.comm(comm)?;
         let (root, size) = (state.root(root)?, state.size() as usize);
         let at_root = root == state.rank as usize;
         let in_place = at_root && recv.buf.is_in_place();
@@ -211,7 +177,10 @@ impl<P: Port> Process<P> {
         root: i32,
         comm: CommHandle,
     ) -> Result<Prepared> {
-        let state = self.intra(comm)?;
+        if let Some(sides) = self.comm(comm)?.sides() {
+            return self.scatterv_between(sides, send, recv, root, comm);
+        }
+        let state = self.comm(comm)?;
         let root = state.root(root)?;
         let in_place = root == state.rank as usize && recv.buf.is_in_place();
         let own = self.own(recv, "recvbuf", in_place)?;
@@ -225,14 +194,19 @@ impl<P: Port> Process<P> {
 
     /// `MPI_ALLGATHER` (§6.7).
     pub fn allgather(&self, send: Typed, recv: Typed, comm: CommHandle) -> Result<Prepared> {
-        let state = self.intra(comm)?;
+        if let Some(sides) = self.comm(comm)?.sides() {
+            return self.allgather_between(sides, send, recv, comm);
+        }
+        let state = self.comm(comm)?;
         let into = self.blocks(recv, state.size() as usize, "recvbuf")?;
         self.gather_to_all(comm, Collective::Allgather, send, into)
     }
 
     /// `MPI_ALLGATHERV` (§6.7).
     pub fn allgatherv(&self, send: Typed, recv: Varied<'_>, comm: CommHandle) -> Result<Prepared> {
-        self.intra(comm)?;
+        if let Some(sides) = self.comm(comm)?.sides() {
+            return self.allgatherv_between(sides, send, recv, comm);
+        }
         let into = self.varied(recv, "recvbuf")?;
         self.gather_to_all(comm, Collective::Allgatherv, send, into)
     }
@@ -261,7 +235,10 @@ impl<P: Port> Process<P> {
 
     /// `MPI_ALLTOALL` (§6.8).
     pub fn alltoall(&self, send: Typed, recv: Typed, comm: CommHandle) -> Result<Prepared> {
-        let state = self.intra(comm)?;
+        if let Some(sides) = self.comm(comm)?.sides() {
+            return self.alltoall_between(sides, send, recv, comm);
+        }
+        let state = self.comm(comm)?;
         let size = state.size() as usize;
         let in_place = send.buf.is_in_place();
         let from = if in_place { Places::None } else { self.blocks(send, size, "sendbuf")? };
@@ -280,7 +257,10 @@ impl<P: Port> Process<P> {
         recv: Varied<'_>,
         comm: CommHandle,
     ) -> Result<Prepared> {
-        let rank = self.intra(comm)?.rank as usize;
+        if let Some(sides) = self.comm(comm)?.sides() {
+            return self.alltoallv_between(sides, send, recv, comm);
+        }
+        let rank = self.comm(comm)?.rank as usize;
         let in_place = send.is_none();
         let from = send.map(|send| self.varied(send, "sendbuf")).transpose()?;
         let into = self.varied(recv, "recvbuf")?;
@@ -307,7 +287,10 @@ impl<P: Port> Process<P> {
         root: i32,
         comm: CommHandle,
     ) -> Result<Prepared> {
-        let state = self.intra(comm)?;
+        if let Some(sides) = self.comm(comm)?.sides() {
+            return self.reduce_between(sides, (send, recv, count, datatype, op), root, comm);
+        }
+        let state = self.comm(comm)?;
         let root = state.root(root)?;
         let at_root = root == state.rank as usize;
         if send.is_in_place() && !at_root {
@@ -328,6 +311,9 @@ impl<P: Port> Process<P> {
         op: OpHandle,
         comm: CommHandle,
     ) -> Result<Prepared> {
+        if let Some(sides) = self.comm(comm)?.sides() {
+            return self.allreduce_between(sides, (send, recv, count, datatype, op), comm);
+        }
         let problem = Problem::Allreduce { len: count, in_place: send.is_in_place() };
         self.reducing(comm, Collective::Allreduce, problem, (send, recv, count, datatype, op))
     }
@@ -342,6 +328,9 @@ impl<P: Port> Process<P> {
         op: OpHandle,
         comm: CommHandle,
     ) -> Result<Prepared> {
+        if let Some(sides) = self.comm(comm)?.sides() {
+            return self.reduce_scatter_between(sides, counts, (send, recv, 0, datatype, op), comm);
+        }
         if let Some(bad) = counts.iter().position(|&count| count < 0) {
             fail!(COUNT, "recvcounts", "has {} at rank {bad}", counts[bad]);
         }
@@ -361,8 +350,15 @@ impl<P: Port> Process<P> {
         op: OpHandle,
         comm: CommHandle,
     ) -> Result<Prepared> {
+        if let Some(sides) = self.comm(comm)?.sides() {
+            return self.reduce_scatter_block_between(
+                sides,
+                (send, recv, count, datatype, op),
+                comm,
+            );
+        }
         crate::p2p::send::check_count(count)?;
-        let blocks = Layout::uniform(count, self.intra(comm)?.size() as usize);
+        let blocks = Layout::uniform(count, self.comm(comm)?.size() as usize);
         let (total, in_place) = (blocks.total(), send.is_in_place());
         let problem = Problem::ReduceScatter { blocks, in_place };
         let collective = Collective::ReduceScatterBlock;
@@ -381,6 +377,9 @@ impl<P: Port> Process<P> {
         comm: CommHandle,
         exclusive: bool,
     ) -> Result<Prepared> {
+        if self.comm(comm)?.remote.is_some() {
+            fail!(COMM, "comm", "is an intercommunicator, whose processes are in no one order");
+        }
         let (len, in_place) = (count, send.is_in_place());
         let (collective, problem) = match exclusive {
             false => (Collective::Scan, Problem::Scan { len, in_place }),
@@ -389,20 +388,8 @@ impl<P: Port> Process<P> {
         self.reducing(comm, collective, problem, (send, recv, count, datatype, op))
     }
 
-    /// A communicator that this chapter's procedures serve so far.
-    pub(crate) fn intra(&self, comm: CommHandle) -> Result<&Comm> {
-        let state = self.comm(comm)?;
-        if state.remote.is_some() {
-            return Err(Error::new(
-                ErrorClass::UNSUPPORTED_OPERATION,
-                "collective operations on intercommunicators are not implemented yet",
-            ));
-        }
-        Ok(state)
-    }
-
     #[inline]
-    fn block(&self, data: Typed, param: &'static str) -> Result<Place> {
+    pub(super) fn block(&self, data: Typed, param: &'static str) -> Result<Place> {
         let datatype = self.committed(data.datatype)?;
         crate::p2p::send::check_count(data.count)?;
         check_address(data.buf, data.count, datatype, param)?;
@@ -416,13 +403,13 @@ impl<P: Port> Process<P> {
     }
 
     /// One block of `data.count` elements for each of `size` ranks, one after the other.
-    fn blocks(&self, data: Typed, size: usize, param: &'static str) -> Result<Places> {
+    pub(super) fn blocks(&self, data: Typed, size: usize, param: &'static str) -> Result<Places> {
         let first = self.block(data, param)?;
         let stride = self.datatype(data.datatype)?.extent() * data.count;
         Ok(Places::Even(first, stride, size))
     }
 
-    fn varied(&self, data: Varied<'_>, param: &'static str) -> Result<Places> {
+    pub(super) fn varied(&self, data: Varied<'_>, param: &'static str) -> Result<Places> {
         let block = |(rank, (&count, &displacement)): (usize, (&i64, &i64))| {
             if count < 0 {
                 fail!(COUNT, "recvcounts", "has {count} at rank {rank}");
@@ -455,20 +442,19 @@ impl<P: Port> Process<P> {
         send: Places,
         recv: Places,
     ) -> Result<Prepared> {
-        self.intra(comm)?;
-        Ok(Prepared { comm, collective, problem, bytes, data: Data::Moved { send, recv } })
+        let (collective, data) = (Some(collective), Data::Moved { send, recv });
+        Ok(Prepared { comm, collective, problem, bytes, data })
     }
 
     #[inline]
-    fn reducing(
+    pub(super) fn reducing(
         &self,
         comm: CommHandle,
-        collective: Collective,
+        collective: impl Into<Option<Collective>>,
         problem: Problem,
-        arguments: (UserBuffer, UserBuffer, i64, DatatypeHandle, OpHandle),
+        arguments: Arguments,
     ) -> Result<Prepared> {
         let (send, recv, count, handle, op_handle) = arguments;
-        self.intra(comm)?;
         let datatype = self.committed(handle)?;
         crate::p2p::send::check_count(count)?;
         let op = self.op(op_handle)?;
@@ -488,53 +474,8 @@ impl<P: Port> Process<P> {
         let dense = datatype.extent() == unit && datatype.only_run(1) == Some((0, unit as u64));
         let commutative = op.is_commutative();
         let operands = Operands { send, recv, reducer, datatype: handle, unit, commutative, dense };
-        Ok(Prepared { comm, collective, problem, bytes, data: Data::Reduced(operands) })
-    }
-
-    /// The algorithm for a call; `at_once` if it runs to its end now, so that it may use a board.
-    #[inline]
-    fn choose(&self, call: &Prepared, at_once: bool) -> Result<Choice> {
-        let state = self.comm(call.comm)?;
-        let (unit, commutative, fit) = match &call.data {
-            Data::Moved { .. } => (1, true, true),
-            Data::Reduced(data) => {
-                let kernel = matches!(data.reducer, Reducer::Kernel(_));
-                (data.unit, data.commutative, kernel && data.dense)
-            }
-        };
-        let size = state.size() as usize;
-        let shape = Shape {
-            collective: call.collective,
-            size,
-            ranks_per_node: size,
-            bytes: call.bytes,
-            unit,
-            commutative,
-            board: at_once && fit && state.may_have_board(self.selection.patience),
-        };
-        Ok(self.selection.select(&shape))
-    }
-
-    /// The schedule of a call and the memory that it works on.
-    fn lay_out(
-        &self,
-        call: &Prepared,
-        choice: &Choice,
-    ) -> Result<(Schedule, Memory, Option<Reducer>)> {
-        let state = self.comm(call.comm)?;
-        let schedule = plan(state.rank as usize, state.size() as usize, &call.problem, choice)?;
-        match &call.data {
-            Data::Moved { send, recv } => {
-                let (send, recv) = (self.blocks_of(send)?, self.blocks_of(recv)?);
-                let memory = Memory::moved(&schedule, send, recv);
-                Ok((schedule, memory, None))
-            }
-            Data::Reduced(data) => {
-                let datatype = self.datatype(data.datatype)?;
-                let memory = Memory::reduced(&schedule, data.send, data.recv, datatype);
-                Ok((schedule, memory, Some(data.reducer)))
-            }
-        }
+        let (collective, data) = (collective.into(), Data::Reduced(operands));
+        Ok(Prepared { comm, collective, problem, bytes, data })
     }
 }
 
@@ -545,7 +486,8 @@ impl Comm {
     }
 }
 
-fn layout(blocks: &Places) -> Layout {
+/// How the blocks of a buffer cut it.
+pub(super) fn layout(blocks: &Places) -> Layout {
     Layout::of(blocks.iter().map(|block| block.bytes()))
 }
 

@@ -2,6 +2,8 @@
 //! layer in the communicator's collective context, and goes on when they complete.
 #![allow(unsafe_code)]
 
+use std::rc::Rc;
+
 use super::memory::Memory;
 use super::schedule::{Action, Progress, Region, Schedule, StepId};
 use crate::callout::{Reduction, UserFunction};
@@ -28,7 +30,7 @@ pub enum Reducer {
 
 /// A collective operation in progress.
 struct Execution {
-    schedule: Schedule,
+    schedule: Rc<Schedule>,
     progress: Progress,
     memory: Memory,
     reducer: Option<Reducer>,
@@ -36,7 +38,7 @@ struct Execution {
     group: Group,
     context: u64,
     rank: i32,
-    number: i32,
+    tag: i32,
     request: RequestHandle,
     failure: Option<Error>,
 }
@@ -68,25 +70,32 @@ impl Executions {
 }
 
 impl<P: Port> Process<P> {
-    /// Begins to run a schedule on `comm`; its request completes when the last step has.
-    pub(crate) fn launch(
-        &mut self,
-        comm: CommHandle,
-        schedule: Schedule,
-        memory: Memory,
-        reducer: Option<Reducer>,
-    ) -> Result<RequestHandle> {
+    /// The tag of the next collective call on `comm`: its number, which all processes count alike.
+    pub(crate) fn next_call(&mut self, comm: CommHandle) -> Result<i32> {
         let state = self.comm_mut(comm)?;
         let number = state.collective_number;
         state.collective_number = (number + 1) & i32::MAX as u32;
-        let (group, context) = (state.group.clone(), state.context + 1);
-        let rank = state.rank as i32;
+        Ok(number as i32)
+    }
+
+    /// Begins to run a schedule on `comm`, with messages of this tag; its request completes when
+    /// the last step has.
+    pub(crate) fn launch(
+        &mut self,
+        comm: CommHandle,
+        tag: i32,
+        schedule: Rc<Schedule>,
+        memory: Memory,
+        reducer: Option<Reducer>,
+    ) -> Result<RequestHandle> {
+        let state = self.comm(comm)?;
+        let (group, context) = (state.roster().clone(), state.context + 1);
+        let rank = state.place() as i32;
         let progress = Progress::new(&schedule);
         let index = self.executions.slots.len() as u32;
         let index = self.executions.free.last().copied().unwrap_or(index);
         let request = Request::active(Operation::Collective, Owner::Program, comm);
         let request = self.vci.requests.insert(request)?;
-        let number = number as i32;
         self.executions.insert(Box::new(Execution {
             schedule,
             progress,
@@ -96,7 +105,7 @@ impl<P: Port> Process<P> {
             group,
             context,
             rank,
-            number,
+            tag,
             request,
             failure: None,
         }));
@@ -171,7 +180,7 @@ impl<P: Port> Process<P> {
                     peer: execution.peer(to),
                     context: execution.context,
                     source: execution.rank,
-                    tag: execution.number,
+                    tag: execution.tag,
                 };
                 let packer = execution.memory.packer(from);
                 let begun = self.start_send(packer, route, false, owner, execution.comm)?;
@@ -181,7 +190,7 @@ impl<P: Port> Process<P> {
                 let pattern = Pattern {
                     context: execution.context,
                     source: from as i32,
-                    tag: execution.number,
+                    tag: execution.tag,
                     from: Some(execution.peer(from)),
                 };
                 let unpacker = execution.memory.unpacker(into);
@@ -242,7 +251,8 @@ impl<P: Port> Entry<'_, P> {
         memory: Memory,
         reducer: Option<Reducer>,
     ) -> Result<()> {
-        let request = self.launch(comm, schedule, memory, reducer)?;
+        let tag = self.next_call(comm)?;
+        let request = self.launch(comm, tag, Rc::new(schedule), memory, reducer)?;
         self.wait_one(request).map(drop)
     }
 }

@@ -7,17 +7,22 @@
 //! units of a schedule lie, and [`execute`] runs it.
 
 pub mod algorithms;
+mod between;
 pub(crate) mod board;
 pub mod builder;
 pub mod calls;
 pub mod execute;
+pub mod inter;
 pub mod layout;
 pub mod memory;
 pub mod menu;
+pub mod neighborhood;
 mod place;
 pub mod plan;
+pub(crate) mod prepared;
 pub mod schedule;
 pub mod select;
+pub(crate) mod standing;
 pub mod verify;
 
 mod table;

@@ -8,6 +8,7 @@ use super::algorithms::{
     neighbor, rabenseifner, reduce, reduce_scatter, scan, scatter,
 };
 use super::builder::Builder;
+use super::inter::{self, Between, Sides};
 use super::layout::Layout;
 use super::menu::Algorithm;
 use super::schedule::{Buffer, Region, Schedule};
@@ -114,6 +115,15 @@ pub enum Problem {
         /// The contribution is in `Recv`.
         in_place: bool,
     },
+    /// A collective between neighbours; see [`plan_neighbors`].
+    Neighbors {
+        /// Those that send, with where it goes.
+        sources: Vec<(usize, Region)>,
+        /// Those that are sent to, with what.
+        targets: Vec<(usize, Region)>,
+    },
+    /// A collective between two groups.
+    Between(Sides, Between),
     /// `MPI_SCAN`.
     Scan {
         /// Number of elements.
@@ -139,6 +149,13 @@ pub enum Problem {
 pub fn plan(rank: usize, size: usize, problem: &Problem, choice: &Choice) -> Result<Schedule> {
     if let Some((sent, received)) = problem.to_itself(rank) {
         check_to_itself(rank, sent, received)?;
+    }
+    match problem {
+        Problem::Neighbors { sources, targets } => {
+            return plan_neighbors(rank, size, sources, targets);
+        }
+        Problem::Between(sides, call) => return Ok(inter::plan(rank, sides, call)),
+        _ => {}
     }
     let mut b = Builder::new(rank, size);
     if problem.write_down(&mut b, choice).is_none() {
@@ -241,6 +258,8 @@ impl Problem {
             Problem::ReduceScatter { ref blocks, in_place } => {
                 reduce_and_scatter(b, source(in_place), blocks, choice)
             }
+            // Not by a choice of algorithm; `plan` has turned to them before.
+            Problem::Neighbors { .. } | Problem::Between(..) => None,
             Problem::Scan { len, in_place } => {
                 let data = fill_result(b, Region::new(source(in_place), len));
                 prefix(b, data, choice)

@@ -41,6 +41,11 @@ pub struct Choice {
     pub segment: i64,
 }
 
+impl Choice {
+    /// For a call that there is one way to do.
+    pub const ONLY: Choice = Choice { algorithm: Algorithm::Linear, ports: 1, segment: 1 };
+}
+
 /// The rules in force.
 #[derive(Clone, Debug)]
 pub struct Selection {

@@ -9,13 +9,22 @@ use crate::group::Group;
 use crate::handle::{CommHandle, GroupHandle, RequestHandle};
 use crate::p2p::Message;
 use crate::port::{PeerId, Port};
+use crate::process::Process;
 
 /// What a process contributes to a split.
 #[derive(Clone, Copy)]
-struct Ballot {
-    color: i32,
-    key: i32,
-    context: u64,
+pub(super) struct Ballot {
+    pub(super) color: i32,
+    pub(super) key: i32,
+    pub(super) context: u64,
+}
+
+/// The rank among `parents` of the first of `group`.
+fn leader_of(group: &Group, parents: &Group) -> Result<usize> {
+    let leader = group.peer(0).and_then(|leader| parents.rank_of(leader));
+    leader.map(|rank| rank as usize).ok_or_else(|| {
+        Error::new(ErrorClass::INTERN, "a group that is made of another is not part of it")
+    })
 }
 
 const BALLOT_BYTES: usize = 16;
@@ -39,6 +48,32 @@ impl Ballot {
     }
 }
 
+impl Ballot {
+    /// The processes of `group` whose ballots, by rank, have this color: ordered by key, then by
+    /// rank.
+    pub(super) fn members(ballots: &[Ballot], color: i32, group: &Group) -> Group {
+        let mut members: Vec<(i32, u32)> = ballots
+            .iter()
+            .zip(0u32..)
+            .filter(|(ballot, _)| ballot.color == color)
+            .map(|(ballot, rank)| (ballot.key, rank))
+            .collect();
+        members.sort_unstable();
+        members.iter().filter_map(|&(_, rank)| group.peer(rank)).collect()
+    }
+}
+
+impl<P: Port> Process<P> {
+    /// An intracommunicator, the argument `param`.
+    pub(super) fn intracomm(&self, comm: CommHandle, param: &'static str) -> Result<&Comm> {
+        let state = self.comm(comm)?;
+        match state.remote {
+            None => Ok(state),
+            Some(_) => Err(Error::param(ErrorClass::COMM, param, "is an intercommunicator")),
+        }
+    }
+}
+
 impl<P: Port> Entry<'_, P> {
     /// `MPI_Comm_split`: the communicator of those with the same color, ordered by key, then by
     /// rank; null for `MPI_UNDEFINED`.
@@ -46,22 +81,18 @@ impl<P: Port> Entry<'_, P> {
         if color < 0 && color != UNDEFINED {
             crate::fail!(ARG, "color", "is {color}, but must be at least 0 or MPI_UNDEFINED");
         }
+        if self.comm(comm)?.remote.is_some() {
+            return self.split_pair(comm, color, key);
+        }
         let context = self.new_context();
         let ballots = self.exchange(comm, Ballot { color, key, context })?;
         if color == UNDEFINED {
             return Ok(CommHandle::NULL);
         }
-        let mut members: Vec<(i32, u32, u64)> = ballots
-            .iter()
-            .zip(0u32..)
-            .filter(|(ballot, _)| ballot.color == color)
-            .map(|(ballot, rank)| (ballot.key, rank, ballot.context))
-            .collect();
-        members.sort_unstable();
-        let parent = self.comm(comm)?;
-        let group: Group =
-            members.iter().filter_map(|&(_, rank, _)| parent.group.peer(rank)).collect();
-        self.adopt(comm, members[0].2, group)
+        let parents = self.comm(comm)?.group.clone();
+        let group = Ballot::members(&ballots, color, &parents);
+        let context = ballots[leader_of(&group, &parents)?].context;
+        self.adopt(comm, context, group)
     }
 
     /// `MPI_Comm_create`: the communicator of the given group; null for processes outside of it.
@@ -71,20 +102,26 @@ impl<P: Port> Entry<'_, P> {
         if let Some(stranger) = group.iter().find(|&peer| !parent.group.contains(peer)) {
             crate::fail!(GROUP, "group", "has process {}, which comm has not", stranger.0);
         }
+        if parent.remote.is_some() {
+            return self.create_pair(comm, group);
+        }
         let parents = parent.group.clone();
         let context = self.new_context();
         let ballots = self.exchange(comm, Ballot { color: 0, key: 0, context })?;
-        let Some(leader) = group.peer(0) else { return Ok(CommHandle::NULL) };
         if !group.contains(self.own_peer()) {
             return Ok(CommHandle::NULL);
         }
-        let leader = parents.rank_of(leader).expect("the group is part of the communicator's");
-        self.adopt(comm, ballots[leader as usize].context, group)
+        let context = ballots[leader_of(&group, &parents)?].context;
+        self.adopt(comm, context, group)
     }
 
     /// The part of `MPI_Comm_dup` and its kin that makes the new communicator: the same groups
     /// and topology, a new context. Attributes, hints and error handlers are copied by the caller.
     pub fn comm_clone(&mut self, comm: CommHandle) -> Result<CommHandle> {
+        if self.comm(comm)?.remote.is_some() {
+            let context = self.next_context(comm, "duplicate")?;
+            return self.clone_pair(comm, context);
+        }
         let context = self.new_context();
         let ballots = self.exchange(comm, Ballot { color: 0, key: 0, context })?;
         let parent = self.comm(comm)?;
@@ -98,12 +135,16 @@ impl<P: Port> Entry<'_, P> {
     /// the collective call, which all processes count alike, so that nothing need be told; the
     /// request completes when all have come this far.
     pub fn comm_iclone(&mut self, comm: CommHandle) -> Result<(CommHandle, RequestHandle)> {
+        let context = self.next_context(comm, "duplicate")?;
         let parent = self.comm(comm)?;
-        let purpose = format!("duplicate {}", parent.collective_number);
-        let context = super::hashed(&self.identity.job, &purpose, parent.context);
-        let (group, topology) = (parent.group.clone(), parent.topology.clone());
-        let clone = self.adopt(comm, context, group)?;
-        self.comm_mut(clone)?.topology = topology;
+        let clone = if parent.remote.is_some() {
+            self.clone_pair(comm, context)?
+        } else {
+            let (group, topology) = (parent.group.clone(), parent.topology.clone());
+            let clone = self.adopt(comm, context, group)?;
+            self.comm_mut(clone)?.topology = topology;
+            clone
+        };
         let meeting = self.barrier(comm)?;
         Ok((clone, self.begin(meeting)?))
     }
@@ -120,7 +161,7 @@ impl<P: Port> Entry<'_, P> {
         if tag < 0 {
             return Err(crate::p2p::send::bad_tag(tag));
         }
-        let parent = self.comm(comm)?;
+        let parent = self.intracomm(comm, "comm")?;
         let members: Option<Vec<u32>> =
             group.iter().map(|peer| parent.group.rank_of(peer)).collect();
         let Some(members) = members else {
@@ -133,12 +174,41 @@ impl<P: Port> Entry<'_, P> {
         // apart; those of the groups would not.
         let meeting = super::hashed(&self.identity.job, "meeting", parent.context) ^ 1 << 63;
         let room = Comm::new(meeting, parent.group.clone(), parent.rank);
+        let context = self.agree(room, &members, tag)?;
+        self.adopt(comm, context, group)
+    }
+
+    /// `MPI_Comm_create_from_group` (§7.4.2), for a member of the group: without a communicator
+    /// above it; its processes meet in a context that follows from the string and from who they
+    /// are.
+    pub fn comm_from_group(&mut self, group: Group, string_tag: &str) -> Result<CommHandle> {
+        let names: Vec<String> = group.iter().map(|peer| peer.0.to_string()).collect();
+        let purpose = format!("group {} {string_tag}", names.join(" "));
+        let meeting = super::hashed(&self.identity.job, &purpose, 0);
+        let rank = group.rank_of(self.own_peer()).ok_or_else(|| {
+            Error::param(ErrorClass::GROUP, "group", "does not have this process")
+        })?;
+        let members: Vec<u32> = (0..group.size()).collect();
+        let context = self.agree(Comm::new(meeting, group.clone(), rank), &members, 0)?;
+        self.comms.insert(Comm::new(context, group, rank))
+    }
+
+    /// The context that the first of `members`, ranks of `room`, chooses, told to the others
+    /// under `tag`; the room lives for this alone.
+    fn agree(&mut self, room: Comm, members: &[u32], tag: i32) -> Result<u64> {
         let mut context = self.new_context();
         let room = self.comms.insert(room)?;
-        let outcome = self.announce(room, &members, tag, &mut context);
+        let outcome = self.announce(room, members, tag, &mut context);
         self.comms.remove(room)?;
         outcome?;
-        self.adopt(comm, context, group)
+        Ok(context)
+    }
+
+    /// A context for what is made of `comm` in this collective call, in which nothing need be
+    /// told: all processes count the calls alike.
+    pub(super) fn next_context(&mut self, comm: CommHandle, purpose: &str) -> Result<u64> {
+        let purpose = format!("{purpose} {}", self.next_call(comm)?);
+        Ok(super::hashed(&self.identity.job, &purpose, self.comm(comm)?.context))
     }
 
     /// The first of `members` tells the others the context id, point to point.
@@ -170,19 +240,30 @@ impl<P: Port> Entry<'_, P> {
         Ok(())
     }
 
-    fn exchange(&mut self, comm: CommHandle, own: Ballot) -> Result<Vec<Ballot>> {
+    /// The ballots of the local group or, of an intercommunicator, of the remote one, by rank.
+    pub(super) fn exchange(&mut self, comm: CommHandle, own: Ballot) -> Result<Vec<Ballot>> {
         let all = self.allgather_bytes(comm, &own.to_bytes())?;
         Ok(all.chunks_exact(BALLOT_BYTES).map(Ballot::from_bytes).collect())
     }
 
-    fn adopt(&mut self, parent: CommHandle, context: u64, group: Group) -> Result<CommHandle> {
+    /// An intracommunicator beside `parent`, whose error handler it gets.
+    pub(super) fn adopt(
+        &mut self,
+        parent: CommHandle,
+        context: u64,
+        group: Group,
+    ) -> Result<CommHandle> {
         let rank = group.rank_of(self.own_peer()).ok_or_else(|| {
             Error::new(ErrorClass::INTERN, "a process made a communicator that it is not in")
         })?;
+        self.adopt_comm(parent, Comm::new(context, group, rank))
+    }
+
+    /// A communicator beside `parent`, whose error handler it gets.
+    pub(super) fn adopt_comm(&mut self, parent: CommHandle, comm: Comm) -> Result<CommHandle> {
         let errhandler = self.comm(parent)?.errhandler;
         self.errhandlers.retain(errhandler)?;
-        let comm = Comm { errhandler, ..Comm::new(context, group, rank) };
-        self.comms.insert(comm)
+        self.comms.insert(Comm { errhandler, ..comm })
     }
 
     /// This process in the table of peers.

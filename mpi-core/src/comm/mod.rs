@@ -1,6 +1,9 @@
 //! Communicators (MPI-5.0 chapter 7): a group, a context and what hangs on them.
 
+mod bytes;
 pub mod create;
+pub mod inter;
+mod near;
 pub mod topology;
 
 use std::sync::Arc;
@@ -32,6 +35,8 @@ pub struct Comm {
     pub rank: u32,
     /// The other group of an intercommunicator.
     pub remote: Option<Group>,
+    /// Both groups of an intercommunicator together.
+    pub(crate) union: Option<Arc<inter::Union>>,
     /// What `MPI_Comm_get_name` answers.
     pub name: String,
     /// Its error handler.
@@ -45,6 +50,8 @@ pub struct Comm {
     pub(crate) buffer: Option<AttachedBuffer>,
     /// Number of the next collective call, the tag of its messages.
     pub(crate) collective_number: u32,
+    /// Number of the next persistent collective operation.
+    pub(crate) standing_number: u32,
     /// Its board.
     pub(crate) board: BoardState,
 }
@@ -57,6 +64,7 @@ impl Comm {
             group,
             rank,
             remote: None,
+            union: None,
             name: String::new(),
             errhandler: ERRORS_ARE_FATAL,
             attributes: AttributeList::default(),
@@ -64,6 +72,7 @@ impl Comm {
             topology: None,
             buffer: None,
             collective_number: 0,
+            standing_number: 0,
             board: BoardState::Untried,
         }
     }

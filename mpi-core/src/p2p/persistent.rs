@@ -1,4 +1,4 @@
-//! Persistent sends and receives (MPI-5.0 §3.9): the arguments are checked once and kept.
+//! Persistent operations (MPI-5.0 §3.9): the arguments are checked once and kept.
 
 use std::sync::Arc;
 
@@ -23,31 +23,38 @@ impl<P: Port> Entry<'_, P> {
         self.persistent(Recipe::Receive(message))
     }
 
-    /// The request has a handle of its own for a derived datatype, since the program may free its
-    /// (§5.1.9: what was built on a freed datatype is not affected).
-    fn persistent(&mut self, mut recipe: Recipe) -> Result<RequestHandle> {
-        let (Recipe::Send(message, _) | Recipe::Receive(message)) = &mut recipe;
-        if !message.datatype.is_predefined() {
-            let datatype = Arc::clone(self.datatype(message.datatype)?);
-            message.datatype = self.datatypes.insert(datatype)?;
-        }
-        let message = *message;
+    /// A request that is started by `recipe`. It has a handle of its own for a derived datatype,
+    /// since the program may free its (§5.1.9: what was built on a freed datatype is not affected).
+    pub(crate) fn persistent(&mut self, mut recipe: Recipe) -> Result<RequestHandle> {
+        let comm = match &mut recipe {
+            Recipe::Send(message, _) | Recipe::Receive(message) => {
+                if !message.datatype.is_predefined() {
+                    let datatype = Arc::clone(self.datatype(message.datatype)?);
+                    message.datatype = self.datatypes.insert(datatype)?;
+                }
+                message.comm
+            }
+            Recipe::Collective(standing) => standing.comm(),
+        };
         let state = Box::new(Persistent { recipe, active: None });
         let operation = Operation::Persistent(state);
-        let request = Request::active(operation, Owner::Program, message.comm);
+        let request = Request::active(operation, Owner::Program, comm);
         self.vci.requests.insert(request)
     }
 
     /// `MPI_Start`.
     pub fn start(&mut self, request: RequestHandle) -> Result<()> {
         let recipe = match &self.vci.requests.get(request)?.operation {
-            Operation::Persistent(persistent) if persistent.active.is_none() => persistent.recipe,
+            Operation::Persistent(persistent) if persistent.active.is_none() => {
+                persistent.recipe.clone()
+            }
             Operation::Persistent(_) => return Err(not_startable("is active already")),
             _ => return Err(not_startable("is not a persistent request")),
         };
         let active = match recipe {
             Recipe::Send(message, mode) => self.isend(message, mode)?,
             Recipe::Receive(message) => self.ireceive(message)?,
+            Recipe::Collective(standing) => self.start_standing(&standing)?,
         };
         if let Operation::Persistent(persistent) =
             &mut self.vci.requests.get_mut(request)?.operation
@@ -61,7 +68,9 @@ impl<P: Port> Entry<'_, P> {
 impl<P: Port> Process<P> {
     /// Gives up what the request kept, when its request is freed.
     pub(crate) fn release_recipe(&mut self, recipe: Recipe) -> Result<()> {
-        let (Recipe::Send(message, _) | Recipe::Receive(message)) = recipe;
+        let (Recipe::Send(message, _) | Recipe::Receive(message)) = recipe else {
+            return Ok(());
+        };
         if !message.datatype.is_predefined() {
             self.datatypes.remove(message.datatype)?;
         }

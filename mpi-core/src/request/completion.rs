@@ -110,7 +110,7 @@ impl<P: Port> Process<P> {
         }
         let state = self.vci.requests.get_mut(request)?;
         if let Operation::Persistent(persistent) = &state.operation {
-            let (active, recipe) = (persistent.active, persistent.recipe);
+            let (active, recipe) = (persistent.active, persistent.recipe.clone());
             self.vci.requests.remove(request)?;
             self.release_recipe(recipe)?;
             return active.map_or(Ok(None), |active| self.free_request(active));

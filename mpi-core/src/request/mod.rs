@@ -9,6 +9,9 @@ pub mod completion;
 mod memory;
 pub mod quick;
 
+use std::rc::Rc;
+
+use crate::coll::standing::Standing;
 use crate::error::Error;
 use crate::handle::{CommHandle, MessageHandle, RequestHandle};
 use crate::p2p::rendezvous::Rts;
@@ -97,12 +100,14 @@ pub(crate) struct Persistent {
 }
 
 /// The arguments of a persistent operation.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone)]
 pub(crate) enum Recipe {
     /// `MPI_Send_init` and its kin.
     Send(Message, Mode),
     /// `MPI_Recv_init`.
     Receive(Message),
+    /// `MPI_Barrier_init` and its kin (§6.13).
+    Collective(Rc<Standing>),
 }
 
 /// A generalized request's functions, by address; they are the program's.

@@ -1,5 +1,6 @@
 //! Every algorithm against the definition of its collective, run by a simulated executor.
 
+mod between;
 mod data;
 mod movement;
 mod neighbors;

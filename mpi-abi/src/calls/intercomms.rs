@@ -1,0 +1,72 @@
+//! Intercommunicators, and communicators made of groups alone (MPI-5.0 §7.4.2, §7.6).
+
+use mpi_core::error::Result;
+use mpi_core::handle::{CommHandle, ErrhandlerHandle, GroupHandle, InfoHandle};
+
+use super::errors::comm_set_errhandler;
+use crate::entry::Cx;
+
+/// `MPI_Intercomm_create`.
+pub fn intercomm_create(
+    cx: &mut Cx<'_>,
+    local_comm: CommHandle,
+    local_leader: i32,
+    peer_comm: CommHandle,
+    remote_leader: i32,
+    tag: i32,
+    newintercomm: &mut CommHandle,
+) -> Result<()> {
+    *newintercomm = cx.intercomm_create(local_comm, local_leader, peer_comm, remote_leader, tag)?;
+    Ok(())
+}
+
+/// `MPI_Intercomm_merge`.
+pub fn intercomm_merge(
+    cx: &mut Cx<'_>,
+    intercomm: CommHandle,
+    high: bool,
+    newintracomm: &mut CommHandle,
+) -> Result<()> {
+    *newintracomm = cx.intercomm_merge(intercomm, high)?;
+    Ok(())
+}
+
+/// `MPI_Comm_create_from_group`; null for an empty group. No hint is of use.
+pub fn comm_create_from_group(
+    cx: &mut Cx<'_>,
+    group: GroupHandle,
+    stringtag: &str,
+    _info: InfoHandle,
+    errhandler: ErrhandlerHandle,
+    newcomm: &mut CommHandle,
+) -> Result<()> {
+    let group = cx.groups.get(group)?.clone();
+    if group.size() == 0 {
+        *newcomm = CommHandle::NULL;
+        return Ok(());
+    }
+    let made = cx.comm_from_group(group, stringtag)?;
+    comm_set_errhandler(cx, made, errhandler)?;
+    *newcomm = made;
+    Ok(())
+}
+
+/// `MPI_Intercomm_create_from_groups`. No hint is of use.
+#[allow(clippy::too_many_arguments)]
+pub fn intercomm_create_from_groups(
+    cx: &mut Cx<'_>,
+    local_group: GroupHandle,
+    local_leader: i32,
+    remote_group: GroupHandle,
+    remote_leader: i32,
+    stringtag: &str,
+    _info: InfoHandle,
+    errhandler: ErrhandlerHandle,
+    newintercomm: &mut CommHandle,
+) -> Result<()> {
+    let local = (local_group, local_leader);
+    let made = cx.intercomm_from_groups(local, (remote_group, remote_leader), stringtag)?;
+    comm_set_errhandler(cx, made, errhandler)?;
+    *newintercomm = made;
+    Ok(())
+}

@@ -1,0 +1,170 @@
+//! Collective operations that are ready: run at once, begun, or kept to be started
+//! ([`standing`](super::standing)). Enters: what [`calls`](super::calls) made of the arguments;
+//! leaves: a schedule with its memory.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::execute::Reducer;
+use super::memory::{Block, Memory};
+use super::menu::Collective;
+use super::place::Places;
+use super::plan::{Problem, plan};
+use super::schedule::Schedule;
+use super::select::{Choice, Shape};
+use crate::buffer::UserBuffer;
+use crate::datatype::Datatype;
+use crate::entry::Entry;
+use crate::error::Result;
+use crate::handle::{CommHandle, DatatypeHandle, RequestHandle};
+use crate::port::Port;
+use crate::process::Process;
+
+/// A collective operation ready to run.
+pub struct Prepared {
+    pub(super) comm: CommHandle,
+    /// What an algorithm is chosen for; none if there is only one way.
+    pub(super) collective: Option<Collective>,
+    pub(super) problem: Problem,
+    /// Bytes of type signature, as [`Shape`] has them.
+    pub(super) bytes: i64,
+    pub(super) data: Data,
+}
+
+/// The memory of a collective operation.
+pub(super) enum Data {
+    /// Data that is moved.
+    Moved { send: Places, recv: Places },
+    /// Data that is reduced.
+    Reduced(Operands),
+}
+
+/// What is reduced, and how.
+#[derive(Clone, Copy)]
+pub(super) struct Operands {
+    pub(super) send: UserBuffer,
+    pub(super) recv: UserBuffer,
+    pub(super) reducer: Reducer,
+    pub(super) datatype: DatatypeHandle,
+    /// Bytes of an element.
+    pub(super) unit: i64,
+    pub(super) commutative: bool,
+    /// Elements lie without gaps.
+    pub(super) dense: bool,
+}
+
+impl<P: Port> Entry<'_, P> {
+    /// Runs a collective operation to its end.
+    #[inline]
+    pub fn run(&mut self, call: Prepared) -> Result<()> {
+        let mut choice = self.choose(&call, true)?;
+        if choice.algorithm.is_board() {
+            match self.seat(call.comm)? {
+                Some(seat) => return self.run_on_board(seat, &call, choice.algorithm),
+                None => choice = self.choose(&call, false)?,
+            }
+        }
+        let (schedule, memory, reducer) = self.lay_out(&call, &choice)?;
+        self.run_blocking(call.comm, schedule, memory, reducer)
+    }
+
+    /// Begins a collective operation.
+    pub fn begin(&mut self, call: Prepared) -> Result<RequestHandle> {
+        let choice = self.choose(&call, false)?;
+        let (schedule, memory, reducer) = self.lay_out(&call, &choice)?;
+        let tag = self.next_call(call.comm)?;
+        self.launch(call.comm, tag, Rc::new(schedule), memory, reducer)
+    }
+}
+
+impl<P: Port> Process<P> {
+    /// The algorithm for a call; `at_once` if it runs to its end now, so that it may use a board.
+    #[inline]
+    pub(super) fn choose(&self, call: &Prepared, at_once: bool) -> Result<Choice> {
+        let state = self.comm(call.comm)?;
+        let Some(collective) = call.collective else { return Ok(Choice::ONLY) };
+        let (unit, commutative, fit) = match &call.data {
+            Data::Moved { .. } => (1, true, true),
+            Data::Reduced(data) => {
+                let kernel = matches!(data.reducer, Reducer::Kernel(_));
+                (data.unit, data.commutative, kernel && data.dense)
+            }
+        };
+        let size = state.size() as usize;
+        let shape = Shape {
+            collective,
+            size,
+            ranks_per_node: size,
+            bytes: call.bytes,
+            unit,
+            commutative,
+            board: at_once && fit && state.may_have_board(self.selection.patience),
+        };
+        Ok(self.selection.select(&shape))
+    }
+
+    /// The schedule of a call and the memory that it works on.
+    fn lay_out(
+        &self,
+        call: &Prepared,
+        choice: &Choice,
+    ) -> Result<(Schedule, Memory, Option<Reducer>)> {
+        let schedule = self.schedule(call, choice)?;
+        let (memory, reducer) = self.ground(call)?.memory(&schedule);
+        Ok((schedule, memory, reducer))
+    }
+
+    /// The schedule of a call.
+    pub(super) fn schedule(&self, call: &Prepared, choice: &Choice) -> Result<Schedule> {
+        let state = self.comm(call.comm)?;
+        plan(state.place() as usize, state.roster().size() as usize, &call.problem, choice)
+    }
+
+    /// The user memory of a call, independent of handles that the program may free.
+    pub(super) fn ground(&self, call: &Prepared) -> Result<Ground> {
+        Ok(match &call.data {
+            Data::Moved { send, recv } => {
+                Ground::Moved { send: self.blocks_of(send)?, recv: self.blocks_of(recv)? }
+            }
+            Data::Reduced(data) => Ground::Reduced {
+                send: data.send,
+                recv: data.recv,
+                datatype: self.datatype(data.datatype)?.clone(),
+                reducer: data.reducer,
+            },
+        })
+    }
+
+    /// A call that there is one way to do.
+    pub(super) fn fixed(
+        &self,
+        comm: CommHandle,
+        problem: Problem,
+        send: Places,
+        recv: Places,
+    ) -> Prepared {
+        let data = Data::Moved { send, recv };
+        Prepared { comm, collective: None, problem, bytes: 0, data }
+    }
+}
+
+/// The user memory of a call, which holds the datatypes themselves.
+#[derive(Clone)]
+pub(super) enum Ground {
+    /// Data that is moved.
+    Moved { send: Vec<Block>, recv: Vec<Block> },
+    /// Data that is reduced.
+    Reduced { send: UserBuffer, recv: UserBuffer, datatype: Arc<Datatype>, reducer: Reducer },
+}
+
+impl Ground {
+    /// The memory of one run of `schedule`.
+    pub(super) fn memory(self, schedule: &Schedule) -> (Memory, Option<Reducer>) {
+        match self {
+            Ground::Moved { send, recv } => (Memory::moved(schedule, send, recv), None),
+            Ground::Reduced { send, recv, datatype, reducer } => {
+                (Memory::reduced(schedule, send, recv, &datatype), Some(reducer))
+            }
+        }
+    }
+}
