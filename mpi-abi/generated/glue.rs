@@ -839,7 +839,7 @@ pub unsafe fn cart_create<F: Face>(
         args::array("periods", periods.is_null(), ndims > 0)?;
         args::out("comm_cart", comm_cart.is_null())?;
         let mut comm_cart_value = CommHandle::NULL;
-        crate::calls::topology::cart_create(
+        let result = crate::calls::topology::cart_create(
             cx,
             owner,
             i64::from(ndims),
@@ -847,9 +847,9 @@ pub unsafe fn cart_create<F: Face>(
             args::IntArray::int(periods),
             reorder != 0,
             &mut comm_cart_value,
-        )?;
+        );
         *comm_cart = F::comm_out(comm_cart_value);
-        Ok(())
+        result
     })
 }
 
@@ -965,14 +965,14 @@ pub unsafe fn cart_sub<F: Face>(
     entry::call::<F>(Procedure::CartSub, Owner::Comm(owner), |cx| unsafe {
         args::out("newcomm", newcomm.is_null())?;
         let mut newcomm_value = CommHandle::NULL;
-        crate::calls::topology::cart_sub(
+        let result = crate::calls::topology::cart_sub(
             cx,
             owner,
             args::IntArray::int(remain_dims),
             &mut newcomm_value,
-        )?;
+        );
         *newcomm = F::comm_out(newcomm_value);
-        Ok(())
+        result
     })
 }
 
@@ -1084,9 +1084,10 @@ pub unsafe fn comm_create<F: Face>(
     entry::call::<F>(Procedure::CommCreate, Owner::Comm(owner), |cx| unsafe {
         args::out("newcomm", newcomm.is_null())?;
         let mut newcomm_value = CommHandle::NULL;
-        crate::calls::comms::comm_create(cx, owner, F::group_in(group), &mut newcomm_value)?;
+        let result =
+            crate::calls::comms::comm_create(cx, owner, F::group_in(group), &mut newcomm_value);
         *newcomm = F::comm_out(newcomm_value);
-        Ok(())
+        result
     })
 }
 
@@ -1121,16 +1122,16 @@ pub unsafe fn comm_create_from_group<F: Face>(
     entry::call::<F>(Procedure::CommCreateFromGroup, Owner::None, |cx| unsafe {
         args::out("newcomm", newcomm.is_null())?;
         let mut newcomm_value = CommHandle::NULL;
-        crate::calls::intercomms::comm_create_from_group(
+        let result = crate::calls::intercomms::comm_create_from_group(
             cx,
             F::group_in(group),
             &args::text("stringtag", stringtag)?,
             F::info_in(info),
             F::errhandler_in(errhandler),
             &mut newcomm_value,
-        )?;
+        );
         *newcomm = F::comm_out(newcomm_value);
-        Ok(())
+        result
     })
 }
 
@@ -1146,15 +1147,15 @@ pub unsafe fn comm_create_group<F: Face>(
     entry::call::<F>(Procedure::CommCreateGroup, Owner::Comm(owner), |cx| unsafe {
         args::out("newcomm", newcomm.is_null())?;
         let mut newcomm_value = CommHandle::NULL;
-        crate::calls::comms::comm_create_group(
+        let result = crate::calls::comms::comm_create_group(
             cx,
             owner,
             F::group_in(group),
             F::tag_in(tag),
             &mut newcomm_value,
-        )?;
+        );
         *newcomm = F::comm_out(newcomm_value);
-        Ok(())
+        result
     })
 }
 
@@ -1242,9 +1243,9 @@ pub unsafe fn comm_dup<F: Face>(comm: <F as Face>::Comm, newcomm: *mut <F as Fac
     entry::call::<F>(Procedure::CommDup, Owner::Comm(owner), |cx| unsafe {
         args::out("newcomm", newcomm.is_null())?;
         let mut newcomm_value = CommHandle::NULL;
-        crate::calls::duplicates::comm_dup(cx, owner, &mut newcomm_value)?;
+        let result = crate::calls::duplicates::comm_dup(cx, owner, &mut newcomm_value);
         *newcomm = F::comm_out(newcomm_value);
-        Ok(())
+        result
     })
 }
 
@@ -1259,14 +1260,14 @@ pub unsafe fn comm_dup_with_info<F: Face>(
     entry::call::<F>(Procedure::CommDupWithInfo, Owner::Comm(owner), |cx| unsafe {
         args::out("newcomm", newcomm.is_null())?;
         let mut newcomm_value = CommHandle::NULL;
-        crate::calls::duplicates::comm_dup_with_info(
+        let result = crate::calls::duplicates::comm_dup_with_info(
             cx,
             owner,
             F::info_in(info),
             &mut newcomm_value,
-        )?;
+        );
         *newcomm = F::comm_out(newcomm_value);
-        Ok(())
+        result
     })
 }
 
@@ -1400,9 +1401,9 @@ pub unsafe fn comm_get_parent<F: Face>(parent: *mut <F as Face>::Comm) -> c_int 
     entry::call::<F>(Procedure::CommGetParent, Owner::None, |cx| unsafe {
         args::out("parent", parent.is_null())?;
         let mut parent_value = CommHandle::NULL;
-        crate::calls::comms::comm_get_parent(cx, &mut parent_value)?;
+        let result = crate::calls::comms::comm_get_parent(cx, &mut parent_value);
         *parent = F::comm_out(parent_value);
-        Ok(())
+        result
     })
 }
 
@@ -1435,8 +1436,10 @@ pub unsafe fn comm_idup<F: Face>(
         let mut newcomm_value = CommHandle::NULL;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::duplicates::comm_idup(cx, owner, &mut newcomm_value, &mut request_value)?;
+        let result =
+            crate::calls::duplicates::comm_idup(cx, owner, &mut newcomm_value, &mut request_value);
         *newcomm = F::comm_out(newcomm_value);
+        result?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -1456,14 +1459,15 @@ pub unsafe fn comm_idup_with_info<F: Face>(
         let mut newcomm_value = CommHandle::NULL;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::duplicates::comm_idup_with_info(
+        let result = crate::calls::duplicates::comm_idup_with_info(
             cx,
             owner,
             F::info_in(info),
             &mut newcomm_value,
             &mut request_value,
-        )?;
+        );
         *newcomm = F::comm_out(newcomm_value);
+        result?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -1650,9 +1654,9 @@ pub unsafe fn comm_split<F: Face>(
     entry::call::<F>(Procedure::CommSplit, Owner::Comm(owner), |cx| unsafe {
         args::out("newcomm", newcomm.is_null())?;
         let mut newcomm_value = CommHandle::NULL;
-        crate::calls::comms::comm_split(cx, owner, color, key, &mut newcomm_value)?;
+        let result = crate::calls::comms::comm_split(cx, owner, color, key, &mut newcomm_value);
         *newcomm = F::comm_out(newcomm_value);
-        Ok(())
+        result
     })
 }
 
@@ -1669,16 +1673,16 @@ pub unsafe fn comm_split_type<F: Face>(
     entry::call::<F>(Procedure::CommSplitType, Owner::Comm(owner), |cx| unsafe {
         args::out("newcomm", newcomm.is_null())?;
         let mut newcomm_value = CommHandle::NULL;
-        crate::calls::comms::comm_split_type(
+        let result = crate::calls::comms::comm_split_type(
             cx,
             owner,
             F::constant_in(ConstantGroup::SplitType, split_type),
             key,
             F::info_in(info),
             &mut newcomm_value,
-        )?;
+        );
         *newcomm = F::comm_out(newcomm_value);
-        Ok(())
+        result
     })
 }
 
@@ -1751,7 +1755,7 @@ pub unsafe fn dist_graph_create<F: Face>(
         args::array("degrees", degrees.is_null(), n > 0)?;
         args::out("comm_dist_graph", comm_dist_graph.is_null())?;
         let mut comm_dist_graph_value = CommHandle::NULL;
-        crate::calls::topology::dist_graph_create(
+        let result = crate::calls::topology::dist_graph_create(
             cx,
             owner,
             i64::from(n),
@@ -1762,9 +1766,9 @@ pub unsafe fn dist_graph_create<F: Face>(
             F::info_in(info),
             reorder != 0,
             &mut comm_dist_graph_value,
-        )?;
+        );
         *comm_dist_graph = F::comm_out(comm_dist_graph_value);
-        Ok(())
+        result
     })
 }
 
@@ -1790,7 +1794,7 @@ pub unsafe fn dist_graph_create_adjacent<F: Face>(
         args::array("destinations", destinations.is_null(), outdegree > 0)?;
         args::out("comm_dist_graph", comm_dist_graph.is_null())?;
         let mut comm_dist_graph_value = CommHandle::NULL;
-        crate::calls::topology::dist_graph_create_adjacent(
+        let result = crate::calls::topology::dist_graph_create_adjacent(
             cx,
             owner,
             i64::from(indegree),
@@ -1802,9 +1806,9 @@ pub unsafe fn dist_graph_create_adjacent<F: Face>(
             F::info_in(info),
             reorder != 0,
             &mut comm_dist_graph_value,
-        )?;
+        );
         *comm_dist_graph = F::comm_out(comm_dist_graph_value);
-        Ok(())
+        result
     })
 }
 
@@ -3106,7 +3110,7 @@ pub unsafe fn graph_create<F: Face>(
         args::array("index", index.is_null(), nnodes > 0)?;
         args::out("comm_graph", comm_graph.is_null())?;
         let mut comm_graph_value = CommHandle::NULL;
-        crate::calls::topology::graph_create(
+        let result = crate::calls::topology::graph_create(
             cx,
             owner,
             nnodes,
@@ -3114,9 +3118,9 @@ pub unsafe fn graph_create<F: Face>(
             args::IntArray::ranks::<F>(edges.cast()),
             reorder != 0,
             &mut comm_graph_value,
-        )?;
+        );
         *comm_graph = F::comm_out(comm_graph_value);
-        Ok(())
+        result
     })
 }
 
@@ -4400,7 +4404,7 @@ pub unsafe fn intercomm_create<F: Face>(
     entry::call::<F>(Procedure::IntercommCreate, Owner::Comm(owner), |cx| unsafe {
         args::out("newintercomm", newintercomm.is_null())?;
         let mut newintercomm_value = CommHandle::NULL;
-        crate::calls::intercomms::intercomm_create(
+        let result = crate::calls::intercomms::intercomm_create(
             cx,
             owner,
             F::rank_in(local_leader),
@@ -4408,9 +4412,9 @@ pub unsafe fn intercomm_create<F: Face>(
             F::rank_in(remote_leader),
             F::tag_in(tag),
             &mut newintercomm_value,
-        )?;
+        );
         *newintercomm = F::comm_out(newintercomm_value);
-        Ok(())
+        result
     })
 }
 
@@ -4429,7 +4433,7 @@ pub unsafe fn intercomm_create_from_groups<F: Face>(
     entry::call::<F>(Procedure::IntercommCreateFromGroups, Owner::None, |cx| unsafe {
         args::out("newintercomm", newintercomm.is_null())?;
         let mut newintercomm_value = CommHandle::NULL;
-        crate::calls::intercomms::intercomm_create_from_groups(
+        let result = crate::calls::intercomms::intercomm_create_from_groups(
             cx,
             F::group_in(local_group),
             F::rank_in(local_leader),
@@ -4439,9 +4443,9 @@ pub unsafe fn intercomm_create_from_groups<F: Face>(
             F::info_in(info),
             F::errhandler_in(errhandler),
             &mut newintercomm_value,
-        )?;
+        );
         *newintercomm = F::comm_out(newintercomm_value);
-        Ok(())
+        result
     })
 }
 
@@ -4456,9 +4460,14 @@ pub unsafe fn intercomm_merge<F: Face>(
     entry::call::<F>(Procedure::IntercommMerge, Owner::Comm(owner), |cx| unsafe {
         args::out("newintracomm", newintracomm.is_null())?;
         let mut newintracomm_value = CommHandle::NULL;
-        crate::calls::intercomms::intercomm_merge(cx, owner, high != 0, &mut newintracomm_value)?;
+        let result = crate::calls::intercomms::intercomm_merge(
+            cx,
+            owner,
+            high != 0,
+            &mut newintracomm_value,
+        );
         *newintracomm = F::comm_out(newintracomm_value);
-        Ok(())
+        result
     })
 }
 

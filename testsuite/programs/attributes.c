@@ -79,6 +79,29 @@ static void refusing(void) {
     EQUAL(flag, 1);
 }
 
+static int refuse_copy(MPI_Comm comm, int keyval, void *state, void *in, void *out, int *flag) {
+    (void)comm;
+    (void)keyval;
+    (void)state;
+    *(void **)out = in;
+    *flag = 1;
+    return MPI_ERR_OTHER;
+}
+
+// A copy function that fails lets there be no duplicate (§7.7.2).
+static void not_copied(void) {
+    int keyval, value = 1;
+    MPI_Comm comm, heir = MPI_COMM_SELF;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    OK(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+    OK(MPI_Comm_create_keyval(refuse_copy, MPI_COMM_NULL_DELETE_FN, &keyval, NULL));
+    OK(MPI_Comm_set_attr(comm, keyval, &value));
+    REFUSED(MPI_Comm_dup(comm, &heir));
+    CHECK(heir == MPI_COMM_NULL, "there is none");
+    OK(MPI_Comm_free(&comm));
+    OK(MPI_Comm_free_keyval(&keyval));
+}
+
 static void on_types(void) {
     int keyval, flag, value = 7, *got;
     MPI_Datatype type, twin;
@@ -120,6 +143,7 @@ int main(int argc, char **argv) {
     start(&argc, &argv);
     on_communicators();
     refusing();
+    not_copied();
     on_types();
     predefined();
     int before = deletions;

@@ -36,6 +36,9 @@ static void open_chain(void) {
         OK(MPI_Get_count(&status, MPI_INT, &count));
         EQUAL(count, 0);
     }
+    // Nothing comes from nobody, of no type whatever.
+    OK(MPI_Recv(NULL, 0, MPI_DATATYPE_NULL, MPI_PROC_NULL, 1, MPI_COMM_WORLD, &status));
+    EQUAL(status.MPI_SOURCE, MPI_PROC_NULL);
     MPI_Request requests[2];
     OK(MPI_Send(&got, 1, MPI_INT, MPI_PROC_NULL, 1, MPI_COMM_WORLD));
     OK(MPI_Ssend(&got, 1, MPI_INT, MPI_PROC_NULL, 1, MPI_COMM_WORLD));

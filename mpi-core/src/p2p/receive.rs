@@ -112,9 +112,10 @@ impl<P: Port> Process<P> {
     #[inline]
     pub(crate) fn check_receive(&self, message: &Message) -> Result<Option<(Unpacker, Pattern)>> {
         let pattern = self.pattern(message.comm, message.rank, message.tag)?;
-        let datatype = self.committed(message.datatype)?;
         check_count(message.count)?;
+        // From nobody comes nothing, of whatever type (§3.10).
         let Some(pattern) = pattern else { return Ok(None) };
+        let datatype = self.committed(message.datatype)?;
         check_buffer(message, datatype)?;
         Ok(Some((Unpacker::new(message.buf, message.count, datatype), pattern)))
     }
