@@ -112,6 +112,15 @@ impl Hosts {
         entries.join(",")
     }
 
+    /// The processes that run on a host.
+    ///
+    /// # Errors
+    /// When the kernel does not tell.
+    pub fn pids(&self, host: usize) -> Result<Vec<u32>> {
+        let pids = ip(&format!("netns pids {}", self.name(host)))?;
+        Ok(pids.split_whitespace().filter_map(|pid| pid.parse().ok()).collect())
+    }
+
     /// Takes a cable away from a host other than the first.
     ///
     /// # Errors
@@ -123,11 +132,10 @@ impl Hosts {
 
 impl Drop for Hosts {
     fn drop(&mut self) {
-        for name in &self.names {
+        for (host, name) in self.names.iter().enumerate() {
             // Deleting the name does not end what runs there.
-            let pids = ip(&format!("netns pids {name}")).unwrap_or_default();
-            for pid in pids.split_whitespace() {
-                let _ = Command::new("kill").args(["-9", pid]).status();
+            for pid in self.pids(host).unwrap_or_default() {
+                let _ = Command::new("kill").args(["-9", &pid.to_string()]).status();
             }
             let _ = ip(&format!("netns del {name}"));
         }
