@@ -2071,10 +2071,16 @@ pub unsafe fn file_call_errhandler<F: Face>(fh: <F as Face>::File, errorcode: c_
 /// `MPI_File_close`.
 #[inline]
 pub unsafe fn file_close<F: Face>(fh: *mut <F as Face>::File) -> c_int {
-    let _ = (fh,);
-    entry::unsupported::<F>(
+    entry::call::<F>(
         Procedure::FileClose,
         if fh.is_null() { Owner::None } else { Owner::File(F::file_in(unsafe { *fh })) },
+        |cx| unsafe {
+            args::out("fh", fh.is_null())?;
+            let mut fh_value = F::file_in(*fh);
+            let result = crate::calls::files::file_close(cx, &mut fh_value);
+            *fh = F::file_out(fh_value);
+            result
+        },
     )
 }
 
@@ -2100,8 +2106,9 @@ pub unsafe fn file_create_errhandler<F: Face>(
 /// `MPI_File_delete`.
 #[inline]
 pub unsafe fn file_delete<F: Face>(filename: *const c_char, info: <F as Face>::Info) -> c_int {
-    let _ = (filename, info);
-    entry::unsupported::<F>(Procedure::FileDelete, Owner::None)
+    entry::call::<F>(Procedure::FileDelete, Owner::None, |cx| unsafe {
+        crate::calls::files::file_delete(cx, &args::text("filename", filename)?, F::info_in(info))
+    })
 }
 
 /// `MPI_File_f2c`.
@@ -2119,15 +2126,27 @@ pub unsafe fn file_fromint<F: Face>(file: c_int) -> <F as Face>::File {
 /// `MPI_File_get_amode`.
 #[inline]
 pub unsafe fn file_get_amode<F: Face>(fh: <F as Face>::File, amode: *mut c_int) -> c_int {
-    let _ = (fh, amode);
-    entry::unsupported::<F>(Procedure::FileGetAmode, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileGetAmode, Owner::File(owner), |cx| unsafe {
+        args::out("amode", amode.is_null())?;
+        let mut amode_value = 0i32;
+        crate::calls::files::file_get_amode(cx, owner, &mut amode_value)?;
+        *amode = F::constant_out(ConstantGroup::FileMode, amode_value);
+        Ok(())
+    })
 }
 
 /// `MPI_File_get_atomicity`.
 #[inline]
 pub unsafe fn file_get_atomicity<F: Face>(fh: <F as Face>::File, flag: *mut c_int) -> c_int {
-    let _ = (fh, flag);
-    entry::unsupported::<F>(Procedure::FileGetAtomicity, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileGetAtomicity, Owner::File(owner), |cx| unsafe {
+        args::out("flag", flag.is_null())?;
+        let mut flag_value = false;
+        crate::calls::files::file_get_atomicity(cx, owner, &mut flag_value)?;
+        *flag = c_int::from(flag_value);
+        Ok(())
+    })
 }
 
 /// `MPI_File_get_byte_offset`.
@@ -2137,8 +2156,14 @@ pub unsafe fn file_get_byte_offset<F: Face>(
     offset: i64,
     disp: *mut i64,
 ) -> c_int {
-    let _ = (fh, offset, disp);
-    entry::unsupported::<F>(Procedure::FileGetByteOffset, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileGetByteOffset, Owner::File(owner), |cx| unsafe {
+        args::out("disp", disp.is_null())?;
+        let mut disp_value = 0i64;
+        crate::calls::file_transfers::file_get_byte_offset(cx, owner, offset, &mut disp_value)?;
+        *disp = disp_value;
+        Ok(())
+    })
 }
 
 /// `MPI_File_get_errhandler`.
@@ -2163,8 +2188,14 @@ pub unsafe fn file_get_group<F: Face>(
     fh: <F as Face>::File,
     group: *mut <F as Face>::Group,
 ) -> c_int {
-    let _ = (fh, group);
-    entry::unsupported::<F>(Procedure::FileGetGroup, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileGetGroup, Owner::File(owner), |cx| unsafe {
+        args::out("group", group.is_null())?;
+        let mut group_value = GroupHandle::NULL;
+        crate::calls::files::file_get_group(cx, owner, &mut group_value)?;
+        *group = F::group_out(group_value);
+        Ok(())
+    })
 }
 
 /// `MPI_File_get_info`.
@@ -2173,15 +2204,27 @@ pub unsafe fn file_get_info<F: Face>(
     fh: <F as Face>::File,
     info_used: *mut <F as Face>::Info,
 ) -> c_int {
-    let _ = (fh, info_used);
-    entry::unsupported::<F>(Procedure::FileGetInfo, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileGetInfo, Owner::File(owner), |cx| unsafe {
+        args::out("info_used", info_used.is_null())?;
+        let mut info_used_value = InfoHandle::NULL;
+        crate::calls::files::file_get_info(cx, owner, &mut info_used_value)?;
+        *info_used = F::info_out(info_used_value);
+        Ok(())
+    })
 }
 
 /// `MPI_File_get_position`.
 #[inline]
 pub unsafe fn file_get_position<F: Face>(fh: <F as Face>::File, offset: *mut i64) -> c_int {
-    let _ = (fh, offset);
-    entry::unsupported::<F>(Procedure::FileGetPosition, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileGetPosition, Owner::File(owner), |cx| unsafe {
+        args::out("offset", offset.is_null())?;
+        let mut offset_value = 0i64;
+        crate::calls::file_transfers::file_get_position(cx, owner, &mut offset_value)?;
+        *offset = offset_value;
+        Ok(())
+    })
 }
 
 /// `MPI_File_get_position_shared`.
@@ -2194,8 +2237,14 @@ pub unsafe fn file_get_position_shared<F: Face>(fh: <F as Face>::File, offset: *
 /// `MPI_File_get_size`.
 #[inline]
 pub unsafe fn file_get_size<F: Face>(fh: <F as Face>::File, size: *mut i64) -> c_int {
-    let _ = (fh, size);
-    entry::unsupported::<F>(Procedure::FileGetSize, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileGetSize, Owner::File(owner), |cx| unsafe {
+        args::out("size", size.is_null())?;
+        let mut size_value = 0i64;
+        crate::calls::files::file_get_size(cx, owner, &mut size_value)?;
+        *size = size_value;
+        Ok(())
+    })
 }
 
 /// `MPI_File_get_type_extent`.
@@ -2205,8 +2254,19 @@ pub unsafe fn file_get_type_extent<F: Face>(
     datatype: <F as Face>::Datatype,
     extent: IntOut,
 ) -> c_int {
-    let _ = (fh, datatype, extent);
-    entry::unsupported::<F>(Procedure::FileGetTypeExtent, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileGetTypeExtent, Owner::File(owner), |cx| unsafe {
+        args::out("extent", extent.is_null())?;
+        let mut extent_value = 0i64;
+        crate::calls::files::file_get_type_extent(
+            cx,
+            owner,
+            F::datatype_in(datatype),
+            &mut extent_value,
+        )?;
+        extent.store("extent", extent_value)?;
+        Ok(())
+    })
 }
 
 /// `MPI_File_get_view`.
@@ -2218,8 +2278,30 @@ pub unsafe fn file_get_view<F: Face>(
     filetype: *mut <F as Face>::Datatype,
     datarep: *mut c_char,
 ) -> c_int {
-    let _ = (fh, disp, etype, filetype, datarep);
-    entry::unsupported::<F>(Procedure::FileGetView, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileGetView, Owner::File(owner), |cx| unsafe {
+        args::out("disp", disp.is_null())?;
+        let mut disp_value = 0i64;
+        args::out("etype", etype.is_null())?;
+        let mut etype_value = DatatypeHandle::NULL;
+        args::out("filetype", filetype.is_null())?;
+        let mut filetype_value = DatatypeHandle::NULL;
+        args::out("datarep", datarep.is_null())?;
+        let mut datarep_value = String::new();
+        crate::calls::files::file_get_view(
+            cx,
+            owner,
+            &mut disp_value,
+            &mut etype_value,
+            &mut filetype_value,
+            &mut datarep_value,
+        )?;
+        *disp = disp_value;
+        *etype = F::datatype_out(etype_value);
+        *filetype = F::datatype_out(filetype_value);
+        copy_out(datarep, F::LIMITS.datarep, &datarep_value);
+        Ok(())
+    })
 }
 
 /// `MPI_File_iread`.
@@ -2365,15 +2447,30 @@ pub unsafe fn file_open<F: Face>(
     info: <F as Face>::Info,
     fh: *mut <F as Face>::File,
 ) -> c_int {
-    let _ = (comm, filename, amode, info, fh);
-    entry::unsupported::<F>(Procedure::FileOpen, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::FileOpen, Owner::Comm(owner), |cx| unsafe {
+        args::out("fh", fh.is_null())?;
+        let mut fh_value = FileHandle::NULL;
+        crate::calls::files::file_open(
+            cx,
+            owner,
+            &args::text("filename", filename)?,
+            F::constant_in(ConstantGroup::FileMode, amode),
+            F::info_in(info),
+            &mut fh_value,
+        )?;
+        *fh = F::file_out(fh_value);
+        Ok(())
+    })
 }
 
 /// `MPI_File_preallocate`.
 #[inline]
 pub unsafe fn file_preallocate<F: Face>(fh: <F as Face>::File, size: i64) -> c_int {
-    let _ = (fh, size);
-    entry::unsupported::<F>(Procedure::FilePreallocate, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FilePreallocate, Owner::File(owner), |cx| unsafe {
+        crate::calls::files::file_preallocate(cx, owner, size)
+    })
 }
 
 /// `MPI_File_read`.
@@ -2385,8 +2482,24 @@ pub unsafe fn file_read<F: Face>(
     datatype: <F as Face>::Datatype,
     status: *mut <F as Face>::Status,
 ) -> c_int {
-    let _ = (fh, buf, count, datatype, status);
-    entry::unsupported::<F>(Procedure::FileRead, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileRead, Owner::File(owner), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::status_out::<F>("status", status)?;
+        let mut status_value = Status::EMPTY;
+        let result = crate::calls::file_transfers::file_read(
+            cx,
+            owner,
+            args::buffer::<F>("buf", buf)?,
+            count,
+            F::datatype_in(datatype),
+            &mut status_value,
+        );
+        if !F::is_status_ignore(status) {
+            F::status_out(status, &status_value, false);
+        }
+        result
+    })
 }
 
 /// `MPI_File_read_all`.
@@ -2398,8 +2511,24 @@ pub unsafe fn file_read_all<F: Face>(
     datatype: <F as Face>::Datatype,
     status: *mut <F as Face>::Status,
 ) -> c_int {
-    let _ = (fh, buf, count, datatype, status);
-    entry::unsupported::<F>(Procedure::FileReadAll, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileReadAll, Owner::File(owner), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::status_out::<F>("status", status)?;
+        let mut status_value = Status::EMPTY;
+        let result = crate::calls::file_transfers::file_read_all(
+            cx,
+            owner,
+            args::buffer::<F>("buf", buf)?,
+            count,
+            F::datatype_in(datatype),
+            &mut status_value,
+        );
+        if !F::is_status_ignore(status) {
+            F::status_out(status, &status_value, false);
+        }
+        result
+    })
 }
 
 /// `MPI_File_read_all_begin`.
@@ -2435,8 +2564,25 @@ pub unsafe fn file_read_at<F: Face>(
     datatype: <F as Face>::Datatype,
     status: *mut <F as Face>::Status,
 ) -> c_int {
-    let _ = (fh, offset, buf, count, datatype, status);
-    entry::unsupported::<F>(Procedure::FileReadAt, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileReadAt, Owner::File(owner), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::status_out::<F>("status", status)?;
+        let mut status_value = Status::EMPTY;
+        let result = crate::calls::file_transfers::file_read_at(
+            cx,
+            owner,
+            offset,
+            args::buffer::<F>("buf", buf)?,
+            count,
+            F::datatype_in(datatype),
+            &mut status_value,
+        );
+        if !F::is_status_ignore(status) {
+            F::status_out(status, &status_value, false);
+        }
+        result
+    })
 }
 
 /// `MPI_File_read_at_all`.
@@ -2449,8 +2595,25 @@ pub unsafe fn file_read_at_all<F: Face>(
     datatype: <F as Face>::Datatype,
     status: *mut <F as Face>::Status,
 ) -> c_int {
-    let _ = (fh, offset, buf, count, datatype, status);
-    entry::unsupported::<F>(Procedure::FileReadAtAll, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileReadAtAll, Owner::File(owner), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::status_out::<F>("status", status)?;
+        let mut status_value = Status::EMPTY;
+        let result = crate::calls::file_transfers::file_read_at_all(
+            cx,
+            owner,
+            offset,
+            args::buffer::<F>("buf", buf)?,
+            count,
+            F::datatype_in(datatype),
+            &mut status_value,
+        );
+        if !F::is_status_ignore(status) {
+            F::status_out(status, &status_value, false);
+        }
+        result
+    })
 }
 
 /// `MPI_File_read_at_all_begin`.
@@ -2529,8 +2692,15 @@ pub unsafe fn file_read_shared<F: Face>(
 /// `MPI_File_seek`.
 #[inline]
 pub unsafe fn file_seek<F: Face>(fh: <F as Face>::File, offset: i64, whence: c_int) -> c_int {
-    let _ = (fh, offset, whence);
-    entry::unsupported::<F>(Procedure::FileSeek, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileSeek, Owner::File(owner), |cx| unsafe {
+        crate::calls::file_transfers::file_seek(
+            cx,
+            owner,
+            offset,
+            F::constant_in(ConstantGroup::Seek, whence),
+        )
+    })
 }
 
 /// `MPI_File_seek_shared`.
@@ -2547,8 +2717,10 @@ pub unsafe fn file_seek_shared<F: Face>(
 /// `MPI_File_set_atomicity`.
 #[inline]
 pub unsafe fn file_set_atomicity<F: Face>(fh: <F as Face>::File, flag: c_int) -> c_int {
-    let _ = (fh, flag);
-    entry::unsupported::<F>(Procedure::FileSetAtomicity, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileSetAtomicity, Owner::File(owner), |cx| unsafe {
+        crate::calls::files::file_set_atomicity(cx, owner, flag != 0)
+    })
 }
 
 /// `MPI_File_set_errhandler`.
@@ -2566,15 +2738,19 @@ pub unsafe fn file_set_errhandler<F: Face>(
 /// `MPI_File_set_info`.
 #[inline]
 pub unsafe fn file_set_info<F: Face>(fh: <F as Face>::File, info: <F as Face>::Info) -> c_int {
-    let _ = (fh, info);
-    entry::unsupported::<F>(Procedure::FileSetInfo, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileSetInfo, Owner::File(owner), |cx| unsafe {
+        crate::calls::files::file_set_info(cx, owner, F::info_in(info))
+    })
 }
 
 /// `MPI_File_set_size`.
 #[inline]
 pub unsafe fn file_set_size<F: Face>(fh: <F as Face>::File, size: i64) -> c_int {
-    let _ = (fh, size);
-    entry::unsupported::<F>(Procedure::FileSetSize, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileSetSize, Owner::File(owner), |cx| unsafe {
+        crate::calls::files::file_set_size(cx, owner, size)
+    })
 }
 
 /// `MPI_File_set_view`.
@@ -2587,15 +2763,27 @@ pub unsafe fn file_set_view<F: Face>(
     datarep: *const c_char,
     info: <F as Face>::Info,
 ) -> c_int {
-    let _ = (fh, disp, etype, filetype, datarep, info);
-    entry::unsupported::<F>(Procedure::FileSetView, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileSetView, Owner::File(owner), |cx| unsafe {
+        crate::calls::files::file_set_view(
+            cx,
+            owner,
+            args::view_disp::<F>(disp),
+            F::datatype_in(etype),
+            F::datatype_in(filetype),
+            &args::text("datarep", datarep)?,
+            F::info_in(info),
+        )
+    })
 }
 
 /// `MPI_File_sync`.
 #[inline]
 pub unsafe fn file_sync<F: Face>(fh: <F as Face>::File) -> c_int {
-    let _ = (fh,);
-    entry::unsupported::<F>(Procedure::FileSync, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileSync, Owner::File(owner), |cx| unsafe {
+        crate::calls::files::file_sync(cx, owner)
+    })
 }
 
 /// `MPI_File_toint`.
@@ -2613,8 +2801,24 @@ pub unsafe fn file_write<F: Face>(
     datatype: <F as Face>::Datatype,
     status: *mut <F as Face>::Status,
 ) -> c_int {
-    let _ = (fh, buf, count, datatype, status);
-    entry::unsupported::<F>(Procedure::FileWrite, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileWrite, Owner::File(owner), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::status_out::<F>("status", status)?;
+        let mut status_value = Status::EMPTY;
+        let result = crate::calls::file_transfers::file_write(
+            cx,
+            owner,
+            args::buffer::<F>("buf", buf)?,
+            count,
+            F::datatype_in(datatype),
+            &mut status_value,
+        );
+        if !F::is_status_ignore(status) {
+            F::status_out(status, &status_value, false);
+        }
+        result
+    })
 }
 
 /// `MPI_File_write_all`.
@@ -2626,8 +2830,24 @@ pub unsafe fn file_write_all<F: Face>(
     datatype: <F as Face>::Datatype,
     status: *mut <F as Face>::Status,
 ) -> c_int {
-    let _ = (fh, buf, count, datatype, status);
-    entry::unsupported::<F>(Procedure::FileWriteAll, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileWriteAll, Owner::File(owner), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::status_out::<F>("status", status)?;
+        let mut status_value = Status::EMPTY;
+        let result = crate::calls::file_transfers::file_write_all(
+            cx,
+            owner,
+            args::buffer::<F>("buf", buf)?,
+            count,
+            F::datatype_in(datatype),
+            &mut status_value,
+        );
+        if !F::is_status_ignore(status) {
+            F::status_out(status, &status_value, false);
+        }
+        result
+    })
 }
 
 /// `MPI_File_write_all_begin`.
@@ -2663,8 +2883,25 @@ pub unsafe fn file_write_at<F: Face>(
     datatype: <F as Face>::Datatype,
     status: *mut <F as Face>::Status,
 ) -> c_int {
-    let _ = (fh, offset, buf, count, datatype, status);
-    entry::unsupported::<F>(Procedure::FileWriteAt, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileWriteAt, Owner::File(owner), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::status_out::<F>("status", status)?;
+        let mut status_value = Status::EMPTY;
+        let result = crate::calls::file_transfers::file_write_at(
+            cx,
+            owner,
+            offset,
+            args::buffer::<F>("buf", buf)?,
+            count,
+            F::datatype_in(datatype),
+            &mut status_value,
+        );
+        if !F::is_status_ignore(status) {
+            F::status_out(status, &status_value, false);
+        }
+        result
+    })
 }
 
 /// `MPI_File_write_at_all`.
@@ -2677,8 +2914,25 @@ pub unsafe fn file_write_at_all<F: Face>(
     datatype: <F as Face>::Datatype,
     status: *mut <F as Face>::Status,
 ) -> c_int {
-    let _ = (fh, offset, buf, count, datatype, status);
-    entry::unsupported::<F>(Procedure::FileWriteAtAll, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileWriteAtAll, Owner::File(owner), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::status_out::<F>("status", status)?;
+        let mut status_value = Status::EMPTY;
+        let result = crate::calls::file_transfers::file_write_at_all(
+            cx,
+            owner,
+            offset,
+            args::buffer::<F>("buf", buf)?,
+            count,
+            F::datatype_in(datatype),
+            &mut status_value,
+        );
+        if !F::is_status_ignore(status) {
+            F::status_out(status, &status_value, false);
+        }
+        result
+    })
 }
 
 /// `MPI_File_write_at_all_begin`.

@@ -56,7 +56,13 @@ fn handler(cx: &Cx<'_>) -> (ErrhandlerHandle, u32, u32) {
     let this = CommHandle::from_raw(mpi_core::comm::SELF);
     let comm = match cx.owner {
         Owner::Comm(comm) if cx.comm(comm).is_ok() => comm,
-        Owner::File(_) => return (of_files(), FileKind::NUMBER, FileHandle::NULL.raw()),
+        Owner::File(file) => {
+            let (handler, object) = match cx.file(file) {
+                Ok(open) => (open.errhandler, file),
+                Err(_) => (of_files(), FileHandle::NULL),
+            };
+            return (handler, FileKind::NUMBER, object.raw());
+        }
         _ => this,
     };
     let handler = match cx.comm(comm) {

@@ -8,6 +8,7 @@ use mpi_core::boards::{Audience, BoardId, Boards, Meeting, Piece, Source};
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::header::Header;
+use mpi_core::io::disk::Storage;
 use mpi_core::port::{
     Activity, Body, Caps, Front, Full, Offer, PeerId, Port, ProcessName, Pulled, Sink, Token,
     Transport,
@@ -250,6 +251,10 @@ impl Port for NodePort {
     #[inline]
     fn spins(&mut self, looks: u32) -> bool {
         self.local.as_mut().is_some_and(|local| local.spins(looks))
+    }
+
+    fn storage(&self) -> &'static dyn Storage {
+        &transports::disk::Posix
     }
 
     fn is_asked(&mut self) -> bool {

@@ -23,6 +23,7 @@ pub mod group;
 pub mod handle;
 pub mod header;
 pub mod info;
+pub mod io;
 pub mod limits;
 pub mod matching;
 pub mod op;

@@ -10,6 +10,7 @@ use crate::boards::Boards;
 use crate::buffer::RawBytes;
 use crate::datatype::{Packer, Unpacker};
 use crate::header::Header;
+use crate::io::disk::{NoStorage, Storage};
 use crate::roll_call::Call;
 
 /// A peer, by its place in the core's table of peers.
@@ -215,6 +216,11 @@ pub trait Port: Transport + Boards {
     fn spins(&mut self, looks: u32) -> bool {
         let _ = looks;
         false
+    }
+
+    /// The file system that the process's files lie in.
+    fn storage(&self) -> &'static dyn Storage {
+        &NoStorage
     }
 
     /// Whether somebody wants to know what this process waits for; looked at when a wait has

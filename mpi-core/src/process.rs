@@ -20,6 +20,7 @@ use crate::error_codes::ErrorCodes;
 use crate::group::Group;
 use crate::handle::*;
 use crate::info::Info;
+use crate::io::OpenFile;
 use crate::op::Op;
 use crate::p2p::buffered::AttachedBuffer;
 use crate::peers::Peer;
@@ -57,6 +58,8 @@ pub struct Process<P: Port> {
     pub ops: Table<OpKind, Op>,
     /// Messages taken by matched probes.
     pub(crate) messages: Table<MessageKind, MatchedMessage>,
+    /// Open files.
+    pub(crate) files: Table<FileKind, OpenFile>,
     /// Info objects.
     pub infos: Table<InfoKind, Info>,
     /// Error handlers.
@@ -96,6 +99,7 @@ impl<P: Port> Process<P> {
             catalogue: datatype::Catalogue::default(),
             ops: Table::new(),
             messages: Table::new(),
+            files: Table::new(),
             infos: Table::new(),
             errhandlers: Errhandlers::new(),
             error_codes: ErrorCodes::default(),

@@ -102,16 +102,27 @@ fn what_mpi_3_removed_works_on_open_mpi_s_face() {
     good_on_ours(&OPEN_MPI, "removed");
 }
 
-#[test]
-fn ranges_go_backwards_in_every_step() {
+/// Runs a program built by each peer's compiler under our launcher.
+fn good_on_ranks(source: &Path, ranks: &str) {
+    let name = source.file_stem().unwrap().to_str().unwrap();
     for family in [&MPICH, &OPEN_MPI] {
-        let program = place(&format!("strides_{}", family.peer));
-        family.compile(&families::source("strides.c"), &program, &[]).unwrap();
+        let program = place(&format!("{name}_{}", family.peer));
+        family.compile(source, &program, &[]).unwrap();
         let mut mpirun = Prefix::find().unwrap().command("mpirun");
-        let output = mpirun.args(["-n", "7"]).arg(&program).output().unwrap();
+        let output = mpirun.args(["-n", ranks]).arg(&program).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(String::from_utf8_lossy(&output.stdout), "ok\n", "{}: {said}", family.peer);
     }
+}
+
+#[test]
+fn ranges_go_backwards_in_every_step() {
+    good_on_ranks(&families::source("strides.c"), "7");
+}
+
+#[test]
+fn files_are_opened_together() {
+    good_on_ranks(&families::source("../programs/files.c"), "4");
 }
 
 /// Open MPI 5 has dropped what this needs, so the linker is shown our library before the peer's.

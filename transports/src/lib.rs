@@ -13,6 +13,8 @@ pub mod conformance;
 #[cfg(not(loom))]
 mod copy;
 #[cfg(not(loom))]
+pub mod disk;
+#[cfg(not(loom))]
 pub mod loopback;
 #[cfg(not(loom))]
 pub mod node;

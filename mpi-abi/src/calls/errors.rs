@@ -1,5 +1,5 @@
-//! Error handlers and error codes (MPI-5.0 §9.3 to §9.5). Windows, files and sessions take part
-//! as far as handlers can be made for them.
+//! Error handlers and error codes (MPI-5.0 §9.3 to §9.5). Windows and sessions take part as far as
+//! handlers can be made for them.
 
 use std::ffi::c_void;
 
@@ -146,13 +146,9 @@ fn raise(cx: &mut Cx<'_>, handler: ErrhandlerHandle, kind: u32, object: u32, cla
     failure::handle(cx, handler, kind, object, code, &line);
 }
 
-/// No file can be open, so that `MPI_FILE_NULL` is the only one that has a handler: that of the
-/// files that will be opened (§14.7).
-fn check_file(file: FileHandle) -> Result<()> {
-    if file.is_null() {
-        return Ok(());
-    }
-    mpi_core::fail!(FILE, "file", "is {:#x}, which names no file", file.raw())
+/// The handler of a file; `MPI_FILE_NULL`'s is that of the files that will be opened (§14.7).
+fn of_file(cx: &Cx<'_>, file: FileHandle) -> Result<ErrhandlerHandle> {
+    if file.is_null() { Ok(failure::of_files()) } else { Ok(cx.file(file)?.errhandler) }
 }
 
 /// `MPI_File_set_errhandler`.
@@ -161,10 +157,14 @@ pub fn file_set_errhandler(
     file: FileHandle,
     errhandler: ErrhandlerHandle,
 ) -> Result<()> {
-    check_file(file)?;
+    let old = of_file(cx, file)?;
     cx.errhandlers.attach(errhandler, Target::File)?;
-    let old = library().file_errhandler.replace(errhandler);
-    old.map_or(Ok(()), |old| cx.errhandlers.release(old))
+    if file.is_null() {
+        library().file_errhandler = Some(errhandler);
+    } else {
+        cx.file_mut(file)?.errhandler = errhandler;
+    }
+    cx.errhandlers.release(old)
 }
 
 /// `MPI_File_get_errhandler`: a handle that the program frees.
@@ -173,8 +173,7 @@ pub fn file_get_errhandler(
     file: FileHandle,
     errhandler: &mut ErrhandlerHandle,
 ) -> Result<()> {
-    check_file(file)?;
-    let attached = failure::of_files();
+    let attached = of_file(cx, file)?;
     cx.errhandlers.retain(attached)?;
     *errhandler = attached;
     Ok(())
@@ -182,8 +181,8 @@ pub fn file_get_errhandler(
 
 /// `MPI_File_call_errhandler`.
 pub fn file_call_errhandler(cx: &mut Cx<'_>, fh: FileHandle, errorcode: ErrorClass) -> Result<()> {
-    check_file(fh)?;
-    raise(cx, failure::of_files(), FileKind::NUMBER, fh.raw(), errorcode);
+    let handler = of_file(cx, fh)?;
+    raise(cx, handler, FileKind::NUMBER, fh.raw(), errorcode);
     Ok(())
 }
 

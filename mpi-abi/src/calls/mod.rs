@@ -13,6 +13,8 @@ pub mod environment;
 pub mod errors;
 pub mod exchange;
 pub mod exchanges;
+pub mod file_transfers;
+pub mod files;
 pub mod groups;
 pub mod info;
 pub mod intercomms;

@@ -7,6 +7,7 @@ pub mod barrier;
 pub mod cma;
 pub mod cpus;
 pub mod epoll;
+pub mod file;
 pub mod interfaces;
 pub mod memory;
 pub mod socket;

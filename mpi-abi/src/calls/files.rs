@@ -1,0 +1,163 @@
+//! Files: opening them, what they are, and what a process sees of them (MPI-5.0 §14.2, §14.3).
+
+use std::sync::Arc;
+
+use mpi_core::error::Result;
+use mpi_core::group::Group;
+use mpi_core::handle::{CommHandle, DatatypeHandle, FileHandle, GroupHandle, InfoHandle};
+use mpi_core::info::Info;
+use mpi_core::io::view::View;
+
+use crate::entry::{Cx, Owner};
+use crate::failure;
+
+/// `MPI_File_open`. Hints are not used by this library, as a hint may be.
+pub fn file_open(
+    cx: &mut Cx<'_>,
+    comm: CommHandle,
+    filename: &str,
+    amode: i32,
+    info: InfoHandle,
+    fh: &mut FileHandle,
+) -> Result<()> {
+    // Errors go to the handler of files that are not open yet (§14.7).
+    cx.owner = Owner::File(FileHandle::NULL);
+    *fh = FileHandle::NULL;
+    check_info(cx, info)?;
+    *fh = cx.file_open(comm, filename, amode, failure::of_files())?;
+    Ok(())
+}
+
+fn check_info(cx: &Cx<'_>, info: InfoHandle) -> Result<()> {
+    if info.is_null() { Ok(()) } else { cx.infos.get(info).map(drop) }
+}
+
+/// `MPI_File_close`.
+pub fn file_close(cx: &mut Cx<'_>, fh: &mut FileHandle) -> Result<()> {
+    let closed = cx.file_close(*fh);
+    if cx.file(*fh).is_err() {
+        *fh = FileHandle::NULL;
+    }
+    closed
+}
+
+/// `MPI_File_delete`.
+pub fn file_delete(cx: &mut Cx<'_>, filename: &str, info: InfoHandle) -> Result<()> {
+    cx.owner = Owner::File(FileHandle::NULL);
+    check_info(cx, info)?;
+    cx.file_delete(filename)
+}
+
+/// `MPI_File_set_size`.
+pub fn file_set_size(cx: &mut Cx<'_>, fh: FileHandle, size: i64) -> Result<()> {
+    cx.file_set_size(fh, size)
+}
+
+/// `MPI_File_preallocate`.
+pub fn file_preallocate(cx: &mut Cx<'_>, fh: FileHandle, size: i64) -> Result<()> {
+    cx.file_preallocate(fh, size)
+}
+
+/// `MPI_File_get_size`.
+pub fn file_get_size(cx: &mut Cx<'_>, fh: FileHandle, size: &mut i64) -> Result<()> {
+    *size = cx.file(fh)?.size()? as i64;
+    Ok(())
+}
+
+/// `MPI_File_get_group`.
+pub fn file_get_group(cx: &mut Cx<'_>, fh: FileHandle, group: &mut GroupHandle) -> Result<()> {
+    let comm = cx.file(fh)?.comm;
+    let members: Group = cx.comm(comm)?.group.clone();
+    *group = cx.new_group(members)?;
+    Ok(())
+}
+
+/// `MPI_File_get_amode`.
+pub fn file_get_amode(cx: &mut Cx<'_>, fh: FileHandle, amode: &mut i32) -> Result<()> {
+    *amode = cx.file(fh)?.modes.bits;
+    Ok(())
+}
+
+/// `MPI_File_set_info`.
+pub fn file_set_info(cx: &mut Cx<'_>, fh: FileHandle, info: InfoHandle) -> Result<()> {
+    cx.file(fh)?;
+    check_info(cx, info)
+}
+
+/// `MPI_File_get_info`: the hints in use, of which there are none.
+pub fn file_get_info(cx: &mut Cx<'_>, fh: FileHandle, info_used: &mut InfoHandle) -> Result<()> {
+    cx.file(fh)?;
+    *info_used = cx.infos.insert(Info::new())?;
+    Ok(())
+}
+
+/// `MPI_File_set_view`.
+pub fn file_set_view(
+    cx: &mut Cx<'_>,
+    fh: FileHandle,
+    disp: i64,
+    etype: DatatypeHandle,
+    filetype: DatatypeHandle,
+    datarep: &str,
+    info: InfoHandle,
+) -> Result<()> {
+    check_info(cx, info)?;
+    let view = view(cx, disp, etype, filetype, datarep);
+    cx.file_set_view(fh, view)
+}
+
+fn view(
+    cx: &Cx<'_>,
+    disp: i64,
+    etype: DatatypeHandle,
+    filetype: DatatypeHandle,
+    datarep: &str,
+) -> Result<View> {
+    View::new(disp, cx.committed(etype)?, cx.committed(filetype)?, datarep)
+}
+
+/// `MPI_File_get_view`: derived datatypes come as handles that the program frees.
+pub fn file_get_view(
+    cx: &mut Cx<'_>,
+    fh: FileHandle,
+    disp: &mut i64,
+    etype: &mut DatatypeHandle,
+    filetype: &mut DatatypeHandle,
+    datarep: &mut String,
+) -> Result<()> {
+    let View { displacement, etype: unit, filetype: places, datarep: name } =
+        cx.file(fh)?.view.clone();
+    *disp = displacement;
+    *etype = cx.new_datatype(unit)?;
+    *filetype = cx.new_datatype(places)?;
+    name.clone_into(datarep);
+    Ok(())
+}
+
+/// `MPI_File_get_type_extent` (§14.5.1): the representations here are that of memory.
+pub fn file_get_type_extent(
+    cx: &mut Cx<'_>,
+    fh: FileHandle,
+    datatype: DatatypeHandle,
+    extent: &mut i64,
+) -> Result<()> {
+    cx.file(fh)?;
+    *extent = Arc::clone(cx.datatype(datatype)?).extent();
+    Ok(())
+}
+
+/// `MPI_File_set_atomicity`.
+pub fn file_set_atomicity(cx: &mut Cx<'_>, fh: FileHandle, flag: bool) -> Result<()> {
+    cx.file_set_atomicity(fh, flag)
+}
+
+/// `MPI_File_get_atomicity`.
+pub fn file_get_atomicity(cx: &mut Cx<'_>, fh: FileHandle, flag: &mut bool) -> Result<()> {
+    *flag = cx.file(fh)?.atomic;
+    Ok(())
+}
+
+/// `MPI_File_sync`.
+pub fn file_sync(cx: &mut Cx<'_>, fh: FileHandle) -> Result<()> {
+    cx.file_sync(fh)
+}

@@ -1,0 +1,103 @@
+//! Files (MPI-5.0 chapter 14): ordinary files that the processes of a communicator open together.
+//!
+//! Enters: calls on a file's handle. Leaves: reads and writes of runs of bytes at the file's
+//! [`Disk`], which the port provides; the core makes no system call. What a process sees of a file
+//! is its [`View`]: a cursor over the file type, whose addresses are places in the file. Opening,
+//! closing and changing the size are collective; each process moves its data by itself, also in
+//! collective reads and writes.
+
+pub mod disk;
+pub mod modes;
+mod open;
+pub mod transfer;
+pub mod view;
+
+use crate::error::{Error, Result};
+use crate::handle::{CommHandle, ErrhandlerHandle, FileHandle};
+use crate::port::Port;
+use crate::process::Process;
+use disk::Disk;
+use modes::Modes;
+use view::View;
+
+/// A file that is open in this process.
+pub struct OpenFile {
+    /// The communicator of those who opened it: a duplicate, so that the program's may be freed.
+    pub comm: CommHandle,
+    /// How it was opened.
+    pub modes: Modes,
+    /// What this process sees of it.
+    pub view: View,
+    /// Whether concurrent accesses exclude each other (§14.6.1).
+    pub atomic: bool,
+    /// What becomes of errors (§14.7).
+    pub errhandler: ErrhandlerHandle,
+    /// The individual file pointer, in etypes from the beginning of the view.
+    position: i64,
+    path: String,
+    disk: Box<dyn Disk>,
+}
+
+impl OpenFile {
+    /// What the operating system reported while `doing` something, as an error of its class.
+    fn trouble(&self, doing: &str, error: &std::io::Error) -> Error {
+        disk::error_of(&self.path, doing, error)
+    }
+
+    /// The size of the file in bytes (`MPI_File_get_size`).
+    ///
+    /// # Errors
+    /// What the operating system reports, by its class.
+    pub fn size(&self) -> Result<u64> {
+        self.disk.size().map_err(|error| self.trouble("ask the size of", &error))
+    }
+
+    /// The individual file pointer, in etypes (`MPI_File_get_position`).
+    ///
+    /// # Errors
+    /// `MPI_ERR_UNSUPPORTED_OPERATION` for a file that is read in sequence.
+    pub fn position(&self) -> Result<i64> {
+        self.modes.check_not_sequential()?;
+        Ok(self.position)
+    }
+
+    /// Moves the individual file pointer by `offset` etypes from where `whence` says
+    /// (`MPI_File_seek`, §14.4.3).
+    ///
+    /// # Errors
+    /// `MPI_ERR_ARG` if that is before the beginning of the view.
+    pub fn seek(&mut self, offset: i64, whence: i32) -> Result<()> {
+        self.modes.check_not_sequential()?;
+        let from = match whence {
+            modes::SEEK_SET => 0,
+            modes::SEEK_CUR => self.position,
+            modes::SEEK_END => self.view.etypes_below(self.size()?),
+            _ => crate::fail!(ARG, "whence", "is {whence}, but must be MPI_SEEK_SET, _CUR or _END"),
+        };
+        match from.checked_add(offset) {
+            Some(position) if position >= 0 => self.position = position,
+            _ => {
+                crate::fail!(ARG, "offset", "is {offset}, which leads before the view's beginning")
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<P: Port> Process<P> {
+    /// The open file that a handle names.
+    ///
+    /// # Errors
+    /// `MPI_ERR_FILE` saying what the handle was.
+    pub fn file(&self, handle: FileHandle) -> Result<&OpenFile> {
+        self.files.get(handle)
+    }
+
+    /// The open file that a handle names, to be changed.
+    ///
+    /// # Errors
+    /// As [`Process::file`].
+    pub fn file_mut(&mut self, handle: FileHandle) -> Result<&mut OpenFile> {
+        self.files.get_mut(handle)
+    }
+}

@@ -1,0 +1,220 @@
+//! Opening, closing, sizes (MPI-5.0 §14.2, §14.6): what the processes of a file do together.
+
+use super::OpenFile;
+use super::disk::{Existence, error_of};
+use super::modes::{APPEND, CREATE, DELETE_ON_CLOSE, EXCL, Modes};
+use super::view::View;
+use crate::entry::Entry;
+use crate::error::{Error, ErrorClass, Result};
+use crate::handle::{CommHandle, ErrhandlerHandle, FileHandle};
+use crate::port::Port;
+
+/// Names of file systems that a program may put before a path, as `nfs:/home/x`; they say
+/// nothing that the operating system does not know.
+const PREFIXES: [&str; 7] = ["ufs:", "nfs:", "xfs:", "gpfs:", "lustre:", "panfs:", "testfs:"];
+
+/// The file name without the file system's.
+fn path_of(filename: &str) -> &str {
+    PREFIXES.iter().find_map(|prefix| filename.strip_prefix(prefix)).unwrap_or(filename)
+}
+
+impl<P: Port> Entry<'_, P> {
+    /// `MPI_File_open`: the processes of `comm` open one file. Rank 0 creates it if need be; if
+    /// any of them cannot open it, none does.
+    ///
+    /// # Errors
+    /// `MPI_ERR_AMODE`, `MPI_ERR_NOT_SAME`; what the operating system reports, by its class.
+    pub fn file_open(
+        &mut self,
+        comm: CommHandle,
+        filename: &str,
+        amode: i32,
+        errhandler: ErrhandlerHandle,
+    ) -> Result<FileHandle> {
+        if self.comm(comm)?.remote.is_some() {
+            crate::fail!(COMM, "comm", "is an intercommunicator, which cannot open files");
+        }
+        let modes = Modes::new(amode);
+        self.agree_on(comm, "amode", amode.into())?;
+        let own = self.comm_clone(comm)?;
+        let opened = modes.and_then(|modes| self.open_together(own, path_of(filename), modes));
+        let file = opened.and_then(|file| self.files.insert(OpenFile { errhandler, ..file }));
+        if file.is_err() {
+            self.comm_free(own)?;
+        } else {
+            self.errhandlers.retain(errhandler)?;
+        }
+        file
+    }
+
+    fn open_together(&mut self, comm: CommHandle, path: &str, modes: Modes) -> Result<OpenFile> {
+        let first = self.comm(comm)?.rank == 0;
+        let existence = match (modes.has(CREATE), modes.has(EXCL)) {
+            (true, true) => Existence::Fresh,
+            (true, false) => Existence::Created,
+            (false, _) => Existence::Required,
+        };
+        let storage = self.port.storage();
+        let open = |existence| {
+            let disk = storage.open(path, modes.access, existence);
+            disk.map_err(|error| error_of(path, "open", &error))
+        };
+        // Who creates goes first: the others must find the file.
+        let made = if first { open(existence).map(Some) } else { Ok(None) };
+        let opened = match self.agree(comm, made)? {
+            Some(disk) => Ok(disk),
+            None => open(Existence::Required),
+        };
+        let disk = self.agree(comm, opened)?;
+        let mut file = OpenFile {
+            comm,
+            modes,
+            view: View::bytes(),
+            atomic: false,
+            errhandler: ErrhandlerHandle::NULL,
+            position: 0,
+            path: path.to_string(),
+            disk,
+        };
+        if modes.has(APPEND) {
+            file.position = file.size()? as i64;
+        }
+        Ok(file)
+    }
+
+    /// `MPI_File_close`: waits for all, so that the file can be deleted if it is to be; the object
+    /// is gone even if that fails.
+    ///
+    /// # Errors
+    /// What the operating system reports on deleting.
+    pub fn file_close(&mut self, fh: FileHandle) -> Result<()> {
+        let comm = self.file(fh)?.comm;
+        self.file_barrier(comm)?;
+        let OpenFile { modes, path, errhandler, disk, .. } = self.files.remove(fh)?;
+        drop(disk);
+        let first = self.comm(comm)?.rank == 0;
+        let deleted = if modes.has(DELETE_ON_CLOSE) {
+            let mine = if first { self.file_delete(&path) } else { Ok(()) };
+            self.agree(comm, mine)
+        } else {
+            Ok(())
+        };
+        self.errhandlers.release(errhandler)?;
+        self.comm_free(comm)?;
+        deleted
+    }
+
+    /// `MPI_File_delete`.
+    ///
+    /// # Errors
+    /// What the operating system reports, by its class.
+    pub fn file_delete(&mut self, filename: &str) -> Result<()> {
+        let path = path_of(filename);
+        self.port.storage().delete(path).map_err(|error| error_of(path, "delete", &error))
+    }
+
+    /// `MPI_File_set_size`: all give the same size.
+    ///
+    /// # Errors
+    /// `MPI_ERR_ARG`, `MPI_ERR_NOT_SAME`, `MPI_ERR_READ_ONLY`; what the operating system reports.
+    pub fn file_set_size(&mut self, fh: FileHandle, size: i64) -> Result<()> {
+        self.change_size(fh, size, |file, size| file.disk.set_size(size))
+    }
+
+    /// `MPI_File_preallocate`: all give the same size.
+    ///
+    /// # Errors
+    /// As [`Entry::file_set_size`].
+    pub fn file_preallocate(&mut self, fh: FileHandle, size: i64) -> Result<()> {
+        self.change_size(fh, size, |file, size| file.disk.reserve(size))
+    }
+
+    fn change_size(
+        &mut self,
+        fh: FileHandle,
+        size: i64,
+        change: impl FnOnce(&OpenFile, u64) -> std::io::Result<()>,
+    ) -> Result<()> {
+        let file = self.file(fh)?;
+        let comm = file.comm;
+        file.modes.check_write()?;
+        let Ok(wanted) = u64::try_from(size) else {
+            crate::fail!(ARG, "size", "is {size}, but a size cannot be negative");
+        };
+        self.agree_on(comm, "size", size)?;
+        let first = self.comm(comm)?.rank == 0;
+        let file = self.file(fh)?;
+        let changed = if first { change(file, wanted) } else { Ok(()) };
+        let changed = changed.map_err(|error| file.trouble("change the size of", &error));
+        self.agree(comm, changed)
+    }
+
+    /// `MPI_File_sync`: what this process wrote is on the device, and seen by who syncs later.
+    ///
+    /// # Errors
+    /// What the operating system reports, by its class.
+    pub fn file_sync(&mut self, fh: FileHandle) -> Result<()> {
+        let file = self.file(fh)?;
+        let comm = file.comm;
+        let synced = file.disk.sync().map_err(|error| file.trouble("sync", &error));
+        self.agree(comm, synced)
+    }
+
+    /// `MPI_File_set_view`.
+    ///
+    /// # Errors
+    /// As [`View::new`]; `MPI_ERR_NOT_SAME` when the etypes' sizes differ.
+    pub fn file_set_view(&mut self, fh: FileHandle, view: Result<View>) -> Result<()> {
+        let comm = self.file(fh)?.comm;
+        let view = self.agree(comm, view)?;
+        self.agree_on(comm, "etype", view.etype.size() as i64)?;
+        let file = self.file_mut(fh)?;
+        file.view = view;
+        file.position = 0;
+        Ok(())
+    }
+
+    /// `MPI_File_set_atomicity`.
+    ///
+    /// # Errors
+    /// `MPI_ERR_NOT_SAME`.
+    pub fn file_set_atomicity(&mut self, fh: FileHandle, atomic: bool) -> Result<()> {
+        let comm = self.file(fh)?.comm;
+        self.agree_on(comm, "flag", atomic.into())?;
+        self.file_mut(fh)?.atomic = atomic;
+        Ok(())
+    }
+
+    fn file_barrier(&mut self, comm: CommHandle) -> Result<()> {
+        let meeting = self.barrier(comm)?;
+        self.run(meeting)
+    }
+
+    /// All learn whether one of them failed; who has not, fails with the class of the first.
+    fn agree<T>(&mut self, comm: CommHandle, mine: Result<T>) -> Result<T> {
+        let class = mine.as_ref().err().map_or(0, |error| error.class().0);
+        let all = self.allgather_bytes(comm, &class.to_le_bytes())?;
+        let failed = all.chunks_exact(4).position(|class| class != [0; 4]);
+        match (mine, failed) {
+            (Ok(_), Some(rank)) => {
+                let class = i32::from_le_bytes(std::array::from_fn(|i| all[4 * rank + i]));
+                let text =
+                    format!("rank {rank} of the file's communicator failed; see its message");
+                Err(Error::new(ErrorClass(class), text))
+            }
+            (mine, _) => mine,
+        }
+    }
+
+    /// All must give the same for `param`.
+    fn agree_on(&mut self, comm: CommHandle, param: &'static str, value: i64) -> Result<()> {
+        let all = self.allgather_bytes(comm, &value.to_le_bytes())?;
+        match all.chunks_exact(8).position(|other| other != value.to_le_bytes()) {
+            Some(rank) => {
+                let text = format!("is not the same on all processes: rank {rank} gave another");
+                Err(Error::param(ErrorClass::NOT_SAME, param, text))
+            }
+            None => Ok(()),
+        }
+    }
+}

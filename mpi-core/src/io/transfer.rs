@@ -1,0 +1,143 @@
+//! Reading and writing (MPI-5.0 §14.4): the runs of the view on one side, the program's memory on
+//! the other.
+
+use std::sync::Arc;
+
+use super::OpenFile;
+use crate::buffer::UserBuffer;
+use crate::datatype::{Datatype, Packer, Unpacker};
+use crate::entry::Entry;
+use crate::error::{Error, ErrorClass, Result};
+use crate::handle::{DatatypeHandle, FileHandle};
+use crate::p2p::send::check_count;
+use crate::port::Port;
+use crate::status::Status;
+
+/// Where in the file an access begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// So many etypes from the beginning of the view.
+    At(i64),
+    /// At the individual file pointer, which moves on.
+    Pointer,
+}
+
+/// The program's side of an access.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory {
+    /// Its buffer.
+    pub buf: UserBuffer,
+    /// Elements.
+    pub count: i64,
+    /// What they are.
+    pub datatype: DatatypeHandle,
+}
+
+impl OpenFile {
+    /// Reads into `to` from `offset` etypes on, up to the end of the file; returns how many bytes.
+    fn read(&self, offset: i64, mut to: Unpacker) -> Result<u64> {
+        let mut runs = self.view.runs(offset)?;
+        let wanted = to.remaining();
+        while to.remaining() > 0
+            && let Some((at, len)) = runs.next(to.remaining())
+        {
+            let got = self.disk.read(at, len, &mut to);
+            if got.map_err(|error| self.trouble("read", &error))? < len {
+                break;
+            }
+        }
+        Ok(wanted - to.remaining())
+    }
+
+    fn write(&self, offset: i64, mut from: Packer) -> Result<u64> {
+        let mut runs = self.view.runs(offset)?;
+        let wanted = from.remaining();
+        while from.remaining() > 0 {
+            let Some((at, len)) = runs.next(from.remaining()) else {
+                let (path, left) = (&self.path, from.remaining());
+                crate::fail!(IO, "the view of {path:?} has no place for {left} bytes");
+            };
+            let written = self.disk.write(at, len, &mut from);
+            written.map_err(|error| self.trouble("write", &error))?;
+        }
+        Ok(wanted)
+    }
+
+    /// Runs `access` while nobody else is at the file, if the file is in atomic mode.
+    fn exclusively(&self, exclusive: bool, access: impl FnOnce() -> Result<u64>) -> Result<u64> {
+        if !self.atomic {
+            return access();
+        }
+        self.disk.lock(exclusive).map_err(|error| self.trouble("lock", &error))?;
+        let outcome = access();
+        self.disk.unlock().map_err(|error| self.trouble("unlock", &error))?;
+        outcome
+    }
+
+    /// Where an access of `bytes` begins; the individual pointer moves behind it.
+    fn place(&mut self, place: Place, bytes: u64) -> Result<i64> {
+        self.modes.check_not_sequential()?;
+        let etype = self.view.etype.size();
+        if !bytes.is_multiple_of(etype) {
+            let text = format!("asks for {bytes} bytes, but an etype of the view has {etype}");
+            return Err(Error::param(ErrorClass::ARG, "count", text)
+                .hint("Access whole etypes, or set a view with a smaller one."));
+        }
+        match place {
+            Place::At(offset) => Ok(offset),
+            Place::Pointer => {
+                let offset = self.position;
+                let Some(next) = offset.checked_add_unsigned(bytes / etype) else {
+                    crate::fail!(ARG, "count", "leads beyond the end of all files");
+                };
+                self.position = next;
+                Ok(offset)
+            }
+        }
+    }
+}
+
+fn finished(bytes: u64) -> Status {
+    Status { bytes, ..Status::EMPTY }
+}
+
+impl<P: Port> Entry<'_, P> {
+    /// `MPI_File_read` and its kin: the status counts what was there.
+    ///
+    /// # Errors
+    /// `MPI_ERR_ACCESS` if the file was opened for writing alone; what the operating system
+    /// reports, by its class.
+    pub fn file_read(&mut self, fh: FileHandle, place: Place, memory: Memory) -> Result<Status> {
+        let datatype = self.elements(&memory)?;
+        let file = self.file_mut(fh)?;
+        file.modes.check_read()?;
+        let to = Unpacker::new(memory.buf, memory.count, &datatype);
+        let offset = file.place(place, to.remaining())?;
+        file.exclusively(false, || file.read(offset, to)).map(finished)
+    }
+
+    /// `MPI_File_write` and its kin.
+    ///
+    /// # Errors
+    /// `MPI_ERR_READ_ONLY` if the file was opened for reading alone; what the operating system
+    /// reports, by its class.
+    pub fn file_write(&mut self, fh: FileHandle, place: Place, memory: Memory) -> Result<Status> {
+        let datatype = self.elements(&memory)?;
+        let file = self.file_mut(fh)?;
+        file.modes.check_write()?;
+        let from = Packer::new(memory.buf, memory.count, &datatype);
+        let offset = file.place(place, from.remaining())?;
+        file.exclusively(true, || file.write(offset, from)).map(finished)
+    }
+
+    fn elements(&self, memory: &Memory) -> Result<Arc<Datatype>> {
+        let datatype = self.committed(memory.datatype)?;
+        let Memory { buf, count, .. } = *memory;
+        check_count(count)?;
+        let nowhere = buf.0.is_null() && datatype.predefined_code().is_some();
+        if nowhere && count > 0 && datatype.size() > 0 {
+            crate::fail!(BUFFER, "buf", "is NULL, but count is {count}");
+        }
+        Ok(Arc::clone(datatype))
+    }
+}

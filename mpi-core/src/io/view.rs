@@ -1,0 +1,247 @@
+//! What a process sees of a file (MPI-5.0 §14.3): from a displacement on, the bytes under the
+//! file type, repeated.
+//!
+//! A file type describes places in a file as a datatype describes places in memory, so a view is
+//! walked by the same cursor; what it calls addresses are offsets in the file.
+
+use std::ptr;
+use std::sync::Arc;
+
+use crate::buffer::UserBuffer;
+use crate::datatype::{Datatype, Packer};
+use crate::error::Result;
+
+/// Offsets end here, so that no sum of two of them overflows.
+const LAST_OFFSET: u64 = 1 << 62;
+
+/// A view.
+#[derive(Clone)]
+pub struct View {
+    /// Where it begins, in bytes.
+    pub displacement: i64,
+    /// The unit of offsets.
+    pub etype: Arc<Datatype>,
+    /// Which bytes belong to it, repeated every extent.
+    pub filetype: Arc<Datatype>,
+    /// The representation that the program asked for.
+    pub datarep: &'static str,
+}
+
+/// The runs of bytes that a part of a view consists of, in order.
+pub(super) struct Runs(Packer);
+
+impl Runs {
+    /// Offset and length of the next run, cut at `most` bytes.
+    pub(super) fn next(&mut self, most: u64) -> Option<(u64, u64)> {
+        let (at, len) = self.0.next_run(usize::try_from(most).unwrap_or(usize::MAX))?;
+        Some((at.addr() as u64, len as u64))
+    }
+}
+
+impl View {
+    /// The view that a file is opened with: all bytes.
+    pub fn bytes() -> View {
+        let byte = crate::datatype::predefined(crate::datatype::BYTE.raw()).expect("MPI_BYTE");
+        View {
+            displacement: 0,
+            etype: Arc::clone(byte),
+            filetype: Arc::clone(byte),
+            datarep: "native",
+        }
+    }
+
+    /// The view of `MPI_File_set_view`.
+    ///
+    /// # Errors
+    /// `MPI_ERR_ARG` for a negative displacement, an etype without bytes, or a file type that is
+    /// not made of etypes or goes backwards; `MPI_ERR_UNSUPPORTED_DATAREP`.
+    pub fn new(
+        displacement: i64,
+        etype: &Arc<Datatype>,
+        filetype: &Arc<Datatype>,
+        datarep: &str,
+    ) -> Result<View> {
+        if !(0..LAST_OFFSET as i64).contains(&displacement) {
+            crate::fail!(ARG, "disp", "is {displacement}, which is no place in a file");
+        }
+        if etype.size() == 0 {
+            crate::fail!(ARG, "etype", "has no bytes, so that offsets would mean nothing");
+        }
+        if !filetype.size().is_multiple_of(etype.size()) {
+            let (all, one) = (filetype.size(), etype.size());
+            crate::fail!(ARG, "filetype", "has {all} bytes, which is no multiple of etype's {one}");
+        }
+        check_order(filetype)?;
+        let datarep = match datarep {
+            "native" => "native",
+            "internal" => "internal",
+            _ => crate::fail!(
+                UNSUPPORTED_DATAREP,
+                "datarep",
+                "is {datarep:?}, but must be \"native\" or \"internal\""
+            ),
+        };
+        let (etype, filetype) = (Arc::clone(etype), Arc::clone(filetype));
+        Ok(View { displacement, etype, filetype, datarep })
+    }
+
+    /// The runs from `offset` etypes on.
+    ///
+    /// # Errors
+    /// `MPI_ERR_ARG` if that is no place in a file.
+    pub(super) fn runs(&self, offset: i64) -> Result<Runs> {
+        let size = self.etype.size();
+        let skipped = u64::try_from(offset).ok().and_then(|offset| offset.checked_mul(size));
+        let Some(skipped) = skipped.filter(|bytes| *bytes < self.reach()) else {
+            crate::fail!(ARG, "offset", "is {offset}, which is no place in a file");
+        };
+        let start = UserBuffer(ptr::without_provenance_mut(self.displacement as usize));
+        let mut cursor = Packer::new(start, self.tiles() as i64, &self.filetype);
+        cursor.skip(skipped);
+        Ok(Runs(cursor))
+    }
+
+    /// Where the etype at `offset` lies, in bytes (`MPI_File_get_byte_offset`).
+    ///
+    /// # Errors
+    /// As for the offset of a read.
+    pub fn byte_offset(&self, offset: i64) -> Result<i64> {
+        Ok(self.runs(offset)?.next(1).map_or(self.displacement, |(at, _)| at as i64))
+    }
+
+    /// How many etypes of the view begin in a file of `size` bytes: where `MPI_SEEK_END` counts
+    /// from.
+    pub(super) fn etypes_below(&self, size: u64) -> i64 {
+        let Some(seen) = size.checked_sub(self.displacement as u64) else { return 0 };
+        let extent = self.filetype.extent().max(1) as u64;
+        let tiles = (seen / extent).saturating_sub(1);
+        let mut bytes = tiles * self.filetype.size();
+        // The last two tiles, since a type may reach beyond its extent.
+        let start = self.displacement as u64 + tiles * extent;
+        let start = UserBuffer(ptr::without_provenance_mut(start as usize));
+        let mut cursor = Packer::new(start, 3, &self.filetype);
+        while let Some((at, len)) = cursor.next_run(usize::MAX) {
+            let at = at.addr() as u64;
+            if at >= size {
+                break;
+            }
+            bytes += (len as u64).min(size - at);
+        }
+        bytes.div_ceil(self.etype.size()) as i64
+    }
+
+    /// How often the file type is repeated: as far as offsets go.
+    fn tiles(&self) -> u64 {
+        let extent = u64::try_from(self.filetype.extent()).unwrap_or(0);
+        LAST_OFFSET / extent.max(self.filetype.size()).max(1)
+    }
+
+    /// Bytes of the view.
+    fn reach(&self) -> u64 {
+        self.tiles() * self.filetype.size()
+    }
+}
+
+/// The displacements of a file type must not be negative nor go backwards (§14.1.1).
+fn check_order(filetype: &Arc<Datatype>) -> Result<()> {
+    // Two of them show also whether one reaches into the next; addresses wrap, so that negative
+    // displacements are large.
+    let mut cursor = Packer::new(UserBuffer::BOTTOM, 2, filetype);
+    let mut last = 0;
+    while let Some((at, _)) = cursor.next_run(usize::MAX) {
+        if at.addr() < last || at.addr() as u64 >= LAST_OFFSET {
+            crate::fail!(ARG, "filetype", "has displacements that are negative or go backwards");
+        }
+        last = at.addr();
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::datatype::{BYTE, Form, predefined};
+    use crate::error::ErrorClass;
+    use proptest::prelude::*;
+
+    fn ints(blocks: &[i64], lens: &[i64], extent: i64) -> Arc<Datatype> {
+        let int = predefined(0x209).expect("MPI_INT");
+        let indexed = Datatype::indexed(lens, blocks, int, Form::Int).expect("valid");
+        Datatype::resized(&indexed, 0, extent, Form::Int).expect("valid")
+    }
+
+    fn int() -> Arc<Datatype> {
+        Arc::clone(predefined(0x209).expect("MPI_INT"))
+    }
+
+    /// Which bytes of a file of `size` bytes belong to the view, in its order, one by one.
+    fn model(displacement: u64, shape: &[(i64, i64)], extent: u64, size: u64) -> Vec<u64> {
+        let mut seen = Vec::new();
+        for tile in 0.. {
+            let start = displacement + tile * extent;
+            if start >= size + extent {
+                break;
+            }
+            for &(at, len) in shape {
+                let first = start + 4 * at as u64;
+                seen.extend((first..first + 4 * len as u64).filter(|byte| *byte < size));
+            }
+        }
+        seen
+    }
+
+    proptest! {
+        #[test]
+        fn runs_offsets_and_ends_are_the_models(
+            displacement in 0u64..40,
+            shape in prop::collection::vec((0i64..4, 1i64..4), 1..4),
+            slack in 0u64..12,
+            size in 0u64..400,
+        ) {
+            let mut next = 0;
+            let shape: Vec<(i64, i64)> = shape
+                .into_iter()
+                .map(|(gap, len)| {
+                    let at = next + gap;
+                    next = at + len;
+                    (at, len)
+                })
+                .collect();
+            let extent = 4 * next as u64 + slack;
+            let (at, len): (Vec<i64>, Vec<i64>) = shape.iter().copied().unzip();
+            let view =
+                View::new(displacement as i64, &int(), &ints(&at, &len, extent as i64), "native")
+                    .expect("valid");
+            let seen = model(displacement, &shape, extent, size);
+            prop_assert_eq!(view.etypes_below(size), (seen.len() as i64 + 3) / 4);
+            let whole = seen.len() as i64 / 4;
+            for offset in 0..whole {
+                prop_assert_eq!(view.byte_offset(offset).expect("there"), seen[4 * offset as usize] as i64);
+            }
+            let mut runs = view.runs(whole / 2).expect("there");
+            let mut walked = Vec::new();
+            while walked.len() < seen.len() - 4 * (whole / 2) as usize {
+                let (at, len) = runs.next(7).expect("a view has no end");
+                walked.extend(at..at + len);
+            }
+            let expected = &seen[4 * (whole / 2) as usize..];
+            prop_assert_eq!(&walked[..expected.len()], expected);
+        }
+    }
+
+    #[test]
+    fn what_is_no_view() {
+        let byte = Arc::clone(predefined(BYTE.raw()).expect("MPI_BYTE"));
+        for (disp, etype, filetype) in [
+            (-1, int(), int()),
+            (0, int(), byte),
+            (0, int(), ints(&[4, 0], &[1, 1], 20)),
+            (0, int(), ints(&[-1], &[1], 8)),
+        ] {
+            let error = View::new(disp, &etype, &filetype, "native").map(drop).unwrap_err();
+            assert_eq!(error.class(), ErrorClass::ARG, "{}", error.what());
+        }
+        let error = View::new(0, &int(), &int(), "external32").map(drop).unwrap_err();
+        assert_eq!(error.class(), ErrorClass::UNSUPPORTED_DATAREP);
+    }
+}
