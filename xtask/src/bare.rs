@@ -16,11 +16,14 @@ use std::path::{Path, PathBuf};
 /// Where this machine keeps the certificate authorities that it trusts, and the bare one those.
 const AUTHORITIES: [&str; 2] = ["/etc/ssl/certs/ca-certificates.crt", "/etc/authorities.pem"];
 
-/// What runs inside; `$1` is the machine's root, `$2` the tool chain, `$3` the crates, `$4` a
-/// folder of Python packages or nothing; the rest are settings for the environment.
+/// What runs inside; `$1` is the machine's root (a mount, as every machine's is: what unshares mounts
+/// relies on it), `$2` the tool chain, `$3` the crates, `$4` a folder of Python packages or nothing;
+/// the rest are settings for the environment.
 const ENTER: &str = r#"
 set -e
+mount --bind "$1" "$1"
 mount -t proc proc "$1/proc"
+mount -t sysfs -o ro sys "$1/sys"
 mount --rbind /dev "$1/dev"
 mkdir -p "$1/opt/rust" "$1/root/.cargo/registry"
 mount --bind -o ro "$2" "$1/opt/rust"

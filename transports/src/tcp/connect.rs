@@ -10,7 +10,7 @@ use std::time::Instant;
 use mpi_core::port::{PeerId, Why};
 
 use super::hello::{self, Hello, Nonce, VERSION, Welcome};
-use super::peer::{Link, State};
+use super::peer::{Link, State, Stream};
 use super::seek::{Attempt, Seek, Stage};
 use super::{Event, KEY_SEEK, StreamId, Tcp, guest};
 use crate::sys::epoll::Interest;
@@ -233,13 +233,26 @@ impl Tcp {
         let peer = &self.peers[id.peer.0 as usize];
         tracing::info!(rank = self.config.rank, peer = peer.rank, why, "a connection broke");
         self.close_link(id);
-        self.seek(id);
+        if self.peers[id.peer.0 as usize].says_farewell {
+            self.part_at_last(id.peer);
+        } else {
+            self.seek(id);
+        }
     }
 
-    /// A peer has said farewell.
-    pub(super) fn part(&mut self, peer: PeerId) {
-        self.end_all(peer, State::Left);
-        self.events.push(Event::Down(peer, Why::Finalized));
+    /// A peer has said farewell on one stream, as it does on each, behind all that it sent there.
+    pub(super) fn part(&mut self, id: StreamId) {
+        self.peers[id.peer.0 as usize].says_farewell = true;
+        self.close_link(id);
+        self.part_at_last(id.peer);
+    }
+
+    /// The peer has left once nothing more can come on any stream.
+    fn part_at_last(&mut self, peer: PeerId) {
+        if !self.peers[peer.0 as usize].streams.iter().any(Stream::is_open) {
+            self.end_all(peer, State::Left);
+            self.events.push(Event::Down(peer, Why::Finalized));
+        }
     }
 
     /// A peer is lost.

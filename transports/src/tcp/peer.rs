@@ -87,6 +87,8 @@ impl Stream {
 pub(super) struct Peer {
     pub rank: u32,
     pub state: State,
+    /// Whether it has taken its leave on one stream; then it is on its way on the others too.
+    pub says_farewell: bool,
     /// Addresses where it listens, the most promising first.
     pub ways: Vec<SocketAddr>,
     pub streams: Vec<Stream>,
@@ -109,6 +111,7 @@ impl Peer {
         Peer {
             rank: u32::MAX,
             state: State::Up,
+            says_farewell: false,
             ways: Vec::new(),
             streams: Vec::new(),
             leaving: Vec::new(),

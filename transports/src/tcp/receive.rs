@@ -271,7 +271,7 @@ impl Tcp {
                 stream.idle = 0;
                 self.note_debts(id, owes);
                 if has_left {
-                    self.part(id.peer);
+                    self.part(id);
                     return Ok(Read::Last(n));
                 }
                 Ok(if n < wanted { Read::Last(n) } else { Read::Some(n) })

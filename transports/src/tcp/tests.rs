@@ -2,11 +2,13 @@
 
 use std::net::SocketAddr;
 
+use mpi_core::buffer::UserBuffer;
+use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::header::{FrameKind, Header};
-use mpi_core::port::{Activity, PeerId, ProcessName, Transport, Why};
+use mpi_core::port::{Activity, PeerId, ProcessName, Token, Transport, Why};
 
 use super::{Tcp, TcpConfig, TcpSettings};
-use crate::conformance::{Recorder, World, check};
+use crate::conformance::{Recorder, World, check, pattern};
 
 pub(super) fn config(rank: u32, tcp: TcpSettings) -> TcpConfig {
     let (job, interfaces) = ("test".to_string(), String::new());
@@ -75,4 +77,32 @@ fn a_peer_that_leaves_is_told_from_one_that_is_lost() {
         ends[0].poll(&mut sink);
     }
     assert_eq!(sink.down[1], (PeerId(1), Why::Finalized));
+}
+
+/// The last acknowledgements of a large message come on all its streams, before a farewell on each.
+#[test]
+fn who_leaves_is_heard_to_the_end_on_every_stream() {
+    let tcp = TcpSettings { streams: 3, piece_bytes: 4096, stripe_bytes: 20_000, ..small() };
+    let mut world = World::new(world(2, &tcp));
+    let source = pattern(1, 90_000);
+    let mut target = vec![0; source.len()];
+    let to = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), target.len() as u64);
+    world.got(1).landings.push((7, to));
+    world.send(0, 1, &eager(), b"hello");
+    let from = Packer::contiguous(UserBuffer(source.as_ptr().cast_mut()), source.len() as u64);
+    let header = Header { context: 7, ..eager() };
+    world.transport(0).send_bulk(PeerId(1), &header, from, Token(1));
+    world.run_until("it has landed", |world| !world.got(1).landed.is_empty());
+    let told_before = world.got(0).sent.len();
+    let mut ends = world.into_ends();
+    let mut leaver = ends.pop().expect("two ends");
+    leaver.poll(&mut Recorder::default());
+    drop(leaver);
+    let mut sink = Recorder::default();
+    while sink.down.is_empty() {
+        ends[0].poll(&mut sink);
+    }
+    assert_eq!(sink.down, [(PeerId(1), Why::Finalized)]);
+    assert_eq!(told_before + sink.sent.len(), 1, "the message was received, and that was told");
+    assert!(source == target);
 }
