@@ -61,11 +61,11 @@ impl<P: Port> Entry<'_, P> {
         };
         // Who creates goes first: the others must find the file.
         let made = if first { open(existence).map(Some) } else { Ok(None) };
-        let opened = match self.agree(comm, made)? {
+        let opened = match self.file_agree(comm, made)? {
             Some(disk) => Ok(disk),
             None => open(Existence::Required),
         };
-        let disk = self.agree(comm, opened)?;
+        let disk = self.file_agree(comm, opened)?;
         let mut file = OpenFile {
             comm,
             modes,
@@ -95,7 +95,7 @@ impl<P: Port> Entry<'_, P> {
         let first = self.comm(comm)?.rank == 0;
         let deleted = if modes.has(DELETE_ON_CLOSE) {
             let mine = if first { self.file_delete(&path) } else { Ok(()) };
-            self.agree(comm, mine)
+            self.file_agree(comm, mine)
         } else {
             Ok(())
         };
@@ -146,7 +146,7 @@ impl<P: Port> Entry<'_, P> {
         let file = self.file(fh)?;
         let changed = if first { change(file, wanted) } else { Ok(()) };
         let changed = changed.map_err(|error| file.trouble("change the size of", &error));
-        self.agree(comm, changed)
+        self.file_agree(comm, changed)
     }
 
     /// `MPI_File_sync`: what this process wrote is on the device, and seen by who syncs later.
@@ -157,7 +157,7 @@ impl<P: Port> Entry<'_, P> {
         let file = self.file(fh)?;
         let comm = file.comm;
         let synced = file.disk.sync().map_err(|error| file.trouble("sync", &error));
-        self.agree(comm, synced)
+        self.file_agree(comm, synced)
     }
 
     /// `MPI_File_set_view`.
@@ -166,7 +166,7 @@ impl<P: Port> Entry<'_, P> {
     /// As [`View::new`]; `MPI_ERR_NOT_SAME` when the etypes' sizes differ.
     pub fn file_set_view(&mut self, fh: FileHandle, view: Result<View>) -> Result<()> {
         let comm = self.file(fh)?.comm;
-        let view = self.agree(comm, view)?;
+        let view = self.file_agree(comm, view)?;
         self.agree_on(comm, "etype", view.etype.size() as i64)?;
         let file = self.file_mut(fh)?;
         file.view = view;
@@ -191,7 +191,7 @@ impl<P: Port> Entry<'_, P> {
     }
 
     /// All learn whether one of them failed; who has not, fails with the class of the first.
-    fn agree<T>(&mut self, comm: CommHandle, mine: Result<T>) -> Result<T> {
+    fn file_agree<T>(&mut self, comm: CommHandle, mine: Result<T>) -> Result<T> {
         let class = mine.as_ref().err().map_or(0, |error| error.class().0);
         let all = self.allgather_bytes(comm, &class.to_le_bytes())?;
         let failed = all.chunks_exact(4).position(|class| class != [0; 4]);
