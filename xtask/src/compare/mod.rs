@@ -9,6 +9,7 @@ mod contestants;
 mod groups;
 mod memory;
 mod plot;
+mod publish;
 mod report;
 mod rounds;
 mod samples;
@@ -62,6 +63,9 @@ pub(crate) struct Options {
     /// Measure nothing, print what was measured before
     #[arg(long)]
     show: bool,
+    /// Write the tables and plots into docs/performance.md
+    #[arg(long)]
+    publish: bool,
 }
 
 /// Where samples, tables, plots and the compiled programs go.
@@ -85,7 +89,11 @@ pub(crate) fn compare(options: &Options) -> Result<bool> {
             rounds::run(group, &contestants, options.rounds, options.append)?;
         }
     }
-    report::report(&groups)
+    let stands = report::report(&groups)?;
+    if options.publish {
+        publish::publish(&groups)?;
+    }
+    Ok(stands)
 }
 
 /// The groups asked for, with the ranks, sizes and tests asked for.

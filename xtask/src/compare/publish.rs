@@ -1,0 +1,100 @@
+//! What was measured, put into the book: the tables and plots of `docs/performance.md`.
+//!
+//! Enters: the groups reported last, in `target/compare`. Leaves: the page, in which the text
+//! between a group's two marks is replaced by the command, the machine, the table and the plots; and the
+//! plots in `docs/performance/`. What stands around the marks is written by hand and stays.
+
+use super::folder;
+use super::groups::Group;
+use crate::{place, run};
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::path::Path;
+use std::thread::available_parallelism;
+
+/// Writes these groups into the page.
+pub(super) fn publish(groups: &[Group]) -> Result<()> {
+    let docs = place::root().join("docs");
+    let page = docs.join("performance.md");
+    let mut text = fs::read_to_string(&page).context("no docs/performance.md")?;
+    let machine = machine();
+    for group in groups {
+        let table = fs::read_to_string(folder().join(format!("{}.md", group.name)))
+            .with_context(|| format!("{} was not measured", group.name))?;
+        let plots = copy_plots(group.name, &docs.join("performance"))?;
+        let section = section(group.name, &machine, &table, &plots);
+        text = replaced(&text, group.name, &section)?;
+    }
+    fs::write(&page, text)?;
+    println!("written: {}", place::shown(&page));
+    Ok(())
+}
+
+/// What stands between the marks of a group.
+fn section(name: &str, machine: &str, table: &str, plots: &[String]) -> String {
+    let mut text =
+        format!("`cargo xtask compare --only {name} --publish` on {machine}:\n\n{table}");
+    for plot in plots {
+        text += &format!("\n![{}](performance/{plot})\n", plot.trim_end_matches(".svg"));
+    }
+    text
+}
+
+/// The page with another text between the marks `<!-- NAME -->` and `<!-- /NAME -->`.
+fn replaced(page: &str, name: &str, text: &str) -> Result<String> {
+    let (begin, end) = (format!("<!-- {name} -->\n"), format!("<!-- /{name} -->"));
+    let Some((before, rest)) = page.split_once(&begin) else {
+        bail!("docs/performance.md has no line {}", begin.trim_end());
+    };
+    let Some((_, after)) = rest.split_once(&end) else {
+        bail!("docs/performance.md has no line {end}");
+    };
+    Ok(format!("{before}{begin}{text}{end}{after}"))
+}
+
+/// Brings a group's plots to where the page finds them; their names.
+fn copy_plots(group: &str, to: &Path) -> Result<Vec<String>> {
+    fs::create_dir_all(to)?;
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder())? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        // The plots of `cold-bandwidth` are none of the group `cold`.
+        let mine = name.strip_prefix(group).is_some_and(|rest| {
+            rest.starts_with('-') && (group != "cold" || !rest.starts_with("-bandwidth"))
+        });
+        if mine && name.ends_with(".svg") {
+            fs::copy(entry.path(), to.join(&name))?;
+            names.push(name);
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// The processors and the system.
+fn machine() -> String {
+    let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = cpus.lines().find_map(|line| line.strip_prefix("model name"));
+    let model =
+        model.map_or("an unknown processor", |rest| rest.trim_start_matches(['\t', ' ', ':']));
+    let count = available_parallelism().map_or(1, usize::from);
+    let kernel = run::output(run::command("uname").arg("-r")).unwrap_or_default();
+    format!("{count} processors of {model}, Linux {}", kernel.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_stands_between_the_marks_is_replaced() {
+        let page = "A\n<!-- cold -->\nold\n<!-- /cold -->\nB\n<!-- rate -->\n<!-- /rate -->\n";
+        let once = replaced(page, "rate", "new\n").expect("both marks");
+        assert_eq!(once, page.replace("<!-- /rate", "new\n<!-- /rate"));
+        assert_eq!(replaced(&once, "rate", "new\n").expect("both marks"), once);
+        let cold = replaced(page, "cold", "").expect("both marks");
+        assert_eq!(cold, page.replace("old\n<", "<"));
+        assert!(replaced(page, "latency", "").is_err());
+    }
+}
