@@ -8,8 +8,8 @@ use launch_wire::control::{self, Frame};
 use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::handle::CommHandle;
 use mpi_core::process::Identity;
-use mpi_core::settings::Settings;
-use transports::node::LocalPort;
+use mpi_core::settings::{ConnectMode, Settings};
+use transports::node::{LocalPort, Mode};
 use transports::shm::{Directory, LocalConfig, Secret};
 use transports::tcp::TcpConfig;
 
@@ -106,6 +106,11 @@ pub(crate) fn start(cx: &mut Cx<'_>, required: i32) -> Result<i32> {
     cx.selection = configure::selection(&settings)?;
     cx.port.open(port);
     cx.join(Identity { job, rank, size });
+    match settings.connect {
+        ConnectMode::OnDemand => {}
+        ConnectMode::Ring => connect_all(cx, Mode::Ring)?,
+        ConnectMode::Threads => connect_all(cx, Mode::Threads)?,
+    }
     library::set_phase(Phase::Running);
     let granted = required.clamp(0, THREAD_SERIALIZED);
     // SAFETY: gettid cannot fail.
@@ -126,6 +131,27 @@ fn open_port(config: LocalConfig, network: Option<TcpConfig>) -> Result<LocalPor
         })?;
     }
     Ok(port)
+}
+
+/// Connects to all ranks that are reached over a network.
+fn connect_all(cx: &mut Cx<'_>, mode: Mode) -> Result<()> {
+    let begin = std::time::Instant::now();
+    let mut begun = Ok(None);
+    cx.block_until(|process| {
+        begun = match process.port.local() {
+            Some(port) => port.start_connecting(mode),
+            None => return true,
+        };
+        !matches!(begun, Ok(None))
+    });
+    let begun = begun.map_err(|why| {
+        Error::new(ErrorClass::OTHER, format!("connections cannot be accepted: {why}"))
+    })?;
+    if let Some(mut state) = begun {
+        cx.block_until(|process| process.port.local().is_none_or(|port| port.connect(&mut state)));
+    }
+    tracing::info!(micros = begin.elapsed().as_micros() as u64, "all connections are made");
+    Ok(())
 }
 
 /// Takes the settings on which all ranks agree.

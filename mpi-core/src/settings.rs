@@ -38,6 +38,18 @@ choices! {
     }
 }
 
+choices! {
+    /// When connections of networks are made.
+    ConnectMode {
+        /// When something is first sent.
+        OnDemand = "on_demand",
+        /// All in `MPI_Init`, in the order of a ring.
+        Ring = "ring",
+        /// All in `MPI_Init`, with a thread that accepts.
+        Threads = "threads",
+    }
+}
+
 /// What is known of a setting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Described {
@@ -106,6 +118,8 @@ settings! {
         "How processes reach each other: auto, shm or tcp";
     node_ranks: u32 = 0, true,
         "Ranks that take themselves for one node, to play several on one machine; 0 for all";
+    connect: ConnectMode = ConnectMode::OnDemand, true,
+        "When connections to other nodes are made: on_demand, or at the start by ring or threads";
     tcp_interfaces: String = String::new(), false,
         "Network interfaces for TCP: names or beginnings of names with commas; all when empty";
     tcp_streams: u32 = 1, true,

@@ -42,6 +42,23 @@ pub struct Choice {
     pub node_ranks: u32,
 }
 
+/// In which order all connections are made at the start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// As a ring, without threads.
+    Ring,
+    /// With a thread that accepts.
+    Threads,
+}
+
+/// How far connecting to all has come.
+pub enum Connecting {
+    /// As a ring, to these peers.
+    Ring(tcp::Ring, Vec<PeerId>),
+    /// With a thread, to these peers.
+    Served(Box<tcp::Server>, Vec<PeerId>),
+}
+
 /// The way to a peer, as far as it is decided.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Way {
@@ -207,6 +224,43 @@ impl LocalPort {
         match (card, &mut self.net) {
             (Some(card), Some(net)) => net.tcp.meet(peer, &card, is_here),
             _ => self.shm.lose(peer, "it has opened no network; possible: shm"),
+        }
+    }
+
+    /// Begins to connect to all peers that are reached over the network. Cards that are missing
+    /// are looked up; `None` when one is not there yet.
+    ///
+    /// # Errors
+    /// The kernel gives no thread.
+    pub fn start_connecting(&mut self, mode: Mode) -> io::Result<Option<Connecting>> {
+        let count = self.net.as_ref().map_or(0, |net| net.ways.len());
+        let mut peers = Vec::new();
+        let me = self.me;
+        for peer in (0..count).map(|place| PeerId(place as u32)).filter(|peer| *peer != me) {
+            match self.is_far(peer) {
+                Ok(true) => peers.push(peer),
+                Ok(false) => {}
+                Err(Full) => return Ok(None),
+            }
+        }
+        let (rank, size) = (self.me_name.rank, self.shm.config().size);
+        Ok(Some(match (mode, &mut self.net) {
+            (Mode::Threads, Some(net)) => {
+                let server = net.tcp.start_server(&peers)?;
+                Connecting::Served(Box::new(server), peers)
+            }
+            _ => Connecting::Ring(tcp::Ring::new(rank, size), peers),
+        }))
+    }
+
+    /// Goes on with it; whether all are connected.
+    pub fn connect(&mut self, state: &mut Connecting) -> bool {
+        let Some(net) = &mut self.net else { return true };
+        match state {
+            Connecting::Ring(ring, peers) => {
+                net.tcp.connect_ring(ring, |peer| !peers.contains(&peer))
+            }
+            Connecting::Served(server, peers) => net.tcp.connect_served(server, peers),
         }
     }
 

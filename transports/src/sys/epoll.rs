@@ -73,6 +73,14 @@ impl Epoll {
         self.control(libc::EPOLL_CTL_MOD, fd, key, interest)
     }
 
+    /// Takes a descriptor out of the set.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn remove(&self, fd: BorrowedFd<'_>) -> io::Result<()> {
+        self.control(libc::EPOLL_CTL_DEL, fd, 0, Interest::Read)
+    }
+
     fn control(&self, what: i32, fd: BorrowedFd<'_>, key: u64, to: Interest) -> io::Result<()> {
         let mut event = libc::epoll_event { events: to.events(), u64: key };
         // SAFETY: one event, ours for the call.

@@ -161,6 +161,14 @@ impl Listener {
         Ok(Listener { fd })
     }
 
+    /// The same socket once more, for another thread.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn share(&self) -> io::Result<Listener> {
+        Ok(Listener { fd: self.fd.try_clone()? })
+    }
+
     /// The port.
     ///
     /// # Errors

@@ -17,6 +17,7 @@ mod connect;
 mod guest;
 mod hello;
 mod input;
+mod mode;
 mod output;
 mod peer;
 mod receive;
@@ -24,11 +25,14 @@ mod record;
 mod ring;
 mod seek;
 mod send;
+mod server;
 mod settings;
 mod transfer;
 
 pub use card::Card;
 pub use hello::Secret;
+pub use mode::Ring;
+pub use server::Server;
 pub use settings::{STREAMS_MAX, TcpSettings};
 
 use std::cell::Cell;
@@ -56,6 +60,8 @@ const READ_BYTES: usize = 32 << 10;
 
 /// The epoll set's number of the listening socket.
 const KEY_LISTENER: u64 = u64::MAX;
+/// The epoll set's number of the thread that accepts, where there is one.
+const KEY_SERVER: u64 = u64::MAX - 1;
 /// The bit of numbers that mean a guest; the others are its serial number.
 const KEY_GUEST: u64 = 1 << 63;
 /// The bit of numbers that mean the search for a stream; the others are as for a stream.

@@ -10,7 +10,7 @@ use super::output::Output;
 use super::peer::{Link, Peer, State, Stream};
 use super::record::PieceHead;
 use super::transfer::{self, Arriving, Leaving};
-use super::{Event, KEY_GUEST, KEY_LISTENER, KEY_SEEK, READ_BYTES, StreamId, Tcp};
+use super::{Event, KEY_GUEST, KEY_LISTENER, KEY_SEEK, KEY_SERVER, READ_BYTES, StreamId, Tcp};
 
 /// So many streams are read without asking the epoll set first.
 const HOT_READ: usize = 2;
@@ -165,6 +165,9 @@ impl Tcp {
         for one in news.into_iter().flatten() {
             if one.key == KEY_LISTENER {
                 self.accept_guests();
+            } else if one.key == KEY_SERVER {
+                // Whoever waits for the thread asks it.
+                busy = true;
             } else if one.key & KEY_GUEST != 0 {
                 busy |= self.hear_guest(one.key & !KEY_GUEST);
             } else if one.key & KEY_SEEK != 0 {

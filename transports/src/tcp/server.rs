@@ -1,0 +1,208 @@
+//! Connecting to all peers at the start with one server thread per process: the scheme that paper
+//! 000 improves upon (§3.2), kept as the baseline to measure the others against.
+//!
+//! The thread accepts one connection after the other, waits for its hello and welcomes it, until
+//! all higher ranks have come; meanwhile the process connects to all lower ones. The thread then
+//! ends, and the listening socket belongs to the polls again.
+
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use mpi_core::port::PeerId;
+
+use super::hello::{self, HELLO_BYTES, Hello, Nonce, Secret, Welcome};
+use super::{KEY_LISTENER, KEY_SERVER, StreamId, Tcp, guest, seek};
+use crate::sys::epoll::Interest;
+use crate::sys::tcp::{Listener, Tcp as Socket};
+use crate::sys::wait;
+
+/// How long the thread waits for the hello of one who has connected.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How long it sleeps before it looks whether the process still wants it.
+const SLEEP_MAX: Duration = Duration::from_millis(200);
+
+/// A connection whose hello was good.
+struct Met {
+    rank: u32,
+    received: u64,
+    socket: Socket,
+}
+
+/// The thread, and what comes from it.
+pub struct Server {
+    thread: Option<JoinHandle<()>>,
+    met: Receiver<Met>,
+    /// Readable when something has come.
+    bell: UnixStream,
+    /// Says that nobody else is waited for.
+    stop: Arc<AtomicBool>,
+}
+
+/// What the thread knows.
+struct Clerk {
+    listener: Listener,
+    secret: Secret,
+    job: [u8; 32],
+    rank: u32,
+    /// Higher ranks that have not come.
+    left: usize,
+    out: Sender<Met>,
+    bell: UnixStream,
+    stop: Arc<AtomicBool>,
+}
+
+impl Clerk {
+    fn serve(mut self) {
+        while self.left > 0 {
+            if self.stop.load(Ordering::Acquire) {
+                return;
+            }
+            if let Ok(Some((socket, _))) = self.listener.accept() {
+                // Whoever is no rank of this job gets no answer.
+                if let Some(met) = self.greet(socket) {
+                    self.left -= 1;
+                    let told = self.out.send(met).is_ok() && self.bell.write_all(b"!").is_ok();
+                    if !told {
+                        return;
+                    }
+                }
+            } else {
+                let _ = wait::until_readable([Some(self.listener.as_fd())], SLEEP_MAX);
+            }
+        }
+    }
+
+    fn greet(&self, socket: Socket) -> Option<Met> {
+        let mut nonce = Nonce::default();
+        getrandom::fill(&mut nonce).ok()?;
+        guest::say(&socket, &hello::challenge(&nonce)).ok()?;
+        let (mut heard, until) = (Vec::new(), Instant::now() + PATIENCE);
+        let words = loop {
+            if let Some(words) = seek::hear(&socket, &mut heard, HELLO_BYTES).ok()? {
+                break words;
+            }
+            let left = until.checked_duration_since(Instant::now())?;
+            wait::until_readable([Some(socket.as_fd())], left).ok()?;
+        };
+        let hello = Hello::from_bytes(words.first_chunk()?, &self.secret, &nonce).ok()?;
+        let is_due = hello.job == self.job
+            && hello.to_rank == self.rank
+            && hello.rank > self.rank
+            && (hello.stream, hello.epoch) == (0, 0);
+        if !is_due {
+            return None;
+        }
+        let welcome = Welcome { is_taken: true, epoch: 1, received: 0 };
+        let words = welcome.to_bytes(&self.secret, [&nonce, &hello.nonce]);
+        guest::say(&socket, &words).ok()?;
+        Some(Met { rank: hello.rank, received: hello.received, socket })
+    }
+}
+
+impl Tcp {
+    /// Starts the thread that accepts those of `peers` with higher ranks.
+    ///
+    /// # Errors
+    /// The kernel gives no thread or no descriptor.
+    pub fn start_server(&mut self, peers: &[PeerId]) -> std::io::Result<Server> {
+        let (out, met) = channel();
+        let stop = Arc::new(AtomicBool::new(false));
+        let (bell, theirs) = UnixStream::pair()?;
+        bell.set_nonblocking(true)?;
+        theirs.set_nonblocking(true)?;
+        self.epoll.add(bell.as_fd(), KEY_SERVER, Interest::Read)?;
+        let own = self.config.rank;
+        let higher = peers.iter().filter(|peer| self.peers[peer.0 as usize].rank > own);
+        let clerk = Clerk {
+            listener: self.listener.share()?,
+            secret: self.config.secret,
+            job: self.job,
+            rank: own,
+            left: higher.count(),
+            out,
+            bell: theirs,
+            stop: Arc::clone(&stop),
+        };
+        self.epoll.remove(self.listener.as_fd())?;
+        let thread = std::thread::Builder::new()
+            .name("ferrite-accept".into())
+            .spawn(move || clerk.serve())?;
+        Ok(Server { thread: Some(thread), met, bell, stop })
+    }
+
+    /// Goes on connecting to `peers`; whether all are connected or lost.
+    pub fn connect_served(&mut self, server: &mut Server, peers: &[PeerId]) -> bool {
+        // Rung for each; how often does not matter.
+        while matches!(server.bell.read(&mut [0; 64]), Ok(1..)) {}
+        while let Ok(Met { rank, received, socket }) = server.met.try_recv() {
+            let Some(&peer) = self.by_rank.get(&rank) else { continue };
+            let added = self.epoll.add(socket.as_fd(), KEY_SERVER, Interest::Read);
+            let buffer = self.config.tcp.socket_bytes as usize;
+            match added.and_then(|()| socket.prepare(buffer, self.config.tcp.patience)) {
+                Ok(()) => {
+                    self.want_stream(peer);
+                    self.open_link(StreamId { peer, stream: 0 }, socket, 1, received);
+                }
+                Err(error) => self.lose(peer, &error.to_string()),
+            }
+        }
+        let own = self.config.rank;
+        for &peer in peers {
+            if self.peers[peer.0 as usize].rank < own {
+                self.approach(peer);
+            }
+        }
+        if !peers.iter().all(|peer| self.is_settled(*peer)) {
+            return false;
+        }
+        if let Some(thread) = server.thread.take() {
+            // It may still wait for somebody who is lost.
+            server.stop.store(true, Ordering::Release);
+            if thread.join().is_err() {
+                tracing::warn!("the thread that accepted connections has failed");
+            }
+            if let Err(error) = self.epoll.add(self.listener.as_fd(), KEY_LISTENER, Interest::Read)
+            {
+                tracing::warn!(%error, "nobody can connect to this process any more");
+            }
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::World;
+    use crate::tcp::tests::{small, world};
+    use mpi_core::port::Transport;
+
+    #[test]
+    fn servers_connect_all_with_one_connection_for_each_pair_and_end() {
+        for size in [2, 3, 6] {
+            let mut world = World::new(world(size, &small()));
+            let others = |own: u32| (0..size).filter(move |k| *k != own).map(PeerId);
+            let peers: Vec<Vec<PeerId>> = (0..size).map(|own| others(own).collect()).collect();
+            let mut servers: Vec<Server> = (0..size as usize)
+                .map(|end| world.transport(end).start_server(&peers[end]).unwrap())
+                .collect();
+            world.run_until("all are connected", |world| {
+                (0..size as usize).fold(true, |all, end| {
+                    let tcp = world.transport(end);
+                    tcp.connect_served(&mut servers[end], &peers[end]) && all
+                })
+            });
+            for end in 0..size as usize {
+                let tcp = world.transport(end);
+                assert_eq!(tcp.counters().connections, u64::from(size) - 1);
+                assert!(tcp.is_flushed() && servers[end].thread.is_none());
+            }
+        }
+    }
+}
