@@ -99,24 +99,24 @@ pub(crate) fn start(cx: &mut Cx<'_>, required: i32) -> Result<i32> {
         settings.apply_uniform(&text)?;
     }
     agree(&mut port, &settings)?;
-    let mut library = library();
-    library.bootstrap = Some(bootstrap);
-    library.place = Some((rank, host_name()));
-    drop(library);
+    keep(bootstrap, rank);
     cx.selection = configure::selection(&settings)?;
     cx.port.open(port);
     cx.join(Identity { job, rank, size });
-    match settings.connect {
-        ConnectMode::OnDemand => {}
-        ConnectMode::Ring => connect_all(cx, Mode::Ring)?,
-        ConnectMode::Threads => connect_all(cx, Mode::Threads)?,
-    }
+    connect_all(cx, settings.connect)?;
     library::set_phase(Phase::Running);
     let granted = required.clamp(0, THREAD_SERIALIZED);
     // SAFETY: gettid cannot fail.
     library::set_thread_level(granted, unsafe { libc::gettid() });
     node::set_running(true);
     Ok(granted)
+}
+
+/// Keeps the connection to the launcher, and what messages say of this process.
+fn keep(bootstrap: Bootstrap, rank: u32) {
+    let mut library = library();
+    library.bootstrap = Some(bootstrap);
+    library.place = Some((rank, host_name()));
 }
 
 /// The ways to other processes; with `network`, also those that lead to other nodes.
@@ -133,8 +133,13 @@ fn open_port(config: LocalConfig, network: Option<TcpConfig>) -> Result<LocalPor
     Ok(port)
 }
 
-/// Connects to all ranks that are reached over a network.
-fn connect_all(cx: &mut Cx<'_>, mode: Mode) -> Result<()> {
+/// Connects to all ranks that are reached over a network, if that is wanted now.
+fn connect_all(cx: &mut Cx<'_>, when: ConnectMode) -> Result<()> {
+    let mode = match when {
+        ConnectMode::OnDemand => return Ok(()),
+        ConnectMode::Ring => Mode::Ring,
+        ConnectMode::Threads => Mode::Threads,
+    };
     let begin = std::time::Instant::now();
     let mut begun = Ok(None);
     cx.block_until(|process| {

@@ -190,6 +190,9 @@ impl<P: Port> Process<P> {
     /// too: it may be what the caller waits for, and nothing would wake it.
     #[inline]
     pub fn progress(&mut self) -> bool {
+        if !self.vci.reports.is_empty() {
+            self.vci.send_reports(&mut self.port);
+        }
         let activity = self.port.poll(&mut self.vci);
         let flushed = self.vci.has_wishes() && self.vci.flush(&mut self.port);
         let settled = !self.vci.finished.is_empty() && self.settle();

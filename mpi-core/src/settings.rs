@@ -124,7 +124,7 @@ settings! {
         "Network interfaces for TCP: names or beginnings of names with commas; all when empty";
     tcp_streams: u32 = 1, true,
         "TCP connections to each process: the first for small messages, all for large ones";
-    tcp_eager_bytes: u64 = 64 << 10, true,
+    tcp_eager_bytes: u64 = 256 << 10, true,
         "Largest message that TCP carries without asking the receiver first";
     tcp_window_bytes: u64 = 1 << 20, true,
         "Bytes of small messages to one process that may be on their way over TCP";

@@ -37,6 +37,8 @@ pub(crate) struct Vci {
     pub(crate) peers: Vec<Peer>,
     wishes: VecDeque<Wish>,
     congested: Vec<PeerId>,
+    /// Peers to be told what was taken in of their messages.
+    pub(crate) reports: Vec<PeerId>,
     /// Completions that an owner other than the program is to be told of.
     pub(crate) finished: Vec<(Owner, Option<Error>)>,
     /// The request of every send that was complete when it began: never reported away.
@@ -60,6 +62,7 @@ impl Vci {
             peers: Vec::new(),
             wishes: VecDeque::new(),
             congested: Vec::new(),
+            reports: Vec::new(),
             finished: Vec::new(),
             quick_left: 0,
             sends_pending: 0,
@@ -228,12 +231,24 @@ impl Vci {
         }
     }
 
-    /// Counts an eager message as taken in; reports by a frame of its own when that is due.
+    /// Counts an eager message as taken in, and notes when that is to be reported.
     #[inline]
     pub(crate) fn consumed(&mut self, peer: PeerId, bytes: u64) {
-        if self.peer(peer).credit.consume(bytes) {
-            self.peer(peer).credit.report();
-            self.wishes.push_back(Wish::Control(peer, FrameKind::Credit, [0; INLINE_BYTES]));
+        let credit = &mut self.peer(peer).credit;
+        let was_due = credit.is_due();
+        if credit.consume(bytes) && !was_due {
+            self.reports.push(peer);
+        }
+    }
+
+    /// Reports what was taken in of the messages of those noted, unless a frame that went there
+    /// meanwhile has done so: an answer most often has.
+    #[cold]
+    pub(crate) fn send_reports<P: Port>(&mut self, port: &mut P) {
+        while let Some(peer) = self.reports.pop() {
+            if self.peer(peer).credit.is_due() {
+                self.report_consumed(port, peer);
+            }
         }
     }
 

@@ -60,7 +60,18 @@ impl Hosts {
                 assert!(ip(&format!("-n {name} link set cable{cable} up")));
             }
         }
+        hosts.await_carriers();
         Some(hosts)
+    }
+
+    /// The kernel says only after a while that a cable is plugged in at both ends.
+    fn await_carriers(&self) {
+        let plugged = |name: &String| {
+            let shown = Command::new("ip").args(["-n", name, "-o", "link", "show", "up"]).output();
+            let shown = String::from_utf8(shown.expect("ip runs").stdout).expect("text");
+            shown.lines().filter(|line| line.contains("state UP")).count() == 2
+        };
+        while !self.names.iter().all(plugged) {}
     }
 
     fn cut(&self, cable: u32) {

@@ -19,6 +19,8 @@ pub mod loopback;
 #[cfg(not(loom))]
 pub mod node;
 #[cfg(not(loom))]
+mod restraint;
+#[cfg(not(loom))]
 pub mod shm;
 #[cfg(not(loom))]
 pub mod sim;

@@ -362,6 +362,9 @@ impl Transport for LocalPort {
         busy |= self.shm.poll(sink) == Activity::Busy;
         if let Some(net) = &mut self.net {
             busy |= net.tcp.poll(sink) == Activity::Busy;
+            if let Some(peer) = net.tcp.sought_blindly() {
+                self.decide(peer);
+            }
         }
         if busy { Activity::Busy } else { Activity::Idle }
     }

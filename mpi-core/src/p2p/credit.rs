@@ -3,8 +3,9 @@
 //! A message costs units: one, and one more for each further 64 bytes. The receiver counts the
 //! units of messages that left its unexpected queue or never entered it, whatever their order,
 //! and that sum modulo 2¹⁶ rides back in every header; a frame of its own carries it when nothing
-//! else goes that way. Without credit a sender announces its message by an RTS and keeps the
-//! bytes. The window grows as long as it is what holds a sender back.
+//! else has gone that way until the receiver looks for news again. Without credit a sender
+//! announces its message by an RTS and keeps the bytes. The window grows as long as it is what
+//! holds a sender back.
 
 /// Units that a sender may have outstanding at first: 64 KiB of small messages.
 const WINDOW_FIRST: u16 = 1024;
@@ -83,6 +84,12 @@ impl Credit {
     #[inline]
     pub(crate) fn consume(&mut self, bytes: u64) -> bool {
         self.consumed = self.consumed.wrapping_add(units(bytes));
+        self.is_due()
+    }
+
+    /// Whether so much was taken in since the last report that another is due.
+    #[inline]
+    pub(crate) fn is_due(&self) -> bool {
         self.consumed.wrapping_sub(self.reported) >= REPORT_AFTER
     }
 

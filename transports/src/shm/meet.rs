@@ -4,6 +4,7 @@
 //! always before it sleeps.
 
 use std::io;
+use std::time::Instant;
 
 use mpi_core::port::{PeerId, ProcessName};
 
@@ -190,11 +191,15 @@ impl Shm {
     fn take_datagram(&mut self, bytes: &[u8], arrival: &Arrival) {
         if let Err(why) = self.take_hello(bytes, arrival) {
             self.counters.strangers += 1;
+            if !self.restraint.may_speak(Instant::now()) {
+                return;
+            }
             tracing::warn!(
                 rank = self.config.rank,
                 pid = arrival.pid,
                 uid = arrival.uid,
                 why,
+                so_far = self.counters.strangers,
                 "refused a stranger at the shared-memory socket"
             );
         }

@@ -47,6 +47,7 @@ use mpi_core::port::{
     Why,
 };
 
+use crate::restraint::Restraint;
 use crate::sys::socket::{Datagram, NAME_BYTES};
 use crate::sys::{barrier, cma};
 use alloc::Allocator;
@@ -139,6 +140,7 @@ pub struct Shm {
     /// Whether fences reach all connected peers.
     all_fence: bool,
     counters: ShmCounters,
+    restraint: Restraint,
     /// The longest eager message, in bytes.
     eager_most: u64,
     allocator: Allocator,
@@ -188,6 +190,7 @@ impl Shm {
             greeted: 0,
             all_fence: true,
             counters: ShmCounters::default(),
+            restraint: Restraint::default(),
             eager_most: stream::eager_most(&config.shm),
             allocator: Allocator::new(g.alloc_at(), g.alloc_bytes),
             bounce: Vec::new(),

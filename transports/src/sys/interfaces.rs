@@ -32,8 +32,10 @@ impl Interface {
     }
 }
 
-/// All addresses of interfaces that are up and have a carrier. Link-local ones of IPv6 are left
-/// out: they mean something only together with an interface of the other host.
+/// All addresses of interfaces that are up and have a carrier; where that leaves nothing but the
+/// loopback, also of those without, since the kernel is slow to say that there is one. Link-local
+/// addresses of IPv6 are left out: they mean something only together with an interface of the
+/// other host.
 ///
 /// # Errors
 /// The kernel's.
@@ -48,8 +50,8 @@ pub fn all() -> io::Result<Vec<Interface>> {
     while !at.is_null() {
         // SAFETY: an entry of the list, which is alive until `freeifaddrs`.
         let entry = unsafe { &*at };
-        let up = (libc::IFF_UP | libc::IFF_RUNNING) as u32;
-        if entry.ifa_flags & up == up {
+        let is = |flag: libc::c_int| entry.ifa_flags & flag as u32 != 0;
+        if is(libc::IFF_UP) {
             // SAFETY: the name is a C string of the list.
             let name = unsafe { CStr::from_ptr(entry.ifa_name) }.to_string_lossy().into_owned();
             // SAFETY: addresses of the list are null or of the form that their family says.
@@ -57,14 +59,17 @@ pub fn all() -> io::Result<Vec<Interface>> {
             if let (Some(address), mask) = pair
                 && !is_link_local(address)
             {
-                found.push(Interface { name, address, prefix: mask.map_or(0, bits) });
+                let interface = Interface { name, address, prefix: mask.map_or(0, bits) };
+                found.push((interface, is(libc::IFF_RUNNING)));
             }
         }
         at = entry.ifa_next;
     }
     // SAFETY: the list that `getifaddrs` made; nothing refers to it any more.
     unsafe { libc::freeifaddrs(first) };
-    Ok(found)
+    let leads_out = |(found, runs): &(Interface, bool)| *runs && !found.address.is_loopback();
+    let some_run = found.iter().any(leads_out);
+    Ok(found.into_iter().filter(|(_, runs)| *runs || !some_run).map(|(found, _)| found).collect())
 }
 
 fn is_link_local(address: IpAddr) -> bool {

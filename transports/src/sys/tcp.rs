@@ -10,9 +10,8 @@ use std::time::Duration;
 /// Connections that the kernel completes before this process accepts them. The kernel cuts it to
 /// its own limit.
 const BACKLOG: libc::c_int = 4096;
-/// Seconds without any traffic after which the kernel asks whether the other end is there, the
-/// seconds between two questions, and how many may go unanswered.
-const KEEP_ALIVE: [libc::c_int; 3] = [10, 5, 3];
+/// Seconds between two questions of the kernel whether the other end is there.
+const QUESTION_GAP: libc::c_int = 1;
 
 /// A run of bytes for [`Tcp::send`].
 #[repr(transparent)]
@@ -260,22 +259,31 @@ impl Tcp {
         }
     }
 
-    /// Makes the socket one for frames: nothing is held back, a silent other end is noticed within
-    /// `patience`, and the kernel's buffers have `buffer` bytes where that is not 0.
+    /// Whether the other end's host has taken the connection.
+    pub fn is_connected(&self) -> bool {
+        // SAFETY: plain data, for which zeros are a value.
+        let mut storage: libc::sockaddr_storage = unsafe { mem::zeroed() };
+        let mut len = mem::size_of_val(&storage) as libc::socklen_t;
+        let place = (&raw mut storage).cast();
+        // SAFETY: the kernel writes at most `len` bytes into storage of ours.
+        unsafe { libc::getpeername(self.fd.as_raw_fd(), place, &raw mut len) == 0 }
+    }
+
+    /// Makes the socket one for frames: nothing is held back, an other end that does not take
+    /// what is sent for as long as `silence` ends the connection, one that answers no question
+    /// soon after, and the kernel's buffers have `buffer` bytes where that is not 0.
     ///
     /// # Errors
     /// The kernel's.
-    pub fn prepare(&self, buffer: usize, patience: Duration) -> io::Result<()> {
+    pub fn prepare(&self, buffer: usize, silence: Duration) -> io::Result<()> {
         let fd = self.fd.as_fd();
-        let millis = libc::c_int::try_from(patience.as_millis()).unwrap_or(libc::c_int::MAX);
+        let millis = libc::c_int::try_from(silence.as_millis()).unwrap_or(libc::c_int::MAX);
         option(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)?;
         option(fd, libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, millis)?;
         option(fd, libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1)?;
-        for (name, value) in
-            [libc::TCP_KEEPIDLE, libc::TCP_KEEPINTVL, libc::TCP_KEEPCNT].into_iter().zip(KEEP_ALIVE)
-        {
-            option(fd, libc::IPPROTO_TCP, name, value)?;
-        }
+        let idle = (millis / 1000).clamp(1, 32_000);
+        option(fd, libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, idle)?;
+        option(fd, libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, QUESTION_GAP)?;
         let buffer = libc::c_int::try_from(buffer).unwrap_or(libc::c_int::MAX);
         if buffer > 0 {
             option(fd, libc::SOL_SOCKET, libc::SO_SNDBUF, buffer)?;

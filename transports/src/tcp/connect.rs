@@ -50,6 +50,13 @@ impl Tcp {
         moved
     }
 
+    /// A peer that is looked for although nobody has said where it listens: it connected to this
+    /// process, and the connection broke.
+    pub fn sought_blindly(&self) -> Option<PeerId> {
+        let blind = |id: &&StreamId| self.peers[id.peer.0 as usize].ways.is_empty();
+        self.seeking.iter().find(blind).map(|id| id.peer)
+    }
+
     /// When something is to be done even if nothing arrives.
     pub(super) fn due(&self) -> Option<Instant> {
         let now = Instant::now();
@@ -66,11 +73,15 @@ impl Tcp {
     /// Tries the next address of a peer if its time has come; gives the peer up if all has taken
     /// too long. Whether a connection was begun.
     fn seek_on(&mut self, id: StreamId, now: Instant) -> bool {
-        let patience = self.config.tcp.patience;
+        let (patience, silence) = (self.config.tcp.patience, self.config.tcp.silence());
         let Some(peer) = self.peers.get_mut(id.peer.0 as usize) else { return false };
         let Link::Seeking(seek) = &mut peer.streams[id.stream as usize].link else { return false };
         seek.drop_stale(now);
-        if peer.missed_since.is_some_and(|since| now.duration_since(since) > patience) {
+        let is_over = |since| now.duration_since(since) > patience;
+        if peer.missed_since.is_some_and(is_over) && seek.has_reached() {
+            peer.missed_since = Some(now);
+        }
+        if peer.missed_since.is_some_and(is_over) {
             let ways: Vec<String> = peer.ways.iter().map(ToString::to_string).collect();
             let how = format!(
                 "for {} s none of its addresses ({}) could be reached: {}",
@@ -85,6 +96,7 @@ impl Tcp {
         while let Some(way) = seek.next_way(peer.ways.len(), now) {
             begun = true;
             let socket = Socket::begin_connect(peer.ways[way]).and_then(|socket| {
+                socket.prepare(self.config.tcp.socket_bytes as usize, silence)?;
                 self.epoll.add(socket.as_fd(), KEY_SEEK | id.key(), Interest::Read)?;
                 Ok(socket)
             });
@@ -172,11 +184,6 @@ impl Tcp {
                     seek.rest(Instant::now());
                     return Ok(());
                 }
-                let buffer = self.config.tcp.socket_bytes as usize;
-                attempt
-                    .socket
-                    .prepare(buffer, self.config.tcp.patience)
-                    .map_err(|error| error.to_string())?;
                 self.open_link(id, attempt.socket, welcome.epoch, welcome.received);
                 Ok(())
             }

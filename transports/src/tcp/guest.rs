@@ -19,8 +19,6 @@ use crate::sys::tcp::{Run, Tcp as Socket};
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Guests at one time; a further one takes the place of the oldest.
 const GUESTS_MAX: usize = 1024;
-/// Refusals are logged no more often.
-const COMPLAINT_GAP: Duration = Duration::from_secs(1);
 
 /// One of them.
 pub(super) struct Guest {
@@ -55,7 +53,7 @@ impl Tcp {
     fn challenge(&mut self, socket: Socket, from: SocketAddr) -> io::Result<()> {
         let mut nonce = Nonce::default();
         getrandom::fill(&mut nonce).map_err(io::Error::other)?;
-        socket.prepare(self.config.tcp.socket_bytes as usize, self.config.tcp.patience)?;
+        socket.prepare(self.config.tcp.socket_bytes as usize, self.config.tcp.silence())?;
         say(&socket, &hello::challenge(&nonce))?;
         let serial = self.next_guest;
         self.next_guest += 1;
@@ -156,10 +154,9 @@ impl Tcp {
     /// One log line about a stranger.
     pub(super) fn complain(&mut self, from: SocketAddr, why: &str) {
         self.counters.strangers += 1;
-        if self.complained.is_some_and(|last| last.elapsed() < COMPLAINT_GAP) {
+        if !self.restraint.may_speak(Instant::now()) {
             return;
         }
-        self.complained = Some(Instant::now());
         let (rank, so_far) = (self.config.rank, self.counters.strangers);
         tracing::warn!(rank, %from, why, so_far, "refused a stranger's connection");
     }

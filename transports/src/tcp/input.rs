@@ -1,13 +1,14 @@
 //! The incoming half of a stream: from bytes, however they were cut, to records.
 //!
 //! Its state outlives connections as that of [`super::output`] does, so what has begun to arrive
-//! over one connection goes on over the next. Bytes of a piece can be read by the kernel straight
-//! into the message's memory: [`Input::landing`] says where. What arrives is told to a
-//! [`Listener`]; no input or output happens here.
+//! over one connection goes on over the next. Bytes of a piece, and of a frame that a receive waits
+//! for, can be read by the kernel straight into the message's memory: [`Input::landing`] says
+//! where. What arrives is told to a [`Listener`]; no input or output happens here.
 
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::Unpacker;
 use mpi_core::header::{HEADER_BYTES, Header};
+use mpi_core::port::Token;
 
 use super::record::{Kind, PIECE_BYTES, PieceHead, RECORD_BYTES, Record};
 
@@ -17,6 +18,11 @@ pub(super) trait Listener {
     fn acknowledged(&mut self, place: u64) -> Result<(), &'static str>;
     /// A frame of the core.
     fn frame(&mut self, header: &Header, body: RawBytes<'_>);
+    /// A frame of the core begins whose body of `len` bytes is still on its way. Where it goes, if
+    /// that is known; then [`Listener::frame_done`] follows, else [`Listener::frame`].
+    fn frame_begins(&mut self, header: &Header, len: u64) -> Option<(Unpacker, Token)>;
+    /// The body of a frame is where [`Listener::frame_begins`] wanted it.
+    fn frame_done(&mut self, token: Token);
     /// A piece of `len` bytes begins; where it goes, or `None` for bytes that nobody wants.
     fn piece(&mut self, head: &PieceHead, len: u64) -> Result<Option<Unpacker>, &'static str>;
     /// `len` bytes of a transfer are in place; the piece is complete.
@@ -27,10 +33,21 @@ pub(super) trait Listener {
     fn bye(&mut self);
 }
 
-/// A piece that is arriving.
+/// So many bytes of a frame must be missing before it is worth a thought where they go.
+const WORTH_PLACING: usize = 4 << 10;
+
+/// What ends when its last byte has come.
+#[derive(Clone, Copy)]
+enum End {
+    /// A piece of a transfer: its number, and the piece's length.
+    Piece(u64, u64),
+    /// The body of a frame.
+    Frame(Token),
+}
+
+/// Bytes that are arriving and have their place.
 struct Piece {
-    id: u64,
-    len: u64,
+    end: End,
     left: u64,
     to: Option<Unpacker>,
 }
@@ -133,9 +150,36 @@ impl Input {
     #[inline]
     fn end_piece(&mut self, to: &mut impl Listener) -> Result<(), &'static str> {
         match self.piece.take_if(|piece| piece.left == 0) {
-            Some(piece) => to.piece_done(piece.id, piece.len),
+            Some(Piece { end: End::Piece(id, len), .. }) => to.piece_done(id, len),
+            Some(Piece { end: End::Frame(token), .. }) => {
+                to.frame_done(token);
+                Ok(())
+            }
             None => Ok(()),
         }
+    }
+
+    /// A frame of which `rest` is the beginning: if it is known where its body goes, that takes
+    /// what comes from now on. Bytes used.
+    #[cold]
+    fn place_frame(
+        &mut self,
+        record: &Record,
+        rest: &[u8],
+        to: &mut impl Listener,
+    ) -> Result<usize, &'static str> {
+        let len = record.len as usize;
+        let Some(header) = rest.first_chunk::<HEADER_BYTES>() else { return Ok(0) };
+        if len - rest.len() < WORTH_PLACING {
+            return Ok(0);
+        }
+        let body = (len - HEADER_BYTES) as u64;
+        let Some((landing, token)) = to.frame_begins(&Header::from_bytes(header), body) else {
+            return Ok(0);
+        };
+        to.acknowledged(record.ack)?;
+        self.piece = Some(Piece { end: End::Frame(token), left: body, to: Some(landing) });
+        Ok(RECORD_BYTES + HEADER_BYTES)
     }
 
     /// One record, or as much of it as there is; 0 while more bytes are needed.
@@ -151,7 +195,9 @@ impl Input {
         let len = record.len as usize;
         match record.kind {
             Kind::Frame => {
-                let Some(frame) = rest.get(..len) else { return Ok(0) };
+                let Some(frame) = rest.get(..len) else {
+                    return self.place_frame(&record, rest, to);
+                };
                 let Some((header, body)) = frame.split_first_chunk::<HEADER_BYTES>() else {
                     return Err("a frame of it is too short");
                 };
@@ -165,7 +211,7 @@ impl Input {
                 let len = (len - PIECE_BYTES) as u64;
                 let head = PieceHead::from_bytes(head, len)?;
                 let landing = to.piece(&head, len)?;
-                self.piece = Some(Piece { id: head.id, len, left: len, to: landing });
+                self.piece = Some(Piece { end: End::Piece(head.id, len), left: len, to: landing });
                 self.end_piece(to)?;
                 Ok(RECORD_BYTES + PIECE_BYTES)
             }

@@ -48,6 +48,7 @@ use mpi_core::port::{
     Activity, Body, Caps, Full, PeerId, ProcessName, Sink, Token, Transport, Why,
 };
 
+use crate::restraint::Restraint;
 use crate::sys::epoll::{Epoll, Interest};
 use crate::sys::interfaces::{self, Interface};
 use crate::sys::tcp::Listener;
@@ -149,7 +150,7 @@ pub struct Tcp {
     scratch: Vec<u8>,
     own: Vec<Interface>,
     job: [u8; 32],
-    complained: Option<Instant>,
+    restraint: Restraint,
     counters: TcpCounters,
     config: TcpConfig,
     epoll: Epoll,
@@ -190,7 +191,7 @@ impl Tcp {
             scratch: Vec::new(),
             own,
             job: hello::job_hash(&config.job),
-            complained: None,
+            restraint: Restraint::default(),
             counters: TcpCounters::default(),
             config,
             epoll,
@@ -289,6 +290,10 @@ impl Transport for Tcp {
     #[inline]
     fn send(&mut self, peer: PeerId, header: &Header, body: Body<'_>) -> Result<(), Full> {
         self.send_frame(peer, header, body)
+    }
+
+    fn has_room(&mut self, peer: PeerId, len: u64) -> bool {
+        self.has_room_for(peer, len)
     }
 
     fn send_bulk(&mut self, peer: PeerId, header: &Header, source: Packer, token: Token) {

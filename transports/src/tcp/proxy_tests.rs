@@ -1,9 +1,9 @@
-//! Connections that break: a proxy between two ranks cuts, stalls, garbles and cuts short, and
-//! still every frame and every byte arrives once and in order.
+//! Connections that break: a proxy between two ranks cuts, stalls, cuts short and lets streams
+//! overtake each other, and still every frame and every byte arrives once and in order.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mpi_core::buffer::UserBuffer;
 use mpi_core::datatype::{Packer, Unpacker};
@@ -12,7 +12,7 @@ use mpi_core::port::{PeerId, ProcessName, Token, Transport, Why};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::tests::{config, small};
+use super::tests::{config, small, world};
 use super::{Tcp, TcpSettings};
 use crate::conformance::{Recorder, World, pattern};
 
@@ -21,6 +21,8 @@ struct Pipe {
     from: TcpStream,
     to: TcpStream,
     held: Vec<u8>,
+    /// Steps for which nothing is passed on.
+    asleep: u32,
 }
 
 /// What goes wrong at a step of the proxy.
@@ -34,6 +36,8 @@ enum Harm {
     Truncate,
     /// Nothing is passed on for a while.
     Stall,
+    /// What is on its way on one connection is overtaken by what is on the others.
+    Reorder,
 }
 
 /// Passes bytes on between those who connect and one listener; it is polled like all else here.
@@ -67,6 +71,7 @@ impl Proxy {
                 from: from.try_clone().unwrap(),
                 to: to.try_clone().unwrap(),
                 held: Vec::new(),
+                asleep: 0,
             };
             self.pipes.push([pipe(&near, &far), pipe(&far, &near)]);
         }
@@ -81,6 +86,10 @@ impl Proxy {
         if self.stalled > 0 {
             self.stalled -= 1;
             return;
+        }
+        if harm == Harm::Reorder && !self.pipes.is_empty() {
+            let which = which % self.pipes.len();
+            self.pipes[which].iter_mut().for_each(|pipe| pipe.asleep = 60);
         }
         if matches!(harm, Harm::Cut | Harm::Truncate) && !self.pipes.is_empty() {
             self.cuts += 1;
@@ -114,6 +123,10 @@ impl Pipe {
     }
 
     fn pass(&mut self) -> bool {
+        if self.asleep > 0 {
+            self.asleep -= 1;
+            return true;
+        }
         let lives = self.held.len() > 100_000 || self.fill();
         match self.to.write(&self.held) {
             Ok(n) => drop(self.held.drain(..n)),
@@ -203,7 +216,7 @@ fn exchange_with_harm(seed: u64, tcp: &TcpSettings, harms: &[Harm]) {
         }
     }
     assert!(targets == sources, "large messages are wrong");
-    if harms.iter().any(|harm| *harm != Harm::Stall) {
+    if harms.iter().any(|harm| matches!(harm, Harm::Cut | Harm::Truncate)) {
         let repairs = [0, 1].map(|end: usize| world.transport(end).counters().repairs);
         let cuts: u32 = proxies.iter().map(|proxy| proxy.cuts).sum();
         assert!(cuts > 0 && repairs != [0, 0], "{cuts} cuts and {repairs:?} repairs prove nothing");
@@ -230,8 +243,32 @@ fn cuts_of_one_of_several_streams_lose_and_double_nothing() {
 }
 
 #[test]
+fn streams_that_overtake_each_other_lose_and_double_nothing() {
+    let tcp = TcpSettings { streams: 4, piece_bytes: 10_000, stripe_bytes: 100_000, ..patient() };
+    for seed in 0..6 {
+        exchange_with_harm(seed, &tcp, &[Harm::Reorder]);
+        exchange_with_harm(seed, &tcp, &[Harm::Reorder, Harm::Reorder, Harm::Cut]);
+    }
+}
+
+#[test]
 fn a_stalled_connection_is_waited_for() {
     exchange_with_harm(7, &patient(), &[Harm::Stall]);
+}
+
+#[test]
+fn a_peer_that_computes_and_does_not_look_is_not_lost() {
+    let tcp = TcpSettings { patience: Duration::from_millis(50), ..small() };
+    let mut ends = world(2, &tcp);
+    let mut sink = Recorder::default();
+    let body = mpi_core::port::Body::Bytes((&b"x"[..]).into());
+    assert!(ends[0].send(PeerId(1), &header(3), body).is_ok());
+    let begin = Instant::now();
+    while begin.elapsed() < Duration::from_millis(400) {
+        ends[0].poll(&mut sink);
+    }
+    assert!(sink.down.is_empty(), "{:?}", sink.down);
+    World::new(ends).run_until("it looks", |world| world.got(1).frames.len() == 1);
 }
 
 #[test]

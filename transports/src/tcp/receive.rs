@@ -3,7 +3,7 @@
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::Unpacker;
 use mpi_core::header::Header;
-use mpi_core::port::{Activity, PeerId, Sink};
+use mpi_core::port::{Activity, PeerId, Sink, Token};
 
 use super::input::Listener;
 use super::output::Output;
@@ -55,6 +55,14 @@ impl<S: Sink> Listener for Ears<'_, S> {
     #[inline]
     fn frame(&mut self, header: &Header, body: RawBytes<'_>) {
         self.sink.frame(self.peer, header, body);
+    }
+
+    fn frame_begins(&mut self, header: &Header, len: u64) -> Option<(Unpacker, Token)> {
+        self.sink.begin_eager(self.peer, header, len)
+    }
+
+    fn frame_done(&mut self, token: Token) {
+        self.sink.landed(self.peer, token);
     }
 
     fn piece(&mut self, head: &PieceHead, len: u64) -> Result<Option<Unpacker>, &'static str> {

@@ -13,7 +13,7 @@ use crate::sys::tcp::Tcp;
 
 /// How long an address is tried alone before the next joins.
 const HEAD_START: Duration = Duration::from_millis(30);
-/// How long an attempt may take.
+/// How long an attempt may take to find the peer's host.
 const ATTEMPT_MAX: Duration = Duration::from_secs(3);
 /// The pauses between rounds: the first, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(200));
@@ -32,6 +32,7 @@ pub(super) struct Attempt {
     pub stage: Stage,
     /// Place of its address among the peer's.
     pub way: usize,
+    /// When it began, or was last seen to be worth its while.
     pub since: Instant,
     heard: Vec<u8>,
 }
@@ -92,16 +93,17 @@ impl Seek {
         if now < self.next_at || self.has_greeted() {
             return None;
         }
-        if self.next_way < ways {
+        while self.next_way < ways {
+            let way = self.next_way;
             self.next_way += 1;
-            self.next_at = now + HEAD_START;
-            return Some(self.next_way - 1);
+            if self.attempts.iter().all(|attempt| attempt.way != way) {
+                self.next_at = now + HEAD_START;
+                return Some(way);
+            }
         }
-        if self.attempts.is_empty() {
-            // The round is over without success; the next begins after a pause.
-            self.next_way = 0;
-            self.rest(now);
-        }
+        // The round is over without success; the next begins after a pause.
+        self.next_way = 0;
+        self.rest(now);
         None
     }
 
@@ -122,9 +124,22 @@ impl Seek {
         self.attempts.iter().any(|attempt| matches!(attempt.stage, Stage::Welcome(..)))
     }
 
-    /// Ends attempts that take too long.
+    /// Ends attempts that take too long. Where the peer's host has answered, its process is slow:
+    /// it may compute for hours before it looks, so such an attempt goes on.
     pub(super) fn drop_stale(&mut self, now: Instant) {
-        self.attempts.retain(|attempt| now.duration_since(attempt.since) < ATTEMPT_MAX);
+        self.attempts.retain_mut(|attempt| {
+            let is_young = now.duration_since(attempt.since) < ATTEMPT_MAX;
+            let lives = is_young || attempt.socket.is_connected();
+            if !is_young {
+                attempt.since = now;
+            }
+            lives
+        });
+    }
+
+    /// Whether the peer's host answers, though its process may not.
+    pub(super) fn has_reached(&self) -> bool {
+        self.attempts.iter().any(|attempt| attempt.socket.is_connected())
     }
 
     /// When something is to be done even if nothing arrives.

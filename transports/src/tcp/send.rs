@@ -7,11 +7,14 @@ use mpi_core::port::{Body, Full, PeerId, Token};
 
 use super::output::RUNS_MAX;
 use super::peer::{Link, State, Stream};
-use super::record::{Kind, RECORD_BYTES};
+use super::record::{Kind, RECORD_BYTES, Record};
 use super::{StreamId, Tcp};
 use crate::sys::epoll::Interest;
 use crate::sys::tcp::Run;
 
+/// Bodies from this size on are written from where they lie and copied afterwards, while the peer
+/// reads already.
+const SENT_FIRST_BYTES: usize = 2 << 10;
 /// Calls of the kernel for one stream before others get their turn.
 const WRITES: usize = 4;
 
@@ -43,9 +46,26 @@ impl Tcp {
             return Err(Full);
         }
         let ack = stream.tell();
-        stream.output.push(Kind::Frame, ack, &header.to_bytes(), body, len);
-        self.push_on(StreamId { peer, stream: 0 });
+        let header = header.to_bytes();
+        let sent = match len {
+            SENT_FIRST_BYTES.. => stream.send_first(ack, &header, &body),
+            _ => 0,
+        };
+        stream.output.push(Kind::Frame, ack, &header, body, len);
+        stream.output.advance(sent);
+        if sent < RECORD_BYTES + HEADER_BYTES + len {
+            self.push_on(StreamId { peer, stream: 0 });
+        }
         Ok(())
+    }
+
+    /// Whether a frame of `len` bytes would find room (see
+    /// [`mpi_core::port::Transport::has_room`]).
+    pub(super) fn has_room_for(&self, peer: PeerId, len: u64) -> bool {
+        let Some(to) = self.peers.get(peer.0 as usize) else { return false };
+        let kept = to.streams.first().map_or(0, |stream| stream.output.kept());
+        let need = (kept + RECORD_BYTES + HEADER_BYTES) as u64 + len;
+        to.state == State::Up && need <= u64::from(self.config.tcp.window_bytes)
     }
 
     /// Takes over a large message (see [`mpi_core::port::Transport::send_bulk`]).
@@ -192,5 +212,32 @@ impl Tcp {
 
     pub(super) fn stream_mut(&mut self, id: StreamId) -> Option<&mut Stream> {
         self.peers.get_mut(id.peer.0 as usize)?.streams.get_mut(id.stream as usize)
+    }
+}
+
+impl Stream {
+    /// Writes a frame that is about to be kept, if nothing is before it and its body is one run;
+    /// how many bytes the kernel took.
+    fn send_first(&self, ack: u64, header: &[u8; HEADER_BYTES], body: &Body<'_>) -> usize {
+        let Link::Open(socket) = &self.link else { return 0 };
+        if self.is_blocked || self.is_mute || !self.output.is_sent() {
+            return 0;
+        }
+        let (at, len) = match body {
+            Body::Bytes(bytes) => (bytes.as_ptr(), bytes.len()),
+            Body::Packed(packer) => match packer.as_contiguous() {
+                Some((at, len)) => (at, len as usize),
+                None => return 0,
+            },
+        };
+        let record = Record { len: (HEADER_BYTES + len) as u32, kind: Kind::Frame, ack };
+        let mut head = [0; RECORD_BYTES + HEADER_BYTES];
+        head[..RECORD_BYTES].copy_from_slice(&record.to_bytes());
+        head[RECORD_BYTES..].copy_from_slice(header);
+        // SAFETY: the head is ours; the body is readable by `Body`'s contract.
+        let sent =
+            unsafe { socket.send(&[Run::new(head.as_ptr(), head.len()), Run::new(at, len)]) };
+        // What is wrong shows again when the rest is written.
+        sent.unwrap_or(0)
     }
 }

@@ -144,7 +144,7 @@ impl Tcp {
             let Some(&peer) = self.by_rank.get(&rank) else { continue };
             let added = self.epoll.add(socket.as_fd(), KEY_SERVER, Interest::Read);
             let buffer = self.config.tcp.socket_bytes as usize;
-            match added.and_then(|()| socket.prepare(buffer, self.config.tcp.patience)) {
+            match added.and_then(|()| socket.prepare(buffer, self.config.tcp.silence())) {
                 Ok(()) => {
                     self.want_stream(peer);
                     self.open_link(StreamId { peer, stream: 0 }, socket, 1, received);

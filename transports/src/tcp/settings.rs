@@ -31,7 +31,7 @@ impl Default for TcpSettings {
     fn default() -> TcpSettings {
         TcpSettings {
             streams: 1,
-            eager_bytes: 64 << 10,
+            eager_bytes: 256 << 10,
             window_bytes: 1 << 20,
             piece_bytes: 512 << 10,
             stripe_bytes: 1 << 20,
@@ -42,6 +42,12 @@ impl Default for TcpSettings {
 }
 
 impl TcpSettings {
+    /// How long a connection may be silent where an answer is due, before it counts as broken and
+    /// another is tried. A peer that is out of reach for good is lost after that and the patience.
+    pub(super) fn silence(&self) -> Duration {
+        self.patience / 2
+    }
+
     /// The same, with what cannot be brought within bounds.
     pub(super) fn bounded(mut self) -> TcpSettings {
         self.streams = self.streams.clamp(1, STREAMS_MAX);

@@ -1,9 +1,11 @@
 //! The libraries in a comparison: where each is, how its programs are compiled and launched.
 //!
 //! Enters: prefixes. Leaves: commands. Every library gets the same binding: one processor for each
-//! rank where they fit, none where they do not; and each is held to shared memory.
+//! rank where they fit, none where they do not; and each is held to shared memory, or to TCP on the
+//! loopback interface.
 
 use super::folder;
+use super::groups::Over;
 use crate::{place, run};
 use anyhow::{Context, Result, bail};
 use std::fs;
@@ -75,7 +77,7 @@ impl Contestant {
     }
 
     /// The command that starts `ranks` ranks of a program, to which its own words are added.
-    pub(super) fn launch(&self, ranks: u32, program: &Path) -> Command {
+    pub(super) fn launch(&self, ranks: u32, program: &Path, over: Over) -> Command {
         let fits = ranks as usize <= available_parallelism().map_or(1, usize::from);
         let mut command = match self.family {
             Family::Floor => return run::command(&program.to_string_lossy()),
@@ -85,7 +87,6 @@ impl Contestant {
         match self.family {
             Family::OpenMpi => {
                 command.args(["--allow-run-as-root", "--mca", "pml", "ob1"]);
-                command.args(["--mca", "btl", "sm,self"]);
                 let crowd = ["--oversubscribe", "--bind-to", "none"];
                 command.args(if fits { &crowd[1..2] } else { &crowd[..2] });
                 command.arg(if fits { "core" } else { "none" });
@@ -95,8 +96,33 @@ impl Contestant {
             Family::Mpich if fits => drop(command.args(["-bind-to", "core"])),
             _ => {}
         }
+        self.hold_to(over, &mut command);
         command.arg("-n").arg(ranks.to_string()).arg(program);
         command
+    }
+
+    /// Lets messages go one way only.
+    fn hold_to(&self, over: Over, command: &mut Command) {
+        let tcp = over == Over::Tcp;
+        match self.family {
+            Family::OpenMpi if tcp => {
+                command.args(["--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "lo"]);
+            }
+            Family::OpenMpi => drop(command.args(["--mca", "btl", "sm,self"])),
+            Family::Intel => {
+                command.env("I_MPI_FABRICS", if tcp { "ofi" } else { "shm" });
+                if tcp {
+                    command.env("FI_PROVIDER", "tcp").env("FI_TCP_IFACE", "lo");
+                    command.env("FI_PROVIDER_PATH", self.prefix.join("lib"));
+                }
+            }
+            Family::Mpich if tcp => {
+                command.env("MPIR_CVAR_NOLOCAL", "1").env("MPIR_CVAR_CH4_NETMOD", "ofi");
+                command.env("FI_PROVIDER", "tcp").env("FI_TCP_IFACE", "lo");
+            }
+            Family::Ferrite if tcp => drop(command.env("FERRITE_TRANSPORT", "tcp")),
+            _ => {}
+        }
     }
 
     fn command(&self, program: &str) -> Command {
@@ -105,7 +131,7 @@ impl Contestant {
         match self.family {
             Family::Intel => {
                 let path = std::env::var("PATH").unwrap_or_default();
-                command.env("I_MPI_ROOT", &self.prefix).env("I_MPI_FABRICS", "shm");
+                command.env("I_MPI_ROOT", &self.prefix);
                 command.env("PATH", format!("{}:{path}", bin.display()));
                 command.env("LD_LIBRARY_PATH", self.prefix.join("lib"));
             }

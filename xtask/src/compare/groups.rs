@@ -15,6 +15,15 @@ pub(super) enum Kind {
     Memory,
 }
 
+/// What the messages of a group go over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Over {
+    /// Shared memory.
+    Memory,
+    /// TCP on the loopback interface.
+    Tcp,
+}
+
 /// Rows that are measured together.
 #[derive(Clone, Debug)]
 pub(super) struct Group {
@@ -23,6 +32,7 @@ pub(super) struct Group {
     /// The program, of `benches/` unless it is `imb`.
     pub(super) program: &'static str,
     pub(super) kind: Kind,
+    pub(super) over: Over,
     pub(super) ranks: Vec<u32>,
     pub(super) sizes: Vec<u64>,
     /// Tests of the program, all if empty.
@@ -65,6 +75,18 @@ pub(super) fn bar(key: &Key) -> Bar {
 
 /// Every group, in the order of the report.
 pub(super) fn all() -> Vec<Group> {
+    let mut groups = of_memory();
+    let over_tcp = |name, of: &str| {
+        let like = groups.iter().find(|group| group.name == of).cloned();
+        like.map(|like| Group { name, over: Over::Tcp, ..like })
+    };
+    let tcp = [over_tcp("tcp-latency", "latency"), over_tcp("tcp-bandwidth", "bandwidth")];
+    groups.extend(tcp.into_iter().flatten());
+    groups
+}
+
+/// Those over shared memory.
+fn of_memory() -> Vec<Group> {
     let small: Vec<u64> = [0].into_iter().chain((0..=22).step_by(2).map(|k| 1 << k)).collect();
     let with_eight = |mut sizes: Vec<u64>| {
         sizes.push(8);
@@ -79,6 +101,7 @@ pub(super) fn all() -> Vec<Group> {
         name,
         program,
         kind,
+        over: Over::Memory,
         ranks: ranks.to_vec(),
         sizes: sizes.to_vec(),
         tests: Vec::new(),

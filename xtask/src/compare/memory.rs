@@ -6,6 +6,7 @@
 //! memory of the machine grew; each divided by the number of ranks.
 
 use super::contestants::Contestant;
+use super::groups::Over;
 use super::samples::Key;
 use anyhow::{Context, Result, bail};
 use std::fs;
@@ -24,7 +25,7 @@ pub(super) fn measure(
 ) -> Result<Vec<(Key, f64)>> {
     let before = shmem()?;
     let mark = format!("{}-{}", contestant.name, std::process::id());
-    let mut command = contestant.launch(ranks, program);
+    let mut command = contestant.launch(ranks, program, Over::Memory);
     command.env(MARK, &mark).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().context("cannot be started")?;
     let out = child.stdout.take().context("the output is a pipe")?;

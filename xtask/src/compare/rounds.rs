@@ -4,7 +4,7 @@
 //! that fails is told and leaves no sample, so its rows show in the report.
 
 use super::contestants::Contestant;
-use super::groups::{Group, Kind};
+use super::groups::{Group, Kind, Over};
 use super::samples::{self, Key, Sample};
 use super::{folder, memory};
 use crate::run;
@@ -71,7 +71,7 @@ fn one(group: &Group, contestant: &Contestant, ranks: u32) -> Result<Vec<(Key, f
         Kind::Memory => return memory::measure(contestant, ranks, &program),
         Kind::Printed | Kind::Imb => {}
     }
-    let launch = contestant.launch(ranks, &program);
+    let launch = contestant.launch(ranks, &program, group.over);
     let mut command = within(&launch);
     if group.kind == Kind::Imb {
         let text = output(command.args(imb_words(group, ranks)?))?;
@@ -83,7 +83,9 @@ fn one(group: &Group, contestant: &Contestant, ranks: u32) -> Result<Vec<(Key, f
         command.args(["--sizes", &sizes.join(",")]);
     }
     match (floor, group.program) {
-        (true, program) if program != "floor" => drop(command.args(["--only", program])),
+        (true, "floor") => drop(command.args(["--only", &group.tests.join(",")])),
+        (true, _) if group.over == Over::Tcp => drop(command.args(["--only", "socket"])),
+        (true, program) => drop(command.args(["--only", program])),
         _ if group.tests.is_empty() => {}
         _ => drop(command.args(["--only", &group.tests.join(",")])),
     }
@@ -132,7 +134,7 @@ fn imb_words(group: &Group, ranks: u32) -> Result<Vec<String>> {
 
 /// The time from start to exit.
 fn clock(contestant: &Contestant, ranks: u32, program: &Path) -> Result<Vec<(Key, f64)>> {
-    let mut command = contestant.launch(ranks, program);
+    let mut command = contestant.launch(ranks, program, Over::Memory);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let start = Instant::now();
     let status = command.status().context("cannot be started")?;
