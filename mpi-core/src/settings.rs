@@ -128,7 +128,7 @@ settings! {
         "Largest message that TCP carries without asking the receiver first";
     tcp_window_bytes: u64 = 1 << 20, true,
         "Bytes of small messages to one process that may be on their way over TCP";
-    tcp_piece_bytes: u64 = 512 << 10, true,
+    tcp_piece_bytes: u64 = 1 << 20, true,
         "Bytes of a large message that TCP sends before other messages get their turn";
     tcp_stripe_bytes: u64 = 1 << 20, true,
         "Length from which a message goes over all TCP connections to a process at once";

@@ -22,8 +22,6 @@ use crate::table::Table;
 
 /// What the core wants of the port once it may be used again.
 enum Wish {
-    /// A control frame.
-    Control(PeerId, FrameKind, Payload),
     /// The bytes of a send request, to the receiver's token.
     Bulk(PeerId, RequestHandle, u64),
     /// To fetch an announced message into a receive request.
@@ -136,13 +134,19 @@ impl Vci {
             self.congested.retain(|&peer| !peers[peer.0 as usize].flush(peer, port));
             moved = self.congested.len() < before;
         }
+        let several = self.wishes.len() > 1;
+        if several {
+            port.hold();
+        }
         while let Some(wish) = self.wishes.pop_front() {
             moved = true;
             match wish {
-                Wish::Control(peer, kind, payload) => self.control(port, peer, kind, payload),
                 Wish::Bulk(peer, request, token) => self.send_bulk(port, peer, request, token),
                 Wish::Pull(request, rts) => self.pull(port, request, rts),
             }
+        }
+        if several {
+            port.release();
         }
         moved
     }

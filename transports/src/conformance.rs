@@ -165,6 +165,7 @@ fn unpacker(bytes: &mut [u8]) -> Unpacker {
 pub fn check<T: Transport>(mut make: impl FnMut() -> Vec<T>) {
     for requirement in [
         frames_of_every_length_arrive_as_sent,
+        frames_kept_back_arrive_in_order,
         a_full_path_refuses_and_loses_nothing,
         a_packed_body_is_drained_iff_accepted,
         long_frames_land_where_the_sink_wants,
@@ -183,6 +184,33 @@ fn lengths(max: usize) -> Vec<usize> {
     lengths.extend([100, 256, 1000, 4096, max].into_iter().flat_map(near));
     lengths.retain(|len| *len <= max);
     lengths
+}
+
+/// Between [`Transport::hold`] and [`Transport::release`] frames and bulk data may be kept back,
+/// and others may arrive; afterwards all go.
+fn frames_kept_back_arrive_in_order<T: Transport>(world: &mut World<T>) {
+    let (from, to) = (0, world.last());
+    let source = pattern(9, 100_000);
+    for round in 0..3 {
+        let mut target = vec![0; source.len()];
+        let head = Header { kind: FrameKind::Data as u8, ..header(round + 70) };
+        world.got(to).landings.push((head.context, unpacker(&mut target)));
+        world.transport(from).hold();
+        for n in 0..5 {
+            world.send(from, to, &header(round * 5 + n), &pattern(n, 10));
+        }
+        world.transport(from).send_bulk(PeerId(to as u32), &head, packer(&source), Token(round));
+        world.transport(from).release();
+        world.run_until("all that was kept back is there", |world| {
+            world.got(to).frames.len() as u64 == round * 5 + 5
+                && world.got(to).landed.contains(&Token(head.context))
+                && world.got(from).sent.contains(&Token(round))
+        });
+        assert!(target == source, "bulk data that was kept back is wrong");
+    }
+    for (n, frame) in (0..).zip(&world.got(to).frames) {
+        assert_eq!(frame.header.context, header(n).context);
+    }
 }
 
 fn frames_of_every_length_arrive_as_sent<T: Transport>(world: &mut World<T>) {

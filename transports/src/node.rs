@@ -134,6 +134,14 @@ impl LocalPort {
                 self.me_name.rank
             ));
         }
+        let apart = choice.node_ranks != 0 && self.shm.config().size > choice.node_ranks;
+        if choice.wish == Wish::SharedMemory && apart {
+            return Err(format!(
+                "shm leads nowhere from one group of {} ranks to the next, which take themselves \
+                 for different nodes (FERRITE_NODE_RANKS); possible: auto, tcp",
+                choice.node_ranks
+            ));
+        }
         self.choice = choice;
         Ok(())
     }
@@ -385,6 +393,18 @@ impl Transport for LocalPort {
         match &mut self.net {
             Some(net) if net.way(peer) == Way::Tcp => net.tcp.has_room(peer, len),
             _ => self.shm.has_room(peer, len),
+        }
+    }
+
+    fn hold(&mut self) {
+        if let Some(net) = &mut self.net {
+            net.tcp.hold();
+        }
+    }
+
+    fn release(&mut self) {
+        if let Some(net) = &mut self.net {
+            net.tcp.release();
         }
     }
 

@@ -1,11 +1,10 @@
 //! The choice of ways, between processes that are mere values of one test.
 
-use mpi_core::buffer::RawBytes;
 use mpi_core::header::{FrameKind, Header};
-use mpi_core::port::{Body, PeerId, ProcessName, Transport, Why};
+use mpi_core::port::{PeerId, ProcessName, Transport};
 
 use super::{Choice, LocalPort, Wish};
-use crate::conformance::{Recorder, World, check};
+use crate::conformance::{World, check};
 use crate::shm::tests::{Board, config, small};
 use crate::tcp::{TcpConfig, TcpSettings};
 
@@ -72,16 +71,10 @@ fn a_mixed_world_meets_all_requirements() {
 
 #[test]
 fn an_impossible_wish_is_told_with_what_is_possible() {
-    let mut ends = world(2, Choice { wish: Wish::SharedMemory, node_ranks: 1 });
-    let mut sink = Recorder::default();
-    let body = Body::Bytes(RawBytes::from(&b"x"[..]));
-    assert!(ends[0].send(PeerId(1), &eager(), body).is_err());
-    while sink.down.is_empty() {
-        ends[0].poll(&mut sink);
-    }
-    let (peer, Why::Lost(how)) = &sink.down[0] else { panic!("{:?}", sink.down) };
-    assert!(*peer == PeerId(1) && how.contains("possible: auto, tcp"), "{how}");
     let mut alone = LocalPort::new(config(1, 2, small()), Box::new(Board::default())).unwrap();
     let refused = alone.set_choice(Choice { wish: Wish::Tcp, node_ranks: 0 }).unwrap_err();
     assert!(refused.contains("possible here: auto, shm"), "{refused}");
+    let apart = Choice { wish: Wish::SharedMemory, node_ranks: 1 };
+    let refused = alone.set_choice(apart).unwrap_err();
+    assert!(refused.contains("possible: auto, tcp"), "{refused}");
 }

@@ -107,8 +107,9 @@ impl Shm {
             return self.lose(peer, &format!("its business card cannot be read: {text:.100}"));
         };
         if card.host != self.card.host {
-            return self
-                .lose(peer, "it runs on another host, and this process has no network open");
+            let how = "it runs on another host, and this process has no network open; possible: \
+                       FERRITE_TRANSPORT=auto, FERRITE_TRANSPORT=tcp";
+            return self.lose(peer, how);
         }
         self.post_hello(peer, card.name);
         let to = &mut self.peers[peer.0 as usize];

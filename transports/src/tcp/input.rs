@@ -75,6 +75,12 @@ impl Input {
         &self.partial
     }
 
+    /// Whether part of a piece has come and the rest of it is still to come.
+    #[inline]
+    pub(super) fn is_amid_piece(&self) -> bool {
+        self.piece.as_ref().is_some_and(|piece| matches!(piece.end, End::Piece(..)))
+    }
+
     /// How many further bytes a record that has begun needs at least.
     pub(super) fn missing(&self) -> usize {
         let head = self.partial.first_chunk();

@@ -15,11 +15,11 @@ enum Heard {
     Bye,
 }
 
-/// Writes all that is heard down; pieces go to `memory`, and so do frames that it expects.
+/// Writes all that is heard down; pieces go to `memory`, frames that it expects to `frame`.
 struct Scribe {
     heard: Vec<Heard>,
     memory: Vec<u8>,
-    begun: Option<usize>,
+    frame: Vec<u8>,
 }
 
 impl Listener for Scribe {
@@ -37,16 +37,13 @@ impl Listener for Scribe {
         if header.context.is_multiple_of(2) {
             return None;
         }
-        let to = UserBuffer(self.memory.as_mut_ptr());
-        let mut to = Unpacker::contiguous(to, self.memory.len() as u64);
-        to.truncate(len);
-        self.begun = Some(len as usize);
-        Some((to, Token(header.context)))
+        self.frame = vec![0; len as usize];
+        let to = UserBuffer(self.frame.as_mut_ptr());
+        Some((Unpacker::contiguous(to, len), Token(header.context)))
     }
 
     fn frame_done(&mut self, token: Token) {
-        let len = self.begun.take().expect("a frame that has begun");
-        self.heard.push(Heard::Frame(token.0, self.memory[..len].to_vec()));
+        self.heard.push(Heard::Frame(token.0, std::mem::take(&mut self.frame)));
     }
 
     fn piece(&mut self, head: &PieceHead, len: u64) -> Result<Option<Unpacker>, &'static str> {
@@ -133,7 +130,7 @@ proptest! {
             bytes.extend(record);
             expected.extend(heard);
         }
-        let mut to = Scribe { heard: Vec::new(), memory: vec![0; MEMORY], begun: None };
+        let mut to = Scribe { heard: Vec::new(), memory: vec![0; MEMORY], frame: Vec::new() };
         let mut input = Input::default();
         let (mut rest, mut cuts) = (&bytes[..], cuts.iter().cycle());
         while !rest.is_empty() {
@@ -149,7 +146,7 @@ proptest! {
 
     #[test]
     fn noise_never_panics_nor_writes_outside(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
-        let mut to = Scribe { heard: Vec::new(), memory: vec![0; MEMORY], begun: None };
+        let mut to = Scribe { heard: Vec::new(), memory: vec![0; MEMORY], frame: Vec::new() };
         let mut input = Input::default();
         let _ = input.take(&bytes, bytes.len(), 3000, &mut to);
         prop_assert!(input.missing() <= RECORD_BYTES + 3000 + HEADER_BYTES + PIECE_BYTES);
@@ -160,7 +157,7 @@ proptest! {
         let (mut bytes, _) = record(3, what, len);
         let at = at.index(bytes.len());
         bytes[at] ^= by;
-        let mut to = Scribe { heard: Vec::new(), memory: vec![0; MEMORY], begun: None };
+        let mut to = Scribe { heard: Vec::new(), memory: vec![0; MEMORY], frame: Vec::new() };
         let _ = Input::default().take(&bytes, bytes.len(), 3000, &mut to);
     }
 }

@@ -140,6 +140,9 @@ pub struct Tcp {
     look_gap: u32,
     /// Streams whose peers are to be told how far this end is.
     owing: Vec<StreamId>,
+    /// Whether records are kept back for a moment, and the streams that have such.
+    holds: bool,
+    held: Vec<StreamId>,
     /// Streams without a connection that need one.
     seeking: Vec<StreamId>,
     guests: Vec<Guest>,
@@ -183,6 +186,8 @@ impl Tcp {
             until_look: 1,
             look_gap: 1,
             owing: Vec::new(),
+            holds: false,
+            held: Vec::new(),
             seeking: Vec::new(),
             guests: Vec::new(),
             next_guest: 0,
@@ -294,6 +299,14 @@ impl Transport for Tcp {
 
     fn has_room(&mut self, peer: PeerId, len: u64) -> bool {
         self.has_room_for(peer, len)
+    }
+
+    fn hold(&mut self) {
+        self.holds = true;
+    }
+
+    fn release(&mut self) {
+        self.let_go();
     }
 
     fn send_bulk(&mut self, peer: PeerId, header: &Header, source: Packer, token: Token) {

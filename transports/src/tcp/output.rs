@@ -63,6 +63,12 @@ impl Output {
         self.sent == self.end
     }
 
+    /// Bytes that were not handed to the kernel yet.
+    #[inline]
+    pub(super) fn unsent(&self) -> u64 {
+        self.end - self.sent
+    }
+
     /// Whether the peer has all frames and pieces.
     pub(super) fn is_delivered(&self) -> bool {
         self.acked >= self.matters

@@ -291,14 +291,16 @@ impl Tcp {
     }
 
     /// Notes whom to tell how far this end is: of every stream when a message is complete, since
-    /// its pieces may have come on any; else when much has come since the last time.
+    /// its pieces may have come on any, but not where the end of a further piece will be told soon;
+    /// else when much has come since the last time.
     #[inline]
     fn note_debts(&mut self, id: StreamId, all: bool) {
         let due = u64::from(self.config.tcp.window_bytes / 4);
         let peer = &mut self.peers[id.peer.0 as usize];
         for (number, stream) in (0u32..).zip(&mut peer.streams) {
             let untold = stream.input.received() - stream.told;
-            if !stream.owes_ack && (all && untold > 0 || untold >= due) {
+            let tells = all && untold > 0 && !stream.input.is_amid_piece();
+            if !stream.owes_ack && (tells || untold >= due) {
                 stream.owes_ack = true;
                 self.owing.push(StreamId { peer: id.peer, stream: number });
             }

@@ -15,6 +15,11 @@ use crate::sys::tcp::Run;
 /// Bodies from this size on are written from where they lie and copied afterwards, while the peer
 /// reads already.
 const SENT_FIRST_BYTES: usize = 2 << 10;
+/// Pieces of large messages join a call of the kernel until it has so many bytes.
+const WRITE_BYTES: u64 = 256 << 10;
+/// Longer frames are sent before a receiver asks for them only while the peer has all others:
+/// alone, that spares the asking; among many, asking costs nothing and spares a copy.
+const COPIED_BYTES: u64 = 16 << 10;
 /// Calls of the kernel for one stream before others get their turn.
 const WRITES: usize = 4;
 
@@ -48,7 +53,7 @@ impl Tcp {
         let ack = stream.tell();
         let header = header.to_bytes();
         let sent = match len {
-            SENT_FIRST_BYTES.. => stream.send_first(ack, &header, &body),
+            SENT_FIRST_BYTES.. if !self.holds => stream.send_first(ack, &header, &body),
             _ => 0,
         };
         stream.output.push(Kind::Frame, ack, &header, body, len);
@@ -65,7 +70,8 @@ impl Tcp {
         let Some(to) = self.peers.get(peer.0 as usize) else { return false };
         let kept = to.streams.first().map_or(0, |stream| stream.output.kept());
         let need = (kept + RECORD_BYTES + HEADER_BYTES) as u64 + len;
-        to.state == State::Up && need <= u64::from(self.config.tcp.window_bytes)
+        let is_alone = len <= COPIED_BYTES || (kept as u64) < len;
+        to.state == State::Up && is_alone && need <= u64::from(self.config.tcp.window_bytes)
     }
 
     /// Takes over a large message (see [`mpi_core::port::Transport::send_bulk`]).
@@ -96,9 +102,22 @@ impl Tcp {
         let stream = &self.peers[id.peer.0 as usize].streams[id.stream as usize];
         match &stream.link {
             Link::Open(_) if stream.is_blocked => {}
+            Link::Open(_) if self.holds => {
+                if !self.held.contains(&id) {
+                    self.held.push(id);
+                }
+            }
             Link::Open(_) => self.write(id),
             Link::Seeking(_) => {}
             Link::Idle => self.seek(id),
+        }
+    }
+
+    /// Sends what was kept back.
+    pub(super) fn let_go(&mut self) {
+        self.holds = false;
+        while let Some(id) = self.held.pop() {
+            self.write(id);
         }
     }
 
@@ -108,18 +127,20 @@ impl Tcp {
         let mut runs = [Run::new(std::ptr::null(), 0); RUNS_MAX];
         for _ in 0..WRITES {
             let Some(peer) = self.peers.get_mut(id.peer.0 as usize) else { return };
-            let stream = &mut peer.streams[id.stream as usize];
-            let Link::Open(socket) = &stream.link else { return };
-            if stream.is_mute {
+            let stream = &peer.streams[id.stream as usize];
+            if stream.is_mute || !stream.is_open() {
                 return;
             }
+            let pieces = self.config.tcp.piece_bytes;
+            while peer.streams[id.stream as usize].output.unsent() < WRITE_BYTES
+                && peer.push_piece(id.stream, pieces)
+            {}
+            let stream = &mut peer.streams[id.stream as usize];
             let count = stream.output.fill(&mut runs);
             if count == 0 {
-                if peer.push_piece(id.stream, self.config.tcp.piece_bytes) {
-                    continue;
-                }
                 return self.set_blocked(id, false);
             }
+            let Link::Open(socket) = &stream.link else { return };
             let wanted: usize = runs[..count].iter().map(Run::bytes).sum();
             // SAFETY: the output keeps its bytes until they are acknowledged; those of requests
             // are readable until `sent`, by the contract of `send_bulk`.

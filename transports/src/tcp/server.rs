@@ -1,11 +1,12 @@
 //! Connecting to all peers at the start with one server thread per process: the scheme that paper
 //! 000 improves upon (§3.2), kept as the baseline to measure the others against.
 //!
-//! The thread accepts one connection after the other, waits for its hello and welcomes it, until
-//! all higher ranks have come; meanwhile the process connects to all lower ones. The thread then
-//! ends, and the listening socket belongs to the polls again.
+//! The thread accepts whoever comes, hears hellos as they arrive and welcomes those of the job,
+//! until all higher ranks have come; meanwhile the process connects to all lower ones. The thread
+//! then ends, and the listening socket belongs to the polls again.
 
-use std::io::{Read, Write};
+use std::collections::HashMap;
+use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -18,12 +19,12 @@ use mpi_core::port::PeerId;
 
 use super::hello::{self, HELLO_BYTES, Hello, Nonce, Secret, Welcome};
 use super::{KEY_LISTENER, KEY_SERVER, StreamId, Tcp, guest, seek};
-use crate::sys::epoll::Interest;
+use crate::sys::epoll::{Epoll, Interest};
 use crate::sys::tcp::{Listener, Tcp as Socket};
 use crate::sys::wait;
 
-/// How long the thread waits for the hello of one who has connected.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long one who has connected may take to say its hello.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// How long it sleeps before it looks whether the process still wants it.
 const SLEEP_MAX: Duration = Duration::from_millis(200);
 
@@ -36,7 +37,7 @@ struct Met {
 
 /// The thread, and what comes from it.
 pub struct Server {
-    thread: Option<JoinHandle<()>>,
+    thread: Option<JoinHandle<io::Result<()>>>,
     met: Receiver<Met>,
     /// Readable when something has come.
     bell: UnixStream,
@@ -57,40 +58,64 @@ struct Clerk {
     stop: Arc<AtomicBool>,
 }
 
+/// One who has connected to the thread and has not proved yet who it is.
+struct Caller {
+    socket: Socket,
+    nonce: Nonce,
+    heard: Vec<u8>,
+    since: Instant,
+}
+
+impl Caller {
+    /// Challenges one who has connected.
+    fn challenge(socket: Socket) -> io::Result<Caller> {
+        let mut nonce = Nonce::default();
+        getrandom::fill(&mut nonce).map_err(io::Error::other)?;
+        guest::say(&socket, &hello::challenge(&nonce))?;
+        Ok(Caller { socket, nonce, heard: Vec::new(), since: Instant::now() })
+    }
+}
+
 impl Clerk {
-    fn serve(mut self) {
-        while self.left > 0 {
-            if self.stop.load(Ordering::Acquire) {
-                return;
-            }
-            if let Ok(Some((socket, _))) = self.listener.accept() {
-                // Whoever is no rank of this job gets no answer.
-                if let Some(met) = self.greet(socket) {
-                    self.left -= 1;
-                    let told = self.out.send(met).is_ok() && self.bell.write_all(b"!").is_ok();
-                    if !told {
-                        return;
+    fn serve(mut self) -> io::Result<()> {
+        let epoll = Epoll::new()?;
+        epoll.add(self.listener.as_fd(), KEY_LISTENER, Interest::Read)?;
+        let (mut callers, mut next) = (HashMap::new(), 0);
+        while self.left > 0 && !self.stop.load(Ordering::Acquire) {
+            wait::until_readable([Some(epoll.as_fd())], SLEEP_MAX)?;
+            let mut news = Vec::new();
+            epoll.look(|one| news.push(one.key))?;
+            for key in news {
+                if key == KEY_LISTENER {
+                    while let Some((socket, _)) = self.listener.accept()? {
+                        let Ok(caller) = Caller::challenge(socket) else { continue };
+                        epoll.add(caller.socket.as_fd(), next, Interest::Read)?;
+                        callers.insert(next, caller);
+                        next += 1;
+                    }
+                } else if let Some(caller) = callers.get_mut(&key) {
+                    match seek::hear(&caller.socket, &mut caller.heard, HELLO_BYTES) {
+                        Ok(None) => {}
+                        Ok(Some(words)) => {
+                            let caller = callers.remove(&key);
+                            if let Some(met) = caller.and_then(|caller| self.judge(caller, &words))
+                            {
+                                epoll.remove(met.socket.as_fd())?;
+                                self.announce(met)?;
+                            }
+                        }
+                        Err(_) => drop(callers.remove(&key)),
                     }
                 }
-            } else {
-                let _ = wait::until_readable([Some(self.listener.as_fd())], SLEEP_MAX);
             }
+            callers.retain(|_, caller| caller.since.elapsed() < PATIENCE);
         }
+        Ok(())
     }
 
-    fn greet(&self, socket: Socket) -> Option<Met> {
-        let mut nonce = Nonce::default();
-        getrandom::fill(&mut nonce).ok()?;
-        guest::say(&socket, &hello::challenge(&nonce)).ok()?;
-        let (mut heard, until) = (Vec::new(), Instant::now() + PATIENCE);
-        let words = loop {
-            if let Some(words) = seek::hear(&socket, &mut heard, HELLO_BYTES).ok()? {
-                break words;
-            }
-            let left = until.checked_duration_since(Instant::now())?;
-            wait::until_readable([Some(socket.as_fd())], left).ok()?;
-        };
-        let hello = Hello::from_bytes(words.first_chunk()?, &self.secret, &nonce).ok()?;
+    /// Welcomes a caller if its hello is good; whoever is no rank of this job gets no answer.
+    fn judge(&self, caller: Caller, words: &[u8]) -> Option<Met> {
+        let hello = Hello::from_bytes(words.first_chunk()?, &self.secret, &caller.nonce).ok()?;
         let is_due = hello.job == self.job
             && hello.to_rank == self.rank
             && hello.rank > self.rank
@@ -99,9 +124,20 @@ impl Clerk {
             return None;
         }
         let welcome = Welcome { is_taken: true, epoch: 1, received: 0 };
-        let words = welcome.to_bytes(&self.secret, [&nonce, &hello.nonce]);
-        guest::say(&socket, &words).ok()?;
-        Some(Met { rank: hello.rank, received: hello.received, socket })
+        let words = welcome.to_bytes(&self.secret, [&caller.nonce, &hello.nonce]);
+        guest::say(&caller.socket, &words).ok()?;
+        Some(Met { rank: hello.rank, received: hello.received, socket: caller.socket })
+    }
+
+    /// Hands a connection over to the process.
+    fn announce(&mut self, met: Met) -> io::Result<()> {
+        self.left -= 1;
+        self.out.send(met).map_err(io::Error::other)?;
+        match self.bell.write(b"!") {
+            // A full bell rings already.
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -110,7 +146,7 @@ impl Tcp {
     ///
     /// # Errors
     /// The kernel gives no thread or no descriptor.
-    pub fn start_server(&mut self, peers: &[PeerId]) -> std::io::Result<Server> {
+    pub fn start_server(&mut self, peers: &[PeerId]) -> io::Result<Server> {
         let (out, met) = channel();
         let stop = Arc::new(AtomicBool::new(false));
         let (bell, theirs) = UnixStream::pair()?;
@@ -158,13 +194,12 @@ impl Tcp {
                 self.approach(peer);
             }
         }
-        if !peers.iter().all(|peer| self.is_settled(*peer)) {
-            return false;
-        }
-        if let Some(thread) = server.thread.take() {
-            // It may still wait for somebody who is lost.
+        let all = peers.iter().all(|peer| self.is_settled(*peer));
+        let is_over = all || server.thread.as_ref().is_some_and(JoinHandle::is_finished);
+        if let Some(thread) = server.thread.take_if(|_| is_over) {
+            // It may still wait for somebody who is lost; if it has failed, the polls accept.
             server.stop.store(true, Ordering::Release);
-            if thread.join().is_err() {
+            if !matches!(thread.join(), Ok(Ok(()))) {
                 tracing::warn!("the thread that accepted connections has failed");
             }
             if let Err(error) = self.epoll.add(self.listener.as_fd(), KEY_LISTENER, Interest::Read)
@@ -172,7 +207,7 @@ impl Tcp {
                 tracing::warn!(%error, "nobody can connect to this process any more");
             }
         }
-        true
+        all
     }
 }
 
@@ -193,15 +228,17 @@ mod tests {
                 .map(|end| world.transport(end).start_server(&peers[end]).unwrap())
                 .collect();
             world.run_until("all are connected", |world| {
-                (0..size as usize).fold(true, |all, end| {
+                let mut missing = 0;
+                for (end, server) in servers.iter_mut().enumerate() {
                     let tcp = world.transport(end);
-                    tcp.connect_served(&mut servers[end], &peers[end]) && all
-                })
+                    missing += u32::from(!tcp.connect_served(server, &peers[end]));
+                }
+                missing == 0
             });
-            for end in 0..size as usize {
+            for (end, server) in servers.iter().enumerate() {
                 let tcp = world.transport(end);
                 assert_eq!(tcp.counters().connections, u64::from(size) - 1);
-                assert!(tcp.is_flushed() && servers[end].thread.is_none());
+                assert!(tcp.is_flushed() && server.thread.is_none());
             }
         }
     }

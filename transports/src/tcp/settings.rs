@@ -33,7 +33,7 @@ impl Default for TcpSettings {
             streams: 1,
             eager_bytes: 256 << 10,
             window_bytes: 1 << 20,
-            piece_bytes: 512 << 10,
+            piece_bytes: 1 << 20,
             stripe_bytes: 1 << 20,
             socket_bytes: 0,
             patience: Duration::from_secs(10),
