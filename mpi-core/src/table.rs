@@ -85,7 +85,11 @@ impl<K: Kind, T> Table<K, T> {
         self.free = slot.next_free;
         slot.handle = handle.raw();
         slot.next_free = NO_SLOT;
-        slot.object = Some(object);
+        debug_assert!(slot.object.is_none(), "a free slot holds no object");
+        // Written as a match so that nothing is dropped, for which a call would be made.
+        if let empty @ None = &mut slot.object {
+            *empty = Some(object);
+        }
         self.live += 1;
         Ok(handle)
     }

@@ -119,16 +119,14 @@ impl<P: Port> Process<P> {
         if !self.may_take() {
             return self.post_quickly(peer, wanted, message);
         }
-        let (mut front, mut status) = self.take_front(peer, &wanted, message);
-        if front == Front::Other && self.vci.matcher.posted_len() > 0 {
-            // Most likely it is for a receive of this program's that was posted before.
-            self.progress();
-            let (wanted, peer) = self.wanted(message)?;
-            (front, status) = self.take_front(peer, &wanted, message);
-        }
-        match front {
-            Front::Taken => self.vci.requests.insert(Request::finished(status, message.comm)).ok(),
-            Front::Empty | Front::Other => self.post_quickly(peer, wanted, message),
+        loop {
+            match self.take_front(peer, &wanted, message) {
+                (Front::Taken, status) => {
+                    return self.vci.requests.insert(Request::finished(status, message.comm)).ok();
+                }
+                (Front::Other, _) if self.give_front(peer) => {}
+                _ => return self.post_quickly(peer, wanted, message),
+            }
         }
     }
 
@@ -187,6 +185,30 @@ impl<P: Port> Process<P> {
         (front, status)
     }
 
+    /// Gives the front of the lane of `peer` to the posted receive that it is for.
+    fn give_front(&mut self, peer: PeerId) -> bool {
+        let vci = &mut self.vci;
+        if vci.matcher.posted_len() == 0 {
+            return false;
+        }
+        let front = self.port.take_front(peer, |header, body| {
+            let state = &mut vci.peers[peer.0 as usize];
+            if header.kind != FrameKind::Eager as u8 || !state.is_next(header.sequence) {
+                return false;
+            }
+            let Some(request) = vci.matcher.arrive(header.context, header.source, header.tag)
+            else {
+                return false;
+            };
+            state.count_in();
+            state.credit.acknowledge(header.credit);
+            vci.consumed(peer, body.len() as u64);
+            vci.receive_eager(request, header.source, header.tag, body);
+            true
+        });
+        front == Front::Taken
+    }
+
     /// Whether it is not the others' turn.
     #[inline]
     fn may_take(&mut self) -> bool {
@@ -208,6 +230,7 @@ impl<P: Port> Entry<'_, P> {
         loop {
             match self.take_front(peer, &wanted, message) {
                 (Front::Taken, status) => return Some(status),
+                (Front::Other, _) if self.give_front(peer) => continue,
                 (Front::Other, _) => return None,
                 (Front::Empty, _) => {}
             }

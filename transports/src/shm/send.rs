@@ -235,7 +235,7 @@ fn ring_bell(socket: &Datagram, name: &crate::sys::socket::Name) -> std::io::Res
 }
 
 /// A body of at most 8 bytes in one word; a copy of unknown length would be a call.
-#[inline]
+#[inline(always)]
 fn gather_word(bytes: RawBytes<'_>) -> u64 {
     let (at, len) = (bytes.as_ptr(), bytes.len());
     // SAFETY: each load ends at or before the last of `len` bytes.
