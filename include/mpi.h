@@ -26,6 +26,32 @@ typedef struct MPI_ABI_Win *MPI_Win;
 typedef struct MPI_ABI_File *MPI_File;
 typedef struct MPI_ABI_Session *MPI_Session;
 typedef struct MPI_ABI_Message *MPI_Message;
+
+/* Fortran's INTEGER; handles in it (MPI-5.0 2.6.4 lets these be macros). */
+typedef int MPI_Fint;
+#define MPI_Comm_c2f(handle) MPI_Comm_toint(handle)
+#define MPI_Comm_f2c(integer) MPI_Comm_fromint(integer)
+#define MPI_Group_c2f(handle) MPI_Group_toint(handle)
+#define MPI_Group_f2c(integer) MPI_Group_fromint(integer)
+#define MPI_Type_c2f(handle) MPI_Type_toint(handle)
+#define MPI_Type_f2c(integer) MPI_Type_fromint(integer)
+#define MPI_Op_c2f(handle) MPI_Op_toint(handle)
+#define MPI_Op_f2c(integer) MPI_Op_fromint(integer)
+#define MPI_Request_c2f(handle) MPI_Request_toint(handle)
+#define MPI_Request_f2c(integer) MPI_Request_fromint(integer)
+#define MPI_Errhandler_c2f(handle) MPI_Errhandler_toint(handle)
+#define MPI_Errhandler_f2c(integer) MPI_Errhandler_fromint(integer)
+#define MPI_Info_c2f(handle) MPI_Info_toint(handle)
+#define MPI_Info_f2c(integer) MPI_Info_fromint(integer)
+#define MPI_Win_c2f(handle) MPI_Win_toint(handle)
+#define MPI_Win_f2c(integer) MPI_Win_fromint(integer)
+#define MPI_File_c2f(handle) MPI_File_toint(handle)
+#define MPI_File_f2c(integer) MPI_File_fromint(integer)
+#define MPI_Session_c2f(handle) MPI_Session_toint(handle)
+#define MPI_Session_f2c(integer) MPI_Session_fromint(integer)
+#define MPI_Message_c2f(handle) MPI_Message_toint(handle)
+#define MPI_Message_f2c(integer) MPI_Message_fromint(integer)
+
 typedef struct MPI_T_enum_t *MPI_T_enum;
 typedef struct MPI_T_cvar_handle_t *MPI_T_cvar_handle;
 typedef struct MPI_T_pvar_handle_t *MPI_T_pvar_handle;

@@ -3,6 +3,7 @@
 use std::ffi::{c_char, c_int, c_void};
 
 use mpi_abi::face::Face;
+use mpi_abi::procedure::Procedure;
 use mpi_abi::{args, fortran as f, fortran_names, glue};
 
 unsafe extern "C-unwind" fn sizeof_i1(_x: *const c_void, size: *mut c_int, ierror: *mut c_int) { unsafe { *size = 1; f::done(ierror, 0) } }
@@ -40,6 +41,9 @@ fortran_names!(sizeof_l4: mpi_sizeof_l4 mpi_sizeof_l4_ mpi_sizeof_l4__ MPI_SIZEO
 
 unsafe extern "C-unwind" fn sizeof_l8(_x: *const c_void, size: *mut c_int, ierror: *mut c_int) { unsafe { *size = 8; f::done(ierror, 0) } }
 fortran_names!(sizeof_l8: mpi_sizeof_l8 mpi_sizeof_l8_ mpi_sizeof_l8__ MPI_SIZEOF_L8 pmpi_sizeof_l8 pmpi_sizeof_l8_ pmpi_sizeof_l8__ PMPI_SIZEOF_L8);
+
+unsafe extern "C-unwind" fn sizeof_ch(_x: *const c_void, size: *mut c_int, ierror: *mut c_int) { unsafe { *size = 1; f::done(ierror, 0) } }
+fortran_names!(sizeof_ch: mpi_sizeof_ch mpi_sizeof_ch_ mpi_sizeof_ch__ MPI_SIZEOF_CH pmpi_sizeof_ch pmpi_sizeof_ch_ pmpi_sizeof_ch__ PMPI_SIZEOF_CH);
 
 unsafe extern "C-unwind" fn sizeof_i16(_x: *const c_void, size: *mut c_int, ierror: *mut c_int) { unsafe { *size = 16; f::done(ierror, 0) } }
 fortran_names!(sizeof_i16: mpi_sizeof_i16 mpi_sizeof_i16_ mpi_sizeof_i16__ MPI_SIZEOF_I16 pmpi_sizeof_i16 pmpi_sizeof_i16_ pmpi_sizeof_i16__ PMPI_SIZEOF_I16);
@@ -137,11 +141,27 @@ let code = glue::accumulate::<Here>(origin_addr, i64::from(origin_count), origin
 f::done(ierror, code); } }
 fortran_names!(accumulate: mpi_accumulate mpi_accumulate_ mpi_accumulate__ MPI_ACCUMULATE pmpi_accumulate pmpi_accumulate_ pmpi_accumulate__ PMPI_ACCUMULATE mpi_accumulate_f08_ pmpi_accumulate_f08_);
 
+unsafe extern "C-unwind" fn accumulate_f08ts(origin_addr: *mut c_void, origin_count: *const c_int, origin_datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, target_count: *const c_int, target_datatype: *const c_int, op: *const c_int, win: *const c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::Accumulate, origin_addr, *origin_count as i64, *origin_datatype, ierror) else { return };
+let (origin_addr, origin_count, origin_datatype) = (part.address(), part.count(origin_count, &1), part.datatype(origin_datatype));
+accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, ierror);
+part.end::<Here>();
+} }
+fortran_names!(accumulate_f08ts: mpi_accumulate_f08ts_ pmpi_accumulate_f08ts_);
+
 unsafe extern "C-unwind" fn accumulate_c(origin_addr: *mut c_void, origin_count: *const i64, origin_datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, target_count: *const i64, target_datatype: *const c_int, op: *const c_int, win: *const c_int, ierror: *mut c_int) { unsafe {
 let origin_addr = f::buffer::<Here>(origin_addr); let origin_count = *origin_count; let origin_datatype = f::datatype::<Here>(*origin_datatype); let target_rank = *target_rank; let target_disp = *target_disp; let target_count = *target_count; let target_datatype = f::datatype::<Here>(*target_datatype); let op = f::op::<Here>(*op); let win = f::win::<Here>(*win);
 let code = glue::accumulate::<Here>(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
 f::done(ierror, code); } }
 fortran_names!(accumulate_c: mpi_accumulate_c_f08_ pmpi_accumulate_c_f08_);
+
+unsafe extern "C-unwind" fn accumulate_c_f08ts(origin_addr: *mut c_void, origin_count: *const i64, origin_datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, target_count: *const i64, target_datatype: *const c_int, op: *const c_int, win: *const c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::Accumulate, origin_addr, *origin_count as i64, *origin_datatype, ierror) else { return };
+let (origin_addr, origin_count, origin_datatype) = (part.address(), part.count(origin_count, &1), part.datatype(origin_datatype));
+accumulate_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, ierror);
+part.end::<Here>();
+} }
+fortran_names!(accumulate_c_f08ts: mpi_accumulate_c_f08ts_ pmpi_accumulate_c_f08ts_);
 
 unsafe extern "C-unwind" fn add_error_class(errorclass: *mut c_int, ierror: *mut c_int) { unsafe {
 
@@ -180,11 +200,27 @@ let code = glue::allgather::<Here>(sendbuf, i64::from(sendcount), sendtype, recv
 f::done(ierror, code); } }
 fortran_names!(allgather: mpi_allgather mpi_allgather_ mpi_allgather__ MPI_ALLGATHER pmpi_allgather pmpi_allgather_ pmpi_allgather__ PMPI_ALLGATHER mpi_allgather_f08_ pmpi_allgather_f08_);
 
+unsafe extern "C-unwind" fn allgather_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut sendbuf_packed = f::Packed::new(sendbuf); let sendbuf = sendbuf_packed.address();
+let mut recvbuf_packed = f::Packed::new(recvbuf); let recvbuf = recvbuf_packed.address();
+allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierror);
+recvbuf_packed.write_back();
+} }
+fortran_names!(allgather_f08ts: mpi_allgather_f08ts_ pmpi_allgather_f08ts_);
+
 unsafe extern "C-unwind" fn allgather_c(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let recvtype = f::datatype::<Here>(*recvtype); let comm = f::comm::<Here>(*comm);
 let code = glue::allgather::<Here>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 f::done(ierror, code); } }
 fortran_names!(allgather_c: mpi_allgather_c_f08_ pmpi_allgather_c_f08_);
+
+unsafe extern "C-unwind" fn allgather_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut sendbuf_packed = f::Packed::new(sendbuf); let sendbuf = sendbuf_packed.address();
+let mut recvbuf_packed = f::Packed::new(recvbuf); let recvbuf = recvbuf_packed.address();
+allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierror);
+recvbuf_packed.write_back();
+} }
+fortran_names!(allgather_c_f08ts: mpi_allgather_c_f08ts_ pmpi_allgather_c_f08ts_);
 
 unsafe extern "C-unwind" fn allgather_init(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let recvtype = f::datatype::<Here>(*recvtype); let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
@@ -193,6 +229,13 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(allgather_init: mpi_allgather_init mpi_allgather_init_ mpi_allgather_init__ MPI_ALLGATHER_INIT pmpi_allgather_init pmpi_allgather_init_ pmpi_allgather_init__ PMPI_ALLGATHER_INIT mpi_allgather_init_f08_ pmpi_allgather_init_f08_);
 
+unsafe extern "C-unwind" fn allgather_init_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::AllgatherInit, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::AllgatherInit, recvbuf, ierror) else { return };
+allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierror);
+} }
+fortran_names!(allgather_init_f08ts: mpi_allgather_init_f08ts_ pmpi_allgather_init_f08ts_);
+
 unsafe extern "C-unwind" fn allgather_init_c(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let recvtype = f::datatype::<Here>(*recvtype); let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
 let code = glue::allgather_init::<Here>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, &mut request_c);
@@ -200,17 +243,40 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(allgather_init_c: mpi_allgather_init_c_f08_ pmpi_allgather_init_c_f08_);
 
+unsafe extern "C-unwind" fn allgather_init_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::AllgatherInit, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::AllgatherInit, recvbuf, ierror) else { return };
+allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierror);
+} }
+fortran_names!(allgather_init_c_f08ts: mpi_allgather_init_c_f08ts_ pmpi_allgather_init_c_f08ts_);
+
 unsafe extern "C-unwind" fn allgatherv(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, displs: *mut c_int, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvtype = f::datatype::<Here>(*recvtype); let comm = f::comm::<Here>(*comm);
 let code = glue::allgatherv::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, args::IntArray::int(recvcounts), args::IntArray::int(displs), recvtype, comm);
 f::done(ierror, code); } }
 fortran_names!(allgatherv: mpi_allgatherv mpi_allgatherv_ mpi_allgatherv__ MPI_ALLGATHERV pmpi_allgatherv pmpi_allgatherv_ pmpi_allgatherv__ PMPI_ALLGATHERV mpi_allgatherv_f08_ pmpi_allgatherv_f08_);
 
+unsafe extern "C-unwind" fn allgatherv_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, displs: *mut c_int, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut sendbuf_packed = f::Packed::new(sendbuf); let sendbuf = sendbuf_packed.address();
+let mut recvbuf_packed = f::Packed::new(recvbuf); let recvbuf = recvbuf_packed.address();
+allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, ierror);
+recvbuf_packed.write_back();
+} }
+fortran_names!(allgatherv_f08ts: mpi_allgatherv_f08ts_ pmpi_allgatherv_f08ts_);
+
 unsafe extern "C-unwind" fn allgatherv_c(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut i64, displs: *mut i64, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvtype = f::datatype::<Here>(*recvtype); let comm = f::comm::<Here>(*comm);
 let code = glue::allgatherv::<Here>(sendbuf, sendcount, sendtype, recvbuf, args::IntArray::wide(recvcounts), args::IntArray::wide(displs), recvtype, comm);
 f::done(ierror, code); } }
 fortran_names!(allgatherv_c: mpi_allgatherv_c_f08_ pmpi_allgatherv_c_f08_);
+
+unsafe extern "C-unwind" fn allgatherv_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut i64, displs: *mut i64, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut sendbuf_packed = f::Packed::new(sendbuf); let sendbuf = sendbuf_packed.address();
+let mut recvbuf_packed = f::Packed::new(recvbuf); let recvbuf = recvbuf_packed.address();
+allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, ierror);
+recvbuf_packed.write_back();
+} }
+fortran_names!(allgatherv_c_f08ts: mpi_allgatherv_c_f08ts_ pmpi_allgatherv_c_f08ts_);
 
 unsafe extern "C-unwind" fn allgatherv_init(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, displs: *mut c_int, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvtype = f::datatype::<Here>(*recvtype); let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
@@ -219,12 +285,26 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(allgatherv_init: mpi_allgatherv_init mpi_allgatherv_init_ mpi_allgatherv_init__ MPI_ALLGATHERV_INIT pmpi_allgatherv_init pmpi_allgatherv_init_ pmpi_allgatherv_init__ PMPI_ALLGATHERV_INIT mpi_allgatherv_init_f08_ pmpi_allgatherv_init_f08_);
 
+unsafe extern "C-unwind" fn allgatherv_init_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, displs: *mut c_int, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::AllgathervInit, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::AllgathervInit, recvbuf, ierror) else { return };
+allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, ierror);
+} }
+fortran_names!(allgatherv_init_f08ts: mpi_allgatherv_init_f08ts_ pmpi_allgatherv_init_f08ts_);
+
 unsafe extern "C-unwind" fn allgatherv_init_c(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut i64, displs: *mut i64, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvtype = f::datatype::<Here>(*recvtype); let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
 let code = glue::allgatherv_init::<Here>(sendbuf, sendcount, sendtype, recvbuf, args::IntArray::wide(recvcounts), args::IntArray::wide(displs), recvtype, comm, info, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(allgatherv_init_c: mpi_allgatherv_init_c_f08_ pmpi_allgatherv_init_c_f08_);
+
+unsafe extern "C-unwind" fn allgatherv_init_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut i64, displs: *mut i64, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::AllgathervInit, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::AllgathervInit, recvbuf, ierror) else { return };
+allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, ierror);
+} }
+fortran_names!(allgatherv_init_c_f08ts: mpi_allgatherv_init_c_f08ts_ pmpi_allgatherv_init_c_f08ts_);
 
 unsafe extern "C-unwind" fn alloc_mem(size: *const i64, info: *const c_int, baseptr: *mut c_void, ierror: *mut c_int) { unsafe {
 let size = *size; let info = f::info::<Here>(*info);
@@ -238,11 +318,27 @@ let code = glue::allreduce::<Here>(sendbuf, recvbuf, i64::from(count), datatype,
 f::done(ierror, code); } }
 fortran_names!(allreduce: mpi_allreduce mpi_allreduce_ mpi_allreduce__ MPI_ALLREDUCE pmpi_allreduce pmpi_allreduce_ pmpi_allreduce__ PMPI_ALLREDUCE mpi_allreduce_f08_ pmpi_allreduce_f08_);
 
+unsafe extern "C-unwind" fn allreduce_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut sendbuf_packed = f::Packed::new(sendbuf); let sendbuf = sendbuf_packed.address();
+let mut recvbuf_packed = f::Packed::new(recvbuf); let recvbuf = recvbuf_packed.address();
+allreduce(sendbuf, recvbuf, count, datatype, op, comm, ierror);
+recvbuf_packed.write_back();
+} }
+fortran_names!(allreduce_f08ts: mpi_allreduce_f08ts_ pmpi_allreduce_f08ts_);
+
 unsafe extern "C-unwind" fn allreduce_c(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const i64, datatype: *const c_int, op: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let op = f::op::<Here>(*op); let comm = f::comm::<Here>(*comm);
 let code = glue::allreduce::<Here>(sendbuf, recvbuf, count, datatype, op, comm);
 f::done(ierror, code); } }
 fortran_names!(allreduce_c: mpi_allreduce_c_f08_ pmpi_allreduce_c_f08_);
+
+unsafe extern "C-unwind" fn allreduce_c_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const i64, datatype: *const c_int, op: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut sendbuf_packed = f::Packed::new(sendbuf); let sendbuf = sendbuf_packed.address();
+let mut recvbuf_packed = f::Packed::new(recvbuf); let recvbuf = recvbuf_packed.address();
+allreduce_c(sendbuf, recvbuf, count, datatype, op, comm, ierror);
+recvbuf_packed.write_back();
+} }
+fortran_names!(allreduce_c_f08ts: mpi_allreduce_c_f08ts_ pmpi_allreduce_c_f08ts_);
 
 unsafe extern "C-unwind" fn allreduce_init(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let op = f::op::<Here>(*op); let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
@@ -251,6 +347,13 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(allreduce_init: mpi_allreduce_init mpi_allreduce_init_ mpi_allreduce_init__ MPI_ALLREDUCE_INIT pmpi_allreduce_init pmpi_allreduce_init_ pmpi_allreduce_init__ PMPI_ALLREDUCE_INIT mpi_allreduce_init_f08_ pmpi_allreduce_init_f08_);
 
+unsafe extern "C-unwind" fn allreduce_init_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::AllreduceInit, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::AllreduceInit, recvbuf, ierror) else { return };
+allreduce_init(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierror);
+} }
+fortran_names!(allreduce_init_f08ts: mpi_allreduce_init_f08ts_ pmpi_allreduce_init_f08ts_);
+
 unsafe extern "C-unwind" fn allreduce_init_c(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const i64, datatype: *const c_int, op: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let op = f::op::<Here>(*op); let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
 let code = glue::allreduce_init::<Here>(sendbuf, recvbuf, count, datatype, op, comm, info, &mut request_c);
@@ -258,17 +361,40 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(allreduce_init_c: mpi_allreduce_init_c_f08_ pmpi_allreduce_init_c_f08_);
 
+unsafe extern "C-unwind" fn allreduce_init_c_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const i64, datatype: *const c_int, op: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::AllreduceInit, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::AllreduceInit, recvbuf, ierror) else { return };
+allreduce_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierror);
+} }
+fortran_names!(allreduce_init_c_f08ts: mpi_allreduce_init_c_f08ts_ pmpi_allreduce_init_c_f08ts_);
+
 unsafe extern "C-unwind" fn alltoall(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let recvtype = f::datatype::<Here>(*recvtype); let comm = f::comm::<Here>(*comm);
 let code = glue::alltoall::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, i64::from(recvcount), recvtype, comm);
 f::done(ierror, code); } }
 fortran_names!(alltoall: mpi_alltoall mpi_alltoall_ mpi_alltoall__ MPI_ALLTOALL pmpi_alltoall pmpi_alltoall_ pmpi_alltoall__ PMPI_ALLTOALL mpi_alltoall_f08_ pmpi_alltoall_f08_);
 
+unsafe extern "C-unwind" fn alltoall_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut sendbuf_packed = f::Packed::new(sendbuf); let sendbuf = sendbuf_packed.address();
+let mut recvbuf_packed = f::Packed::new(recvbuf); let recvbuf = recvbuf_packed.address();
+alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierror);
+recvbuf_packed.write_back();
+} }
+fortran_names!(alltoall_f08ts: mpi_alltoall_f08ts_ pmpi_alltoall_f08ts_);
+
 unsafe extern "C-unwind" fn alltoall_c(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let recvtype = f::datatype::<Here>(*recvtype); let comm = f::comm::<Here>(*comm);
 let code = glue::alltoall::<Here>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 f::done(ierror, code); } }
 fortran_names!(alltoall_c: mpi_alltoall_c_f08_ pmpi_alltoall_c_f08_);
+
+unsafe extern "C-unwind" fn alltoall_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut sendbuf_packed = f::Packed::new(sendbuf); let sendbuf = sendbuf_packed.address();
+let mut recvbuf_packed = f::Packed::new(recvbuf); let recvbuf = recvbuf_packed.address();
+alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierror);
+recvbuf_packed.write_back();
+} }
+fortran_names!(alltoall_c_f08ts: mpi_alltoall_c_f08ts_ pmpi_alltoall_c_f08ts_);
 
 unsafe extern "C-unwind" fn alltoall_init(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let recvtype = f::datatype::<Here>(*recvtype); let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
@@ -277,6 +403,13 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(alltoall_init: mpi_alltoall_init mpi_alltoall_init_ mpi_alltoall_init__ MPI_ALLTOALL_INIT pmpi_alltoall_init pmpi_alltoall_init_ pmpi_alltoall_init__ PMPI_ALLTOALL_INIT mpi_alltoall_init_f08_ pmpi_alltoall_init_f08_);
 
+unsafe extern "C-unwind" fn alltoall_init_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::AlltoallInit, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::AlltoallInit, recvbuf, ierror) else { return };
+alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierror);
+} }
+fortran_names!(alltoall_init_f08ts: mpi_alltoall_init_f08ts_ pmpi_alltoall_init_f08ts_);
+
 unsafe extern "C-unwind" fn alltoall_init_c(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let recvtype = f::datatype::<Here>(*recvtype); let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
 let code = glue::alltoall_init::<Here>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, &mut request_c);
@@ -284,17 +417,40 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(alltoall_init_c: mpi_alltoall_init_c_f08_ pmpi_alltoall_init_c_f08_);
 
+unsafe extern "C-unwind" fn alltoall_init_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::AlltoallInit, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::AlltoallInit, recvbuf, ierror) else { return };
+alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierror);
+} }
+fortran_names!(alltoall_init_c_f08ts: mpi_alltoall_init_c_f08ts_ pmpi_alltoall_init_c_f08ts_);
+
 unsafe extern "C-unwind" fn alltoallv(sendbuf: *mut c_void, sendcounts: *mut c_int, sdispls: *mut c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, rdispls: *mut c_int, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvtype = f::datatype::<Here>(*recvtype); let comm = f::comm::<Here>(*comm);
 let code = glue::alltoallv::<Here>(sendbuf, args::IntArray::int(sendcounts), args::IntArray::int(sdispls), sendtype, recvbuf, args::IntArray::int(recvcounts), args::IntArray::int(rdispls), recvtype, comm);
 f::done(ierror, code); } }
 fortran_names!(alltoallv: mpi_alltoallv mpi_alltoallv_ mpi_alltoallv__ MPI_ALLTOALLV pmpi_alltoallv pmpi_alltoallv_ pmpi_alltoallv__ PMPI_ALLTOALLV mpi_alltoallv_f08_ pmpi_alltoallv_f08_);
 
+unsafe extern "C-unwind" fn alltoallv_f08ts(sendbuf: *mut c_void, sendcounts: *mut c_int, sdispls: *mut c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, rdispls: *mut c_int, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut sendbuf_packed = f::Packed::new(sendbuf); let sendbuf = sendbuf_packed.address();
+let mut recvbuf_packed = f::Packed::new(recvbuf); let recvbuf = recvbuf_packed.address();
+alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, ierror);
+recvbuf_packed.write_back();
+} }
+fortran_names!(alltoallv_f08ts: mpi_alltoallv_f08ts_ pmpi_alltoallv_f08ts_);
+
 unsafe extern "C-unwind" fn alltoallv_c(sendbuf: *mut c_void, sendcounts: *mut i64, sdispls: *mut i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut i64, rdispls: *mut i64, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvtype = f::datatype::<Here>(*recvtype); let comm = f::comm::<Here>(*comm);
 let code = glue::alltoallv::<Here>(sendbuf, args::IntArray::wide(sendcounts), args::IntArray::wide(sdispls), sendtype, recvbuf, args::IntArray::wide(recvcounts), args::IntArray::wide(rdispls), recvtype, comm);
 f::done(ierror, code); } }
 fortran_names!(alltoallv_c: mpi_alltoallv_c_f08_ pmpi_alltoallv_c_f08_);
+
+unsafe extern "C-unwind" fn alltoallv_c_f08ts(sendbuf: *mut c_void, sendcounts: *mut i64, sdispls: *mut i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut i64, rdispls: *mut i64, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut sendbuf_packed = f::Packed::new(sendbuf); let sendbuf = sendbuf_packed.address();
+let mut recvbuf_packed = f::Packed::new(recvbuf); let recvbuf = recvbuf_packed.address();
+alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, ierror);
+recvbuf_packed.write_back();
+} }
+fortran_names!(alltoallv_c_f08ts: mpi_alltoallv_c_f08ts_ pmpi_alltoallv_c_f08ts_);
 
 unsafe extern "C-unwind" fn alltoallv_init(sendbuf: *mut c_void, sendcounts: *mut c_int, sdispls: *mut c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, rdispls: *mut c_int, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvtype = f::datatype::<Here>(*recvtype); let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
@@ -303,6 +459,13 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(alltoallv_init: mpi_alltoallv_init mpi_alltoallv_init_ mpi_alltoallv_init__ MPI_ALLTOALLV_INIT pmpi_alltoallv_init pmpi_alltoallv_init_ pmpi_alltoallv_init__ PMPI_ALLTOALLV_INIT mpi_alltoallv_init_f08_ pmpi_alltoallv_init_f08_);
 
+unsafe extern "C-unwind" fn alltoallv_init_f08ts(sendbuf: *mut c_void, sendcounts: *mut c_int, sdispls: *mut c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, rdispls: *mut c_int, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::AlltoallvInit, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::AlltoallvInit, recvbuf, ierror) else { return };
+alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, ierror);
+} }
+fortran_names!(alltoallv_init_f08ts: mpi_alltoallv_init_f08ts_ pmpi_alltoallv_init_f08ts_);
+
 unsafe extern "C-unwind" fn alltoallv_init_c(sendbuf: *mut c_void, sendcounts: *mut i64, sdispls: *mut i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut i64, rdispls: *mut i64, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvtype = f::datatype::<Here>(*recvtype); let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
 let code = glue::alltoallv_init::<Here>(sendbuf, args::IntArray::wide(sendcounts), args::IntArray::wide(sdispls), sendtype, recvbuf, args::IntArray::wide(recvcounts), args::IntArray::wide(rdispls), recvtype, comm, info, &mut request_c);
@@ -310,17 +473,40 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(alltoallv_init_c: mpi_alltoallv_init_c_f08_ pmpi_alltoallv_init_c_f08_);
 
+unsafe extern "C-unwind" fn alltoallv_init_c_f08ts(sendbuf: *mut c_void, sendcounts: *mut i64, sdispls: *mut i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut i64, rdispls: *mut i64, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::AlltoallvInit, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::AlltoallvInit, recvbuf, ierror) else { return };
+alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, ierror);
+} }
+fortran_names!(alltoallv_init_c_f08ts: mpi_alltoallv_init_c_f08ts_ pmpi_alltoallv_init_c_f08ts_);
+
 unsafe extern "C-unwind" fn alltoallw(sendbuf: *mut c_void, sendcounts: *mut c_int, sdispls: *mut c_int, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, rdispls: *mut c_int, recvtypes: *mut c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let mut sendtypes = f::datatypes::new::<Here>(sendtypes, f::unless_in_place::<Here>(sendbuf, || f::comm_size::<Here>(*comm))); let mut recvtypes = f::datatypes::new::<Here>(recvtypes, f::comm_size::<Here>(*comm)); let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let comm = f::comm::<Here>(*comm);
 let code = glue::alltoallw::<Here>(sendbuf, args::IntArray::int(sendcounts), args::IntArray::int(sdispls), sendtypes.as_mut_ptr(), recvbuf, args::IntArray::int(recvcounts), args::IntArray::int(rdispls), recvtypes.as_mut_ptr(), comm);
 f::done(ierror, code); } }
 fortran_names!(alltoallw: mpi_alltoallw mpi_alltoallw_ mpi_alltoallw__ MPI_ALLTOALLW pmpi_alltoallw pmpi_alltoallw_ pmpi_alltoallw__ PMPI_ALLTOALLW mpi_alltoallw_f08_ pmpi_alltoallw_f08_);
 
+unsafe extern "C-unwind" fn alltoallw_f08ts(sendbuf: *mut c_void, sendcounts: *mut c_int, sdispls: *mut c_int, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, rdispls: *mut c_int, recvtypes: *mut c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut sendbuf_packed = f::Packed::new(sendbuf); let sendbuf = sendbuf_packed.address();
+let mut recvbuf_packed = f::Packed::new(recvbuf); let recvbuf = recvbuf_packed.address();
+alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, ierror);
+recvbuf_packed.write_back();
+} }
+fortran_names!(alltoallw_f08ts: mpi_alltoallw_f08ts_ pmpi_alltoallw_f08ts_);
+
 unsafe extern "C-unwind" fn alltoallw_c(sendbuf: *mut c_void, sendcounts: *mut i64, sdispls: *mut i64, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut i64, rdispls: *mut i64, recvtypes: *mut c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let mut sendtypes = f::datatypes::new::<Here>(sendtypes, f::unless_in_place::<Here>(sendbuf, || f::comm_size::<Here>(*comm))); let mut recvtypes = f::datatypes::new::<Here>(recvtypes, f::comm_size::<Here>(*comm)); let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let comm = f::comm::<Here>(*comm);
 let code = glue::alltoallw::<Here>(sendbuf, args::IntArray::wide(sendcounts), args::IntArray::wide(sdispls), sendtypes.as_mut_ptr(), recvbuf, args::IntArray::wide(recvcounts), args::IntArray::wide(rdispls), recvtypes.as_mut_ptr(), comm);
 f::done(ierror, code); } }
 fortran_names!(alltoallw_c: mpi_alltoallw_c_f08_ pmpi_alltoallw_c_f08_);
+
+unsafe extern "C-unwind" fn alltoallw_c_f08ts(sendbuf: *mut c_void, sendcounts: *mut i64, sdispls: *mut i64, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut i64, rdispls: *mut i64, recvtypes: *mut c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut sendbuf_packed = f::Packed::new(sendbuf); let sendbuf = sendbuf_packed.address();
+let mut recvbuf_packed = f::Packed::new(recvbuf); let recvbuf = recvbuf_packed.address();
+alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, ierror);
+recvbuf_packed.write_back();
+} }
+fortran_names!(alltoallw_c_f08ts: mpi_alltoallw_c_f08ts_ pmpi_alltoallw_c_f08ts_);
 
 unsafe extern "C-unwind" fn alltoallw_init(sendbuf: *mut c_void, sendcounts: *mut c_int, sdispls: *mut c_int, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, rdispls: *mut c_int, recvtypes: *mut c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let mut sendtypes = f::datatypes::new::<Here>(sendtypes, f::unless_in_place::<Here>(sendbuf, || f::comm_size::<Here>(*comm))); let mut recvtypes = f::datatypes::new::<Here>(recvtypes, f::comm_size::<Here>(*comm)); let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
@@ -329,12 +515,26 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(alltoallw_init: mpi_alltoallw_init mpi_alltoallw_init_ mpi_alltoallw_init__ MPI_ALLTOALLW_INIT pmpi_alltoallw_init pmpi_alltoallw_init_ pmpi_alltoallw_init__ PMPI_ALLTOALLW_INIT mpi_alltoallw_init_f08_ pmpi_alltoallw_init_f08_);
 
+unsafe extern "C-unwind" fn alltoallw_init_f08ts(sendbuf: *mut c_void, sendcounts: *mut c_int, sdispls: *mut c_int, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, rdispls: *mut c_int, recvtypes: *mut c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::AlltoallwInit, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::AlltoallwInit, recvbuf, ierror) else { return };
+alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, ierror);
+} }
+fortran_names!(alltoallw_init_f08ts: mpi_alltoallw_init_f08ts_ pmpi_alltoallw_init_f08ts_);
+
 unsafe extern "C-unwind" fn alltoallw_init_c(sendbuf: *mut c_void, sendcounts: *mut i64, sdispls: *mut i64, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut i64, rdispls: *mut i64, recvtypes: *mut c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let mut sendtypes = f::datatypes::new::<Here>(sendtypes, f::unless_in_place::<Here>(sendbuf, || f::comm_size::<Here>(*comm))); let mut recvtypes = f::datatypes::new::<Here>(recvtypes, f::comm_size::<Here>(*comm)); let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
 let code = glue::alltoallw_init::<Here>(sendbuf, args::IntArray::wide(sendcounts), args::IntArray::wide(sdispls), sendtypes.as_mut_ptr(), recvbuf, args::IntArray::wide(recvcounts), args::IntArray::wide(rdispls), recvtypes.as_mut_ptr(), comm, info, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(alltoallw_init_c: mpi_alltoallw_init_c_f08_ pmpi_alltoallw_init_c_f08_);
+
+unsafe extern "C-unwind" fn alltoallw_init_c_f08ts(sendbuf: *mut c_void, sendcounts: *mut i64, sdispls: *mut i64, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut i64, rdispls: *mut i64, recvtypes: *mut c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::AlltoallwInit, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::AlltoallwInit, recvbuf, ierror) else { return };
+alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, ierror);
+} }
+fortran_names!(alltoallw_init_c_f08ts: mpi_alltoallw_init_c_f08ts_ pmpi_alltoallw_init_c_f08ts_);
 
 unsafe extern "C-unwind" fn attr_delete(comm: *const c_int, keyval: *const c_int, ierror: *mut c_int) { unsafe {
 let comm = f::comm::<Here>(*comm); let keyval = *keyval;
@@ -367,11 +567,25 @@ let code = glue::bcast::<Here>(buffer, i64::from(count), datatype, root, comm);
 f::done(ierror, code); } }
 fortran_names!(bcast: mpi_bcast mpi_bcast_ mpi_bcast__ MPI_BCAST pmpi_bcast pmpi_bcast_ pmpi_bcast__ PMPI_BCAST mpi_bcast_f08_ pmpi_bcast_f08_);
 
+unsafe extern "C-unwind" fn bcast_f08ts(buffer: *mut c_void, count: *const c_int, datatype: *const c_int, root: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut buffer_packed = f::Packed::new(buffer); let buffer = buffer_packed.address();
+bcast(buffer, count, datatype, root, comm, ierror);
+buffer_packed.write_back();
+} }
+fortran_names!(bcast_f08ts: mpi_bcast_f08ts_ pmpi_bcast_f08ts_);
+
 unsafe extern "C-unwind" fn bcast_c(buffer: *mut c_void, count: *const i64, datatype: *const c_int, root: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let buffer = f::buffer::<Here>(buffer); let count = *count; let datatype = f::datatype::<Here>(*datatype); let root = *root; let comm = f::comm::<Here>(*comm);
 let code = glue::bcast::<Here>(buffer, count, datatype, root, comm);
 f::done(ierror, code); } }
 fortran_names!(bcast_c: mpi_bcast_c_f08_ pmpi_bcast_c_f08_);
+
+unsafe extern "C-unwind" fn bcast_c_f08ts(buffer: *mut c_void, count: *const i64, datatype: *const c_int, root: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut buffer_packed = f::Packed::new(buffer); let buffer = buffer_packed.address();
+bcast_c(buffer, count, datatype, root, comm, ierror);
+buffer_packed.write_back();
+} }
+fortran_names!(bcast_c_f08ts: mpi_bcast_c_f08ts_ pmpi_bcast_c_f08ts_);
 
 unsafe extern "C-unwind" fn bcast_init(buffer: *mut c_void, count: *const c_int, datatype: *const c_int, root: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let buffer = f::buffer::<Here>(buffer); let count = *count; let datatype = f::datatype::<Here>(*datatype); let root = *root; let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
@@ -380,6 +594,14 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(bcast_init: mpi_bcast_init mpi_bcast_init_ mpi_bcast_init__ MPI_BCAST_INIT pmpi_bcast_init pmpi_bcast_init_ pmpi_bcast_init__ PMPI_BCAST_INIT mpi_bcast_init_f08_ pmpi_bcast_init_f08_);
 
+unsafe extern "C-unwind" fn bcast_init_f08ts(buffer: *mut c_void, count: *const c_int, datatype: *const c_int, root: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::BcastInit, buffer, *count as i64, *datatype, ierror) else { return };
+let (buffer, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+bcast_init(buffer, count, datatype, root, comm, info, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(bcast_init_f08ts: mpi_bcast_init_f08ts_ pmpi_bcast_init_f08ts_);
+
 unsafe extern "C-unwind" fn bcast_init_c(buffer: *mut c_void, count: *const i64, datatype: *const c_int, root: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let buffer = f::buffer::<Here>(buffer); let count = *count; let datatype = f::datatype::<Here>(*datatype); let root = *root; let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
 let code = glue::bcast_init::<Here>(buffer, count, datatype, root, comm, info, &mut request_c);
@@ -387,17 +609,37 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(bcast_init_c: mpi_bcast_init_c_f08_ pmpi_bcast_init_c_f08_);
 
+unsafe extern "C-unwind" fn bcast_init_c_f08ts(buffer: *mut c_void, count: *const i64, datatype: *const c_int, root: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::BcastInit, buffer, *count as i64, *datatype, ierror) else { return };
+let (buffer, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+bcast_init_c(buffer, count, datatype, root, comm, info, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(bcast_init_c_f08ts: mpi_bcast_init_c_f08ts_ pmpi_bcast_init_c_f08ts_);
+
 unsafe extern "C-unwind" fn bsend(buf: *mut c_void, count: *const c_int, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let dest = *dest; let tag = *tag; let comm = f::comm::<Here>(*comm);
 let code = glue::bsend::<Here>(buf, i64::from(count), datatype, dest, tag, comm);
 f::done(ierror, code); } }
 fortran_names!(bsend: mpi_bsend mpi_bsend_ mpi_bsend__ MPI_BSEND pmpi_bsend pmpi_bsend_ pmpi_bsend__ PMPI_BSEND mpi_bsend_f08_ pmpi_bsend_f08_);
 
+unsafe extern "C-unwind" fn bsend_f08ts(buf: *mut c_void, count: *const c_int, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut buf_packed = f::Packed::new(buf); let buf = buf_packed.address();
+bsend(buf, count, datatype, dest, tag, comm, ierror);
+} }
+fortran_names!(bsend_f08ts: mpi_bsend_f08ts_ pmpi_bsend_f08ts_);
+
 unsafe extern "C-unwind" fn bsend_c(buf: *mut c_void, count: *const i64, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let dest = *dest; let tag = *tag; let comm = f::comm::<Here>(*comm);
 let code = glue::bsend::<Here>(buf, count, datatype, dest, tag, comm);
 f::done(ierror, code); } }
 fortran_names!(bsend_c: mpi_bsend_c_f08_ pmpi_bsend_c_f08_);
+
+unsafe extern "C-unwind" fn bsend_c_f08ts(buf: *mut c_void, count: *const i64, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut buf_packed = f::Packed::new(buf); let buf = buf_packed.address();
+bsend_c(buf, count, datatype, dest, tag, comm, ierror);
+} }
+fortran_names!(bsend_c_f08ts: mpi_bsend_c_f08ts_ pmpi_bsend_c_f08ts_);
 
 unsafe extern "C-unwind" fn bsend_init(buf: *mut c_void, count: *const c_int, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let dest = *dest; let tag = *tag; let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
@@ -406,6 +648,14 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(bsend_init: mpi_bsend_init mpi_bsend_init_ mpi_bsend_init__ MPI_BSEND_INIT pmpi_bsend_init pmpi_bsend_init_ pmpi_bsend_init__ PMPI_BSEND_INIT mpi_bsend_init_f08_ pmpi_bsend_init_f08_);
 
+unsafe extern "C-unwind" fn bsend_init_f08ts(buf: *mut c_void, count: *const c_int, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::BsendInit, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+bsend_init(buf, count, datatype, dest, tag, comm, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(bsend_init_f08ts: mpi_bsend_init_f08ts_ pmpi_bsend_init_f08ts_);
+
 unsafe extern "C-unwind" fn bsend_init_c(buf: *mut c_void, count: *const i64, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let dest = *dest; let tag = *tag; let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
 let code = glue::bsend_init::<Here>(buf, count, datatype, dest, tag, comm, &mut request_c);
@@ -413,17 +663,37 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(bsend_init_c: mpi_bsend_init_c_f08_ pmpi_bsend_init_c_f08_);
 
+unsafe extern "C-unwind" fn bsend_init_c_f08ts(buf: *mut c_void, count: *const i64, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::BsendInit, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+bsend_init_c(buf, count, datatype, dest, tag, comm, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(bsend_init_c_f08ts: mpi_bsend_init_c_f08ts_ pmpi_bsend_init_c_f08ts_);
+
 unsafe extern "C-unwind" fn buffer_attach(buffer: *mut c_void, size: *const c_int, ierror: *mut c_int) { unsafe {
 let buffer = f::buffer::<Here>(buffer); let size = *size;
 let code = glue::buffer_attach::<Here>(buffer, i64::from(size));
 f::done(ierror, code); } }
 fortran_names!(buffer_attach: mpi_buffer_attach mpi_buffer_attach_ mpi_buffer_attach__ MPI_BUFFER_ATTACH pmpi_buffer_attach pmpi_buffer_attach_ pmpi_buffer_attach__ PMPI_BUFFER_ATTACH mpi_buffer_attach_f08_ pmpi_buffer_attach_f08_);
 
+unsafe extern "C-unwind" fn buffer_attach_f08ts(buffer: *mut c_void, size: *const c_int, ierror: *mut c_int) { unsafe {
+let Some(buffer) = f::whole::<Here>(Procedure::BufferAttach, buffer, ierror) else { return };
+buffer_attach(buffer, size, ierror);
+} }
+fortran_names!(buffer_attach_f08ts: mpi_buffer_attach_f08ts_ pmpi_buffer_attach_f08ts_);
+
 unsafe extern "C-unwind" fn buffer_attach_c(buffer: *mut c_void, size: *const i64, ierror: *mut c_int) { unsafe {
 let buffer = f::buffer::<Here>(buffer); let size = *size;
 let code = glue::buffer_attach::<Here>(buffer, size);
 f::done(ierror, code); } }
 fortran_names!(buffer_attach_c: mpi_buffer_attach_c_f08_ pmpi_buffer_attach_c_f08_);
+
+unsafe extern "C-unwind" fn buffer_attach_c_f08ts(buffer: *mut c_void, size: *const i64, ierror: *mut c_int) { unsafe {
+let Some(buffer) = f::whole::<Here>(Procedure::BufferAttach, buffer, ierror) else { return };
+buffer_attach_c(buffer, size, ierror);
+} }
+fortran_names!(buffer_attach_c_f08ts: mpi_buffer_attach_c_f08ts_ pmpi_buffer_attach_c_f08ts_);
 
 unsafe extern "C-unwind" fn buffer_detach(buffer_addr: *mut c_void, size: *mut c_int, ierror: *mut c_int) { unsafe {
 let _ = buffer_addr; let mut unreturned: *mut c_void = std::ptr::null_mut(); let buffer_addr = (&raw mut unreturned).cast();
@@ -533,11 +803,23 @@ let code = glue::comm_attach_buffer::<Here>(comm, buffer, i64::from(size));
 f::done(ierror, code); } }
 fortran_names!(comm_attach_buffer: mpi_comm_attach_buffer mpi_comm_attach_buffer_ mpi_comm_attach_buffer__ MPI_COMM_ATTACH_BUFFER pmpi_comm_attach_buffer pmpi_comm_attach_buffer_ pmpi_comm_attach_buffer__ PMPI_COMM_ATTACH_BUFFER mpi_comm_attach_buffer_f08_ pmpi_comm_attach_buffer_f08_);
 
+unsafe extern "C-unwind" fn comm_attach_buffer_f08ts(comm: *const c_int, buffer: *mut c_void, size: *const c_int, ierror: *mut c_int) { unsafe {
+let Some(buffer) = f::whole::<Here>(Procedure::CommAttachBuffer, buffer, ierror) else { return };
+comm_attach_buffer(comm, buffer, size, ierror);
+} }
+fortran_names!(comm_attach_buffer_f08ts: mpi_comm_attach_buffer_f08ts_ pmpi_comm_attach_buffer_f08ts_);
+
 unsafe extern "C-unwind" fn comm_attach_buffer_c(comm: *const c_int, buffer: *mut c_void, size: *const i64, ierror: *mut c_int) { unsafe {
 let comm = f::comm::<Here>(*comm); let buffer = f::buffer::<Here>(buffer); let size = *size;
 let code = glue::comm_attach_buffer::<Here>(comm, buffer, size);
 f::done(ierror, code); } }
 fortran_names!(comm_attach_buffer_c: mpi_comm_attach_buffer_c_f08_ pmpi_comm_attach_buffer_c_f08_);
+
+unsafe extern "C-unwind" fn comm_attach_buffer_c_f08ts(comm: *const c_int, buffer: *mut c_void, size: *const i64, ierror: *mut c_int) { unsafe {
+let Some(buffer) = f::whole::<Here>(Procedure::CommAttachBuffer, buffer, ierror) else { return };
+comm_attach_buffer_c(comm, buffer, size, ierror);
+} }
+fortran_names!(comm_attach_buffer_c_f08ts: mpi_comm_attach_buffer_c_f08ts_ pmpi_comm_attach_buffer_c_f08ts_);
 
 unsafe extern "C-unwind" fn comm_call_errhandler(comm: *const c_int, errorcode: *const c_int, ierror: *mut c_int) { unsafe {
 let comm = f::comm::<Here>(*comm); let errorcode = *errorcode;
@@ -796,6 +1078,14 @@ let code = glue::compare_and_swap::<Here>(origin_addr, compare_addr, result_addr
 f::done(ierror, code); } }
 fortran_names!(compare_and_swap: mpi_compare_and_swap mpi_compare_and_swap_ mpi_compare_and_swap__ MPI_COMPARE_AND_SWAP pmpi_compare_and_swap pmpi_compare_and_swap_ pmpi_compare_and_swap__ PMPI_COMPARE_AND_SWAP mpi_compare_and_swap_f08_ pmpi_compare_and_swap_f08_);
 
+unsafe extern "C-unwind" fn compare_and_swap_f08ts(origin_addr: *mut c_void, compare_addr: *mut c_void, result_addr: *mut c_void, datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, win: *const c_int, ierror: *mut c_int) { unsafe {
+let Some(origin_addr) = f::whole::<Here>(Procedure::CompareAndSwap, origin_addr, ierror) else { return };
+let Some(compare_addr) = f::whole::<Here>(Procedure::CompareAndSwap, compare_addr, ierror) else { return };
+let Some(result_addr) = f::whole::<Here>(Procedure::CompareAndSwap, result_addr, ierror) else { return };
+compare_and_swap(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win, ierror);
+} }
+fortran_names!(compare_and_swap_f08ts: mpi_compare_and_swap_f08ts_ pmpi_compare_and_swap_f08ts_);
+
 unsafe extern "C-unwind" fn dims_create(nnodes: *const c_int, ndims: *const c_int, dims: *mut c_int, ierror: *mut c_int) { unsafe {
 let nnodes = *nnodes; let ndims = *ndims;
 let code = glue::dims_create::<Here>(nnodes, ndims, dims);
@@ -871,11 +1161,27 @@ let code = glue::exscan::<Here>(sendbuf, recvbuf, i64::from(count), datatype, op
 f::done(ierror, code); } }
 fortran_names!(exscan: mpi_exscan mpi_exscan_ mpi_exscan__ MPI_EXSCAN pmpi_exscan pmpi_exscan_ pmpi_exscan__ PMPI_EXSCAN mpi_exscan_f08_ pmpi_exscan_f08_);
 
+unsafe extern "C-unwind" fn exscan_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut sendbuf_packed = f::Packed::new(sendbuf); let sendbuf = sendbuf_packed.address();
+let mut recvbuf_packed = f::Packed::new(recvbuf); let recvbuf = recvbuf_packed.address();
+exscan(sendbuf, recvbuf, count, datatype, op, comm, ierror);
+recvbuf_packed.write_back();
+} }
+fortran_names!(exscan_f08ts: mpi_exscan_f08ts_ pmpi_exscan_f08ts_);
+
 unsafe extern "C-unwind" fn exscan_c(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const i64, datatype: *const c_int, op: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let op = f::op::<Here>(*op); let comm = f::comm::<Here>(*comm);
 let code = glue::exscan::<Here>(sendbuf, recvbuf, count, datatype, op, comm);
 f::done(ierror, code); } }
 fortran_names!(exscan_c: mpi_exscan_c_f08_ pmpi_exscan_c_f08_);
+
+unsafe extern "C-unwind" fn exscan_c_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const i64, datatype: *const c_int, op: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut sendbuf_packed = f::Packed::new(sendbuf); let sendbuf = sendbuf_packed.address();
+let mut recvbuf_packed = f::Packed::new(recvbuf); let recvbuf = recvbuf_packed.address();
+exscan_c(sendbuf, recvbuf, count, datatype, op, comm, ierror);
+recvbuf_packed.write_back();
+} }
+fortran_names!(exscan_c_f08ts: mpi_exscan_c_f08ts_ pmpi_exscan_c_f08ts_);
 
 unsafe extern "C-unwind" fn exscan_init(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let op = f::op::<Here>(*op); let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
@@ -884,6 +1190,13 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(exscan_init: mpi_exscan_init mpi_exscan_init_ mpi_exscan_init__ MPI_EXSCAN_INIT pmpi_exscan_init pmpi_exscan_init_ pmpi_exscan_init__ PMPI_EXSCAN_INIT mpi_exscan_init_f08_ pmpi_exscan_init_f08_);
 
+unsafe extern "C-unwind" fn exscan_init_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::ExscanInit, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::ExscanInit, recvbuf, ierror) else { return };
+exscan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierror);
+} }
+fortran_names!(exscan_init_f08ts: mpi_exscan_init_f08ts_ pmpi_exscan_init_f08ts_);
+
 unsafe extern "C-unwind" fn exscan_init_c(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const i64, datatype: *const c_int, op: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let op = f::op::<Here>(*op); let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
 let code = glue::exscan_init::<Here>(sendbuf, recvbuf, count, datatype, op, comm, info, &mut request_c);
@@ -891,11 +1204,25 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(exscan_init_c: mpi_exscan_init_c_f08_ pmpi_exscan_init_c_f08_);
 
+unsafe extern "C-unwind" fn exscan_init_c_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const i64, datatype: *const c_int, op: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::ExscanInit, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::ExscanInit, recvbuf, ierror) else { return };
+exscan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierror);
+} }
+fortran_names!(exscan_init_c_f08ts: mpi_exscan_init_c_f08ts_ pmpi_exscan_init_c_f08ts_);
+
 unsafe extern "C-unwind" fn fetch_and_op(origin_addr: *mut c_void, result_addr: *mut c_void, datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, op: *const c_int, win: *const c_int, ierror: *mut c_int) { unsafe {
 let origin_addr = f::buffer::<Here>(origin_addr); let result_addr = f::buffer::<Here>(result_addr); let datatype = f::datatype::<Here>(*datatype); let target_rank = *target_rank; let target_disp = *target_disp; let op = f::op::<Here>(*op); let win = f::win::<Here>(*win);
 let code = glue::fetch_and_op::<Here>(origin_addr, result_addr, datatype, target_rank, target_disp, op, win);
 f::done(ierror, code); } }
 fortran_names!(fetch_and_op: mpi_fetch_and_op mpi_fetch_and_op_ mpi_fetch_and_op__ MPI_FETCH_AND_OP pmpi_fetch_and_op pmpi_fetch_and_op_ pmpi_fetch_and_op__ PMPI_FETCH_AND_OP mpi_fetch_and_op_f08_ pmpi_fetch_and_op_f08_);
+
+unsafe extern "C-unwind" fn fetch_and_op_f08ts(origin_addr: *mut c_void, result_addr: *mut c_void, datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, op: *const c_int, win: *const c_int, ierror: *mut c_int) { unsafe {
+let Some(origin_addr) = f::whole::<Here>(Procedure::FetchAndOp, origin_addr, ierror) else { return };
+let Some(result_addr) = f::whole::<Here>(Procedure::FetchAndOp, result_addr, ierror) else { return };
+fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp, op, win, ierror);
+} }
+fortran_names!(fetch_and_op_f08ts: mpi_fetch_and_op_f08ts_ pmpi_fetch_and_op_f08ts_);
 
 unsafe extern "C-unwind" fn file_call_errhandler(fh: *const c_int, errorcode: *const c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let errorcode = *errorcode;
@@ -1005,12 +1332,28 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(file_iread: mpi_file_iread mpi_file_iread_ mpi_file_iread__ MPI_FILE_IREAD pmpi_file_iread pmpi_file_iread_ pmpi_file_iread__ PMPI_FILE_IREAD mpi_file_iread_f08_ pmpi_file_iread_f08_);
 
+unsafe extern "C-unwind" fn file_iread_f08ts(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::FileIread, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+file_iread(fh, buf, count, datatype, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(file_iread_f08ts: mpi_file_iread_f08ts_ pmpi_file_iread_f08ts_);
+
 unsafe extern "C-unwind" fn file_iread_c(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let mut request_c = f::request_null::<Here>();
 let code = glue::file_iread::<Here>(fh, buf, count, datatype, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(file_iread_c: mpi_file_iread_c_f08_ pmpi_file_iread_c_f08_);
+
+unsafe extern "C-unwind" fn file_iread_c_f08ts(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::FileIread, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+file_iread_c(fh, buf, count, datatype, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(file_iread_c_f08ts: mpi_file_iread_c_f08ts_ pmpi_file_iread_c_f08ts_);
 
 unsafe extern "C-unwind" fn file_iread_all(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let mut request_c = f::request_null::<Here>();
@@ -1019,12 +1362,28 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(file_iread_all: mpi_file_iread_all mpi_file_iread_all_ mpi_file_iread_all__ MPI_FILE_IREAD_ALL pmpi_file_iread_all pmpi_file_iread_all_ pmpi_file_iread_all__ PMPI_FILE_IREAD_ALL mpi_file_iread_all_f08_ pmpi_file_iread_all_f08_);
 
+unsafe extern "C-unwind" fn file_iread_all_f08ts(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::FileIreadAll, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+file_iread_all(fh, buf, count, datatype, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(file_iread_all_f08ts: mpi_file_iread_all_f08ts_ pmpi_file_iread_all_f08ts_);
+
 unsafe extern "C-unwind" fn file_iread_all_c(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let mut request_c = f::request_null::<Here>();
 let code = glue::file_iread_all::<Here>(fh, buf, count, datatype, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(file_iread_all_c: mpi_file_iread_all_c_f08_ pmpi_file_iread_all_c_f08_);
+
+unsafe extern "C-unwind" fn file_iread_all_c_f08ts(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::FileIreadAll, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+file_iread_all_c(fh, buf, count, datatype, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(file_iread_all_c_f08ts: mpi_file_iread_all_c_f08ts_ pmpi_file_iread_all_c_f08ts_);
 
 unsafe extern "C-unwind" fn file_iread_at(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const c_int, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let offset = *offset; let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let mut request_c = f::request_null::<Here>();
@@ -1033,12 +1392,28 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(file_iread_at: mpi_file_iread_at mpi_file_iread_at_ mpi_file_iread_at__ MPI_FILE_IREAD_AT pmpi_file_iread_at pmpi_file_iread_at_ pmpi_file_iread_at__ PMPI_FILE_IREAD_AT mpi_file_iread_at_f08_ pmpi_file_iread_at_f08_);
 
+unsafe extern "C-unwind" fn file_iread_at_f08ts(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const c_int, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::FileIreadAt, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+file_iread_at(fh, offset, buf, count, datatype, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(file_iread_at_f08ts: mpi_file_iread_at_f08ts_ pmpi_file_iread_at_f08ts_);
+
 unsafe extern "C-unwind" fn file_iread_at_c(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const i64, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let offset = *offset; let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let mut request_c = f::request_null::<Here>();
 let code = glue::file_iread_at::<Here>(fh, offset, buf, count, datatype, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(file_iread_at_c: mpi_file_iread_at_c_f08_ pmpi_file_iread_at_c_f08_);
+
+unsafe extern "C-unwind" fn file_iread_at_c_f08ts(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const i64, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::FileIreadAt, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+file_iread_at_c(fh, offset, buf, count, datatype, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(file_iread_at_c_f08ts: mpi_file_iread_at_c_f08ts_ pmpi_file_iread_at_c_f08ts_);
 
 unsafe extern "C-unwind" fn file_iread_at_all(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const c_int, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let offset = *offset; let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let mut request_c = f::request_null::<Here>();
@@ -1047,12 +1422,28 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(file_iread_at_all: mpi_file_iread_at_all mpi_file_iread_at_all_ mpi_file_iread_at_all__ MPI_FILE_IREAD_AT_ALL pmpi_file_iread_at_all pmpi_file_iread_at_all_ pmpi_file_iread_at_all__ PMPI_FILE_IREAD_AT_ALL mpi_file_iread_at_all_f08_ pmpi_file_iread_at_all_f08_);
 
+unsafe extern "C-unwind" fn file_iread_at_all_f08ts(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const c_int, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::FileIreadAtAll, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+file_iread_at_all(fh, offset, buf, count, datatype, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(file_iread_at_all_f08ts: mpi_file_iread_at_all_f08ts_ pmpi_file_iread_at_all_f08ts_);
+
 unsafe extern "C-unwind" fn file_iread_at_all_c(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const i64, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let offset = *offset; let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let mut request_c = f::request_null::<Here>();
 let code = glue::file_iread_at_all::<Here>(fh, offset, buf, count, datatype, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(file_iread_at_all_c: mpi_file_iread_at_all_c_f08_ pmpi_file_iread_at_all_c_f08_);
+
+unsafe extern "C-unwind" fn file_iread_at_all_c_f08ts(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const i64, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::FileIreadAtAll, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+file_iread_at_all_c(fh, offset, buf, count, datatype, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(file_iread_at_all_c_f08ts: mpi_file_iread_at_all_c_f08ts_ pmpi_file_iread_at_all_c_f08ts_);
 
 unsafe extern "C-unwind" fn file_iread_shared(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let mut request_c = f::request_null::<Here>();
@@ -1061,12 +1452,28 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(file_iread_shared: mpi_file_iread_shared mpi_file_iread_shared_ mpi_file_iread_shared__ MPI_FILE_IREAD_SHARED pmpi_file_iread_shared pmpi_file_iread_shared_ pmpi_file_iread_shared__ PMPI_FILE_IREAD_SHARED mpi_file_iread_shared_f08_ pmpi_file_iread_shared_f08_);
 
+unsafe extern "C-unwind" fn file_iread_shared_f08ts(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::FileIreadShared, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+file_iread_shared(fh, buf, count, datatype, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(file_iread_shared_f08ts: mpi_file_iread_shared_f08ts_ pmpi_file_iread_shared_f08ts_);
+
 unsafe extern "C-unwind" fn file_iread_shared_c(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let mut request_c = f::request_null::<Here>();
 let code = glue::file_iread_shared::<Here>(fh, buf, count, datatype, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(file_iread_shared_c: mpi_file_iread_shared_c_f08_ pmpi_file_iread_shared_c_f08_);
+
+unsafe extern "C-unwind" fn file_iread_shared_c_f08ts(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::FileIreadShared, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+file_iread_shared_c(fh, buf, count, datatype, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(file_iread_shared_c_f08ts: mpi_file_iread_shared_c_f08ts_ pmpi_file_iread_shared_c_f08ts_);
 
 unsafe extern "C-unwind" fn file_iwrite(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let mut request_c = f::request_null::<Here>();
@@ -1075,12 +1482,28 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(file_iwrite: mpi_file_iwrite mpi_file_iwrite_ mpi_file_iwrite__ MPI_FILE_IWRITE pmpi_file_iwrite pmpi_file_iwrite_ pmpi_file_iwrite__ PMPI_FILE_IWRITE mpi_file_iwrite_f08_ pmpi_file_iwrite_f08_);
 
+unsafe extern "C-unwind" fn file_iwrite_f08ts(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::FileIwrite, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+file_iwrite(fh, buf, count, datatype, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(file_iwrite_f08ts: mpi_file_iwrite_f08ts_ pmpi_file_iwrite_f08ts_);
+
 unsafe extern "C-unwind" fn file_iwrite_c(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let mut request_c = f::request_null::<Here>();
 let code = glue::file_iwrite::<Here>(fh, buf, count, datatype, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(file_iwrite_c: mpi_file_iwrite_c_f08_ pmpi_file_iwrite_c_f08_);
+
+unsafe extern "C-unwind" fn file_iwrite_c_f08ts(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::FileIwrite, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+file_iwrite_c(fh, buf, count, datatype, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(file_iwrite_c_f08ts: mpi_file_iwrite_c_f08ts_ pmpi_file_iwrite_c_f08ts_);
 
 unsafe extern "C-unwind" fn file_iwrite_all(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let mut request_c = f::request_null::<Here>();
@@ -1089,12 +1512,28 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(file_iwrite_all: mpi_file_iwrite_all mpi_file_iwrite_all_ mpi_file_iwrite_all__ MPI_FILE_IWRITE_ALL pmpi_file_iwrite_all pmpi_file_iwrite_all_ pmpi_file_iwrite_all__ PMPI_FILE_IWRITE_ALL mpi_file_iwrite_all_f08_ pmpi_file_iwrite_all_f08_);
 
+unsafe extern "C-unwind" fn file_iwrite_all_f08ts(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::FileIwriteAll, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+file_iwrite_all(fh, buf, count, datatype, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(file_iwrite_all_f08ts: mpi_file_iwrite_all_f08ts_ pmpi_file_iwrite_all_f08ts_);
+
 unsafe extern "C-unwind" fn file_iwrite_all_c(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let mut request_c = f::request_null::<Here>();
 let code = glue::file_iwrite_all::<Here>(fh, buf, count, datatype, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(file_iwrite_all_c: mpi_file_iwrite_all_c_f08_ pmpi_file_iwrite_all_c_f08_);
+
+unsafe extern "C-unwind" fn file_iwrite_all_c_f08ts(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::FileIwriteAll, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+file_iwrite_all_c(fh, buf, count, datatype, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(file_iwrite_all_c_f08ts: mpi_file_iwrite_all_c_f08ts_ pmpi_file_iwrite_all_c_f08ts_);
 
 unsafe extern "C-unwind" fn file_iwrite_at(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const c_int, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let offset = *offset; let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let mut request_c = f::request_null::<Here>();
@@ -1103,12 +1542,28 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(file_iwrite_at: mpi_file_iwrite_at mpi_file_iwrite_at_ mpi_file_iwrite_at__ MPI_FILE_IWRITE_AT pmpi_file_iwrite_at pmpi_file_iwrite_at_ pmpi_file_iwrite_at__ PMPI_FILE_IWRITE_AT mpi_file_iwrite_at_f08_ pmpi_file_iwrite_at_f08_);
 
+unsafe extern "C-unwind" fn file_iwrite_at_f08ts(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const c_int, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::FileIwriteAt, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+file_iwrite_at(fh, offset, buf, count, datatype, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(file_iwrite_at_f08ts: mpi_file_iwrite_at_f08ts_ pmpi_file_iwrite_at_f08ts_);
+
 unsafe extern "C-unwind" fn file_iwrite_at_c(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const i64, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let offset = *offset; let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let mut request_c = f::request_null::<Here>();
 let code = glue::file_iwrite_at::<Here>(fh, offset, buf, count, datatype, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(file_iwrite_at_c: mpi_file_iwrite_at_c_f08_ pmpi_file_iwrite_at_c_f08_);
+
+unsafe extern "C-unwind" fn file_iwrite_at_c_f08ts(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const i64, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::FileIwriteAt, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+file_iwrite_at_c(fh, offset, buf, count, datatype, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(file_iwrite_at_c_f08ts: mpi_file_iwrite_at_c_f08ts_ pmpi_file_iwrite_at_c_f08ts_);
 
 unsafe extern "C-unwind" fn file_iwrite_at_all(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const c_int, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let offset = *offset; let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let mut request_c = f::request_null::<Here>();
@@ -1117,12 +1572,28 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(file_iwrite_at_all: mpi_file_iwrite_at_all mpi_file_iwrite_at_all_ mpi_file_iwrite_at_all__ MPI_FILE_IWRITE_AT_ALL pmpi_file_iwrite_at_all pmpi_file_iwrite_at_all_ pmpi_file_iwrite_at_all__ PMPI_FILE_IWRITE_AT_ALL mpi_file_iwrite_at_all_f08_ pmpi_file_iwrite_at_all_f08_);
 
+unsafe extern "C-unwind" fn file_iwrite_at_all_f08ts(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const c_int, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::FileIwriteAtAll, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+file_iwrite_at_all(fh, offset, buf, count, datatype, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(file_iwrite_at_all_f08ts: mpi_file_iwrite_at_all_f08ts_ pmpi_file_iwrite_at_all_f08ts_);
+
 unsafe extern "C-unwind" fn file_iwrite_at_all_c(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const i64, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let offset = *offset; let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let mut request_c = f::request_null::<Here>();
 let code = glue::file_iwrite_at_all::<Here>(fh, offset, buf, count, datatype, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(file_iwrite_at_all_c: mpi_file_iwrite_at_all_c_f08_ pmpi_file_iwrite_at_all_c_f08_);
+
+unsafe extern "C-unwind" fn file_iwrite_at_all_c_f08ts(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const i64, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::FileIwriteAtAll, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+file_iwrite_at_all_c(fh, offset, buf, count, datatype, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(file_iwrite_at_all_c_f08ts: mpi_file_iwrite_at_all_c_f08ts_ pmpi_file_iwrite_at_all_c_f08ts_);
 
 unsafe extern "C-unwind" fn file_iwrite_shared(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let mut request_c = f::request_null::<Here>();
@@ -1131,12 +1602,28 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(file_iwrite_shared: mpi_file_iwrite_shared mpi_file_iwrite_shared_ mpi_file_iwrite_shared__ MPI_FILE_IWRITE_SHARED pmpi_file_iwrite_shared pmpi_file_iwrite_shared_ pmpi_file_iwrite_shared__ PMPI_FILE_IWRITE_SHARED mpi_file_iwrite_shared_f08_ pmpi_file_iwrite_shared_f08_);
 
+unsafe extern "C-unwind" fn file_iwrite_shared_f08ts(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::FileIwriteShared, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+file_iwrite_shared(fh, buf, count, datatype, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(file_iwrite_shared_f08ts: mpi_file_iwrite_shared_f08ts_ pmpi_file_iwrite_shared_f08ts_);
+
 unsafe extern "C-unwind" fn file_iwrite_shared_c(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let mut request_c = f::request_null::<Here>();
 let code = glue::file_iwrite_shared::<Here>(fh, buf, count, datatype, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(file_iwrite_shared_c: mpi_file_iwrite_shared_c_f08_ pmpi_file_iwrite_shared_c_f08_);
+
+unsafe extern "C-unwind" fn file_iwrite_shared_c_f08ts(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::FileIwriteShared, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+file_iwrite_shared_c(fh, buf, count, datatype, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(file_iwrite_shared_c_f08ts: mpi_file_iwrite_shared_c_f08ts_ pmpi_file_iwrite_shared_c_f08ts_);
 
 unsafe extern "C-unwind" fn file_open(comm: *const c_int, filename: *const c_char, amode: *const c_int, info: *const c_int, fh: *mut c_int, ierror: *mut c_int, filename_length: usize) { unsafe {
 let filename = f::text(filename, filename_length); let comm = f::comm::<Here>(*comm); let amode = *amode; let info = f::info::<Here>(*info); let mut fh_c = f::file_null::<Here>();
@@ -1157,11 +1644,25 @@ let code = glue::file_read::<Here>(fh, buf, i64::from(count), datatype, status);
 f::done(ierror, code); } }
 fortran_names!(file_read: mpi_file_read mpi_file_read_ mpi_file_read__ MPI_FILE_READ pmpi_file_read pmpi_file_read_ pmpi_file_read__ PMPI_FILE_READ mpi_file_read_f08_ pmpi_file_read_f08_);
 
+unsafe extern "C-unwind" fn file_read_f08ts(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
+let mut buf_packed = f::Packed::new(buf); let buf = buf_packed.address();
+file_read(fh, buf, count, datatype, status, ierror);
+buf_packed.write_back();
+} }
+fortran_names!(file_read_f08ts: mpi_file_read_f08ts_ pmpi_file_read_f08ts_);
+
 unsafe extern "C-unwind" fn file_read_c(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let status = f::status::<Here>(status);
 let code = glue::file_read::<Here>(fh, buf, count, datatype, status);
 f::done(ierror, code); } }
 fortran_names!(file_read_c: mpi_file_read_c_f08_ pmpi_file_read_c_f08_);
+
+unsafe extern "C-unwind" fn file_read_c_f08ts(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
+let mut buf_packed = f::Packed::new(buf); let buf = buf_packed.address();
+file_read_c(fh, buf, count, datatype, status, ierror);
+buf_packed.write_back();
+} }
+fortran_names!(file_read_c_f08ts: mpi_file_read_c_f08ts_ pmpi_file_read_c_f08ts_);
 
 unsafe extern "C-unwind" fn file_read_all(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let status = f::status::<Here>(status);
@@ -1169,11 +1670,25 @@ let code = glue::file_read_all::<Here>(fh, buf, i64::from(count), datatype, stat
 f::done(ierror, code); } }
 fortran_names!(file_read_all: mpi_file_read_all mpi_file_read_all_ mpi_file_read_all__ MPI_FILE_READ_ALL pmpi_file_read_all pmpi_file_read_all_ pmpi_file_read_all__ PMPI_FILE_READ_ALL mpi_file_read_all_f08_ pmpi_file_read_all_f08_);
 
+unsafe extern "C-unwind" fn file_read_all_f08ts(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
+let mut buf_packed = f::Packed::new(buf); let buf = buf_packed.address();
+file_read_all(fh, buf, count, datatype, status, ierror);
+buf_packed.write_back();
+} }
+fortran_names!(file_read_all_f08ts: mpi_file_read_all_f08ts_ pmpi_file_read_all_f08ts_);
+
 unsafe extern "C-unwind" fn file_read_all_c(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let status = f::status::<Here>(status);
 let code = glue::file_read_all::<Here>(fh, buf, count, datatype, status);
 f::done(ierror, code); } }
 fortran_names!(file_read_all_c: mpi_file_read_all_c_f08_ pmpi_file_read_all_c_f08_);
+
+unsafe extern "C-unwind" fn file_read_all_c_f08ts(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
+let mut buf_packed = f::Packed::new(buf); let buf = buf_packed.address();
+file_read_all_c(fh, buf, count, datatype, status, ierror);
+buf_packed.write_back();
+} }
+fortran_names!(file_read_all_c_f08ts: mpi_file_read_all_c_f08ts_ pmpi_file_read_all_c_f08ts_);
 
 unsafe extern "C-unwind" fn file_read_all_begin(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype);
@@ -1181,11 +1696,27 @@ let code = glue::file_read_all_begin::<Here>(fh, buf, i64::from(count), datatype
 f::done(ierror, code); } }
 fortran_names!(file_read_all_begin: mpi_file_read_all_begin mpi_file_read_all_begin_ mpi_file_read_all_begin__ MPI_FILE_READ_ALL_BEGIN pmpi_file_read_all_begin pmpi_file_read_all_begin_ pmpi_file_read_all_begin__ PMPI_FILE_READ_ALL_BEGIN mpi_file_read_all_begin_f08_ pmpi_file_read_all_begin_f08_);
 
+unsafe extern "C-unwind" fn file_read_all_begin_f08ts(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::FileReadAllBegin, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+file_read_all_begin(fh, buf, count, datatype, ierror);
+part.end::<Here>();
+} }
+fortran_names!(file_read_all_begin_f08ts: mpi_file_read_all_begin_f08ts_ pmpi_file_read_all_begin_f08ts_);
+
 unsafe extern "C-unwind" fn file_read_all_begin_c(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype);
 let code = glue::file_read_all_begin::<Here>(fh, buf, count, datatype);
 f::done(ierror, code); } }
 fortran_names!(file_read_all_begin_c: mpi_file_read_all_begin_c_f08_ pmpi_file_read_all_begin_c_f08_);
+
+unsafe extern "C-unwind" fn file_read_all_begin_c_f08ts(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::FileReadAllBegin, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+file_read_all_begin_c(fh, buf, count, datatype, ierror);
+part.end::<Here>();
+} }
+fortran_names!(file_read_all_begin_c_f08ts: mpi_file_read_all_begin_c_f08ts_ pmpi_file_read_all_begin_c_f08ts_);
 
 unsafe extern "C-unwind" fn file_read_all_end(fh: *const c_int, buf: *mut c_void, status: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let buf = f::buffer::<Here>(buf); let status = f::status::<Here>(status);
@@ -1193,11 +1724,25 @@ let code = glue::file_read_all_end::<Here>(fh, buf, status);
 f::done(ierror, code); } }
 fortran_names!(file_read_all_end: mpi_file_read_all_end mpi_file_read_all_end_ mpi_file_read_all_end__ MPI_FILE_READ_ALL_END pmpi_file_read_all_end pmpi_file_read_all_end_ pmpi_file_read_all_end__ PMPI_FILE_READ_ALL_END mpi_file_read_all_end_f08_ pmpi_file_read_all_end_f08_);
 
+unsafe extern "C-unwind" fn file_read_all_end_f08ts(fh: *const c_int, buf: *mut c_void, status: *mut c_int, ierror: *mut c_int) { unsafe {
+let mut buf_packed = f::Packed::new(buf); let buf = buf_packed.address();
+file_read_all_end(fh, buf, status, ierror);
+buf_packed.write_back();
+} }
+fortran_names!(file_read_all_end_f08ts: mpi_file_read_all_end_f08ts_ pmpi_file_read_all_end_f08ts_);
+
 unsafe extern "C-unwind" fn file_read_at(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const c_int, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let offset = *offset; let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let status = f::status::<Here>(status);
 let code = glue::file_read_at::<Here>(fh, offset, buf, i64::from(count), datatype, status);
 f::done(ierror, code); } }
 fortran_names!(file_read_at: mpi_file_read_at mpi_file_read_at_ mpi_file_read_at__ MPI_FILE_READ_AT pmpi_file_read_at pmpi_file_read_at_ pmpi_file_read_at__ PMPI_FILE_READ_AT mpi_file_read_at_f08_ pmpi_file_read_at_f08_);
+
+unsafe extern "C-unwind" fn file_read_at_f08ts(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const c_int, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
+let mut buf_packed = f::Packed::new(buf); let buf = buf_packed.address();
+file_read_at(fh, offset, buf, count, datatype, status, ierror);
+buf_packed.write_back();
+} }
+fortran_names!(file_read_at_f08ts: mpi_file_read_at_f08ts_ pmpi_file_read_at_f08ts_);
 
 unsafe extern "C-unwind" fn file_read_at_c(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const i64, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let offset = *offset; let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let status = f::status::<Here>(status);
@@ -1205,11 +1750,25 @@ let code = glue::file_read_at::<Here>(fh, offset, buf, count, datatype, status);
 f::done(ierror, code); } }
 fortran_names!(file_read_at_c: mpi_file_read_at_c_f08_ pmpi_file_read_at_c_f08_);
 
+unsafe extern "C-unwind" fn file_read_at_c_f08ts(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const i64, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
+let mut buf_packed = f::Packed::new(buf); let buf = buf_packed.address();
+file_read_at_c(fh, offset, buf, count, datatype, status, ierror);
+buf_packed.write_back();
+} }
+fortran_names!(file_read_at_c_f08ts: mpi_file_read_at_c_f08ts_ pmpi_file_read_at_c_f08ts_);
+
 unsafe extern "C-unwind" fn file_read_at_all(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const c_int, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let offset = *offset; let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let status = f::status::<Here>(status);
 let code = glue::file_read_at_all::<Here>(fh, offset, buf, i64::from(count), datatype, status);
 f::done(ierror, code); } }
 fortran_names!(file_read_at_all: mpi_file_read_at_all mpi_file_read_at_all_ mpi_file_read_at_all__ MPI_FILE_READ_AT_ALL pmpi_file_read_at_all pmpi_file_read_at_all_ pmpi_file_read_at_all__ PMPI_FILE_READ_AT_ALL mpi_file_read_at_all_f08_ pmpi_file_read_at_all_f08_);
+
+unsafe extern "C-unwind" fn file_read_at_all_f08ts(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const c_int, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
+let mut buf_packed = f::Packed::new(buf); let buf = buf_packed.address();
+file_read_at_all(fh, offset, buf, count, datatype, status, ierror);
+buf_packed.write_back();
+} }
+fortran_names!(file_read_at_all_f08ts: mpi_file_read_at_all_f08ts_ pmpi_file_read_at_all_f08ts_);
 
 unsafe extern "C-unwind" fn file_read_at_all_c(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const i64, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let offset = *offset; let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let status = f::status::<Here>(status);
@@ -1217,11 +1776,26 @@ let code = glue::file_read_at_all::<Here>(fh, offset, buf, count, datatype, stat
 f::done(ierror, code); } }
 fortran_names!(file_read_at_all_c: mpi_file_read_at_all_c_f08_ pmpi_file_read_at_all_c_f08_);
 
+unsafe extern "C-unwind" fn file_read_at_all_c_f08ts(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const i64, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
+let mut buf_packed = f::Packed::new(buf); let buf = buf_packed.address();
+file_read_at_all_c(fh, offset, buf, count, datatype, status, ierror);
+buf_packed.write_back();
+} }
+fortran_names!(file_read_at_all_c_f08ts: mpi_file_read_at_all_c_f08ts_ pmpi_file_read_at_all_c_f08ts_);
+
 unsafe extern "C-unwind" fn file_read_at_all_begin(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const c_int, datatype: *const c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let offset = *offset; let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype);
 let code = glue::file_read_at_all_begin::<Here>(fh, offset, buf, i64::from(count), datatype);
 f::done(ierror, code); } }
 fortran_names!(file_read_at_all_begin: mpi_file_read_at_all_begin mpi_file_read_at_all_begin_ mpi_file_read_at_all_begin__ MPI_FILE_READ_AT_ALL_BEGIN pmpi_file_read_at_all_begin pmpi_file_read_at_all_begin_ pmpi_file_read_at_all_begin__ PMPI_FILE_READ_AT_ALL_BEGIN mpi_file_read_at_all_begin_f08_ pmpi_file_read_at_all_begin_f08_);
+
+unsafe extern "C-unwind" fn file_read_at_all_begin_f08ts(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const c_int, datatype: *const c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::FileReadAtAllBegin, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+file_read_at_all_begin(fh, offset, buf, count, datatype, ierror);
+part.end::<Here>();
+} }
+fortran_names!(file_read_at_all_begin_f08ts: mpi_file_read_at_all_begin_f08ts_ pmpi_file_read_at_all_begin_f08ts_);
 
 unsafe extern "C-unwind" fn file_read_at_all_begin_c(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const i64, datatype: *const c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let offset = *offset; let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype);
@@ -1229,11 +1803,26 @@ let code = glue::file_read_at_all_begin::<Here>(fh, offset, buf, count, datatype
 f::done(ierror, code); } }
 fortran_names!(file_read_at_all_begin_c: mpi_file_read_at_all_begin_c_f08_ pmpi_file_read_at_all_begin_c_f08_);
 
+unsafe extern "C-unwind" fn file_read_at_all_begin_c_f08ts(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const i64, datatype: *const c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::FileReadAtAllBegin, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+file_read_at_all_begin_c(fh, offset, buf, count, datatype, ierror);
+part.end::<Here>();
+} }
+fortran_names!(file_read_at_all_begin_c_f08ts: mpi_file_read_at_all_begin_c_f08ts_ pmpi_file_read_at_all_begin_c_f08ts_);
+
 unsafe extern "C-unwind" fn file_read_at_all_end(fh: *const c_int, buf: *mut c_void, status: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let buf = f::buffer::<Here>(buf); let status = f::status::<Here>(status);
 let code = glue::file_read_at_all_end::<Here>(fh, buf, status);
 f::done(ierror, code); } }
 fortran_names!(file_read_at_all_end: mpi_file_read_at_all_end mpi_file_read_at_all_end_ mpi_file_read_at_all_end__ MPI_FILE_READ_AT_ALL_END pmpi_file_read_at_all_end pmpi_file_read_at_all_end_ pmpi_file_read_at_all_end__ PMPI_FILE_READ_AT_ALL_END mpi_file_read_at_all_end_f08_ pmpi_file_read_at_all_end_f08_);
+
+unsafe extern "C-unwind" fn file_read_at_all_end_f08ts(fh: *const c_int, buf: *mut c_void, status: *mut c_int, ierror: *mut c_int) { unsafe {
+let mut buf_packed = f::Packed::new(buf); let buf = buf_packed.address();
+file_read_at_all_end(fh, buf, status, ierror);
+buf_packed.write_back();
+} }
+fortran_names!(file_read_at_all_end_f08ts: mpi_file_read_at_all_end_f08ts_ pmpi_file_read_at_all_end_f08ts_);
 
 unsafe extern "C-unwind" fn file_read_ordered(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let status = f::status::<Here>(status);
@@ -1241,11 +1830,25 @@ let code = glue::file_read_ordered::<Here>(fh, buf, i64::from(count), datatype, 
 f::done(ierror, code); } }
 fortran_names!(file_read_ordered: mpi_file_read_ordered mpi_file_read_ordered_ mpi_file_read_ordered__ MPI_FILE_READ_ORDERED pmpi_file_read_ordered pmpi_file_read_ordered_ pmpi_file_read_ordered__ PMPI_FILE_READ_ORDERED mpi_file_read_ordered_f08_ pmpi_file_read_ordered_f08_);
 
+unsafe extern "C-unwind" fn file_read_ordered_f08ts(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
+let mut buf_packed = f::Packed::new(buf); let buf = buf_packed.address();
+file_read_ordered(fh, buf, count, datatype, status, ierror);
+buf_packed.write_back();
+} }
+fortran_names!(file_read_ordered_f08ts: mpi_file_read_ordered_f08ts_ pmpi_file_read_ordered_f08ts_);
+
 unsafe extern "C-unwind" fn file_read_ordered_c(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let status = f::status::<Here>(status);
 let code = glue::file_read_ordered::<Here>(fh, buf, count, datatype, status);
 f::done(ierror, code); } }
 fortran_names!(file_read_ordered_c: mpi_file_read_ordered_c_f08_ pmpi_file_read_ordered_c_f08_);
+
+unsafe extern "C-unwind" fn file_read_ordered_c_f08ts(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
+let mut buf_packed = f::Packed::new(buf); let buf = buf_packed.address();
+file_read_ordered_c(fh, buf, count, datatype, status, ierror);
+buf_packed.write_back();
+} }
+fortran_names!(file_read_ordered_c_f08ts: mpi_file_read_ordered_c_f08ts_ pmpi_file_read_ordered_c_f08ts_);
 
 unsafe extern "C-unwind" fn file_read_ordered_begin(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype);
@@ -1253,11 +1856,27 @@ let code = glue::file_read_ordered_begin::<Here>(fh, buf, i64::from(count), data
 f::done(ierror, code); } }
 fortran_names!(file_read_ordered_begin: mpi_file_read_ordered_begin mpi_file_read_ordered_begin_ mpi_file_read_ordered_begin__ MPI_FILE_READ_ORDERED_BEGIN pmpi_file_read_ordered_begin pmpi_file_read_ordered_begin_ pmpi_file_read_ordered_begin__ PMPI_FILE_READ_ORDERED_BEGIN mpi_file_read_ordered_begin_f08_ pmpi_file_read_ordered_begin_f08_);
 
+unsafe extern "C-unwind" fn file_read_ordered_begin_f08ts(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::FileReadOrderedBegin, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+file_read_ordered_begin(fh, buf, count, datatype, ierror);
+part.end::<Here>();
+} }
+fortran_names!(file_read_ordered_begin_f08ts: mpi_file_read_ordered_begin_f08ts_ pmpi_file_read_ordered_begin_f08ts_);
+
 unsafe extern "C-unwind" fn file_read_ordered_begin_c(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype);
 let code = glue::file_read_ordered_begin::<Here>(fh, buf, count, datatype);
 f::done(ierror, code); } }
 fortran_names!(file_read_ordered_begin_c: mpi_file_read_ordered_begin_c_f08_ pmpi_file_read_ordered_begin_c_f08_);
+
+unsafe extern "C-unwind" fn file_read_ordered_begin_c_f08ts(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::FileReadOrderedBegin, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+file_read_ordered_begin_c(fh, buf, count, datatype, ierror);
+part.end::<Here>();
+} }
+fortran_names!(file_read_ordered_begin_c_f08ts: mpi_file_read_ordered_begin_c_f08ts_ pmpi_file_read_ordered_begin_c_f08ts_);
 
 unsafe extern "C-unwind" fn file_read_ordered_end(fh: *const c_int, buf: *mut c_void, status: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let buf = f::buffer::<Here>(buf); let status = f::status::<Here>(status);
@@ -1265,17 +1884,38 @@ let code = glue::file_read_ordered_end::<Here>(fh, buf, status);
 f::done(ierror, code); } }
 fortran_names!(file_read_ordered_end: mpi_file_read_ordered_end mpi_file_read_ordered_end_ mpi_file_read_ordered_end__ MPI_FILE_READ_ORDERED_END pmpi_file_read_ordered_end pmpi_file_read_ordered_end_ pmpi_file_read_ordered_end__ PMPI_FILE_READ_ORDERED_END mpi_file_read_ordered_end_f08_ pmpi_file_read_ordered_end_f08_);
 
+unsafe extern "C-unwind" fn file_read_ordered_end_f08ts(fh: *const c_int, buf: *mut c_void, status: *mut c_int, ierror: *mut c_int) { unsafe {
+let mut buf_packed = f::Packed::new(buf); let buf = buf_packed.address();
+file_read_ordered_end(fh, buf, status, ierror);
+buf_packed.write_back();
+} }
+fortran_names!(file_read_ordered_end_f08ts: mpi_file_read_ordered_end_f08ts_ pmpi_file_read_ordered_end_f08ts_);
+
 unsafe extern "C-unwind" fn file_read_shared(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let status = f::status::<Here>(status);
 let code = glue::file_read_shared::<Here>(fh, buf, i64::from(count), datatype, status);
 f::done(ierror, code); } }
 fortran_names!(file_read_shared: mpi_file_read_shared mpi_file_read_shared_ mpi_file_read_shared__ MPI_FILE_READ_SHARED pmpi_file_read_shared pmpi_file_read_shared_ pmpi_file_read_shared__ PMPI_FILE_READ_SHARED mpi_file_read_shared_f08_ pmpi_file_read_shared_f08_);
 
+unsafe extern "C-unwind" fn file_read_shared_f08ts(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
+let mut buf_packed = f::Packed::new(buf); let buf = buf_packed.address();
+file_read_shared(fh, buf, count, datatype, status, ierror);
+buf_packed.write_back();
+} }
+fortran_names!(file_read_shared_f08ts: mpi_file_read_shared_f08ts_ pmpi_file_read_shared_f08ts_);
+
 unsafe extern "C-unwind" fn file_read_shared_c(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let status = f::status::<Here>(status);
 let code = glue::file_read_shared::<Here>(fh, buf, count, datatype, status);
 f::done(ierror, code); } }
 fortran_names!(file_read_shared_c: mpi_file_read_shared_c_f08_ pmpi_file_read_shared_c_f08_);
+
+unsafe extern "C-unwind" fn file_read_shared_c_f08ts(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
+let mut buf_packed = f::Packed::new(buf); let buf = buf_packed.address();
+file_read_shared_c(fh, buf, count, datatype, status, ierror);
+buf_packed.write_back();
+} }
+fortran_names!(file_read_shared_c_f08ts: mpi_file_read_shared_c_f08ts_ pmpi_file_read_shared_c_f08ts_);
 
 unsafe extern "C-unwind" fn file_seek(fh: *const c_int, offset: *const i64, whence: *const c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let offset = *offset; let whence = *whence;
@@ -1331,11 +1971,23 @@ let code = glue::file_write::<Here>(fh, buf, i64::from(count), datatype, status)
 f::done(ierror, code); } }
 fortran_names!(file_write: mpi_file_write mpi_file_write_ mpi_file_write__ MPI_FILE_WRITE pmpi_file_write pmpi_file_write_ pmpi_file_write__ PMPI_FILE_WRITE mpi_file_write_f08_ pmpi_file_write_f08_);
 
+unsafe extern "C-unwind" fn file_write_f08ts(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
+let mut buf_packed = f::Packed::new(buf); let buf = buf_packed.address();
+file_write(fh, buf, count, datatype, status, ierror);
+} }
+fortran_names!(file_write_f08ts: mpi_file_write_f08ts_ pmpi_file_write_f08ts_);
+
 unsafe extern "C-unwind" fn file_write_c(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let status = f::status::<Here>(status);
 let code = glue::file_write::<Here>(fh, buf, count, datatype, status);
 f::done(ierror, code); } }
 fortran_names!(file_write_c: mpi_file_write_c_f08_ pmpi_file_write_c_f08_);
+
+unsafe extern "C-unwind" fn file_write_c_f08ts(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
+let mut buf_packed = f::Packed::new(buf); let buf = buf_packed.address();
+file_write_c(fh, buf, count, datatype, status, ierror);
+} }
+fortran_names!(file_write_c_f08ts: mpi_file_write_c_f08ts_ pmpi_file_write_c_f08ts_);
 
 unsafe extern "C-unwind" fn file_write_all(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let status = f::status::<Here>(status);
@@ -1343,11 +1995,23 @@ let code = glue::file_write_all::<Here>(fh, buf, i64::from(count), datatype, sta
 f::done(ierror, code); } }
 fortran_names!(file_write_all: mpi_file_write_all mpi_file_write_all_ mpi_file_write_all__ MPI_FILE_WRITE_ALL pmpi_file_write_all pmpi_file_write_all_ pmpi_file_write_all__ PMPI_FILE_WRITE_ALL mpi_file_write_all_f08_ pmpi_file_write_all_f08_);
 
+unsafe extern "C-unwind" fn file_write_all_f08ts(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
+let mut buf_packed = f::Packed::new(buf); let buf = buf_packed.address();
+file_write_all(fh, buf, count, datatype, status, ierror);
+} }
+fortran_names!(file_write_all_f08ts: mpi_file_write_all_f08ts_ pmpi_file_write_all_f08ts_);
+
 unsafe extern "C-unwind" fn file_write_all_c(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let status = f::status::<Here>(status);
 let code = glue::file_write_all::<Here>(fh, buf, count, datatype, status);
 f::done(ierror, code); } }
 fortran_names!(file_write_all_c: mpi_file_write_all_c_f08_ pmpi_file_write_all_c_f08_);
+
+unsafe extern "C-unwind" fn file_write_all_c_f08ts(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
+let mut buf_packed = f::Packed::new(buf); let buf = buf_packed.address();
+file_write_all_c(fh, buf, count, datatype, status, ierror);
+} }
+fortran_names!(file_write_all_c_f08ts: mpi_file_write_all_c_f08ts_ pmpi_file_write_all_c_f08ts_);
 
 unsafe extern "C-unwind" fn file_write_all_begin(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype);
@@ -1355,11 +2019,27 @@ let code = glue::file_write_all_begin::<Here>(fh, buf, i64::from(count), datatyp
 f::done(ierror, code); } }
 fortran_names!(file_write_all_begin: mpi_file_write_all_begin mpi_file_write_all_begin_ mpi_file_write_all_begin__ MPI_FILE_WRITE_ALL_BEGIN pmpi_file_write_all_begin pmpi_file_write_all_begin_ pmpi_file_write_all_begin__ PMPI_FILE_WRITE_ALL_BEGIN mpi_file_write_all_begin_f08_ pmpi_file_write_all_begin_f08_);
 
+unsafe extern "C-unwind" fn file_write_all_begin_f08ts(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::FileWriteAllBegin, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+file_write_all_begin(fh, buf, count, datatype, ierror);
+part.end::<Here>();
+} }
+fortran_names!(file_write_all_begin_f08ts: mpi_file_write_all_begin_f08ts_ pmpi_file_write_all_begin_f08ts_);
+
 unsafe extern "C-unwind" fn file_write_all_begin_c(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype);
 let code = glue::file_write_all_begin::<Here>(fh, buf, count, datatype);
 f::done(ierror, code); } }
 fortran_names!(file_write_all_begin_c: mpi_file_write_all_begin_c_f08_ pmpi_file_write_all_begin_c_f08_);
+
+unsafe extern "C-unwind" fn file_write_all_begin_c_f08ts(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::FileWriteAllBegin, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+file_write_all_begin_c(fh, buf, count, datatype, ierror);
+part.end::<Here>();
+} }
+fortran_names!(file_write_all_begin_c_f08ts: mpi_file_write_all_begin_c_f08ts_ pmpi_file_write_all_begin_c_f08ts_);
 
 unsafe extern "C-unwind" fn file_write_all_end(fh: *const c_int, buf: *mut c_void, status: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let buf = f::buffer::<Here>(buf); let status = f::status::<Here>(status);
@@ -1367,11 +2047,23 @@ let code = glue::file_write_all_end::<Here>(fh, buf, status);
 f::done(ierror, code); } }
 fortran_names!(file_write_all_end: mpi_file_write_all_end mpi_file_write_all_end_ mpi_file_write_all_end__ MPI_FILE_WRITE_ALL_END pmpi_file_write_all_end pmpi_file_write_all_end_ pmpi_file_write_all_end__ PMPI_FILE_WRITE_ALL_END mpi_file_write_all_end_f08_ pmpi_file_write_all_end_f08_);
 
+unsafe extern "C-unwind" fn file_write_all_end_f08ts(fh: *const c_int, buf: *mut c_void, status: *mut c_int, ierror: *mut c_int) { unsafe {
+let mut buf_packed = f::Packed::new(buf); let buf = buf_packed.address();
+file_write_all_end(fh, buf, status, ierror);
+} }
+fortran_names!(file_write_all_end_f08ts: mpi_file_write_all_end_f08ts_ pmpi_file_write_all_end_f08ts_);
+
 unsafe extern "C-unwind" fn file_write_at(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const c_int, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let offset = *offset; let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let status = f::status::<Here>(status);
 let code = glue::file_write_at::<Here>(fh, offset, buf, i64::from(count), datatype, status);
 f::done(ierror, code); } }
 fortran_names!(file_write_at: mpi_file_write_at mpi_file_write_at_ mpi_file_write_at__ MPI_FILE_WRITE_AT pmpi_file_write_at pmpi_file_write_at_ pmpi_file_write_at__ PMPI_FILE_WRITE_AT mpi_file_write_at_f08_ pmpi_file_write_at_f08_);
+
+unsafe extern "C-unwind" fn file_write_at_f08ts(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const c_int, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
+let mut buf_packed = f::Packed::new(buf); let buf = buf_packed.address();
+file_write_at(fh, offset, buf, count, datatype, status, ierror);
+} }
+fortran_names!(file_write_at_f08ts: mpi_file_write_at_f08ts_ pmpi_file_write_at_f08ts_);
 
 unsafe extern "C-unwind" fn file_write_at_c(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const i64, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let offset = *offset; let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let status = f::status::<Here>(status);
@@ -1379,11 +2071,23 @@ let code = glue::file_write_at::<Here>(fh, offset, buf, count, datatype, status)
 f::done(ierror, code); } }
 fortran_names!(file_write_at_c: mpi_file_write_at_c_f08_ pmpi_file_write_at_c_f08_);
 
+unsafe extern "C-unwind" fn file_write_at_c_f08ts(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const i64, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
+let mut buf_packed = f::Packed::new(buf); let buf = buf_packed.address();
+file_write_at_c(fh, offset, buf, count, datatype, status, ierror);
+} }
+fortran_names!(file_write_at_c_f08ts: mpi_file_write_at_c_f08ts_ pmpi_file_write_at_c_f08ts_);
+
 unsafe extern "C-unwind" fn file_write_at_all(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const c_int, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let offset = *offset; let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let status = f::status::<Here>(status);
 let code = glue::file_write_at_all::<Here>(fh, offset, buf, i64::from(count), datatype, status);
 f::done(ierror, code); } }
 fortran_names!(file_write_at_all: mpi_file_write_at_all mpi_file_write_at_all_ mpi_file_write_at_all__ MPI_FILE_WRITE_AT_ALL pmpi_file_write_at_all pmpi_file_write_at_all_ pmpi_file_write_at_all__ PMPI_FILE_WRITE_AT_ALL mpi_file_write_at_all_f08_ pmpi_file_write_at_all_f08_);
+
+unsafe extern "C-unwind" fn file_write_at_all_f08ts(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const c_int, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
+let mut buf_packed = f::Packed::new(buf); let buf = buf_packed.address();
+file_write_at_all(fh, offset, buf, count, datatype, status, ierror);
+} }
+fortran_names!(file_write_at_all_f08ts: mpi_file_write_at_all_f08ts_ pmpi_file_write_at_all_f08ts_);
 
 unsafe extern "C-unwind" fn file_write_at_all_c(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const i64, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let offset = *offset; let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let status = f::status::<Here>(status);
@@ -1391,11 +2095,25 @@ let code = glue::file_write_at_all::<Here>(fh, offset, buf, count, datatype, sta
 f::done(ierror, code); } }
 fortran_names!(file_write_at_all_c: mpi_file_write_at_all_c_f08_ pmpi_file_write_at_all_c_f08_);
 
+unsafe extern "C-unwind" fn file_write_at_all_c_f08ts(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const i64, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
+let mut buf_packed = f::Packed::new(buf); let buf = buf_packed.address();
+file_write_at_all_c(fh, offset, buf, count, datatype, status, ierror);
+} }
+fortran_names!(file_write_at_all_c_f08ts: mpi_file_write_at_all_c_f08ts_ pmpi_file_write_at_all_c_f08ts_);
+
 unsafe extern "C-unwind" fn file_write_at_all_begin(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const c_int, datatype: *const c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let offset = *offset; let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype);
 let code = glue::file_write_at_all_begin::<Here>(fh, offset, buf, i64::from(count), datatype);
 f::done(ierror, code); } }
 fortran_names!(file_write_at_all_begin: mpi_file_write_at_all_begin mpi_file_write_at_all_begin_ mpi_file_write_at_all_begin__ MPI_FILE_WRITE_AT_ALL_BEGIN pmpi_file_write_at_all_begin pmpi_file_write_at_all_begin_ pmpi_file_write_at_all_begin__ PMPI_FILE_WRITE_AT_ALL_BEGIN mpi_file_write_at_all_begin_f08_ pmpi_file_write_at_all_begin_f08_);
+
+unsafe extern "C-unwind" fn file_write_at_all_begin_f08ts(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const c_int, datatype: *const c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::FileWriteAtAllBegin, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+file_write_at_all_begin(fh, offset, buf, count, datatype, ierror);
+part.end::<Here>();
+} }
+fortran_names!(file_write_at_all_begin_f08ts: mpi_file_write_at_all_begin_f08ts_ pmpi_file_write_at_all_begin_f08ts_);
 
 unsafe extern "C-unwind" fn file_write_at_all_begin_c(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const i64, datatype: *const c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let offset = *offset; let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype);
@@ -1403,11 +2121,25 @@ let code = glue::file_write_at_all_begin::<Here>(fh, offset, buf, count, datatyp
 f::done(ierror, code); } }
 fortran_names!(file_write_at_all_begin_c: mpi_file_write_at_all_begin_c_f08_ pmpi_file_write_at_all_begin_c_f08_);
 
+unsafe extern "C-unwind" fn file_write_at_all_begin_c_f08ts(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const i64, datatype: *const c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::FileWriteAtAllBegin, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+file_write_at_all_begin_c(fh, offset, buf, count, datatype, ierror);
+part.end::<Here>();
+} }
+fortran_names!(file_write_at_all_begin_c_f08ts: mpi_file_write_at_all_begin_c_f08ts_ pmpi_file_write_at_all_begin_c_f08ts_);
+
 unsafe extern "C-unwind" fn file_write_at_all_end(fh: *const c_int, buf: *mut c_void, status: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let buf = f::buffer::<Here>(buf); let status = f::status::<Here>(status);
 let code = glue::file_write_at_all_end::<Here>(fh, buf, status);
 f::done(ierror, code); } }
 fortran_names!(file_write_at_all_end: mpi_file_write_at_all_end mpi_file_write_at_all_end_ mpi_file_write_at_all_end__ MPI_FILE_WRITE_AT_ALL_END pmpi_file_write_at_all_end pmpi_file_write_at_all_end_ pmpi_file_write_at_all_end__ PMPI_FILE_WRITE_AT_ALL_END mpi_file_write_at_all_end_f08_ pmpi_file_write_at_all_end_f08_);
+
+unsafe extern "C-unwind" fn file_write_at_all_end_f08ts(fh: *const c_int, buf: *mut c_void, status: *mut c_int, ierror: *mut c_int) { unsafe {
+let mut buf_packed = f::Packed::new(buf); let buf = buf_packed.address();
+file_write_at_all_end(fh, buf, status, ierror);
+} }
+fortran_names!(file_write_at_all_end_f08ts: mpi_file_write_at_all_end_f08ts_ pmpi_file_write_at_all_end_f08ts_);
 
 unsafe extern "C-unwind" fn file_write_ordered(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let status = f::status::<Here>(status);
@@ -1415,11 +2147,23 @@ let code = glue::file_write_ordered::<Here>(fh, buf, i64::from(count), datatype,
 f::done(ierror, code); } }
 fortran_names!(file_write_ordered: mpi_file_write_ordered mpi_file_write_ordered_ mpi_file_write_ordered__ MPI_FILE_WRITE_ORDERED pmpi_file_write_ordered pmpi_file_write_ordered_ pmpi_file_write_ordered__ PMPI_FILE_WRITE_ORDERED mpi_file_write_ordered_f08_ pmpi_file_write_ordered_f08_);
 
+unsafe extern "C-unwind" fn file_write_ordered_f08ts(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
+let mut buf_packed = f::Packed::new(buf); let buf = buf_packed.address();
+file_write_ordered(fh, buf, count, datatype, status, ierror);
+} }
+fortran_names!(file_write_ordered_f08ts: mpi_file_write_ordered_f08ts_ pmpi_file_write_ordered_f08ts_);
+
 unsafe extern "C-unwind" fn file_write_ordered_c(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let status = f::status::<Here>(status);
 let code = glue::file_write_ordered::<Here>(fh, buf, count, datatype, status);
 f::done(ierror, code); } }
 fortran_names!(file_write_ordered_c: mpi_file_write_ordered_c_f08_ pmpi_file_write_ordered_c_f08_);
+
+unsafe extern "C-unwind" fn file_write_ordered_c_f08ts(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
+let mut buf_packed = f::Packed::new(buf); let buf = buf_packed.address();
+file_write_ordered_c(fh, buf, count, datatype, status, ierror);
+} }
+fortran_names!(file_write_ordered_c_f08ts: mpi_file_write_ordered_c_f08ts_ pmpi_file_write_ordered_c_f08ts_);
 
 unsafe extern "C-unwind" fn file_write_ordered_begin(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype);
@@ -1427,11 +2171,27 @@ let code = glue::file_write_ordered_begin::<Here>(fh, buf, i64::from(count), dat
 f::done(ierror, code); } }
 fortran_names!(file_write_ordered_begin: mpi_file_write_ordered_begin mpi_file_write_ordered_begin_ mpi_file_write_ordered_begin__ MPI_FILE_WRITE_ORDERED_BEGIN pmpi_file_write_ordered_begin pmpi_file_write_ordered_begin_ pmpi_file_write_ordered_begin__ PMPI_FILE_WRITE_ORDERED_BEGIN mpi_file_write_ordered_begin_f08_ pmpi_file_write_ordered_begin_f08_);
 
+unsafe extern "C-unwind" fn file_write_ordered_begin_f08ts(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::FileWriteOrderedBegin, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+file_write_ordered_begin(fh, buf, count, datatype, ierror);
+part.end::<Here>();
+} }
+fortran_names!(file_write_ordered_begin_f08ts: mpi_file_write_ordered_begin_f08ts_ pmpi_file_write_ordered_begin_f08ts_);
+
 unsafe extern "C-unwind" fn file_write_ordered_begin_c(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype);
 let code = glue::file_write_ordered_begin::<Here>(fh, buf, count, datatype);
 f::done(ierror, code); } }
 fortran_names!(file_write_ordered_begin_c: mpi_file_write_ordered_begin_c_f08_ pmpi_file_write_ordered_begin_c_f08_);
+
+unsafe extern "C-unwind" fn file_write_ordered_begin_c_f08ts(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::FileWriteOrderedBegin, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+file_write_ordered_begin_c(fh, buf, count, datatype, ierror);
+part.end::<Here>();
+} }
+fortran_names!(file_write_ordered_begin_c_f08ts: mpi_file_write_ordered_begin_c_f08ts_ pmpi_file_write_ordered_begin_c_f08ts_);
 
 unsafe extern "C-unwind" fn file_write_ordered_end(fh: *const c_int, buf: *mut c_void, status: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let buf = f::buffer::<Here>(buf); let status = f::status::<Here>(status);
@@ -1439,17 +2199,35 @@ let code = glue::file_write_ordered_end::<Here>(fh, buf, status);
 f::done(ierror, code); } }
 fortran_names!(file_write_ordered_end: mpi_file_write_ordered_end mpi_file_write_ordered_end_ mpi_file_write_ordered_end__ MPI_FILE_WRITE_ORDERED_END pmpi_file_write_ordered_end pmpi_file_write_ordered_end_ pmpi_file_write_ordered_end__ PMPI_FILE_WRITE_ORDERED_END mpi_file_write_ordered_end_f08_ pmpi_file_write_ordered_end_f08_);
 
+unsafe extern "C-unwind" fn file_write_ordered_end_f08ts(fh: *const c_int, buf: *mut c_void, status: *mut c_int, ierror: *mut c_int) { unsafe {
+let mut buf_packed = f::Packed::new(buf); let buf = buf_packed.address();
+file_write_ordered_end(fh, buf, status, ierror);
+} }
+fortran_names!(file_write_ordered_end_f08ts: mpi_file_write_ordered_end_f08ts_ pmpi_file_write_ordered_end_f08ts_);
+
 unsafe extern "C-unwind" fn file_write_shared(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let status = f::status::<Here>(status);
 let code = glue::file_write_shared::<Here>(fh, buf, i64::from(count), datatype, status);
 f::done(ierror, code); } }
 fortran_names!(file_write_shared: mpi_file_write_shared mpi_file_write_shared_ mpi_file_write_shared__ MPI_FILE_WRITE_SHARED pmpi_file_write_shared pmpi_file_write_shared_ pmpi_file_write_shared__ PMPI_FILE_WRITE_SHARED mpi_file_write_shared_f08_ pmpi_file_write_shared_f08_);
 
+unsafe extern "C-unwind" fn file_write_shared_f08ts(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
+let mut buf_packed = f::Packed::new(buf); let buf = buf_packed.address();
+file_write_shared(fh, buf, count, datatype, status, ierror);
+} }
+fortran_names!(file_write_shared_f08ts: mpi_file_write_shared_f08ts_ pmpi_file_write_shared_f08ts_);
+
 unsafe extern "C-unwind" fn file_write_shared_c(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
 let fh = f::file::<Here>(*fh); let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let status = f::status::<Here>(status);
 let code = glue::file_write_shared::<Here>(fh, buf, count, datatype, status);
 f::done(ierror, code); } }
 fortran_names!(file_write_shared_c: mpi_file_write_shared_c_f08_ pmpi_file_write_shared_c_f08_);
+
+unsafe extern "C-unwind" fn file_write_shared_c_f08ts(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
+let mut buf_packed = f::Packed::new(buf); let buf = buf_packed.address();
+file_write_shared_c(fh, buf, count, datatype, status, ierror);
+} }
+fortran_names!(file_write_shared_c_f08ts: mpi_file_write_shared_c_f08ts_ pmpi_file_write_shared_c_f08ts_);
 
 unsafe extern "C-unwind" fn finalize(ierror: *mut c_int) { unsafe {
 
@@ -1470,17 +2248,39 @@ let code = glue::free_mem::<Here>(base);
 f::done(ierror, code); } }
 fortran_names!(free_mem: mpi_free_mem mpi_free_mem_ mpi_free_mem__ MPI_FREE_MEM pmpi_free_mem pmpi_free_mem_ pmpi_free_mem__ PMPI_FREE_MEM mpi_free_mem_f08_ pmpi_free_mem_f08_);
 
+unsafe extern "C-unwind" fn free_mem_f08ts(base: *mut c_void, ierror: *mut c_int) { unsafe {
+let base = f::Section::of(base).address();
+free_mem(base, ierror);
+} }
+fortran_names!(free_mem_f08ts: mpi_free_mem_f08ts_ pmpi_free_mem_f08ts_);
+
 unsafe extern "C-unwind" fn gather(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, root: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let recvtype = f::datatype::<Here>(*recvtype); let root = *root; let comm = f::comm::<Here>(*comm);
 let code = glue::gather::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, i64::from(recvcount), recvtype, root, comm);
 f::done(ierror, code); } }
 fortran_names!(gather: mpi_gather mpi_gather_ mpi_gather__ MPI_GATHER pmpi_gather pmpi_gather_ pmpi_gather__ PMPI_GATHER mpi_gather_f08_ pmpi_gather_f08_);
 
+unsafe extern "C-unwind" fn gather_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, root: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut sendbuf_packed = f::Packed::new(sendbuf); let sendbuf = sendbuf_packed.address();
+let mut recvbuf_packed = f::Packed::new(recvbuf); let recvbuf = recvbuf_packed.address();
+gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, ierror);
+recvbuf_packed.write_back();
+} }
+fortran_names!(gather_f08ts: mpi_gather_f08ts_ pmpi_gather_f08ts_);
+
 unsafe extern "C-unwind" fn gather_c(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, root: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let recvtype = f::datatype::<Here>(*recvtype); let root = *root; let comm = f::comm::<Here>(*comm);
 let code = glue::gather::<Here>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 f::done(ierror, code); } }
 fortran_names!(gather_c: mpi_gather_c_f08_ pmpi_gather_c_f08_);
+
+unsafe extern "C-unwind" fn gather_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, root: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut sendbuf_packed = f::Packed::new(sendbuf); let sendbuf = sendbuf_packed.address();
+let mut recvbuf_packed = f::Packed::new(recvbuf); let recvbuf = recvbuf_packed.address();
+gather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, ierror);
+recvbuf_packed.write_back();
+} }
+fortran_names!(gather_c_f08ts: mpi_gather_c_f08ts_ pmpi_gather_c_f08ts_);
 
 unsafe extern "C-unwind" fn gather_init(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, root: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let recvtype = f::datatype::<Here>(*recvtype); let root = *root; let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
@@ -1489,6 +2289,13 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(gather_init: mpi_gather_init mpi_gather_init_ mpi_gather_init__ MPI_GATHER_INIT pmpi_gather_init pmpi_gather_init_ pmpi_gather_init__ PMPI_GATHER_INIT mpi_gather_init_f08_ pmpi_gather_init_f08_);
 
+unsafe extern "C-unwind" fn gather_init_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, root: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::GatherInit, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::GatherInit, recvbuf, ierror) else { return };
+gather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, ierror);
+} }
+fortran_names!(gather_init_f08ts: mpi_gather_init_f08ts_ pmpi_gather_init_f08ts_);
+
 unsafe extern "C-unwind" fn gather_init_c(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, root: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let recvtype = f::datatype::<Here>(*recvtype); let root = *root; let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
 let code = glue::gather_init::<Here>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, &mut request_c);
@@ -1496,17 +2303,40 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(gather_init_c: mpi_gather_init_c_f08_ pmpi_gather_init_c_f08_);
 
+unsafe extern "C-unwind" fn gather_init_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, root: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::GatherInit, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::GatherInit, recvbuf, ierror) else { return };
+gather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, ierror);
+} }
+fortran_names!(gather_init_c_f08ts: mpi_gather_init_c_f08ts_ pmpi_gather_init_c_f08ts_);
+
 unsafe extern "C-unwind" fn gatherv(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, displs: *mut c_int, recvtype: *const c_int, root: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvtype = f::datatype::<Here>(*recvtype); let root = *root; let comm = f::comm::<Here>(*comm);
 let code = glue::gatherv::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, args::IntArray::int(recvcounts), args::IntArray::int(displs), recvtype, root, comm);
 f::done(ierror, code); } }
 fortran_names!(gatherv: mpi_gatherv mpi_gatherv_ mpi_gatherv__ MPI_GATHERV pmpi_gatherv pmpi_gatherv_ pmpi_gatherv__ PMPI_GATHERV mpi_gatherv_f08_ pmpi_gatherv_f08_);
 
+unsafe extern "C-unwind" fn gatherv_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, displs: *mut c_int, recvtype: *const c_int, root: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut sendbuf_packed = f::Packed::new(sendbuf); let sendbuf = sendbuf_packed.address();
+let mut recvbuf_packed = f::Packed::new(recvbuf); let recvbuf = recvbuf_packed.address();
+gatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, ierror);
+recvbuf_packed.write_back();
+} }
+fortran_names!(gatherv_f08ts: mpi_gatherv_f08ts_ pmpi_gatherv_f08ts_);
+
 unsafe extern "C-unwind" fn gatherv_c(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut i64, displs: *mut i64, recvtype: *const c_int, root: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvtype = f::datatype::<Here>(*recvtype); let root = *root; let comm = f::comm::<Here>(*comm);
 let code = glue::gatherv::<Here>(sendbuf, sendcount, sendtype, recvbuf, args::IntArray::wide(recvcounts), args::IntArray::wide(displs), recvtype, root, comm);
 f::done(ierror, code); } }
 fortran_names!(gatherv_c: mpi_gatherv_c_f08_ pmpi_gatherv_c_f08_);
+
+unsafe extern "C-unwind" fn gatherv_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut i64, displs: *mut i64, recvtype: *const c_int, root: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut sendbuf_packed = f::Packed::new(sendbuf); let sendbuf = sendbuf_packed.address();
+let mut recvbuf_packed = f::Packed::new(recvbuf); let recvbuf = recvbuf_packed.address();
+gatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, ierror);
+recvbuf_packed.write_back();
+} }
+fortran_names!(gatherv_c_f08ts: mpi_gatherv_c_f08ts_ pmpi_gatherv_c_f08ts_);
 
 unsafe extern "C-unwind" fn gatherv_init(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, displs: *mut c_int, recvtype: *const c_int, root: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvtype = f::datatype::<Here>(*recvtype); let root = *root; let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
@@ -1515,6 +2345,13 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(gatherv_init: mpi_gatherv_init mpi_gatherv_init_ mpi_gatherv_init__ MPI_GATHERV_INIT pmpi_gatherv_init pmpi_gatherv_init_ pmpi_gatherv_init__ PMPI_GATHERV_INIT mpi_gatherv_init_f08_ pmpi_gatherv_init_f08_);
 
+unsafe extern "C-unwind" fn gatherv_init_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, displs: *mut c_int, recvtype: *const c_int, root: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::GathervInit, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::GathervInit, recvbuf, ierror) else { return };
+gatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request, ierror);
+} }
+fortran_names!(gatherv_init_f08ts: mpi_gatherv_init_f08ts_ pmpi_gatherv_init_f08ts_);
+
 unsafe extern "C-unwind" fn gatherv_init_c(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut i64, displs: *mut i64, recvtype: *const c_int, root: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvtype = f::datatype::<Here>(*recvtype); let root = *root; let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
 let code = glue::gatherv_init::<Here>(sendbuf, sendcount, sendtype, recvbuf, args::IntArray::wide(recvcounts), args::IntArray::wide(displs), recvtype, root, comm, info, &mut request_c);
@@ -1522,11 +2359,26 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(gatherv_init_c: mpi_gatherv_init_c_f08_ pmpi_gatherv_init_c_f08_);
 
+unsafe extern "C-unwind" fn gatherv_init_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut i64, displs: *mut i64, recvtype: *const c_int, root: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::GathervInit, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::GathervInit, recvbuf, ierror) else { return };
+gatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request, ierror);
+} }
+fortran_names!(gatherv_init_c_f08ts: mpi_gatherv_init_c_f08ts_ pmpi_gatherv_init_c_f08ts_);
+
 unsafe extern "C-unwind" fn get(origin_addr: *mut c_void, origin_count: *const c_int, origin_datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, target_count: *const c_int, target_datatype: *const c_int, win: *const c_int, ierror: *mut c_int) { unsafe {
 let origin_addr = f::buffer::<Here>(origin_addr); let origin_count = *origin_count; let origin_datatype = f::datatype::<Here>(*origin_datatype); let target_rank = *target_rank; let target_disp = *target_disp; let target_count = *target_count; let target_datatype = f::datatype::<Here>(*target_datatype); let win = f::win::<Here>(*win);
 let code = glue::get::<Here>(origin_addr, i64::from(origin_count), origin_datatype, target_rank, target_disp, i64::from(target_count), target_datatype, win);
 f::done(ierror, code); } }
 fortran_names!(get: mpi_get mpi_get_ mpi_get__ MPI_GET pmpi_get pmpi_get_ pmpi_get__ PMPI_GET mpi_get_f08_ pmpi_get_f08_);
+
+unsafe extern "C-unwind" fn get_f08ts(origin_addr: *mut c_void, origin_count: *const c_int, origin_datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, target_count: *const c_int, target_datatype: *const c_int, win: *const c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::Get, origin_addr, *origin_count as i64, *origin_datatype, ierror) else { return };
+let (origin_addr, origin_count, origin_datatype) = (part.address(), part.count(origin_count, &1), part.datatype(origin_datatype));
+get(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, ierror);
+part.end::<Here>();
+} }
+fortran_names!(get_f08ts: mpi_get_f08ts_ pmpi_get_f08ts_);
 
 unsafe extern "C-unwind" fn get_c(origin_addr: *mut c_void, origin_count: *const i64, origin_datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, target_count: *const i64, target_datatype: *const c_int, win: *const c_int, ierror: *mut c_int) { unsafe {
 let origin_addr = f::buffer::<Here>(origin_addr); let origin_count = *origin_count; let origin_datatype = f::datatype::<Here>(*origin_datatype); let target_rank = *target_rank; let target_disp = *target_disp; let target_count = *target_count; let target_datatype = f::datatype::<Here>(*target_datatype); let win = f::win::<Here>(*win);
@@ -1534,11 +2386,26 @@ let code = glue::get::<Here>(origin_addr, origin_count, origin_datatype, target_
 f::done(ierror, code); } }
 fortran_names!(get_c: mpi_get_c_f08_ pmpi_get_c_f08_);
 
+unsafe extern "C-unwind" fn get_c_f08ts(origin_addr: *mut c_void, origin_count: *const i64, origin_datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, target_count: *const i64, target_datatype: *const c_int, win: *const c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::Get, origin_addr, *origin_count as i64, *origin_datatype, ierror) else { return };
+let (origin_addr, origin_count, origin_datatype) = (part.address(), part.count(origin_count, &1), part.datatype(origin_datatype));
+get_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, ierror);
+part.end::<Here>();
+} }
+fortran_names!(get_c_f08ts: mpi_get_c_f08ts_ pmpi_get_c_f08ts_);
+
 unsafe extern "C-unwind" fn get_accumulate(origin_addr: *mut c_void, origin_count: *const c_int, origin_datatype: *const c_int, result_addr: *mut c_void, result_count: *const c_int, result_datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, target_count: *const c_int, target_datatype: *const c_int, op: *const c_int, win: *const c_int, ierror: *mut c_int) { unsafe {
 let origin_addr = f::buffer::<Here>(origin_addr); let origin_count = *origin_count; let origin_datatype = f::datatype::<Here>(*origin_datatype); let result_addr = f::buffer::<Here>(result_addr); let result_count = *result_count; let result_datatype = f::datatype::<Here>(*result_datatype); let target_rank = *target_rank; let target_disp = *target_disp; let target_count = *target_count; let target_datatype = f::datatype::<Here>(*target_datatype); let op = f::op::<Here>(*op); let win = f::win::<Here>(*win);
 let code = glue::get_accumulate::<Here>(origin_addr, i64::from(origin_count), origin_datatype, result_addr, i64::from(result_count), result_datatype, target_rank, target_disp, i64::from(target_count), target_datatype, op, win);
 f::done(ierror, code); } }
 fortran_names!(get_accumulate: mpi_get_accumulate mpi_get_accumulate_ mpi_get_accumulate__ MPI_GET_ACCUMULATE pmpi_get_accumulate pmpi_get_accumulate_ pmpi_get_accumulate__ PMPI_GET_ACCUMULATE mpi_get_accumulate_f08_ pmpi_get_accumulate_f08_);
+
+unsafe extern "C-unwind" fn get_accumulate_f08ts(origin_addr: *mut c_void, origin_count: *const c_int, origin_datatype: *const c_int, result_addr: *mut c_void, result_count: *const c_int, result_datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, target_count: *const c_int, target_datatype: *const c_int, op: *const c_int, win: *const c_int, ierror: *mut c_int) { unsafe {
+let Some(origin_addr) = f::whole::<Here>(Procedure::GetAccumulate, origin_addr, ierror) else { return };
+let Some(result_addr) = f::whole::<Here>(Procedure::GetAccumulate, result_addr, ierror) else { return };
+get_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, ierror);
+} }
+fortran_names!(get_accumulate_f08ts: mpi_get_accumulate_f08ts_ pmpi_get_accumulate_f08ts_);
 
 unsafe extern "C-unwind" fn get_accumulate_c(origin_addr: *mut c_void, origin_count: *const i64, origin_datatype: *const c_int, result_addr: *mut c_void, result_count: *const i64, result_datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, target_count: *const i64, target_datatype: *const c_int, op: *const c_int, win: *const c_int, ierror: *mut c_int) { unsafe {
 let origin_addr = f::buffer::<Here>(origin_addr); let origin_count = *origin_count; let origin_datatype = f::datatype::<Here>(*origin_datatype); let result_addr = f::buffer::<Here>(result_addr); let result_count = *result_count; let result_datatype = f::datatype::<Here>(*result_datatype); let target_rank = *target_rank; let target_disp = *target_disp; let target_count = *target_count; let target_datatype = f::datatype::<Here>(*target_datatype); let op = f::op::<Here>(*op); let win = f::win::<Here>(*win);
@@ -1546,11 +2413,24 @@ let code = glue::get_accumulate::<Here>(origin_addr, origin_count, origin_dataty
 f::done(ierror, code); } }
 fortran_names!(get_accumulate_c: mpi_get_accumulate_c_f08_ pmpi_get_accumulate_c_f08_);
 
+unsafe extern "C-unwind" fn get_accumulate_c_f08ts(origin_addr: *mut c_void, origin_count: *const i64, origin_datatype: *const c_int, result_addr: *mut c_void, result_count: *const i64, result_datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, target_count: *const i64, target_datatype: *const c_int, op: *const c_int, win: *const c_int, ierror: *mut c_int) { unsafe {
+let Some(origin_addr) = f::whole::<Here>(Procedure::GetAccumulate, origin_addr, ierror) else { return };
+let Some(result_addr) = f::whole::<Here>(Procedure::GetAccumulate, result_addr, ierror) else { return };
+get_accumulate_c(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, ierror);
+} }
+fortran_names!(get_accumulate_c_f08ts: mpi_get_accumulate_c_f08ts_ pmpi_get_accumulate_c_f08ts_);
+
 unsafe extern "C-unwind" fn get_address(location: *mut c_void, address: *mut i64, ierror: *mut c_int) { unsafe {
 let location = f::buffer::<Here>(location);
 let code = glue::get_address::<Here>(location, address);
 f::done(ierror, code); } }
 fortran_names!(get_address: mpi_get_address mpi_get_address_ mpi_get_address__ MPI_GET_ADDRESS pmpi_get_address pmpi_get_address_ pmpi_get_address__ PMPI_GET_ADDRESS mpi_get_address_f08_ pmpi_get_address_f08_);
+
+unsafe extern "C-unwind" fn get_address_f08ts(location: *mut c_void, address: *mut i64, ierror: *mut c_int) { unsafe {
+let location = f::Section::of(location).address();
+get_address(location, address, ierror);
+} }
+fortran_names!(get_address_f08ts: mpi_get_address_f08ts_ pmpi_get_address_f08ts_);
 
 unsafe extern "C-unwind" fn get_count(status: *mut c_int, datatype: *const c_int, count: *mut c_int, ierror: *mut c_int) { unsafe {
 let status = f::status::<Here>(status); let datatype = f::datatype::<Here>(*datatype);
@@ -1749,12 +2629,26 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(iallgather: mpi_iallgather mpi_iallgather_ mpi_iallgather__ MPI_IALLGATHER pmpi_iallgather pmpi_iallgather_ pmpi_iallgather__ PMPI_IALLGATHER mpi_iallgather_f08_ pmpi_iallgather_f08_);
 
+unsafe extern "C-unwind" fn iallgather_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::Iallgather, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Iallgather, recvbuf, ierror) else { return };
+iallgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, ierror);
+} }
+fortran_names!(iallgather_f08ts: mpi_iallgather_f08ts_ pmpi_iallgather_f08ts_);
+
 unsafe extern "C-unwind" fn iallgather_c(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let recvtype = f::datatype::<Here>(*recvtype); let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
 let code = glue::iallgather::<Here>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(iallgather_c: mpi_iallgather_c_f08_ pmpi_iallgather_c_f08_);
+
+unsafe extern "C-unwind" fn iallgather_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::Iallgather, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Iallgather, recvbuf, ierror) else { return };
+iallgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, ierror);
+} }
+fortran_names!(iallgather_c_f08ts: mpi_iallgather_c_f08ts_ pmpi_iallgather_c_f08ts_);
 
 unsafe extern "C-unwind" fn iallgatherv(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, displs: *mut c_int, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvtype = f::datatype::<Here>(*recvtype); let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
@@ -1763,12 +2657,26 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(iallgatherv: mpi_iallgatherv mpi_iallgatherv_ mpi_iallgatherv__ MPI_IALLGATHERV pmpi_iallgatherv pmpi_iallgatherv_ pmpi_iallgatherv__ PMPI_IALLGATHERV mpi_iallgatherv_f08_ pmpi_iallgatherv_f08_);
 
+unsafe extern "C-unwind" fn iallgatherv_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, displs: *mut c_int, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::Iallgatherv, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Iallgatherv, recvbuf, ierror) else { return };
+iallgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request, ierror);
+} }
+fortran_names!(iallgatherv_f08ts: mpi_iallgatherv_f08ts_ pmpi_iallgatherv_f08ts_);
+
 unsafe extern "C-unwind" fn iallgatherv_c(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut i64, displs: *mut i64, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvtype = f::datatype::<Here>(*recvtype); let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
 let code = glue::iallgatherv::<Here>(sendbuf, sendcount, sendtype, recvbuf, args::IntArray::wide(recvcounts), args::IntArray::wide(displs), recvtype, comm, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(iallgatherv_c: mpi_iallgatherv_c_f08_ pmpi_iallgatherv_c_f08_);
+
+unsafe extern "C-unwind" fn iallgatherv_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut i64, displs: *mut i64, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::Iallgatherv, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Iallgatherv, recvbuf, ierror) else { return };
+iallgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request, ierror);
+} }
+fortran_names!(iallgatherv_c_f08ts: mpi_iallgatherv_c_f08ts_ pmpi_iallgatherv_c_f08ts_);
 
 unsafe extern "C-unwind" fn iallreduce(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let op = f::op::<Here>(*op); let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
@@ -1777,12 +2685,26 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(iallreduce: mpi_iallreduce mpi_iallreduce_ mpi_iallreduce__ MPI_IALLREDUCE pmpi_iallreduce pmpi_iallreduce_ pmpi_iallreduce__ PMPI_IALLREDUCE mpi_iallreduce_f08_ pmpi_iallreduce_f08_);
 
+unsafe extern "C-unwind" fn iallreduce_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::Iallreduce, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Iallreduce, recvbuf, ierror) else { return };
+iallreduce(sendbuf, recvbuf, count, datatype, op, comm, request, ierror);
+} }
+fortran_names!(iallreduce_f08ts: mpi_iallreduce_f08ts_ pmpi_iallreduce_f08ts_);
+
 unsafe extern "C-unwind" fn iallreduce_c(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const i64, datatype: *const c_int, op: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let op = f::op::<Here>(*op); let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
 let code = glue::iallreduce::<Here>(sendbuf, recvbuf, count, datatype, op, comm, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(iallreduce_c: mpi_iallreduce_c_f08_ pmpi_iallreduce_c_f08_);
+
+unsafe extern "C-unwind" fn iallreduce_c_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const i64, datatype: *const c_int, op: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::Iallreduce, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Iallreduce, recvbuf, ierror) else { return };
+iallreduce_c(sendbuf, recvbuf, count, datatype, op, comm, request, ierror);
+} }
+fortran_names!(iallreduce_c_f08ts: mpi_iallreduce_c_f08ts_ pmpi_iallreduce_c_f08ts_);
 
 unsafe extern "C-unwind" fn ialltoall(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let recvtype = f::datatype::<Here>(*recvtype); let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
@@ -1791,12 +2713,26 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(ialltoall: mpi_ialltoall mpi_ialltoall_ mpi_ialltoall__ MPI_IALLTOALL pmpi_ialltoall pmpi_ialltoall_ pmpi_ialltoall__ PMPI_IALLTOALL mpi_ialltoall_f08_ pmpi_ialltoall_f08_);
 
+unsafe extern "C-unwind" fn ialltoall_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::Ialltoall, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Ialltoall, recvbuf, ierror) else { return };
+ialltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, ierror);
+} }
+fortran_names!(ialltoall_f08ts: mpi_ialltoall_f08ts_ pmpi_ialltoall_f08ts_);
+
 unsafe extern "C-unwind" fn ialltoall_c(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let recvtype = f::datatype::<Here>(*recvtype); let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
 let code = glue::ialltoall::<Here>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(ialltoall_c: mpi_ialltoall_c_f08_ pmpi_ialltoall_c_f08_);
+
+unsafe extern "C-unwind" fn ialltoall_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::Ialltoall, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Ialltoall, recvbuf, ierror) else { return };
+ialltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, ierror);
+} }
+fortran_names!(ialltoall_c_f08ts: mpi_ialltoall_c_f08ts_ pmpi_ialltoall_c_f08ts_);
 
 unsafe extern "C-unwind" fn ialltoallv(sendbuf: *mut c_void, sendcounts: *mut c_int, sdispls: *mut c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, rdispls: *mut c_int, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvtype = f::datatype::<Here>(*recvtype); let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
@@ -1805,12 +2741,26 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(ialltoallv: mpi_ialltoallv mpi_ialltoallv_ mpi_ialltoallv__ MPI_IALLTOALLV pmpi_ialltoallv pmpi_ialltoallv_ pmpi_ialltoallv__ PMPI_IALLTOALLV mpi_ialltoallv_f08_ pmpi_ialltoallv_f08_);
 
+unsafe extern "C-unwind" fn ialltoallv_f08ts(sendbuf: *mut c_void, sendcounts: *mut c_int, sdispls: *mut c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, rdispls: *mut c_int, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::Ialltoallv, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Ialltoallv, recvbuf, ierror) else { return };
+ialltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request, ierror);
+} }
+fortran_names!(ialltoallv_f08ts: mpi_ialltoallv_f08ts_ pmpi_ialltoallv_f08ts_);
+
 unsafe extern "C-unwind" fn ialltoallv_c(sendbuf: *mut c_void, sendcounts: *mut i64, sdispls: *mut i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut i64, rdispls: *mut i64, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvtype = f::datatype::<Here>(*recvtype); let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
 let code = glue::ialltoallv::<Here>(sendbuf, args::IntArray::wide(sendcounts), args::IntArray::wide(sdispls), sendtype, recvbuf, args::IntArray::wide(recvcounts), args::IntArray::wide(rdispls), recvtype, comm, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(ialltoallv_c: mpi_ialltoallv_c_f08_ pmpi_ialltoallv_c_f08_);
+
+unsafe extern "C-unwind" fn ialltoallv_c_f08ts(sendbuf: *mut c_void, sendcounts: *mut i64, sdispls: *mut i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut i64, rdispls: *mut i64, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::Ialltoallv, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Ialltoallv, recvbuf, ierror) else { return };
+ialltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request, ierror);
+} }
+fortran_names!(ialltoallv_c_f08ts: mpi_ialltoallv_c_f08ts_ pmpi_ialltoallv_c_f08ts_);
 
 unsafe extern "C-unwind" fn ialltoallw(sendbuf: *mut c_void, sendcounts: *mut c_int, sdispls: *mut c_int, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, rdispls: *mut c_int, recvtypes: *mut c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let mut sendtypes = f::datatypes::new::<Here>(sendtypes, f::unless_in_place::<Here>(sendbuf, || f::comm_size::<Here>(*comm))); let mut recvtypes = f::datatypes::new::<Here>(recvtypes, f::comm_size::<Here>(*comm)); let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
@@ -1819,12 +2769,26 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(ialltoallw: mpi_ialltoallw mpi_ialltoallw_ mpi_ialltoallw__ MPI_IALLTOALLW pmpi_ialltoallw pmpi_ialltoallw_ pmpi_ialltoallw__ PMPI_IALLTOALLW mpi_ialltoallw_f08_ pmpi_ialltoallw_f08_);
 
+unsafe extern "C-unwind" fn ialltoallw_f08ts(sendbuf: *mut c_void, sendcounts: *mut c_int, sdispls: *mut c_int, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, rdispls: *mut c_int, recvtypes: *mut c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::Ialltoallw, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Ialltoallw, recvbuf, ierror) else { return };
+ialltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request, ierror);
+} }
+fortran_names!(ialltoallw_f08ts: mpi_ialltoallw_f08ts_ pmpi_ialltoallw_f08ts_);
+
 unsafe extern "C-unwind" fn ialltoallw_c(sendbuf: *mut c_void, sendcounts: *mut i64, sdispls: *mut i64, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut i64, rdispls: *mut i64, recvtypes: *mut c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let mut sendtypes = f::datatypes::new::<Here>(sendtypes, f::unless_in_place::<Here>(sendbuf, || f::comm_size::<Here>(*comm))); let mut recvtypes = f::datatypes::new::<Here>(recvtypes, f::comm_size::<Here>(*comm)); let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
 let code = glue::ialltoallw::<Here>(sendbuf, args::IntArray::wide(sendcounts), args::IntArray::wide(sdispls), sendtypes.as_mut_ptr(), recvbuf, args::IntArray::wide(recvcounts), args::IntArray::wide(rdispls), recvtypes.as_mut_ptr(), comm, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(ialltoallw_c: mpi_ialltoallw_c_f08_ pmpi_ialltoallw_c_f08_);
+
+unsafe extern "C-unwind" fn ialltoallw_c_f08ts(sendbuf: *mut c_void, sendcounts: *mut i64, sdispls: *mut i64, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut i64, rdispls: *mut i64, recvtypes: *mut c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::Ialltoallw, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Ialltoallw, recvbuf, ierror) else { return };
+ialltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request, ierror);
+} }
+fortran_names!(ialltoallw_c_f08ts: mpi_ialltoallw_c_f08ts_ pmpi_ialltoallw_c_f08ts_);
 
 unsafe extern "C-unwind" fn ibarrier(comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
@@ -1840,12 +2804,28 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(ibcast: mpi_ibcast mpi_ibcast_ mpi_ibcast__ MPI_IBCAST pmpi_ibcast pmpi_ibcast_ pmpi_ibcast__ PMPI_IBCAST mpi_ibcast_f08_ pmpi_ibcast_f08_);
 
+unsafe extern "C-unwind" fn ibcast_f08ts(buffer: *mut c_void, count: *const c_int, datatype: *const c_int, root: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::Ibcast, buffer, *count as i64, *datatype, ierror) else { return };
+let (buffer, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+ibcast(buffer, count, datatype, root, comm, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(ibcast_f08ts: mpi_ibcast_f08ts_ pmpi_ibcast_f08ts_);
+
 unsafe extern "C-unwind" fn ibcast_c(buffer: *mut c_void, count: *const i64, datatype: *const c_int, root: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let buffer = f::buffer::<Here>(buffer); let count = *count; let datatype = f::datatype::<Here>(*datatype); let root = *root; let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
 let code = glue::ibcast::<Here>(buffer, count, datatype, root, comm, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(ibcast_c: mpi_ibcast_c_f08_ pmpi_ibcast_c_f08_);
+
+unsafe extern "C-unwind" fn ibcast_c_f08ts(buffer: *mut c_void, count: *const i64, datatype: *const c_int, root: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::Ibcast, buffer, *count as i64, *datatype, ierror) else { return };
+let (buffer, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+ibcast_c(buffer, count, datatype, root, comm, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(ibcast_c_f08ts: mpi_ibcast_c_f08ts_ pmpi_ibcast_c_f08ts_);
 
 unsafe extern "C-unwind" fn ibsend(buf: *mut c_void, count: *const c_int, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let dest = *dest; let tag = *tag; let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
@@ -1854,12 +2834,28 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(ibsend: mpi_ibsend mpi_ibsend_ mpi_ibsend__ MPI_IBSEND pmpi_ibsend pmpi_ibsend_ pmpi_ibsend__ PMPI_IBSEND mpi_ibsend_f08_ pmpi_ibsend_f08_);
 
+unsafe extern "C-unwind" fn ibsend_f08ts(buf: *mut c_void, count: *const c_int, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::Ibsend, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+ibsend(buf, count, datatype, dest, tag, comm, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(ibsend_f08ts: mpi_ibsend_f08ts_ pmpi_ibsend_f08ts_);
+
 unsafe extern "C-unwind" fn ibsend_c(buf: *mut c_void, count: *const i64, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let dest = *dest; let tag = *tag; let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
 let code = glue::ibsend::<Here>(buf, count, datatype, dest, tag, comm, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(ibsend_c: mpi_ibsend_c_f08_ pmpi_ibsend_c_f08_);
+
+unsafe extern "C-unwind" fn ibsend_c_f08ts(buf: *mut c_void, count: *const i64, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::Ibsend, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+ibsend_c(buf, count, datatype, dest, tag, comm, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(ibsend_c_f08ts: mpi_ibsend_c_f08ts_ pmpi_ibsend_c_f08ts_);
 
 unsafe extern "C-unwind" fn iexscan(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let op = f::op::<Here>(*op); let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
@@ -1868,12 +2864,26 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(iexscan: mpi_iexscan mpi_iexscan_ mpi_iexscan__ MPI_IEXSCAN pmpi_iexscan pmpi_iexscan_ pmpi_iexscan__ PMPI_IEXSCAN mpi_iexscan_f08_ pmpi_iexscan_f08_);
 
+unsafe extern "C-unwind" fn iexscan_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::Iexscan, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Iexscan, recvbuf, ierror) else { return };
+iexscan(sendbuf, recvbuf, count, datatype, op, comm, request, ierror);
+} }
+fortran_names!(iexscan_f08ts: mpi_iexscan_f08ts_ pmpi_iexscan_f08ts_);
+
 unsafe extern "C-unwind" fn iexscan_c(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const i64, datatype: *const c_int, op: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let op = f::op::<Here>(*op); let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
 let code = glue::iexscan::<Here>(sendbuf, recvbuf, count, datatype, op, comm, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(iexscan_c: mpi_iexscan_c_f08_ pmpi_iexscan_c_f08_);
+
+unsafe extern "C-unwind" fn iexscan_c_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const i64, datatype: *const c_int, op: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::Iexscan, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Iexscan, recvbuf, ierror) else { return };
+iexscan_c(sendbuf, recvbuf, count, datatype, op, comm, request, ierror);
+} }
+fortran_names!(iexscan_c_f08ts: mpi_iexscan_c_f08ts_ pmpi_iexscan_c_f08ts_);
 
 unsafe extern "C-unwind" fn igather(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, root: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let recvtype = f::datatype::<Here>(*recvtype); let root = *root; let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
@@ -1882,12 +2892,26 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(igather: mpi_igather mpi_igather_ mpi_igather__ MPI_IGATHER pmpi_igather pmpi_igather_ pmpi_igather__ PMPI_IGATHER mpi_igather_f08_ pmpi_igather_f08_);
 
+unsafe extern "C-unwind" fn igather_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, root: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::Igather, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Igather, recvbuf, ierror) else { return };
+igather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request, ierror);
+} }
+fortran_names!(igather_f08ts: mpi_igather_f08ts_ pmpi_igather_f08ts_);
+
 unsafe extern "C-unwind" fn igather_c(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, root: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let recvtype = f::datatype::<Here>(*recvtype); let root = *root; let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
 let code = glue::igather::<Here>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(igather_c: mpi_igather_c_f08_ pmpi_igather_c_f08_);
+
+unsafe extern "C-unwind" fn igather_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, root: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::Igather, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Igather, recvbuf, ierror) else { return };
+igather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request, ierror);
+} }
+fortran_names!(igather_c_f08ts: mpi_igather_c_f08ts_ pmpi_igather_c_f08ts_);
 
 unsafe extern "C-unwind" fn igatherv(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, displs: *mut c_int, recvtype: *const c_int, root: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvtype = f::datatype::<Here>(*recvtype); let root = *root; let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
@@ -1896,12 +2920,26 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(igatherv: mpi_igatherv mpi_igatherv_ mpi_igatherv__ MPI_IGATHERV pmpi_igatherv pmpi_igatherv_ pmpi_igatherv__ PMPI_IGATHERV mpi_igatherv_f08_ pmpi_igatherv_f08_);
 
+unsafe extern "C-unwind" fn igatherv_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, displs: *mut c_int, recvtype: *const c_int, root: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::Igatherv, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Igatherv, recvbuf, ierror) else { return };
+igatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request, ierror);
+} }
+fortran_names!(igatherv_f08ts: mpi_igatherv_f08ts_ pmpi_igatherv_f08ts_);
+
 unsafe extern "C-unwind" fn igatherv_c(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut i64, displs: *mut i64, recvtype: *const c_int, root: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvtype = f::datatype::<Here>(*recvtype); let root = *root; let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
 let code = glue::igatherv::<Here>(sendbuf, sendcount, sendtype, recvbuf, args::IntArray::wide(recvcounts), args::IntArray::wide(displs), recvtype, root, comm, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(igatherv_c: mpi_igatherv_c_f08_ pmpi_igatherv_c_f08_);
+
+unsafe extern "C-unwind" fn igatherv_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut i64, displs: *mut i64, recvtype: *const c_int, root: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::Igatherv, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Igatherv, recvbuf, ierror) else { return };
+igatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request, ierror);
+} }
+fortran_names!(igatherv_c_f08ts: mpi_igatherv_c_f08ts_ pmpi_igatherv_c_f08ts_);
 
 unsafe extern "C-unwind" fn improbe(source: *const c_int, tag: *const c_int, comm: *const c_int, flag: *mut c_int, message: *mut c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
 let source = *source; let tag = *tag; let comm = f::comm::<Here>(*comm); let mut message_c = f::message_null::<Here>(); let status = f::status::<Here>(status);
@@ -1919,6 +2957,14 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(imrecv: mpi_imrecv mpi_imrecv_ mpi_imrecv__ MPI_IMRECV pmpi_imrecv pmpi_imrecv_ pmpi_imrecv__ PMPI_IMRECV mpi_imrecv_f08_ pmpi_imrecv_f08_);
 
+unsafe extern "C-unwind" fn imrecv_f08ts(buf: *mut c_void, count: *const c_int, datatype: *const c_int, message: *mut c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::Imrecv, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+imrecv(buf, count, datatype, message, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(imrecv_f08ts: mpi_imrecv_f08ts_ pmpi_imrecv_f08ts_);
+
 unsafe extern "C-unwind" fn imrecv_c(buf: *mut c_void, count: *const i64, datatype: *const c_int, message: *mut c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let mut message_c = f::message::<Here>(*message); let mut request_c = f::request_null::<Here>();
 let code = glue::imrecv::<Here>(buf, count, datatype, &mut message_c, &mut request_c);
@@ -1927,12 +2973,27 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(imrecv_c: mpi_imrecv_c_f08_ pmpi_imrecv_c_f08_);
 
+unsafe extern "C-unwind" fn imrecv_c_f08ts(buf: *mut c_void, count: *const i64, datatype: *const c_int, message: *mut c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::Imrecv, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+imrecv_c(buf, count, datatype, message, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(imrecv_c_f08ts: mpi_imrecv_c_f08ts_ pmpi_imrecv_c_f08ts_);
+
 unsafe extern "C-unwind" fn ineighbor_allgather(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let recvtype = f::datatype::<Here>(*recvtype); let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
 let code = glue::ineighbor_allgather::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, i64::from(recvcount), recvtype, comm, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(ineighbor_allgather: mpi_ineighbor_allgather mpi_ineighbor_allgather_ mpi_ineighbor_allgather__ MPI_INEIGHBOR_ALLGATHER pmpi_ineighbor_allgather pmpi_ineighbor_allgather_ pmpi_ineighbor_allgather__ PMPI_INEIGHBOR_ALLGATHER mpi_ineighbor_allgather_f08_ pmpi_ineighbor_allgather_f08_);
+
+unsafe extern "C-unwind" fn ineighbor_allgather_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::IneighborAllgather, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::IneighborAllgather, recvbuf, ierror) else { return };
+ineighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, ierror);
+} }
+fortran_names!(ineighbor_allgather_f08ts: mpi_ineighbor_allgather_f08ts_ pmpi_ineighbor_allgather_f08ts_);
 
 unsafe extern "C-unwind" fn ineighbor_allgather_c(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let recvtype = f::datatype::<Here>(*recvtype); let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
@@ -1941,12 +3002,26 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(ineighbor_allgather_c: mpi_ineighbor_allgather_c_f08_ pmpi_ineighbor_allgather_c_f08_);
 
+unsafe extern "C-unwind" fn ineighbor_allgather_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::IneighborAllgather, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::IneighborAllgather, recvbuf, ierror) else { return };
+ineighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, ierror);
+} }
+fortran_names!(ineighbor_allgather_c_f08ts: mpi_ineighbor_allgather_c_f08ts_ pmpi_ineighbor_allgather_c_f08ts_);
+
 unsafe extern "C-unwind" fn ineighbor_allgatherv(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, displs: *mut c_int, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvtype = f::datatype::<Here>(*recvtype); let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
 let code = glue::ineighbor_allgatherv::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, args::IntArray::int(recvcounts), args::IntArray::int(displs), recvtype, comm, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(ineighbor_allgatherv: mpi_ineighbor_allgatherv mpi_ineighbor_allgatherv_ mpi_ineighbor_allgatherv__ MPI_INEIGHBOR_ALLGATHERV pmpi_ineighbor_allgatherv pmpi_ineighbor_allgatherv_ pmpi_ineighbor_allgatherv__ PMPI_INEIGHBOR_ALLGATHERV mpi_ineighbor_allgatherv_f08_ pmpi_ineighbor_allgatherv_f08_);
+
+unsafe extern "C-unwind" fn ineighbor_allgatherv_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, displs: *mut c_int, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::IneighborAllgatherv, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::IneighborAllgatherv, recvbuf, ierror) else { return };
+ineighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request, ierror);
+} }
+fortran_names!(ineighbor_allgatherv_f08ts: mpi_ineighbor_allgatherv_f08ts_ pmpi_ineighbor_allgatherv_f08ts_);
 
 unsafe extern "C-unwind" fn ineighbor_allgatherv_c(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut i64, displs: *mut i64, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvtype = f::datatype::<Here>(*recvtype); let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
@@ -1955,12 +3030,26 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(ineighbor_allgatherv_c: mpi_ineighbor_allgatherv_c_f08_ pmpi_ineighbor_allgatherv_c_f08_);
 
+unsafe extern "C-unwind" fn ineighbor_allgatherv_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut i64, displs: *mut i64, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::IneighborAllgatherv, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::IneighborAllgatherv, recvbuf, ierror) else { return };
+ineighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request, ierror);
+} }
+fortran_names!(ineighbor_allgatherv_c_f08ts: mpi_ineighbor_allgatherv_c_f08ts_ pmpi_ineighbor_allgatherv_c_f08ts_);
+
 unsafe extern "C-unwind" fn ineighbor_alltoall(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let recvtype = f::datatype::<Here>(*recvtype); let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
 let code = glue::ineighbor_alltoall::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, i64::from(recvcount), recvtype, comm, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(ineighbor_alltoall: mpi_ineighbor_alltoall mpi_ineighbor_alltoall_ mpi_ineighbor_alltoall__ MPI_INEIGHBOR_ALLTOALL pmpi_ineighbor_alltoall pmpi_ineighbor_alltoall_ pmpi_ineighbor_alltoall__ PMPI_INEIGHBOR_ALLTOALL mpi_ineighbor_alltoall_f08_ pmpi_ineighbor_alltoall_f08_);
+
+unsafe extern "C-unwind" fn ineighbor_alltoall_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::IneighborAlltoall, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::IneighborAlltoall, recvbuf, ierror) else { return };
+ineighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, ierror);
+} }
+fortran_names!(ineighbor_alltoall_f08ts: mpi_ineighbor_alltoall_f08ts_ pmpi_ineighbor_alltoall_f08ts_);
 
 unsafe extern "C-unwind" fn ineighbor_alltoall_c(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let recvtype = f::datatype::<Here>(*recvtype); let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
@@ -1969,12 +3058,26 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(ineighbor_alltoall_c: mpi_ineighbor_alltoall_c_f08_ pmpi_ineighbor_alltoall_c_f08_);
 
+unsafe extern "C-unwind" fn ineighbor_alltoall_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::IneighborAlltoall, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::IneighborAlltoall, recvbuf, ierror) else { return };
+ineighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, ierror);
+} }
+fortran_names!(ineighbor_alltoall_c_f08ts: mpi_ineighbor_alltoall_c_f08ts_ pmpi_ineighbor_alltoall_c_f08ts_);
+
 unsafe extern "C-unwind" fn ineighbor_alltoallv(sendbuf: *mut c_void, sendcounts: *mut c_int, sdispls: *mut c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, rdispls: *mut c_int, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvtype = f::datatype::<Here>(*recvtype); let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
 let code = glue::ineighbor_alltoallv::<Here>(sendbuf, args::IntArray::int(sendcounts), args::IntArray::int(sdispls), sendtype, recvbuf, args::IntArray::int(recvcounts), args::IntArray::int(rdispls), recvtype, comm, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(ineighbor_alltoallv: mpi_ineighbor_alltoallv mpi_ineighbor_alltoallv_ mpi_ineighbor_alltoallv__ MPI_INEIGHBOR_ALLTOALLV pmpi_ineighbor_alltoallv pmpi_ineighbor_alltoallv_ pmpi_ineighbor_alltoallv__ PMPI_INEIGHBOR_ALLTOALLV mpi_ineighbor_alltoallv_f08_ pmpi_ineighbor_alltoallv_f08_);
+
+unsafe extern "C-unwind" fn ineighbor_alltoallv_f08ts(sendbuf: *mut c_void, sendcounts: *mut c_int, sdispls: *mut c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, rdispls: *mut c_int, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::IneighborAlltoallv, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::IneighborAlltoallv, recvbuf, ierror) else { return };
+ineighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request, ierror);
+} }
+fortran_names!(ineighbor_alltoallv_f08ts: mpi_ineighbor_alltoallv_f08ts_ pmpi_ineighbor_alltoallv_f08ts_);
 
 unsafe extern "C-unwind" fn ineighbor_alltoallv_c(sendbuf: *mut c_void, sendcounts: *mut i64, sdispls: *mut i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut i64, rdispls: *mut i64, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvtype = f::datatype::<Here>(*recvtype); let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
@@ -1983,6 +3086,13 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(ineighbor_alltoallv_c: mpi_ineighbor_alltoallv_c_f08_ pmpi_ineighbor_alltoallv_c_f08_);
 
+unsafe extern "C-unwind" fn ineighbor_alltoallv_c_f08ts(sendbuf: *mut c_void, sendcounts: *mut i64, sdispls: *mut i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut i64, rdispls: *mut i64, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::IneighborAlltoallv, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::IneighborAlltoallv, recvbuf, ierror) else { return };
+ineighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request, ierror);
+} }
+fortran_names!(ineighbor_alltoallv_c_f08ts: mpi_ineighbor_alltoallv_c_f08ts_ pmpi_ineighbor_alltoallv_c_f08ts_);
+
 unsafe extern "C-unwind" fn ineighbor_alltoallw(sendbuf: *mut c_void, sendcounts: *mut c_int, sdispls: *mut i64, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, rdispls: *mut i64, recvtypes: *mut c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let mut sendtypes = f::datatypes::new::<Here>(sendtypes, f::out_degree::<Here>(*comm)); let mut recvtypes = f::datatypes::new::<Here>(recvtypes, f::in_degree::<Here>(*comm)); let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
 let code = glue::ineighbor_alltoallw::<Here>(sendbuf, args::IntArray::int(sendcounts), sdispls, sendtypes.as_mut_ptr(), recvbuf, args::IntArray::int(recvcounts), rdispls, recvtypes.as_mut_ptr(), comm, &mut request_c);
@@ -1990,12 +3100,26 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(ineighbor_alltoallw: mpi_ineighbor_alltoallw mpi_ineighbor_alltoallw_ mpi_ineighbor_alltoallw__ MPI_INEIGHBOR_ALLTOALLW pmpi_ineighbor_alltoallw pmpi_ineighbor_alltoallw_ pmpi_ineighbor_alltoallw__ PMPI_INEIGHBOR_ALLTOALLW mpi_ineighbor_alltoallw_f08_ pmpi_ineighbor_alltoallw_f08_);
 
+unsafe extern "C-unwind" fn ineighbor_alltoallw_f08ts(sendbuf: *mut c_void, sendcounts: *mut c_int, sdispls: *mut i64, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, rdispls: *mut i64, recvtypes: *mut c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::IneighborAlltoallw, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::IneighborAlltoallw, recvbuf, ierror) else { return };
+ineighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request, ierror);
+} }
+fortran_names!(ineighbor_alltoallw_f08ts: mpi_ineighbor_alltoallw_f08ts_ pmpi_ineighbor_alltoallw_f08ts_);
+
 unsafe extern "C-unwind" fn ineighbor_alltoallw_c(sendbuf: *mut c_void, sendcounts: *mut i64, sdispls: *mut i64, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut i64, rdispls: *mut i64, recvtypes: *mut c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let mut sendtypes = f::datatypes::new::<Here>(sendtypes, f::out_degree::<Here>(*comm)); let mut recvtypes = f::datatypes::new::<Here>(recvtypes, f::in_degree::<Here>(*comm)); let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
 let code = glue::ineighbor_alltoallw::<Here>(sendbuf, args::IntArray::wide(sendcounts), sdispls, sendtypes.as_mut_ptr(), recvbuf, args::IntArray::wide(recvcounts), rdispls, recvtypes.as_mut_ptr(), comm, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(ineighbor_alltoallw_c: mpi_ineighbor_alltoallw_c_f08_ pmpi_ineighbor_alltoallw_c_f08_);
+
+unsafe extern "C-unwind" fn ineighbor_alltoallw_c_f08ts(sendbuf: *mut c_void, sendcounts: *mut i64, sdispls: *mut i64, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut i64, rdispls: *mut i64, recvtypes: *mut c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::IneighborAlltoallw, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::IneighborAlltoallw, recvbuf, ierror) else { return };
+ineighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request, ierror);
+} }
+fortran_names!(ineighbor_alltoallw_c_f08ts: mpi_ineighbor_alltoallw_c_f08ts_ pmpi_ineighbor_alltoallw_c_f08ts_);
 
 unsafe extern "C-unwind" fn info_create(info: *mut c_int, ierror: *mut c_int) { unsafe {
 let mut info_c = f::info_null::<Here>();
@@ -2122,12 +3246,28 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(irecv: mpi_irecv mpi_irecv_ mpi_irecv__ MPI_IRECV pmpi_irecv pmpi_irecv_ pmpi_irecv__ PMPI_IRECV mpi_irecv_f08_ pmpi_irecv_f08_);
 
+unsafe extern "C-unwind" fn irecv_f08ts(buf: *mut c_void, count: *const c_int, datatype: *const c_int, source: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::Irecv, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+irecv(buf, count, datatype, source, tag, comm, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(irecv_f08ts: mpi_irecv_f08ts_ pmpi_irecv_f08ts_);
+
 unsafe extern "C-unwind" fn irecv_c(buf: *mut c_void, count: *const i64, datatype: *const c_int, source: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let source = *source; let tag = *tag; let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
 let code = glue::irecv::<Here>(buf, count, datatype, source, tag, comm, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(irecv_c: mpi_irecv_c_f08_ pmpi_irecv_c_f08_);
+
+unsafe extern "C-unwind" fn irecv_c_f08ts(buf: *mut c_void, count: *const i64, datatype: *const c_int, source: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::Irecv, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+irecv_c(buf, count, datatype, source, tag, comm, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(irecv_c_f08ts: mpi_irecv_c_f08ts_ pmpi_irecv_c_f08ts_);
 
 unsafe extern "C-unwind" fn ireduce(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const c_int, datatype: *const c_int, op: *const c_int, root: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let op = f::op::<Here>(*op); let root = *root; let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
@@ -2136,12 +3276,26 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(ireduce: mpi_ireduce mpi_ireduce_ mpi_ireduce__ MPI_IREDUCE pmpi_ireduce pmpi_ireduce_ pmpi_ireduce__ PMPI_IREDUCE mpi_ireduce_f08_ pmpi_ireduce_f08_);
 
+unsafe extern "C-unwind" fn ireduce_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const c_int, datatype: *const c_int, op: *const c_int, root: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::Ireduce, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Ireduce, recvbuf, ierror) else { return };
+ireduce(sendbuf, recvbuf, count, datatype, op, root, comm, request, ierror);
+} }
+fortran_names!(ireduce_f08ts: mpi_ireduce_f08ts_ pmpi_ireduce_f08ts_);
+
 unsafe extern "C-unwind" fn ireduce_c(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const i64, datatype: *const c_int, op: *const c_int, root: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let op = f::op::<Here>(*op); let root = *root; let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
 let code = glue::ireduce::<Here>(sendbuf, recvbuf, count, datatype, op, root, comm, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(ireduce_c: mpi_ireduce_c_f08_ pmpi_ireduce_c_f08_);
+
+unsafe extern "C-unwind" fn ireduce_c_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const i64, datatype: *const c_int, op: *const c_int, root: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::Ireduce, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Ireduce, recvbuf, ierror) else { return };
+ireduce_c(sendbuf, recvbuf, count, datatype, op, root, comm, request, ierror);
+} }
+fortran_names!(ireduce_c_f08ts: mpi_ireduce_c_f08ts_ pmpi_ireduce_c_f08ts_);
 
 unsafe extern "C-unwind" fn ireduce_scatter(sendbuf: *mut c_void, recvbuf: *mut c_void, recvcounts: *mut c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let datatype = f::datatype::<Here>(*datatype); let op = f::op::<Here>(*op); let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
@@ -2150,12 +3304,26 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(ireduce_scatter: mpi_ireduce_scatter mpi_ireduce_scatter_ mpi_ireduce_scatter__ MPI_IREDUCE_SCATTER pmpi_ireduce_scatter pmpi_ireduce_scatter_ pmpi_ireduce_scatter__ PMPI_IREDUCE_SCATTER mpi_ireduce_scatter_f08_ pmpi_ireduce_scatter_f08_);
 
+unsafe extern "C-unwind" fn ireduce_scatter_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, recvcounts: *mut c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::IreduceScatter, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::IreduceScatter, recvbuf, ierror) else { return };
+ireduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm, request, ierror);
+} }
+fortran_names!(ireduce_scatter_f08ts: mpi_ireduce_scatter_f08ts_ pmpi_ireduce_scatter_f08ts_);
+
 unsafe extern "C-unwind" fn ireduce_scatter_c(sendbuf: *mut c_void, recvbuf: *mut c_void, recvcounts: *mut i64, datatype: *const c_int, op: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let datatype = f::datatype::<Here>(*datatype); let op = f::op::<Here>(*op); let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
 let code = glue::ireduce_scatter::<Here>(sendbuf, recvbuf, args::IntArray::wide(recvcounts), datatype, op, comm, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(ireduce_scatter_c: mpi_ireduce_scatter_c_f08_ pmpi_ireduce_scatter_c_f08_);
+
+unsafe extern "C-unwind" fn ireduce_scatter_c_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, recvcounts: *mut i64, datatype: *const c_int, op: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::IreduceScatter, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::IreduceScatter, recvbuf, ierror) else { return };
+ireduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, request, ierror);
+} }
+fortran_names!(ireduce_scatter_c_f08ts: mpi_ireduce_scatter_c_f08ts_ pmpi_ireduce_scatter_c_f08ts_);
 
 unsafe extern "C-unwind" fn ireduce_scatter_block(sendbuf: *mut c_void, recvbuf: *mut c_void, recvcount: *const c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let datatype = f::datatype::<Here>(*datatype); let op = f::op::<Here>(*op); let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
@@ -2164,12 +3332,26 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(ireduce_scatter_block: mpi_ireduce_scatter_block mpi_ireduce_scatter_block_ mpi_ireduce_scatter_block__ MPI_IREDUCE_SCATTER_BLOCK pmpi_ireduce_scatter_block pmpi_ireduce_scatter_block_ pmpi_ireduce_scatter_block__ PMPI_IREDUCE_SCATTER_BLOCK mpi_ireduce_scatter_block_f08_ pmpi_ireduce_scatter_block_f08_);
 
+unsafe extern "C-unwind" fn ireduce_scatter_block_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, recvcount: *const c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::IreduceScatterBlock, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::IreduceScatterBlock, recvbuf, ierror) else { return };
+ireduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm, request, ierror);
+} }
+fortran_names!(ireduce_scatter_block_f08ts: mpi_ireduce_scatter_block_f08ts_ pmpi_ireduce_scatter_block_f08ts_);
+
 unsafe extern "C-unwind" fn ireduce_scatter_block_c(sendbuf: *mut c_void, recvbuf: *mut c_void, recvcount: *const i64, datatype: *const c_int, op: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let datatype = f::datatype::<Here>(*datatype); let op = f::op::<Here>(*op); let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
 let code = glue::ireduce_scatter_block::<Here>(sendbuf, recvbuf, recvcount, datatype, op, comm, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(ireduce_scatter_block_c: mpi_ireduce_scatter_block_c_f08_ pmpi_ireduce_scatter_block_c_f08_);
+
+unsafe extern "C-unwind" fn ireduce_scatter_block_c_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, recvcount: *const i64, datatype: *const c_int, op: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::IreduceScatterBlock, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::IreduceScatterBlock, recvbuf, ierror) else { return };
+ireduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm, request, ierror);
+} }
+fortran_names!(ireduce_scatter_block_c_f08ts: mpi_ireduce_scatter_block_c_f08ts_ pmpi_ireduce_scatter_block_c_f08ts_);
 
 unsafe extern "C-unwind" fn irsend(buf: *mut c_void, count: *const c_int, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let dest = *dest; let tag = *tag; let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
@@ -2178,12 +3360,28 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(irsend: mpi_irsend mpi_irsend_ mpi_irsend__ MPI_IRSEND pmpi_irsend pmpi_irsend_ pmpi_irsend__ PMPI_IRSEND mpi_irsend_f08_ pmpi_irsend_f08_);
 
+unsafe extern "C-unwind" fn irsend_f08ts(buf: *mut c_void, count: *const c_int, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::Irsend, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+irsend(buf, count, datatype, dest, tag, comm, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(irsend_f08ts: mpi_irsend_f08ts_ pmpi_irsend_f08ts_);
+
 unsafe extern "C-unwind" fn irsend_c(buf: *mut c_void, count: *const i64, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let dest = *dest; let tag = *tag; let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
 let code = glue::irsend::<Here>(buf, count, datatype, dest, tag, comm, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(irsend_c: mpi_irsend_c_f08_ pmpi_irsend_c_f08_);
+
+unsafe extern "C-unwind" fn irsend_c_f08ts(buf: *mut c_void, count: *const i64, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::Irsend, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+irsend_c(buf, count, datatype, dest, tag, comm, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(irsend_c_f08ts: mpi_irsend_c_f08ts_ pmpi_irsend_c_f08ts_);
 
 unsafe extern "C-unwind" fn is_thread_main(flag: *mut c_int, ierror: *mut c_int) { unsafe {
 
@@ -2199,12 +3397,26 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(iscan: mpi_iscan mpi_iscan_ mpi_iscan__ MPI_ISCAN pmpi_iscan pmpi_iscan_ pmpi_iscan__ PMPI_ISCAN mpi_iscan_f08_ pmpi_iscan_f08_);
 
+unsafe extern "C-unwind" fn iscan_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::Iscan, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Iscan, recvbuf, ierror) else { return };
+iscan(sendbuf, recvbuf, count, datatype, op, comm, request, ierror);
+} }
+fortran_names!(iscan_f08ts: mpi_iscan_f08ts_ pmpi_iscan_f08ts_);
+
 unsafe extern "C-unwind" fn iscan_c(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const i64, datatype: *const c_int, op: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let op = f::op::<Here>(*op); let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
 let code = glue::iscan::<Here>(sendbuf, recvbuf, count, datatype, op, comm, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(iscan_c: mpi_iscan_c_f08_ pmpi_iscan_c_f08_);
+
+unsafe extern "C-unwind" fn iscan_c_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const i64, datatype: *const c_int, op: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::Iscan, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Iscan, recvbuf, ierror) else { return };
+iscan_c(sendbuf, recvbuf, count, datatype, op, comm, request, ierror);
+} }
+fortran_names!(iscan_c_f08ts: mpi_iscan_c_f08ts_ pmpi_iscan_c_f08ts_);
 
 unsafe extern "C-unwind" fn iscatter(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, root: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let recvtype = f::datatype::<Here>(*recvtype); let root = *root; let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
@@ -2213,12 +3425,26 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(iscatter: mpi_iscatter mpi_iscatter_ mpi_iscatter__ MPI_ISCATTER pmpi_iscatter pmpi_iscatter_ pmpi_iscatter__ PMPI_ISCATTER mpi_iscatter_f08_ pmpi_iscatter_f08_);
 
+unsafe extern "C-unwind" fn iscatter_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, root: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::Iscatter, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Iscatter, recvbuf, ierror) else { return };
+iscatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request, ierror);
+} }
+fortran_names!(iscatter_f08ts: mpi_iscatter_f08ts_ pmpi_iscatter_f08ts_);
+
 unsafe extern "C-unwind" fn iscatter_c(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, root: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let recvtype = f::datatype::<Here>(*recvtype); let root = *root; let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
 let code = glue::iscatter::<Here>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(iscatter_c: mpi_iscatter_c_f08_ pmpi_iscatter_c_f08_);
+
+unsafe extern "C-unwind" fn iscatter_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, root: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::Iscatter, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Iscatter, recvbuf, ierror) else { return };
+iscatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request, ierror);
+} }
+fortran_names!(iscatter_c_f08ts: mpi_iscatter_c_f08ts_ pmpi_iscatter_c_f08ts_);
 
 unsafe extern "C-unwind" fn iscatterv(sendbuf: *mut c_void, sendcounts: *mut c_int, displs: *mut c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, root: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let recvtype = f::datatype::<Here>(*recvtype); let root = *root; let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
@@ -2227,12 +3453,26 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(iscatterv: mpi_iscatterv mpi_iscatterv_ mpi_iscatterv__ MPI_ISCATTERV pmpi_iscatterv pmpi_iscatterv_ pmpi_iscatterv__ PMPI_ISCATTERV mpi_iscatterv_f08_ pmpi_iscatterv_f08_);
 
+unsafe extern "C-unwind" fn iscatterv_f08ts(sendbuf: *mut c_void, sendcounts: *mut c_int, displs: *mut c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, root: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::Iscatterv, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Iscatterv, recvbuf, ierror) else { return };
+iscatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request, ierror);
+} }
+fortran_names!(iscatterv_f08ts: mpi_iscatterv_f08ts_ pmpi_iscatterv_f08ts_);
+
 unsafe extern "C-unwind" fn iscatterv_c(sendbuf: *mut c_void, sendcounts: *mut i64, displs: *mut i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, root: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let recvtype = f::datatype::<Here>(*recvtype); let root = *root; let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
 let code = glue::iscatterv::<Here>(sendbuf, args::IntArray::wide(sendcounts), args::IntArray::wide(displs), sendtype, recvbuf, recvcount, recvtype, root, comm, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(iscatterv_c: mpi_iscatterv_c_f08_ pmpi_iscatterv_c_f08_);
+
+unsafe extern "C-unwind" fn iscatterv_c_f08ts(sendbuf: *mut c_void, sendcounts: *mut i64, displs: *mut i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, root: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::Iscatterv, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Iscatterv, recvbuf, ierror) else { return };
+iscatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request, ierror);
+} }
+fortran_names!(iscatterv_c_f08ts: mpi_iscatterv_c_f08ts_ pmpi_iscatterv_c_f08ts_);
 
 unsafe extern "C-unwind" fn isend(buf: *mut c_void, count: *const c_int, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let dest = *dest; let tag = *tag; let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
@@ -2241,12 +3481,28 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(isend: mpi_isend mpi_isend_ mpi_isend__ MPI_ISEND pmpi_isend pmpi_isend_ pmpi_isend__ PMPI_ISEND mpi_isend_f08_ pmpi_isend_f08_);
 
+unsafe extern "C-unwind" fn isend_f08ts(buf: *mut c_void, count: *const c_int, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::Isend, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+isend(buf, count, datatype, dest, tag, comm, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(isend_f08ts: mpi_isend_f08ts_ pmpi_isend_f08ts_);
+
 unsafe extern "C-unwind" fn isend_c(buf: *mut c_void, count: *const i64, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let dest = *dest; let tag = *tag; let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
 let code = glue::isend::<Here>(buf, count, datatype, dest, tag, comm, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(isend_c: mpi_isend_c_f08_ pmpi_isend_c_f08_);
+
+unsafe extern "C-unwind" fn isend_c_f08ts(buf: *mut c_void, count: *const i64, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::Isend, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+isend_c(buf, count, datatype, dest, tag, comm, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(isend_c_f08ts: mpi_isend_c_f08ts_ pmpi_isend_c_f08ts_);
 
 unsafe extern "C-unwind" fn isendrecv(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, dest: *const c_int, sendtag: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, source: *const c_int, recvtag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let dest = *dest; let sendtag = *sendtag; let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let recvtype = f::datatype::<Here>(*recvtype); let source = *source; let recvtag = *recvtag; let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
@@ -2255,12 +3511,26 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(isendrecv: mpi_isendrecv mpi_isendrecv_ mpi_isendrecv__ MPI_ISENDRECV pmpi_isendrecv pmpi_isendrecv_ pmpi_isendrecv__ PMPI_ISENDRECV mpi_isendrecv_f08_ pmpi_isendrecv_f08_);
 
+unsafe extern "C-unwind" fn isendrecv_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, dest: *const c_int, sendtag: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, source: *const c_int, recvtag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::Isendrecv, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Isendrecv, recvbuf, ierror) else { return };
+isendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request, ierror);
+} }
+fortran_names!(isendrecv_f08ts: mpi_isendrecv_f08ts_ pmpi_isendrecv_f08ts_);
+
 unsafe extern "C-unwind" fn isendrecv_c(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, dest: *const c_int, sendtag: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, source: *const c_int, recvtag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let dest = *dest; let sendtag = *sendtag; let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let recvtype = f::datatype::<Here>(*recvtype); let source = *source; let recvtag = *recvtag; let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
 let code = glue::isendrecv::<Here>(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(isendrecv_c: mpi_isendrecv_c_f08_ pmpi_isendrecv_c_f08_);
+
+unsafe extern "C-unwind" fn isendrecv_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, dest: *const c_int, sendtag: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, source: *const c_int, recvtag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::Isendrecv, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Isendrecv, recvbuf, ierror) else { return };
+isendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request, ierror);
+} }
+fortran_names!(isendrecv_c_f08ts: mpi_isendrecv_c_f08ts_ pmpi_isendrecv_c_f08ts_);
 
 unsafe extern "C-unwind" fn isendrecv_replace(buf: *mut c_void, count: *const c_int, datatype: *const c_int, dest: *const c_int, sendtag: *const c_int, source: *const c_int, recvtag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let dest = *dest; let sendtag = *sendtag; let source = *source; let recvtag = *recvtag; let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
@@ -2269,12 +3539,28 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(isendrecv_replace: mpi_isendrecv_replace mpi_isendrecv_replace_ mpi_isendrecv_replace__ MPI_ISENDRECV_REPLACE pmpi_isendrecv_replace pmpi_isendrecv_replace_ pmpi_isendrecv_replace__ PMPI_ISENDRECV_REPLACE mpi_isendrecv_replace_f08_ pmpi_isendrecv_replace_f08_);
 
+unsafe extern "C-unwind" fn isendrecv_replace_f08ts(buf: *mut c_void, count: *const c_int, datatype: *const c_int, dest: *const c_int, sendtag: *const c_int, source: *const c_int, recvtag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::IsendrecvReplace, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+isendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(isendrecv_replace_f08ts: mpi_isendrecv_replace_f08ts_ pmpi_isendrecv_replace_f08ts_);
+
 unsafe extern "C-unwind" fn isendrecv_replace_c(buf: *mut c_void, count: *const i64, datatype: *const c_int, dest: *const c_int, sendtag: *const c_int, source: *const c_int, recvtag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let dest = *dest; let sendtag = *sendtag; let source = *source; let recvtag = *recvtag; let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
 let code = glue::isendrecv_replace::<Here>(buf, count, datatype, dest, sendtag, source, recvtag, comm, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(isendrecv_replace_c: mpi_isendrecv_replace_c_f08_ pmpi_isendrecv_replace_c_f08_);
+
+unsafe extern "C-unwind" fn isendrecv_replace_c_f08ts(buf: *mut c_void, count: *const i64, datatype: *const c_int, dest: *const c_int, sendtag: *const c_int, source: *const c_int, recvtag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::IsendrecvReplace, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+isendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(isendrecv_replace_c_f08ts: mpi_isendrecv_replace_c_f08ts_ pmpi_isendrecv_replace_c_f08ts_);
 
 unsafe extern "C-unwind" fn issend(buf: *mut c_void, count: *const c_int, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let dest = *dest; let tag = *tag; let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
@@ -2283,12 +3569,28 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(issend: mpi_issend mpi_issend_ mpi_issend__ MPI_ISSEND pmpi_issend pmpi_issend_ pmpi_issend__ PMPI_ISSEND mpi_issend_f08_ pmpi_issend_f08_);
 
+unsafe extern "C-unwind" fn issend_f08ts(buf: *mut c_void, count: *const c_int, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::Issend, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+issend(buf, count, datatype, dest, tag, comm, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(issend_f08ts: mpi_issend_f08ts_ pmpi_issend_f08ts_);
+
 unsafe extern "C-unwind" fn issend_c(buf: *mut c_void, count: *const i64, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let dest = *dest; let tag = *tag; let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
 let code = glue::issend::<Here>(buf, count, datatype, dest, tag, comm, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(issend_c: mpi_issend_c_f08_ pmpi_issend_c_f08_);
+
+unsafe extern "C-unwind" fn issend_c_f08ts(buf: *mut c_void, count: *const i64, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::Issend, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+issend_c(buf, count, datatype, dest, tag, comm, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(issend_c_f08ts: mpi_issend_c_f08ts_ pmpi_issend_c_f08ts_);
 
 unsafe extern "C-unwind" fn keyval_create(copy_fn: *const c_void, delete_fn: *const c_void, keyval: *mut c_int, extra_state: *mut c_int, ierror: *mut c_int) { unsafe { f::keyval_create::<Here>(copy_fn, delete_fn, keyval, extra_state, ierror) } }
 fortran_names!(keyval_create: mpi_keyval_create mpi_keyval_create_ mpi_keyval_create__ MPI_KEYVAL_CREATE pmpi_keyval_create pmpi_keyval_create_ pmpi_keyval_create__ PMPI_KEYVAL_CREATE);
@@ -2320,6 +3622,13 @@ let code = glue::mrecv::<Here>(buf, i64::from(count), datatype, &mut message_c, 
 f::done(ierror, code); } }
 fortran_names!(mrecv: mpi_mrecv mpi_mrecv_ mpi_mrecv__ MPI_MRECV pmpi_mrecv pmpi_mrecv_ pmpi_mrecv__ PMPI_MRECV mpi_mrecv_f08_ pmpi_mrecv_f08_);
 
+unsafe extern "C-unwind" fn mrecv_f08ts(buf: *mut c_void, count: *const c_int, datatype: *const c_int, message: *mut c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
+let mut buf_packed = f::Packed::new(buf); let buf = buf_packed.address();
+mrecv(buf, count, datatype, message, status, ierror);
+buf_packed.write_back();
+} }
+fortran_names!(mrecv_f08ts: mpi_mrecv_f08ts_ pmpi_mrecv_f08ts_);
+
 unsafe extern "C-unwind" fn mrecv_c(buf: *mut c_void, count: *const i64, datatype: *const c_int, message: *mut c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
 let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let mut message_c = f::message::<Here>(*message); let status = f::status::<Here>(status);
 let code = glue::mrecv::<Here>(buf, count, datatype, &mut message_c, status);
@@ -2327,17 +3636,40 @@ let code = glue::mrecv::<Here>(buf, count, datatype, &mut message_c, status);
 f::done(ierror, code); } }
 fortran_names!(mrecv_c: mpi_mrecv_c_f08_ pmpi_mrecv_c_f08_);
 
+unsafe extern "C-unwind" fn mrecv_c_f08ts(buf: *mut c_void, count: *const i64, datatype: *const c_int, message: *mut c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
+let mut buf_packed = f::Packed::new(buf); let buf = buf_packed.address();
+mrecv_c(buf, count, datatype, message, status, ierror);
+buf_packed.write_back();
+} }
+fortran_names!(mrecv_c_f08ts: mpi_mrecv_c_f08ts_ pmpi_mrecv_c_f08ts_);
+
 unsafe extern "C-unwind" fn neighbor_allgather(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let recvtype = f::datatype::<Here>(*recvtype); let comm = f::comm::<Here>(*comm);
 let code = glue::neighbor_allgather::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, i64::from(recvcount), recvtype, comm);
 f::done(ierror, code); } }
 fortran_names!(neighbor_allgather: mpi_neighbor_allgather mpi_neighbor_allgather_ mpi_neighbor_allgather__ MPI_NEIGHBOR_ALLGATHER pmpi_neighbor_allgather pmpi_neighbor_allgather_ pmpi_neighbor_allgather__ PMPI_NEIGHBOR_ALLGATHER mpi_neighbor_allgather_f08_ pmpi_neighbor_allgather_f08_);
 
+unsafe extern "C-unwind" fn neighbor_allgather_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut sendbuf_packed = f::Packed::new(sendbuf); let sendbuf = sendbuf_packed.address();
+let mut recvbuf_packed = f::Packed::new(recvbuf); let recvbuf = recvbuf_packed.address();
+neighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierror);
+recvbuf_packed.write_back();
+} }
+fortran_names!(neighbor_allgather_f08ts: mpi_neighbor_allgather_f08ts_ pmpi_neighbor_allgather_f08ts_);
+
 unsafe extern "C-unwind" fn neighbor_allgather_c(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let recvtype = f::datatype::<Here>(*recvtype); let comm = f::comm::<Here>(*comm);
 let code = glue::neighbor_allgather::<Here>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 f::done(ierror, code); } }
 fortran_names!(neighbor_allgather_c: mpi_neighbor_allgather_c_f08_ pmpi_neighbor_allgather_c_f08_);
+
+unsafe extern "C-unwind" fn neighbor_allgather_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut sendbuf_packed = f::Packed::new(sendbuf); let sendbuf = sendbuf_packed.address();
+let mut recvbuf_packed = f::Packed::new(recvbuf); let recvbuf = recvbuf_packed.address();
+neighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierror);
+recvbuf_packed.write_back();
+} }
+fortran_names!(neighbor_allgather_c_f08ts: mpi_neighbor_allgather_c_f08ts_ pmpi_neighbor_allgather_c_f08ts_);
 
 unsafe extern "C-unwind" fn neighbor_allgather_init(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let recvtype = f::datatype::<Here>(*recvtype); let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
@@ -2346,6 +3678,13 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(neighbor_allgather_init: mpi_neighbor_allgather_init mpi_neighbor_allgather_init_ mpi_neighbor_allgather_init__ MPI_NEIGHBOR_ALLGATHER_INIT pmpi_neighbor_allgather_init pmpi_neighbor_allgather_init_ pmpi_neighbor_allgather_init__ PMPI_NEIGHBOR_ALLGATHER_INIT mpi_neighbor_allgather_init_f08_ pmpi_neighbor_allgather_init_f08_);
 
+unsafe extern "C-unwind" fn neighbor_allgather_init_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::NeighborAllgatherInit, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::NeighborAllgatherInit, recvbuf, ierror) else { return };
+neighbor_allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierror);
+} }
+fortran_names!(neighbor_allgather_init_f08ts: mpi_neighbor_allgather_init_f08ts_ pmpi_neighbor_allgather_init_f08ts_);
+
 unsafe extern "C-unwind" fn neighbor_allgather_init_c(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let recvtype = f::datatype::<Here>(*recvtype); let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
 let code = glue::neighbor_allgather_init::<Here>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, &mut request_c);
@@ -2353,17 +3692,40 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(neighbor_allgather_init_c: mpi_neighbor_allgather_init_c_f08_ pmpi_neighbor_allgather_init_c_f08_);
 
+unsafe extern "C-unwind" fn neighbor_allgather_init_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::NeighborAllgatherInit, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::NeighborAllgatherInit, recvbuf, ierror) else { return };
+neighbor_allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierror);
+} }
+fortran_names!(neighbor_allgather_init_c_f08ts: mpi_neighbor_allgather_init_c_f08ts_ pmpi_neighbor_allgather_init_c_f08ts_);
+
 unsafe extern "C-unwind" fn neighbor_allgatherv(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, displs: *mut c_int, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvtype = f::datatype::<Here>(*recvtype); let comm = f::comm::<Here>(*comm);
 let code = glue::neighbor_allgatherv::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, args::IntArray::int(recvcounts), args::IntArray::int(displs), recvtype, comm);
 f::done(ierror, code); } }
 fortran_names!(neighbor_allgatherv: mpi_neighbor_allgatherv mpi_neighbor_allgatherv_ mpi_neighbor_allgatherv__ MPI_NEIGHBOR_ALLGATHERV pmpi_neighbor_allgatherv pmpi_neighbor_allgatherv_ pmpi_neighbor_allgatherv__ PMPI_NEIGHBOR_ALLGATHERV mpi_neighbor_allgatherv_f08_ pmpi_neighbor_allgatherv_f08_);
 
+unsafe extern "C-unwind" fn neighbor_allgatherv_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, displs: *mut c_int, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut sendbuf_packed = f::Packed::new(sendbuf); let sendbuf = sendbuf_packed.address();
+let mut recvbuf_packed = f::Packed::new(recvbuf); let recvbuf = recvbuf_packed.address();
+neighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, ierror);
+recvbuf_packed.write_back();
+} }
+fortran_names!(neighbor_allgatherv_f08ts: mpi_neighbor_allgatherv_f08ts_ pmpi_neighbor_allgatherv_f08ts_);
+
 unsafe extern "C-unwind" fn neighbor_allgatherv_c(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut i64, displs: *mut i64, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvtype = f::datatype::<Here>(*recvtype); let comm = f::comm::<Here>(*comm);
 let code = glue::neighbor_allgatherv::<Here>(sendbuf, sendcount, sendtype, recvbuf, args::IntArray::wide(recvcounts), args::IntArray::wide(displs), recvtype, comm);
 f::done(ierror, code); } }
 fortran_names!(neighbor_allgatherv_c: mpi_neighbor_allgatherv_c_f08_ pmpi_neighbor_allgatherv_c_f08_);
+
+unsafe extern "C-unwind" fn neighbor_allgatherv_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut i64, displs: *mut i64, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut sendbuf_packed = f::Packed::new(sendbuf); let sendbuf = sendbuf_packed.address();
+let mut recvbuf_packed = f::Packed::new(recvbuf); let recvbuf = recvbuf_packed.address();
+neighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, ierror);
+recvbuf_packed.write_back();
+} }
+fortran_names!(neighbor_allgatherv_c_f08ts: mpi_neighbor_allgatherv_c_f08ts_ pmpi_neighbor_allgatherv_c_f08ts_);
 
 unsafe extern "C-unwind" fn neighbor_allgatherv_init(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, displs: *mut c_int, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvtype = f::datatype::<Here>(*recvtype); let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
@@ -2372,6 +3734,13 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(neighbor_allgatherv_init: mpi_neighbor_allgatherv_init mpi_neighbor_allgatherv_init_ mpi_neighbor_allgatherv_init__ MPI_NEIGHBOR_ALLGATHERV_INIT pmpi_neighbor_allgatherv_init pmpi_neighbor_allgatherv_init_ pmpi_neighbor_allgatherv_init__ PMPI_NEIGHBOR_ALLGATHERV_INIT mpi_neighbor_allgatherv_init_f08_ pmpi_neighbor_allgatherv_init_f08_);
 
+unsafe extern "C-unwind" fn neighbor_allgatherv_init_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, displs: *mut c_int, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::NeighborAllgathervInit, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::NeighborAllgathervInit, recvbuf, ierror) else { return };
+neighbor_allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, ierror);
+} }
+fortran_names!(neighbor_allgatherv_init_f08ts: mpi_neighbor_allgatherv_init_f08ts_ pmpi_neighbor_allgatherv_init_f08ts_);
+
 unsafe extern "C-unwind" fn neighbor_allgatherv_init_c(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut i64, displs: *mut i64, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvtype = f::datatype::<Here>(*recvtype); let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
 let code = glue::neighbor_allgatherv_init::<Here>(sendbuf, sendcount, sendtype, recvbuf, args::IntArray::wide(recvcounts), args::IntArray::wide(displs), recvtype, comm, info, &mut request_c);
@@ -2379,17 +3748,40 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(neighbor_allgatherv_init_c: mpi_neighbor_allgatherv_init_c_f08_ pmpi_neighbor_allgatherv_init_c_f08_);
 
+unsafe extern "C-unwind" fn neighbor_allgatherv_init_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut i64, displs: *mut i64, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::NeighborAllgathervInit, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::NeighborAllgathervInit, recvbuf, ierror) else { return };
+neighbor_allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, ierror);
+} }
+fortran_names!(neighbor_allgatherv_init_c_f08ts: mpi_neighbor_allgatherv_init_c_f08ts_ pmpi_neighbor_allgatherv_init_c_f08ts_);
+
 unsafe extern "C-unwind" fn neighbor_alltoall(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let recvtype = f::datatype::<Here>(*recvtype); let comm = f::comm::<Here>(*comm);
 let code = glue::neighbor_alltoall::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, i64::from(recvcount), recvtype, comm);
 f::done(ierror, code); } }
 fortran_names!(neighbor_alltoall: mpi_neighbor_alltoall mpi_neighbor_alltoall_ mpi_neighbor_alltoall__ MPI_NEIGHBOR_ALLTOALL pmpi_neighbor_alltoall pmpi_neighbor_alltoall_ pmpi_neighbor_alltoall__ PMPI_NEIGHBOR_ALLTOALL mpi_neighbor_alltoall_f08_ pmpi_neighbor_alltoall_f08_);
 
+unsafe extern "C-unwind" fn neighbor_alltoall_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut sendbuf_packed = f::Packed::new(sendbuf); let sendbuf = sendbuf_packed.address();
+let mut recvbuf_packed = f::Packed::new(recvbuf); let recvbuf = recvbuf_packed.address();
+neighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierror);
+recvbuf_packed.write_back();
+} }
+fortran_names!(neighbor_alltoall_f08ts: mpi_neighbor_alltoall_f08ts_ pmpi_neighbor_alltoall_f08ts_);
+
 unsafe extern "C-unwind" fn neighbor_alltoall_c(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let recvtype = f::datatype::<Here>(*recvtype); let comm = f::comm::<Here>(*comm);
 let code = glue::neighbor_alltoall::<Here>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 f::done(ierror, code); } }
 fortran_names!(neighbor_alltoall_c: mpi_neighbor_alltoall_c_f08_ pmpi_neighbor_alltoall_c_f08_);
+
+unsafe extern "C-unwind" fn neighbor_alltoall_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut sendbuf_packed = f::Packed::new(sendbuf); let sendbuf = sendbuf_packed.address();
+let mut recvbuf_packed = f::Packed::new(recvbuf); let recvbuf = recvbuf_packed.address();
+neighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierror);
+recvbuf_packed.write_back();
+} }
+fortran_names!(neighbor_alltoall_c_f08ts: mpi_neighbor_alltoall_c_f08ts_ pmpi_neighbor_alltoall_c_f08ts_);
 
 unsafe extern "C-unwind" fn neighbor_alltoall_init(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let recvtype = f::datatype::<Here>(*recvtype); let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
@@ -2398,6 +3790,13 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(neighbor_alltoall_init: mpi_neighbor_alltoall_init mpi_neighbor_alltoall_init_ mpi_neighbor_alltoall_init__ MPI_NEIGHBOR_ALLTOALL_INIT pmpi_neighbor_alltoall_init pmpi_neighbor_alltoall_init_ pmpi_neighbor_alltoall_init__ PMPI_NEIGHBOR_ALLTOALL_INIT mpi_neighbor_alltoall_init_f08_ pmpi_neighbor_alltoall_init_f08_);
 
+unsafe extern "C-unwind" fn neighbor_alltoall_init_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::NeighborAlltoallInit, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::NeighborAlltoallInit, recvbuf, ierror) else { return };
+neighbor_alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierror);
+} }
+fortran_names!(neighbor_alltoall_init_f08ts: mpi_neighbor_alltoall_init_f08ts_ pmpi_neighbor_alltoall_init_f08ts_);
+
 unsafe extern "C-unwind" fn neighbor_alltoall_init_c(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let recvtype = f::datatype::<Here>(*recvtype); let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
 let code = glue::neighbor_alltoall_init::<Here>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, &mut request_c);
@@ -2405,17 +3804,40 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(neighbor_alltoall_init_c: mpi_neighbor_alltoall_init_c_f08_ pmpi_neighbor_alltoall_init_c_f08_);
 
+unsafe extern "C-unwind" fn neighbor_alltoall_init_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::NeighborAlltoallInit, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::NeighborAlltoallInit, recvbuf, ierror) else { return };
+neighbor_alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierror);
+} }
+fortran_names!(neighbor_alltoall_init_c_f08ts: mpi_neighbor_alltoall_init_c_f08ts_ pmpi_neighbor_alltoall_init_c_f08ts_);
+
 unsafe extern "C-unwind" fn neighbor_alltoallv(sendbuf: *mut c_void, sendcounts: *mut c_int, sdispls: *mut c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, rdispls: *mut c_int, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvtype = f::datatype::<Here>(*recvtype); let comm = f::comm::<Here>(*comm);
 let code = glue::neighbor_alltoallv::<Here>(sendbuf, args::IntArray::int(sendcounts), args::IntArray::int(sdispls), sendtype, recvbuf, args::IntArray::int(recvcounts), args::IntArray::int(rdispls), recvtype, comm);
 f::done(ierror, code); } }
 fortran_names!(neighbor_alltoallv: mpi_neighbor_alltoallv mpi_neighbor_alltoallv_ mpi_neighbor_alltoallv__ MPI_NEIGHBOR_ALLTOALLV pmpi_neighbor_alltoallv pmpi_neighbor_alltoallv_ pmpi_neighbor_alltoallv__ PMPI_NEIGHBOR_ALLTOALLV mpi_neighbor_alltoallv_f08_ pmpi_neighbor_alltoallv_f08_);
 
+unsafe extern "C-unwind" fn neighbor_alltoallv_f08ts(sendbuf: *mut c_void, sendcounts: *mut c_int, sdispls: *mut c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, rdispls: *mut c_int, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut sendbuf_packed = f::Packed::new(sendbuf); let sendbuf = sendbuf_packed.address();
+let mut recvbuf_packed = f::Packed::new(recvbuf); let recvbuf = recvbuf_packed.address();
+neighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, ierror);
+recvbuf_packed.write_back();
+} }
+fortran_names!(neighbor_alltoallv_f08ts: mpi_neighbor_alltoallv_f08ts_ pmpi_neighbor_alltoallv_f08ts_);
+
 unsafe extern "C-unwind" fn neighbor_alltoallv_c(sendbuf: *mut c_void, sendcounts: *mut i64, sdispls: *mut i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut i64, rdispls: *mut i64, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvtype = f::datatype::<Here>(*recvtype); let comm = f::comm::<Here>(*comm);
 let code = glue::neighbor_alltoallv::<Here>(sendbuf, args::IntArray::wide(sendcounts), args::IntArray::wide(sdispls), sendtype, recvbuf, args::IntArray::wide(recvcounts), args::IntArray::wide(rdispls), recvtype, comm);
 f::done(ierror, code); } }
 fortran_names!(neighbor_alltoallv_c: mpi_neighbor_alltoallv_c_f08_ pmpi_neighbor_alltoallv_c_f08_);
+
+unsafe extern "C-unwind" fn neighbor_alltoallv_c_f08ts(sendbuf: *mut c_void, sendcounts: *mut i64, sdispls: *mut i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut i64, rdispls: *mut i64, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut sendbuf_packed = f::Packed::new(sendbuf); let sendbuf = sendbuf_packed.address();
+let mut recvbuf_packed = f::Packed::new(recvbuf); let recvbuf = recvbuf_packed.address();
+neighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, ierror);
+recvbuf_packed.write_back();
+} }
+fortran_names!(neighbor_alltoallv_c_f08ts: mpi_neighbor_alltoallv_c_f08ts_ pmpi_neighbor_alltoallv_c_f08ts_);
 
 unsafe extern "C-unwind" fn neighbor_alltoallv_init(sendbuf: *mut c_void, sendcounts: *mut c_int, sdispls: *mut c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, rdispls: *mut c_int, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvtype = f::datatype::<Here>(*recvtype); let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
@@ -2424,6 +3846,13 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(neighbor_alltoallv_init: mpi_neighbor_alltoallv_init mpi_neighbor_alltoallv_init_ mpi_neighbor_alltoallv_init__ MPI_NEIGHBOR_ALLTOALLV_INIT pmpi_neighbor_alltoallv_init pmpi_neighbor_alltoallv_init_ pmpi_neighbor_alltoallv_init__ PMPI_NEIGHBOR_ALLTOALLV_INIT mpi_neighbor_alltoallv_init_f08_ pmpi_neighbor_alltoallv_init_f08_);
 
+unsafe extern "C-unwind" fn neighbor_alltoallv_init_f08ts(sendbuf: *mut c_void, sendcounts: *mut c_int, sdispls: *mut c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, rdispls: *mut c_int, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::NeighborAlltoallvInit, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::NeighborAlltoallvInit, recvbuf, ierror) else { return };
+neighbor_alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, ierror);
+} }
+fortran_names!(neighbor_alltoallv_init_f08ts: mpi_neighbor_alltoallv_init_f08ts_ pmpi_neighbor_alltoallv_init_f08ts_);
+
 unsafe extern "C-unwind" fn neighbor_alltoallv_init_c(sendbuf: *mut c_void, sendcounts: *mut i64, sdispls: *mut i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut i64, rdispls: *mut i64, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvtype = f::datatype::<Here>(*recvtype); let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
 let code = glue::neighbor_alltoallv_init::<Here>(sendbuf, args::IntArray::wide(sendcounts), args::IntArray::wide(sdispls), sendtype, recvbuf, args::IntArray::wide(recvcounts), args::IntArray::wide(rdispls), recvtype, comm, info, &mut request_c);
@@ -2431,17 +3860,40 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(neighbor_alltoallv_init_c: mpi_neighbor_alltoallv_init_c_f08_ pmpi_neighbor_alltoallv_init_c_f08_);
 
+unsafe extern "C-unwind" fn neighbor_alltoallv_init_c_f08ts(sendbuf: *mut c_void, sendcounts: *mut i64, sdispls: *mut i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut i64, rdispls: *mut i64, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::NeighborAlltoallvInit, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::NeighborAlltoallvInit, recvbuf, ierror) else { return };
+neighbor_alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, ierror);
+} }
+fortran_names!(neighbor_alltoallv_init_c_f08ts: mpi_neighbor_alltoallv_init_c_f08ts_ pmpi_neighbor_alltoallv_init_c_f08ts_);
+
 unsafe extern "C-unwind" fn neighbor_alltoallw(sendbuf: *mut c_void, sendcounts: *mut c_int, sdispls: *mut i64, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, rdispls: *mut i64, recvtypes: *mut c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let mut sendtypes = f::datatypes::new::<Here>(sendtypes, f::out_degree::<Here>(*comm)); let mut recvtypes = f::datatypes::new::<Here>(recvtypes, f::in_degree::<Here>(*comm)); let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let comm = f::comm::<Here>(*comm);
 let code = glue::neighbor_alltoallw::<Here>(sendbuf, args::IntArray::int(sendcounts), sdispls, sendtypes.as_mut_ptr(), recvbuf, args::IntArray::int(recvcounts), rdispls, recvtypes.as_mut_ptr(), comm);
 f::done(ierror, code); } }
 fortran_names!(neighbor_alltoallw: mpi_neighbor_alltoallw mpi_neighbor_alltoallw_ mpi_neighbor_alltoallw__ MPI_NEIGHBOR_ALLTOALLW pmpi_neighbor_alltoallw pmpi_neighbor_alltoallw_ pmpi_neighbor_alltoallw__ PMPI_NEIGHBOR_ALLTOALLW mpi_neighbor_alltoallw_f08_ pmpi_neighbor_alltoallw_f08_);
 
+unsafe extern "C-unwind" fn neighbor_alltoallw_f08ts(sendbuf: *mut c_void, sendcounts: *mut c_int, sdispls: *mut i64, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, rdispls: *mut i64, recvtypes: *mut c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut sendbuf_packed = f::Packed::new(sendbuf); let sendbuf = sendbuf_packed.address();
+let mut recvbuf_packed = f::Packed::new(recvbuf); let recvbuf = recvbuf_packed.address();
+neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, ierror);
+recvbuf_packed.write_back();
+} }
+fortran_names!(neighbor_alltoallw_f08ts: mpi_neighbor_alltoallw_f08ts_ pmpi_neighbor_alltoallw_f08ts_);
+
 unsafe extern "C-unwind" fn neighbor_alltoallw_c(sendbuf: *mut c_void, sendcounts: *mut i64, sdispls: *mut i64, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut i64, rdispls: *mut i64, recvtypes: *mut c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let mut sendtypes = f::datatypes::new::<Here>(sendtypes, f::out_degree::<Here>(*comm)); let mut recvtypes = f::datatypes::new::<Here>(recvtypes, f::in_degree::<Here>(*comm)); let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let comm = f::comm::<Here>(*comm);
 let code = glue::neighbor_alltoallw::<Here>(sendbuf, args::IntArray::wide(sendcounts), sdispls, sendtypes.as_mut_ptr(), recvbuf, args::IntArray::wide(recvcounts), rdispls, recvtypes.as_mut_ptr(), comm);
 f::done(ierror, code); } }
 fortran_names!(neighbor_alltoallw_c: mpi_neighbor_alltoallw_c_f08_ pmpi_neighbor_alltoallw_c_f08_);
+
+unsafe extern "C-unwind" fn neighbor_alltoallw_c_f08ts(sendbuf: *mut c_void, sendcounts: *mut i64, sdispls: *mut i64, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut i64, rdispls: *mut i64, recvtypes: *mut c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut sendbuf_packed = f::Packed::new(sendbuf); let sendbuf = sendbuf_packed.address();
+let mut recvbuf_packed = f::Packed::new(recvbuf); let recvbuf = recvbuf_packed.address();
+neighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, ierror);
+recvbuf_packed.write_back();
+} }
+fortran_names!(neighbor_alltoallw_c_f08ts: mpi_neighbor_alltoallw_c_f08ts_ pmpi_neighbor_alltoallw_c_f08ts_);
 
 unsafe extern "C-unwind" fn neighbor_alltoallw_init(sendbuf: *mut c_void, sendcounts: *mut c_int, sdispls: *mut i64, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, rdispls: *mut i64, recvtypes: *mut c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let mut sendtypes = f::datatypes::new::<Here>(sendtypes, f::out_degree::<Here>(*comm)); let mut recvtypes = f::datatypes::new::<Here>(recvtypes, f::in_degree::<Here>(*comm)); let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
@@ -2450,12 +3902,26 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(neighbor_alltoallw_init: mpi_neighbor_alltoallw_init mpi_neighbor_alltoallw_init_ mpi_neighbor_alltoallw_init__ MPI_NEIGHBOR_ALLTOALLW_INIT pmpi_neighbor_alltoallw_init pmpi_neighbor_alltoallw_init_ pmpi_neighbor_alltoallw_init__ PMPI_NEIGHBOR_ALLTOALLW_INIT mpi_neighbor_alltoallw_init_f08_ pmpi_neighbor_alltoallw_init_f08_);
 
+unsafe extern "C-unwind" fn neighbor_alltoallw_init_f08ts(sendbuf: *mut c_void, sendcounts: *mut c_int, sdispls: *mut i64, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, rdispls: *mut i64, recvtypes: *mut c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::NeighborAlltoallwInit, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::NeighborAlltoallwInit, recvbuf, ierror) else { return };
+neighbor_alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, ierror);
+} }
+fortran_names!(neighbor_alltoallw_init_f08ts: mpi_neighbor_alltoallw_init_f08ts_ pmpi_neighbor_alltoallw_init_f08ts_);
+
 unsafe extern "C-unwind" fn neighbor_alltoallw_init_c(sendbuf: *mut c_void, sendcounts: *mut i64, sdispls: *mut i64, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut i64, rdispls: *mut i64, recvtypes: *mut c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let mut sendtypes = f::datatypes::new::<Here>(sendtypes, f::out_degree::<Here>(*comm)); let mut recvtypes = f::datatypes::new::<Here>(recvtypes, f::in_degree::<Here>(*comm)); let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
 let code = glue::neighbor_alltoallw_init::<Here>(sendbuf, args::IntArray::wide(sendcounts), sdispls, sendtypes.as_mut_ptr(), recvbuf, args::IntArray::wide(recvcounts), rdispls, recvtypes.as_mut_ptr(), comm, info, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(neighbor_alltoallw_init_c: mpi_neighbor_alltoallw_init_c_f08_ pmpi_neighbor_alltoallw_init_c_f08_);
+
+unsafe extern "C-unwind" fn neighbor_alltoallw_init_c_f08ts(sendbuf: *mut c_void, sendcounts: *mut i64, sdispls: *mut i64, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut i64, rdispls: *mut i64, recvtypes: *mut c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::NeighborAlltoallwInit, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::NeighborAlltoallwInit, recvbuf, ierror) else { return };
+neighbor_alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, ierror);
+} }
+fortran_names!(neighbor_alltoallw_init_c_f08ts: mpi_neighbor_alltoallw_init_c_f08ts_ pmpi_neighbor_alltoallw_init_c_f08ts_);
 
 unsafe extern "C-unwind" fn op_commutative(op: *const c_int, commute: *mut c_int, ierror: *mut c_int) { unsafe {
 let op = f::op::<Here>(*op);
@@ -2490,11 +3956,27 @@ let code = glue::pack::<Here>(inbuf, i64::from(incount), datatype, outbuf, i64::
 f::done(ierror, code); } }
 fortran_names!(pack: mpi_pack mpi_pack_ mpi_pack__ MPI_PACK pmpi_pack pmpi_pack_ pmpi_pack__ PMPI_PACK mpi_pack_f08_ pmpi_pack_f08_);
 
+unsafe extern "C-unwind" fn pack_f08ts(inbuf: *mut c_void, incount: *const c_int, datatype: *const c_int, outbuf: *mut c_void, outsize: *const c_int, position: *mut c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut inbuf_packed = f::Packed::new(inbuf); let inbuf = inbuf_packed.address();
+let mut outbuf_packed = f::Packed::new(outbuf); let outbuf = outbuf_packed.address();
+pack(inbuf, incount, datatype, outbuf, outsize, position, comm, ierror);
+outbuf_packed.write_back();
+} }
+fortran_names!(pack_f08ts: mpi_pack_f08ts_ pmpi_pack_f08ts_);
+
 unsafe extern "C-unwind" fn pack_c(inbuf: *mut c_void, incount: *const i64, datatype: *const c_int, outbuf: *mut c_void, outsize: *const i64, position: *mut i64, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let inbuf = f::buffer::<Here>(inbuf); let incount = *incount; let datatype = f::datatype::<Here>(*datatype); let outbuf = f::buffer::<Here>(outbuf); let outsize = *outsize; let comm = f::comm::<Here>(*comm);
 let code = glue::pack::<Here>(inbuf, incount, datatype, outbuf, outsize, args::IntOut::wide(position), comm);
 f::done(ierror, code); } }
 fortran_names!(pack_c: mpi_pack_c_f08_ pmpi_pack_c_f08_);
+
+unsafe extern "C-unwind" fn pack_c_f08ts(inbuf: *mut c_void, incount: *const i64, datatype: *const c_int, outbuf: *mut c_void, outsize: *const i64, position: *mut i64, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut inbuf_packed = f::Packed::new(inbuf); let inbuf = inbuf_packed.address();
+let mut outbuf_packed = f::Packed::new(outbuf); let outbuf = outbuf_packed.address();
+pack_c(inbuf, incount, datatype, outbuf, outsize, position, comm, ierror);
+outbuf_packed.write_back();
+} }
+fortran_names!(pack_c_f08ts: mpi_pack_c_f08ts_ pmpi_pack_c_f08ts_);
 
 unsafe extern "C-unwind" fn pack_external(datarep: *const c_char, inbuf: *mut c_void, incount: *const c_int, datatype: *const c_int, outbuf: *mut c_void, outsize: *const i64, position: *mut i64, ierror: *mut c_int, datarep_length: usize) { unsafe {
 let datarep = f::text(datarep, datarep_length); let inbuf = f::buffer::<Here>(inbuf); let incount = *incount; let datatype = f::datatype::<Here>(*datatype); let outbuf = f::buffer::<Here>(outbuf); let outsize = *outsize;
@@ -2502,11 +3984,27 @@ let code = glue::pack_external::<Here>(datarep.as_ptr(), inbuf, i64::from(incoun
 f::done(ierror, code); } }
 fortran_names!(pack_external: mpi_pack_external mpi_pack_external_ mpi_pack_external__ MPI_PACK_EXTERNAL pmpi_pack_external pmpi_pack_external_ pmpi_pack_external__ PMPI_PACK_EXTERNAL mpi_pack_external_f08_ pmpi_pack_external_f08_);
 
+unsafe extern "C-unwind" fn pack_external_f08ts(datarep: *const c_char, inbuf: *mut c_void, incount: *const c_int, datatype: *const c_int, outbuf: *mut c_void, outsize: *const i64, position: *mut i64, ierror: *mut c_int, datarep_length: usize) { unsafe {
+let mut inbuf_packed = f::Packed::new(inbuf); let inbuf = inbuf_packed.address();
+let mut outbuf_packed = f::Packed::new(outbuf); let outbuf = outbuf_packed.address();
+pack_external(datarep, inbuf, incount, datatype, outbuf, outsize, position, ierror, datarep_length);
+outbuf_packed.write_back();
+} }
+fortran_names!(pack_external_f08ts: mpi_pack_external_f08ts_ pmpi_pack_external_f08ts_);
+
 unsafe extern "C-unwind" fn pack_external_c(datarep: *const c_char, inbuf: *mut c_void, incount: *const i64, datatype: *const c_int, outbuf: *mut c_void, outsize: *const i64, position: *mut i64, ierror: *mut c_int, datarep_length: usize) { unsafe {
 let datarep = f::text(datarep, datarep_length); let inbuf = f::buffer::<Here>(inbuf); let incount = *incount; let datatype = f::datatype::<Here>(*datatype); let outbuf = f::buffer::<Here>(outbuf); let outsize = *outsize;
 let code = glue::pack_external::<Here>(datarep.as_ptr(), inbuf, incount, datatype, outbuf, outsize, args::IntOut::wide(position));
 f::done(ierror, code); } }
 fortran_names!(pack_external_c: mpi_pack_external_c_f08_ pmpi_pack_external_c_f08_);
+
+unsafe extern "C-unwind" fn pack_external_c_f08ts(datarep: *const c_char, inbuf: *mut c_void, incount: *const i64, datatype: *const c_int, outbuf: *mut c_void, outsize: *const i64, position: *mut i64, ierror: *mut c_int, datarep_length: usize) { unsafe {
+let mut inbuf_packed = f::Packed::new(inbuf); let inbuf = inbuf_packed.address();
+let mut outbuf_packed = f::Packed::new(outbuf); let outbuf = outbuf_packed.address();
+pack_external_c(datarep, inbuf, incount, datatype, outbuf, outsize, position, ierror, datarep_length);
+outbuf_packed.write_back();
+} }
+fortran_names!(pack_external_c_f08ts: mpi_pack_external_c_f08ts_ pmpi_pack_external_c_f08ts_);
 
 unsafe extern "C-unwind" fn pack_external_size(datarep: *const c_char, incount: *const c_int, datatype: *const c_int, size: *mut i64, ierror: *mut c_int, datarep_length: usize) { unsafe {
 let datarep = f::text(datarep, datarep_length); let incount = *incount; let datatype = f::datatype::<Here>(*datatype);
@@ -2570,12 +4068,24 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(precv_init: mpi_precv_init mpi_precv_init_ mpi_precv_init__ MPI_PRECV_INIT pmpi_precv_init pmpi_precv_init_ pmpi_precv_init__ PMPI_PRECV_INIT mpi_precv_init_f08_ pmpi_precv_init_f08_);
 
+unsafe extern "C-unwind" fn precv_init_f08ts(buf: *mut c_void, partitions: *const c_int, count: *const i64, datatype: *const c_int, source: *const c_int, tag: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(buf) = f::whole::<Here>(Procedure::PrecvInit, buf, ierror) else { return };
+precv_init(buf, partitions, count, datatype, source, tag, comm, info, request, ierror);
+} }
+fortran_names!(precv_init_f08ts: mpi_precv_init_f08ts_ pmpi_precv_init_f08ts_);
+
 unsafe extern "C-unwind" fn precv_init_c(buf: *mut c_void, partitions: *const c_int, count: *const i64, datatype: *const c_int, source: *const c_int, tag: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let buf = f::buffer::<Here>(buf); let partitions = *partitions; let count = *count; let datatype = f::datatype::<Here>(*datatype); let source = *source; let tag = *tag; let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
 let code = glue::precv_init::<Here>(buf, partitions, count, datatype, source, tag, comm, info, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(precv_init_c: mpi_precv_init_c_f08_ pmpi_precv_init_c_f08_);
+
+unsafe extern "C-unwind" fn precv_init_c_f08ts(buf: *mut c_void, partitions: *const c_int, count: *const i64, datatype: *const c_int, source: *const c_int, tag: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(buf) = f::whole::<Here>(Procedure::PrecvInit, buf, ierror) else { return };
+precv_init_c(buf, partitions, count, datatype, source, tag, comm, info, request, ierror);
+} }
+fortran_names!(precv_init_c_f08ts: mpi_precv_init_c_f08ts_ pmpi_precv_init_c_f08ts_);
 
 unsafe extern "C-unwind" fn probe(source: *const c_int, tag: *const c_int, comm: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
 let source = *source; let tag = *tag; let comm = f::comm::<Here>(*comm); let status = f::status::<Here>(status);
@@ -2590,12 +4100,24 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(psend_init: mpi_psend_init mpi_psend_init_ mpi_psend_init__ MPI_PSEND_INIT pmpi_psend_init pmpi_psend_init_ pmpi_psend_init__ PMPI_PSEND_INIT mpi_psend_init_f08_ pmpi_psend_init_f08_);
 
+unsafe extern "C-unwind" fn psend_init_f08ts(buf: *mut c_void, partitions: *const c_int, count: *const i64, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(buf) = f::whole::<Here>(Procedure::PsendInit, buf, ierror) else { return };
+psend_init(buf, partitions, count, datatype, dest, tag, comm, info, request, ierror);
+} }
+fortran_names!(psend_init_f08ts: mpi_psend_init_f08ts_ pmpi_psend_init_f08ts_);
+
 unsafe extern "C-unwind" fn psend_init_c(buf: *mut c_void, partitions: *const c_int, count: *const i64, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let buf = f::buffer::<Here>(buf); let partitions = *partitions; let count = *count; let datatype = f::datatype::<Here>(*datatype); let dest = *dest; let tag = *tag; let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
 let code = glue::psend_init::<Here>(buf, partitions, count, datatype, dest, tag, comm, info, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(psend_init_c: mpi_psend_init_c_f08_ pmpi_psend_init_c_f08_);
+
+unsafe extern "C-unwind" fn psend_init_c_f08ts(buf: *mut c_void, partitions: *const c_int, count: *const i64, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(buf) = f::whole::<Here>(Procedure::PsendInit, buf, ierror) else { return };
+psend_init_c(buf, partitions, count, datatype, dest, tag, comm, info, request, ierror);
+} }
+fortran_names!(psend_init_c_f08ts: mpi_psend_init_c_f08ts_ pmpi_psend_init_c_f08ts_);
 
 unsafe extern "C-unwind" fn publish_name(service_name: *const c_char, info: *const c_int, port_name: *const c_char, ierror: *mut c_int, service_name_length: usize, port_name_length: usize) { unsafe {
 let service_name = f::text(service_name, service_name_length); let port_name = f::text(port_name, port_name_length); let info = f::info::<Here>(*info);
@@ -2609,11 +4131,27 @@ let code = glue::put::<Here>(origin_addr, i64::from(origin_count), origin_dataty
 f::done(ierror, code); } }
 fortran_names!(put: mpi_put mpi_put_ mpi_put__ MPI_PUT pmpi_put pmpi_put_ pmpi_put__ PMPI_PUT mpi_put_f08_ pmpi_put_f08_);
 
+unsafe extern "C-unwind" fn put_f08ts(origin_addr: *mut c_void, origin_count: *const c_int, origin_datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, target_count: *const c_int, target_datatype: *const c_int, win: *const c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::Put, origin_addr, *origin_count as i64, *origin_datatype, ierror) else { return };
+let (origin_addr, origin_count, origin_datatype) = (part.address(), part.count(origin_count, &1), part.datatype(origin_datatype));
+put(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, ierror);
+part.end::<Here>();
+} }
+fortran_names!(put_f08ts: mpi_put_f08ts_ pmpi_put_f08ts_);
+
 unsafe extern "C-unwind" fn put_c(origin_addr: *mut c_void, origin_count: *const i64, origin_datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, target_count: *const i64, target_datatype: *const c_int, win: *const c_int, ierror: *mut c_int) { unsafe {
 let origin_addr = f::buffer::<Here>(origin_addr); let origin_count = *origin_count; let origin_datatype = f::datatype::<Here>(*origin_datatype); let target_rank = *target_rank; let target_disp = *target_disp; let target_count = *target_count; let target_datatype = f::datatype::<Here>(*target_datatype); let win = f::win::<Here>(*win);
 let code = glue::put::<Here>(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
 f::done(ierror, code); } }
 fortran_names!(put_c: mpi_put_c_f08_ pmpi_put_c_f08_);
+
+unsafe extern "C-unwind" fn put_c_f08ts(origin_addr: *mut c_void, origin_count: *const i64, origin_datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, target_count: *const i64, target_datatype: *const c_int, win: *const c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::Put, origin_addr, *origin_count as i64, *origin_datatype, ierror) else { return };
+let (origin_addr, origin_count, origin_datatype) = (part.address(), part.count(origin_count, &1), part.datatype(origin_datatype));
+put_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, ierror);
+part.end::<Here>();
+} }
+fortran_names!(put_c_f08ts: mpi_put_c_f08ts_ pmpi_put_c_f08ts_);
 
 unsafe extern "C-unwind" fn query_thread(provided: *mut c_int, ierror: *mut c_int) { unsafe {
 
@@ -2628,6 +4166,14 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(raccumulate: mpi_raccumulate mpi_raccumulate_ mpi_raccumulate__ MPI_RACCUMULATE pmpi_raccumulate pmpi_raccumulate_ pmpi_raccumulate__ PMPI_RACCUMULATE mpi_raccumulate_f08_ pmpi_raccumulate_f08_);
 
+unsafe extern "C-unwind" fn raccumulate_f08ts(origin_addr: *mut c_void, origin_count: *const c_int, origin_datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, target_count: *const c_int, target_datatype: *const c_int, op: *const c_int, win: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::Raccumulate, origin_addr, *origin_count as i64, *origin_datatype, ierror) else { return };
+let (origin_addr, origin_count, origin_datatype) = (part.address(), part.count(origin_count, &1), part.datatype(origin_datatype));
+raccumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(raccumulate_f08ts: mpi_raccumulate_f08ts_ pmpi_raccumulate_f08ts_);
+
 unsafe extern "C-unwind" fn raccumulate_c(origin_addr: *mut c_void, origin_count: *const i64, origin_datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, target_count: *const i64, target_datatype: *const c_int, op: *const c_int, win: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let origin_addr = f::buffer::<Here>(origin_addr); let origin_count = *origin_count; let origin_datatype = f::datatype::<Here>(*origin_datatype); let target_rank = *target_rank; let target_disp = *target_disp; let target_count = *target_count; let target_datatype = f::datatype::<Here>(*target_datatype); let op = f::op::<Here>(*op); let win = f::win::<Here>(*win); let mut request_c = f::request_null::<Here>();
 let code = glue::raccumulate::<Here>(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, &mut request_c);
@@ -2635,17 +4181,39 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(raccumulate_c: mpi_raccumulate_c_f08_ pmpi_raccumulate_c_f08_);
 
+unsafe extern "C-unwind" fn raccumulate_c_f08ts(origin_addr: *mut c_void, origin_count: *const i64, origin_datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, target_count: *const i64, target_datatype: *const c_int, op: *const c_int, win: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::Raccumulate, origin_addr, *origin_count as i64, *origin_datatype, ierror) else { return };
+let (origin_addr, origin_count, origin_datatype) = (part.address(), part.count(origin_count, &1), part.datatype(origin_datatype));
+raccumulate_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(raccumulate_c_f08ts: mpi_raccumulate_c_f08ts_ pmpi_raccumulate_c_f08ts_);
+
 unsafe extern "C-unwind" fn recv(buf: *mut c_void, count: *const c_int, datatype: *const c_int, source: *const c_int, tag: *const c_int, comm: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
 let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let source = *source; let tag = *tag; let comm = f::comm::<Here>(*comm); let status = f::status::<Here>(status);
 let code = glue::recv::<Here>(buf, i64::from(count), datatype, source, tag, comm, status);
 f::done(ierror, code); } }
 fortran_names!(recv: mpi_recv mpi_recv_ mpi_recv__ MPI_RECV pmpi_recv pmpi_recv_ pmpi_recv__ PMPI_RECV mpi_recv_f08_ pmpi_recv_f08_);
 
+unsafe extern "C-unwind" fn recv_f08ts(buf: *mut c_void, count: *const c_int, datatype: *const c_int, source: *const c_int, tag: *const c_int, comm: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
+let mut buf_packed = f::Packed::new(buf); let buf = buf_packed.address();
+recv(buf, count, datatype, source, tag, comm, status, ierror);
+buf_packed.write_back();
+} }
+fortran_names!(recv_f08ts: mpi_recv_f08ts_ pmpi_recv_f08ts_);
+
 unsafe extern "C-unwind" fn recv_c(buf: *mut c_void, count: *const i64, datatype: *const c_int, source: *const c_int, tag: *const c_int, comm: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
 let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let source = *source; let tag = *tag; let comm = f::comm::<Here>(*comm); let status = f::status::<Here>(status);
 let code = glue::recv::<Here>(buf, count, datatype, source, tag, comm, status);
 f::done(ierror, code); } }
 fortran_names!(recv_c: mpi_recv_c_f08_ pmpi_recv_c_f08_);
+
+unsafe extern "C-unwind" fn recv_c_f08ts(buf: *mut c_void, count: *const i64, datatype: *const c_int, source: *const c_int, tag: *const c_int, comm: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
+let mut buf_packed = f::Packed::new(buf); let buf = buf_packed.address();
+recv_c(buf, count, datatype, source, tag, comm, status, ierror);
+buf_packed.write_back();
+} }
+fortran_names!(recv_c_f08ts: mpi_recv_c_f08ts_ pmpi_recv_c_f08ts_);
 
 unsafe extern "C-unwind" fn recv_init(buf: *mut c_void, count: *const c_int, datatype: *const c_int, source: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let source = *source; let tag = *tag; let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
@@ -2654,6 +4222,14 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(recv_init: mpi_recv_init mpi_recv_init_ mpi_recv_init__ MPI_RECV_INIT pmpi_recv_init pmpi_recv_init_ pmpi_recv_init__ PMPI_RECV_INIT mpi_recv_init_f08_ pmpi_recv_init_f08_);
 
+unsafe extern "C-unwind" fn recv_init_f08ts(buf: *mut c_void, count: *const c_int, datatype: *const c_int, source: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::RecvInit, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+recv_init(buf, count, datatype, source, tag, comm, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(recv_init_f08ts: mpi_recv_init_f08ts_ pmpi_recv_init_f08ts_);
+
 unsafe extern "C-unwind" fn recv_init_c(buf: *mut c_void, count: *const i64, datatype: *const c_int, source: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let source = *source; let tag = *tag; let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
 let code = glue::recv_init::<Here>(buf, count, datatype, source, tag, comm, &mut request_c);
@@ -2661,17 +4237,41 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(recv_init_c: mpi_recv_init_c_f08_ pmpi_recv_init_c_f08_);
 
+unsafe extern "C-unwind" fn recv_init_c_f08ts(buf: *mut c_void, count: *const i64, datatype: *const c_int, source: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::RecvInit, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+recv_init_c(buf, count, datatype, source, tag, comm, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(recv_init_c_f08ts: mpi_recv_init_c_f08ts_ pmpi_recv_init_c_f08ts_);
+
 unsafe extern "C-unwind" fn reduce(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const c_int, datatype: *const c_int, op: *const c_int, root: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let op = f::op::<Here>(*op); let root = *root; let comm = f::comm::<Here>(*comm);
 let code = glue::reduce::<Here>(sendbuf, recvbuf, i64::from(count), datatype, op, root, comm);
 f::done(ierror, code); } }
 fortran_names!(reduce: mpi_reduce mpi_reduce_ mpi_reduce__ MPI_REDUCE pmpi_reduce pmpi_reduce_ pmpi_reduce__ PMPI_REDUCE mpi_reduce_f08_ pmpi_reduce_f08_);
 
+unsafe extern "C-unwind" fn reduce_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const c_int, datatype: *const c_int, op: *const c_int, root: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut sendbuf_packed = f::Packed::new(sendbuf); let sendbuf = sendbuf_packed.address();
+let mut recvbuf_packed = f::Packed::new(recvbuf); let recvbuf = recvbuf_packed.address();
+reduce(sendbuf, recvbuf, count, datatype, op, root, comm, ierror);
+recvbuf_packed.write_back();
+} }
+fortran_names!(reduce_f08ts: mpi_reduce_f08ts_ pmpi_reduce_f08ts_);
+
 unsafe extern "C-unwind" fn reduce_c(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const i64, datatype: *const c_int, op: *const c_int, root: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let op = f::op::<Here>(*op); let root = *root; let comm = f::comm::<Here>(*comm);
 let code = glue::reduce::<Here>(sendbuf, recvbuf, count, datatype, op, root, comm);
 f::done(ierror, code); } }
 fortran_names!(reduce_c: mpi_reduce_c_f08_ pmpi_reduce_c_f08_);
+
+unsafe extern "C-unwind" fn reduce_c_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const i64, datatype: *const c_int, op: *const c_int, root: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut sendbuf_packed = f::Packed::new(sendbuf); let sendbuf = sendbuf_packed.address();
+let mut recvbuf_packed = f::Packed::new(recvbuf); let recvbuf = recvbuf_packed.address();
+reduce_c(sendbuf, recvbuf, count, datatype, op, root, comm, ierror);
+recvbuf_packed.write_back();
+} }
+fortran_names!(reduce_c_f08ts: mpi_reduce_c_f08ts_ pmpi_reduce_c_f08ts_);
 
 unsafe extern "C-unwind" fn reduce_init(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const c_int, datatype: *const c_int, op: *const c_int, root: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let op = f::op::<Here>(*op); let root = *root; let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
@@ -2680,6 +4280,13 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(reduce_init: mpi_reduce_init mpi_reduce_init_ mpi_reduce_init__ MPI_REDUCE_INIT pmpi_reduce_init pmpi_reduce_init_ pmpi_reduce_init__ PMPI_REDUCE_INIT mpi_reduce_init_f08_ pmpi_reduce_init_f08_);
 
+unsafe extern "C-unwind" fn reduce_init_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const c_int, datatype: *const c_int, op: *const c_int, root: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::ReduceInit, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::ReduceInit, recvbuf, ierror) else { return };
+reduce_init(sendbuf, recvbuf, count, datatype, op, root, comm, info, request, ierror);
+} }
+fortran_names!(reduce_init_f08ts: mpi_reduce_init_f08ts_ pmpi_reduce_init_f08ts_);
+
 unsafe extern "C-unwind" fn reduce_init_c(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const i64, datatype: *const c_int, op: *const c_int, root: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let op = f::op::<Here>(*op); let root = *root; let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
 let code = glue::reduce_init::<Here>(sendbuf, recvbuf, count, datatype, op, root, comm, info, &mut request_c);
@@ -2687,11 +4294,26 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(reduce_init_c: mpi_reduce_init_c_f08_ pmpi_reduce_init_c_f08_);
 
+unsafe extern "C-unwind" fn reduce_init_c_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const i64, datatype: *const c_int, op: *const c_int, root: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::ReduceInit, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::ReduceInit, recvbuf, ierror) else { return };
+reduce_init_c(sendbuf, recvbuf, count, datatype, op, root, comm, info, request, ierror);
+} }
+fortran_names!(reduce_init_c_f08ts: mpi_reduce_init_c_f08ts_ pmpi_reduce_init_c_f08ts_);
+
 unsafe extern "C-unwind" fn reduce_local(inbuf: *mut c_void, inoutbuf: *mut c_void, count: *const c_int, datatype: *const c_int, op: *const c_int, ierror: *mut c_int) { unsafe {
 let inbuf = f::buffer::<Here>(inbuf); let inoutbuf = f::buffer::<Here>(inoutbuf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let op = f::op::<Here>(*op);
 let code = glue::reduce_local::<Here>(inbuf, inoutbuf, i64::from(count), datatype, op);
 f::done(ierror, code); } }
 fortran_names!(reduce_local: mpi_reduce_local mpi_reduce_local_ mpi_reduce_local__ MPI_REDUCE_LOCAL pmpi_reduce_local pmpi_reduce_local_ pmpi_reduce_local__ PMPI_REDUCE_LOCAL mpi_reduce_local_f08_ pmpi_reduce_local_f08_);
+
+unsafe extern "C-unwind" fn reduce_local_f08ts(inbuf: *mut c_void, inoutbuf: *mut c_void, count: *const c_int, datatype: *const c_int, op: *const c_int, ierror: *mut c_int) { unsafe {
+let mut inbuf_packed = f::Packed::new(inbuf); let inbuf = inbuf_packed.address();
+let mut inoutbuf_packed = f::Packed::new(inoutbuf); let inoutbuf = inoutbuf_packed.address();
+reduce_local(inbuf, inoutbuf, count, datatype, op, ierror);
+inoutbuf_packed.write_back();
+} }
+fortran_names!(reduce_local_f08ts: mpi_reduce_local_f08ts_ pmpi_reduce_local_f08ts_);
 
 unsafe extern "C-unwind" fn reduce_local_c(inbuf: *mut c_void, inoutbuf: *mut c_void, count: *const i64, datatype: *const c_int, op: *const c_int, ierror: *mut c_int) { unsafe {
 let inbuf = f::buffer::<Here>(inbuf); let inoutbuf = f::buffer::<Here>(inoutbuf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let op = f::op::<Here>(*op);
@@ -2699,11 +4321,27 @@ let code = glue::reduce_local::<Here>(inbuf, inoutbuf, count, datatype, op);
 f::done(ierror, code); } }
 fortran_names!(reduce_local_c: mpi_reduce_local_c_f08_ pmpi_reduce_local_c_f08_);
 
+unsafe extern "C-unwind" fn reduce_local_c_f08ts(inbuf: *mut c_void, inoutbuf: *mut c_void, count: *const i64, datatype: *const c_int, op: *const c_int, ierror: *mut c_int) { unsafe {
+let mut inbuf_packed = f::Packed::new(inbuf); let inbuf = inbuf_packed.address();
+let mut inoutbuf_packed = f::Packed::new(inoutbuf); let inoutbuf = inoutbuf_packed.address();
+reduce_local_c(inbuf, inoutbuf, count, datatype, op, ierror);
+inoutbuf_packed.write_back();
+} }
+fortran_names!(reduce_local_c_f08ts: mpi_reduce_local_c_f08ts_ pmpi_reduce_local_c_f08ts_);
+
 unsafe extern "C-unwind" fn reduce_scatter(sendbuf: *mut c_void, recvbuf: *mut c_void, recvcounts: *mut c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let datatype = f::datatype::<Here>(*datatype); let op = f::op::<Here>(*op); let comm = f::comm::<Here>(*comm);
 let code = glue::reduce_scatter::<Here>(sendbuf, recvbuf, args::IntArray::int(recvcounts), datatype, op, comm);
 f::done(ierror, code); } }
 fortran_names!(reduce_scatter: mpi_reduce_scatter mpi_reduce_scatter_ mpi_reduce_scatter__ MPI_REDUCE_SCATTER pmpi_reduce_scatter pmpi_reduce_scatter_ pmpi_reduce_scatter__ PMPI_REDUCE_SCATTER mpi_reduce_scatter_f08_ pmpi_reduce_scatter_f08_);
+
+unsafe extern "C-unwind" fn reduce_scatter_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, recvcounts: *mut c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut sendbuf_packed = f::Packed::new(sendbuf); let sendbuf = sendbuf_packed.address();
+let mut recvbuf_packed = f::Packed::new(recvbuf); let recvbuf = recvbuf_packed.address();
+reduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm, ierror);
+recvbuf_packed.write_back();
+} }
+fortran_names!(reduce_scatter_f08ts: mpi_reduce_scatter_f08ts_ pmpi_reduce_scatter_f08ts_);
 
 unsafe extern "C-unwind" fn reduce_scatter_c(sendbuf: *mut c_void, recvbuf: *mut c_void, recvcounts: *mut i64, datatype: *const c_int, op: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let datatype = f::datatype::<Here>(*datatype); let op = f::op::<Here>(*op); let comm = f::comm::<Here>(*comm);
@@ -2711,17 +4349,41 @@ let code = glue::reduce_scatter::<Here>(sendbuf, recvbuf, args::IntArray::wide(r
 f::done(ierror, code); } }
 fortran_names!(reduce_scatter_c: mpi_reduce_scatter_c_f08_ pmpi_reduce_scatter_c_f08_);
 
+unsafe extern "C-unwind" fn reduce_scatter_c_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, recvcounts: *mut i64, datatype: *const c_int, op: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut sendbuf_packed = f::Packed::new(sendbuf); let sendbuf = sendbuf_packed.address();
+let mut recvbuf_packed = f::Packed::new(recvbuf); let recvbuf = recvbuf_packed.address();
+reduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, ierror);
+recvbuf_packed.write_back();
+} }
+fortran_names!(reduce_scatter_c_f08ts: mpi_reduce_scatter_c_f08ts_ pmpi_reduce_scatter_c_f08ts_);
+
 unsafe extern "C-unwind" fn reduce_scatter_block(sendbuf: *mut c_void, recvbuf: *mut c_void, recvcount: *const c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let datatype = f::datatype::<Here>(*datatype); let op = f::op::<Here>(*op); let comm = f::comm::<Here>(*comm);
 let code = glue::reduce_scatter_block::<Here>(sendbuf, recvbuf, i64::from(recvcount), datatype, op, comm);
 f::done(ierror, code); } }
 fortran_names!(reduce_scatter_block: mpi_reduce_scatter_block mpi_reduce_scatter_block_ mpi_reduce_scatter_block__ MPI_REDUCE_SCATTER_BLOCK pmpi_reduce_scatter_block pmpi_reduce_scatter_block_ pmpi_reduce_scatter_block__ PMPI_REDUCE_SCATTER_BLOCK mpi_reduce_scatter_block_f08_ pmpi_reduce_scatter_block_f08_);
 
+unsafe extern "C-unwind" fn reduce_scatter_block_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, recvcount: *const c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut sendbuf_packed = f::Packed::new(sendbuf); let sendbuf = sendbuf_packed.address();
+let mut recvbuf_packed = f::Packed::new(recvbuf); let recvbuf = recvbuf_packed.address();
+reduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm, ierror);
+recvbuf_packed.write_back();
+} }
+fortran_names!(reduce_scatter_block_f08ts: mpi_reduce_scatter_block_f08ts_ pmpi_reduce_scatter_block_f08ts_);
+
 unsafe extern "C-unwind" fn reduce_scatter_block_c(sendbuf: *mut c_void, recvbuf: *mut c_void, recvcount: *const i64, datatype: *const c_int, op: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let datatype = f::datatype::<Here>(*datatype); let op = f::op::<Here>(*op); let comm = f::comm::<Here>(*comm);
 let code = glue::reduce_scatter_block::<Here>(sendbuf, recvbuf, recvcount, datatype, op, comm);
 f::done(ierror, code); } }
 fortran_names!(reduce_scatter_block_c: mpi_reduce_scatter_block_c_f08_ pmpi_reduce_scatter_block_c_f08_);
+
+unsafe extern "C-unwind" fn reduce_scatter_block_c_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, recvcount: *const i64, datatype: *const c_int, op: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut sendbuf_packed = f::Packed::new(sendbuf); let sendbuf = sendbuf_packed.address();
+let mut recvbuf_packed = f::Packed::new(recvbuf); let recvbuf = recvbuf_packed.address();
+reduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm, ierror);
+recvbuf_packed.write_back();
+} }
+fortran_names!(reduce_scatter_block_c_f08ts: mpi_reduce_scatter_block_c_f08ts_ pmpi_reduce_scatter_block_c_f08ts_);
 
 unsafe extern "C-unwind" fn reduce_scatter_block_init(sendbuf: *mut c_void, recvbuf: *mut c_void, recvcount: *const c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let datatype = f::datatype::<Here>(*datatype); let op = f::op::<Here>(*op); let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
@@ -2730,12 +4392,26 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(reduce_scatter_block_init: mpi_reduce_scatter_block_init mpi_reduce_scatter_block_init_ mpi_reduce_scatter_block_init__ MPI_REDUCE_SCATTER_BLOCK_INIT pmpi_reduce_scatter_block_init pmpi_reduce_scatter_block_init_ pmpi_reduce_scatter_block_init__ PMPI_REDUCE_SCATTER_BLOCK_INIT mpi_reduce_scatter_block_init_f08_ pmpi_reduce_scatter_block_init_f08_);
 
+unsafe extern "C-unwind" fn reduce_scatter_block_init_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, recvcount: *const c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::ReduceScatterBlockInit, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::ReduceScatterBlockInit, recvbuf, ierror) else { return };
+reduce_scatter_block_init(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request, ierror);
+} }
+fortran_names!(reduce_scatter_block_init_f08ts: mpi_reduce_scatter_block_init_f08ts_ pmpi_reduce_scatter_block_init_f08ts_);
+
 unsafe extern "C-unwind" fn reduce_scatter_block_init_c(sendbuf: *mut c_void, recvbuf: *mut c_void, recvcount: *const i64, datatype: *const c_int, op: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let datatype = f::datatype::<Here>(*datatype); let op = f::op::<Here>(*op); let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
 let code = glue::reduce_scatter_block_init::<Here>(sendbuf, recvbuf, recvcount, datatype, op, comm, info, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(reduce_scatter_block_init_c: mpi_reduce_scatter_block_init_c_f08_ pmpi_reduce_scatter_block_init_c_f08_);
+
+unsafe extern "C-unwind" fn reduce_scatter_block_init_c_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, recvcount: *const i64, datatype: *const c_int, op: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::ReduceScatterBlockInit, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::ReduceScatterBlockInit, recvbuf, ierror) else { return };
+reduce_scatter_block_init_c(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request, ierror);
+} }
+fortran_names!(reduce_scatter_block_init_c_f08ts: mpi_reduce_scatter_block_init_c_f08ts_ pmpi_reduce_scatter_block_init_c_f08ts_);
 
 unsafe extern "C-unwind" fn reduce_scatter_init(sendbuf: *mut c_void, recvbuf: *mut c_void, recvcounts: *mut c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let datatype = f::datatype::<Here>(*datatype); let op = f::op::<Here>(*op); let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
@@ -2744,12 +4420,26 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(reduce_scatter_init: mpi_reduce_scatter_init mpi_reduce_scatter_init_ mpi_reduce_scatter_init__ MPI_REDUCE_SCATTER_INIT pmpi_reduce_scatter_init pmpi_reduce_scatter_init_ pmpi_reduce_scatter_init__ PMPI_REDUCE_SCATTER_INIT mpi_reduce_scatter_init_f08_ pmpi_reduce_scatter_init_f08_);
 
+unsafe extern "C-unwind" fn reduce_scatter_init_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, recvcounts: *mut c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::ReduceScatterInit, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::ReduceScatterInit, recvbuf, ierror) else { return };
+reduce_scatter_init(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request, ierror);
+} }
+fortran_names!(reduce_scatter_init_f08ts: mpi_reduce_scatter_init_f08ts_ pmpi_reduce_scatter_init_f08ts_);
+
 unsafe extern "C-unwind" fn reduce_scatter_init_c(sendbuf: *mut c_void, recvbuf: *mut c_void, recvcounts: *mut i64, datatype: *const c_int, op: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let datatype = f::datatype::<Here>(*datatype); let op = f::op::<Here>(*op); let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
 let code = glue::reduce_scatter_init::<Here>(sendbuf, recvbuf, args::IntArray::wide(recvcounts), datatype, op, comm, info, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(reduce_scatter_init_c: mpi_reduce_scatter_init_c_f08_ pmpi_reduce_scatter_init_c_f08_);
+
+unsafe extern "C-unwind" fn reduce_scatter_init_c_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, recvcounts: *mut i64, datatype: *const c_int, op: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::ReduceScatterInit, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::ReduceScatterInit, recvbuf, ierror) else { return };
+reduce_scatter_init_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request, ierror);
+} }
+fortran_names!(reduce_scatter_init_c_f08ts: mpi_reduce_scatter_init_c_f08ts_ pmpi_reduce_scatter_init_c_f08ts_);
 
 unsafe extern "C-unwind" fn register_datarep(datarep: *const c_char, read_conversion_fn: *const c_void, write_conversion_fn: *const c_void, dtype_file_extent_fn: *const c_void, extra_state: *mut i64, ierror: *mut c_int, datarep_length: usize) { unsafe { f::register_datarep::<Here>(datarep, read_conversion_fn, write_conversion_fn, dtype_file_extent_fn, extra_state, false, ierror, datarep_length, &[mpi_conversion_fn_null as *const c_void, mpi_conversion_fn_null_ as *const c_void, mpi_conversion_fn_null__ as *const c_void, MPI_CONVERSION_FN_NULL as *const c_void, pmpi_conversion_fn_null as *const c_void, pmpi_conversion_fn_null_ as *const c_void, pmpi_conversion_fn_null__ as *const c_void, PMPI_CONVERSION_FN_NULL as *const c_void]) } }
 fortran_names!(register_datarep: mpi_register_datarep mpi_register_datarep_ mpi_register_datarep__ MPI_REGISTER_DATAREP pmpi_register_datarep pmpi_register_datarep_ pmpi_register_datarep__ PMPI_REGISTER_DATAREP mpi_register_datarep_f08_ pmpi_register_datarep_f08_);
@@ -2818,12 +4508,28 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(rget: mpi_rget mpi_rget_ mpi_rget__ MPI_RGET pmpi_rget pmpi_rget_ pmpi_rget__ PMPI_RGET mpi_rget_f08_ pmpi_rget_f08_);
 
+unsafe extern "C-unwind" fn rget_f08ts(origin_addr: *mut c_void, origin_count: *const c_int, origin_datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, target_count: *const c_int, target_datatype: *const c_int, win: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::Rget, origin_addr, *origin_count as i64, *origin_datatype, ierror) else { return };
+let (origin_addr, origin_count, origin_datatype) = (part.address(), part.count(origin_count, &1), part.datatype(origin_datatype));
+rget(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(rget_f08ts: mpi_rget_f08ts_ pmpi_rget_f08ts_);
+
 unsafe extern "C-unwind" fn rget_c(origin_addr: *mut c_void, origin_count: *const i64, origin_datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, target_count: *const i64, target_datatype: *const c_int, win: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let origin_addr = f::buffer::<Here>(origin_addr); let origin_count = *origin_count; let origin_datatype = f::datatype::<Here>(*origin_datatype); let target_rank = *target_rank; let target_disp = *target_disp; let target_count = *target_count; let target_datatype = f::datatype::<Here>(*target_datatype); let win = f::win::<Here>(*win); let mut request_c = f::request_null::<Here>();
 let code = glue::rget::<Here>(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(rget_c: mpi_rget_c_f08_ pmpi_rget_c_f08_);
+
+unsafe extern "C-unwind" fn rget_c_f08ts(origin_addr: *mut c_void, origin_count: *const i64, origin_datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, target_count: *const i64, target_datatype: *const c_int, win: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::Rget, origin_addr, *origin_count as i64, *origin_datatype, ierror) else { return };
+let (origin_addr, origin_count, origin_datatype) = (part.address(), part.count(origin_count, &1), part.datatype(origin_datatype));
+rget_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(rget_c_f08ts: mpi_rget_c_f08ts_ pmpi_rget_c_f08ts_);
 
 unsafe extern "C-unwind" fn rget_accumulate(origin_addr: *mut c_void, origin_count: *const c_int, origin_datatype: *const c_int, result_addr: *mut c_void, result_count: *const c_int, result_datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, target_count: *const c_int, target_datatype: *const c_int, op: *const c_int, win: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let origin_addr = f::buffer::<Here>(origin_addr); let origin_count = *origin_count; let origin_datatype = f::datatype::<Here>(*origin_datatype); let result_addr = f::buffer::<Here>(result_addr); let result_count = *result_count; let result_datatype = f::datatype::<Here>(*result_datatype); let target_rank = *target_rank; let target_disp = *target_disp; let target_count = *target_count; let target_datatype = f::datatype::<Here>(*target_datatype); let op = f::op::<Here>(*op); let win = f::win::<Here>(*win); let mut request_c = f::request_null::<Here>();
@@ -2832,12 +4538,26 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(rget_accumulate: mpi_rget_accumulate mpi_rget_accumulate_ mpi_rget_accumulate__ MPI_RGET_ACCUMULATE pmpi_rget_accumulate pmpi_rget_accumulate_ pmpi_rget_accumulate__ PMPI_RGET_ACCUMULATE mpi_rget_accumulate_f08_ pmpi_rget_accumulate_f08_);
 
+unsafe extern "C-unwind" fn rget_accumulate_f08ts(origin_addr: *mut c_void, origin_count: *const c_int, origin_datatype: *const c_int, result_addr: *mut c_void, result_count: *const c_int, result_datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, target_count: *const c_int, target_datatype: *const c_int, op: *const c_int, win: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(origin_addr) = f::whole::<Here>(Procedure::RgetAccumulate, origin_addr, ierror) else { return };
+let Some(result_addr) = f::whole::<Here>(Procedure::RgetAccumulate, result_addr, ierror) else { return };
+rget_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request, ierror);
+} }
+fortran_names!(rget_accumulate_f08ts: mpi_rget_accumulate_f08ts_ pmpi_rget_accumulate_f08ts_);
+
 unsafe extern "C-unwind" fn rget_accumulate_c(origin_addr: *mut c_void, origin_count: *const i64, origin_datatype: *const c_int, result_addr: *mut c_void, result_count: *const i64, result_datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, target_count: *const i64, target_datatype: *const c_int, op: *const c_int, win: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let origin_addr = f::buffer::<Here>(origin_addr); let origin_count = *origin_count; let origin_datatype = f::datatype::<Here>(*origin_datatype); let result_addr = f::buffer::<Here>(result_addr); let result_count = *result_count; let result_datatype = f::datatype::<Here>(*result_datatype); let target_rank = *target_rank; let target_disp = *target_disp; let target_count = *target_count; let target_datatype = f::datatype::<Here>(*target_datatype); let op = f::op::<Here>(*op); let win = f::win::<Here>(*win); let mut request_c = f::request_null::<Here>();
 let code = glue::rget_accumulate::<Here>(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(rget_accumulate_c: mpi_rget_accumulate_c_f08_ pmpi_rget_accumulate_c_f08_);
+
+unsafe extern "C-unwind" fn rget_accumulate_c_f08ts(origin_addr: *mut c_void, origin_count: *const i64, origin_datatype: *const c_int, result_addr: *mut c_void, result_count: *const i64, result_datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, target_count: *const i64, target_datatype: *const c_int, op: *const c_int, win: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(origin_addr) = f::whole::<Here>(Procedure::RgetAccumulate, origin_addr, ierror) else { return };
+let Some(result_addr) = f::whole::<Here>(Procedure::RgetAccumulate, result_addr, ierror) else { return };
+rget_accumulate_c(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request, ierror);
+} }
+fortran_names!(rget_accumulate_c_f08ts: mpi_rget_accumulate_c_f08ts_ pmpi_rget_accumulate_c_f08ts_);
 
 unsafe extern "C-unwind" fn rput(origin_addr: *mut c_void, origin_count: *const c_int, origin_datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, target_count: *const c_int, target_datatype: *const c_int, win: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let origin_addr = f::buffer::<Here>(origin_addr); let origin_count = *origin_count; let origin_datatype = f::datatype::<Here>(*origin_datatype); let target_rank = *target_rank; let target_disp = *target_disp; let target_count = *target_count; let target_datatype = f::datatype::<Here>(*target_datatype); let win = f::win::<Here>(*win); let mut request_c = f::request_null::<Here>();
@@ -2846,6 +4566,14 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(rput: mpi_rput mpi_rput_ mpi_rput__ MPI_RPUT pmpi_rput pmpi_rput_ pmpi_rput__ PMPI_RPUT mpi_rput_f08_ pmpi_rput_f08_);
 
+unsafe extern "C-unwind" fn rput_f08ts(origin_addr: *mut c_void, origin_count: *const c_int, origin_datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, target_count: *const c_int, target_datatype: *const c_int, win: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::Rput, origin_addr, *origin_count as i64, *origin_datatype, ierror) else { return };
+let (origin_addr, origin_count, origin_datatype) = (part.address(), part.count(origin_count, &1), part.datatype(origin_datatype));
+rput(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(rput_f08ts: mpi_rput_f08ts_ pmpi_rput_f08ts_);
+
 unsafe extern "C-unwind" fn rput_c(origin_addr: *mut c_void, origin_count: *const i64, origin_datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, target_count: *const i64, target_datatype: *const c_int, win: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let origin_addr = f::buffer::<Here>(origin_addr); let origin_count = *origin_count; let origin_datatype = f::datatype::<Here>(*origin_datatype); let target_rank = *target_rank; let target_disp = *target_disp; let target_count = *target_count; let target_datatype = f::datatype::<Here>(*target_datatype); let win = f::win::<Here>(*win); let mut request_c = f::request_null::<Here>();
 let code = glue::rput::<Here>(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, &mut request_c);
@@ -2853,17 +4581,37 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(rput_c: mpi_rput_c_f08_ pmpi_rput_c_f08_);
 
+unsafe extern "C-unwind" fn rput_c_f08ts(origin_addr: *mut c_void, origin_count: *const i64, origin_datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, target_count: *const i64, target_datatype: *const c_int, win: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::Rput, origin_addr, *origin_count as i64, *origin_datatype, ierror) else { return };
+let (origin_addr, origin_count, origin_datatype) = (part.address(), part.count(origin_count, &1), part.datatype(origin_datatype));
+rput_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(rput_c_f08ts: mpi_rput_c_f08ts_ pmpi_rput_c_f08ts_);
+
 unsafe extern "C-unwind" fn rsend(buf: *mut c_void, count: *const c_int, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let dest = *dest; let tag = *tag; let comm = f::comm::<Here>(*comm);
 let code = glue::rsend::<Here>(buf, i64::from(count), datatype, dest, tag, comm);
 f::done(ierror, code); } }
 fortran_names!(rsend: mpi_rsend mpi_rsend_ mpi_rsend__ MPI_RSEND pmpi_rsend pmpi_rsend_ pmpi_rsend__ PMPI_RSEND mpi_rsend_f08_ pmpi_rsend_f08_);
 
+unsafe extern "C-unwind" fn rsend_f08ts(buf: *mut c_void, count: *const c_int, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut buf_packed = f::Packed::new(buf); let buf = buf_packed.address();
+rsend(buf, count, datatype, dest, tag, comm, ierror);
+} }
+fortran_names!(rsend_f08ts: mpi_rsend_f08ts_ pmpi_rsend_f08ts_);
+
 unsafe extern "C-unwind" fn rsend_c(buf: *mut c_void, count: *const i64, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let dest = *dest; let tag = *tag; let comm = f::comm::<Here>(*comm);
 let code = glue::rsend::<Here>(buf, count, datatype, dest, tag, comm);
 f::done(ierror, code); } }
 fortran_names!(rsend_c: mpi_rsend_c_f08_ pmpi_rsend_c_f08_);
+
+unsafe extern "C-unwind" fn rsend_c_f08ts(buf: *mut c_void, count: *const i64, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut buf_packed = f::Packed::new(buf); let buf = buf_packed.address();
+rsend_c(buf, count, datatype, dest, tag, comm, ierror);
+} }
+fortran_names!(rsend_c_f08ts: mpi_rsend_c_f08ts_ pmpi_rsend_c_f08ts_);
 
 unsafe extern "C-unwind" fn rsend_init(buf: *mut c_void, count: *const c_int, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let dest = *dest; let tag = *tag; let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
@@ -2872,6 +4620,14 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(rsend_init: mpi_rsend_init mpi_rsend_init_ mpi_rsend_init__ MPI_RSEND_INIT pmpi_rsend_init pmpi_rsend_init_ pmpi_rsend_init__ PMPI_RSEND_INIT mpi_rsend_init_f08_ pmpi_rsend_init_f08_);
 
+unsafe extern "C-unwind" fn rsend_init_f08ts(buf: *mut c_void, count: *const c_int, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::RsendInit, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+rsend_init(buf, count, datatype, dest, tag, comm, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(rsend_init_f08ts: mpi_rsend_init_f08ts_ pmpi_rsend_init_f08ts_);
+
 unsafe extern "C-unwind" fn rsend_init_c(buf: *mut c_void, count: *const i64, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let dest = *dest; let tag = *tag; let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
 let code = glue::rsend_init::<Here>(buf, count, datatype, dest, tag, comm, &mut request_c);
@@ -2879,17 +4635,41 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(rsend_init_c: mpi_rsend_init_c_f08_ pmpi_rsend_init_c_f08_);
 
+unsafe extern "C-unwind" fn rsend_init_c_f08ts(buf: *mut c_void, count: *const i64, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::RsendInit, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+rsend_init_c(buf, count, datatype, dest, tag, comm, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(rsend_init_c_f08ts: mpi_rsend_init_c_f08ts_ pmpi_rsend_init_c_f08ts_);
+
 unsafe extern "C-unwind" fn scan(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let op = f::op::<Here>(*op); let comm = f::comm::<Here>(*comm);
 let code = glue::scan::<Here>(sendbuf, recvbuf, i64::from(count), datatype, op, comm);
 f::done(ierror, code); } }
 fortran_names!(scan: mpi_scan mpi_scan_ mpi_scan__ MPI_SCAN pmpi_scan pmpi_scan_ pmpi_scan__ PMPI_SCAN mpi_scan_f08_ pmpi_scan_f08_);
 
+unsafe extern "C-unwind" fn scan_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut sendbuf_packed = f::Packed::new(sendbuf); let sendbuf = sendbuf_packed.address();
+let mut recvbuf_packed = f::Packed::new(recvbuf); let recvbuf = recvbuf_packed.address();
+scan(sendbuf, recvbuf, count, datatype, op, comm, ierror);
+recvbuf_packed.write_back();
+} }
+fortran_names!(scan_f08ts: mpi_scan_f08ts_ pmpi_scan_f08ts_);
+
 unsafe extern "C-unwind" fn scan_c(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const i64, datatype: *const c_int, op: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let op = f::op::<Here>(*op); let comm = f::comm::<Here>(*comm);
 let code = glue::scan::<Here>(sendbuf, recvbuf, count, datatype, op, comm);
 f::done(ierror, code); } }
 fortran_names!(scan_c: mpi_scan_c_f08_ pmpi_scan_c_f08_);
+
+unsafe extern "C-unwind" fn scan_c_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const i64, datatype: *const c_int, op: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut sendbuf_packed = f::Packed::new(sendbuf); let sendbuf = sendbuf_packed.address();
+let mut recvbuf_packed = f::Packed::new(recvbuf); let recvbuf = recvbuf_packed.address();
+scan_c(sendbuf, recvbuf, count, datatype, op, comm, ierror);
+recvbuf_packed.write_back();
+} }
+fortran_names!(scan_c_f08ts: mpi_scan_c_f08ts_ pmpi_scan_c_f08ts_);
 
 unsafe extern "C-unwind" fn scan_init(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let op = f::op::<Here>(*op); let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
@@ -2898,6 +4678,13 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(scan_init: mpi_scan_init mpi_scan_init_ mpi_scan_init__ MPI_SCAN_INIT pmpi_scan_init pmpi_scan_init_ pmpi_scan_init__ PMPI_SCAN_INIT mpi_scan_init_f08_ pmpi_scan_init_f08_);
 
+unsafe extern "C-unwind" fn scan_init_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::ScanInit, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::ScanInit, recvbuf, ierror) else { return };
+scan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierror);
+} }
+fortran_names!(scan_init_f08ts: mpi_scan_init_f08ts_ pmpi_scan_init_f08ts_);
+
 unsafe extern "C-unwind" fn scan_init_c(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const i64, datatype: *const c_int, op: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let op = f::op::<Here>(*op); let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
 let code = glue::scan_init::<Here>(sendbuf, recvbuf, count, datatype, op, comm, info, &mut request_c);
@@ -2905,17 +4692,40 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(scan_init_c: mpi_scan_init_c_f08_ pmpi_scan_init_c_f08_);
 
+unsafe extern "C-unwind" fn scan_init_c_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const i64, datatype: *const c_int, op: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::ScanInit, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::ScanInit, recvbuf, ierror) else { return };
+scan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierror);
+} }
+fortran_names!(scan_init_c_f08ts: mpi_scan_init_c_f08ts_ pmpi_scan_init_c_f08ts_);
+
 unsafe extern "C-unwind" fn scatter(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, root: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let recvtype = f::datatype::<Here>(*recvtype); let root = *root; let comm = f::comm::<Here>(*comm);
 let code = glue::scatter::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, i64::from(recvcount), recvtype, root, comm);
 f::done(ierror, code); } }
 fortran_names!(scatter: mpi_scatter mpi_scatter_ mpi_scatter__ MPI_SCATTER pmpi_scatter pmpi_scatter_ pmpi_scatter__ PMPI_SCATTER mpi_scatter_f08_ pmpi_scatter_f08_);
 
+unsafe extern "C-unwind" fn scatter_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, root: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut sendbuf_packed = f::Packed::new(sendbuf); let sendbuf = sendbuf_packed.address();
+let mut recvbuf_packed = f::Packed::new(recvbuf); let recvbuf = recvbuf_packed.address();
+scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, ierror);
+recvbuf_packed.write_back();
+} }
+fortran_names!(scatter_f08ts: mpi_scatter_f08ts_ pmpi_scatter_f08ts_);
+
 unsafe extern "C-unwind" fn scatter_c(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, root: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let recvtype = f::datatype::<Here>(*recvtype); let root = *root; let comm = f::comm::<Here>(*comm);
 let code = glue::scatter::<Here>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 f::done(ierror, code); } }
 fortran_names!(scatter_c: mpi_scatter_c_f08_ pmpi_scatter_c_f08_);
+
+unsafe extern "C-unwind" fn scatter_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, root: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut sendbuf_packed = f::Packed::new(sendbuf); let sendbuf = sendbuf_packed.address();
+let mut recvbuf_packed = f::Packed::new(recvbuf); let recvbuf = recvbuf_packed.address();
+scatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, ierror);
+recvbuf_packed.write_back();
+} }
+fortran_names!(scatter_c_f08ts: mpi_scatter_c_f08ts_ pmpi_scatter_c_f08ts_);
 
 unsafe extern "C-unwind" fn scatter_init(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, root: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let recvtype = f::datatype::<Here>(*recvtype); let root = *root; let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
@@ -2924,6 +4734,13 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(scatter_init: mpi_scatter_init mpi_scatter_init_ mpi_scatter_init__ MPI_SCATTER_INIT pmpi_scatter_init pmpi_scatter_init_ pmpi_scatter_init__ PMPI_SCATTER_INIT mpi_scatter_init_f08_ pmpi_scatter_init_f08_);
 
+unsafe extern "C-unwind" fn scatter_init_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, root: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::ScatterInit, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::ScatterInit, recvbuf, ierror) else { return };
+scatter_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, ierror);
+} }
+fortran_names!(scatter_init_f08ts: mpi_scatter_init_f08ts_ pmpi_scatter_init_f08ts_);
+
 unsafe extern "C-unwind" fn scatter_init_c(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, root: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let recvtype = f::datatype::<Here>(*recvtype); let root = *root; let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
 let code = glue::scatter_init::<Here>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, &mut request_c);
@@ -2931,17 +4748,40 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(scatter_init_c: mpi_scatter_init_c_f08_ pmpi_scatter_init_c_f08_);
 
+unsafe extern "C-unwind" fn scatter_init_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, root: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::ScatterInit, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::ScatterInit, recvbuf, ierror) else { return };
+scatter_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, ierror);
+} }
+fortran_names!(scatter_init_c_f08ts: mpi_scatter_init_c_f08ts_ pmpi_scatter_init_c_f08ts_);
+
 unsafe extern "C-unwind" fn scatterv(sendbuf: *mut c_void, sendcounts: *mut c_int, displs: *mut c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, root: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let recvtype = f::datatype::<Here>(*recvtype); let root = *root; let comm = f::comm::<Here>(*comm);
 let code = glue::scatterv::<Here>(sendbuf, args::IntArray::int(sendcounts), args::IntArray::int(displs), sendtype, recvbuf, i64::from(recvcount), recvtype, root, comm);
 f::done(ierror, code); } }
 fortran_names!(scatterv: mpi_scatterv mpi_scatterv_ mpi_scatterv__ MPI_SCATTERV pmpi_scatterv pmpi_scatterv_ pmpi_scatterv__ PMPI_SCATTERV mpi_scatterv_f08_ pmpi_scatterv_f08_);
 
+unsafe extern "C-unwind" fn scatterv_f08ts(sendbuf: *mut c_void, sendcounts: *mut c_int, displs: *mut c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, root: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut sendbuf_packed = f::Packed::new(sendbuf); let sendbuf = sendbuf_packed.address();
+let mut recvbuf_packed = f::Packed::new(recvbuf); let recvbuf = recvbuf_packed.address();
+scatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, ierror);
+recvbuf_packed.write_back();
+} }
+fortran_names!(scatterv_f08ts: mpi_scatterv_f08ts_ pmpi_scatterv_f08ts_);
+
 unsafe extern "C-unwind" fn scatterv_c(sendbuf: *mut c_void, sendcounts: *mut i64, displs: *mut i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, root: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let recvtype = f::datatype::<Here>(*recvtype); let root = *root; let comm = f::comm::<Here>(*comm);
 let code = glue::scatterv::<Here>(sendbuf, args::IntArray::wide(sendcounts), args::IntArray::wide(displs), sendtype, recvbuf, recvcount, recvtype, root, comm);
 f::done(ierror, code); } }
 fortran_names!(scatterv_c: mpi_scatterv_c_f08_ pmpi_scatterv_c_f08_);
+
+unsafe extern "C-unwind" fn scatterv_c_f08ts(sendbuf: *mut c_void, sendcounts: *mut i64, displs: *mut i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, root: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut sendbuf_packed = f::Packed::new(sendbuf); let sendbuf = sendbuf_packed.address();
+let mut recvbuf_packed = f::Packed::new(recvbuf); let recvbuf = recvbuf_packed.address();
+scatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, ierror);
+recvbuf_packed.write_back();
+} }
+fortran_names!(scatterv_c_f08ts: mpi_scatterv_c_f08ts_ pmpi_scatterv_c_f08ts_);
 
 unsafe extern "C-unwind" fn scatterv_init(sendbuf: *mut c_void, sendcounts: *mut c_int, displs: *mut c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, root: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let recvtype = f::datatype::<Here>(*recvtype); let root = *root; let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
@@ -2950,6 +4790,13 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(scatterv_init: mpi_scatterv_init mpi_scatterv_init_ mpi_scatterv_init__ MPI_SCATTERV_INIT pmpi_scatterv_init pmpi_scatterv_init_ pmpi_scatterv_init__ PMPI_SCATTERV_INIT mpi_scatterv_init_f08_ pmpi_scatterv_init_f08_);
 
+unsafe extern "C-unwind" fn scatterv_init_f08ts(sendbuf: *mut c_void, sendcounts: *mut c_int, displs: *mut c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, root: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::ScattervInit, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::ScattervInit, recvbuf, ierror) else { return };
+scatterv_init(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, ierror);
+} }
+fortran_names!(scatterv_init_f08ts: mpi_scatterv_init_f08ts_ pmpi_scatterv_init_f08ts_);
+
 unsafe extern "C-unwind" fn scatterv_init_c(sendbuf: *mut c_void, sendcounts: *mut i64, displs: *mut i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, root: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendtype = f::datatype::<Here>(*sendtype); let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let recvtype = f::datatype::<Here>(*recvtype); let root = *root; let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
 let code = glue::scatterv_init::<Here>(sendbuf, args::IntArray::wide(sendcounts), args::IntArray::wide(displs), sendtype, recvbuf, recvcount, recvtype, root, comm, info, &mut request_c);
@@ -2957,17 +4804,36 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(scatterv_init_c: mpi_scatterv_init_c_f08_ pmpi_scatterv_init_c_f08_);
 
+unsafe extern "C-unwind" fn scatterv_init_c_f08ts(sendbuf: *mut c_void, sendcounts: *mut i64, displs: *mut i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, root: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(sendbuf) = f::whole::<Here>(Procedure::ScattervInit, sendbuf, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::ScattervInit, recvbuf, ierror) else { return };
+scatterv_init_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, ierror);
+} }
+fortran_names!(scatterv_init_c_f08ts: mpi_scatterv_init_c_f08ts_ pmpi_scatterv_init_c_f08ts_);
+
 unsafe extern "C-unwind" fn send(buf: *mut c_void, count: *const c_int, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let dest = *dest; let tag = *tag; let comm = f::comm::<Here>(*comm);
 let code = glue::send::<Here>(buf, i64::from(count), datatype, dest, tag, comm);
 f::done(ierror, code); } }
 fortran_names!(send: mpi_send mpi_send_ mpi_send__ MPI_SEND pmpi_send pmpi_send_ pmpi_send__ PMPI_SEND mpi_send_f08_ pmpi_send_f08_);
 
+unsafe extern "C-unwind" fn send_f08ts(buf: *mut c_void, count: *const c_int, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut buf_packed = f::Packed::new(buf); let buf = buf_packed.address();
+send(buf, count, datatype, dest, tag, comm, ierror);
+} }
+fortran_names!(send_f08ts: mpi_send_f08ts_ pmpi_send_f08ts_);
+
 unsafe extern "C-unwind" fn send_c(buf: *mut c_void, count: *const i64, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let dest = *dest; let tag = *tag; let comm = f::comm::<Here>(*comm);
 let code = glue::send::<Here>(buf, count, datatype, dest, tag, comm);
 f::done(ierror, code); } }
 fortran_names!(send_c: mpi_send_c_f08_ pmpi_send_c_f08_);
+
+unsafe extern "C-unwind" fn send_c_f08ts(buf: *mut c_void, count: *const i64, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut buf_packed = f::Packed::new(buf); let buf = buf_packed.address();
+send_c(buf, count, datatype, dest, tag, comm, ierror);
+} }
+fortran_names!(send_c_f08ts: mpi_send_c_f08ts_ pmpi_send_c_f08ts_);
 
 unsafe extern "C-unwind" fn send_init(buf: *mut c_void, count: *const c_int, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let dest = *dest; let tag = *tag; let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
@@ -2976,6 +4842,14 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(send_init: mpi_send_init mpi_send_init_ mpi_send_init__ MPI_SEND_INIT pmpi_send_init pmpi_send_init_ pmpi_send_init__ PMPI_SEND_INIT mpi_send_init_f08_ pmpi_send_init_f08_);
 
+unsafe extern "C-unwind" fn send_init_f08ts(buf: *mut c_void, count: *const c_int, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::SendInit, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+send_init(buf, count, datatype, dest, tag, comm, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(send_init_f08ts: mpi_send_init_f08ts_ pmpi_send_init_f08ts_);
+
 unsafe extern "C-unwind" fn send_init_c(buf: *mut c_void, count: *const i64, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let dest = *dest; let tag = *tag; let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
 let code = glue::send_init::<Here>(buf, count, datatype, dest, tag, comm, &mut request_c);
@@ -2983,11 +4857,27 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(send_init_c: mpi_send_init_c_f08_ pmpi_send_init_c_f08_);
 
+unsafe extern "C-unwind" fn send_init_c_f08ts(buf: *mut c_void, count: *const i64, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::SendInit, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+send_init_c(buf, count, datatype, dest, tag, comm, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(send_init_c_f08ts: mpi_send_init_c_f08ts_ pmpi_send_init_c_f08ts_);
+
 unsafe extern "C-unwind" fn sendrecv(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, dest: *const c_int, sendtag: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, source: *const c_int, recvtag: *const c_int, comm: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let dest = *dest; let sendtag = *sendtag; let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let recvtype = f::datatype::<Here>(*recvtype); let source = *source; let recvtag = *recvtag; let comm = f::comm::<Here>(*comm); let status = f::status::<Here>(status);
 let code = glue::sendrecv::<Here>(sendbuf, i64::from(sendcount), sendtype, dest, sendtag, recvbuf, i64::from(recvcount), recvtype, source, recvtag, comm, status);
 f::done(ierror, code); } }
 fortran_names!(sendrecv: mpi_sendrecv mpi_sendrecv_ mpi_sendrecv__ MPI_SENDRECV pmpi_sendrecv pmpi_sendrecv_ pmpi_sendrecv__ PMPI_SENDRECV mpi_sendrecv_f08_ pmpi_sendrecv_f08_);
+
+unsafe extern "C-unwind" fn sendrecv_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, dest: *const c_int, sendtag: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, source: *const c_int, recvtag: *const c_int, comm: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
+let mut sendbuf_packed = f::Packed::new(sendbuf); let sendbuf = sendbuf_packed.address();
+let mut recvbuf_packed = f::Packed::new(recvbuf); let recvbuf = recvbuf_packed.address();
+sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status, ierror);
+recvbuf_packed.write_back();
+} }
+fortran_names!(sendrecv_f08ts: mpi_sendrecv_f08ts_ pmpi_sendrecv_f08ts_);
 
 unsafe extern "C-unwind" fn sendrecv_c(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, dest: *const c_int, sendtag: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, source: *const c_int, recvtag: *const c_int, comm: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
 let sendbuf = f::buffer::<Here>(sendbuf); let sendcount = *sendcount; let sendtype = f::datatype::<Here>(*sendtype); let dest = *dest; let sendtag = *sendtag; let recvbuf = f::buffer::<Here>(recvbuf); let recvcount = *recvcount; let recvtype = f::datatype::<Here>(*recvtype); let source = *source; let recvtag = *recvtag; let comm = f::comm::<Here>(*comm); let status = f::status::<Here>(status);
@@ -2995,11 +4885,26 @@ let code = glue::sendrecv::<Here>(sendbuf, sendcount, sendtype, dest, sendtag, r
 f::done(ierror, code); } }
 fortran_names!(sendrecv_c: mpi_sendrecv_c_f08_ pmpi_sendrecv_c_f08_);
 
+unsafe extern "C-unwind" fn sendrecv_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, dest: *const c_int, sendtag: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, source: *const c_int, recvtag: *const c_int, comm: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
+let mut sendbuf_packed = f::Packed::new(sendbuf); let sendbuf = sendbuf_packed.address();
+let mut recvbuf_packed = f::Packed::new(recvbuf); let recvbuf = recvbuf_packed.address();
+sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status, ierror);
+recvbuf_packed.write_back();
+} }
+fortran_names!(sendrecv_c_f08ts: mpi_sendrecv_c_f08ts_ pmpi_sendrecv_c_f08ts_);
+
 unsafe extern "C-unwind" fn sendrecv_replace(buf: *mut c_void, count: *const c_int, datatype: *const c_int, dest: *const c_int, sendtag: *const c_int, source: *const c_int, recvtag: *const c_int, comm: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
 let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let dest = *dest; let sendtag = *sendtag; let source = *source; let recvtag = *recvtag; let comm = f::comm::<Here>(*comm); let status = f::status::<Here>(status);
 let code = glue::sendrecv_replace::<Here>(buf, i64::from(count), datatype, dest, sendtag, source, recvtag, comm, status);
 f::done(ierror, code); } }
 fortran_names!(sendrecv_replace: mpi_sendrecv_replace mpi_sendrecv_replace_ mpi_sendrecv_replace__ MPI_SENDRECV_REPLACE pmpi_sendrecv_replace pmpi_sendrecv_replace_ pmpi_sendrecv_replace__ PMPI_SENDRECV_REPLACE mpi_sendrecv_replace_f08_ pmpi_sendrecv_replace_f08_);
+
+unsafe extern "C-unwind" fn sendrecv_replace_f08ts(buf: *mut c_void, count: *const c_int, datatype: *const c_int, dest: *const c_int, sendtag: *const c_int, source: *const c_int, recvtag: *const c_int, comm: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
+let mut buf_packed = f::Packed::new(buf); let buf = buf_packed.address();
+sendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm, status, ierror);
+buf_packed.write_back();
+} }
+fortran_names!(sendrecv_replace_f08ts: mpi_sendrecv_replace_f08ts_ pmpi_sendrecv_replace_f08ts_);
 
 unsafe extern "C-unwind" fn sendrecv_replace_c(buf: *mut c_void, count: *const i64, datatype: *const c_int, dest: *const c_int, sendtag: *const c_int, source: *const c_int, recvtag: *const c_int, comm: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
 let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let dest = *dest; let sendtag = *sendtag; let source = *source; let recvtag = *recvtag; let comm = f::comm::<Here>(*comm); let status = f::status::<Here>(status);
@@ -3007,17 +4912,36 @@ let code = glue::sendrecv_replace::<Here>(buf, count, datatype, dest, sendtag, s
 f::done(ierror, code); } }
 fortran_names!(sendrecv_replace_c: mpi_sendrecv_replace_c_f08_ pmpi_sendrecv_replace_c_f08_);
 
+unsafe extern "C-unwind" fn sendrecv_replace_c_f08ts(buf: *mut c_void, count: *const i64, datatype: *const c_int, dest: *const c_int, sendtag: *const c_int, source: *const c_int, recvtag: *const c_int, comm: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
+let mut buf_packed = f::Packed::new(buf); let buf = buf_packed.address();
+sendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, status, ierror);
+buf_packed.write_back();
+} }
+fortran_names!(sendrecv_replace_c_f08ts: mpi_sendrecv_replace_c_f08ts_ pmpi_sendrecv_replace_c_f08ts_);
+
 unsafe extern "C-unwind" fn session_attach_buffer(session: *const c_int, buffer: *mut c_void, size: *const c_int, ierror: *mut c_int) { unsafe {
 let session = f::session::<Here>(*session); let buffer = f::buffer::<Here>(buffer); let size = *size;
 let code = glue::session_attach_buffer::<Here>(session, buffer, i64::from(size));
 f::done(ierror, code); } }
 fortran_names!(session_attach_buffer: mpi_session_attach_buffer mpi_session_attach_buffer_ mpi_session_attach_buffer__ MPI_SESSION_ATTACH_BUFFER pmpi_session_attach_buffer pmpi_session_attach_buffer_ pmpi_session_attach_buffer__ PMPI_SESSION_ATTACH_BUFFER mpi_session_attach_buffer_f08_ pmpi_session_attach_buffer_f08_);
 
+unsafe extern "C-unwind" fn session_attach_buffer_f08ts(session: *const c_int, buffer: *mut c_void, size: *const c_int, ierror: *mut c_int) { unsafe {
+let Some(buffer) = f::whole::<Here>(Procedure::SessionAttachBuffer, buffer, ierror) else { return };
+session_attach_buffer(session, buffer, size, ierror);
+} }
+fortran_names!(session_attach_buffer_f08ts: mpi_session_attach_buffer_f08ts_ pmpi_session_attach_buffer_f08ts_);
+
 unsafe extern "C-unwind" fn session_attach_buffer_c(session: *const c_int, buffer: *mut c_void, size: *const i64, ierror: *mut c_int) { unsafe {
 let session = f::session::<Here>(*session); let buffer = f::buffer::<Here>(buffer); let size = *size;
 let code = glue::session_attach_buffer::<Here>(session, buffer, size);
 f::done(ierror, code); } }
 fortran_names!(session_attach_buffer_c: mpi_session_attach_buffer_c_f08_ pmpi_session_attach_buffer_c_f08_);
+
+unsafe extern "C-unwind" fn session_attach_buffer_c_f08ts(session: *const c_int, buffer: *mut c_void, size: *const i64, ierror: *mut c_int) { unsafe {
+let Some(buffer) = f::whole::<Here>(Procedure::SessionAttachBuffer, buffer, ierror) else { return };
+session_attach_buffer_c(session, buffer, size, ierror);
+} }
+fortran_names!(session_attach_buffer_c_f08ts: mpi_session_attach_buffer_c_f08ts_ pmpi_session_attach_buffer_c_f08ts_);
 
 unsafe extern "C-unwind" fn session_call_errhandler(session: *const c_int, errorcode: *const c_int, ierror: *mut c_int) { unsafe {
 let session = f::session::<Here>(*session); let errorcode = *errorcode;
@@ -3115,11 +5039,23 @@ let code = glue::ssend::<Here>(buf, i64::from(count), datatype, dest, tag, comm)
 f::done(ierror, code); } }
 fortran_names!(ssend: mpi_ssend mpi_ssend_ mpi_ssend__ MPI_SSEND pmpi_ssend pmpi_ssend_ pmpi_ssend__ PMPI_SSEND mpi_ssend_f08_ pmpi_ssend_f08_);
 
+unsafe extern "C-unwind" fn ssend_f08ts(buf: *mut c_void, count: *const c_int, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut buf_packed = f::Packed::new(buf); let buf = buf_packed.address();
+ssend(buf, count, datatype, dest, tag, comm, ierror);
+} }
+fortran_names!(ssend_f08ts: mpi_ssend_f08ts_ pmpi_ssend_f08ts_);
+
 unsafe extern "C-unwind" fn ssend_c(buf: *mut c_void, count: *const i64, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let dest = *dest; let tag = *tag; let comm = f::comm::<Here>(*comm);
 let code = glue::ssend::<Here>(buf, count, datatype, dest, tag, comm);
 f::done(ierror, code); } }
 fortran_names!(ssend_c: mpi_ssend_c_f08_ pmpi_ssend_c_f08_);
+
+unsafe extern "C-unwind" fn ssend_c_f08ts(buf: *mut c_void, count: *const i64, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut buf_packed = f::Packed::new(buf); let buf = buf_packed.address();
+ssend_c(buf, count, datatype, dest, tag, comm, ierror);
+} }
+fortran_names!(ssend_c_f08ts: mpi_ssend_c_f08ts_ pmpi_ssend_c_f08ts_);
 
 unsafe extern "C-unwind" fn ssend_init(buf: *mut c_void, count: *const c_int, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let dest = *dest; let tag = *tag; let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
@@ -3128,12 +5064,28 @@ if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(ssend_init: mpi_ssend_init mpi_ssend_init_ mpi_ssend_init__ MPI_SSEND_INIT pmpi_ssend_init pmpi_ssend_init_ pmpi_ssend_init__ PMPI_SSEND_INIT mpi_ssend_init_f08_ pmpi_ssend_init_f08_);
 
+unsafe extern "C-unwind" fn ssend_init_f08ts(buf: *mut c_void, count: *const c_int, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::SsendInit, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+ssend_init(buf, count, datatype, dest, tag, comm, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(ssend_init_f08ts: mpi_ssend_init_f08ts_ pmpi_ssend_init_f08ts_);
+
 unsafe extern "C-unwind" fn ssend_init_c(buf: *mut c_void, count: *const i64, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let dest = *dest; let tag = *tag; let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
 let code = glue::ssend_init::<Here>(buf, count, datatype, dest, tag, comm, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(ssend_init_c: mpi_ssend_init_c_f08_ pmpi_ssend_init_c_f08_);
+
+unsafe extern "C-unwind" fn ssend_init_c_f08ts(buf: *mut c_void, count: *const i64, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(part) = f::Part::new::<Here>(Procedure::SsendInit, buf, *count as i64, *datatype, ierror) else { return };
+let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
+ssend_init_c(buf, count, datatype, dest, tag, comm, request, ierror);
+part.end::<Here>();
+} }
+fortran_names!(ssend_init_c_f08ts: mpi_ssend_init_c_f08ts_ pmpi_ssend_init_c_f08ts_);
 
 unsafe extern "C-unwind" fn start(request: *mut c_int, ierror: *mut c_int) { unsafe {
 let mut request_c = f::request::<Here>(*request);
@@ -3639,11 +5591,27 @@ let code = glue::unpack::<Here>(inbuf, i64::from(insize), args::IntOut::int(posi
 f::done(ierror, code); } }
 fortran_names!(unpack: mpi_unpack mpi_unpack_ mpi_unpack__ MPI_UNPACK pmpi_unpack pmpi_unpack_ pmpi_unpack__ PMPI_UNPACK mpi_unpack_f08_ pmpi_unpack_f08_);
 
+unsafe extern "C-unwind" fn unpack_f08ts(inbuf: *mut c_void, insize: *const c_int, position: *mut c_int, outbuf: *mut c_void, outcount: *const c_int, datatype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut inbuf_packed = f::Packed::new(inbuf); let inbuf = inbuf_packed.address();
+let mut outbuf_packed = f::Packed::new(outbuf); let outbuf = outbuf_packed.address();
+unpack(inbuf, insize, position, outbuf, outcount, datatype, comm, ierror);
+outbuf_packed.write_back();
+} }
+fortran_names!(unpack_f08ts: mpi_unpack_f08ts_ pmpi_unpack_f08ts_);
+
 unsafe extern "C-unwind" fn unpack_c(inbuf: *mut c_void, insize: *const i64, position: *mut i64, outbuf: *mut c_void, outcount: *const i64, datatype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
 let inbuf = f::buffer::<Here>(inbuf); let insize = *insize; let outbuf = f::buffer::<Here>(outbuf); let outcount = *outcount; let datatype = f::datatype::<Here>(*datatype); let comm = f::comm::<Here>(*comm);
 let code = glue::unpack::<Here>(inbuf, insize, args::IntOut::wide(position), outbuf, outcount, datatype, comm);
 f::done(ierror, code); } }
 fortran_names!(unpack_c: mpi_unpack_c_f08_ pmpi_unpack_c_f08_);
+
+unsafe extern "C-unwind" fn unpack_c_f08ts(inbuf: *mut c_void, insize: *const i64, position: *mut i64, outbuf: *mut c_void, outcount: *const i64, datatype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
+let mut inbuf_packed = f::Packed::new(inbuf); let inbuf = inbuf_packed.address();
+let mut outbuf_packed = f::Packed::new(outbuf); let outbuf = outbuf_packed.address();
+unpack_c(inbuf, insize, position, outbuf, outcount, datatype, comm, ierror);
+outbuf_packed.write_back();
+} }
+fortran_names!(unpack_c_f08ts: mpi_unpack_c_f08ts_ pmpi_unpack_c_f08ts_);
 
 unsafe extern "C-unwind" fn unpack_external(datarep: *const c_char, inbuf: *mut c_void, insize: *const i64, position: *mut i64, outbuf: *mut c_void, outcount: *const c_int, datatype: *const c_int, ierror: *mut c_int, datarep_length: usize) { unsafe {
 let datarep = f::text(datarep, datarep_length); let inbuf = f::buffer::<Here>(inbuf); let insize = *insize; let outbuf = f::buffer::<Here>(outbuf); let outcount = *outcount; let datatype = f::datatype::<Here>(*datatype);
@@ -3651,11 +5619,27 @@ let code = glue::unpack_external::<Here>(datarep.as_ptr(), inbuf, insize, args::
 f::done(ierror, code); } }
 fortran_names!(unpack_external: mpi_unpack_external mpi_unpack_external_ mpi_unpack_external__ MPI_UNPACK_EXTERNAL pmpi_unpack_external pmpi_unpack_external_ pmpi_unpack_external__ PMPI_UNPACK_EXTERNAL mpi_unpack_external_f08_ pmpi_unpack_external_f08_);
 
+unsafe extern "C-unwind" fn unpack_external_f08ts(datarep: *const c_char, inbuf: *mut c_void, insize: *const i64, position: *mut i64, outbuf: *mut c_void, outcount: *const c_int, datatype: *const c_int, ierror: *mut c_int, datarep_length: usize) { unsafe {
+let mut inbuf_packed = f::Packed::new(inbuf); let inbuf = inbuf_packed.address();
+let mut outbuf_packed = f::Packed::new(outbuf); let outbuf = outbuf_packed.address();
+unpack_external(datarep, inbuf, insize, position, outbuf, outcount, datatype, ierror, datarep_length);
+outbuf_packed.write_back();
+} }
+fortran_names!(unpack_external_f08ts: mpi_unpack_external_f08ts_ pmpi_unpack_external_f08ts_);
+
 unsafe extern "C-unwind" fn unpack_external_c(datarep: *const c_char, inbuf: *mut c_void, insize: *const i64, position: *mut i64, outbuf: *mut c_void, outcount: *const i64, datatype: *const c_int, ierror: *mut c_int, datarep_length: usize) { unsafe {
 let datarep = f::text(datarep, datarep_length); let inbuf = f::buffer::<Here>(inbuf); let insize = *insize; let outbuf = f::buffer::<Here>(outbuf); let outcount = *outcount; let datatype = f::datatype::<Here>(*datatype);
 let code = glue::unpack_external::<Here>(datarep.as_ptr(), inbuf, insize, args::IntOut::wide(position), outbuf, outcount, datatype);
 f::done(ierror, code); } }
 fortran_names!(unpack_external_c: mpi_unpack_external_c_f08_ pmpi_unpack_external_c_f08_);
+
+unsafe extern "C-unwind" fn unpack_external_c_f08ts(datarep: *const c_char, inbuf: *mut c_void, insize: *const i64, position: *mut i64, outbuf: *mut c_void, outcount: *const i64, datatype: *const c_int, ierror: *mut c_int, datarep_length: usize) { unsafe {
+let mut inbuf_packed = f::Packed::new(inbuf); let inbuf = inbuf_packed.address();
+let mut outbuf_packed = f::Packed::new(outbuf); let outbuf = outbuf_packed.address();
+unpack_external_c(datarep, inbuf, insize, position, outbuf, outcount, datatype, ierror, datarep_length);
+outbuf_packed.write_back();
+} }
+fortran_names!(unpack_external_c_f08ts: mpi_unpack_external_c_f08ts_ pmpi_unpack_external_c_f08ts_);
 
 unsafe extern "C-unwind" fn unpublish_name(service_name: *const c_char, info: *const c_int, port_name: *const c_char, ierror: *mut c_int, service_name_length: usize, port_name_length: usize) { unsafe {
 let service_name = f::text(service_name, service_name_length); let port_name = f::text(port_name, port_name_length); let info = f::info::<Here>(*info);
@@ -3727,6 +5711,12 @@ let code = glue::win_attach::<Here>(win, base, size);
 f::done(ierror, code); } }
 fortran_names!(win_attach: mpi_win_attach mpi_win_attach_ mpi_win_attach__ MPI_WIN_ATTACH pmpi_win_attach pmpi_win_attach_ pmpi_win_attach__ PMPI_WIN_ATTACH mpi_win_attach_f08_ pmpi_win_attach_f08_);
 
+unsafe extern "C-unwind" fn win_attach_f08ts(win: *const c_int, base: *mut c_void, size: *const i64, ierror: *mut c_int) { unsafe {
+let Some(base) = f::whole::<Here>(Procedure::WinAttach, base, ierror) else { return };
+win_attach(win, base, size, ierror);
+} }
+fortran_names!(win_attach_f08ts: mpi_win_attach_f08ts_ pmpi_win_attach_f08ts_);
+
 unsafe extern "C-unwind" fn win_call_errhandler(win: *const c_int, errorcode: *const c_int, ierror: *mut c_int) { unsafe {
 let win = f::win::<Here>(*win); let errorcode = *errorcode;
 let code = glue::win_call_errhandler::<Here>(win, errorcode);
@@ -3746,12 +5736,24 @@ if code == 0 { *win = f::win_out::<Here>(win_c); }
 f::done(ierror, code); } }
 fortran_names!(win_create: mpi_win_create mpi_win_create_ mpi_win_create__ MPI_WIN_CREATE pmpi_win_create pmpi_win_create_ pmpi_win_create__ PMPI_WIN_CREATE mpi_win_create_f08_ pmpi_win_create_f08_);
 
+unsafe extern "C-unwind" fn win_create_f08ts(base: *mut c_void, size: *const i64, disp_unit: *const c_int, info: *const c_int, comm: *const c_int, win: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(base) = f::whole::<Here>(Procedure::WinCreate, base, ierror) else { return };
+win_create(base, size, disp_unit, info, comm, win, ierror);
+} }
+fortran_names!(win_create_f08ts: mpi_win_create_f08ts_ pmpi_win_create_f08ts_);
+
 unsafe extern "C-unwind" fn win_create_c(base: *mut c_void, size: *const i64, disp_unit: *const i64, info: *const c_int, comm: *const c_int, win: *mut c_int, ierror: *mut c_int) { unsafe {
 let base = f::buffer::<Here>(base); let size = *size; let disp_unit = *disp_unit; let info = f::info::<Here>(*info); let comm = f::comm::<Here>(*comm); let mut win_c = f::win_null::<Here>();
 let code = glue::win_create::<Here>(base, size, disp_unit, info, comm, &mut win_c);
 if code == 0 { *win = f::win_out::<Here>(win_c); }
 f::done(ierror, code); } }
 fortran_names!(win_create_c: mpi_win_create_c_f08_ pmpi_win_create_c_f08_);
+
+unsafe extern "C-unwind" fn win_create_c_f08ts(base: *mut c_void, size: *const i64, disp_unit: *const i64, info: *const c_int, comm: *const c_int, win: *mut c_int, ierror: *mut c_int) { unsafe {
+let Some(base) = f::whole::<Here>(Procedure::WinCreate, base, ierror) else { return };
+win_create_c(base, size, disp_unit, info, comm, win, ierror);
+} }
+fortran_names!(win_create_c_f08ts: mpi_win_create_c_f08ts_ pmpi_win_create_c_f08ts_);
 
 unsafe extern "C-unwind" fn win_create_dynamic(info: *const c_int, comm: *const c_int, win: *mut c_int, ierror: *mut c_int) { unsafe {
 let info = f::info::<Here>(*info); let comm = f::comm::<Here>(*comm); let mut win_c = f::win_null::<Here>();
@@ -3777,6 +5779,12 @@ let win = f::win::<Here>(*win); let base = f::buffer::<Here>(base);
 let code = glue::win_detach::<Here>(win, base);
 f::done(ierror, code); } }
 fortran_names!(win_detach: mpi_win_detach mpi_win_detach_ mpi_win_detach__ MPI_WIN_DETACH pmpi_win_detach pmpi_win_detach_ pmpi_win_detach__ PMPI_WIN_DETACH mpi_win_detach_f08_ pmpi_win_detach_f08_);
+
+unsafe extern "C-unwind" fn win_detach_f08ts(win: *const c_int, base: *mut c_void, ierror: *mut c_int) { unsafe {
+let base = f::Section::of(base).address();
+win_detach(win, base, ierror);
+} }
+fortran_names!(win_detach_f08ts: mpi_win_detach_f08ts_ pmpi_win_detach_f08ts_);
 
 unsafe extern "C-unwind" fn win_fence(assert: *const c_int, win: *const c_int, ierror: *mut c_int) { unsafe {
 let assert = *assert; let win = f::win::<Here>(*win);

@@ -125,6 +125,16 @@ pub(crate) fn text(constants: &Constants) -> Result<String> {
         let tag = handle.c.replace("MPI_", "MPI_ABI_");
         let _ = writeln!(out, "typedef struct {tag} *{};", handle.c);
     }
+    out.push_str(
+        "\n/* Fortran's INTEGER; handles in it (MPI-5.0 2.6.4 lets these be macros). */\n",
+    );
+    out.push_str("typedef int MPI_Fint;\n");
+    for handle in HANDLES {
+        let word = handle.c.replace("Datatype", "Type");
+        let _ = writeln!(out, "#define {word}_c2f(handle) {word}_toint(handle)");
+        let _ = writeln!(out, "#define {word}_f2c(integer) {word}_fromint(integer)");
+    }
+    out.push('\n');
     for tool in TOOLS {
         let _ = writeln!(out, "typedef struct MPI_T_{tool}_t *MPI_T_{tool};");
     }

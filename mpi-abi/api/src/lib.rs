@@ -83,8 +83,8 @@ pub fn generate(root: &Path) -> Result<Vec<(PathBuf, String)>> {
     }
     for (name, text) in [
         ("fortran_entries.rs", fortran::entries::file(procedures)),
-        ("fortran_mpich.rs", fortran::peers::file("mpich")),
-        ("fortran_openmpi.rs", fortran::peers::file("openmpi")),
+        ("fortran_mpich.rs", fortran::peers::file(procedures, "mpich")),
+        ("fortran_openmpi.rs", fortran::peers::file(procedures, "openmpi")),
     ] {
         files.push((generated.join(name), text));
     }

@@ -17,6 +17,7 @@ mod functions;
 mod handles;
 mod logicals;
 mod neighbors;
+mod sections;
 mod spawn;
 mod texts;
 
@@ -30,6 +31,7 @@ pub use handles::*;
 pub(crate) use logicals::{booleans, set_booleans};
 pub use logicals::{logical, logical_out, logical_value, logicals, logicals_out};
 pub use neighbors::{cart_dims, comm_size, in_degree, out_degree, unless_in_place};
+pub use sections::{Packed, Part, Section, whole};
 pub use spawn::{comm_spawn, comm_spawn_multiple};
 pub use texts::{Text, info_get_string, info_text, session_get_nth_pset, text};
 

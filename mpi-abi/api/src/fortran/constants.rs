@@ -129,7 +129,7 @@ pub(super) fn plain() -> Result<String> {
     for (name, _, value) in handles(&constants) {
         integer(&name, value);
     }
-    out.push_str(&support());
+    out.push_str(&support("      PARAMETER (MPI_SUBARRAYS_SUPPORTED=.FALSE.)\n"));
     out.push_str(&variables([
         "INTEGER MPI_STATUS_IGNORE(MPI_STATUS_SIZE)",
         "INTEGER MPI_STATUSES_IGNORE(MPI_STATUS_SIZE,1)",
@@ -137,8 +137,9 @@ pub(super) fn plain() -> Result<String> {
     Ok(out)
 }
 
-/// Constants that are no INTEGERs, and a refusal of INTEGERs of another size.
-pub(super) fn support() -> String {
+/// Constants that are no INTEGERs, and a refusal of INTEGERs of another size;
+/// `subarrays` gives `MPI_SUBARRAYS_SUPPORTED` its value.
+pub(super) fn support(subarrays: &str) -> String {
     let mut out = String::new();
     out.push_str(
         "!     A division by zero here means INTEGERs of 8 bytes (as by\n\
@@ -150,11 +151,11 @@ pub(super) fn support() -> String {
         "INTEGER(KIND=MPI_OFFSET_KIND) MPI_DISPLACEMENT_CURRENT",
         "PARAMETER (MPI_DISPLACEMENT_CURRENT=-1)",
         "LOGICAL MPI_SUBARRAYS_SUPPORTED",
-        "PARAMETER (MPI_SUBARRAYS_SUPPORTED=.FALSE.)",
         "LOGICAL MPI_ASYNC_PROTECTS_NONBLOCKING",
         "PARAMETER (MPI_ASYNC_PROTECTS_NONBLOCKING=.FALSE.)",
     ] {
         let _ = writeln!(out, "      {line}");
     }
+    out.push_str(subarrays);
     out
 }

@@ -1,5 +1,6 @@
 //! Declarations of the procedures, for either module.
 
+use super::sections::is_pending;
 use super::text::statement;
 use super::{is_narrow, parameters};
 use crate::description::{Direction, Parameter, Procedure};
@@ -21,6 +22,8 @@ pub(super) struct Form<'a> {
     pub large: bool,
     /// Whether an address is returned as a `TYPE(C_PTR)` in the module `mpi`.
     pub c_ptr: bool,
+    /// Whether choice buffers come with descriptors.
+    pub sections: bool,
 }
 
 impl Form<'_> {
@@ -80,6 +83,9 @@ impl Form<'_> {
             };
             let waits =
                 if self.module == Module::F08 && self.is_pending() { ", asynchronous" } else { "" };
+            if self.sections {
+                return format!("      type(*), dimension(..){intent}{waits} :: {name}\n");
+            }
             return format!(
                 "      !GCC$ ATTRIBUTES NO_ARG_CHECK :: {name}\n\
                  !DIR$ IGNORE_TKR {name}\n\
@@ -105,14 +111,7 @@ impl Form<'_> {
 
     /// Whether the procedure may return before its buffers are done with.
     fn is_pending(&self) -> bool {
-        let has = |word: &str| {
-            let out = self.procedure.parameters.iter();
-            out.clone().any(|p| {
-                p.direction == Direction::Out
-                    && matches!(&p.kind, Kind::Handle(handle) if handle.word == word)
-            })
-        };
-        has("request") || self.procedure.name.ends_with("_begin") || has("win")
+        is_pending(self.procedure)
     }
 
     fn intent(&self, parameter: &Parameter) -> &'static str {
@@ -192,6 +191,7 @@ const SIZES: &[(&str, &str, u32, bool)] = &[
     ("logical(2)", "l2", 2, false),
     ("logical(4)", "l4", 4, false),
     ("logical(8)", "l8", 8, false),
+    ("character(len=*)", "ch", 1, false),
     ("integer(16)", "i16", 16, true),
     ("real(10)", "r10", 16, true),
     ("real(16)", "r16", 16, true),

@@ -7,6 +7,7 @@
 use std::fmt::Write;
 
 use super::declare::sizes;
+use super::sections;
 use super::{WITH_C_PTR, has, has_length, is_index, is_narrow, is_passed, parameters};
 use crate::description::{Direction, Parameter, Procedure};
 use crate::kind::{HANDLES, Kind};
@@ -68,7 +69,8 @@ pub(crate) fn file(procedures: &[Procedure]) -> String {
     let mut out = crate::banner();
     out.push_str(
         "\nuse std::ffi::{c_char, c_int, c_void};\n\n\
-         use mpi_abi::face::Face;\nuse mpi_abi::{args, fortran as f, fortran_names, glue};\n",
+         use mpi_abi::face::Face;\nuse mpi_abi::procedure::Procedure;\n\
+         use mpi_abi::{args, fortran as f, fortran_names, glue};\n",
     );
     for (ending, bytes) in sizes() {
         let names = spellings(&format!("sizeof_{ending}")).join(" ");
@@ -95,9 +97,11 @@ pub(crate) fn file(procedures: &[Procedure]) -> String {
             writeln!(out, "\nuse f::{function};\nfortran_names!({function}: {});", names.join(" "));
     }
     for procedure in super::procedures(procedures) {
-        entry(&mut out, procedure, false);
-        if procedure.large && has(procedure, "mpi_f08") {
-            entry(&mut out, procedure, true);
+        for large in forms(procedure) {
+            entry(&mut out, procedure, large);
+            if sections::has_choice(procedure) {
+                sections::entry(&mut out, procedure, large);
+            }
         }
     }
     out
@@ -110,17 +114,21 @@ pub fn names(procedures: &[Procedure]) -> Vec<String> {
     all.extend(sizes().flat_map(|(ending, _)| spellings(&format!("sizeof_{ending}"))));
     all.extend(["eq", "ne"].into_iter().flat_map(comparisons));
     for procedure in super::procedures(procedures) {
-        for (_, names) in exported(procedure, false) {
-            all.extend(names);
-        }
-        if procedure.large && has(procedure, "mpi_f08") {
-            for (_, names) in exported(procedure, true) {
-                all.extend(names);
+        for large in forms(procedure) {
+            all.extend(exported(procedure, large).into_iter().flat_map(|(_, names)| names));
+            if sections::has_choice(procedure) {
+                all.extend(sections::exported(procedure, large).1);
             }
         }
     }
     all.sort();
     all
+}
+
+/// The forms of a procedure: with INTEGER counts, and with large ones in `mpi_f08`.
+pub(super) fn forms(procedure: &Procedure) -> impl Iterator<Item = bool> {
+    let large = procedure.large && has(procedure, "mpi_f08");
+    [false, true].into_iter().take(1 + usize::from(large))
 }
 
 /// Each Rust function of the procedure with the symbols that lead to it.
@@ -278,7 +286,11 @@ fn argument(procedure: &Procedure, parameter: &Parameter, large: bool) -> String
 }
 
 /// The type of a parameter as Fortran passes it.
-fn parameter_type(procedure: &Procedure, parameter: &Parameter, large: bool) -> &'static str {
+pub(super) fn parameter_type(
+    procedure: &Procedure,
+    parameter: &Parameter,
+    large: bool,
+) -> &'static str {
     let is_out = parameter.direction != Direction::In;
     let by_value = !is_out && !parameter.is_array();
     match &parameter.kind {

@@ -13,6 +13,7 @@ pub(crate) mod mpi;
 pub(crate) mod mpi_f08;
 pub(crate) mod mpif;
 pub(crate) mod peers;
+mod sections;
 mod text;
 
 use crate::description::{Parameter, Procedure};

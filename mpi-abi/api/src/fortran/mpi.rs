@@ -66,7 +66,13 @@ pub(crate) fn file(procedures: &[Procedure]) -> Result<String> {
     for prefix in ["MPI", "PMPI"] {
         for procedure in procedures.iter().filter(|procedure| has(procedure, "mpi")) {
             let name = format!("{prefix}_{}", procedure.name);
-            let form = |c_ptr| Form { procedure, module: Module::Mpi, large: false, c_ptr };
+            let form = |c_ptr| Form {
+                procedure,
+                module: Module::Mpi,
+                large: false,
+                c_ptr,
+                sections: false,
+            };
             let body = form(false).body(&name);
             if WITH_C_PTR.contains(&&*procedure.name) {
                 let pointer = form(true).body(&format!("{name}_cptr"));

@@ -9,6 +9,7 @@ use anyhow::Result;
 
 use super::declare::{Form, Module, sizeof};
 use super::mpi::{head, sync_reg};
+use super::sections::has_choice;
 use super::{constants, has};
 use crate::abi_values::Constants;
 use crate::description::{Parameter, Procedure};
@@ -21,6 +22,7 @@ pub(crate) fn file(procedures: &[Procedure]) -> Result<String> {
         "module mpi_f08\n  use, intrinsic :: iso_c_binding, only: C_PTR\n  use mpi_types\n  \
          implicit none\n  private :: C_PTR\n\n",
     );
+    out.push_str(DESCRIPTORS);
     let table = Constants::load()?;
     for (name, value) in constants::integers(&table) {
         // The fields of a status have these names.
@@ -31,7 +33,10 @@ pub(crate) fn file(procedures: &[Procedure]) -> Result<String> {
     for (name, c, value) in constants::handles(&table) {
         let _ = writeln!(out, "  type({c}), parameter :: {name} = {c}({value})");
     }
-    out.push_str(&constants::support());
+    out.push_str(&constants::support(
+        "#ifdef FERRITE_DESCRIPTORS\n      PARAMETER (MPI_SUBARRAYS_SUPPORTED=.TRUE.)\n#else\n      \
+         PARAMETER (MPI_SUBARRAYS_SUPPORTED=.FALSE.)\n#endif\n",
+    ));
     out.push_str(&constants::variables([
         "TYPE(MPI_Status) MPI_STATUS_IGNORE",
         "TYPE(MPI_Status) MPI_STATUSES_IGNORE(1)",
@@ -50,16 +55,26 @@ pub(crate) fn file(procedures: &[Procedure]) -> Result<String> {
 
 fn generic(prefix: &str, procedure: &Procedure) -> String {
     let name = format!("{prefix}_{}", procedure.name);
-    let form = |large| Form { procedure, module: Module::F08, large, c_ptr: false };
-    let small = form(false);
-    if procedure.returns.is_some() {
-        return format!("\n  interface\n{}  end interface\n", small.body(&name));
+    if !has_choice(procedure) {
+        return forms(&name, procedure, false);
     }
-    let mut bodies = small.body(&format!("{name}_f08"));
+    let (sections, plain) = (forms(&name, procedure, true), forms(&name, procedure, false));
+    format!("\n#ifdef FERRITE_DESCRIPTORS{sections}#else{plain}#endif\n")
+}
+
+/// The generic name over its forms; with `sections`, choice buffers come with descriptors.
+fn forms(name: &str, procedure: &Procedure, sections: bool) -> String {
+    let form = |large| Form { procedure, module: Module::F08, large, c_ptr: false, sections };
+    let small = form(false);
+    let ending = if sections { "f08ts" } else { "f08" };
+    if procedure.returns.is_some() {
+        return format!("\n  interface\n{}  end interface\n", small.body(name));
+    }
+    let mut bodies = small.body(&format!("{name}_{ending}"));
     let mut out = String::new();
     if procedure.large {
         let large = form(true);
-        let body = large.body(&format!("{name}_c_f08"));
+        let body = large.body(&format!("{name}_c_{ending}"));
         let takes_function = |p: &Parameter| matches!(p.kind, Kind::PolyFunction(_));
         if procedure.parameters.iter().any(takes_function) {
             let _ = write!(out, "\n  interface {name}_c\n{body}  end interface {name}_c\n");
@@ -70,6 +85,10 @@ fn generic(prefix: &str, procedure: &Procedure) -> String {
     let _ = write!(out, "\n  interface {name}\n{bodies}  end interface {name}\n");
     out
 }
+
+/// Compilers whose descriptors of arrays the library reads (`mpi-abi/src/fortran/sections.rs`).
+const DESCRIPTORS: &str = "#if defined(__GFORTRAN__) || defined(__flang__)\n\
+                           #define FERRITE_DESCRIPTORS 1\n#endif\n\n";
 
 /// The interfaces of functions of the program, and the ready ones (MPI-5.0 Annex A.1.3).
 const CALLBACKS: &str = include_str!("callbacks.f90");

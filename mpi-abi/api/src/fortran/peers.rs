@@ -5,6 +5,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use super::entries::forms;
+use super::sections::has_choice;
+use crate::description::Procedure;
+
 /// Handles as those modules name them.
 const HANDLES: &[&str] = &[
     "comm",
@@ -74,7 +78,7 @@ const MPICH_SIZES: &[(&str, &str)] = &[
 ];
 
 /// Each entry point with a further name of its own.
-fn names(face: &str) -> Vec<(String, String)> {
+fn names(procedures: &[Procedure], face: &str) -> Vec<(String, String)> {
     let mut all = Vec::new();
     let mut name = |function: &str, name: String| all.push((function.to_owned(), name));
     for object in OBJECTS {
@@ -102,6 +106,19 @@ fn names(face: &str) -> Vec<(String, String)> {
         }
     }
     if face == "mpich" {
+        for function in ["conversion_fn_null", "conversion_fn_null_c"] {
+            name("conversion_fn_null", format!("__mpi_f08_callbacks_MOD_mpi_{function}"));
+        }
+        for procedure in super::procedures(procedures).filter(|p| forms(p).count() > 1) {
+            let snake = procedure.snake();
+            for prefix in ["mpi", "pmpi"] {
+                name(&format!("{snake}_c"), format!("{prefix}_{snake}_f08_large_"));
+                if has_choice(procedure) {
+                    let function = format!("{snake}_c_f08ts");
+                    name(&function, format!("{prefix}_{snake}_f08ts_large_"));
+                }
+            }
+        }
         for (symbol, ending) in MPICH_SIZES {
             name(&format!("sizeof_{ending}"), format!("__mpi_{symbol}"));
         }
@@ -121,9 +138,9 @@ fn names(face: &str) -> Vec<(String, String)> {
 }
 
 /// The file's text for a face.
-pub(crate) fn file(face: &str) -> String {
+pub(crate) fn file(procedures: &[Procedure], face: &str) -> String {
     let mut by_function: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for (function, name) in names(face) {
+    for (function, name) in names(procedures, face) {
         by_function.entry(function).or_default().push(name);
     }
     let mut out = crate::banner();

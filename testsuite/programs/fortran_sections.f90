@@ -1,0 +1,170 @@
+! ranks: 1 2 4
+! Sections of arrays with gaps as buffers of mpi_f08: in blocking calls, and in those that return
+! before they use the buffer (MPI-5.0 19.1.12).
+program main
+  use mpi_f08
+  implicit none
+  integer :: rank, size, right, left, faults = 0
+  call MPI_Init()
+  call MPI_Comm_rank(MPI_COMM_WORLD, rank)
+  call MPI_Comm_size(MPI_COMM_WORLD, size)
+  right = mod(rank + 1, size)
+  left = mod(rank + size - 1, size)
+  call blocking()
+  call expect(MPI_SUBARRAYS_SUPPORTED, 'MPI_SUBARRAYS_SUPPORTED')
+  if (MPI_SUBARRAYS_SUPPORTED) then
+    call nonblocking()
+    call partly_filled()
+    call persistent()
+    call refused()
+    call addresses()
+  end if
+  call MPI_Allreduce(MPI_IN_PLACE, faults, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD)
+  if (rank == 0 .and. faults == 0) print '(a)', 'ok'
+  call MPI_Finalize()
+  if (faults /= 0) stop 1
+contains
+  subroutine expect(good, what)
+    logical, intent(in) :: good
+    character(*), intent(in) :: what
+    if (good) return
+    print *, 'rank', rank, 'not as expected: ', what
+    faults = faults + 1
+  end subroutine expect
+
+  ! Element (i, j) of rank of's array.
+  integer elemental function cell(of, i, j)
+    integer, intent(in) :: of, i, j
+    cell = 10000 * of + 100 * i + j
+  end function cell
+
+  subroutine fill(array)
+    integer, intent(out) :: array(:, :)
+    integer :: i, j
+    do j = 1, ubound(array, 2)
+      do i = 1, ubound(array, 1)
+        array(i, j) = cell(rank, i, j)
+      end do
+    end do
+  end subroutine fill
+
+  subroutine blocking()
+    integer :: a(6, 8), b(6, 8), gathered(3, 0:size - 1), j
+    type(MPI_Status) :: status
+    call fill(a)
+    b = -1
+    call MPI_Sendrecv(a(2, :), 8, MPI_INTEGER, right, 1, &
+                      b(6:1:-5, 1:8:2), 8, MPI_INTEGER, left, 1, MPI_COMM_WORLD, status)
+    call expect(all(b(6, 1:8:2) == [(cell(left, 2, j), j = 1, 7, 2)]), 'odd columns of the row')
+    call expect(all(b(1, 1:8:2) == [(cell(left, 2, j), j = 2, 8, 2)]), 'even columns of the row')
+    call expect(all(b(2:5, :) == -1) .and. all(b(:, 2:8:2) == -1), 'what lies between')
+    call MPI_Allgather(a(2:6:2, 3), 3, MPI_INTEGER, gathered, 3, MPI_INTEGER, MPI_COMM_WORLD)
+    do j = 0, size - 1
+      call expect(all(gathered(:, j) == cell(j, [2, 4, 6], 3)), 'a gathered column')
+    end do
+    b = -1
+    b(1:5:2, 4) = rank
+    call MPI_Allreduce(MPI_IN_PLACE, b(1:5:2, 4), 3, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD)
+    call expect(all(b(1:5:2, 4) == size * (size - 1) / 2), 'a sum in place')
+    call expect(b(2, 4) == -1 .and. b(4, 4) == -1, 'what lies between the sums')
+  end subroutine blocking
+
+  subroutine nonblocking()
+    integer, asynchronous :: a(6, 8), b(6, 8)
+    real(8), asynchronous :: c(3, 4, 5), d(3, 4, 5)
+    type(MPI_Request) :: requests(4)
+    integer :: i, j
+    call fill(a)
+    b = -1
+    c = 0
+    c(:, 2, 1:5:2) = rank + 0.5d0
+    d = -1
+    call MPI_Irecv(b(1:6:2, 2:8:3), 9, MPI_INTEGER, left, 2, MPI_COMM_WORLD, requests(1))
+    call MPI_Irecv(d(:, 3, 5:1:-2), 9, MPI_DOUBLE_PRECISION, left, 3, MPI_COMM_WORLD, requests(2))
+    call MPI_Isend(a(1:6:2, 2:8:3), 9, MPI_INTEGER, right, 2, MPI_COMM_WORLD, requests(3))
+    call MPI_Isend(c(:, 2, 1:5:2), 9, MPI_DOUBLE_PRECISION, right, 3, MPI_COMM_WORLD, requests(4))
+    call MPI_Waitall(4, requests, MPI_STATUSES_IGNORE)
+    do j = 1, 8
+      do i = 1, 6
+        if (mod(i, 2) == 1 .and. mod(j, 3) == 2) then
+          call expect(b(i, j) == cell(left, i, j), 'an element of the section')
+        else
+          call expect(b(i, j) == -1, 'an element beside the section')
+        end if
+      end do
+    end do
+    call expect(all(d(:, 3, 1:5:2) == left + 0.5d0), 'a section of three dimensions')
+    call expect(count(d == -1) == 51, 'what lies beside it')
+    b = -1
+    if (rank == 0) b(2, :) = 7
+    call MPI_Ibcast(b(2, :), 8, MPI_INTEGER, 0, MPI_COMM_WORLD, requests(1))
+    call MPI_Wait(requests(1), MPI_STATUS_IGNORE)
+    call expect(all(b(2, :) == 7) .and. count(b == -1) == 40, 'a row, broadcast')
+  end subroutine nonblocking
+
+  ! Fewer elements than the section has, and more than one datatype in each element.
+  subroutine partly_filled()
+    integer, asynchronous :: a(5, 5), b(5, 5)
+    complex(8), asynchronous :: z(6), w(6)
+    type(MPI_Request) :: requests(4)
+    call fill(a)
+    b = -1
+    z = cmplx(rank, -rank, 8)
+    w = 0
+    call MPI_Irecv(b(1:5:4, :), 3, MPI_INTEGER, left, 4, MPI_COMM_WORLD, requests(1))
+    call MPI_Isend(a(1:5:4, :), 3, MPI_INTEGER, right, 4, MPI_COMM_WORLD, requests(2))
+    call MPI_Irecv(w(1:6:2), 6, MPI_DOUBLE_PRECISION, left, 5, MPI_COMM_WORLD, requests(3))
+    call MPI_Isend(z(2:6:2), 6, MPI_DOUBLE_PRECISION, right, 5, MPI_COMM_WORLD, requests(4))
+    call MPI_Waitall(4, requests, MPI_STATUSES_IGNORE)
+    call expect(all([b(1, 1), b(5, 1), b(1, 2)] == cell(left, [1, 5, 1], [1, 1, 2])), 'three')
+    call expect(count(b == -1) == 22, 'no more than three')
+    call expect(all(w(1:6:2) == cmplx(left, -left, 8)), 'two numbers in each element')
+    call expect(all(w(2:6:2) == 0), 'what lies between')
+  end subroutine partly_filled
+
+  subroutine persistent()
+    integer, asynchronous :: a(4, 4), b(4, 4)
+    type(MPI_Request) :: requests(2)
+    integer :: round
+    call MPI_Send_init(a(3, :), 4, MPI_INTEGER, right, 6, MPI_COMM_WORLD, requests(1))
+    call MPI_Recv_init(b(2, 1:4:1), 4, MPI_INTEGER, left, 6, MPI_COMM_WORLD, requests(2))
+    do round = 1, 3
+      b = -1
+      a(3, :) = rank + round
+      call MPI_Startall(2, requests)
+      call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE)
+      call expect(all(b(2, :) == left + round) .and. count(b == -1) == 12, 'a persistent row')
+    end do
+    call MPI_Request_free(requests(1))
+    call MPI_Request_free(requests(2))
+  end subroutine persistent
+
+  ! Where nothing can step over the gaps, the call says so.
+  subroutine refused()
+    integer :: a(4, 4), class, code
+    integer, allocatable :: all_of_them(:)
+    type(MPI_Request) :: request
+    allocate (all_of_them(4 * size))
+    call MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN)
+    a = 0
+    request = MPI_REQUEST_NULL
+    call MPI_Iallgather(a(1, :), 4, MPI_INTEGER, all_of_them, 4, MPI_INTEGER, MPI_COMM_WORLD, &
+                        request, code)
+    call MPI_Error_class(code, class)
+    call expect(class == MPI_ERR_BUFFER, 'gaps in a nonblocking gathering')
+    call expect(request == MPI_REQUEST_NULL, 'no request')
+    call MPI_Isend(a(1, :), 5, MPI_INTEGER, right, 7, MPI_COMM_WORLD, request, code)
+    call MPI_Error_class(code, class)
+    call expect(class == MPI_ERR_BUFFER, 'more than the section has')
+    call MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL)
+  end subroutine refused
+
+  ! An address is that of the array, not of a copy.
+  subroutine addresses()
+    integer, target :: a(8)
+    integer(MPI_ADDRESS_KIND) :: first, third
+    call MPI_Get_address(a(1:8:3), first)
+    call MPI_Get_address(a(3:8:2), third)
+    call expect(MPI_Aint_diff(third, first) == 2 * storage_size(a) / 8, 'an address')
+  end subroutine addresses
+end program main
