@@ -34,13 +34,14 @@ fn compile(compiler: &str, arguments: &[&str], source: &Path, to: &Path) -> Stri
     said
 }
 
-/// Names defined in `mpi.h` by `#define` or in an enumeration, from constants to functions.
+/// Names of values that `mpi.h` defines by `#define` or in an enumeration, from constants to
+/// functions; a macro with arguments is none.
 fn constants() -> BTreeSet<String> {
     let text = fs::read_to_string(header().join("mpi.h")).expect("include/mpi.h");
     let mut names = BTreeSet::new();
     for line in text.lines() {
         let name = match line.strip_prefix("#define ") {
-            Some(rest) => rest.split([' ', '(']).next(),
+            Some(rest) => rest.split(' ').next().filter(|name| !name.contains('(')),
             None if line.contains(" = ") => line.trim_start().split(' ').next(),
             None => None,
         };

@@ -32,7 +32,10 @@ fn two(test: &str) -> Option<Hosts> {
 
 /// mpirun of so many ranks, in equal parts on all hosts.
 fn mpirun(hosts: &Hosts, ranks: usize) -> Command {
-    let mut command = prefix().command("mpirun");
+    // Who started the tests may ignore signals, as a shell does for what runs in its background;
+    // that is inherited, and here every program shall see the signals that it waits for.
+    let mut command = clean(Path::new("env"));
+    command.arg("--default-signal").arg(prefix().bin("mpirun"));
     command.args(["--launcher", LAUNCHER, "-H", &hosts.list(ranks / 2)]);
     command.args(["-n", &ranks.to_string()]);
     command
