@@ -21,8 +21,33 @@ static void abi(void) {
     OK(MPI_Info_free(&info));
 }
 
+// Fortran's truth values can be set once; the sizes of its types not at all.
+static void fortran(void) {
+    int yes = 7, no = 7, is_set = -1, keys = -1;
+    MPI_Info info;
+    OK(MPI_Abi_get_fortran_booleans(sizeof yes, &yes, &no, &is_set));
+    EQUAL(is_set, 0);
+    FAILS(MPI_Abi_get_fortran_booleans(3, &yes, &no, &is_set), MPI_ERR_ARG);
+    yes = -1;
+    no = 0;
+    OK(MPI_Abi_set_fortran_booleans(sizeof yes, &yes, &no));
+    yes = no = 7;
+    OK(MPI_Abi_get_fortran_booleans(sizeof yes, &yes, &no, &is_set));
+    CHECK(is_set == 1 && yes == -1 && no == 0, "%d: %d and %d", is_set, yes, no);
+    FAILS(MPI_Abi_set_fortran_booleans(sizeof yes, &yes, &no), MPI_ERR_ABI);
+    OK(MPI_Abi_get_fortran_info(&info));
+    OK(MPI_Info_get_nkeys(info, &keys));
+    CHECK(keys > 4, "%d keys", keys);
+    size_is(info, "mpi_logical_size", 4);
+    size_is(info, "mpi_double_precision_size", 8);
+    FAILS(MPI_Abi_set_fortran_info(info), MPI_ERR_ABI);
+    OK(MPI_Info_free(&info));
+}
+
 int main(int argc, char **argv) {
     start(&argc, &argv);
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
     abi();
+    fortran();
     return finish();
 }

@@ -2,7 +2,7 @@
 // Persistent collectives: initialised once, started many times (MPI-5.0 §6.13).
 #include "check.h"
 
-enum { RANKS = 8, COUNT = 200, KINDS = 9, ROUNDS = 15 };
+enum { RANKS = 8, COUNT = 200, KINDS = 11, ROUNDS = 15 };
 
 static int out[KINDS][RANKS * COUNT], in[KINDS][RANKS * COUNT], counts[RANKS], places[RANKS];
 
@@ -24,6 +24,8 @@ static int initialise(MPI_Request *r) {
     OK(MPI_Reduce_init(out[6], in[6], COUNT, MPI_INT, MPI_MIN, 0, comm, none, &r[n++]));
     OK(MPI_Allreduce_init(out[7], in[7], COUNT, MPI_INT, MPI_MAX, comm, none, &r[n++]));
     OK(MPI_Scan_init(out[8], in[8], COUNT, MPI_INT, MPI_MAX, comm, none, &r[n++]));
+    OK(MPI_Exscan_init(out[9], in[9], COUNT, MPI_INT, MPI_MAX, comm, none, &r[n++]));
+    OK(MPI_Reduce_scatter_block_init(out[10], in[10], COUNT, MPI_INT, MPI_MAX, comm, none, &r[n++]));
     OK(MPI_Barrier_init(comm, none, &r[n++]));
     return n;
 }
@@ -43,6 +45,8 @@ static void verify(int turn) {
         if (rank == 0) EQUAL(in[6][i], word(0, turn, i));
         EQUAL(in[7][i], word(size - 1, turn, i));
         EQUAL(in[8][i], word(rank, turn, i));
+        if (rank > 0) EQUAL(in[9][i], word(rank - 1, turn, i));
+        EQUAL(in[10][i], word(size - 1, turn, rank * COUNT + i));
         for (int from = 0; from < size; from++) {
             int place = from * COUNT + i;
             if (rank == 0) EQUAL(in[1][place], word(from, turn, i));
