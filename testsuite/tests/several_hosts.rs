@@ -7,7 +7,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
 use testsuite::hosts::{Hosts, LAUNCHER};
 use testsuite::peers;
@@ -15,8 +15,8 @@ use testsuite::prefix::{Prefix, clean};
 use testsuite::programs;
 
 /// Programs that between them use every way of a message and the collectives of both kinds.
-const PROGRAMS: [&str; 6] =
-    ["alltoall", "communicators", "icollectives", "nonblocking", "probe", "promptend"];
+const PROGRAMS: [&str; 7] =
+    ["alltoall", "communicators", "icollectives", "nonblocking", "ordering", "probe", "promptend"];
 
 /// The benchmarks with few repetitions and without the longest messages.
 const REDUCED: [&str; 6] = ["-iter", "5", "-time", "0.05", "-msglog", "0:15"];
@@ -25,9 +25,9 @@ fn prefix() -> Prefix {
     Prefix::find().expect("a prefix")
 }
 
-/// Two hosts, or none where that is impossible.
+/// Two hosts with two cables, or none where that is impossible.
 fn two(test: &str) -> Option<Hosts> {
-    Hosts::make(test, 2, 1).expect("hosts")
+    Hosts::make(test, 2, 2).expect("hosts")
 }
 
 /// mpirun of so many ranks, in equal parts on all hosts.
@@ -143,36 +143,43 @@ fn the_launcher_of_mpich_starts_ours_on_two_hosts() {
     assert_complete(&said(&benchmarks.stdout), "4");
 }
 
-/// A job of four ranks on two hosts that talk until they are ended, in the midst of it.
+/// So many seconds that only an end from outside is an end.
+const FOR_EVER: u32 = 36_000;
+
+/// A job of four ranks on two hosts that talk and check what they get, in the midst of it.
 struct Busy {
     mpirun: Child,
+    out: BufReader<ChildStdout>,
     program: PathBuf,
     _place: tempfile::TempDir,
 }
 
 impl Busy {
-    fn start(hosts: &Hosts) -> Busy {
+    /// Starts them, for so many seconds, and waits until they have begun.
+    fn start(hosts: &Hosts, seconds: u32) -> Busy {
         let place = tempfile::tempdir().expect("a temporary folder");
-        let program = compile("busy", place.path());
+        let program = compile("load", place.path());
         let mut command = mpirun(hosts, 4);
-        command.arg(&program).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.env("FERRITE_TCP_PATIENCE", "2s").arg(&program).arg(seconds.to_string());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut mpirun = command.spawn().expect("mpirun runs");
         let mut line = String::new();
-        let out = mpirun.stdout.as_mut().expect("a pipe");
-        BufReader::new(out).read_line(&mut line).expect("a line");
+        let mut out = BufReader::new(mpirun.stdout.take().expect("a pipe"));
+        out.read_line(&mut line).expect("a line");
         assert_eq!(line, "begun\n");
-        Busy { mpirun, program, _place: place }
+        Busy { mpirun, out, program, _place: place }
     }
 
-    /// Status and errors, when it has ended and left nothing.
-    fn end(mut self) -> (Option<i32>, String) {
-        let mut errors = String::new();
+    /// Status, errors and further output, when it has ended and left nothing.
+    fn end(mut self) -> (Option<i32>, String, String) {
+        let (mut errors, mut out) = (String::new(), String::new());
+        self.out.read_to_string(&mut out).expect("text");
         let err = self.mpirun.stderr.as_mut().expect("a pipe");
         err.read_to_string(&mut errors).expect("text");
         let status = self.mpirun.wait().expect("an end");
         let left = running(&self.program.to_string_lossy());
         assert!(left.is_empty(), "left behind: {left:?}");
-        (status.code(), errors)
+        (status.code(), errors, out)
     }
 }
 
@@ -198,9 +205,9 @@ fn signal(name: &str, pid: u32) {
 fn signals_to_mpirun_end_the_ranks_on_all_hosts() {
     let Some(hosts) = two("signals_to_mpirun_end_the_ranks_on_all_hosts") else { return };
     for (name, number) in [("INT", 2), ("TERM", 15)] {
-        let job = Busy::start(&hosts);
+        let job = Busy::start(&hosts, FOR_EVER);
         signal(name, job.mpirun.id());
-        let (status, errors) = job.end();
+        let (status, errors, _) = job.end();
         assert_eq!(status, Some(128 + number), "{errors}");
         assert_eq!(errors, format!("mpirun: the job was ended by SIG{name}.\n"));
     }
@@ -209,12 +216,12 @@ fn signals_to_mpirun_end_the_ranks_on_all_hosts() {
 #[test]
 fn a_rank_that_dies_is_named_with_its_host() {
     let Some(hosts) = two("a_rank_that_dies_is_named_with_its_host") else { return };
-    let job = Busy::start(&hosts);
+    let job = Busy::start(&hosts, FOR_EVER);
     let ranks = running(&job.program.to_string_lossy());
     let there = hosts.pids(1).expect("the processes there");
     let last = ranks.iter().rfind(|rank| there.contains(rank)).expect("a rank there");
     signal("KILL", *last);
-    let (status, errors) = job.end();
+    let (status, errors, _) = job.end();
     assert_eq!(status, Some(128 + 9), "{errors}");
     let host = format!(" on {} (", hosts.name(1));
     assert!(errors.contains(&host) && errors.contains("SIGKILL"), "{errors}");
@@ -224,15 +231,38 @@ fn a_rank_that_dies_is_named_with_its_host() {
 #[test]
 fn a_killed_agent_ends_the_job_and_its_host_is_named() {
     let Some(hosts) = two("a_killed_agent_ends_the_job_and_its_host_is_named") else { return };
-    let job = Busy::start(&hosts);
+    let job = Busy::start(&hosts, FOR_EVER);
     let there = hosts.pids(1).expect("the processes there");
     let agents = running("--ferrite-agent");
     // The younger one is its guard.
     let agent = agents.iter().find(|agent| there.contains(agent)).expect("an agent there");
     signal("KILL", *agent);
-    let (status, errors) = job.end();
+    let (status, errors, _) = job.end();
     assert_eq!(status, Some(1), "{errors}");
     let named = format!("host {} was lost, and ranks 2, 3 with it", hosts.name(1));
     assert!(errors.contains(&named), "{errors}");
+    assert_eq!(errors.matches("mpirun:").count(), 1, "{errors}");
+}
+
+#[test]
+fn a_cable_cut_under_load_is_survived_over_the_other() {
+    let Some(hosts) = two("a_cable_cut_under_load_is_survived_over_the_other") else { return };
+    let job = Busy::start(&hosts, 4);
+    hosts.cut(1, 0).expect("a cable to cut");
+    let ended = job.end();
+    assert_eq!(ended, (Some(0), String::new(), "ok\n".to_string()));
+}
+
+#[test]
+fn without_another_cable_the_job_ends_and_names_both_ends() {
+    let Some(hosts) = two("without_another_cable_the_job_ends_and_names_both_ends") else {
+        return;
+    };
+    let job = Busy::start(&hosts, FOR_EVER);
+    hosts.cut(1, 0).expect("a cable to cut");
+    hosts.cut(1, 1).expect("another");
+    let (status, errors, out) = job.end();
+    assert!(status != Some(0) && out.is_empty(), "{out}");
+    assert!(errors.contains("cannot reach rank") && errors.contains("by TCP"), "{errors}");
     assert_eq!(errors.matches("mpirun:").count(), 1, "{errors}");
 }
