@@ -50,7 +50,7 @@ impl Guard {
 
 /// Kills whatever has `mark` in its environment, until nothing has it any more.
 fn end_marked(mark: &str) {
-    wait_until(|| {
+    wait_until(DISAPPEAR, || {
         let marked: Vec<i32> = processes().filter(|&pid| has_mark(pid, mark)).collect();
         for &pid in &marked {
             sys::kill(pid, libc::SIGKILL);
@@ -69,9 +69,10 @@ fn processes() -> impl Iterator<Item = i32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// Looks again and again until `done`, or until it has taken too long.
-fn wait_until(mut done: impl FnMut() -> bool) {
-    let deadline = Instant::now() + DISAPPEAR;
+/// Looks again and again until `done`, but not longer than `most`: the kernel tells nobody that the
+/// last of several processes, some of them not our children, is gone.
+fn wait_until(most: Duration, mut done: impl FnMut() -> bool) {
+    let deadline = Instant::now() + most;
     while !done() && Instant::now() < deadline {
         sleep(LOOK);
     }
@@ -95,11 +96,8 @@ pub(crate) fn end_orphans(guard: &Guard, kept: &[i32], grace: Duration) {
     if request(libc::SIGTERM) {
         return;
     }
-    let deadline = Instant::now() + grace;
-    while !left().is_empty() && Instant::now() < deadline {
-        sleep(LOOK);
-    }
-    wait_until(|| request(libc::SIGKILL));
+    wait_until(grace, || left().is_empty());
+    wait_until(DISAPPEAR, || request(libc::SIGKILL));
 }
 
 /// The children of this process.
