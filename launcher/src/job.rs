@@ -81,7 +81,7 @@ pub(crate) fn run(plan: &Plan, global: &Global) -> Result<u8, Refusal> {
     let limit = sys::raise_descriptor_limit();
     sys::become_subreaper()?;
     let signals = Signals::take_over()?;
-    let guard = Guard::start(&plan.job)?;
+    let guard = Guard::start(&plan.mark(0))?;
     let epoll = Epoll::new()?;
     epoll.add(signals.raw(), Source::Signals.token(), Interest::Read)?;
     let sizes = (plan.ranks(), plan.hosts.len());

@@ -28,7 +28,7 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// Starts the guard of the job named `job`.
+    /// Starts the guard of the processes marked `job`.
     pub(crate) fn start(job: &str) -> std::io::Result<Guard> {
         let [end, lifeline] = sys::pipe(1)?;
         let raw = end.as_raw_fd();

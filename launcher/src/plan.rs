@@ -71,6 +71,11 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
+    /// What marks the processes of one host, by which its guard finds them: hosts may be one machine.
+    pub(crate) fn mark(&self, node: usize) -> String {
+        format!("{}.{node}", self.job)
+    }
+
     /// Makes the plan for `request` in the environment `inherited`.
     pub(crate) fn make(request: &Request, inherited: &Environment) -> Result<Plan, Refusal> {
         let global = &request.global;

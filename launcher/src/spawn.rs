@@ -66,13 +66,14 @@ pub(crate) fn start(common: &Common, index: usize) -> Result<Started, Refusal> {
         (None, _) => common.nothing.as_raw_fd(),
     };
     let sockets = [their_pmi.as_raw_fd(), their_control.as_raw_fd()];
+    let mark = plan.mark(site.node);
     let mut environment = app.environment.clone();
     let place = Place {
         rank,
         size: plan.ranks(),
         local: (index, site.ranks.len()),
         cpus: site.cpus,
-        job: &plan.job,
+        job: &mark,
         host: &site.host,
         sockets,
         report: plan.report,

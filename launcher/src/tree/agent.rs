@@ -58,7 +58,7 @@ fn run() -> Result<(), Refusal> {
         let here = plan.here.display();
         Refusal::new(format!("the working directory {here} cannot be used: {error}"))
     });
-    let guard = Guard::start(&plan.job)?;
+    let guard = Guard::start(&plan.mark(own.start))?;
     let result = agent.serve(&plan, &own, entered, &guard);
     guard.dismiss();
     result
