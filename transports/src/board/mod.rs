@@ -17,8 +17,8 @@ use stream::{Inbound, Outbound};
 /// Largest piece where every rank has a processor: what is read while the next is written.
 const PIECE_BYTES: usize = 32 << 10;
 /// How many of the largest pieces fit into a stream where ranks share processors. Measured with 4
-/// and 8 ranks on two: allreduce of 1 MiB is slower with 2 and with 8.
-const CROWDED_PIECES: usize = 4;
+/// and 8 ranks on two: allreduce of 1 MiB is slower with pieces of half and of twice the size.
+const CROWDED_PIECES: usize = 8;
 
 /// One member's view of a board.
 pub struct Board {

@@ -19,10 +19,13 @@ use crate::sync::{AtomicU64, Ordering};
 pub(super) const INLINE_BYTES: usize = 48;
 /// The form of a piece that ends its message.
 const LAST: u64 = 1 << 63;
-/// Bodies go round in so many times their length, so that short ones stay in the cache.
+/// Short bodies go round in so many times their length, and at least in so many bytes, so that they
+/// stay in the cache.
 const WINDOW: usize = 8;
-/// But at least in so many bytes.
 const WINDOW_MIN: usize = 4 << 10;
+/// Bodies from this length on go round in all the room there is: a line that both processors still
+/// hold is dearer to write and to read again than one that has left their own caches.
+const LONG_BODY: usize = 4 << 10;
 
 /// A cell. `form` has the length in its low half, the place of the body above, and `LAST`.
 #[repr(C, align(64))]
@@ -121,7 +124,10 @@ impl Outbound {
 
     /// Where a body of `len` bytes can lie without harm to one that is still read.
     fn place_body(&mut self, len: usize) -> Option<usize> {
-        let window = (WINDOW * len).next_power_of_two().max(WINDOW_MIN).min(self.room);
+        let window = match len < LONG_BODY {
+            true => (WINDOW * len).next_power_of_two().clamp(WINDOW_MIN, self.room),
+            false => self.room,
+        };
         if len > window {
             return None;
         }

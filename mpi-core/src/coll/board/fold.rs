@@ -37,6 +37,16 @@ pub(super) enum Streams {
     Private,
 }
 
+impl Streams {
+    #[inline]
+    fn of(self, rank: u32) -> Source {
+        match self {
+            Streams::Public => Source::Public(rank),
+            Streams::Private => Source::Private(rank),
+        }
+    }
+}
+
 /// Memory that folds use again.
 #[derive(Default)]
 pub(crate) struct Scratch {
@@ -61,6 +71,8 @@ pub(super) struct Task {
     pub streams: Streams,
     /// Who is told the result.
     pub to: Option<Audience>,
+    /// The result overwrites the contribution, which is still going out to everyone.
+    pub follows: bool,
 }
 
 /// A reduction under way.
@@ -83,7 +95,8 @@ pub(super) struct Fold {
 
 impl Fold {
     pub(super) fn new<P: Port>(entry: &mut Entry<'_, P>, seat: Seat, task: Task) -> Fold {
-        let most = match task.to {
+        let told = task.to.or(task.follows.then_some(Audience::Everyone));
+        let most = match told {
             Some(to) => entry.port.piece_max(seat.board, to).min(TILE_BYTES),
             None => TILE_BYTES,
         };
@@ -147,6 +160,11 @@ impl Fold {
             && entry.port.read_piece(self.seat.board, from).is_none()
     }
 
+    /// Whether nothing is overwritten that has to go out first; `left` bytes have not gone yet.
+    pub(super) fn may_go_on(&self, left: u64) -> bool {
+        !self.task.follows || (self.base + self.tile_len()) as u64 + left <= self.task.len as u64
+    }
+
     fn nth(&self, index: u32) -> u32 {
         match self.task.order {
             Order::Down(first) => first - index,
@@ -155,10 +173,7 @@ impl Fold {
     }
 
     fn source(&self, rank: u32) -> Source {
-        match self.task.streams {
-            Streams::Public => Source::Public(rank),
-            Streams::Private => Source::Private(rank),
-        }
+        self.task.streams.of(rank)
     }
 
     fn tile_len(&self) -> usize {
@@ -308,6 +323,66 @@ impl Fold {
             self.begin_tile();
         }
         true
+    }
+}
+
+impl<P: Port> Entry<'_, P> {
+    /// Reduces contributions of one piece each, from the last rank down, into `into`; does nothing
+    /// and returns `false` if they are longer or do not agree.
+    #[inline]
+    pub(super) fn fold_short(&mut self, seat: Seat, task: &Task, into: UserBuffer) -> Result<bool> {
+        if task.len == 0 || task.len > TILE_BYTES {
+            return Ok(task.len == 0);
+        }
+        for rank in seat.others() {
+            let piece = self.await_piece(seat, task.streams.of(rank))?;
+            if piece.len != task.len || !piece.last {
+                return Ok(false);
+            }
+        }
+        if seat.rank + 1 == seat.size || !std::ptr::eq(task.own, into.0) {
+            return self.fold_pieces(seat, task, task.own, into.0).map(|()| true);
+        }
+        // The result would overwrite the own operand before its turn.
+        let mut own = std::mem::take(&mut self.board_scratch.own);
+        own.resize(own.len().max(task.len / 16 + 1), 0);
+        // SAFETY: the operand has `len` bytes, and so has the scratch memory.
+        unsafe { std::ptr::copy_nonoverlapping(task.own, own.as_mut_ptr().cast(), task.len) };
+        let outcome = self.fold_pieces(seat, task, own.as_ptr().cast(), into.0);
+        self.board_scratch.own = own;
+        outcome.map(|()| true)
+    }
+
+    /// Reduces operands that are all there.
+    #[inline]
+    fn fold_pieces(
+        &mut self,
+        seat: Seat,
+        task: &Task,
+        own: *const u8,
+        into: *mut u8,
+    ) -> Result<()> {
+        let (last, count) = (seat.size - 1, task.len / task.unit);
+        let mut operand = |rank: u32| match rank == seat.rank {
+            true => Ok(own),
+            false => self.await_piece(seat, task.streams.of(rank)).map(|piece| piece.at),
+        };
+        let first = operand(last)?;
+        for rank in (0..last).rev() {
+            let left = operand(rank)?;
+            // SAFETY: operands and result have `count` elements; the result may be the first
+            // operand and overlaps no other, since an own operand that it overwrites is saved.
+            unsafe {
+                match rank + 1 < last || std::ptr::eq(first, into) {
+                    true => task.kernel.reduce(left, into, count),
+                    false => task.kernel.combine(left, first, into, count),
+                }
+            }
+        }
+        for rank in seat.others() {
+            self.port.consume_piece(seat.board, task.streams.of(rank));
+        }
+        Ok(())
     }
 }
 

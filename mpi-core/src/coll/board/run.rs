@@ -88,6 +88,7 @@ impl<P: Port> Entry<'_, P> {
                 }
                 let mut transfer = Transfer::new(seat);
                 transfer.send(Outgoing::new(self, seat, Audience::Everyone, out, 1));
+                transfer.write(self);
                 self.receive_all(&mut transfer, seat, recv, Source::Public)?;
                 self.copy_own(send.first(), recv.get(me))?;
                 transfer.run(self)
@@ -197,6 +198,7 @@ impl<P: Port> Entry<'_, P> {
         }
         self.receive_all(&mut transfer, seat, recv, Source::Private)?;
         if !in_place {
+            transfer.write(self);
             self.copy_own(from.get(me), recv.get(me))?;
         }
         transfer.run(self)
@@ -213,7 +215,7 @@ impl<P: Port> Entry<'_, P> {
             unreachable!("functions of the program are no choice of the table");
         };
         let shares = algorithm == Algorithm::BoardShares;
-        let (me, last) = (seat.rank, seat.size - 1);
+        let me = seat.rank;
         let own = if data.send.is_in_place() { data.recv } else { data.send };
         let job = Job { seat, kernel, unit: data.unit.max(1) as usize, own, recv: data.recv };
         let bytes = |len: i64| len as usize * data.unit as usize;
@@ -228,7 +230,7 @@ impl<P: Port> Entry<'_, P> {
                     let source = Packer::contiguous(own, bytes(*len) as u64);
                     return self.write_message(seat, Audience::One(root), source, job.unit);
                 }
-                self.fold_all(job, bytes(*len), Order::Down(last), Streams::Private)
+                self.fold_all(job, bytes(*len))
             }
             Problem::Allreduce { len, .. } if shares => {
                 self.reduce_shares(job, bytes(*len), None, Some(job.recv))
@@ -241,26 +243,34 @@ impl<P: Port> Entry<'_, P> {
         }
     }
 
-    fn fold_all(&mut self, job: Job, len: usize, order: Order, streams: Streams) -> Result<()> {
-        let fold = Fold::new(self, job.seat, job.task(0, len, order, streams));
+    /// Reduces everything at the root.
+    fn fold_all(&mut self, job: Job, len: usize) -> Result<()> {
+        let task = job.task(0, len, Order::Down(job.seat.size - 1), Streams::Private);
+        if self.fold_short(job.seat, &task, job.recv)? {
+            return Ok(());
+        }
+        let fold = Fold::new(self, job.seat, task);
         let mut transfer = Transfer::new(job.seat);
         transfer.reduce(fold);
         transfer.run(self)
     }
 
     /// Everyone tells everyone and reduces everything.
-    fn reduce_everywhere(&mut self, mut job: Job, len: usize) -> Result<()> {
-        let (seat, order) = (job.seat, Order::Down(job.seat.size - 1));
-        let mut kept = Vec::new();
+    fn reduce_everywhere(&mut self, job: Job, len: usize) -> Result<()> {
+        let seat = job.seat;
+        let mut task = job.task(0, len, Order::Down(seat.size - 1), Streams::Public);
         let mut transfer = Transfer::new(seat);
         if self.is_short(seat, Audience::Everyone, len as u64) {
             let source = Packer::contiguous(job.own, len as u64);
             self.write_message(seat, Audience::Everyone, source, job.unit)?;
+            if self.fold_short(seat, &task, job.recv)? {
+                return Ok(());
+            }
         } else {
-            job.keep(&mut kept, len);
+            task.follows = job.own == job.recv;
             transfer.send(section(self, seat, Audience::Everyone, job.own, len, job.unit));
         }
-        transfer.reduce(Fold::new(self, seat, job.task(0, len, order, Streams::Public)));
+        transfer.reduce(Fold::new(self, seat, task));
         transfer.run(self)
     }
 
@@ -385,6 +395,7 @@ impl Job {
             order,
             streams,
             to: None,
+            follows: false,
         }
     }
 }

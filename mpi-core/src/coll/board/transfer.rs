@@ -60,6 +60,21 @@ impl Transfer {
         Transfer { folds_last, ..self }
     }
 
+    /// Writes what there is room for now; whether that was anything.
+    pub(super) fn write<P: Port>(&mut self, entry: &mut Entry<'_, P>) -> bool {
+        let mut written = false;
+        loop {
+            let mut any = false;
+            for out in &mut self.outs {
+                any |= out.push(entry, self.seat);
+            }
+            if !any {
+                return written;
+            }
+            written = true;
+        }
+    }
+
     /// Runs it to its end, and hands back the memory of the reduction.
     pub(super) fn run<P: Port>(mut self, entry: &mut Entry<'_, P>) -> Result<()> {
         let outcome = loop {
@@ -87,17 +102,15 @@ impl Transfer {
 impl<P: Port> Work<P> for Transfer {
     fn step(&mut self, entry: &mut Entry<'_, P>) -> Result<Step> {
         let seat = self.seat;
-        let mut moved = false;
-        for out in &mut self.outs {
-            moved |= out.push(entry, seat);
-        }
+        let mut moved = self.write(entry);
         let sent = self.outs.iter().all(|out| out.done);
         let mut reduced = true;
         if let Some(fold) = &mut self.fold {
             // A result follows the contribution to the same reader.
             let out = fold.audience();
             let free = self.outs.iter().all(|message| Some(message.to()) != out || message.done);
-            if sent || !self.folds_last {
+            let left = self.outs.first().map_or(0, Outgoing::remaining);
+            if sent || !self.folds_last && fold.may_go_on(left) {
                 moved |= fold.advance(entry, free)?;
             }
             reduced = fold.is_done();

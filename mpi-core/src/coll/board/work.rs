@@ -2,7 +2,7 @@
 //! messages, nonblocking operations and the ends of peers go on as in any other wait.
 
 use super::seat::Seat;
-use crate::boards::Source;
+use crate::boards::{Piece, Source};
 use crate::entry::Entry;
 use crate::error::Result;
 use crate::port::{Port, Why};
@@ -105,13 +105,15 @@ impl<P: Port> Entry<'_, P> {
         call
     }
 
-    /// Waits for the next piece of a stream.
+    /// Waits for the next piece of a stream, and shows it.
     #[inline]
-    pub(super) fn await_piece(&mut self, seat: Seat, from: Source) -> Result<()> {
-        if self.port.read_piece(seat.board, from).is_some() {
-            return Ok(());
+    pub(super) fn await_piece(&mut self, seat: Seat, from: Source) -> Result<Piece> {
+        if let Some(piece) = self.port.read_piece(seat.board, from) {
+            return Ok(piece);
         }
-        self.drive(seat, &mut Arrival { seat, from })
+        let mut arrival = Arrival { seat, from, piece: NOTHING };
+        self.drive(seat, &mut arrival)?;
+        Ok(arrival.piece)
     }
 }
 
@@ -119,13 +121,20 @@ impl<P: Port> Entry<'_, P> {
 struct Arrival {
     seat: Seat,
     from: Source,
+    piece: Piece,
 }
+
+/// In place of a piece that has not come.
+const NOTHING: Piece = Piece { at: std::ptr::null(), len: 0, last: false };
 
 impl<P: Port> Work<P> for Arrival {
     #[inline]
     fn step(&mut self, entry: &mut Entry<'_, P>) -> Result<Step> {
-        let come = entry.port.read_piece(self.seat.board, self.from).is_some();
-        Ok(if come { Step::Done } else { Step::Stuck })
+        let Some(piece) = entry.port.read_piece(self.seat.board, self.from) else {
+            return Ok(Step::Stuck);
+        };
+        self.piece = piece;
+        Ok(Step::Done)
     }
 
     fn awaited(&self) -> Option<u32> {
