@@ -236,6 +236,16 @@ impl Boards for NodePort {
             local.consume_piece(board, from);
         }
     }
+
+    fn renounce(&mut self, board: BoardId, why: i32) {
+        if let Some(local) = &mut self.local {
+            local.renounce(board, why);
+        }
+    }
+
+    fn renounced(&mut self, board: BoardId, rank: u32) -> Option<i32> {
+        self.local.as_mut()?.renounced(board, rank)
+    }
 }
 
 impl Port for NodePort {

@@ -122,6 +122,18 @@ pub trait Boards {
         None
     }
 
+    /// Tells all members that this process goes no further on a board, and why: the number of an
+    /// error class. It wakes those that sleep.
+    fn renounce(&mut self, board: BoardId, why: i32) {
+        let _ = (board, why);
+    }
+
+    /// Why a member goes no further, if it said so.
+    fn renounced(&mut self, board: BoardId, rank: u32) -> Option<i32> {
+        let _ = (board, rank);
+        None
+    }
+
     /// Lets the writer have the memory of the piece that [`Boards::read_piece`] shows.
     fn consume_piece(&mut self, board: BoardId, from: Source) {
         let _ = (board, from);

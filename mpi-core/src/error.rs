@@ -12,6 +12,18 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ErrorClass(pub i32);
 
+impl ErrorClass {
+    /// The class that a peer named; one that the standard does not know is `MPI_ERR_OTHER`, and so
+    /// is no error.
+    pub fn from_wire(number: i32) -> ErrorClass {
+        let class = ErrorClass(number);
+        match class.name() {
+            Some(_) if class != ErrorClass::SUCCESS => class,
+            _ => ErrorClass::OTHER,
+        }
+    }
+}
+
 macro_rules! classes {
     ($($short:ident = $value:literal, $name:literal, $text:literal;)*) => {
         impl ErrorClass {

@@ -28,6 +28,8 @@ pub enum FrameKind {
     Data = 5,
     /// Nothing but the credit in the control word.
     Credit = 6,
+    /// In place of a message whose sender failed before it: the number of the error class.
+    Failed = 7,
 }
 
 impl FrameKind {
@@ -40,13 +42,14 @@ impl FrameKind {
             4 => FrameKind::Fin,
             5 => FrameKind::Data,
             6 => FrameKind::Credit,
+            7 => FrameKind::Failed,
             _ => return None,
         })
     }
 
     /// Whether frames of this kind take part in matching and so are numbered in order.
     pub fn is_message(self) -> bool {
-        matches!(self, FrameKind::Eager | FrameKind::Rts)
+        matches!(self, FrameKind::Eager | FrameKind::Rts | FrameKind::Failed)
     }
 }
 

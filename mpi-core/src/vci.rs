@@ -207,6 +207,8 @@ impl Vci {
     fn deliver(&mut self, peer: PeerId, header: &Header, body: RawBytes<'_>) {
         let rts = if header.kind == FrameKind::Eager as u8 {
             None
+        } else if header.kind == FrameKind::Failed as u8 {
+            return self.deliver_failure(peer, header, body);
         } else {
             let Some(rts) = Rts::from_payload(peer, body) else {
                 tracing::warn!("peer {} announced a message in an unknown form", peer.0);
@@ -233,6 +235,31 @@ impl Vci {
                 self.matcher.add_unexpected(header.context, source, tag, arrived);
             }
         }
+    }
+
+    /// Gives what came in place of a message to the receive that matches, or keeps it.
+    #[cold]
+    fn deliver_failure(&mut self, peer: PeerId, header: &Header, body: RawBytes<'_>) {
+        let (context, source, tag) = (header.context, header.source, header.tag);
+        let mut class = [0; 4];
+        if body.len() >= class.len() {
+            class.copy_from_slice(&body.to_vec()[..4]);
+        }
+        let class = ErrorClass::from_wire(i32::from_le_bytes(class));
+        match self.matcher.arrive(context, source, tag) {
+            Some(request) => self.fail_receive(request, source, class),
+            None => {
+                let content = Content::Failed(class);
+                let arrived = Arrived { peer, source, tag, content };
+                self.matcher.add_unexpected(context, source, tag, arrived);
+            }
+        }
+    }
+
+    /// Completes a receive whose sender failed.
+    #[cold]
+    pub(crate) fn fail_receive(&mut self, request: RequestHandle, source: i32, class: ErrorClass) {
+        self.complete(request, Some(failed_elsewhere(source as u32, class)));
     }
 
     /// Counts an eager message as taken in, and notes when that is to be reported.
@@ -398,16 +425,18 @@ impl Sink for Vci {
         let state = self.peer(peer);
         state.credit.acknowledge(header.credit);
         match FrameKind::from_wire(header.kind) {
-            Some(FrameKind::Eager | FrameKind::Rts) => match state.order_in(header.sequence) {
-                Order::Deliver => {
-                    self.deliver(peer, header, body);
-                    while let Some(Early { header, body }) = self.peer(peer).next_early() {
-                        self.deliver(peer, &header, RawBytes::from(&*body));
+            Some(FrameKind::Eager | FrameKind::Rts | FrameKind::Failed) => {
+                match state.order_in(header.sequence) {
+                    Order::Deliver => {
+                        self.deliver(peer, header, body);
+                        while let Some(Early { header, body }) = self.peer(peer).next_early() {
+                            self.deliver(peer, &header, RawBytes::from(&*body));
+                        }
                     }
+                    Order::Keep => state.keep_early(*header, body),
+                    Order::Double => {}
                 }
-                Order::Keep => state.keep_early(*header, body),
-                Order::Double => {}
-            },
+            }
             Some(FrameKind::Cts) => self.clear_to_send(peer, body),
             Some(FrameKind::Fin) => self.finish_send(peer, body),
             Some(FrameKind::Credit) => {}
@@ -498,6 +527,12 @@ fn truncated(status: &Status, len: u64, capacity: u64) -> Error {
         ),
     )
     .hint("Make the receive's count at least that of the send, or probe for the size first.")
+}
+
+/// The error of an operation that failed at another process, which has told its class.
+#[cold]
+pub(crate) fn failed_elsewhere(rank: u32, class: ErrorClass) -> Error {
+    Error::new(class, format!("this operation failed at rank {rank}, which has told the reason"))
 }
 
 /// The error of an operation with a peer that is gone.

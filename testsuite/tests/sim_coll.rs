@@ -261,6 +261,85 @@ fn a_collective_that_one_rank_leaves_out_fails_at_the_other() {
     assert_eq!(outcome.unwrap().results, [failed, Some(Ok(()))]);
 }
 
+/// The same call by the short way of small ones; whether that was open.
+fn run_quickly(mpi: &mut SimEntry<'_>, call: &Call, memory: &mut Memory) -> bool {
+    let typed = |data: &mut [i64]| Typed {
+        buf: UserBuffer(data.as_mut_ptr().cast()),
+        count: call.len as i64,
+        datatype: INT64,
+    };
+    let (send, recv) = (typed(&mut memory.send), typed(&mut memory.recv));
+    let (root, comm) = (call.root as i32, COMM_WORLD);
+    match call.collective {
+        Collective::Barrier => mpi.barrier_quickly(comm),
+        Collective::Bcast => mpi.bcast_quickly(recv, root, comm),
+        Collective::Gather => mpi.gather_quickly(send, recv, root, comm),
+        Collective::Scatter => mpi.scatter_quickly(send, recv, root, comm),
+        Collective::Allgather => mpi.allgather_quickly(send, recv, comm),
+        Collective::Alltoall => mpi.alltoall_quickly(send, recv, comm),
+        Collective::Reduce => mpi.reduce_quickly(send, recv.buf, SUM, root, comm),
+        Collective::Allreduce => mpi.allreduce_quickly(send, recv.buf, SUM, comm),
+        _ => Ok(false),
+    }
+    .unwrap()
+}
+
+#[test]
+fn the_short_way_of_some_ranks_meets_the_ordinary_one_of_others() {
+    for ranks in [2, 3, 5, 8] {
+        let outcome = World::new(u64::from(ranks), ranks).start_mpi(|mpi| {
+            mpi.selection.patience = 0;
+            let (me, size) = (mpi.identity.rank as usize, mpi.identity.size as usize);
+            let mut quick = 0;
+            for round in 0..160 {
+                let collective = Collective::ALL[round * 5 % Collective::ALL.len()];
+                let (len, root) = ([1, 6, 90, 400][round % 4], round * 7 % size);
+                let call = Call { collective, len, root, salt: round as i64 };
+                let mut memory = memory(&call, me, size);
+                if (round + me) % 3 == 0 || !run_quickly(mpi, &call, &mut memory) {
+                    let prepared = prepare(mpi, &call, &mut memory);
+                    mpi.run(prepared).unwrap();
+                } else {
+                    quick += 1;
+                }
+                assert!(memory.recv == memory.expected, "{call:?} at rank {me} of {size}");
+            }
+            quick
+        });
+        for quick in outcome.unwrap_or_else(|hang| panic!("{hang}")).results {
+            assert!(quick > Some(20), "{quick:?} calls went the short way");
+        }
+    }
+}
+
+/// Broadcasts, where rank 2 has not enough room, then meets; the classes of the errors.
+fn fail_at_rank_2(mpi: &mut SimEntry<'_>, algorithm: Algorithm) -> [Option<ErrorClass>; 2] {
+    use_only(mpi, Collective::Bcast, algorithm);
+    let (me, size) = (mpi.identity.rank as usize, mpi.identity.size as usize);
+    [Collective::Bcast, Collective::Barrier].map(|collective| {
+        let call = Call { collective, len: if me == 2 { 5 } else { 40 }, root: 0, salt: 0 };
+        let mut memory = memory(&call, me, size);
+        let prepared = prepare(mpi, &call, &mut memory);
+        mpi.run(prepared).err().map(|error| error.class())
+    })
+}
+
+#[test]
+fn a_failure_at_one_rank_is_told_to_those_who_wait_for_it() {
+    let failed = Some(ErrorClass::TRUNCATE);
+    let over_messages = [[None, None], [None, None], [failed, None], [failed, None]];
+    let over_a_board = [[None, failed], [None, failed], [failed, failed], [None, failed]];
+    for seed in 0..20 {
+        for (algorithm, expected) in
+            [(Algorithm::Binomial, over_messages), (Algorithm::Board, over_a_board)]
+        {
+            let outcome = World::new(seed, 4).start_mpi(move |mpi| fail_at_rank_2(mpi, algorithm));
+            let results = outcome.unwrap_or_else(|hang| panic!("{algorithm}: {hang}")).results;
+            assert_eq!(results, expected.map(Some), "{algorithm}");
+        }
+    }
+}
+
 #[test]
 fn bytes_broadcast_to_many_ranks() {
     let outcome = World::new(8, 256).start_mpi(|mpi| {
@@ -348,23 +427,44 @@ fn ranks_may_lay_out_the_same_signature_differently() {
     }
 }
 
+/// One call of each of these collectives by this algorithm, in one world of 256 ranks.
+fn play_with_256(seed: u64, algorithm: Algorithm, collectives: Vec<Collective>) -> u64 {
+    let names = format!("{collectives:?} by {algorithm}");
+    let outcome = World::new(seed, 256).start_mpi(move |mpi| {
+        for &collective in &collectives {
+            let call = Call { collective, len: 2, root: 100, salt: 5 };
+            use_only(mpi, collective, algorithm);
+            live(mpi, &[call], 1);
+        }
+    });
+    outcome.unwrap_or_else(|hang| panic!("{names}: {hang}")).trace
+}
+
 #[test]
 fn every_algorithm_serves_256_ranks_and_a_seed_replays_it() {
     for &collective in Collective::ALL {
         for &(algorithm, _) in collective.menu() {
-            let run = |seed| {
-                let call = Call { collective, len: 2, root: 100, salt: 5 };
-                let outcome = World::new(seed, 256).start_mpi(move |mpi| {
-                    use_only(mpi, collective, algorithm);
-                    live(mpi, &[call], 1);
-                });
-                outcome.unwrap_or_else(|hang| panic!("{collective} by {algorithm}: {hang}"))
-            };
-            let first = run(1).trace;
+            if matches!(algorithm, Algorithm::Board | Algorithm::BoardShares) {
+                continue;
+            }
+            let first = play_with_256(1, algorithm, vec![collective]);
             if collective == Collective::Allreduce {
-                assert_eq!(first, run(1).trace, "{algorithm}: the same seed");
-                assert_ne!(first, run(2).trace, "{algorithm}: another seed");
+                let run = |seed| play_with_256(seed, algorithm, vec![collective]);
+                assert_eq!(first, run(1), "{algorithm}: the same seed");
+                assert_ne!(first, run(2), "{algorithm}: another seed");
             }
         }
+    }
+}
+
+/// What takes long is the opening, at which all meet all, so one board serves all collectives.
+#[test]
+fn boards_serve_256_ranks() {
+    for algorithm in [Algorithm::Board, Algorithm::BoardShares] {
+        let serves = |collective: &Collective| {
+            collective.menu().iter().any(|(other, _)| *other == algorithm)
+        };
+        let collectives = Collective::ALL.iter().copied().filter(serves).collect();
+        play_with_256(1, algorithm, collectives);
     }
 }

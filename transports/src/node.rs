@@ -489,6 +489,14 @@ impl Boards for LocalPort {
     fn consume_piece(&mut self, board: BoardId, from: Source) {
         self.shm.consume_piece(board, from);
     }
+
+    fn renounce(&mut self, board: BoardId, why: i32) {
+        self.shm.renounce(board, why);
+    }
+
+    fn renounced(&mut self, board: BoardId, rank: u32) -> Option<i32> {
+        self.shm.renounced(board, rank)
+    }
 }
 
 impl Port for LocalPort {

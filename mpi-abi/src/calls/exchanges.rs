@@ -34,6 +34,11 @@ pub fn allgather(
     recvtype: DatatypeHandle,
     comm: CommHandle,
 ) -> Result<()> {
+    let send = typed(sendbuf, sendcount, sendtype);
+    let recv = typed(recvbuf, recvcount, recvtype);
+    if cx.allgather_quickly(send, recv, comm)? {
+        return Ok(());
+    }
     let prepared =
         prepare_allgather(cx, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm)?;
     cx.run(prepared)
@@ -135,6 +140,11 @@ pub fn alltoall(
     recvtype: DatatypeHandle,
     comm: CommHandle,
 ) -> Result<()> {
+    let send = typed(sendbuf, sendcount, sendtype);
+    let recv = typed(recvbuf, recvcount, recvtype);
+    if cx.alltoall_quickly(send, recv, comm)? {
+        return Ok(());
+    }
     let prepared =
         prepare_alltoall(cx, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm)?;
     cx.run(prepared)

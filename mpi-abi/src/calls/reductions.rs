@@ -7,7 +7,7 @@ use mpi_core::error::Result;
 use mpi_core::handle::{CommHandle, DatatypeHandle, OpHandle, RequestHandle};
 
 use crate::args::IntArray;
-use crate::calls::blocks::per_member;
+use crate::calls::blocks::{per_member, typed};
 use crate::entry::Cx;
 
 pub(crate) fn prepare_reduce(
@@ -34,6 +34,9 @@ pub fn reduce(
     root: i32,
     comm: CommHandle,
 ) -> Result<()> {
+    if cx.reduce_quickly(typed(sendbuf, count, datatype), recvbuf, op, root, comm)? {
+        return Ok(());
+    }
     let prepared = prepare_reduce(cx, sendbuf, recvbuf, count, datatype, op, root, comm)?;
     cx.run(prepared)
 }
@@ -77,6 +80,9 @@ pub fn allreduce(
     op: OpHandle,
     comm: CommHandle,
 ) -> Result<()> {
+    if cx.allreduce_quickly(typed(sendbuf, count, datatype), recvbuf, op, comm)? {
+        return Ok(());
+    }
     let prepared = prepare_allreduce(cx, sendbuf, recvbuf, count, datatype, op, comm)?;
     cx.run(prepared)
 }

@@ -17,6 +17,9 @@ pub(crate) fn prepare_barrier(cx: &mut Cx<'_>, comm: CommHandle) -> Result<Prepa
 
 /// `MPI_Barrier`.
 pub fn barrier(cx: &mut Cx<'_>, comm: CommHandle) -> Result<()> {
+    if cx.barrier_quickly(comm)? {
+        return Ok(());
+    }
     let prepared = prepare_barrier(cx, comm)?;
     cx.run(prepared)
 }
@@ -48,6 +51,9 @@ pub fn bcast(
     root: i32,
     comm: CommHandle,
 ) -> Result<()> {
+    if cx.bcast_quickly(typed(buffer, count, datatype), root, comm)? {
+        return Ok(());
+    }
     let prepared = prepare_bcast(cx, buffer, count, datatype, root, comm)?;
     cx.run(prepared)
 }
@@ -93,6 +99,11 @@ pub fn gather(
     root: i32,
     comm: CommHandle,
 ) -> Result<()> {
+    let send = typed(sendbuf, sendcount, sendtype);
+    let recv = typed(recvbuf, recvcount, recvtype);
+    if cx.gather_quickly(send, recv, root, comm)? {
+        return Ok(());
+    }
     let prepared =
         prepare_gather(cx, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm)?;
     cx.run(prepared)
@@ -201,6 +212,11 @@ pub fn scatter(
     root: i32,
     comm: CommHandle,
 ) -> Result<()> {
+    let send = typed(sendbuf, sendcount, sendtype);
+    let recv = typed(recvbuf, recvcount, recvtype);
+    if cx.scatter_quickly(send, recv, root, comm)? {
+        return Ok(());
+    }
     let prepared = prepare_scatter(
         cx, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
     )?;

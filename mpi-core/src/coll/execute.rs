@@ -1,5 +1,9 @@
 //! Runs schedules: starts the steps that may start, as sends and receives of the point-to-point
 //! layer in the communicator's collective context, and goes on when they complete.
+//!
+//! When a step fails, the rest is carried out, so that nobody waits for this process; but in place
+//! of every message it then says that it failed and with which class, and who receives that does
+//! the same (MPI-5.0 §9.1 leaves open what others learn).
 #![allow(unsafe_code)]
 
 use std::rc::Rc;
@@ -182,6 +186,10 @@ impl<P: Port> Process<P> {
                     source: execution.rank,
                     tag: execution.tag,
                 };
+                if let Some(failure) = &execution.failure {
+                    self.send_failure(route, failure.class());
+                    return Ok(true);
+                }
                 let packer = execution.memory.packer(from);
                 let begun = self.start_send(packer, route, false, owner, execution.comm)?;
                 Ok(matches!(begun, Begun::Complete))

@@ -56,13 +56,16 @@ pub struct Selection {
     /// Collective calls, for each four of its members, that a communicator makes before it gets a
     /// board: one that is used little is not worth the acquaintance of all with all.
     pub patience: u32,
+    /// See [`Selection::board_below`], by collective.
+    boards: Vec<i64>,
 }
 
 impl Default for Selection {
     /// The compiled-in table.
     fn default() -> Selection {
         let count = Collective::ALL.len();
-        Selection { rules: vec![Vec::new(); count], forced: vec![None; count], patience: 1 }
+        let (rules, forced, boards) = (vec![Vec::new(); count], vec![None; count], vec![-1; count]);
+        Selection { rules, forced, patience: 1, boards }
             .with_table(include_str!("default_table.toml"), "default_table.toml")
             .expect("a test parses the compiled-in table")
     }
@@ -81,7 +84,7 @@ impl Selection {
         for (collective, rules) in tables {
             self.rules[collective as usize] = rules;
         }
-        Ok(self)
+        Ok(self.weighed())
     }
 
     /// These rules, but `collective` always by the algorithm of this name wherever it can serve.
@@ -96,7 +99,22 @@ impl Selection {
                 .hint("Give the name alone, or name:parameter as in chain:64KiB or bruck:3.")
         })?;
         self.forced[collective as usize] = Some(rule);
-        Ok(self)
+        Ok(self.weighed())
+    }
+
+    fn weighed(mut self) -> Selection {
+        for (index, most) in self.boards.iter_mut().enumerate() {
+            let first = self.forced[index].iter().chain(&self.rules[index]).next();
+            *most = first.map_or(-1, Rule::board_below);
+        }
+        self
+    }
+
+    /// Up to how many bytes every call that may go over a board takes the algorithm `board`, as
+    /// far as the first rule alone tells; -1 if it does not.
+    #[inline]
+    pub(super) fn board_below(&self, collective: Collective) -> i64 {
+        self.boards[collective as usize]
     }
 
     /// The first rule that applies to `shape` and whose algorithm can serve it.

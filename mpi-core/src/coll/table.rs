@@ -59,6 +59,14 @@ impl Rule {
         }
     }
 
+    /// The largest number of bytes for which the rule takes the algorithm `board` if that can
+    /// serve, whatever else is asked; -1 if there is none.
+    pub(super) fn board_below(&self) -> i64 {
+        let any = Rule { bytes: self.bytes, ..Rule::always(Algorithm::Board) };
+        let same = *self == Rule { ports: self.ports, segment: self.segment, ..any };
+        if same && self.bytes.min <= 0 { self.bytes.max } else { -1 }
+    }
+
     /// Whether the rule's conditions hold and its algorithm can serve the call.
     pub(super) fn applies(&self, shape: &Shape) -> bool {
         let needs = shape.collective.needs(self.algorithm);

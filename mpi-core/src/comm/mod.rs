@@ -99,7 +99,7 @@ impl Comm {
     #[inline]
     pub(crate) fn may_have_board(&self, patience: u32) -> bool {
         match self.board {
-            BoardState::Open(_) => true,
+            BoardState::Open(_) | BoardState::Failed(_) => true,
             BoardState::Untried => {
                 self.size() > 1 && self.collective_number >= self.size() / 4 * patience
             }

@@ -16,6 +16,7 @@ pub(crate) mod rendezvous;
 pub mod send;
 
 use crate::buffer::UserBuffer;
+use crate::error::ErrorClass;
 use crate::handle::{CommHandle, DatatypeHandle};
 use crate::port::PeerId;
 use rendezvous::Rts;
@@ -64,6 +65,8 @@ pub(crate) enum Content {
     Whole(Box<[u8]>),
     /// Its announcement.
     Announced(Rts),
+    /// Nothing: its sender failed with this class.
+    Failed(ErrorClass),
 }
 
 impl Arrived {
@@ -72,6 +75,7 @@ impl Arrived {
         match &self.content {
             Content::Whole(bytes) => bytes.len() as u64,
             Content::Announced(rts) => rts.len,
+            Content::Failed(_) => 0,
         }
     }
 }

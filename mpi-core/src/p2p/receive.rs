@@ -90,6 +90,7 @@ impl<P: Port> Process<P> {
                 self.vci.begin_rendezvous(request, source, tag);
                 self.vci.pull(&mut self.port, request, rts);
             }
+            Content::Failed(class) => self.vci.fail_receive(request, source, class),
         }
     }
 

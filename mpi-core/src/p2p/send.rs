@@ -6,7 +6,7 @@ use crate::buffer::RawBytes;
 use crate::constants::PROC_NULL;
 use crate::datatype::{Datatype, Packer};
 use crate::entry::Entry;
-use crate::error::Result;
+use crate::error::{ErrorClass, Result};
 use crate::handle::RequestHandle;
 use crate::header::{FrameKind, Header};
 use crate::port::{Body, PeerId, Port};
@@ -75,6 +75,27 @@ impl<P: Port> Process<P> {
         let body = Body::Bytes(RawBytes::from(&payload[..]));
         self.vci.send(&mut self.port, route.peer, &mut header, body);
         Ok(Begun::Pending(request))
+    }
+
+    /// Sends in place of a message that the operation failed here with this class.
+    #[cold]
+    pub(crate) fn send_failure(&mut self, route: Route, class: ErrorClass) {
+        let payload = class.0.to_le_bytes();
+        let peer = self.vci.peer(route.peer);
+        if peer.down.is_some() {
+            return;
+        }
+        let mut header = Header {
+            kind: FrameKind::Failed as u8,
+            inline_len: payload.len() as u8,
+            sequence: peer.number_out(),
+            context: route.context,
+            source: route.source,
+            tag: route.tag,
+            ..Header::default()
+        };
+        let body = Body::Bytes(RawBytes::from(&payload[..]));
+        self.vci.send(&mut self.port, route.peer, &mut header, body);
     }
 
     /// Checks a send's arguments; `None` for `MPI_PROC_NULL`.

@@ -38,7 +38,7 @@ impl Layout {
     }
 
     /// The counters of what the owner has consumed of `writer`'s streams: the public one's, and
-    /// eight bytes further the private one's.
+    /// eight bytes further the private one's. In place of those of its own is its farewell.
     pub(super) fn counters(self, writer: usize) -> usize {
         writer * COUNTER_STRIDE
     }

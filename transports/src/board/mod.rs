@@ -2,6 +2,7 @@
 //! [`mpi_core::boards`]). Which memory that is, and how a sleeping reader is woken, is the
 //! transport's matter.
 
+mod farewell;
 mod layout;
 mod stream;
 #[cfg(test)]
@@ -11,6 +12,7 @@ use mpi_core::boards::{Audience, Piece, Source};
 use mpi_core::datatype::Packer;
 use mpi_core::port::PeerId;
 
+use farewell::Farewell;
 pub use layout::Layout;
 use stream::{Inbound, Outbound};
 
@@ -27,6 +29,7 @@ pub struct Board {
     private: Vec<Outbound>,
     from_public: Vec<Inbound>,
     from_private: Vec<Inbound>,
+    farewells: Vec<Farewell>,
     members: Vec<PeerId>,
     part: u64,
     crowded: bool,
@@ -79,8 +82,11 @@ impl Board {
                 let room = body(of, layout.private_body(me));
                 Inbound::new(at, room, narrow, mark, counter(me, of, 1))
             };
+            // The counters that a member would have of its own streams.
+            let farewell = |of: usize| Farewell::new(counter(of, of, 0).cast(), mark);
             Board {
                 rank: me,
+                farewells: all.clone().map(farewell).collect(),
                 public,
                 private: all.clone().map(to).collect(),
                 from_public: all.clone().map(from_public).collect(),
@@ -125,6 +131,8 @@ impl Board {
     /// Says whether ranks share processors.
     pub fn set_crowded(&mut self, crowded: bool) {
         self.crowded = crowded;
+        self.public.narrow(crowded);
+        self.private.iter_mut().for_each(|stream| stream.narrow(crowded));
     }
 
     /// The largest piece for an audience. Where ranks share processors the fewest turns are
@@ -156,11 +164,22 @@ impl Board {
         self.inbound(from).consume();
     }
 
-    /// Whether what was awaited is there.
+    /// Says that this process goes no further, and why.
+    pub fn renounce(&mut self, why: i32) {
+        self.farewells[self.rank].say(why);
+    }
+
+    /// Why the member of this rank goes no further, if it said so.
+    pub fn renounced(&self, rank: u32) -> Option<i32> {
+        self.farewells[rank as usize].hear()
+    }
+
+    /// Whether what was awaited is there, or will not come.
     pub fn has_come(&mut self, what: Awaited) -> bool {
-        match what {
+        let come = match what {
             Awaited::Piece(from) => self.inbound(from).peek().is_some(),
             Awaited::Room(to, len) => self.outbound(to).has_room(len),
-        }
+        };
+        come || self.farewells.iter().any(|member| member.hear().is_some())
     }
 }

@@ -172,4 +172,15 @@ impl Boards for Shm {
         let writer = at.member(from.rank());
         self.wake(writer);
     }
+
+    fn renounce(&mut self, board: BoardId, why: i32) {
+        if let Some(at) = self.boards.get(board) {
+            at.renounce(why);
+            self.wake_audience(board, Audience::Everyone);
+        }
+    }
+
+    fn renounced(&mut self, board: BoardId, rank: u32) -> Option<i32> {
+        self.boards.get(board)?.renounced(rank)
+    }
 }

@@ -98,4 +98,15 @@ impl Boards for SimPort {
         let writer = at.member(from.rank());
         self.nudge(writer);
     }
+
+    fn renounce(&mut self, board: BoardId, why: i32) {
+        let Some(at) = self.board(board) else { return };
+        at.renounce(why);
+        let others: Vec<PeerId> = at.others().collect();
+        others.into_iter().for_each(|peer| self.nudge(peer));
+    }
+
+    fn renounced(&mut self, board: BoardId, rank: u32) -> Option<i32> {
+        self.board(board)?.renounced(rank)
+    }
 }

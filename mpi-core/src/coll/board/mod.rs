@@ -8,10 +8,16 @@
 //! given the processor finds what all before it have written, and writes what all after it need.
 //!
 //! `seat` gets a communicator its board, `work` waits, `message` moves one message, `transfer` many at
-//! a time, `fold` reduces, and `run` says for each collective who writes what to whom.
+//! a time, `fold` reduces, `run` says for each collective who writes what to whom, and `quick` is
+//! the short way of small ones.
+//!
+//! A process at which an operation fails says so on the board, since its streams may have stopped
+//! within a message: whoever waits at that board fails with the same class, says so as well, and
+//! so do all later calls that would use it.
 
 mod fold;
 mod message;
+mod quick;
 mod run;
 mod seat;
 mod transfer;

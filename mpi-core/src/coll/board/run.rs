@@ -2,6 +2,7 @@
 
 use super::fold::{Fold, Order, Streams, Task, keep, section};
 use super::message::{Incoming, Outgoing, copy};
+use super::quick;
 use super::seat::{BoardState, Seat};
 use super::transfer::Transfer;
 use crate::boards::{Audience, Source};
@@ -14,7 +15,7 @@ use crate::coll::plan::Problem;
 use crate::coll::prepared::{Data, Operands, Prepared};
 use crate::datatype::{Packer, Unpacker};
 use crate::entry::Entry;
-use crate::error::Result;
+use crate::error::{ErrorClass, Result};
 use crate::op::Kernel;
 use crate::port::Port;
 
@@ -30,17 +31,40 @@ impl<P: Port> Entry<'_, P> {
         call: &Prepared,
         algorithm: Algorithm,
     ) -> Result<()> {
+        if quick::polls(self.comm(seat.comm)?.collective_number) {
+            self.poll();
+        }
+        let run = |entry: &mut Self| match &call.data {
+            Data::Moved { send, recv } => entry.move_over_board(seat, &call.problem, send, recv),
+            Data::Reduced(data) => entry.reduce_over_board(seat, &call.problem, data, algorithm),
+        };
+        self.over_board(seat, run).map(drop)
+    }
+
+    /// Runs something on the board as one collective operation.
+    #[inline]
+    pub(super) fn over_board(
+        &mut self,
+        seat: Seat,
+        run: impl FnOnce(&mut Self) -> Result<()>,
+    ) -> Result<bool> {
         let state = self.comm_mut(seat.comm)?;
         state.collective_number = (state.collective_number + 1) & i32::MAX as u32;
-        let outcome = match &call.data {
-            Data::Moved { send, recv } => self.move_over_board(seat, &call.problem, send, recv),
-            Data::Reduced(data) => self.reduce_over_board(seat, &call.problem, data, algorithm),
-        };
-        if outcome.is_err() {
-            // Its streams may have stopped within a message.
-            self.comm_mut(seat.comm)?.board = BoardState::None;
+        match run(self) {
+            Ok(()) => Ok(true),
+            Err(error) => {
+                self.renounce(seat, error.class())?;
+                Err(error)
+            }
         }
-        outcome
+    }
+
+    /// An operation failed here.
+    #[cold]
+    fn renounce(&mut self, seat: Seat, class: ErrorClass) -> Result<()> {
+        self.port.renounce(seat.board, class.0);
+        self.comm_mut(seat.comm)?.board = BoardState::Failed(class);
+        Ok(())
     }
 
     fn move_over_board(
@@ -102,7 +126,7 @@ impl<P: Port> Entry<'_, P> {
     }
 
     /// `MPI_BARRIER`: everyone tells everyone.
-    fn meet_at_board(&mut self, seat: Seat) -> Result<()> {
+    pub(super) fn meet_at_board(&mut self, seat: Seat) -> Result<()> {
         self.write_signal(seat)?;
         for rank in seat.others() {
             self.await_piece(seat, Source::Public(rank))?;
@@ -244,7 +268,7 @@ impl<P: Port> Entry<'_, P> {
     }
 
     /// Reduces everything at the root.
-    fn fold_all(&mut self, job: Job, len: usize) -> Result<()> {
+    pub(super) fn fold_all(&mut self, job: Job, len: usize) -> Result<()> {
         let task = job.task(0, len, Order::Down(job.seat.size - 1), Streams::Private);
         if self.fold_short(job.seat, &task, job.recv)? {
             return Ok(());
@@ -256,7 +280,7 @@ impl<P: Port> Entry<'_, P> {
     }
 
     /// Everyone tells everyone and reduces everything.
-    fn reduce_everywhere(&mut self, job: Job, len: usize) -> Result<()> {
+    pub(super) fn reduce_everywhere(&mut self, job: Job, len: usize) -> Result<()> {
         let seat = job.seat;
         let mut task = job.task(0, len, Order::Down(seat.size - 1), Streams::Public);
         let mut transfer = Transfer::new(seat);
@@ -364,14 +388,15 @@ impl<P: Port> Entry<'_, P> {
 
 /// A reduction as one process sees it.
 #[derive(Clone, Copy)]
-struct Job {
-    seat: Seat,
-    kernel: Kernel,
+pub(super) struct Job {
+    pub seat: Seat,
+    pub kernel: Kernel,
     /// Bytes of an element.
-    unit: usize,
+    pub unit: usize,
     /// The contribution.
-    own: UserBuffer,
-    recv: UserBuffer,
+    pub own: UserBuffer,
+    /// Where the result goes.
+    pub recv: UserBuffer,
 }
 
 impl Job {

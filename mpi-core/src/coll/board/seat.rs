@@ -4,7 +4,7 @@
 use crate::boards::{BoardId, Meeting};
 use crate::comm::Comm;
 use crate::entry::Entry;
-use crate::error::Result;
+use crate::error::{Error, ErrorClass, Result};
 use crate::handle::CommHandle;
 use crate::port::{PeerId, Port};
 
@@ -19,6 +19,8 @@ pub(crate) enum BoardState {
     None,
     /// This one.
     Open(BoardId),
+    /// It had one, where an operation failed with this class.
+    Failed(ErrorClass),
 }
 
 /// One process's place at a board during a call.
@@ -31,7 +33,8 @@ pub(in crate::coll) struct Seat {
 }
 
 impl Seat {
-    fn new(board: BoardId, handle: CommHandle, comm: &Comm) -> Seat {
+    #[inline]
+    pub(super) fn new(board: BoardId, handle: CommHandle, comm: &Comm) -> Seat {
         Seat { board, comm: handle, rank: comm.rank, size: comm.size() }
     }
 
@@ -39,6 +42,12 @@ impl Seat {
     pub(super) fn others(self) -> impl Iterator<Item = u32> {
         (self.rank + 1..self.size).chain(0..self.rank)
     }
+}
+
+#[cold]
+fn failed_before(class: ErrorClass) -> Error {
+    let what = "an earlier collective operation on this communicator failed at a process of it";
+    Error::new(class, what).hint("After an error make a new communicator.")
 }
 
 /// In place of a part: this process can have none.
@@ -53,6 +62,7 @@ impl<P: Port> Entry<'_, P> {
         match state.board {
             BoardState::Open(board) => Ok(Some(Seat::new(board, comm, state))),
             BoardState::Untried => self.open_seat(comm),
+            BoardState::Failed(class) => Err(failed_before(class)),
             BoardState::Opening | BoardState::None => Ok(None),
         }
     }

@@ -4,10 +4,10 @@
 use super::seat::Seat;
 use crate::boards::{Piece, Source};
 use crate::entry::Entry;
-use crate::error::Result;
+use crate::error::{ErrorClass, Result};
 use crate::port::{Port, Why};
 use crate::roll_call::{Call, Peer};
-use crate::vci::lost_peer;
+use crate::vci::{failed_elsewhere, lost_peer};
 
 /// How far a step has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,7 +43,7 @@ const POLLS_PER_CHECK: u32 = 64;
 impl<P: Port> Entry<'_, P> {
     /// Works until all is done. It comes here only when the first step was stuck.
     pub(super) fn drive(&mut self, seat: Seat, work: &mut impl Work<P>) -> Result<()> {
-        let mut idle_polls = 0;
+        let (mut idle_polls, mut slept) = (0, false);
         loop {
             let mut looks = 0;
             while looks < LOOKS_PER_POLL && self.port.spins(idle_polls + 1) {
@@ -66,21 +66,26 @@ impl<P: Port> Entry<'_, P> {
                 }
                 Step::Stuck => {}
             }
-            if idle_polls % POLLS_PER_CHECK == 0 {
+            if slept || idle_polls % POLLS_PER_CHECK == 0 {
                 self.check_members(seat, work)?;
             }
             idle_polls += 1;
-            if self.port.wait(idle_polls) && self.port.is_asked() {
+            slept = self.port.wait(idle_polls);
+            if slept && self.port.is_asked() {
                 let call = self.board_call(seat, work);
                 self.port.answer(&call);
             }
         }
     }
 
-    /// Fails if a member died, or left although it is waited for.
+    /// Fails if an operation failed at a member, or if one died, or left although it is waited
+    /// for.
     #[cold]
     fn check_members(&mut self, seat: Seat, work: &mut impl Work<P>) -> Result<()> {
         for rank in 0..seat.size {
+            if let Some(class) = self.port.renounced(seat.board, rank) {
+                return Err(failed_elsewhere(rank, ErrorClass::from_wire(class)));
+            }
             let Some(peer) = self.comm(seat.comm)?.group.peer(rank) else { continue };
             match self.vci.peers[peer.0 as usize].down.clone() {
                 Some(Why::Finalized) if !work.awaits(self, rank) => {}

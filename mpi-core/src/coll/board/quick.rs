@@ -1,0 +1,295 @@
+//! The short way of small collectives over a board: plain data of at most a few kibibytes goes from
+//! the arguments to the streams, without a description of the problem or a choice of algorithm.
+//!
+//! Enters: the arguments of a call. Leaves: the call is done, or nothing happened and the ordinary
+//! way takes over, which words all errors of arguments: here a doubtful one is a reason to
+//! decline. Both ways write and read the same pieces, so each process takes its own.
+
+use super::run::Job;
+use super::seat::{BoardState, Seat};
+use crate::boards::{Audience, Source};
+use crate::buffer::UserBuffer;
+use crate::coll::calls::Typed;
+use crate::coll::menu::Collective;
+use crate::datatype::{Packer, Unpacker, dense_size};
+use crate::entry::Entry;
+use crate::error::Result;
+use crate::handle::{CommHandle, DatatypeHandle, OpHandle};
+use crate::op::{Kernel, Op};
+use crate::port::Port;
+use crate::process::Process;
+
+/// Longest message or block that goes the short way, in bytes.
+const QUICK_BYTES: u64 = 4 << 10;
+/// One call of so many goes the ordinary way, which polls, so that everything else goes on
+/// (MPI-5.0 §3.7.4) although collectives find their data without waiting.
+const CALLS_PER_POLL: u32 = 64;
+/// The highest of the addresses that stand for something else (`MPI_BOTTOM`, `MPI_IN_PLACE`,
+/// `MPI_BUFFER_AUTOMATIC`).
+const UNREAL_ADDRESSES: usize = 2;
+
+/// Whether the ordinary way has to let everything else go on.
+pub(super) fn polls(collective_number: u32) -> bool {
+    collective_number.is_multiple_of(CALLS_PER_POLL)
+}
+
+/// The bytes of a message if they are few and one run of memory at its address.
+#[inline]
+fn plain(data: Typed) -> Option<usize> {
+    let size = dense_size(data.datatype.raw());
+    // A negative count is larger than any.
+    let bytes = size.checked_mul(data.count as u64)?;
+    let sound = data.buf.0.addr() > UNREAL_ADDRESSES && (1..=QUICK_BYTES).contains(&bytes);
+    sound.then_some(bytes as usize)
+}
+
+/// The bytes of two blocks if both are plain and as long as each other.
+#[inline]
+fn plain_pair(send: Typed, recv: Typed) -> Option<usize> {
+    plain(send).filter(|len| plain(recv) == Some(*len))
+}
+
+/// The block of `rank`.
+#[inline]
+fn block(buf: UserBuffer, rank: u32, len: usize) -> UserBuffer {
+    buf.offset(i64::from(rank) * len as i64)
+}
+
+impl<P: Port> Process<P> {
+    /// This process's place at the board of `comm` if a call with so many bytes (as the table of
+    /// rules counts them) goes the short way.
+    #[inline]
+    fn quick_seat(&self, collective: Collective, comm: CommHandle, bytes: usize) -> Option<Seat> {
+        let state = self.comms.find(comm)?;
+        let BoardState::Open(board) = state.board else { return None };
+        let quick = bytes as i64 <= self.selection.board_below(collective)
+            && !polls(state.collective_number)
+            && state.remote.is_none();
+        quick.then(|| Seat::new(board, comm, state))
+    }
+
+    #[inline]
+    fn quick_seat_of_blocks(
+        &self,
+        collective: Collective,
+        comm: CommHandle,
+        len: usize,
+    ) -> Option<Seat> {
+        let size = self.comms.find(comm)?.size() as usize;
+        self.quick_seat(collective, comm, len * size)
+    }
+
+    #[inline]
+    fn quick_kernel(&self, op: OpHandle, datatype: DatatypeHandle) -> Option<Kernel> {
+        let Op::Builtin(builtin) = self.op(op).ok()? else { return None };
+        builtin.kernel(self.committed(datatype).ok()?).ok()
+    }
+}
+
+#[inline]
+fn is_member(seat: Seat, rank: i32) -> bool {
+    (rank as u32) < seat.size
+}
+
+impl<P: Port> Entry<'_, P> {
+    /// `MPI_BARRIER` (§6.3); `false` if it has to go the ordinary way, as for all that follow.
+    #[inline]
+    pub fn barrier_quickly(&mut self, comm: CommHandle) -> Result<bool> {
+        let Some(seat) = self.quick_seat(Collective::Barrier, comm, 0) else { return Ok(false) };
+        self.over_board(seat, |entry| entry.meet_at_board(seat))
+    }
+
+    /// `MPI_BCAST` (§6.4).
+    #[inline]
+    pub fn bcast_quickly(&mut self, data: Typed, root: i32, comm: CommHandle) -> Result<bool> {
+        let Some(len) = plain(data) else { return Ok(false) };
+        let Some(seat) = self.quick_seat(Collective::Bcast, comm, len) else { return Ok(false) };
+        if !is_member(seat, root) {
+            return Ok(false);
+        }
+        let root = root as u32;
+        self.over_board(seat, |entry| match root == seat.rank {
+            true => entry.write_run(seat, Audience::Everyone, data.buf, len, 1),
+            false => entry.read_run(seat, Source::Public(root), data.buf, len),
+        })
+    }
+
+    /// `MPI_GATHER` (§6.5).
+    #[inline]
+    pub fn gather_quickly(
+        &mut self,
+        send: Typed,
+        recv: Typed,
+        root: i32,
+        comm: CommHandle,
+    ) -> Result<bool> {
+        let Some(len) = plain(send) else { return Ok(false) };
+        let seat = self.quick_seat_of_blocks(Collective::Gather, comm, len);
+        let Some(seat) = seat.filter(|seat| is_member(*seat, root)) else { return Ok(false) };
+        let root = root as u32;
+        if root == seat.rank && plain(recv) != Some(len) {
+            return Ok(false);
+        }
+        self.over_board(seat, |entry| {
+            if root != seat.rank {
+                return entry.write_run(seat, Audience::One(root), send.buf, len, 1);
+            }
+            copy_run(send.buf, block(recv.buf, root, len), len);
+            entry.read_blocks(seat, Source::Private, recv.buf, len)
+        })
+    }
+
+    /// `MPI_SCATTER` (§6.6).
+    #[inline]
+    pub fn scatter_quickly(
+        &mut self,
+        send: Typed,
+        recv: Typed,
+        root: i32,
+        comm: CommHandle,
+    ) -> Result<bool> {
+        let Some(len) = plain(recv) else { return Ok(false) };
+        let seat = self.quick_seat_of_blocks(Collective::Scatter, comm, len);
+        let Some(seat) = seat.filter(|seat| is_member(*seat, root)) else { return Ok(false) };
+        let root = root as u32;
+        if root == seat.rank && plain(send) != Some(len) {
+            return Ok(false);
+        }
+        self.over_board(seat, |entry| {
+            if root != seat.rank {
+                return entry.read_run(seat, Source::Private(root), recv.buf, len);
+            }
+            entry.write_blocks(seat, send.buf, len)?;
+            copy_run(block(send.buf, root, len), recv.buf, len);
+            Ok(())
+        })
+    }
+
+    /// `MPI_ALLGATHER` (§6.7).
+    #[inline]
+    pub fn allgather_quickly(
+        &mut self,
+        send: Typed,
+        recv: Typed,
+        comm: CommHandle,
+    ) -> Result<bool> {
+        let Some(len) = plain_pair(send, recv) else { return Ok(false) };
+        let seat = self.quick_seat_of_blocks(Collective::Allgather, comm, len);
+        let Some(seat) = seat else { return Ok(false) };
+        self.over_board(seat, |entry| {
+            entry.write_run(seat, Audience::Everyone, send.buf, len, 1)?;
+            copy_run(send.buf, block(recv.buf, seat.rank, len), len);
+            entry.read_blocks(seat, Source::Public, recv.buf, len)
+        })
+    }
+
+    /// `MPI_ALLTOALL` (§6.8).
+    #[inline]
+    pub fn alltoall_quickly(&mut self, send: Typed, recv: Typed, comm: CommHandle) -> Result<bool> {
+        let Some(len) = plain_pair(send, recv) else { return Ok(false) };
+        let seat = self.quick_seat_of_blocks(Collective::Alltoall, comm, len);
+        let Some(seat) = seat else { return Ok(false) };
+        self.over_board(seat, |entry| {
+            entry.write_blocks(seat, send.buf, len)?;
+            copy_run(block(send.buf, seat.rank, len), block(recv.buf, seat.rank, len), len);
+            entry.read_blocks(seat, Source::Private, recv.buf, len)
+        })
+    }
+
+    /// `MPI_REDUCE` (§6.9.1).
+    #[inline]
+    pub fn reduce_quickly(
+        &mut self,
+        send: Typed,
+        recv: UserBuffer,
+        op: OpHandle,
+        root: i32,
+        comm: CommHandle,
+    ) -> Result<bool> {
+        let into = Typed { buf: recv, ..send };
+        let own = if send.buf.is_in_place() { into } else { send };
+        let Some(len) = plain(own) else { return Ok(false) };
+        let seat = self.quick_seat(Collective::Reduce, comm, len);
+        let Some(seat) = seat.filter(|seat| is_member(*seat, root)) else { return Ok(false) };
+        let root = root as u32;
+        let unsound = match root == seat.rank {
+            true => plain(into).is_none(),
+            false => send.buf.is_in_place(),
+        };
+        let kernel = self.quick_kernel(op, send.datatype).filter(|_| !unsound);
+        let Some(kernel) = kernel else { return Ok(false) };
+        let unit = dense_size(send.datatype.raw()) as usize;
+        let job = Job { seat, kernel, unit, own: own.buf, recv };
+        self.over_board(seat, |entry| match root == seat.rank {
+            true => entry.fold_all(job, len),
+            false => entry.write_run(seat, Audience::One(root), own.buf, len, unit),
+        })
+    }
+
+    /// `MPI_ALLREDUCE` (§6.9.6).
+    #[inline]
+    pub fn allreduce_quickly(
+        &mut self,
+        send: Typed,
+        recv: UserBuffer,
+        op: OpHandle,
+        comm: CommHandle,
+    ) -> Result<bool> {
+        let into = Typed { buf: recv, ..send };
+        let own = if send.buf.is_in_place() { into } else { send };
+        let Some(len) = plain_pair(own, into) else { return Ok(false) };
+        let Some(seat) = self.quick_seat(Collective::Allreduce, comm, len) else {
+            return Ok(false);
+        };
+        let Some(kernel) = self.quick_kernel(op, send.datatype) else { return Ok(false) };
+        let unit = dense_size(send.datatype.raw()) as usize;
+        let job = Job { seat, kernel, unit, own: own.buf, recv };
+        self.over_board(seat, |entry| entry.reduce_everywhere(job, len))
+    }
+
+    #[inline]
+    fn write_run(
+        &mut self,
+        seat: Seat,
+        to: Audience,
+        at: UserBuffer,
+        len: usize,
+        unit: usize,
+    ) -> Result<()> {
+        self.write_message(seat, to, Packer::contiguous(at, len as u64), unit)
+    }
+
+    #[inline]
+    fn read_run(&mut self, seat: Seat, from: Source, at: UserBuffer, len: usize) -> Result<()> {
+        self.read_message(seat, from, Unpacker::contiguous(at, len as u64))
+    }
+
+    #[inline]
+    fn write_blocks(&mut self, seat: Seat, at: UserBuffer, len: usize) -> Result<()> {
+        for rank in seat.others() {
+            self.write_run(seat, Audience::One(rank), block(at, rank, len), len, 1)?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn read_blocks(
+        &mut self,
+        seat: Seat,
+        from: fn(u32) -> Source,
+        at: UserBuffer,
+        len: usize,
+    ) -> Result<()> {
+        for rank in seat.others() {
+            self.read_run(seat, from(rank), block(at, rank, len), len)?;
+        }
+        Ok(())
+    }
+}
+
+/// Copies a run of user memory to another.
+#[inline]
+fn copy_run(from: UserBuffer, into: UserBuffer, len: usize) {
+    let len = len as u64;
+    super::message::copy(Packer::contiguous(from, len), Unpacker::contiguous(into, len));
+}
