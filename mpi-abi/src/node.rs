@@ -158,9 +158,13 @@ impl Transport for NodePort {
     fn take_front(
         &mut self,
         peer: PeerId,
+        looks: u32,
         wanted: impl FnOnce(&Header, RawBytes<'_>) -> bool,
     ) -> Front {
-        self.local.as_mut().map_or(Front::Other, |local| local.take_front(peer, wanted))
+        match &mut self.local {
+            Some(local) => local.take_front(peer, looks, wanted),
+            None => Front::Other,
+        }
     }
 
     fn has_room(&mut self, peer: PeerId, len: u64) -> bool {

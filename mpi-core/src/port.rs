@@ -146,16 +146,17 @@ pub trait Transport {
     /// Moves what can be moved without waiting; arrivals go to `sink`.
     fn poll<S: Sink>(&mut self, sink: &mut S) -> Activity;
 
-    /// Shows the next small frame of `peer`, if it has come, to `wanted`, which says whether it
-    /// has taken it: then [`Transport::poll`] does not deliver it any more. The short way in, a
-    /// bid for speed.
+    /// Shows the next small frame of `peer`, if it comes while one looks so many times and does
+    /// nothing else, to `wanted`, which says whether it has taken it: then [`Transport::poll`]
+    /// does not deliver it any more. The short way in, a bid for speed.
     #[inline]
     fn take_front(
         &mut self,
         peer: PeerId,
+        looks: u32,
         wanted: impl FnOnce(&Header, RawBytes<'_>) -> bool,
     ) -> Front {
-        let _ = (peer, wanted);
+        let _ = (peer, looks, wanted);
         Front::Other
     }
 

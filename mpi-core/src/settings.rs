@@ -148,7 +148,7 @@ settings! {
         "Bytes of one of them; longer messages go through the ring";
     shm_ring_bytes: u64 = 4 << 20, true,
         "Buffer of a process that long eager messages and pipelined copies go through";
-    shm_chunk_bytes: u64 = 16 << 10, true,
+    shm_chunk_bytes: u64 = 32 << 10, true,
         "Bytes that one end of a pipelined copy moves while the other moves those before";
     shm_chunks_per_peer: u32 = 16, true,
         "Such pieces that are under way to one process at most";

@@ -41,6 +41,9 @@ pub(crate) struct Vci {
     pub(crate) finished: Vec<(Owner, Option<Error>)>,
     /// The request of every send that was complete when it began: never reported away.
     pub(crate) sent: RequestHandle,
+    /// A receive that the short way began and that failed: the ordinary way, which is called
+    /// next with the same arguments, reports it.
+    pub(crate) begun: Option<RequestHandle>,
     /// Messages until the short way in gives others their turn.
     pub(crate) quick_left: u32,
     /// Rendezvous sends whose memory is still in use.
@@ -62,6 +65,7 @@ impl Vci {
             congested: Vec::new(),
             reports: Vec::new(),
             finished: Vec::new(),
+            begun: None,
             quick_left: 0,
             sends_pending: 0,
         }

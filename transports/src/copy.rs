@@ -95,6 +95,15 @@ fn settle() {
     unsafe { std::arch::x86_64::_mm_sfence() };
 }
 
+/// Returns when all loads before are done: one line is looked at again and again at no more than
+/// this pace.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(crate) fn finish_loads() {
+    // SAFETY: as for `settle`.
+    unsafe { std::arch::x86_64::_mm_lfence() };
+}
+
 /// Returns when all stores before are done.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn drain() {
@@ -110,6 +119,11 @@ unsafe fn stream(bytes: RawBytes<'_>, to: *mut u8) {
 
 #[cfg(not(target_arch = "x86_64"))]
 fn settle() {}
+
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) fn finish_loads() {
+    std::hint::spin_loop();
+}
 
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) fn drain() {}

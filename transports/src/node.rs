@@ -381,9 +381,10 @@ impl Transport for LocalPort {
     fn take_front(
         &mut self,
         peer: PeerId,
+        looks: u32,
         wanted: impl FnOnce(&Header, RawBytes<'_>) -> bool,
     ) -> Front {
-        self.shm.take_front(peer, wanted)
+        self.shm.take_front(peer, looks, wanted)
     }
 
     fn has_room(&mut self, peer: PeerId, len: u64) -> bool {

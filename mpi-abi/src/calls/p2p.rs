@@ -160,7 +160,7 @@ pub fn recv(
     status: &mut Status,
 ) -> Result<()> {
     let message = Message { buf, count, datatype, rank: source, tag, comm };
-    let request = cx.ireceive_slowly(message)?;
+    let request = cx.receive_slowly(message)?;
     finish(cx, request, status)
 }
 

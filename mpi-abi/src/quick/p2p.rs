@@ -111,6 +111,7 @@ pub unsafe fn recv<F: Face>(
     if !is_sound::<F>(status) || !device::is_known(buf) {
         return false;
     }
+    entry.procedure = Procedure::Recv.number();
     let message = message::<F>(buf, count, datatype, source, tag, comm);
     let Some(received) = entry.receive_quickly(&message) else { return false };
     if !F::is_status_ignore(status) {

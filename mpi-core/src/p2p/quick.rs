@@ -21,13 +21,15 @@ use crate::process::Process;
 use crate::request::{Owner, Request, lend, put};
 use crate::status::Status;
 
-/// Longest message that is sent the short way, in bytes: from here on copying costs more than the call.
-const QUICK_BYTES: u64 = 16 << 10;
+/// Longest message that is sent the short way, in bytes, if the transport takes it whole.
+const QUICK_BYTES: u64 = 64 << 10;
 /// Messages taken the short way before others get their turn, so that what a program only ever
 /// receives does not keep the rest from progress (§3.5, §3.7.4).
 const QUICK_IN_A_ROW: u32 = 256;
-/// Looks at one lane before all others get one.
-const LOOKS_A_POLL: u32 = 32;
+/// Bare looks at one lane before all others get one: some 300 ns, and a poll takes 40.
+const LOOKS_A_POLL: u32 = 64;
+/// Polls that take as long as so many bare looks, by which a wait counts.
+const POLLS_A_ROUND: u32 = 8;
 
 /// The bytes of a message if they are at most `most` and one run of memory at its address;
 /// neither they nor the address are doubtful.
@@ -120,7 +122,7 @@ impl<P: Port> Process<P> {
             return self.post_quickly(peer, wanted, message);
         }
         loop {
-            match self.take_front(peer, &wanted, message) {
+            match self.take_front(peer, 1, &wanted, message) {
                 (Front::Taken, status) => {
                     return self.vci.requests.insert(Request::finished(status, message.comm)).ok();
                 }
@@ -161,10 +163,16 @@ impl<P: Port> Process<P> {
 
     /// Takes the front of the lane of `peer` if it is what is wanted.
     #[inline(always)]
-    fn take_front(&mut self, peer: PeerId, wanted: &Wanted, message: &Message) -> (Front, Status) {
+    fn take_front(
+        &mut self,
+        peer: PeerId,
+        looks: u32,
+        wanted: &Wanted,
+        message: &Message,
+    ) -> (Front, Status) {
         let (state, matcher) = (&mut self.vci.peers[peer.0 as usize], &mut self.vci.matcher);
         let (mut status, mut due) = (Status::EMPTY, false);
-        let front = self.port.take_front(peer, |header, body| {
+        let front = self.port.take_front(peer, looks, |header, body| {
             let fits = wanted.fits(header, body)
                 && state.is_next(header.sequence)
                 && matcher.none_posted_for(header.context, header.source, header.tag);
@@ -191,7 +199,7 @@ impl<P: Port> Process<P> {
         if vci.matcher.posted_len() == 0 {
             return false;
         }
-        let front = self.port.take_front(peer, |header, body| {
+        let front = self.port.take_front(peer, 1, |header, body| {
             let state = &mut vci.peers[peer.0 as usize];
             if header.kind != FrameKind::Eager as u8 || !state.is_next(header.sequence) {
                 return false;
@@ -226,20 +234,41 @@ impl<P: Port> Entry<'_, P> {
         if !self.may_take() {
             return None;
         }
-        let mut looks = 0;
+        let mut idle = 0;
+        let looks = if self.port.spins(idle) { LOOKS_A_POLL } else { 1 };
         loop {
-            match self.take_front(peer, &wanted, message) {
+            match self.take_front(peer, looks, &wanted, message) {
                 (Front::Taken, status) => return Some(status),
                 (Front::Other, _) if self.give_front(peer) => continue,
-                (Front::Other, _) => return None,
+                (Front::Other, _) => return self.receive_posted(peer, wanted, message),
                 (Front::Empty, _) => {}
             }
-            looks += 1;
-            let turn = looks % LOOKS_A_POLL == 0;
+            idle += POLLS_A_ROUND;
+            if !self.port.spins(idle) {
+                return self.receive_posted(peer, wanted, message);
+            }
             // After any news a new look is due at what the rule above asks for.
-            if !self.port.spins(looks) || turn && self.poll() {
+            if self.poll() {
                 return None;
             }
         }
+    }
+
+    /// Receives what does not come in one piece, or not soon: posts the receive, whose memory the
+    /// pieces or the bytes of a rendezvous then go to, and waits for it.
+    #[inline(never)]
+    fn receive_posted(
+        &mut self,
+        peer: PeerId,
+        wanted: Wanted,
+        message: &Message,
+    ) -> Option<Status> {
+        let request = self.post_quickly(peer, wanted, message)?;
+        self.settled(request);
+        let status = self.collect(request);
+        if status.is_none() {
+            self.vci.begun = Some(request);
+        }
+        status
     }
 }

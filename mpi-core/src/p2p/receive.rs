@@ -128,8 +128,17 @@ impl<P: Port> Entry<'_, P> {
         if let Some(status) = self.receive_quickly(&message) {
             return Ok(status);
         }
-        let request = self.ireceive(message)?;
+        let request = self.receive_slowly(message)?;
         self.wait_one(request)
+    }
+
+    /// The ordinary way of `MPI_Recv`, tried after [`Entry::receive_quickly`]: the request to
+    /// wait for.
+    pub fn receive_slowly(&mut self, message: Message) -> Result<RequestHandle> {
+        match self.vci.begun.take() {
+            Some(begun) => Ok(begun),
+            None => self.ireceive_slowly(message),
+        }
     }
 
     /// `MPI_Irecv`.

@@ -202,8 +202,16 @@ impl Remote {
 
     /// Gets the pages of a body in the peer's ring before they are read, with more of those
     /// behind it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn approach(&mut self, offset: u64, len: u64) {
+        if self.worn.ends_before(offset + len) {
+            self.get(offset, len);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn get(&mut self, offset: u64, len: u64) {
         if let Some((from, len)) = self.worn.step(offset, len, self.geometry.alloc_at()) {
             self.map.populate(from as usize, len as usize, false);
         }

@@ -18,6 +18,8 @@ use super::{Event, Shm};
 
 /// Cells of a lane that bulk data leaves to small messages, as a fraction: one in four.
 const CELLS_LEFT: u32 = 4;
+/// Chunks that go to one peer before others, and what comes in, get their turn.
+const CHUNKS_A_POLL: u32 = 4;
 
 /// A transfer to a peer.
 pub(super) struct Outgoing {
@@ -66,38 +68,39 @@ impl Shm {
         }
     }
 
-    /// Moves a piece of what goes to each peer. Whether anything is left to do.
+    /// Moves some pieces of what goes to each peer. Whether anything is left to do.
     pub(super) fn pump(&mut self) -> bool {
         let mut busy = false;
         for i in 0..self.peers.len() {
-            if !self.peers[i].bulk_out.is_empty() {
-                let peer = PeerId(i as u32);
-                if self.make_room(peer) {
-                    self.pump_peer(peer);
+            let peer = PeerId(i as u32);
+            for _ in 0..CHUNKS_A_POLL {
+                let waits = !self.peers[i].bulk_out.is_empty();
+                if !waits || !self.make_room(peer) || !self.pump_peer(peer) {
+                    break;
                 }
-                busy |= !self.peers[i].bulk_out.is_empty();
             }
+            busy |= !self.peers[i].bulk_out.is_empty();
         }
         busy
     }
 
-    /// Fills one chunk for `peer`, if there is room for it on the way.
-    fn pump_peer(&mut self, peer: PeerId) {
+    /// Fills one chunk for `peer`; `false` if there is no room for it on the way.
+    fn pump_peer(&mut self, peer: PeerId) -> bool {
         if !self.has_bulk_room(peer) {
-            return;
+            return false;
         }
         let to = &self.peers[peer.0 as usize];
-        let Some(front) = to.bulk_out.front() else { return };
+        let Some(front) = to.bulk_out.front() else { return false };
         let left = front.source.remaining();
         let room = (piece(front.moved, self.config.shm.chunk_bytes as usize) as u64).min(left);
         let chunk = if room > 0 { self.take_run(room) } else { None };
         let to = &mut self.peers[peer.0 as usize];
         if to.state != State::Open {
             chunk.into_iter().for_each(|offset| self.ring.give(offset, room));
-            return;
+            return false;
         }
         let ride = to.reader.ride();
-        let Some(mut out) = to.bulk_out.pop_front() else { return };
+        let Some(mut out) = to.bulk_out.pop_front() else { return false };
         if !out.begun {
             let header = Header { inline_len: BODY_ELSEWHERE, ..out.header };
             let payload = [out.source.remaining(), out.id];
@@ -123,6 +126,7 @@ impl Shm {
         if let Some(word) = rung {
             self.ring(peer, word);
         }
+        room == 0 || chunk.is_some()
     }
 
     /// Whether another chunk may go to `peer` now, after a look if it seems not.

@@ -44,8 +44,8 @@ static SILENCE: Cell = Cell([const { AtomicU64::new(0) }; CELL_WORDS]);
 pub enum Class {
     /// A frame of the core with its body in the cell.
     Inline = 0,
-    /// A frame of the core with its body in a slot of the sender.
-    Slot = 1,
+    /// A frame of the core with its body in a slot of the sender, or whole in its ring.
+    Body = 1,
     /// The begin of a bulk transfer.
     Begin = 2,
     /// A piece of a bulk transfer, in a chunk of the sender.
@@ -60,7 +60,7 @@ impl Class {
     fn from_control(control: u64) -> Option<Class> {
         Some(match (control >> 1) & 7 {
             0 => Class::Inline,
-            1 => Class::Slot,
+            1 => Class::Body,
             2 => Class::Begin,
             3 => Class::Chunk,
             4 => Class::Stream,
@@ -267,6 +267,36 @@ impl Reader {
     #[inline]
     pub fn has_news(&self) -> bool {
         self.cell()[0].load(Ordering::Relaxed) & 1 == parity(self.head, self.capacity)
+    }
+
+    /// The header words of the next frame, if it comes while one looks so many times; as
+    /// [`Reader::comes_within`].
+    #[cfg(not(loom))]
+    #[inline(always)]
+    pub fn peek_within(&self, looks: u32) -> Option<Words> {
+        let mut left = looks;
+        loop {
+            let words = self.peek();
+            left = left.saturating_sub(1);
+            if words.is_some() || left == 0 {
+                return words;
+            }
+            crate::copy::finish_loads();
+        }
+    }
+
+    /// Whether a frame comes while one looks so many times. Each look ends before the next
+    /// begins: looks that pile up would all have to be undone when the line changes.
+    #[cfg(not(loom))]
+    #[inline(always)]
+    pub fn comes_within(&self, looks: u32) -> bool {
+        (0..looks).any(|_| {
+            let news = self.has_news();
+            if !news {
+                crate::copy::finish_loads();
+            }
+            news
+        })
     }
 
     /// The header words of the next frame, if one has come.

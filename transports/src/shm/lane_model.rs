@@ -86,7 +86,7 @@ fn a_slot_is_written_again_only_after_it_was_read() {
                 }
                 // SAFETY: loom reports it if the reader is not done with the slot.
                 theirs.slot.with_mut(|slot| unsafe { *slot = n });
-                writer.write(Class::Slot, 0, [0; 3], &[]);
+                writer.write(Class::Body, 0, [0; 3], &[]);
             }
         });
         let mut reader = lane.reader();

@@ -143,6 +143,8 @@ pub struct Shm {
     restraint: Restraint,
     /// The longest eager message, in bytes.
     eager_most: u64,
+    /// The longest one that goes in one piece.
+    whole_most: u64,
     allocator: Allocator,
     bounce: Vec<u8>,
     card: Card,
@@ -192,6 +194,7 @@ impl Shm {
             counters: ShmCounters::default(),
             restraint: Restraint::default(),
             eager_most: stream::eager_most(&config.shm),
+            whole_most: stream::whole_most(&config.shm),
             allocator: Allocator::new(g.alloc_at(), g.alloc_bytes),
             bounce: Vec::new(),
             card: Card { name, host: Card::this_host() },
@@ -307,9 +310,10 @@ impl Transport for Shm {
     fn take_front(
         &mut self,
         peer: PeerId,
+        looks: u32,
         wanted: impl FnOnce(&Header, RawBytes<'_>) -> bool,
     ) -> Front {
-        self.show_front(peer, wanted)
+        self.show_front(peer, looks, wanted)
     }
 
     fn has_room(&mut self, peer: PeerId, len: u64) -> bool {

@@ -87,6 +87,12 @@ impl Peer {
         }
     }
 
+    /// Whether more of a long message of the peer is to come.
+    #[inline]
+    pub(super) fn is_amid(&self) -> bool {
+        self.arriving.is_some() || !self.bulk_in.is_empty()
+    }
+
     /// The peer's parked word if it sleeps and has not been rung for this sleep. A plain load:
     /// the sleeper pays for the order (see `park`).
     #[inline]

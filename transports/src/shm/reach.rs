@@ -10,16 +10,23 @@ use crate::copy;
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::Packer;
 
-/// A line that takes longer than this to overwrite lies in a far cache. Measured here, the
-/// quickest of four parts: 1 to 5 ns near, 10 to 40 far.
-const NEAR_LINE: Duration = Duration::from_nanos(8);
+/// A line that takes longer than this to overwrite lies in a far cache, the clock's and the
+/// fence's own time included. Measured here, the mean of a trial: near half of them below 4 to
+/// 9 ns and nine tenths below 15, far half of them above 24 to 30.
+const NEAR_LINE: Duration = Duration::from_nanos(18);
+/// The longest that a part counts for: a page touched for the first time, or an interrupt,
+/// delays one of them.
+const PART_MOST: Duration = Duration::from_nanos(500);
 /// Copies from one trial to the next: a trial costs about a microsecond, and a process that is
 /// moved is found out within a few megabytes.
 const COPIES_PER_TRIAL: u32 = 256;
+/// The same while the trials do not agree.
+const COPIES_IN_DOUBT: u32 = 16;
+/// Trials by which one verdict must lead to be believed. One in fifty errs.
+const LEAD: i8 = 2;
 /// Shorter copies are never streamed, and never a trial.
 const LONG_BYTES: usize = TRIAL_BYTES;
-/// A trial is made of so many parts, of which the quickest counts: a page touched for the first
-/// time, or an interrupt, delays one of them.
+/// A trial is made of so many parts.
 const TRIAL_PARTS: usize = 4;
 /// Bytes of a part.
 const PART_BYTES: usize = 1024;
@@ -30,6 +37,8 @@ const TRIAL_BYTES: usize = TRIAL_PARTS * PART_BYTES;
 #[derive(Debug, Default)]
 pub(crate) struct Reach {
     is_far: bool,
+    /// By how many trials far leads, or near if negative; at most [`LEAD`].
+    lead: i8,
     until_trial: u32,
 }
 
@@ -103,23 +112,28 @@ impl Reach {
     #[cold]
     unsafe fn judge(&mut self, to: *mut u8, mut fill: impl FnMut(*mut u8)) {
         let mut tile = [0u8; PART_BYTES];
-        let quickest = (0..TRIAL_PARTS).map(|part| {
+        let parts = (0..TRIAL_PARTS).map(|part| {
             fill(tile.as_mut_ptr());
             copy::drain();
             let start = Instant::now();
             // SAFETY: by the caller's promise.
             unsafe { RawBytes::from(&tile[..]).copy_to(to.wrapping_add(part * PART_BYTES)) };
             copy::drain();
-            start.elapsed()
+            start.elapsed().min(PART_MOST)
         });
-        let quickest = quickest.min().unwrap_or_default();
-        self.learn(quickest);
+        let all = parts.sum();
+        self.learn(all);
     }
 
-    /// Draws the conclusion from the quickest part of a trial.
-    fn learn(&mut self, part: Duration) {
-        self.is_far = part > NEAR_LINE * (PART_BYTES / 64) as u32;
-        self.until_trial = COPIES_PER_TRIAL;
+    /// Draws the conclusion from the time of all parts of a trial.
+    fn learn(&mut self, all: Duration) {
+        let is_far = all > NEAR_LINE * (TRIAL_BYTES / 64) as u32;
+        self.lead = (self.lead + if is_far { 1 } else { -1 }).clamp(-LEAD, LEAD);
+        let sure = self.lead.abs() == LEAD;
+        if sure {
+            self.is_far = self.lead > 0;
+        }
+        self.until_trial = if sure { COPIES_PER_TRIAL } else { COPIES_IN_DOUBT };
     }
 }
 
@@ -133,11 +147,23 @@ mod tests {
     fn trials_come_round_and_decide() {
         let mut reach = Reach::default();
         assert!(!reach.is_trial_due(LONG_BYTES - 1) && reach.is_trial_due(LONG_BYTES));
-        for (part, is_far) in [(500, true), (100, false)] {
-            reach.learn(Duration::from_nanos(part));
+        let (near, far) = (Duration::from_nanos(600), Duration::from_nanos(1600));
+        let trials = [
+            (far, false, COPIES_IN_DOUBT),
+            (far, true, COPIES_PER_TRIAL),
+            (near, true, COPIES_IN_DOUBT),
+            (far, true, COPIES_PER_TRIAL),
+            (near, true, COPIES_IN_DOUBT),
+            (near, true, COPIES_IN_DOUBT),
+            (near, true, COPIES_IN_DOUBT),
+            (near, false, COPIES_PER_TRIAL),
+            (near, false, COPIES_PER_TRIAL),
+        ];
+        for (all, is_far, copies) in trials {
+            reach.learn(all);
             assert_eq!(reach.is_far, is_far);
             let quiet = (0..1000).take_while(|_| !reach.is_trial_due(1 << 20)).count();
-            assert_eq!(quiet as u32, COPIES_PER_TRIAL - 1);
+            assert_eq!(quiet as u32, copies - 1);
         }
     }
 
@@ -153,7 +179,7 @@ mod tests {
             let mut room = Room([0xee; 20_000]);
             let user = UserBuffer(bytes.as_ptr().cast_mut());
             for packed in [false, true] {
-                let mut reach = Reach { is_far, until_trial };
+                let mut reach = Reach { is_far, lead: 0, until_trial };
                 room.0.fill(0xee);
                 let to = room.0.as_mut_ptr();
                 // SAFETY: the room is as long as the longest message and begins on a line.

@@ -11,6 +11,9 @@ use super::{Event, Shm};
 /// Frames taken from one lane before the others get their turn, and before the sender hears how
 /// far this end is.
 const BATCH: usize = 16;
+/// Looks at the lane of a peer in the middle of a long message before others get their turn:
+/// about as long as a piece takes to be copied.
+const LOOKS_AMID: u32 = 128;
 /// Lanes at the front of the row that each poll looks at: those of the peers heard of last. A
 /// look that finds nothing costs a nanosecond or two.
 const ROW_FRONT: usize = 4;
@@ -71,16 +74,17 @@ impl Shm {
         any
     }
 
-    /// Shows the next frame of `peer` to `wanted`, if it has come and is small (see
+    /// Shows the next frame of `peer` to `wanted`, if it comes and is small (see
     /// [`mpi_core::port::Transport::take_front`]).
     #[inline(always)]
     pub(super) fn show_front(
         &mut self,
         peer: PeerId,
+        looks: u32,
         wanted: impl FnOnce(&Header, RawBytes<'_>) -> bool,
     ) -> Front {
         let Some(from) = self.peers.get_mut(peer.0 as usize) else { return Front::Other };
-        let Some(words) = from.reader.peek() else {
+        let Some(words) = from.reader.peek_within(looks) else {
             // What comes from now on was written after any look.
             from.stale = 0;
             return if from.reader.is_closed() { Front::Other } else { Front::Empty };
@@ -105,13 +109,16 @@ impl Shm {
             let from = &mut self.peers[peer.0 as usize];
             let Some(words) = from.reader.peek() else {
                 from.stale = 0;
+                if from.is_amid() && !self.chores && from.reader.comes_within(LOOKS_AMID) {
+                    continue;
+                }
                 break;
             };
             let (header, _) = Header::from_words(words.header);
             if from.learn(words.consumed(), &mut self.slots, &mut self.ring).is_err() {
                 return self.drop_peer(peer, IMPOSSIBLE_RIDE);
             }
-            if let Some(body) = small_body(&self.peers[peer.0 as usize], words, &header) {
+            if let Some(body) = small_body(&mut self.peers[peer.0 as usize], words, &header) {
                 sink.frame(peer, &header, body);
             } else if let Err(how) = self.take_other(peer, words, &header, sink) {
                 return self.drop_peer(peer, how);
@@ -138,7 +145,7 @@ impl Shm {
         let reader = &self.peers[peer.0 as usize].reader;
         let word = |i| reader.payload_word(i);
         match words.class() {
-            Some(Class::Slot) => Err("a frame of it names a body outside its slots"),
+            Some(Class::Body) => Err("a frame of it names a body outside its slots and ring"),
             Some(Class::Begin) => {
                 let (len, id) = (word(0), word(1));
                 self.begin_bulk(peer, header, len, id, sink)
@@ -185,21 +192,24 @@ impl Shm {
 /// What is said of a peer whose frame carries a count that cannot be.
 const IMPOSSIBLE_RIDE: &str = "a frame of it carries an impossible count";
 
-/// The body of a small frame that has come from `peer`: behind the header, or in a slot of the
-/// peer. `None` if it is no such frame, or not a sound one.
+/// The body of a small frame that has come from `peer`: behind the header, or in a slot or the
+/// ring of the peer. `None` if it is no such frame, or not a sound one.
 #[inline(always)]
-fn small_body<'a>(peer: &Peer, words: Words, header: &Header) -> Option<RawBytes<'a>> {
+fn small_body<'a>(peer: &mut Peer, words: Words, header: &Header) -> Option<RawBytes<'a>> {
     let (at, len) = if words.is_inline() {
         let len = usize::from(header.inline_len);
         (len <= INLINE_BYTES).then(|| (peer.reader.payload(), len))?
-    } else if words.class() == Some(Class::Slot) {
+    } else if words.class() == Some(Class::Body) {
         let (offset, len) = (peer.reader.payload_word(0), peer.reader.payload_word(1));
-        (peer.remote.as_ref()?.body(offset, len)?, len as usize)
+        let remote = peer.remote.as_mut()?;
+        let at = remote.body(offset, len)?;
+        remote.approach(offset, len);
+        (at, len as usize)
     } else {
         return None;
     };
     // SAFETY: the cell has `INLINE_BYTES` bytes behind its header, and `body` checked the range
-    // of a slot; both are mapped as long as the transport. The writer leaves them alone until
+    // elsewhere; both are mapped as long as the transport. The writer leaves them alone until
     // `publish`, and if it does not, only what is copied out is wrong.
     Some(unsafe { RawBytes::new(at, len) })
 }

@@ -33,6 +33,12 @@ impl Worn {
         Worn { base, end: base }
     }
 
+    /// Whether what ends at `end` has not all been used.
+    #[inline]
+    pub(super) fn ends_before(&self, end: u64) -> bool {
+        end > self.end
+    }
+
     /// What is to be got, if anything, before `len` bytes at `offset` are used; nothing beyond
     /// `limit`.
     #[inline]

@@ -1,6 +1,7 @@
-//! The way out: a small frame into a cell, or its body into a slot.
+//! The way out: a small frame into a cell, or its body into a slot or a run of the ring.
 
 use mpi_core::buffer::RawBytes;
+use mpi_core::datatype::Packer;
 use mpi_core::header::{BODY_ELSEWHERE, Header, INLINE_BYTES};
 use mpi_core::port::{Body, Full, PeerId};
 
@@ -9,9 +10,15 @@ use super::peer::State;
 use super::{Event, Shm};
 use crate::sys::socket::Datagram;
 
-/// Slots that the cells of one lane may name before the sender looks how far the reader is: so
-/// many stay in the cache.
-const SLOTS_BEFORE_LOOK: u32 = 8;
+/// Bodies that the cells of one lane may name before the sender looks how far the reader is: so
+/// many slots stay in the cache.
+const BODIES_BEFORE_LOOK: u32 = 8;
+
+/// Where a body lies: in a slot, or in a run of the ring of so many bytes.
+struct Place {
+    offset: u64,
+    run_bytes: u32,
+}
 
 /// What is said of a peer whose count cannot be.
 pub(super) const IMPOSSIBLE_COUNT: &str = "its count of consumed cells is impossible";
@@ -45,12 +52,11 @@ impl Shm {
             return self.send_slowly(peer, header, body, len);
         }
         if len > INLINE_BYTES as u64 {
-            let slot_bytes = self.config.shm.slot_bytes.into();
             return match body {
                 Body::Bytes(bytes)
-                    if len <= slot_bytes && to.held.len() < SLOTS_BEFORE_LOOK as usize =>
+                    if len <= self.whole_most && to.held.len() < BODIES_BEFORE_LOOK as usize =>
                 {
-                    self.send_in_slot(peer, header, bytes)
+                    self.send_body(peer, header, bytes)
                 }
                 body => self.send_slowly(peer, header, body, len),
             };
@@ -61,7 +67,12 @@ impl Shm {
             Body::Bytes(bytes) if len <= 8 => {
                 to.writer.write(Class::Inline, ride, words, &[gather_word(bytes)]);
             }
-            body => to.writer.write(Class::Inline, ride, words, &gather(body)),
+            Body::Bytes(bytes) => {
+                to.writer.write(Class::Inline, ride, words, &gather_bytes(bytes));
+            }
+            Body::Packed(packer) => {
+                to.writer.write(Class::Inline, ride, words, &gather_packed(packer));
+            }
         }
         if let Some(word) = to.sleeps() {
             self.ring(peer, word);
@@ -69,35 +80,28 @@ impl Shm {
         Ok(())
     }
 
-    /// A longer body that is one run of memory, into a lane with room.
+    /// A longer body that is one run of memory and goes in one piece, into a lane with room.
     #[inline(never)]
-    fn send_in_slot(
-        &mut self,
-        peer: PeerId,
-        header: &Header,
-        body: RawBytes<'_>,
-    ) -> Result<(), Full> {
-        let len = body.len();
-        let Some(offset) = self.slots.take() else {
-            return self.send_slowly(peer, header, Body::Bytes(body), len as u64);
-        };
+    fn send_body(&mut self, peer: PeerId, header: &Header, body: RawBytes<'_>) -> Result<(), Full> {
+        let len = body.len() as u64;
+        let Some(place) = self.take_place(len) else { return self.refuse() };
         let to = &mut self.peers[peer.0 as usize];
-        let at = self.arena.at(offset, len);
-        // SAFETY: the slot is ours until the reader has consumed the cell that names it, and
+        let at = self.arena.at(place.offset, body.len());
+        // SAFETY: the place is ours until the reader has consumed the cell that names it, and
         // `at` checked its length; the body is readable by `Body`'s contract.
         unsafe { to.reach.copy(body, at) };
-        self.name_slot(peer, header, offset, len as u64);
+        self.name_place(peer, header, place, len);
         Ok(())
     }
 
-    /// Writes the cell that names a filled slot.
+    /// Writes the cell that names a filled place.
     #[inline]
-    fn name_slot(&mut self, peer: PeerId, header: &Header, offset: u64, len: u64) {
+    fn name_place(&mut self, peer: PeerId, header: &Header, place: Place, len: u64) {
         let to = &mut self.peers[peer.0 as usize];
-        to.held.note(to.writer.tail(), offset, 0);
+        to.held.note(to.writer.tail(), place.offset, place.run_bytes);
         let words = Header { inline_len: BODY_ELSEWHERE, ..*header }.to_words(0);
         let ride = to.reader.ride();
-        to.writer.write(Class::Slot, ride, words, &[offset, len]);
+        to.writer.write(Class::Body, ride, words, &[place.offset, len]);
         if let Some(word) = to.sleeps() {
             self.ring(peer, word);
         }
@@ -128,14 +132,14 @@ impl Shm {
             debug_assert!(false, "a body of {len} bytes is no small frame");
             return self.refuse();
         }
-        if len > u64::from(self.config.shm.slot_bytes) {
+        if len > self.whole_most {
             return self.send_stream(peer, header, body, len);
         }
-        let Some(offset) = self.take_slot() else { return self.refuse() };
+        let Some(place) = self.take_place(len) else { return self.refuse() };
         let to = &mut self.peers[peer.0 as usize];
-        let at = self.arena.at(offset, len as usize);
+        let at = self.arena.at(place.offset, len as usize);
         match body {
-            // SAFETY: the slot is ours until the reader has consumed the cell that names it, and
+            // SAFETY: the place is ours until the reader has consumed the cell that names it, and
             // `at` checked its length; the body is readable by `Body`'s contract.
             Body::Bytes(bytes) => unsafe { to.reach.copy(bytes, at) },
             Body::Packed(packer) => {
@@ -143,16 +147,22 @@ impl Shm {
                 unsafe { to.reach.pack(packer, at, len as usize) };
             }
         }
-        self.name_slot(peer, header, offset, len);
+        self.name_place(peer, header, place, len);
         Ok(())
     }
 
-    /// A free slot, if need be after a look at how far all readers are.
-    fn take_slot(&mut self) -> Option<u64> {
-        self.slots.take().or_else(|| {
+    /// Room for a body that goes in one piece, if need be after a look at how far all readers
+    /// are: a slot, or a run of the ring for one that is longer.
+    #[inline]
+    fn take_place(&mut self, len: u64) -> Option<Place> {
+        if len > self.config.shm.slot_bytes.into() {
+            return self.take_run(len).map(|offset| Place { offset, run_bytes: len as u32 });
+        }
+        let slot = self.slots.take().or_else(|| {
             self.reclaim();
             self.slots.take()
-        })
+        });
+        slot.map(|offset| Place { offset, run_bytes: 0 })
     }
 
     /// Takes back all slots and runs that were read.
@@ -176,7 +186,7 @@ impl Shm {
             return false;
         }
         let due = !to.writer.has_room()
-            || to.held.len() % SLOTS_BEFORE_LOOK as usize == SLOTS_BEFORE_LOOK as usize - 1;
+            || to.held.len() % BODIES_BEFORE_LOOK as usize == BODIES_BEFORE_LOOK as usize - 1;
         if due && to.look(&mut self.slots, &mut self.ring).is_err() {
             self.drop_peer(peer, IMPOSSIBLE_COUNT);
             return false;
@@ -254,42 +264,28 @@ fn gather_word(bytes: RawBytes<'_>) -> u64 {
 }
 
 /// A body of at most 40 bytes in words.
-#[inline]
-fn gather(body: Body<'_>) -> [u64; PAYLOAD_WORDS] {
-    match body {
-        Body::Bytes(bytes) => gather_bytes(bytes),
-        Body::Packed(packer) => {
-            let mut words = [0u64; PAYLOAD_WORDS];
-            // SAFETY: the array has `INLINE_BYTES` bytes; the message is readable by contract.
-            unsafe { packer.pack_into(words.as_mut_ptr().cast(), INLINE_BYTES) };
-            words
-        }
-    }
+fn gather_packed(packer: &mut Packer) -> [u64; PAYLOAD_WORDS] {
+    let mut words = [0u64; PAYLOAD_WORDS];
+    // SAFETY: the array has `INLINE_BYTES` bytes; the message is readable by contract.
+    unsafe { packer.pack_into(words.as_mut_ptr().cast(), INLINE_BYTES) };
+    words
 }
 
-/// The bytes in words. Whole words are loaded as such, and what is left by one load that ends
-/// with the bytes: a copy of unknown length would be a call.
-#[inline]
+/// The bytes in words, by loads that overlap at the end: a copy of unknown length would be a call.
+#[inline(always)]
 fn gather_bytes(bytes: RawBytes<'_>) -> [u64; PAYLOAD_WORDS] {
-    let mut words = [0u64; PAYLOAD_WORDS];
     let (at, len) = (bytes.as_ptr(), bytes.len().min(INLINE_BYTES));
-    let whole = len / 8;
-    for (i, word) in words.iter_mut().enumerate().take(whole) {
+    let Some(last) = len.checked_sub(8) else {
+        let mut words = [0; PAYLOAD_WORDS];
+        words[0] = gather_word(bytes);
+        return words;
+    };
+    std::array::from_fn(|i| {
+        let from = last.min(8 * i);
         // SAFETY: the eight bytes end at or before the last of `len`.
-        *word = unsafe { at.add(8 * i).cast::<u64>().read_unaligned() };
-    }
-    let rest = len % 8;
-    if rest > 0 && whole > 0 {
-        // SAFETY: `len` is at least 8, so the eight bytes that end with the last are inside.
-        let end = unsafe { at.add(len - 8).cast::<u64>().read_unaligned() };
-        words[whole] = end >> (64 - 8 * rest);
-    } else if rest > 0 {
-        for i in 0..rest {
-            // SAFETY: `i` is below `len`.
-            words[0] |= u64::from(unsafe { at.add(i).read() }) << (8 * i);
-        }
-    }
-    words
+        let word = unsafe { at.add(from).cast::<u64>().read_unaligned() };
+        word.checked_shr(8 * (8 * i - from) as u32).unwrap_or(0)
+    })
 }
 
 #[cfg(test)]

@@ -54,7 +54,7 @@ impl Default for ShmSettings {
             slots: 256,
             slot_bytes: 2 << 10,
             ring_bytes: 4 << 20,
-            chunk_bytes: 16 << 10,
+            chunk_bytes: 32 << 10,
             chunks_per_peer: 16,
             alloc_bytes: 4 << 30,
             bulk: Bulk::Auto,

@@ -1,4 +1,4 @@
-//! Eager messages too long for a slot: one run of the ring, told of piece by piece.
+//! Eager messages of several pieces: one run of the ring, told of piece by piece.
 //!
 //! The first cell carries the header and where all of the body will lie, each further one that
 //! so many bytes more lie there. So the receiver copies a piece out while the sender copies the
@@ -32,10 +32,22 @@ pub(super) struct Arriving {
     landing: Option<(Unpacker, Token)>,
 }
 
-/// Bytes of the next piece of a message of which `moved` have gone, when a chunk has `most`.
+/// Bytes of a piece of a message that is not much longer: what comes after the last piece was
+/// copied in is one end's work alone.
+const STEADY_BYTES: usize = 16 << 10;
+
+/// Bytes of the next piece of a message of which `moved` have gone, when a chunk has `most`:
+/// whole lines.
 #[inline]
 pub(super) fn piece(moved: u64, most: usize) -> usize {
-    usize::try_from(moved).unwrap_or(most).clamp(FIRST_BYTES.min(most), most)
+    let moved = usize::try_from(moved).unwrap_or(most);
+    let grown = moved.clamp(FIRST_BYTES, STEADY_BYTES).max(moved / 4);
+    grown.min(most) & !63
+}
+
+/// The longest message that goes in one piece.
+pub(super) fn whole_most(shm: &ShmSettings) -> u64 {
+    (piece(0, shm.chunk_bytes as usize) as u64).max(shm.slot_bytes.into())
 }
 
 /// Pieces of a message.
@@ -219,6 +231,8 @@ mod tests {
         .take(4)
         .collect();
         assert_eq!(sizes, [8 << 10, 8 << 10, 16 << 10, 16 << 10]);
+        assert_eq!((piece(100 << 10, 32 << 10), piece(1 << 20, 32 << 10)), (25 << 10, 32 << 10));
+        assert_eq!(piece((64 << 10) + 300, 32 << 10) % 64, 0);
         assert_eq!((pieces(1, most), pieces(8193, most), pieces(64 << 10, most)), (1, 2, 5));
         assert_eq!(pieces(4097, 4096), 2);
     }

@@ -258,6 +258,7 @@ impl Transport for SimPort {
     fn take_front(
         &mut self,
         peer: PeerId,
+        _looks: u32,
         wanted: impl FnOnce(&Header, RawBytes<'_>) -> bool,
     ) -> Front {
         let from = self.endpoint(peer);
