@@ -8,6 +8,7 @@
 use crate::hear::DYING;
 use crate::job::Job;
 use crate::refuse::Refusal;
+use crate::stuck::Said;
 use crate::sys::End;
 use crate::tree::frame::{Down, Up};
 use launch_wire::control::Frame as Word;
@@ -126,6 +127,7 @@ impl Job<'_> {
 
     fn ended(&mut self, rank: usize, end: End) {
         self.ledger.ended(rank, end);
+        self.stuck.gone(rank);
         self.unanswered.retain(|&asked| asked != rank);
         if !std::mem::replace(&mut self.watching, true) {
             self.node.obey(&Down::Watch);
@@ -138,6 +140,7 @@ impl Job<'_> {
         let ranks: Vec<usize> = (0..self.plan.ranks()).filter(on).collect();
         self.ledger.lost(&self.plan.hosts[first], arrived, why, &ranks);
         for rank in ranks {
+            self.stuck.gone(rank);
             self.unanswered.retain(|&asked| asked != rank);
             let input = self.input.fed(&self.node.epoll, rank, true);
             self.request(input);
@@ -157,13 +160,17 @@ impl Job<'_> {
                 self.ledger.told(rank, code, &text);
             }
             Word::ReportTable { text } => self.report.add(rank, &text),
-            Word::RollCall { text } => {
+            Word::RollCall { moved, awaited, text } if self.stuck.is_asking() => {
+                self.stuck.hear(rank, Said { moved, awaited, text });
+            }
+            Word::RollCall { text, .. } if self.unanswered.contains(&rank) => {
                 self.unanswered.retain(|&asked| asked != rank);
                 let line = format!("mpirun: rank {rank}: {}\n", text.trim_end());
                 self.streams.say(&self.node.epoll, &line);
             }
-            // These three have news of their own.
-            Word::InitSeen | Word::FinalizeSeen | Word::RollCallRequest => {}
+            // An answer that comes too late. The other three have news of their own.
+            Word::RollCall { .. } | Word::InitSeen | Word::FinalizeSeen | Word::RollCallRequest => {
+            }
         }
     }
 }

@@ -15,6 +15,7 @@ use crate::report::Report;
 use crate::site::Site;
 use crate::source::Source;
 use crate::streams::Streams;
+use crate::stuck::Stuck;
 use crate::sys::{self, Epoll, Interest, Signals};
 use crate::tree::SILENCE;
 use crate::tree::frame::{Down, Up};
@@ -61,6 +62,8 @@ pub(crate) struct Job<'a> {
     phase: Phase,
     /// Ranks that were asked what they are doing and have not answered.
     pub(crate) unanswered: Vec<usize>,
+    /// Ranks that do not move.
+    pub(crate) stuck: Stuck,
     /// Ranks that wait in a barrier, as far as the hosts were asked to tell.
     pub(crate) waits: Vec<bool>,
     /// The hosts were asked to tell.
@@ -115,6 +118,7 @@ impl<'a> Job<'a> {
             input: Input::new(plan),
             phase: Phase::Running,
             unanswered: Vec::new(),
+            stuck: Stuck::new(global.stuck_after, Instant::now()),
             waits: vec![false; plan.ranks()],
             watching: false,
             gone: vec![false; plan.ranks()],
@@ -172,6 +176,7 @@ impl<'a> Job<'a> {
             self.input.in_background().then_some(FOREGROUND),
             self.node.next_beat().map(until),
             self.held_until.map(until),
+            self.stuck.next().map(until),
         ];
         limits.into_iter().flatten().min()
     }
@@ -218,14 +223,37 @@ impl<'a> Job<'a> {
                         self.ledger.insisted(signal);
                     }
                 }
+                // Ranks of another library may have a use of their own for it.
+                libc::SIGUSR2 if self.report.ranks().next().is_some() => self.call_the_roll(true),
                 other => self.node.obey(&Down::Signal(other)),
             }
+        }
+    }
+
+    /// Asks all ranks what they are doing, for a table.
+    fn call_the_roll(&mut self, wanted: bool) {
+        let ranks = self.report.ranks().filter(|&rank| !self.ledger.has_ended(rank)).collect();
+        self.stuck.begin(Instant::now() + ROLL_CALL, ranks, wanted);
+        self.node.obey(&Down::RollCall);
+    }
+
+    /// Asks anew when it is time, and prints the table when there is one.
+    fn look_for_stuck_ranks(&mut self, now: Instant) {
+        if self.phase != Phase::Running || self.ledger.failure().is_some() {
+            return self.stuck.rest();
+        }
+        if self.stuck.is_due(now) {
+            self.call_the_roll(false);
+        }
+        if let Some(table) = self.stuck.conclude(now) {
+            self.streams.say(&self.node.epoll, &table);
         }
     }
 
     /// Moves the end of a failed job on; false when nothing more can be done.
     fn progress_of_the_end(&mut self) -> bool {
         let now = Instant::now();
+        self.look_for_stuck_ranks(now);
         if let (Phase::Running, None, Some(limit)) =
             (self.phase, self.ledger.failure(), self.global.timeout)
             && now >= self.start + limit

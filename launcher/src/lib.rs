@@ -38,6 +38,7 @@ mod site;
 mod source;
 mod spawn;
 mod streams;
+mod stuck;
 mod sys;
 mod tree;
 

@@ -51,10 +51,10 @@ pub(crate) fn is_asked() -> bool {
 }
 
 /// Tells the launcher what this process is doing.
-pub(crate) fn answer(text: String) {
+pub(crate) fn answer(frame: Frame) {
     let library = library();
     if let Some(control) = library.bootstrap.as_ref().and_then(|bootstrap| bootstrap.control()) {
-        control.send(&Frame::RollCall { text });
+        control.send(&frame);
     }
 }
 

@@ -4,6 +4,7 @@
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::Duration;
 
+use launch_wire::control::Frame;
 use mpi_core::boards::{Audience, BoardId, Boards, Meeting, Piece, Source};
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
@@ -14,7 +15,7 @@ use mpi_core::port::{
     Transport,
 };
 use mpi_core::process::Process;
-use mpi_core::roll_call::Call;
+use mpi_core::waiting::Answer;
 use transports::node::LocalPort;
 
 use crate::procedure::Procedure;
@@ -276,7 +277,11 @@ impl Port for NodePort {
         self.until_look == 0 && crate::library::is_asked()
     }
 
-    fn answer(&mut self, call: &Call) {
-        crate::library::answer(call.describe(Procedure::name_of));
+    fn answer(&mut self, answer: &Answer) {
+        crate::library::answer(Frame::RollCall {
+            moved: answer.moved,
+            awaited: answer.awaited,
+            text: answer.describe(Procedure::name_of),
+        });
     }
 }

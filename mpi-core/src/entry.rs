@@ -49,11 +49,12 @@ impl<'a, P: Port> Entry<'a, P> {
         while !done(self) {
             if self.poll() {
                 idle_polls = 0;
+                self.busy_polls = self.busy_polls.wrapping_add(1);
             } else {
                 idle_polls += 1;
                 if self.port.wait(idle_polls) && self.port.is_asked() {
-                    let call = self.roll_call();
-                    self.port.answer(&call);
+                    let answer = self.answer(self.roll_call());
+                    self.port.answer(&answer);
                 }
             }
         }

@@ -37,4 +37,4 @@ pub mod settings;
 pub mod status;
 pub mod table;
 pub(crate) mod vci;
-mod waiting;
+pub mod waiting;

@@ -72,6 +72,11 @@ impl Peer {
         self.next_out
     }
 
+    /// The numbers of the next message to this peer and of the next one from it.
+    pub(crate) fn numbers(&self) -> (u16, u16) {
+        (self.next_out, self.next_in)
+    }
+
     /// Whether a message with this number is next, and none that follows is here already.
     #[inline]
     pub(crate) fn is_next(&self, sequence: u16) -> bool {

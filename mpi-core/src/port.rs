@@ -11,7 +11,7 @@ use crate::buffer::RawBytes;
 use crate::datatype::{Packer, Unpacker};
 use crate::header::Header;
 use crate::io::disk::{NoStorage, Storage};
-use crate::roll_call::Call;
+use crate::waiting::Answer;
 
 /// A peer, by its place in the core's table of peers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -238,7 +238,7 @@ pub trait Port: Transport + Boards {
     }
 
     /// Tells who asked.
-    fn answer(&mut self, call: &Call) {
-        let _ = call;
+    fn answer(&mut self, answer: &Answer) {
+        let _ = answer;
     }
 }

@@ -82,6 +82,8 @@ pub struct Process<P: Port> {
     pub(crate) board_scratch: Scratch,
     pub(crate) reductions: VecDeque<(u32, u32, Reduction)>,
     pub(crate) user: &'static dyn UserCode,
+    /// Polls within waits that brought something, for who asks whether anything moves.
+    pub(crate) busy_polls: u64,
     contexts_made: u32,
 }
 
@@ -114,6 +116,7 @@ impl<P: Port> Process<P> {
             board_scratch: Scratch::default(),
             reductions: VecDeque::new(),
             user,
+            busy_polls: 0,
             contexts_made: 0,
         }
     }

@@ -120,6 +120,8 @@ impl Call {
         let mut details = Vec::new();
         match self.peer {
             Peer::None => {}
+            // Which of its partners a collective waits for is its algorithm's affair.
+            Peer::Source(_) | Peer::Dest(_) if self.collective.is_some() => {}
             Peer::Source(rank) => details.push(format!("source {}", rank_text(rank))),
             Peer::Dest(rank) => details.push(format!("dest {}", rank_text(rank))),
             Peer::Root(rank) => details.push(format!("root {}", rank_text(rank))),

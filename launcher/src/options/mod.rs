@@ -141,6 +141,10 @@ pub(crate) struct Global {
     #[arg(long, value_name = "SECONDS", value_parser = seconds,
           help_heading = "When it goes wrong, or slowly")]
     pub(crate) timeout: Option<Duration>,
+    /// When nothing has moved for so long, print which ranks wait in which call, and go on
+    #[arg(long, value_name = "SECONDS", value_parser = seconds,
+          help_heading = "When it goes wrong, or slowly")]
+    pub(crate) stuck_after: Option<Duration>,
     /// At the end, print which CPUs and which ways of communication the ranks used, and why
     #[arg(long, alias = "report-bindings", help_heading = "When it goes wrong, or slowly")]
     pub(crate) report: bool,
@@ -306,8 +310,11 @@ Examples:
   mpirun -n 1 ./master : -n 3 ./work   two programs in one job
   mpirun -n 4 -l ./wave                show which rank wrote each line
   mpirun -n 4 --timeout 60 ./wave      give up after a minute
+  mpirun -n 4 --stuck-after 10 ./wave  say who waits for whom when nothing moves for 10 s
   mpirun -n 8 -H n1:4,n2:4 ./wave      four ranks each on the hosts n1 and n2
   mpirun -configfile FILE              the programs and their options are in FILE, one a line
+
+SIGUSR2 to mpirun prints at any time which ranks wait in which call.
 
 Exit status: that of the rank that failed first; MPI_Abort's code; 128+N after signal N;
 124 after --timeout; 127 when the program is missing and 126 when it cannot be executed;

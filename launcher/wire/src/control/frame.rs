@@ -4,12 +4,14 @@
 use std::fmt;
 
 /// The version that this crate writes. A reader refuses others, naming both.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 
 /// Longest frame, header included; longer texts are cut when written.
 pub const FRAME_MAX: usize = 64 * 1024;
 
 const HEADER: usize = 8;
+/// In a roll call: no certain rank is waited for.
+const NOBODY: u32 = u32::MAX;
 
 /// The binary interface that a rank's program was built for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -76,6 +78,10 @@ pub enum Frame {
     },
     /// What this rank is doing, for a hang report.
     RollCall {
+        /// A number that stays the same as long as nothing moves.
+        moved: u64,
+        /// The rank that it waits for, where it is a certain one.
+        awaited: Option<u32>,
         /// One line.
         text: String,
     },
@@ -128,7 +134,12 @@ impl Frame {
                 bytes.extend_from_slice(&code.to_le_bytes());
                 push_text(&mut bytes, text);
             }
-            Frame::ReportTable { text } | Frame::RollCall { text } => push_text(&mut bytes, text),
+            Frame::ReportTable { text } => push_text(&mut bytes, text),
+            Frame::RollCall { moved, awaited, text } => {
+                bytes.extend_from_slice(&moved.to_le_bytes());
+                bytes.extend_from_slice(&awaited.unwrap_or(NOBODY).to_le_bytes());
+                push_text(&mut bytes, text);
+            }
         }
         let length = u32::try_from(bytes.len()).expect("a frame is at most FRAME_MAX long");
         bytes[..4].copy_from_slice(&length.to_le_bytes());
@@ -181,7 +192,13 @@ impl Frame {
                 Frame::AbortRequest { code, text: text(&mut body)? }
             }
             6 => Frame::ReportTable { text: text(&mut body)? },
-            7 => Frame::RollCall { text: text(&mut body)? },
+            7 => {
+                let (moved, rest) = take::<8>(body)?;
+                body = rest;
+                let awaited = Some(number(&mut body)?).filter(|rank| *rank != NOBODY);
+                let moved = u64::from_le_bytes(moved);
+                Frame::RollCall { moved, awaited, text: text(&mut body)? }
+            }
             8 => Frame::RollCallRequest,
             other => return Err(FrameError::Unknown(other)),
         };
@@ -234,7 +251,8 @@ mod tests {
             (any::<i32>(), text).prop_map(|(code, text)| Frame::ErrorParagraph { code, text }),
             (any::<i32>(), text).prop_map(|(code, text)| Frame::AbortRequest { code, text }),
             text.prop_map(|text| Frame::ReportTable { text }),
-            text.prop_map(|text| Frame::RollCall { text }),
+            (any::<u64>(), proptest::option::of(0..NOBODY), text)
+                .prop_map(|(moved, awaited, text)| Frame::RollCall { moved, awaited, text }),
             Just(Frame::RollCallRequest),
         ]
     }
@@ -242,8 +260,8 @@ mod tests {
     #[test]
     fn long_texts_are_cut_between_characters() {
         let text = "µ".repeat(FRAME_MAX);
-        let packet = Frame::RollCall { text: text.clone() }.encode();
-        let Ok(Frame::RollCall { text: got }) = Frame::decode(&packet) else { panic!() };
+        let packet = Frame::RollCall { moved: 0, awaited: None, text: text.clone() }.encode();
+        let Ok(Frame::RollCall { text: got, .. }) = Frame::decode(&packet) else { panic!() };
         assert!(text.starts_with(&got) && packet.len() > FRAME_MAX - 4);
     }
 

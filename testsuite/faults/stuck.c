@@ -1,0 +1,74 @@
+// Jobs that wait for ever, each for another typical reason: stuck REASON.
+#include <mpi.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LONG = 1 << 20 };
+
+static int rank;
+static char buffer[LONG];
+
+// Two send to each other, and neither receives.
+static void head_to_head(void) {
+    MPI_Ssend(buffer, LONG, MPI_BYTE, 1 - rank, 3, MPI_COMM_WORLD);
+    MPI_Recv(buffer, LONG, MPI_BYTE, 1 - rank, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void wrong_tag(void) {
+    if (rank == 1) MPI_Send(buffer, 1, MPI_BYTE, 0, 8, MPI_COMM_WORLD);
+    MPI_Recv(buffer, 1, MPI_BYTE, 1 - rank, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+// One is not in the collective that the others are in.
+static void missing(void) {
+    if (rank == 1) MPI_Recv(buffer, 1, MPI_BYTE, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Allreduce(MPI_IN_PLACE, buffer, 1, MPI_BYTE, MPI_BOR, MPI_COMM_WORLD);
+}
+
+static void computing(void) {
+    if (rank == 1)
+        for (;;) pause();
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+// Two communicators, and not the same order.
+static void crossed(void) {
+    MPI_Comm comms[2];
+    for (int i = 0; i < 2; i++) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
+        MPI_Comm_set_name(comms[i], i ? "second" : "first");
+    }
+    MPI_Barrier(comms[rank == 1]);
+    MPI_Barrier(comms[rank != 1]);
+}
+
+static void ring_of_receives(void) {
+    int size;
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Recv(buffer, 1, MPI_BYTE, (rank + size - 1) % size, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Send(buffer, 1, MPI_BYTE, (rank + 1) % size, 5, MPI_COMM_WORLD);
+}
+
+static void never_sent(void) {
+    MPI_Request requests[2];
+    MPI_Irecv(buffer, 1, MPI_BYTE, 1 - rank, 1, MPI_COMM_WORLD, &requests[0]);
+    MPI_Irecv(buffer + 1, 1, MPI_BYTE, 1 - rank, 2, MPI_COMM_WORLD, &requests[1]);
+    MPI_Send(buffer + 2, 1, MPI_BYTE, 1 - rank, 1, MPI_COMM_WORLD);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+}
+
+int main(int argc, char **argv) {
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } reasons[] = {{"head_to_head", head_to_head}, {"wrong_tag", wrong_tag},
+                   {"missing", missing},           {"computing", computing},
+                   {"crossed", crossed},           {"ring_of_receives", ring_of_receives},
+                   {"never_sent", never_sent}};
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+        if (argc > 1 && strcmp(argv[1], reasons[i].name) == 0) reasons[i].run();
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,96 @@
+//! Jobs that wait for ever say why: `mpirun --stuck-after` names who waits in which call, for whom,
+//! and who is missing. Each job is ended as soon as it has said so.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::OnceLock;
+use testsuite::prefix::Prefix;
+
+/// The compiled program; it stays where cargo keeps the tests' files.
+fn program() -> &'static PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("stuck");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("faults/stuck.c");
+        let mut mpicc = Prefix::find().unwrap().command("mpicc");
+        mpicc.args(["-Wall", "-Wextra", "-Werror"]).arg(source).arg("-o").arg(&program);
+        assert!(mpicc.status().unwrap().success());
+        program
+    })
+}
+
+/// What mpirun says about a job that is stuck, up to the line that draws the conclusion.
+fn told(ranks: &str, reason: &str) -> String {
+    let mut mpirun = Prefix::find().unwrap().command("mpirun");
+    mpirun.args(["--stuck-after", "1", "--timeout", "100", "-n", ranks]).arg(program()).arg(reason);
+    let mut job = mpirun.stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = String::new();
+    for line in BufReader::new(job.stderr.take().unwrap()).lines() {
+        said += &line.unwrap();
+        said.push('\n');
+        if said.contains("deadlock") || said.contains("missing") {
+            break;
+        }
+    }
+    job.kill().unwrap();
+    job.wait().unwrap();
+    said
+}
+
+#[track_caller]
+fn contains(said: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(said.contains(part), "no “{part}” in:\n{said}");
+    }
+}
+
+#[test]
+fn two_send_to_each_other() {
+    let said = told("2", "head_to_head");
+    let zero = "rank 0: in MPI_Ssend(dest 1) on MPI_COMM_WORLD, waiting for rank 1\n";
+    contains(&said, &["nothing has moved for", zero, "rank 1: in MPI_Ssend(dest 0)", "deadlock"]);
+}
+
+#[test]
+fn a_wrong_tag_is_named() {
+    let said = told("2", "wrong_tag");
+    let here = "rank 0: in MPI_Recv(source 1, tag 7) on MPI_COMM_WORLD; \
+                what is here from rank 1 has tag 8";
+    contains(&said, &[here, "rank 1: in MPI_Recv(source 0, tag 7)", "deadlock"]);
+}
+
+#[test]
+fn who_is_missing_in_a_collective_is_named() {
+    let said = told("4", "missing");
+    let others = "ranks 0, 2, 3: in MPI_Allreduce(collective ";
+    let lack = ") on MPI_COMM_WORLD, waiting for rank 1\n";
+    contains(&said, &[others, lack, "rank 1: in MPI_Recv(source 0, tag 7)", "deadlock"]);
+}
+
+#[test]
+fn who_is_outside_of_mpi_is_named() {
+    let said = told("3", "computing");
+    contains(&said, &["ranks 0, 2: in MPI_Barrier(collective ", "rank 1 is missing"]);
+    assert!(!said.contains("deadlock"), "{said}");
+}
+
+#[test]
+fn collectives_in_another_order_are_named() {
+    let said = told("3", "crossed");
+    contains(&said, &["ranks 0, 2: in MPI_Barrier", "on first, waiting for rank 1\n"]);
+    contains(&said, &["rank 1: in MPI_Barrier", "on second, waiting for", "deadlock"]);
+}
+
+#[test]
+fn a_ring_of_receives_is_a_deadlock() {
+    let said = told("3", "ring_of_receives");
+    let line = "rank 0: in MPI_Recv(source 2, tag 5) on MPI_COMM_WORLD, waiting for rank 2\n";
+    contains(&said, &[line, "deadlock"]);
+}
+
+#[test]
+fn the_receive_that_lacks_its_message_is_named() {
+    let said = told("2", "never_sent");
+    contains(&said, &["rank 0: in MPI_Waitall(source 1, tag 2) on MPI_COMM_WORLD", "deadlock"]);
+}
