@@ -157,7 +157,7 @@ pub const TABLE: &[Row] = &[
     row(0x20e, "MPI_UNSIGNED_LONG", 8, 8, 4, B::U64, G::CInteger),
     plain(0x20f, "MPI_UNSIGNED_LONG_LONG", 8, B::U64, G::CInteger),
     plain(0x210, "MPI_FLOAT", 4, B::F32, G::Float),
-    complex(0x212, "MPI_C_FLOAT_COMPLEX", 4, B::ComplexF32),
+    complex(0x212, "MPI_C_COMPLEX", 4, B::ComplexF32),
     complex(0x213, "MPI_CXX_FLOAT_COMPLEX", 4, B::ComplexF32),
     plain(DOUBLE, "MPI_DOUBLE", 8, B::F64, G::Float),
     complex(0x216, "MPI_C_DOUBLE_COMPLEX", 8, B::ComplexF64),
