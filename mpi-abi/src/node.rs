@@ -63,12 +63,13 @@ pub(crate) fn set_running(running: bool) {
 #[derive(Default)]
 pub struct NodePort {
     local: Option<LocalPort>,
-    /// Waits until the launcher's socket is looked at again.
-    until_look: u32,
+    /// When the launcher's socket was looked at last.
+    looked: Duration,
 }
 
-/// Waits between two looks at the launcher's socket, which cost a system call.
-const LOOK_EVERY: u32 = 16;
+/// Time between two looks at the launcher's socket, which cost a system call. Not a number of
+/// waits: one may be a yield or a sleep of a second.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 impl NodePort {
     /// Opens the ways.
@@ -273,8 +274,12 @@ impl Port for NodePort {
     }
 
     fn is_asked(&mut self) -> bool {
-        self.until_look = self.until_look.wrapping_sub(1) % LOOK_EVERY;
-        self.until_look == 0 && crate::library::is_asked()
+        let now = self.now();
+        if now.saturating_sub(self.looked) < LOOK_EVERY {
+            return false;
+        }
+        self.looked = now;
+        crate::library::is_asked()
     }
 
     fn answer(&mut self, answer: &Answer) {
