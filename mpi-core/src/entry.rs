@@ -12,6 +12,7 @@ use std::ptr::NonNull;
 use crate::callout::UserCode;
 use crate::port::Port;
 use crate::process::Process;
+use crate::roll_call::Call;
 
 /// A call in progress.
 pub struct Entry<'a, P: Port> {
@@ -44,7 +45,17 @@ impl<'a, P: Port> Entry<'a, P> {
 
     /// Polls, and calls out, until `done`; spins, yields and sleeps as the port sees fit.
     #[inline]
-    pub fn block_until(&mut self, mut done: impl FnMut(&mut Process<P>) -> bool) {
+    pub fn block_until(&mut self, done: impl FnMut(&mut Process<P>) -> bool) {
+        self.block_in(Process::roll_call, done);
+    }
+
+    /// As [`Entry::block_until`]; `call` words what this process waits for, if somebody asks.
+    #[inline]
+    pub fn block_in(
+        &mut self,
+        call: impl Fn(&Process<P>) -> Call,
+        mut done: impl FnMut(&mut Process<P>) -> bool,
+    ) {
         let mut idle_polls = 0;
         while !done(self) {
             if self.poll() {
@@ -53,7 +64,7 @@ impl<'a, P: Port> Entry<'a, P> {
             } else {
                 idle_polls += 1;
                 if self.port.wait(idle_polls) && self.port.is_asked() {
-                    let answer = self.answer(self.roll_call());
+                    let answer = self.answer(call(self));
                     self.port.answer(&answer);
                 }
             }

@@ -2,10 +2,12 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use crate::comm::Comm;
+use crate::handle::{CommHandle, RequestHandle};
 use crate::matching::Envelope;
-use crate::port::Port;
+use crate::port::{PeerId, Port};
 use crate::process::Process;
-use crate::request::Operation;
+use crate::request::{Operation, SendState};
 use crate::roll_call::{Call, Peer};
 
 /// What a process tells whoever asks what it is doing.
@@ -35,8 +37,7 @@ impl Answer {
 impl<P: Port> Process<P> {
     /// What to tell about `call`, which this process is in.
     pub fn answer(&self, call: Call) -> Answer {
-        let comm = self.comms.iter().map(|(_, comm)| comm);
-        let comm = comm.into_iter().find(|comm| comm.context == call.context & !1);
+        let comm = self.comm_of(call.context);
         let awaited = match call.peer {
             Peer::Source(rank) | Peer::Dest(rank) => u32::try_from(rank).ok(),
             Peer::None | Peer::Root(_) => None,
@@ -68,43 +69,144 @@ impl<P: Port> Process<P> {
         hasher.finish()
     }
 
-    /// The call that this process is in and what it lacks: the oldest posted receive, else the
-    /// oldest send whose bytes nobody has fetched.
+    /// The call that this process is in and, if it is not known which operation it waits for, what
+    /// it lacks: the oldest posted receive, else the oldest send whose bytes nobody has fetched.
     pub fn roll_call(&self) -> Call {
-        let mut call = Call { procedure: self.procedure, ..Call::default() };
         if let Some((envelope, _)) = self.vci.matcher.posted().next() {
-            call.peer = Peer::Source(envelope.source);
-            call.context = envelope.context;
-            match self.comm_name(envelope.context) {
-                Some((name, true)) => {
-                    call.comm = name;
-                    call.collective = Some(envelope.tag as u32);
-                }
-                Some((name, false)) => {
-                    call.comm = name;
-                    call.tag = Some(envelope.tag);
-                }
-                None => call.tag = Some(envelope.tag),
-            }
-            return call;
+            return self.waits_for_message(envelope);
         }
         let sends = self.vci.requests.iter().filter_map(|(_, request)| match &request.operation {
-            Operation::Send(send) => Some((send.peer, request.comm)),
+            Operation::Send(send) => Some(send),
             _ => None,
         });
-        if let Some((peer, comm)) = sends.min_by_key(|(peer, _)| *peer)
-            && let Ok(comm) = self.comm(comm)
-        {
-            call.peer = Peer::Dest(comm.targets().rank_of(peer).map_or(-1, |rank| rank as i32));
-            call.context = comm.context;
-            call.comm.clone_from(&comm.name);
+        match sends.min_by_key(|send| send.peer) {
+            Some(send) => self.waits_for_delivery(send),
+            None => self.waits_somehow(),
+        }
+    }
+
+    /// The call that this process is in, waiting for the first of these requests that is not complete.
+    pub fn waits_for_requests(&self, requests: impl IntoIterator<Item = RequestHandle>) -> Call {
+        let lacks = |request: &RequestHandle| !self.is_complete(*request).unwrap_or(true);
+        match requests.into_iter().find(lacks) {
+            Some(request) => self.waits_for_request(request),
+            None => self.waits_somehow(),
+        }
+    }
+
+    fn waits_for_request(&self, handle: RequestHandle) -> Call {
+        let Ok(request) = self.vci.requests.get(handle) else { return self.waits_somehow() };
+        match &request.operation {
+            Operation::Persistent(persistent) => self.waits_for_requests(persistent.active),
+            Operation::Both { send, receive } => self.waits_for_requests([*receive, *send]),
+            Operation::Send(send) => self.waits_for_delivery(send),
+            Operation::Receive(_) => {
+                let mut posted = self.vci.matcher.posted();
+                match posted.find(|(_, posted)| **posted == handle) {
+                    Some((envelope, _)) => self.waits_for_message(envelope),
+                    // It has its message, whose bytes are still to come.
+                    None => Call { comm: self.name_of(request.comm), ..self.waits_somehow() },
+                }
+            }
+            Operation::Collective => {
+                let running = self.executions.what(handle);
+                running.map_or_else(
+                    || self.waits_somehow(),
+                    |(context, tag)| self.waits_for_collective(context, tag),
+                )
+            }
+            Operation::Finished | Operation::Flush(_) | Operation::Generalized(_) => {
+                self.waits_somehow()
+            }
+        }
+    }
+
+    /// The call that this process is in, waiting for a message that fits.
+    pub(crate) fn waits_for_message(&self, envelope: Envelope) -> Call {
+        let mut call = self.waits_somehow();
+        call.peer = Peer::Source(envelope.source);
+        call.context = envelope.context;
+        match self.comm_name(envelope.context) {
+            Some((name, true)) => {
+                call.comm = name;
+                call.collective = Some(envelope.tag as u32);
+            }
+            Some((name, false)) => {
+                call.comm = name;
+                call.tag = Some(envelope.tag);
+            }
+            None => call.tag = Some(envelope.tag),
         }
         call
     }
 
+    /// The call that this process is in, waiting for a message to be received.
+    fn waits_for_delivery(&self, send: &SendState) -> Call {
+        let mut call = self.waits_somehow();
+        let Envelope { context, tag, .. } = send.envelope;
+        call.context = context;
+        if let Some(comm) = self.comm_of(context) {
+            call.peer =
+                Peer::Dest(comm.targets().rank_of(send.peer).map_or(-1, |rank| rank as i32));
+            call.comm.clone_from(&comm.name);
+        }
+        match context & 1 {
+            0 => call.tag = Some(tag),
+            _ => call.collective = Some(tag as u32),
+        }
+        call
+    }
+
+    /// The call that this process is in, waiting for messages of a collective operation.
+    fn waits_for_collective(&self, context: u64, tag: i32) -> Call {
+        let mut posted = self.vci.matcher.posted().map(|(envelope, _)| envelope);
+        if let Some(envelope) = posted.find(|e| e.context == context && e.tag == tag) {
+            return self.waits_for_message(envelope);
+        }
+        let of_it =
+            |send: &&SendState| send.envelope.context == context && send.envelope.tag == tag;
+        let mut sends =
+            self.vci.requests.iter().filter_map(|(_, request)| match &request.operation {
+                Operation::Send(send) => Some(send),
+                _ => None,
+            });
+        match sends.find(of_it) {
+            Some(send) => self.waits_for_delivery(send),
+            None => {
+                let envelope = Envelope { context, source: crate::constants::PROC_NULL, tag };
+                Call { peer: Peer::None, ..self.waits_for_message(envelope) }
+            }
+        }
+    }
+
+    /// The call that this process is in, waiting for a first answer of `peer`.
+    pub(crate) fn waits_to_meet(&self, comm: CommHandle, peer: PeerId) -> Call {
+        let mut call = self.waits_somehow();
+        if let Ok(comm) = self.comm(comm) {
+            call.context = comm.context;
+            call.comm.clone_from(&comm.name);
+            call.collective = Some(comm.collective_number);
+            call.peer = comm.roster().rank_of(peer).map_or(Peer::None, |r| Peer::Source(r as i32));
+        }
+        call
+    }
+
+    /// The call that this process is in.
+    fn waits_somehow(&self) -> Call {
+        Call { procedure: self.procedure, ..Call::default() }
+    }
+
+    fn name_of(&self, comm: CommHandle) -> String {
+        self.comm(comm).map_or_else(|_| String::new(), |comm| comm.name.clone())
+    }
+
+    /// The communicator with this context.
+    fn comm_of(&self, context: u64) -> Option<&Comm> {
+        self.comms.iter().map(|(_, comm)| comm).find(|comm| comm.context == context & !1)
+    }
+
     /// The name of the communicator with this context, and whether it is its collectives'.
     fn comm_name(&self, context: u64) -> Option<(String, bool)> {
-        let (_, comm) = self.comms.iter().find(|(_, comm)| comm.context == context & !1)?;
-        Some((comm.name.clone(), context & 1 == 1))
+        Some((self.comm_of(context)?.name.clone(), context & 1 == 1))
     }
 }

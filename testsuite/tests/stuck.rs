@@ -48,8 +48,11 @@ fn contains(said: &str, parts: &[&str]) {
 #[test]
 fn two_send_to_each_other() {
     let said = told("2", "head_to_head");
-    let zero = "rank 0: in MPI_Ssend(dest 1) on MPI_COMM_WORLD, waiting for rank 1\n";
-    contains(&said, &["nothing has moved for", zero, "rank 1: in MPI_Ssend(dest 0)", "deadlock"]);
+    let zero = "rank 0: in MPI_Ssend(dest 1, tag 3) on MPI_COMM_WORLD, waiting for rank 1\n";
+    contains(
+        &said,
+        &["nothing has moved for", zero, "rank 1: in MPI_Ssend(dest 0, tag 3)", "deadlock"],
+    );
 }
 
 #[test]

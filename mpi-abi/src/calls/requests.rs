@@ -77,7 +77,7 @@ fn finish(cx: &mut Cx<'_>, request: &mut RequestHandle, status: &mut Status) -> 
 pub fn wait(cx: &mut Cx<'_>, request: &mut RequestHandle, status: &mut Status) -> Result<()> {
     let handle = *request;
     cx.is_complete(handle)?;
-    cx.block_until(|process| process.is_complete(handle).unwrap_or(true));
+    cx.block_on(handle);
     finish(cx, request, status)
 }
 

@@ -12,6 +12,7 @@ use mpi_core::status::Status;
 use crate::calls::requests::{report, status_of};
 use crate::entry::{Cx, Owner};
 use crate::face::Face;
+use crate::node::Node;
 
 /// The program's array of requests.
 struct Requests<F: Face> {
@@ -106,8 +107,7 @@ pub unsafe fn waitall<F: Face>(
         cx.is_complete(requests.at(index))?;
     }
     for index in 0..requests.count {
-        let request = requests.at(index);
-        cx.block_until(|process| process.is_complete(request).unwrap_or(true));
+        cx.block_on(requests.at(index));
     }
     // SAFETY: the caller's promise.
     unsafe { report_all(cx, &requests, array_of_statuses) }
@@ -186,7 +186,9 @@ pub unsafe fn waitany<F: Face>(
     let active = requests.active(cx)?;
     let mut found = None;
     if !active.is_empty() {
-        cx.block_until(|process| {
+        let handles = active.iter().map(|(_, request)| *request);
+        let call = |process: &Node| process.waits_for_requests(handles.clone());
+        cx.block_in(call, |process| {
             found = active.iter().find(|(_, r)| process.is_complete(*r).unwrap_or(true)).copied();
             found.is_some()
         });
@@ -282,7 +284,9 @@ pub unsafe fn waitsome<F: Face>(
     let requests = unsafe { Requests::<F>::new(array_of_requests, incount) }?;
     let active = requests.active(cx)?;
     if !active.is_empty() {
-        cx.block_until(|process| {
+        let handles = active.iter().map(|(_, request)| *request);
+        let call = |process: &Node| process.waits_for_requests(handles.clone());
+        cx.block_in(call, |process| {
             active.iter().any(|(_, request)| process.is_complete(*request).unwrap_or(true))
         });
     }

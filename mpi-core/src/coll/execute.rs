@@ -68,6 +68,13 @@ impl Executions {
         }
     }
 
+    /// Context and tag of the operation that a request stands for.
+    pub(crate) fn what(&self, request: RequestHandle) -> Option<(u64, i32)> {
+        let mut running = self.slots.iter().flatten();
+        let execution = running.find(|execution| execution.request == request)?;
+        Some((execution.context, execution.tag))
+    }
+
     fn take(&mut self, index: u32) -> Option<Box<Execution>> {
         self.slots.get_mut(index as usize)?.take()
     }

@@ -5,6 +5,7 @@ use crate::entry::Entry;
 use crate::error::Result;
 use crate::handle::CommHandle;
 use crate::port::{PeerId, Port};
+use crate::process::Process;
 
 impl<P: Port> Entry<'_, P> {
     /// `MPI_Comm_split_type` for shared memory: the processes whose memory handshake with this
@@ -16,7 +17,8 @@ impl<P: Port> Entry<'_, P> {
         let mut first = own;
         for peer in members.into_iter().filter(|peer| *peer != own) {
             let mut how = Meeting::Pending;
-            self.block_until(|process| {
+            let call = |process: &Process<P>| process.waits_to_meet(comm, peer);
+            self.block_in(call, |process| {
                 how = process.port.meet(peer);
                 how != Meeting::Pending
             });

@@ -5,8 +5,11 @@ use super::receive::Pattern;
 use crate::entry::Entry;
 use crate::error::Result;
 use crate::handle::{CommHandle, MessageHandle};
+use crate::matching::Envelope;
 use crate::port::Port;
+use crate::process::Process;
 use crate::request::{Matched, MatchedMessage};
+use crate::roll_call::Call;
 use crate::status::Status;
 
 /// `MPI_MESSAGE_NO_PROC`.
@@ -33,7 +36,7 @@ impl<P: Port> Entry<'_, P> {
     pub fn probe(&mut self, rank: i32, tag: i32, comm: CommHandle) -> Result<Status> {
         let Some(pattern) = self.pattern(comm, rank, tag)? else { return Ok(Status::PROC_NULL) };
         let mut found = None;
-        self.block_until(|process| {
+        self.block_in(waits_for(&pattern), |process| {
             found = look(process, &pattern);
             found.is_some()
         });
@@ -56,7 +59,7 @@ impl<P: Port> Entry<'_, P> {
         let Some(pattern) = self.pattern(comm, rank, tag)? else {
             return Ok((MESSAGE_NO_PROC, Status::PROC_NULL));
         };
-        self.block_until(|process| look(process, &pattern).is_some());
+        self.block_in(waits_for(&pattern), |process| look(process, &pattern).is_some());
         Ok(self.extract(&pattern, comm)?.expect("the wait ended because it is there"))
     }
 
@@ -75,7 +78,13 @@ impl<P: Port> Entry<'_, P> {
     }
 }
 
-fn look<P: Port>(process: &mut crate::process::Process<P>, pattern: &Pattern) -> Option<Status> {
+fn look<P: Port>(process: &mut Process<P>, pattern: &Pattern) -> Option<Status> {
     let Pattern { context, source, tag, .. } = *pattern;
     process.vci.matcher.peek_unexpected(context, source, tag).map(status_of)
+}
+
+/// What a probe waits for.
+fn waits_for<P: Port>(pattern: &Pattern) -> impl Fn(&Process<P>) -> Call {
+    let Pattern { context, source, tag, .. } = *pattern;
+    move |process| process.waits_for_message(Envelope { context, source, tag })
 }

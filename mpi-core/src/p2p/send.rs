@@ -9,6 +9,7 @@ use crate::entry::Entry;
 use crate::error::{ErrorClass, Result};
 use crate::handle::RequestHandle;
 use crate::header::{FrameKind, Header};
+use crate::matching::Envelope;
 use crate::port::{Body, PeerId, Port};
 use crate::process::Process;
 use crate::request::{Operation, Outgoing, Owner, Request, SendState};
@@ -63,7 +64,9 @@ impl<P: Port> Process<P> {
         }
         let outgoing = Outgoing::new(packer);
         let offer = outgoing.offer(&self.port, route.peer);
-        let state = SendState { peer: route.peer, outgoing, copy: None };
+        let Route { context, source, tag, .. } = route;
+        let envelope = Envelope { context, source, tag };
+        let state = SendState { peer: route.peer, envelope, outgoing, copy: None };
         let request =
             self.vci.requests.insert(Request::active(Operation::Send(state), owner, comm))?;
         self.vci.sends_pending += 1;

@@ -212,11 +212,18 @@ impl<P: Port> Entry<'_, P> {
         }
     }
 
+    /// Waits until a request is complete; does not report it.
+    #[inline]
+    pub fn block_on(&mut self, request: RequestHandle) {
+        let call = |process: &Process<P>| process.waits_for_requests([request]);
+        self.block_in(call, |process| process.is_complete(request).unwrap_or(true));
+    }
+
     /// Waits for one request and reports it (`MPI_Wait`).
     #[inline]
     pub fn wait(&mut self, request: RequestHandle) -> Result<Report> {
         self.is_complete(request)?;
-        self.block_until(|process| process.is_complete(request).unwrap_or(true));
+        self.block_on(request);
         self.report(request)
     }
 
@@ -237,7 +244,7 @@ impl<P: Port> Entry<'_, P> {
             self.is_complete(request)?;
         }
         for &request in requests {
-            self.block_until(|process| process.is_complete(request).unwrap_or(true));
+            self.block_on(request);
         }
         Ok(())
     }
@@ -254,7 +261,8 @@ impl<P: Port> Entry<'_, P> {
         if active.is_empty() {
             return Ok(false);
         }
-        self.block_until(|process| {
+        let call = |process: &Process<P>| process.waits_for_requests(active.iter().copied());
+        self.block_in(call, |process| {
             active.iter().any(|&request| process.is_complete(request).unwrap_or(true))
         });
         Ok(true)

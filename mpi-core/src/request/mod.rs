@@ -73,6 +73,8 @@ pub(crate) enum Operation {
 pub(crate) struct SendState {
     /// Whom it goes to.
     pub(crate) peer: PeerId,
+    /// How the receiver sees it.
+    pub(crate) envelope: crate::matching::Envelope,
     /// The bytes.
     pub(crate) outgoing: Outgoing,
     /// The memory that the bytes lie in, if it is the library's.

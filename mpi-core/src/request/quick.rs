@@ -71,7 +71,8 @@ impl<P: Port> Entry<'_, P> {
     #[inline(never)]
     fn block_while_pending(&mut self, request: RequestHandle) -> Glance {
         let mut shown = Glance::Pending;
-        self.block_until(|process| {
+        let call = |process: &Process<P>| process.waits_for_requests([request]);
+        self.block_in(call, |process| {
             shown = process.glance(request);
             shown != Glance::Pending
         });

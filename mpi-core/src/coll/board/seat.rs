@@ -7,6 +7,7 @@ use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
 use crate::handle::CommHandle;
 use crate::port::{PeerId, Port};
+use crate::process::Process;
 
 /// What a communicator has for a board.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,7 +87,8 @@ impl<P: Port> Entry<'_, P> {
         let mut near = true;
         for &peer in members.iter().filter(|peer| **peer != own) {
             let mut how = Meeting::Pending;
-            self.block_until(|process| {
+            let call = |process: &Process<P>| process.waits_to_meet(comm, peer);
+            self.block_in(call, |process| {
                 how = process.port.meet(peer);
                 how != Meeting::Pending
             });

@@ -70,7 +70,7 @@ impl<P: Port> Entry<'_, P> {
                 self.check_members(seat, work)?;
             }
             idle_polls += 1;
-slept = self.port.wait(idle_polls);
+            slept = self.port.wait(idle_polls);
             if slept && self.port.is_asked() {
                 let answer = self.answer(self.board_call(seat, work));
                 self.port.answer(&answer);
