@@ -3,6 +3,7 @@
 //! Enters: the command line. Leaves: installed packages, a prefix, test results, generated files.
 //! Each sub-command is one file; `place` knows where things are, `run` starts other programs.
 
+mod accept;
 mod bare;
 mod compare;
 mod demo;
@@ -48,6 +49,9 @@ enum Task {
     Demo,
     /// Measure our library beside the others, by the programs in benches/
     Compare(Box<compare::Options>),
+    /// Run programs of other suites, built beforehand, and check what they say: NPB, SMG2000, IMB, OSU,
+    /// MPICH's tests
+    Accept(Box<accept::Options>),
     /// Random traffic with every word checked, for ten minutes or as long as one likes
     Soak(soak::Options),
     /// Make the environments of the libraries that tests compare with, in target/peers
@@ -90,11 +94,14 @@ fn perform(task: Task) -> Result<ExitCode> {
         Task::Peers { names } => peers::peers(&names)?,
         Task::Soak(options) => soak::soak(&options)?,
         Task::Bare => bare::bare()?,
-        Task::Compare(options) => {
-            let holds = compare::compare(&options)?;
-            return Ok(if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE });
-        }
+        Task::Accept(options) => return accept::accept(&options).map(judged),
+        Task::Compare(options) => return compare::compare(&options).map(judged),
         Task::Test { all } => return test::test(all),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A measurement or an acceptance that does not hold makes the command fail.
+fn judged(holds: bool) -> ExitCode {
+    if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -14,7 +14,7 @@ use std::process::Command;
 use std::thread::available_parallelism;
 
 /// The program that stands for the machine itself and needs no MPI.
-pub(super) const FLOOR: &str = "floor";
+pub(crate) const FLOOR: &str = "floor";
 
 /// Which launcher a library has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,9 +28,9 @@ enum Family {
 }
 
 /// One library in the comparison.
-pub(super) struct Contestant {
+pub(crate) struct Contestant {
     /// Its name in tables.
-    pub(super) name: String,
+    pub(crate) name: String,
     prefix: PathBuf,
     family: Family,
     imb: Option<PathBuf>,
@@ -38,7 +38,7 @@ pub(super) struct Contestant {
 
 impl Contestant {
     /// The library installed at `prefix`; which it is shows in the programs that it brings.
-    pub(super) fn at(name: &str, prefix: PathBuf) -> Result<Contestant> {
+    pub(crate) fn at(name: &str, prefix: PathBuf) -> Result<Contestant> {
         let has = |program: &str| prefix.join("bin").join(program).exists();
         let family = match () {
             () if has("ompi_info") => Family::OpenMpi,
@@ -51,14 +51,14 @@ impl Contestant {
     }
 
     /// The machine itself.
-    pub(super) fn floor() -> Contestant {
+    pub(crate) fn floor() -> Contestant {
         let (name, prefix) = (FLOOR.into(), PathBuf::new());
         Contestant { name, prefix, family: Family::Floor, imb: None }
     }
 
     /// Finds the IMB-MPI1 that this library can run: Intel's own through the MPICH ABI, or one
     /// that was named for it.
-    pub(super) fn find_imb(&mut self, intel: &Path, named: &[String]) -> Result<()> {
+    pub(crate) fn find_imb(&mut self, intel: &Path, named: &[String]) -> Result<()> {
         let mut mine = named.iter().filter_map(|pair| pair.split_once('='));
         self.imb = match mine.rfind(|(name, _)| *name == self.name) {
             Some((_, program)) => Some(std::path::absolute(program)?),
@@ -69,7 +69,7 @@ impl Contestant {
     }
 
     /// The program of this name as built for this library; nothing if it cannot run it.
-    pub(super) fn program(&self, name: &str) -> Option<PathBuf> {
+    pub(crate) fn program(&self, name: &str) -> Option<PathBuf> {
         match name {
             "imb" => self.imb.clone(),
             _ => Some(folder().join("bin").join(&self.name).join(name)),
@@ -77,10 +77,21 @@ impl Contestant {
     }
 
     /// The command that starts `ranks` ranks of a program, to which its own words are added.
-    pub(super) fn launch(&self, ranks: u32, program: &Path, over: Over) -> Command {
+    pub(crate) fn launch(&self, ranks: u32, program: &Path, over: Over) -> Command {
+        if self.family == Family::Floor {
+            return run::command(&program.to_string_lossy());
+        }
+        let mut command = self.launcher(ranks);
+        self.hold_to(over, &mut command);
+        command.arg("-n").arg(ranks.to_string()).arg(program);
+        command
+    }
+
+    /// The launcher with the words that bind `ranks` ranks, to which their number, the program and
+    /// further words are added. Messages go whichever way the library chooses.
+    pub(crate) fn launcher(&self, ranks: u32) -> Command {
         let fits = ranks as usize <= available_parallelism().map_or(1, usize::from);
         let mut command = match self.family {
-            Family::Floor => return run::command(&program.to_string_lossy()),
             Family::Ferrite => self.command("mpirun"),
             _ => self.command("mpiexec"),
         };
@@ -96,8 +107,6 @@ impl Contestant {
             Family::Mpich if fits => drop(command.args(["-bind-to", "core"])),
             _ => {}
         }
-        self.hold_to(over, &mut command);
-        command.arg("-n").arg(ranks.to_string()).arg(program);
         command
     }
 
@@ -144,7 +153,7 @@ impl Contestant {
 }
 
 /// Compiles a program of `benches/` for everybody who has not got it newer than its sources.
-pub(super) fn compile(contestants: &[Contestant], program: &str) -> Result<()> {
+pub(crate) fn compile(contestants: &[Contestant], program: &str) -> Result<()> {
     let sources = place::root().join("benches");
     let source = sources.join(format!("{program}.c"));
     if !source.exists() {

@@ -5,14 +5,14 @@
 //! (34): every round runs every library once, the order is rotated, and what counts is the median
 //! of the ratios inside the rounds. `benches/` holds the programs, its README how to read them.
 
-mod contestants;
-mod groups;
+pub(crate) mod contestants;
+pub(crate) mod groups;
 mod memory;
 mod plot;
 mod publish;
-mod report;
-mod rounds;
-mod samples;
+pub(crate) mod report;
+pub(crate) mod rounds;
+pub(crate) mod samples;
 mod verdict;
 
 use crate::{install, peers, place};

@@ -4,7 +4,7 @@
 //! `target/compare/GROUP.md`, plots beside them, and whether every row holds.
 
 use super::groups::{self, ABOVE_FLOOR, Bar, Group};
-use super::samples::{self, Key};
+use super::samples::{self, Key, Sample};
 use super::verdict::{self, Estimate, Verdict};
 use super::{folder, plot, rounds};
 use crate::place;
@@ -28,22 +28,39 @@ struct Row {
 }
 
 /// Prints, writes and plots; whether every row holds.
-pub(super) fn report(groups: &[Group]) -> Result<bool> {
+pub(crate) fn report(groups: &[Group]) -> Result<bool> {
     let mut failed = 0;
     for group in groups {
         let samples = samples::read(&rounds::file(group));
-        let by_row = samples::by_row(&samples);
-        let mut rows: Vec<Row> = by_row.iter().map(|(key, values)| judged(key, values)).collect();
-        let names = names(&rows);
+        let (names, mut rows) = judged_rows(&samples);
         plot::plot(group.name, &names, rows.iter().map(|row| (&row.key, &row.medians)))?;
-        rows.sort_by_key(|row| (row.verdict != Verdict::Fails, row.key.clone()));
-        failed += rows.iter().filter(|row| row.verdict == Verdict::Fails).count();
+        failed += to_the_front(&mut rows);
         let text = table(&names, &rows);
         println!("\n{}\n\n{text}", group.name);
         fs::write(folder().join(format!("{}.md", group.name)), text)?;
     }
     println!("{failed} rows fail; tables and plots are in {}", place::shown(&folder()));
     Ok(failed == 0)
+}
+
+/// The table of these samples, and how many of its rows fail.
+pub(crate) fn tabulate(samples: &[Sample]) -> (String, usize) {
+    let (names, mut rows) = judged_rows(samples);
+    let failed = to_the_front(&mut rows);
+    (table(&names, &rows), failed)
+}
+
+/// The libraries and the rows.
+fn judged_rows(samples: &[Sample]) -> (Vec<String>, Vec<Row>) {
+    let by_row = samples::by_row(samples);
+    let rows: Vec<Row> = by_row.iter().map(|(key, values)| judged(key, values)).collect();
+    (names(&rows), rows)
+}
+
+/// Puts the rows that fail first, and counts them.
+fn to_the_front(rows: &mut [Row]) -> usize {
+    rows.sort_by_key(|row| (row.verdict != Verdict::Fails, row.key.clone()));
+    rows.iter().filter(|row| row.verdict == Verdict::Fails).count()
 }
 
 /// Ours first, the floor last.

@@ -14,15 +14,15 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 /// Seconds after which a run is given up.
-const PATIENCE: &str = "100";
+const PATIENCE: u64 = 100;
 
 /// Where the samples of a group are.
-pub(super) fn file(group: &Group) -> PathBuf {
+pub(crate) fn file(group: &Group) -> PathBuf {
     folder().join(format!("{}.samples", group.name))
 }
 
 /// Runs a group and keeps its samples.
-pub(super) fn run(
+pub(crate) fn run(
     group: &Group,
     contestants: &[Contestant],
     rounds: usize,
@@ -72,7 +72,7 @@ fn one(group: &Group, contestant: &Contestant, ranks: u32) -> Result<Vec<(Key, f
         Kind::Printed | Kind::Imb => {}
     }
     let launch = contestant.launch(ranks, &program, group.over);
-    let mut command = within(&launch);
+    let mut command = within(&launch, PATIENCE);
     if group.kind == Kind::Imb {
         let text = output(command.args(imb_words(group, ranks)?))?;
         return Ok(samples::imb(ranks, &text));
@@ -92,10 +92,11 @@ fn one(group: &Group, contestant: &Contestant, ranks: u32) -> Result<Vec<(Key, f
     Ok(samples::printed(ranks, &output(&mut command)?))
 }
 
-/// The same command, given up after a while.
-fn within(launch: &Command) -> Command {
+/// The same command, given up after so many seconds.
+pub(crate) fn within(launch: &Command, seconds: u64) -> Command {
     let mut command = run::command("timeout");
-    command.args(["--kill-after=5", PATIENCE]).arg(launch.get_program()).args(launch.get_args());
+    command.args(["--kill-after=5", &seconds.to_string()]);
+    command.arg(launch.get_program()).args(launch.get_args());
     for (name, value) in launch.get_envs() {
         match value {
             Some(value) => command.env(name, value),

@@ -11,22 +11,22 @@ use std::path::Path;
 
 /// Which row.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Key {
+pub(crate) struct Key {
     /// The number of ranks.
-    pub(super) ranks: u32,
+    pub(crate) ranks: u32,
     /// The test, such as `latency`.
-    pub(super) test: String,
+    pub(crate) test: String,
     /// Which form of it, such as `warm`.
-    pub(super) variant: String,
+    pub(crate) variant: String,
     /// The size of a message, where it means something.
-    pub(super) bytes: Option<u64>,
+    pub(crate) bytes: Option<u64>,
     /// The unit, which also says whether more is better.
-    pub(super) unit: String,
+    pub(crate) unit: String,
 }
 
 impl Key {
     /// Whether larger values are better.
-    pub(super) fn more_is_better(&self) -> bool {
+    pub(crate) fn more_is_better(&self) -> bool {
         self.unit.ends_with("/s")
     }
 }
@@ -42,7 +42,7 @@ impl fmt::Display for Key {
 }
 
 /// A size as a person writes it.
-pub(super) fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     match bytes {
         n if n >= 1 << 20 && n % (1 << 20) == 0 => format!("{} MiB", n >> 20),
         n if n >= 1 << 10 && n % (1 << 10) == 0 => format!("{} KiB", n >> 10),
@@ -52,15 +52,15 @@ pub(super) fn size(bytes: u64) -> String {
 
 /// One value.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Sample {
-    pub(super) round: usize,
-    pub(super) library: String,
-    pub(super) key: Key,
-    pub(super) value: f64,
+pub(crate) struct Sample {
+    pub(crate) round: usize,
+    pub(crate) library: String,
+    pub(crate) key: Key,
+    pub(crate) value: f64,
 }
 
 /// The rows in a program's output.
-pub(super) fn printed(ranks: u32, text: &str) -> Vec<(Key, f64)> {
+pub(crate) fn printed(ranks: u32, text: &str) -> Vec<(Key, f64)> {
     let row = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
         let ["row", test, variant, bytes, value, unit] = words[..] else { return None };
@@ -75,8 +75,9 @@ pub(super) fn printed(ranks: u32, text: &str) -> Vec<(Key, f64)> {
 }
 
 /// The rows in the output of IMB-MPI1: under each "Benchmarking NAME" a line with the names of the
-/// columns and lines of numbers. The average over the ranks is taken.
-pub(super) fn imb(ranks: u32, text: &str) -> Vec<(Key, f64)> {
+/// columns and lines of numbers. The average over the ranks is taken
+/// where there are several times.
+pub(crate) fn imb(ranks: u32, text: &str) -> Vec<(Key, f64)> {
     let (mut test, mut columns, mut rows) = (String::new(), Vec::new(), Vec::new());
     for line in text.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -88,7 +89,8 @@ pub(super) fn imb(ranks: u32, text: &str) -> Vec<(Key, f64)> {
             // A heading, of as many words perhaps as a row.
         } else if !words.is_empty() && words.len() == columns.len() {
             let cell = |name| columns.iter().position(|column| *column == name).map(|i| words[i]);
-            let value = cell("t_avg[usec]").and_then(|word| word.parse().ok());
+            let time = cell("t_avg[usec]").or_else(|| cell("t[usec]"));
+            let value = time.and_then(|word| word.parse().ok());
             let bytes = cell("#bytes").and_then(|word| word.parse().ok());
             if let Some(value) = value {
                 let (test, variant, unit) = (test.clone(), "IMB".into(), "us".into());
@@ -100,7 +102,7 @@ pub(super) fn imb(ranks: u32, text: &str) -> Vec<(Key, f64)> {
 }
 
 /// Writes samples, one a line.
-pub(super) fn write(file: &Path, samples: &[Sample]) -> Result<()> {
+pub(crate) fn write(file: &Path, samples: &[Sample]) -> Result<()> {
     let mut text = String::new();
     for Sample { round, library, key, value } in samples {
         let bytes = key.bytes.map_or("-".into(), |bytes| bytes.to_string());
@@ -111,7 +113,7 @@ pub(super) fn write(file: &Path, samples: &[Sample]) -> Result<()> {
 }
 
 /// Reads what `write` wrote; a file that is not there holds nothing.
-pub(super) fn read(file: &Path) -> Vec<Sample> {
+pub(crate) fn read(file: &Path) -> Vec<Sample> {
     let text = fs::read_to_string(file).unwrap_or_default();
     let sample = |line: &str| {
         let [round, library, ranks, rest] = line.splitn(4, ' ').collect::<Vec<_>>()[..] else {
@@ -124,7 +126,7 @@ pub(super) fn read(file: &Path) -> Vec<Sample> {
 }
 
 /// For each row and library, the values by round.
-pub(super) fn by_row(samples: &[Sample]) -> BTreeMap<Key, BTreeMap<String, BTreeMap<usize, f64>>> {
+pub(crate) fn by_row(samples: &[Sample]) -> BTreeMap<Key, BTreeMap<String, BTreeMap<usize, f64>>> {
     let mut rows: BTreeMap<_, BTreeMap<_, BTreeMap<_, _>>> = BTreeMap::new();
     for Sample { round, library, key, value } in samples {
         let libraries = rows.entry(key.clone()).or_default();

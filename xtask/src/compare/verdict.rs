@@ -11,15 +11,15 @@ const RESAMPLINGS: usize = 2000;
 
 /// A point estimate with its interval.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Estimate {
-    pub(super) r: f64,
-    pub(super) low: f64,
-    pub(super) high: f64,
+pub(crate) struct Estimate {
+    pub(crate) r: f64,
+    pub(crate) low: f64,
+    pub(crate) high: f64,
 }
 
 /// What came out, the worst first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Verdict {
+pub(crate) enum Verdict {
     /// The bar is missed, or our library did not run.
     Fails,
     /// The bar is reached.
@@ -32,7 +32,7 @@ pub(super) enum Verdict {
 
 impl Verdict {
     /// The word in the table.
-    pub(super) fn word(self, bar: Bar) -> &'static str {
+    pub(crate) fn word(self, bar: Bar) -> &'static str {
         match (self, bar) {
             (Verdict::Fails, Bar::NoWorse) => "**worse**",
             (Verdict::Fails, _) => "**missed**",
@@ -45,7 +45,7 @@ impl Verdict {
 }
 
 /// The middle of some values.
-pub(super) fn median(values: &mut [f64]) -> f64 {
+pub(crate) fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     match values.len() {
         0 => f64::NAN,
@@ -55,7 +55,7 @@ pub(super) fn median(values: &mut [f64]) -> f64 {
 }
 
 /// The median of ours/theirs over the rounds that both have; below 1 is better for us.
-pub(super) fn ratio(
+pub(crate) fn ratio(
     ours: &BTreeMap<usize, f64>,
     theirs: &BTreeMap<usize, f64>,
     more_is_better: bool,
@@ -89,7 +89,7 @@ fn random(state: &mut u64) -> usize {
 }
 
 /// Holds a row to its bar; `ours` is our median.
-pub(super) fn judge(bar: Bar, ours: f64, best: Option<Estimate>) -> Verdict {
+pub(crate) fn judge(bar: Bar, ours: f64, best: Option<Estimate>) -> Verdict {
     let better = best.is_some_and(|estimate| estimate.high < 1.0);
     let holds = match (bar, best) {
         (Bar::Below(limit), _) => ours < limit,
