@@ -104,18 +104,23 @@ pub unsafe fn accumulate<F: Face>(
     op: <F as Face>::Op,
     win: <F as Face>::Win,
 ) -> c_int {
-    let _ = (
-        origin_addr,
-        origin_count,
-        origin_datatype,
-        target_rank,
-        target_disp,
-        target_count,
-        target_datatype,
-        op,
-        win,
-    );
-    entry::unsupported::<F>(Procedure::Accumulate, Owner::Win(F::win_in(win)))
+    let owner = F::win_in(win);
+    entry::call::<F>(Procedure::Accumulate, Owner::Win(owner), |cx| unsafe {
+        args::non_negative("origin_count", origin_count, ErrorClass::COUNT)?;
+        args::non_negative("target_count", target_count, ErrorClass::COUNT)?;
+        crate::calls::rma::accumulate(
+            cx,
+            args::buffer::<F>("origin_addr", origin_addr)?,
+            origin_count,
+            F::datatype_in(origin_datatype),
+            F::rank_in(target_rank),
+            target_disp,
+            target_count,
+            F::datatype_in(target_datatype),
+            F::op_in(op),
+            owner,
+        )
+    })
 }
 
 /// `MPI_Add_error_class`.
@@ -1716,8 +1721,19 @@ pub unsafe fn compare_and_swap<F: Face>(
     target_disp: i64,
     win: <F as Face>::Win,
 ) -> c_int {
-    let _ = (origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win);
-    entry::unsupported::<F>(Procedure::CompareAndSwap, Owner::Win(F::win_in(win)))
+    let owner = F::win_in(win);
+    entry::call::<F>(Procedure::CompareAndSwap, Owner::Win(owner), |cx| unsafe {
+        crate::calls::rma::compare_and_swap(
+            cx,
+            args::buffer::<F>("origin_addr", origin_addr)?,
+            args::buffer::<F>("compare_addr", compare_addr)?,
+            args::buffer::<F>("result_addr", result_addr)?,
+            F::datatype_in(datatype),
+            F::rank_in(target_rank),
+            target_disp,
+            owner,
+        )
+    })
 }
 
 /// `MPI_Dims_create`.
@@ -2049,8 +2065,19 @@ pub unsafe fn fetch_and_op<F: Face>(
     op: <F as Face>::Op,
     win: <F as Face>::Win,
 ) -> c_int {
-    let _ = (origin_addr, result_addr, datatype, target_rank, target_disp, op, win);
-    entry::unsupported::<F>(Procedure::FetchAndOp, Owner::Win(F::win_in(win)))
+    let owner = F::win_in(win);
+    entry::call::<F>(Procedure::FetchAndOp, Owner::Win(owner), |cx| unsafe {
+        crate::calls::rma::fetch_and_op(
+            cx,
+            args::buffer::<F>("origin_addr", origin_addr)?,
+            args::buffer::<F>("result_addr", result_addr)?,
+            F::datatype_in(datatype),
+            F::rank_in(target_rank),
+            target_disp,
+            F::op_in(op),
+            owner,
+        )
+    })
 }
 
 /// `MPI_File_c2f`.
@@ -3180,17 +3207,22 @@ pub unsafe fn get<F: Face>(
     target_datatype: <F as Face>::Datatype,
     win: <F as Face>::Win,
 ) -> c_int {
-    let _ = (
-        origin_addr,
-        origin_count,
-        origin_datatype,
-        target_rank,
-        target_disp,
-        target_count,
-        target_datatype,
-        win,
-    );
-    entry::unsupported::<F>(Procedure::Get, Owner::Win(F::win_in(win)))
+    let owner = F::win_in(win);
+    entry::call::<F>(Procedure::Get, Owner::Win(owner), |cx| unsafe {
+        args::non_negative("origin_count", origin_count, ErrorClass::COUNT)?;
+        args::non_negative("target_count", target_count, ErrorClass::COUNT)?;
+        crate::calls::rma::get(
+            cx,
+            args::buffer::<F>("origin_addr", origin_addr)?,
+            origin_count,
+            F::datatype_in(origin_datatype),
+            F::rank_in(target_rank),
+            target_disp,
+            target_count,
+            F::datatype_in(target_datatype),
+            owner,
+        )
+    })
 }
 
 /// `MPI_Get_accumulate`.
@@ -3209,21 +3241,27 @@ pub unsafe fn get_accumulate<F: Face>(
     op: <F as Face>::Op,
     win: <F as Face>::Win,
 ) -> c_int {
-    let _ = (
-        origin_addr,
-        origin_count,
-        origin_datatype,
-        result_addr,
-        result_count,
-        result_datatype,
-        target_rank,
-        target_disp,
-        target_count,
-        target_datatype,
-        op,
-        win,
-    );
-    entry::unsupported::<F>(Procedure::GetAccumulate, Owner::Win(F::win_in(win)))
+    let owner = F::win_in(win);
+    entry::call::<F>(Procedure::GetAccumulate, Owner::Win(owner), |cx| unsafe {
+        args::non_negative("origin_count", origin_count, ErrorClass::COUNT)?;
+        args::non_negative("result_count", result_count, ErrorClass::COUNT)?;
+        args::non_negative("target_count", target_count, ErrorClass::COUNT)?;
+        crate::calls::rma::get_accumulate(
+            cx,
+            args::buffer::<F>("origin_addr", origin_addr)?,
+            origin_count,
+            F::datatype_in(origin_datatype),
+            args::buffer::<F>("result_addr", result_addr)?,
+            result_count,
+            F::datatype_in(result_datatype),
+            F::rank_in(target_rank),
+            target_disp,
+            target_count,
+            F::datatype_in(target_datatype),
+            F::op_in(op),
+            owner,
+        )
+    })
 }
 
 /// `MPI_Get_address`.
@@ -5944,17 +5982,22 @@ pub unsafe fn put<F: Face>(
     target_datatype: <F as Face>::Datatype,
     win: <F as Face>::Win,
 ) -> c_int {
-    let _ = (
-        origin_addr,
-        origin_count,
-        origin_datatype,
-        target_rank,
-        target_disp,
-        target_count,
-        target_datatype,
-        win,
-    );
-    entry::unsupported::<F>(Procedure::Put, Owner::Win(F::win_in(win)))
+    let owner = F::win_in(win);
+    entry::call::<F>(Procedure::Put, Owner::Win(owner), |cx| unsafe {
+        args::non_negative("origin_count", origin_count, ErrorClass::COUNT)?;
+        args::non_negative("target_count", target_count, ErrorClass::COUNT)?;
+        crate::calls::rma::put(
+            cx,
+            args::buffer::<F>("origin_addr", origin_addr)?,
+            origin_count,
+            F::datatype_in(origin_datatype),
+            F::rank_in(target_rank),
+            target_disp,
+            target_count,
+            F::datatype_in(target_datatype),
+            owner,
+        )
+    })
 }
 
 /// `MPI_Query_thread`.
@@ -5983,19 +6026,28 @@ pub unsafe fn raccumulate<F: Face>(
     win: <F as Face>::Win,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (
-        origin_addr,
-        origin_count,
-        origin_datatype,
-        target_rank,
-        target_disp,
-        target_count,
-        target_datatype,
-        op,
-        win,
-        request,
-    );
-    entry::unsupported::<F>(Procedure::Raccumulate, Owner::Win(F::win_in(win)))
+    let owner = F::win_in(win);
+    entry::call::<F>(Procedure::Raccumulate, Owner::Win(owner), |cx| unsafe {
+        args::non_negative("origin_count", origin_count, ErrorClass::COUNT)?;
+        args::non_negative("target_count", target_count, ErrorClass::COUNT)?;
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::rma::raccumulate(
+            cx,
+            args::buffer::<F>("origin_addr", origin_addr)?,
+            origin_count,
+            F::datatype_in(origin_datatype),
+            F::rank_in(target_rank),
+            target_disp,
+            target_count,
+            F::datatype_in(target_datatype),
+            F::op_in(op),
+            owner,
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Recv`.
@@ -6468,18 +6520,27 @@ pub unsafe fn rget<F: Face>(
     win: <F as Face>::Win,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (
-        origin_addr,
-        origin_count,
-        origin_datatype,
-        target_rank,
-        target_disp,
-        target_count,
-        target_datatype,
-        win,
-        request,
-    );
-    entry::unsupported::<F>(Procedure::Rget, Owner::Win(F::win_in(win)))
+    let owner = F::win_in(win);
+    entry::call::<F>(Procedure::Rget, Owner::Win(owner), |cx| unsafe {
+        args::non_negative("origin_count", origin_count, ErrorClass::COUNT)?;
+        args::non_negative("target_count", target_count, ErrorClass::COUNT)?;
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::rma::rget(
+            cx,
+            args::buffer::<F>("origin_addr", origin_addr)?,
+            origin_count,
+            F::datatype_in(origin_datatype),
+            F::rank_in(target_rank),
+            target_disp,
+            target_count,
+            F::datatype_in(target_datatype),
+            owner,
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Rget_accumulate`.
@@ -6499,22 +6560,32 @@ pub unsafe fn rget_accumulate<F: Face>(
     win: <F as Face>::Win,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (
-        origin_addr,
-        origin_count,
-        origin_datatype,
-        result_addr,
-        result_count,
-        result_datatype,
-        target_rank,
-        target_disp,
-        target_count,
-        target_datatype,
-        op,
-        win,
-        request,
-    );
-    entry::unsupported::<F>(Procedure::RgetAccumulate, Owner::Win(F::win_in(win)))
+    let owner = F::win_in(win);
+    entry::call::<F>(Procedure::RgetAccumulate, Owner::Win(owner), |cx| unsafe {
+        args::non_negative("origin_count", origin_count, ErrorClass::COUNT)?;
+        args::non_negative("result_count", result_count, ErrorClass::COUNT)?;
+        args::non_negative("target_count", target_count, ErrorClass::COUNT)?;
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::rma::rget_accumulate(
+            cx,
+            args::buffer::<F>("origin_addr", origin_addr)?,
+            origin_count,
+            F::datatype_in(origin_datatype),
+            args::buffer::<F>("result_addr", result_addr)?,
+            result_count,
+            F::datatype_in(result_datatype),
+            F::rank_in(target_rank),
+            target_disp,
+            target_count,
+            F::datatype_in(target_datatype),
+            F::op_in(op),
+            owner,
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Rput`.
@@ -6530,18 +6601,27 @@ pub unsafe fn rput<F: Face>(
     win: <F as Face>::Win,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (
-        origin_addr,
-        origin_count,
-        origin_datatype,
-        target_rank,
-        target_disp,
-        target_count,
-        target_datatype,
-        win,
-        request,
-    );
-    entry::unsupported::<F>(Procedure::Rput, Owner::Win(F::win_in(win)))
+    let owner = F::win_in(win);
+    entry::call::<F>(Procedure::Rput, Owner::Win(owner), |cx| unsafe {
+        args::non_negative("origin_count", origin_count, ErrorClass::COUNT)?;
+        args::non_negative("target_count", target_count, ErrorClass::COUNT)?;
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::rma::rput(
+            cx,
+            args::buffer::<F>("origin_addr", origin_addr)?,
+            origin_count,
+            F::datatype_in(origin_datatype),
+            F::rank_in(target_rank),
+            target_disp,
+            target_count,
+            F::datatype_in(target_datatype),
+            owner,
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Rsend`.
@@ -9213,8 +9293,26 @@ pub unsafe fn win_allocate_shared<F: Face>(
     baseptr: *mut c_void,
     win: *mut <F as Face>::Win,
 ) -> c_int {
-    let _ = (size, disp_unit, info, comm, baseptr, win);
-    entry::unsupported::<F>(Procedure::WinAllocateShared, Owner::Comm(F::comm_in(comm)))
+    let owner = F::comm_in(comm);
+    entry::call::<F>(Procedure::WinAllocateShared, Owner::Comm(owner), |cx| unsafe {
+        args::non_negative("size", size, ErrorClass::SIZE)?;
+        args::out("baseptr", baseptr.is_null())?;
+        let mut baseptr_value = UserBuffer::BOTTOM;
+        args::out("win", win.is_null())?;
+        let mut win_value = WinHandle::NULL;
+        crate::calls::windows::win_allocate_shared(
+            cx,
+            size,
+            disp_unit,
+            F::info_in(info),
+            owner,
+            &mut baseptr_value,
+            &mut win_value,
+        )?;
+        *baseptr.cast::<*mut c_void>() = F::buffer_out(baseptr_value);
+        *win = F::win_out(win_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Win_attach`.
@@ -9233,15 +9331,19 @@ pub unsafe fn win_c2f<F: Face>(win: <F as Face>::Win) -> c_int {
 /// `MPI_Win_call_errhandler`.
 #[inline]
 pub unsafe fn win_call_errhandler<F: Face>(win: <F as Face>::Win, errorcode: c_int) -> c_int {
-    let _ = (win, errorcode);
-    entry::unsupported::<F>(Procedure::WinCallErrhandler, Owner::Win(F::win_in(win)))
+    let owner = F::win_in(win);
+    entry::call::<F>(Procedure::WinCallErrhandler, Owner::Win(owner), |cx| unsafe {
+        crate::calls::errors::win_call_errhandler(cx, owner, F::error_in(errorcode))
+    })
 }
 
 /// `MPI_Win_complete`.
 #[inline]
 pub unsafe fn win_complete<F: Face>(win: <F as Face>::Win) -> c_int {
-    let _ = (win,);
-    entry::unsupported::<F>(Procedure::WinComplete, Owner::Win(F::win_in(win)))
+    let owner = F::win_in(win);
+    entry::call::<F>(Procedure::WinComplete, Owner::Win(owner), |cx| unsafe {
+        crate::calls::windows::win_complete(cx, owner)
+    })
 }
 
 /// `MPI_Win_create`.
@@ -9310,8 +9412,14 @@ pub unsafe fn win_create_keyval<F: Face>(
 /// `MPI_Win_delete_attr`.
 #[inline]
 pub unsafe fn win_delete_attr<F: Face>(win: <F as Face>::Win, win_keyval: c_int) -> c_int {
-    let _ = (win, win_keyval);
-    entry::unsupported::<F>(Procedure::WinDeleteAttr, Owner::Win(F::win_in(win)))
+    let owner = F::win_in(win);
+    entry::call::<F>(Procedure::WinDeleteAttr, Owner::Win(owner), |cx| unsafe {
+        crate::calls::attributes::win_delete_attr(
+            cx,
+            owner,
+            F::constant_in(ConstantGroup::Keyval, win_keyval),
+        )
+    })
 }
 
 /// `MPI_Win_detach`.
@@ -9330,45 +9438,65 @@ pub unsafe fn win_f2c<F: Face>(win: c_int) -> <F as Face>::Win {
 /// `MPI_Win_fence`.
 #[inline]
 pub unsafe fn win_fence<F: Face>(assert: c_int, win: <F as Face>::Win) -> c_int {
-    let _ = (assert, win);
-    entry::unsupported::<F>(Procedure::WinFence, Owner::Win(F::win_in(win)))
+    let owner = F::win_in(win);
+    entry::call::<F>(Procedure::WinFence, Owner::Win(owner), |cx| unsafe {
+        crate::calls::windows::win_fence(
+            cx,
+            F::constant_in(ConstantGroup::RmaAssert, assert),
+            owner,
+        )
+    })
 }
 
 /// `MPI_Win_flush`.
 #[inline]
 pub unsafe fn win_flush<F: Face>(rank: c_int, win: <F as Face>::Win) -> c_int {
-    let _ = (rank, win);
-    entry::unsupported::<F>(Procedure::WinFlush, Owner::Win(F::win_in(win)))
+    let owner = F::win_in(win);
+    entry::call::<F>(Procedure::WinFlush, Owner::Win(owner), |cx| unsafe {
+        crate::calls::windows::win_flush(cx, F::rank_in(rank), owner)
+    })
 }
 
 /// `MPI_Win_flush_all`.
 #[inline]
 pub unsafe fn win_flush_all<F: Face>(win: <F as Face>::Win) -> c_int {
-    let _ = (win,);
-    entry::unsupported::<F>(Procedure::WinFlushAll, Owner::Win(F::win_in(win)))
+    let owner = F::win_in(win);
+    entry::call::<F>(Procedure::WinFlushAll, Owner::Win(owner), |cx| unsafe {
+        crate::calls::windows::win_flush_all(cx, owner)
+    })
 }
 
 /// `MPI_Win_flush_local`.
 #[inline]
 pub unsafe fn win_flush_local<F: Face>(rank: c_int, win: <F as Face>::Win) -> c_int {
-    let _ = (rank, win);
-    entry::unsupported::<F>(Procedure::WinFlushLocal, Owner::Win(F::win_in(win)))
+    let owner = F::win_in(win);
+    entry::call::<F>(Procedure::WinFlushLocal, Owner::Win(owner), |cx| unsafe {
+        crate::calls::windows::win_flush_local(cx, F::rank_in(rank), owner)
+    })
 }
 
 /// `MPI_Win_flush_local_all`.
 #[inline]
 pub unsafe fn win_flush_local_all<F: Face>(win: <F as Face>::Win) -> c_int {
-    let _ = (win,);
-    entry::unsupported::<F>(Procedure::WinFlushLocalAll, Owner::Win(F::win_in(win)))
+    let owner = F::win_in(win);
+    entry::call::<F>(Procedure::WinFlushLocalAll, Owner::Win(owner), |cx| unsafe {
+        crate::calls::windows::win_flush_local_all(cx, owner)
+    })
 }
 
 /// `MPI_Win_free`.
 #[inline]
 pub unsafe fn win_free<F: Face>(win: *mut <F as Face>::Win) -> c_int {
-    let _ = (win,);
-    entry::unsupported::<F>(
+    entry::call::<F>(
         Procedure::WinFree,
         if win.is_null() { Owner::None } else { Owner::Win(F::win_in(unsafe { *win })) },
+        |cx| unsafe {
+            args::out("win", win.is_null())?;
+            let mut win_value = F::win_in(*win);
+            let result = crate::calls::windows::win_free(cx, &mut win_value);
+            *win = F::win_out(win_value);
+            result
+        },
     )
 }
 
@@ -9398,8 +9526,21 @@ pub unsafe fn win_get_attr<F: Face>(
     attribute_val: *mut c_void,
     flag: *mut c_int,
 ) -> c_int {
-    let _ = (win, win_keyval, attribute_val, flag);
-    entry::unsupported::<F>(Procedure::WinGetAttr, Owner::Win(F::win_in(win)))
+    let owner = F::win_in(win);
+    entry::call::<F>(Procedure::WinGetAttr, Owner::Win(owner), |cx| unsafe {
+        args::out("attribute_val", attribute_val.is_null())?;
+        args::out("flag", flag.is_null())?;
+        let mut flag_value = false;
+        crate::calls::attributes::win_get_attr(
+            cx,
+            owner,
+            F::constant_in(ConstantGroup::Keyval, win_keyval),
+            attribute_val,
+            &mut flag_value,
+        )?;
+        *flag = c_int::from(flag_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Win_get_errhandler`.
@@ -9408,8 +9549,14 @@ pub unsafe fn win_get_errhandler<F: Face>(
     win: <F as Face>::Win,
     errhandler: *mut <F as Face>::Errhandler,
 ) -> c_int {
-    let _ = (win, errhandler);
-    entry::unsupported::<F>(Procedure::WinGetErrhandler, Owner::Win(F::win_in(win)))
+    let owner = F::win_in(win);
+    entry::call::<F>(Procedure::WinGetErrhandler, Owner::Win(owner), |cx| unsafe {
+        args::out("errhandler", errhandler.is_null())?;
+        let mut errhandler_value = ErrhandlerHandle::NULL;
+        crate::calls::errors::win_get_errhandler(cx, owner, &mut errhandler_value)?;
+        *errhandler = F::errhandler_out(errhandler_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Win_get_group`.
@@ -9418,8 +9565,14 @@ pub unsafe fn win_get_group<F: Face>(
     win: <F as Face>::Win,
     group: *mut <F as Face>::Group,
 ) -> c_int {
-    let _ = (win, group);
-    entry::unsupported::<F>(Procedure::WinGetGroup, Owner::Win(F::win_in(win)))
+    let owner = F::win_in(win);
+    entry::call::<F>(Procedure::WinGetGroup, Owner::Win(owner), |cx| unsafe {
+        args::out("group", group.is_null())?;
+        let mut group_value = GroupHandle::NULL;
+        crate::calls::windows::win_get_group(cx, owner, &mut group_value)?;
+        *group = F::group_out(group_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Win_get_info`.
@@ -9428,8 +9581,14 @@ pub unsafe fn win_get_info<F: Face>(
     win: <F as Face>::Win,
     info_used: *mut <F as Face>::Info,
 ) -> c_int {
-    let _ = (win, info_used);
-    entry::unsupported::<F>(Procedure::WinGetInfo, Owner::Win(F::win_in(win)))
+    let owner = F::win_in(win);
+    entry::call::<F>(Procedure::WinGetInfo, Owner::Win(owner), |cx| unsafe {
+        args::out("info_used", info_used.is_null())?;
+        let mut info_used_value = InfoHandle::NULL;
+        crate::calls::windows::win_get_info(cx, owner, &mut info_used_value)?;
+        *info_used = F::info_out(info_used_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Win_get_name`.
@@ -9439,8 +9598,15 @@ pub unsafe fn win_get_name<F: Face>(
     win_name: *mut c_char,
     resultlen: *mut c_int,
 ) -> c_int {
-    let _ = (win, win_name, resultlen);
-    entry::unsupported::<F>(Procedure::WinGetName, Owner::Win(F::win_in(win)))
+    let owner = F::win_in(win);
+    entry::call::<F>(Procedure::WinGetName, Owner::Win(owner), |cx| unsafe {
+        args::out("win_name", win_name.is_null())?;
+        let mut win_name_value = String::new();
+        args::out("resultlen", resultlen.is_null())?;
+        crate::calls::windows::win_get_name(cx, owner, &mut win_name_value)?;
+        *resultlen = copy_out(win_name, F::LIMITS.object_name, &win_name_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Win_lock`.
@@ -9451,15 +9617,29 @@ pub unsafe fn win_lock<F: Face>(
     assert: c_int,
     win: <F as Face>::Win,
 ) -> c_int {
-    let _ = (lock_type, rank, assert, win);
-    entry::unsupported::<F>(Procedure::WinLock, Owner::Win(F::win_in(win)))
+    let owner = F::win_in(win);
+    entry::call::<F>(Procedure::WinLock, Owner::Win(owner), |cx| unsafe {
+        crate::calls::windows::win_lock(
+            cx,
+            F::constant_in(ConstantGroup::LockType, lock_type),
+            F::rank_in(rank),
+            F::constant_in(ConstantGroup::RmaAssert, assert),
+            owner,
+        )
+    })
 }
 
 /// `MPI_Win_lock_all`.
 #[inline]
 pub unsafe fn win_lock_all<F: Face>(assert: c_int, win: <F as Face>::Win) -> c_int {
-    let _ = (assert, win);
-    entry::unsupported::<F>(Procedure::WinLockAll, Owner::Win(F::win_in(win)))
+    let owner = F::win_in(win);
+    entry::call::<F>(Procedure::WinLockAll, Owner::Win(owner), |cx| unsafe {
+        crate::calls::windows::win_lock_all(
+            cx,
+            F::constant_in(ConstantGroup::RmaAssert, assert),
+            owner,
+        )
+    })
 }
 
 /// `MPI_Win_post`.
@@ -9469,8 +9649,15 @@ pub unsafe fn win_post<F: Face>(
     assert: c_int,
     win: <F as Face>::Win,
 ) -> c_int {
-    let _ = (group, assert, win);
-    entry::unsupported::<F>(Procedure::WinPost, Owner::Win(F::win_in(win)))
+    let owner = F::win_in(win);
+    entry::call::<F>(Procedure::WinPost, Owner::Win(owner), |cx| unsafe {
+        crate::calls::windows::win_post(
+            cx,
+            F::group_in(group),
+            F::constant_in(ConstantGroup::RmaAssert, assert),
+            owner,
+        )
+    })
 }
 
 /// `MPI_Win_set_attr`.
@@ -9480,8 +9667,15 @@ pub unsafe fn win_set_attr<F: Face>(
     win_keyval: c_int,
     attribute_val: *mut c_void,
 ) -> c_int {
-    let _ = (win, win_keyval, attribute_val);
-    entry::unsupported::<F>(Procedure::WinSetAttr, Owner::Win(F::win_in(win)))
+    let owner = F::win_in(win);
+    entry::call::<F>(Procedure::WinSetAttr, Owner::Win(owner), |cx| unsafe {
+        crate::calls::attributes::win_set_attr(
+            cx,
+            owner,
+            F::constant_in(ConstantGroup::Keyval, win_keyval),
+            attribute_val,
+        )
+    })
 }
 
 /// `MPI_Win_set_errhandler`.
@@ -9490,22 +9684,28 @@ pub unsafe fn win_set_errhandler<F: Face>(
     win: <F as Face>::Win,
     errhandler: <F as Face>::Errhandler,
 ) -> c_int {
-    let _ = (win, errhandler);
-    entry::unsupported::<F>(Procedure::WinSetErrhandler, Owner::Win(F::win_in(win)))
+    let owner = F::win_in(win);
+    entry::call::<F>(Procedure::WinSetErrhandler, Owner::Win(owner), |cx| unsafe {
+        crate::calls::errors::win_set_errhandler(cx, owner, F::errhandler_in(errhandler))
+    })
 }
 
 /// `MPI_Win_set_info`.
 #[inline]
 pub unsafe fn win_set_info<F: Face>(win: <F as Face>::Win, info: <F as Face>::Info) -> c_int {
-    let _ = (win, info);
-    entry::unsupported::<F>(Procedure::WinSetInfo, Owner::Win(F::win_in(win)))
+    let owner = F::win_in(win);
+    entry::call::<F>(Procedure::WinSetInfo, Owner::Win(owner), |cx| unsafe {
+        crate::calls::windows::win_set_info(cx, owner, F::info_in(info))
+    })
 }
 
 /// `MPI_Win_set_name`.
 #[inline]
 pub unsafe fn win_set_name<F: Face>(win: <F as Face>::Win, win_name: *const c_char) -> c_int {
-    let _ = (win, win_name);
-    entry::unsupported::<F>(Procedure::WinSetName, Owner::Win(F::win_in(win)))
+    let owner = F::win_in(win);
+    entry::call::<F>(Procedure::WinSetName, Owner::Win(owner), |cx| unsafe {
+        crate::calls::windows::win_set_name(cx, owner, &args::text("win_name", win_name)?)
+    })
 }
 
 /// `MPI_Win_shared_query`.
@@ -9517,8 +9717,27 @@ pub unsafe fn win_shared_query<F: Face>(
     disp_unit: IntOut,
     baseptr: *mut c_void,
 ) -> c_int {
-    let _ = (win, rank, size, disp_unit, baseptr);
-    entry::unsupported::<F>(Procedure::WinSharedQuery, Owner::Win(F::win_in(win)))
+    let owner = F::win_in(win);
+    entry::call::<F>(Procedure::WinSharedQuery, Owner::Win(owner), |cx| unsafe {
+        args::out("size", size.is_null())?;
+        let mut size_value = 0i64;
+        args::out("disp_unit", disp_unit.is_null())?;
+        let mut disp_unit_value = 0i64;
+        args::out("baseptr", baseptr.is_null())?;
+        let mut baseptr_value = UserBuffer::BOTTOM;
+        crate::calls::windows::win_shared_query(
+            cx,
+            owner,
+            F::rank_in(rank),
+            &mut size_value,
+            &mut disp_unit_value,
+            &mut baseptr_value,
+        )?;
+        *size = size_value;
+        disp_unit.store("disp_unit", disp_unit_value)?;
+        *baseptr.cast::<*mut c_void>() = F::buffer_out(baseptr_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Win_start`.
@@ -9528,22 +9747,37 @@ pub unsafe fn win_start<F: Face>(
     assert: c_int,
     win: <F as Face>::Win,
 ) -> c_int {
-    let _ = (group, assert, win);
-    entry::unsupported::<F>(Procedure::WinStart, Owner::Win(F::win_in(win)))
+    let owner = F::win_in(win);
+    entry::call::<F>(Procedure::WinStart, Owner::Win(owner), |cx| unsafe {
+        crate::calls::windows::win_start(
+            cx,
+            F::group_in(group),
+            F::constant_in(ConstantGroup::RmaAssert, assert),
+            owner,
+        )
+    })
 }
 
 /// `MPI_Win_sync`.
 #[inline]
 pub unsafe fn win_sync<F: Face>(win: <F as Face>::Win) -> c_int {
-    let _ = (win,);
-    entry::unsupported::<F>(Procedure::WinSync, Owner::Win(F::win_in(win)))
+    let owner = F::win_in(win);
+    entry::call::<F>(Procedure::WinSync, Owner::Win(owner), |cx| unsafe {
+        crate::calls::windows::win_sync(cx, owner)
+    })
 }
 
 /// `MPI_Win_test`.
 #[inline]
 pub unsafe fn win_test<F: Face>(win: <F as Face>::Win, flag: *mut c_int) -> c_int {
-    let _ = (win, flag);
-    entry::unsupported::<F>(Procedure::WinTest, Owner::Win(F::win_in(win)))
+    let owner = F::win_in(win);
+    entry::call::<F>(Procedure::WinTest, Owner::Win(owner), |cx| unsafe {
+        args::out("flag", flag.is_null())?;
+        let mut flag_value = false;
+        crate::calls::windows::win_test(cx, owner, &mut flag_value)?;
+        *flag = c_int::from(flag_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Win_toint`.
@@ -9555,22 +9789,28 @@ pub unsafe fn win_toint<F: Face>(win: <F as Face>::Win) -> c_int {
 /// `MPI_Win_unlock`.
 #[inline]
 pub unsafe fn win_unlock<F: Face>(rank: c_int, win: <F as Face>::Win) -> c_int {
-    let _ = (rank, win);
-    entry::unsupported::<F>(Procedure::WinUnlock, Owner::Win(F::win_in(win)))
+    let owner = F::win_in(win);
+    entry::call::<F>(Procedure::WinUnlock, Owner::Win(owner), |cx| unsafe {
+        crate::calls::windows::win_unlock(cx, F::rank_in(rank), owner)
+    })
 }
 
 /// `MPI_Win_unlock_all`.
 #[inline]
 pub unsafe fn win_unlock_all<F: Face>(win: <F as Face>::Win) -> c_int {
-    let _ = (win,);
-    entry::unsupported::<F>(Procedure::WinUnlockAll, Owner::Win(F::win_in(win)))
+    let owner = F::win_in(win);
+    entry::call::<F>(Procedure::WinUnlockAll, Owner::Win(owner), |cx| unsafe {
+        crate::calls::windows::win_unlock_all(cx, owner)
+    })
 }
 
 /// `MPI_Win_wait`.
 #[inline]
 pub unsafe fn win_wait<F: Face>(win: <F as Face>::Win) -> c_int {
-    let _ = (win,);
-    entry::unsupported::<F>(Procedure::WinWait, Owner::Win(F::win_in(win)))
+    let owner = F::win_in(win);
+    entry::call::<F>(Procedure::WinWait, Owner::Win(owner), |cx| unsafe {
+        crate::calls::windows::win_wait(cx, owner)
+    })
 }
 
 /// `MPI_Wtick`.

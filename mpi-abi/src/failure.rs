@@ -6,7 +6,9 @@ use std::io::Write;
 use mpi_core::attributes::Convention;
 use mpi_core::errhandler::{Action, ERRORS_ARE_FATAL, ERRORS_RETURN};
 use mpi_core::error::{Error, ErrorClass};
-use mpi_core::handle::{CommHandle, CommKind, ErrhandlerHandle, FileHandle, FileKind, Kind};
+use mpi_core::handle::{
+    CommHandle, CommKind, ErrhandlerHandle, FileHandle, FileKind, Kind, WinKind,
+};
 
 use crate::entry::{Cx, Owner};
 use crate::fortran;
@@ -62,6 +64,10 @@ fn handler(cx: &Cx<'_>) -> (ErrhandlerHandle, u32, u32) {
                 Err(_) => (of_files(), FileHandle::NULL),
             };
             return (handler, FileKind::NUMBER, object.raw());
+        }
+        Owner::Win(win) if cx.window(win).is_ok() => {
+            let handler = cx.window(win).map_or(ERRORS_ARE_FATAL, |window| window.errhandler);
+            return (handler, WinKind::NUMBER, win.raw());
         }
         _ => this,
     };

@@ -15,6 +15,8 @@ use mpi_core::port::{
     Transport,
 };
 use mpi_core::process::Process;
+use mpi_core::rma::Segment;
+use mpi_core::segments::Segments;
 use mpi_core::waiting::Answer;
 use transports::node::LocalPort;
 
@@ -251,6 +253,45 @@ impl Boards for NodePort {
 
     fn renounced(&mut self, board: BoardId, rank: u32) -> Option<i32> {
         self.local.as_mut()?.renounced(board, rank)
+    }
+}
+
+impl Segments for NodePort {
+    fn make_segment(&mut self, mark: u64, len: u64) -> Result<Segment, String> {
+        match &mut self.local {
+            Some(local) => local.make_segment(mark, len),
+            None => Err(CLOSED.name.to_owned()),
+        }
+    }
+
+    fn post_segment(&mut self, mark: u64, peer: PeerId) {
+        if let Some(local) = &mut self.local {
+            local.post_segment(mark, peer);
+        }
+    }
+
+    fn end_posting(&mut self, mark: u64) {
+        if let Some(local) = &mut self.local {
+            local.end_posting(mark);
+        }
+    }
+
+    fn fetch_segment(
+        &mut self,
+        mark: u64,
+        peer: PeerId,
+        len: u64,
+    ) -> Option<Result<Segment, String>> {
+        match &mut self.local {
+            Some(local) => local.fetch_segment(mark, peer, len),
+            None => Some(Err(CLOSED.name.to_owned())),
+        }
+    }
+
+    fn watch(&mut self) {
+        if let Some(local) = &mut self.local {
+            local.watch();
+        }
     }
 }
 

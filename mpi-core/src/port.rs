@@ -11,6 +11,7 @@ use crate::buffer::RawBytes;
 use crate::datatype::{Packer, Unpacker};
 use crate::header::Header;
 use crate::io::disk::{NoStorage, Storage};
+use crate::segments::Segments;
 use crate::waiting::Answer;
 
 /// A peer, by its place in the core's table of peers.
@@ -209,7 +210,7 @@ pub trait Sink {
 }
 
 /// The whole world of a process: its transports, its clock, and a way to wait.
-pub trait Port: Transport + Boards {
+pub trait Port: Transport + Boards + Segments {
     /// Time since some fixed point; never goes back.
     fn now(&self) -> Duration;
 

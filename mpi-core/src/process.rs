@@ -26,6 +26,7 @@ use crate::p2p::buffered::AttachedBuffer;
 use crate::peers::Peer;
 use crate::port::{PeerId, Port, ProcessName};
 use crate::request::MatchedMessage;
+use crate::rma::Window;
 use crate::table::Table;
 use crate::vci::Vci;
 
@@ -60,6 +61,8 @@ pub struct Process<P: Port> {
     pub(crate) messages: Table<MessageKind, MatchedMessage>,
     /// Open files.
     pub(crate) files: Table<FileKind, OpenFile>,
+    /// Windows.
+    pub windows: Table<WinKind, Window>,
     /// Info objects.
     pub infos: Table<InfoKind, Info>,
     /// Error handlers.
@@ -102,6 +105,7 @@ impl<P: Port> Process<P> {
             ops: Table::new(),
             messages: Table::new(),
             files: Table::new(),
+            windows: Table::new(),
             infos: Table::new(),
             errhandlers: Errhandlers::new(),
             error_codes: ErrorCodes::default(),

@@ -125,6 +125,12 @@ fn files_are_opened_together() {
     good_on_ranks(&families::source("../programs/files.c"), "4");
 }
 
+#[test]
+fn windows_share_memory() {
+    good_on_ranks(&families::source("../programs/windows.c"), "3");
+    good_on_ranks(&families::source("../programs/onesided.c"), "3");
+}
+
 /// Open MPI 5 has dropped what this needs, so the linker is shown our library before the peer's.
 #[test]
 fn open_mpi_4_s_binding_for_cxx() {

@@ -16,6 +16,8 @@ use mpi_core::port::{
     Activity, Body, Caps, Front, Full, Offer, PeerId, Port, ProcessName, Pulled, Sink, Token,
     Transport,
 };
+use mpi_core::rma::Segment;
+use mpi_core::segments::Segments;
 
 use crate::loopback::Loopback;
 use crate::shm::{Beside, CARD_GAP, Directory, LocalConfig, Secret, Shm};
@@ -497,6 +499,33 @@ impl Boards for LocalPort {
 
     fn renounced(&mut self, board: BoardId, rank: u32) -> Option<i32> {
         self.shm.renounced(board, rank)
+    }
+}
+
+impl Segments for LocalPort {
+    fn make_segment(&mut self, mark: u64, len: u64) -> Result<Segment, String> {
+        self.shm.make_segment(mark, len)
+    }
+
+    fn post_segment(&mut self, mark: u64, peer: PeerId) {
+        self.shm.post_segment(mark, peer);
+    }
+
+    fn end_posting(&mut self, mark: u64) {
+        self.shm.end_posting(mark);
+    }
+
+    fn fetch_segment(
+        &mut self,
+        mark: u64,
+        peer: PeerId,
+        len: u64,
+    ) -> Option<Result<Segment, String>> {
+        self.shm.fetch_segment(mark, peer, len)
+    }
+
+    fn watch(&mut self) {
+        self.shm.watch();
     }
 }
 

@@ -23,6 +23,10 @@ static SHOWN: Mutex<BTreeMap<i64, &'static i64>> = Mutex::new(BTreeMap::new());
 pub(crate) enum Found {
     /// The address of a predefined one, which is an `int`.
     Predefined(*mut c_void),
+    /// The address of a predefined one, which is an `MPI_Aint`.
+    PredefinedWide(*mut i64),
+    /// A predefined one that is an address itself.
+    Address(*mut c_void),
     /// What the program set.
     Set(Attribute),
 }
@@ -31,7 +35,8 @@ impl Found {
     /// As C sees it.
     pub(crate) fn for_c(self) -> *mut c_void {
         match self {
-            Found::Predefined(address) => address,
+            Found::Predefined(address) | Found::Address(address) => address,
+            Found::PredefinedWide(address) => address.cast(),
             Found::Set(Attribute { value, set_by: Convention::C }) => {
                 ptr::with_exposed_provenance_mut(value)
             }
@@ -49,6 +54,9 @@ impl Found {
         match self {
             // SAFETY: predefined attributes are integers that stay.
             Found::Predefined(address) => i64::from(unsafe { *address.cast::<c_int>() }),
+            // SAFETY: as before.
+            Found::PredefinedWide(address) => unsafe { *address },
+            Found::Address(address) => address.expose_provenance() as i64,
             Found::Set(Attribute { value, .. }) => value as i64,
         }
     }

@@ -1,5 +1,5 @@
-//! Attributes on communicators and datatypes (MPI-5.0 §7.7), and keys for all three kinds of
-//! objects that can have them. What the standard gives from the start is in `predefined`.
+//! Attributes on communicators, datatypes and windows (MPI-5.0 §7.7), and their keys. What the
+//! standard gives from the start is in `predefined`.
 //!
 //! Copy and delete functions are the program's, may call MPI, and may free what they were called
 //! for: an attribute is looked up again after each call.
@@ -12,7 +12,9 @@ use mpi_core::attributes::{
     Holder, Keyval, KeyvalHandle,
 };
 use mpi_core::error::{Error, ErrorClass, Result};
-use mpi_core::handle::{CommHandle, CommKind, DatatypeHandle, DatatypeKind, Kind};
+use mpi_core::handle::{
+    CommHandle, CommKind, DatatypeHandle, DatatypeKind, Kind, WinHandle, WinKind,
+};
 
 use super::attribute_values::{About, Found};
 use super::predefined;
@@ -28,6 +30,8 @@ pub(crate) enum Object {
     Comm(CommHandle),
     /// A datatype, predefined or not.
     Datatype(DatatypeHandle),
+    /// A window.
+    Win(WinHandle),
 }
 
 impl Object {
@@ -35,6 +39,7 @@ impl Object {
         match self {
             Object::Comm(_) => Holder::Comm,
             Object::Datatype(_) => Holder::Datatype,
+            Object::Win(_) => Holder::Win,
         }
     }
 
@@ -43,6 +48,7 @@ impl Object {
         match self {
             Object::Comm(comm) => (CommKind::NUMBER, comm.raw()),
             Object::Datatype(datatype) => (DatatypeKind::NUMBER, datatype.raw()),
+            Object::Win(win) => (WinKind::NUMBER, win.raw()),
         }
     }
 
@@ -50,6 +56,7 @@ impl Object {
     fn list(self, process: &Node) -> Result<Option<&AttributeList>> {
         match self {
             Object::Comm(comm) => Ok(Some(&process.comm(comm)?.attributes)),
+            Object::Win(win) => Ok(Some(&process.window(win)?.attributes)),
             Object::Datatype(datatype) => {
                 process.datatype(datatype)?;
                 Ok(process.datatype_attributes.get(&datatype))
@@ -64,6 +71,7 @@ impl Object {
                 process.datatype(datatype)?;
                 process.datatype_attributes.entry(datatype).or_default()
             }
+            Object::Win(win) => &mut process.windows.get_mut(win)?.attributes,
         };
         list.put(&mut process.keyvals, keyval, value);
         Ok(())
@@ -73,6 +81,7 @@ impl Object {
         let list = match self {
             Object::Comm(comm) => process.comms.get_mut(comm).ok().map(|comm| &mut comm.attributes),
             Object::Datatype(datatype) => process.datatype_attributes.get_mut(&datatype),
+            Object::Win(win) => process.windows.get_mut(win).ok().map(|win| &mut win.attributes),
         };
         let Some(list) = list else { return };
         list.take(&mut process.keyvals, keyval);
@@ -284,6 +293,9 @@ pub(crate) fn find(cx: &mut Cx<'_>, object: Object, keyval: i32) -> Result<Optio
     let held = object.list(cx)?;
     Ok(match (object, predefined::is_key(keyval)) {
         (Object::Comm(_), true) => predefined::value(cx, keyval).map(Found::Predefined),
+        (Object::Win(win), _) if predefined::is_window_key(keyval) => {
+            Some(predefined::window_value(cx, win, keyval)?)
+        }
         _ => {
             let keyval = handle(keyval);
             cx.keyvals.get(object.holder(), keyval)?;
@@ -397,6 +409,33 @@ pub fn win_create_keyval(
 /// `MPI_Win_free_keyval`.
 pub fn win_free_keyval(cx: &mut Cx<'_>, win_keyval: &mut i32) -> Result<()> {
     free(cx, Holder::Win, win_keyval)
+}
+
+/// `MPI_Win_set_attr`.
+pub fn win_set_attr(
+    cx: &mut Cx<'_>,
+    win: WinHandle,
+    win_keyval: i32,
+    attribute_val: *mut c_void,
+) -> Result<()> {
+    set_in_c(cx, Object::Win(win), win_keyval, attribute_val)
+}
+
+/// `MPI_Win_get_attr`.
+pub fn win_get_attr(
+    cx: &mut Cx<'_>,
+    win: WinHandle,
+    win_keyval: i32,
+    attribute_val: *mut c_void,
+    flag: &mut bool,
+) -> Result<()> {
+    *flag = get(cx, Object::Win(win), win_keyval, attribute_val)?;
+    Ok(())
+}
+
+/// `MPI_Win_delete_attr`.
+pub fn win_delete_attr(cx: &mut Cx<'_>, win: WinHandle, win_keyval: i32) -> Result<()> {
+    delete(cx, Object::Win(win), win_keyval)
 }
 
 /// `MPI_Keyval_create`, which MPI-2.0 deprecated.

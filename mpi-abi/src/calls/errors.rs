@@ -1,12 +1,14 @@
-//! Error handlers and error codes (MPI-5.0 §9.3 to §9.5). Windows and sessions take part as far as
-//! handlers can be made for them.
+//! Error handlers and error codes (MPI-5.0 §9.3 to §9.5). Sessions take part as far as handlers can
+//! be made for them.
 
 use std::ffi::c_void;
 
 use mpi_core::attributes::Convention;
 use mpi_core::errhandler::Target;
 use mpi_core::error::{Error, ErrorClass, Result};
-use mpi_core::handle::{CommHandle, CommKind, ErrhandlerHandle, FileHandle, FileKind, Kind};
+use mpi_core::handle::{
+    CommHandle, CommKind, ErrhandlerHandle, FileHandle, FileKind, Kind, WinHandle, WinKind,
+};
 
 use crate::entry::Cx;
 use crate::failure;
@@ -183,6 +185,37 @@ pub fn file_get_errhandler(
 pub fn file_call_errhandler(cx: &mut Cx<'_>, fh: FileHandle, errorcode: ErrorClass) -> Result<()> {
     let handler = of_file(cx, fh)?;
     raise(cx, handler, FileKind::NUMBER, fh.raw(), errorcode);
+    Ok(())
+}
+
+/// `MPI_Win_set_errhandler`.
+pub fn win_set_errhandler(
+    cx: &mut Cx<'_>,
+    win: WinHandle,
+    errhandler: ErrhandlerHandle,
+) -> Result<()> {
+    let old = cx.window(win)?.errhandler;
+    cx.errhandlers.attach(errhandler, Target::Win)?;
+    cx.window_mut(win)?.errhandler = errhandler;
+    cx.errhandlers.release(old)
+}
+
+/// `MPI_Win_get_errhandler`: a handle that the program frees.
+pub fn win_get_errhandler(
+    cx: &mut Cx<'_>,
+    win: WinHandle,
+    errhandler: &mut ErrhandlerHandle,
+) -> Result<()> {
+    let attached = cx.window(win)?.errhandler;
+    cx.errhandlers.retain(attached)?;
+    *errhandler = attached;
+    Ok(())
+}
+
+/// `MPI_Win_call_errhandler`.
+pub fn win_call_errhandler(cx: &mut Cx<'_>, win: WinHandle, errorcode: ErrorClass) -> Result<()> {
+    let handler = cx.window(win)?.errhandler;
+    raise(cx, handler, WinKind::NUMBER, win.raw(), errorcode);
     Ok(())
 }
 

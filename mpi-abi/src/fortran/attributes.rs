@@ -4,20 +4,13 @@
 use std::ffi::{c_int, c_void};
 
 use mpi_core::attributes::{Convention, Holder};
-use mpi_core::handle::{CommKind, DatatypeKind, Handle, Kind};
+use mpi_core::handle::{CommKind, DatatypeKind, Handle, Kind, WinKind};
 
-use super::{Fortran, done, win};
+use super::{Fortran, done};
 use crate::calls::attributes::{self as calls, Object};
 use crate::entry::{self, Owner};
 use crate::face::{ConstantGroup, Face};
-use crate::glue;
 use crate::procedure::Procedure;
-
-/// Predefined attributes of windows, in the core's numbers.
-const WIN_DISP_UNIT: i32 = 602;
-const WIN_SIZE: i32 = 603;
-const WIN_CREATE_FLAVOR: i32 = 604;
-const WIN_MODEL: i32 = 605;
 
 /// An INTEGER of one of the two widths that extra states and values have.
 trait Width: Copy {
@@ -180,48 +173,5 @@ accesses! {
     comm_set_attr CommSetAttr comm_get_attr CommGetAttr CommKind Object::Comm, Owner::Comm, i64;
     attr_put AttrPut attr_get AttrGet CommKind Object::Comm, Owner::Comm, c_int;
     type_set_attr TypeSetAttr type_get_attr TypeGetAttr DatatypeKind Object::Datatype, |_| Owner::None, i64;
-}
-
-/// `MPI_WIN_SET_ATTR`.
-pub unsafe fn win_set_attr<F: Face>(
-    object: *const c_int,
-    keyval: *const c_int,
-    value: *mut i64,
-    ierror: *mut c_int,
-) {
-    // SAFETY: the program's variables.
-    unsafe {
-        let value = std::ptr::with_exposed_provenance_mut(*value as usize);
-        done(ierror, glue::win_set_attr::<F>(win::<F>(*object), *keyval, value));
-    }
-}
-
-/// `MPI_WIN_GET_ATTR`: of the predefined attributes C gets addresses, Fortran the values; the
-/// base is an address for both (MPI-5.0 §12.2.6).
-pub unsafe fn win_get_attr<F: Fortran>(
-    object: *const c_int,
-    keyval: *const c_int,
-    value: *mut i64,
-    flag: *mut c_int,
-    ierror: *mut c_int,
-) {
-    // SAFETY: the program's variables; a predefined attribute's value is an address of its type.
-    unsafe {
-        let mut found: *mut c_void = std::ptr::null_mut();
-        let place = (&raw mut found).cast();
-        let code = glue::win_get_attr::<F>(win::<F>(*object), F::keyval(*keyval), place, flag);
-        if code == 0 {
-            if *flag != 0 {
-                *value = match F::constant_in(ConstantGroup::Keyval, F::keyval(*keyval)) {
-                    WIN_SIZE => *found.cast::<i64>(),
-                    WIN_DISP_UNIT | WIN_CREATE_FLAVOR | WIN_MODEL => {
-                        i64::from(*found.cast::<c_int>())
-                    }
-                    _ => found.expose_provenance() as i64,
-                };
-            }
-            super::logical_out(flag);
-        }
-        done(ierror, code);
-    }
+    win_set_attr WinSetAttr win_get_attr WinGetAttr WinKind Object::Win, Owner::Win, i64;
 }

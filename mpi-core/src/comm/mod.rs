@@ -4,6 +4,7 @@ mod bytes;
 pub mod create;
 pub mod inter;
 mod near;
+mod together;
 pub mod topology;
 
 use std::sync::Arc;

@@ -239,10 +239,19 @@ impl Datatype {
         self.operand
     }
 
-    /// The basic type of all elements, if there is just one: what an accumulate works on
-    /// (MPI-5.0 §12.3.4).
-    pub fn only_basic(&self) -> Option<&'static Row> {
-        self.signature().only()
+    /// The datatype of all its components, if that is just one to which reductions apply: what an
+    /// accumulate works on (MPI-5.0 §12.3.4).
+    pub fn component(this: &Arc<Datatype>) -> Option<Arc<Datatype>> {
+        if this.operand != Operand::None {
+            return Some(Arc::clone(this));
+        }
+        if let Some(row) = this.signature().only() {
+            return predefined(row.code).cloned();
+        }
+        let Origin::Made(contents) = &this.origin else { return None };
+        let mut parts = contents.datatypes.iter().map(Datatype::component);
+        let first = parts.next()??;
+        parts.all(|part| part.is_some_and(|part| Arc::ptr_eq(&part, &first))).then_some(first)
     }
 
     /// `MPI_Type_commit`. Plans are built with the type, so this only marks it.

@@ -80,7 +80,7 @@ mod tests {
             assert!(size == 0 || datatype.contiguous_bytes(3) == Some(3 * size), "{code:#x}");
             assert!(
                 size > 0
-                    || datatype.only_basic().is_none_or(|row| row.size == 0)
+                    || datatype.signature().only().is_none_or(|row| row.size == 0)
                     || basic::row_of(code).is_some_and(|row| row.pair.is_some())
             );
         }

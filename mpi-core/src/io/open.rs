@@ -5,7 +5,7 @@ use super::disk::{Existence, error_of};
 use super::modes::{APPEND, CREATE, DELETE_ON_CLOSE, EXCL, Modes};
 use super::view::View;
 use crate::entry::Entry;
-use crate::error::{Error, ErrorClass, Result};
+use crate::error::Result;
 use crate::handle::{CommHandle, ErrhandlerHandle, FileHandle};
 use crate::port::Port;
 
@@ -61,11 +61,11 @@ impl<P: Port> Entry<'_, P> {
         };
         // Who creates goes first: the others must find the file.
         let made = if first { open(existence).map(Some) } else { Ok(None) };
-        let opened = match self.file_agree(comm, made)? {
+        let opened = match self.fail_together(comm, made)? {
             Some(disk) => Ok(disk),
             None => open(Existence::Required),
         };
-        let disk = self.file_agree(comm, opened)?;
+        let disk = self.fail_together(comm, opened)?;
         let mut file = OpenFile {
             comm,
             modes,
@@ -95,7 +95,7 @@ impl<P: Port> Entry<'_, P> {
         let first = self.comm(comm)?.rank == 0;
         let deleted = if modes.has(DELETE_ON_CLOSE) {
             let mine = if first { self.file_delete(&path) } else { Ok(()) };
-            self.file_agree(comm, mine)
+            self.fail_together(comm, mine)
         } else {
             Ok(())
         };
@@ -146,7 +146,7 @@ impl<P: Port> Entry<'_, P> {
         let file = self.file(fh)?;
         let changed = if first { change(file, wanted) } else { Ok(()) };
         let changed = changed.map_err(|error| file.trouble("change the size of", &error));
-        self.file_agree(comm, changed)
+        self.fail_together(comm, changed)
     }
 
     /// `MPI_File_sync`: what this process wrote is on the device, and seen by who syncs later.
@@ -157,7 +157,7 @@ impl<P: Port> Entry<'_, P> {
         let file = self.file(fh)?;
         let comm = file.comm;
         let synced = file.disk.sync().map_err(|error| file.trouble("sync", &error));
-        self.file_agree(comm, synced)
+        self.fail_together(comm, synced)
     }
 
     /// `MPI_File_set_view`.
@@ -166,7 +166,7 @@ impl<P: Port> Entry<'_, P> {
     /// As [`View::new`]; `MPI_ERR_NOT_SAME` when the etypes' sizes differ.
     pub fn file_set_view(&mut self, fh: FileHandle, view: Result<View>) -> Result<()> {
         let comm = self.file(fh)?.comm;
-        let view = self.file_agree(comm, view)?;
+        let view = self.fail_together(comm, view)?;
         self.agree_on(comm, "etype", view.etype.size() as i64)?;
         let file = self.file_mut(fh)?;
         file.view = view;
@@ -188,33 +188,5 @@ impl<P: Port> Entry<'_, P> {
     fn file_barrier(&mut self, comm: CommHandle) -> Result<()> {
         let meeting = self.barrier(comm)?;
         self.run(meeting)
-    }
-
-    /// All learn whether one of them failed; who has not, fails with the class of the first.
-    fn file_agree<T>(&mut self, comm: CommHandle, mine: Result<T>) -> Result<T> {
-        let class = mine.as_ref().err().map_or(0, |error| error.class().0);
-        let all = self.allgather_bytes(comm, &class.to_le_bytes())?;
-        let failed = all.chunks_exact(4).position(|class| class != [0; 4]);
-        match (mine, failed) {
-            (Ok(_), Some(rank)) => {
-                let class = i32::from_le_bytes(std::array::from_fn(|i| all[4 * rank + i]));
-                let text =
-                    format!("rank {rank} of the file's communicator failed; see its message");
-                Err(Error::new(ErrorClass(class), text))
-            }
-            (mine, _) => mine,
-        }
-    }
-
-    /// All must give the same for `param`.
-    fn agree_on(&mut self, comm: CommHandle, param: &'static str, value: i64) -> Result<()> {
-        let all = self.allgather_bytes(comm, &value.to_le_bytes())?;
-        match all.chunks_exact(8).position(|other| other != value.to_le_bytes()) {
-            Some(rank) => {
-                let text = format!("is not the same on all processes: rank {rank} gave another");
-                Err(Error::param(ErrorClass::NOT_SAME, param, text))
-            }
-            None => Ok(()),
-        }
     }
 }

@@ -17,7 +17,7 @@ pub(super) const HELLO_BYTES: usize = 172;
 pub(super) const BELL: &[u8] = b"!";
 
 const MAGIC: [u8; 8] = *b"FerrShm\0";
-const HASH_BYTES: usize = 32;
+pub(super) const HASH_BYTES: usize = 32;
 
 /// The secret that all processes of a job share.
 pub type Secret = [u8; 32];
@@ -123,22 +123,23 @@ impl Hello {
     }
 }
 
-struct Fields<'a> {
-    bytes: &'a [u8],
+/// The rest of a datagram that is being read.
+pub(super) struct Fields<'a> {
+    pub(super) bytes: &'a [u8],
 }
 
 impl Fields<'_> {
-    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+    pub(super) fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (head, tail) = self.bytes.split_first_chunk()?;
         self.bytes = tail;
         Some(*head)
     }
 
-    fn u32(&mut self) -> Option<u32> {
+    pub(super) fn u32(&mut self) -> Option<u32> {
         self.take().map(u32::from_le_bytes)
     }
 
-    fn u64(&mut self) -> Option<u64> {
+    pub(super) fn u64(&mut self) -> Option<u64> {
         self.take().map(u64::from_le_bytes)
     }
 }

@@ -11,6 +11,7 @@ use mpi_core::port::{PeerId, ProcessName};
 use super::arena::Remote;
 use super::hello::{Card, HELLO_BYTES, Hello, Refusal};
 use super::peer::State;
+use super::segments::Posting;
 use super::{Event, Shm};
 use crate::sys::cma;
 use crate::sys::socket::{Arrival, Name, own_uid};
@@ -22,11 +23,13 @@ const POLLS_PER_LOOK_MEETING: u32 = 32;
 /// Datagrams taken in one look.
 const DATAGRAMS_PER_LOOK: usize = 64;
 
-/// A hello on its way out.
+/// A datagram on its way out, with the descriptor of the arena or of a segment.
 pub(super) struct Letter {
-    peer: PeerId,
-    to: Name,
-    bytes: [u8; HELLO_BYTES],
+    pub(super) peer: PeerId,
+    pub(super) to: Name,
+    pub(super) bytes: Vec<u8>,
+    /// The segment that is posted; a hello brings the arena.
+    pub(super) segment: Option<u64>,
 }
 
 /// A peer that said hello before the core knew it.
@@ -141,20 +144,24 @@ impl Shm {
             to,
             job: self.job,
         };
-        let bytes = hello.to_bytes(&self.config.secret);
-        self.outbox.push_back(Letter { peer, to, bytes });
+        let bytes = hello.to_bytes(&self.config.secret).to_vec();
+        self.outbox.push_back(Letter { peer, to, bytes, segment: None });
         self.send_letters();
     }
 
-    /// Sends the hellos that are waiting; a receiver whose queue is full gets its later.
-    fn send_letters(&mut self) {
+    /// Sends the letters that are waiting; a receiver whose queue is full gets its later.
+    pub(super) fn send_letters(&mut self) {
         for _ in 0..self.outbox.len() {
             let Some(letter) = self.outbox.pop_front() else { return };
-            match self.socket.send(&letter.to, &letter.bytes, Some(self.arena.fd())) {
+            let fd = match letter.segment {
+                None => Some(self.arena.fd()),
+                Some(mark) => self.segments.made(mark),
+            };
+            match self.socket.send(&letter.to, &letter.bytes, fd) {
                 Ok(()) => {}
                 Err(error) if is_for_now(&error) => self.outbox.push_back(letter),
                 Err(error) => {
-                    let how = format!("the hello to its socket failed: {error}");
+                    let how = format!("the letter to its socket failed: {error}");
                     self.lose(letter.peer, &how);
                 }
             }
@@ -167,7 +174,7 @@ impl Shm {
         for _ in 0..DATAGRAMS_PER_LOOK {
             match self.socket.receive(&mut buffer) {
                 Ok(Some(arrival)) if arrival.len == 1 => {}
-                Ok(Some(arrival)) => self.take_datagram(&buffer[..arrival.len], &arrival),
+                Ok(Some(arrival)) => self.take_datagram(&buffer[..arrival.len], arrival),
                 Ok(None) => break,
                 Err(error) => {
                     tracing::warn!(%error, "the shared-memory socket cannot be read");
@@ -189,16 +196,21 @@ impl Shm {
     }
 
     /// A datagram that is no bell.
-    fn take_datagram(&mut self, bytes: &[u8], arrival: &Arrival) {
-        if let Err(why) = self.take_hello(bytes, arrival) {
+    fn take_datagram(&mut self, bytes: &[u8], arrival: Arrival) {
+        let (pid, uid) = (arrival.pid, arrival.uid);
+        let taken = match Posting::is_meant(bytes) {
+            true => self.take_posting(bytes, arrival),
+            false => self.take_hello(bytes, &arrival),
+        };
+        if let Err(why) = taken {
             self.counters.strangers += 1;
             if !self.restraint.may_speak(Instant::now()) {
                 return;
             }
             tracing::warn!(
                 rank = self.config.rank,
-                pid = arrival.pid,
-                uid = arrival.uid,
+                pid,
+                uid,
                 why,
                 so_far = self.counters.strangers,
                 "refused a stranger at the shared-memory socket"

@@ -27,6 +27,7 @@ mod pull;
 mod reach;
 mod receive;
 mod ring;
+mod segments;
 mod send;
 mod settings;
 mod stream;
@@ -128,6 +129,7 @@ pub struct Shm {
     refused: bool,
     waiter: Waiter,
     boards: boards::Table,
+    segments: segments::Table,
     ring: Ring,
     worn: Worn,
     events: Vec<Event>,
@@ -182,6 +184,7 @@ impl Shm {
             refused: false,
             waiter: Waiter::new(&config.shm, config.ranks_on_node),
             boards: boards::Table::default(),
+            segments: segments::Table::default(),
             ring: Ring::new(g.ring_at(), g.ring_bytes),
             worn: Worn::new(g.ring_at()),
             events: Vec::new(),

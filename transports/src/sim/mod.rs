@@ -11,6 +11,7 @@
 mod boards;
 mod network;
 mod port;
+mod segments;
 #[cfg(test)]
 mod tests;
 

@@ -1,6 +1,6 @@
 //! The network itself: endpoints with inboxes, things under way, virtual time, faults.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::ops::RangeInclusive;
@@ -66,6 +66,15 @@ pub type SharedNetwork = Rc<RefCell<Network>>;
 /// Memory that processes share.
 struct Part {
     memory: Box<[u128]>,
+}
+
+/// Memory that several processes have at once.
+pub(super) type Shared = Rc<[Cell<u128>]>;
+
+/// A segment, and who may fetch it.
+pub(super) struct Posted {
+    pub(super) memory: Shared,
+    pub(super) to: Vec<EndpointId>,
 }
 
 /// What an endpoint finds in its inbox.
@@ -148,6 +157,8 @@ pub struct Network {
     /// Parts of boards, by number.
     parts: HashMap<u64, Part>,
     parts_made: u64,
+    /// Segments that are being posted, by mark.
+    pub(super) segments: HashMap<u64, Posted>,
 }
 
 impl Network {
@@ -167,6 +178,7 @@ impl Network {
             trace: seed,
             parts: HashMap::new(),
             parts_made: 0,
+            segments: HashMap::new(),
         }))
     }
 

@@ -1,0 +1,209 @@
+//! Windows whose memory the processes of a node share: making them, what they are, and epochs
+//! (MPI-5.0 §12.2, §12.5).
+
+use mpi_core::buffer::UserBuffer;
+use mpi_core::constants::PROC_NULL;
+use mpi_core::error::Result;
+use mpi_core::handle::{CommHandle, GroupHandle, InfoHandle, WinHandle};
+use mpi_core::info::Info;
+
+use super::attributes::{Object, delete_all};
+use crate::entry::Cx;
+
+/// Hints that are kept and told, and what they are unless given (§12.2.1, §12.2.3).
+const HINTS: [(&str, &str); 6] = [
+    ("no_locks", "false"),
+    ("accumulate_ordering", "rar,raw,war,waw"),
+    ("accumulate_ops", "same_op_no_op"),
+    ("same_size", "false"),
+    ("same_disp_unit", "false"),
+    ("alloc_shared_noncontig", "false"),
+];
+
+/// The hints of `info` that are understood, added to `hints`.
+fn add_hints(cx: &Cx<'_>, hints: &mut Info, info: InfoHandle) -> Result<()> {
+    if info.is_null() {
+        return Ok(());
+    }
+    let info = cx.infos.get(info)?;
+    for (key, default) in HINTS {
+        let told = info.get(key).filter(|_| default != "false");
+        let value = match info.hint_bool(key) {
+            Some(given) if default == "false" => Some(if given { "true" } else { "false" }),
+            _ => told,
+        };
+        if let Some(value) = value {
+            hints.set(key, value)?;
+        }
+    }
+    Ok(())
+}
+
+/// `MPI_Win_allocate_shared`.
+#[allow(clippy::too_many_arguments)]
+pub fn win_allocate_shared(
+    cx: &mut Cx<'_>,
+    size: i64,
+    disp_unit: i64,
+    info: InfoHandle,
+    comm: CommHandle,
+    baseptr: &mut UserBuffer,
+    win: &mut WinHandle,
+) -> Result<()> {
+    let mut hints = Info::new();
+    HINTS.iter().try_for_each(|(key, default)| hints.set(key, default))?;
+    add_hints(cx, &mut hints, info)?;
+    *win = cx.win_allocate_shared(comm, size, disp_unit, hints)?;
+    *baseptr = cx.window(*win)?.own().base;
+    Ok(())
+}
+
+/// `MPI_Win_shared_query`; of `MPI_PROC_NULL` the first part that has any bytes.
+pub fn win_shared_query(
+    cx: &mut Cx<'_>,
+    win: WinHandle,
+    rank: i32,
+    size: &mut i64,
+    disp_unit: &mut i64,
+    baseptr: &mut UserBuffer,
+) -> Result<()> {
+    let window = cx.window(win)?;
+    let asked = match rank {
+        PROC_NULL => None,
+        rank => Some(window.target(rank, "rank")?),
+    };
+    let part = window.part(asked);
+    (*size, *disp_unit, *baseptr) = (part.size, part.disp_unit, part.base);
+    Ok(())
+}
+
+/// `MPI_Win_free`: attributes go first.
+pub fn win_free(cx: &mut Cx<'_>, win: &mut WinHandle) -> Result<()> {
+    cx.win_check_free(*win)?;
+    delete_all(cx, Object::Win(*win))?;
+    cx.win_free(*win)?;
+    *win = WinHandle::NULL;
+    Ok(())
+}
+
+/// `MPI_Win_get_group`.
+pub fn win_get_group(cx: &mut Cx<'_>, win: WinHandle, group: &mut GroupHandle) -> Result<()> {
+    let comm = cx.window(win)?.comm;
+    *group = cx.comm_group(comm)?;
+    Ok(())
+}
+
+/// `MPI_Win_get_name`; `MPI_WIN_NULL` has one too (§7.8).
+pub fn win_get_name(cx: &mut Cx<'_>, win: WinHandle, win_name: &mut String) -> Result<()> {
+    if win.is_null() {
+        "MPI_WIN_NULL".clone_into(win_name);
+        return Ok(());
+    }
+    win_name.clone_from(&cx.window(win)?.name);
+    Ok(())
+}
+
+/// `MPI_Win_set_name`.
+pub fn win_set_name(cx: &mut Cx<'_>, win: WinHandle, win_name: &str) -> Result<()> {
+    let mut name = win_name.to_owned();
+    crate::strings::cut(&mut name, cx.face.limits.object_name - 1);
+    cx.window_mut(win)?.name = name;
+    Ok(())
+}
+
+/// `MPI_Win_set_info`.
+pub fn win_set_info(cx: &mut Cx<'_>, win: WinHandle, info: InfoHandle) -> Result<()> {
+    let mut hints = cx.window(win)?.hints.clone();
+    add_hints(cx, &mut hints, info)?;
+    cx.window_mut(win)?.hints = hints;
+    Ok(())
+}
+
+/// `MPI_Win_get_info`: the hints in use, in an info object of the program's own.
+pub fn win_get_info(cx: &mut Cx<'_>, win: WinHandle, info_used: &mut InfoHandle) -> Result<()> {
+    let hints = cx.window(win)?.hints.clone();
+    *info_used = cx.infos.insert(hints)?;
+    Ok(())
+}
+
+/// `MPI_Win_fence`.
+pub fn win_fence(cx: &mut Cx<'_>, assert: i32, win: WinHandle) -> Result<()> {
+    cx.win_fence(win, assert)
+}
+
+/// `MPI_Win_lock`.
+pub fn win_lock(
+    cx: &mut Cx<'_>,
+    lock_type: i32,
+    rank: i32,
+    assert: i32,
+    win: WinHandle,
+) -> Result<()> {
+    cx.win_lock(win, lock_type, rank, assert)
+}
+
+/// `MPI_Win_unlock`.
+pub fn win_unlock(cx: &mut Cx<'_>, rank: i32, win: WinHandle) -> Result<()> {
+    cx.win_unlock(win, rank)
+}
+
+/// `MPI_Win_lock_all`.
+pub fn win_lock_all(cx: &mut Cx<'_>, assert: i32, win: WinHandle) -> Result<()> {
+    cx.win_lock_all(win, assert)
+}
+
+/// `MPI_Win_unlock_all`.
+pub fn win_unlock_all(cx: &mut Cx<'_>, win: WinHandle) -> Result<()> {
+    cx.win_unlock_all(win)
+}
+
+/// `MPI_Win_flush`.
+pub fn win_flush(cx: &mut Cx<'_>, rank: i32, win: WinHandle) -> Result<()> {
+    cx.win_flush(win, Some(rank))
+}
+
+/// `MPI_Win_flush_local`.
+pub fn win_flush_local(cx: &mut Cx<'_>, rank: i32, win: WinHandle) -> Result<()> {
+    cx.win_flush(win, Some(rank))
+}
+
+/// `MPI_Win_flush_all`.
+pub fn win_flush_all(cx: &mut Cx<'_>, win: WinHandle) -> Result<()> {
+    cx.win_flush(win, None)
+}
+
+/// `MPI_Win_flush_local_all`.
+pub fn win_flush_local_all(cx: &mut Cx<'_>, win: WinHandle) -> Result<()> {
+    cx.win_flush(win, None)
+}
+
+/// `MPI_Win_sync`.
+pub fn win_sync(cx: &mut Cx<'_>, win: WinHandle) -> Result<()> {
+    cx.win_sync(win)
+}
+
+/// `MPI_Win_start`.
+pub fn win_start(cx: &mut Cx<'_>, group: GroupHandle, assert: i32, win: WinHandle) -> Result<()> {
+    cx.win_start(win, group, assert)
+}
+
+/// `MPI_Win_complete`.
+pub fn win_complete(cx: &mut Cx<'_>, win: WinHandle) -> Result<()> {
+    cx.win_complete(win)
+}
+
+/// `MPI_Win_post`.
+pub fn win_post(cx: &mut Cx<'_>, group: GroupHandle, assert: i32, win: WinHandle) -> Result<()> {
+    cx.win_post(win, group, assert)
+}
+
+/// `MPI_Win_wait`.
+pub fn win_wait(cx: &mut Cx<'_>, win: WinHandle) -> Result<()> {
+    cx.win_wait(win)
+}
+
+/// `MPI_Win_test`.
+pub fn win_test(cx: &mut Cx<'_>, win: WinHandle, flag: &mut bool) -> Result<()> {
+    *flag = cx.win_test(win)?;
+    Ok(())
+}

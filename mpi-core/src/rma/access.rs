@@ -1,0 +1,244 @@
+//! Puts, gets and accumulates (MPI-5.0 §12.3), done when they return.
+//!
+//! Accumulates exclude each other at their target, which makes them atomic element by element, in
+//! order, and with each other whatever their operation (§12.7.1 asks for less).
+
+use std::sync::Arc;
+
+use super::memory::{self, Line, Span};
+use crate::coll::calls::Typed;
+use crate::constants::PROC_NULL;
+use crate::datatype::{Datatype, Group};
+use crate::entry::Entry;
+use crate::error::Result;
+use crate::handle::{DatatypeHandle, OpHandle, RequestHandle, WinHandle};
+use crate::op::{Builtin, Kernel, Op};
+use crate::port::Port;
+use crate::request::Request;
+use crate::status::Status;
+
+/// Elements of another process's window.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    /// The window.
+    pub win: WinHandle,
+    /// Rank of the process.
+    pub rank: i32,
+    /// Where its elements begin, in its displacement units.
+    pub disp: i64,
+    /// How many there are.
+    pub count: i64,
+    /// Their type.
+    pub datatype: DatatypeHandle,
+    /// Whether the call returns a request.
+    pub by_request: bool,
+}
+
+/// What a target is here: its line and its elements. `None` for `MPI_PROC_NULL`.
+type Reached = Option<(Line, Span)>;
+
+impl<P: Port> Entry<'_, P> {
+    fn span(&self, typed: Typed, param: &'static str) -> Result<Span> {
+        let Typed { buf, count, datatype } = typed;
+        if count < 0 {
+            crate::fail!(COUNT, "origin_count", "is {count}, but must not be negative");
+        }
+        let datatype = Arc::clone(self.committed(datatype)?);
+        if buf.0.is_null() && count > 0 && datatype.size() > 0 && datatype.is_predefined() {
+            return Err(crate::error::Error::param(
+                crate::error::ErrorClass::BUFFER,
+                param,
+                format!("is NULL, but there are {count} elements"),
+            ));
+        }
+        Ok(Span { at: buf, count, datatype })
+    }
+
+    fn reach(&self, target: Target) -> Result<Reached> {
+        let Target { win, rank, disp, count, datatype, by_request } = target;
+        let window = self.window(win)?;
+        if count < 0 {
+            crate::fail!(COUNT, "target_count", "is {count}, but must not be negative");
+        }
+        let datatype = Arc::clone(self.committed(datatype)?);
+        if rank == PROC_NULL {
+            return Ok(None);
+        }
+        let place = window.target(rank, "target_rank")?;
+        window.epochs.check_access(place, by_request)?;
+        if disp < 0 {
+            crate::fail!(DISP, "target_disp", "is {disp}, but must not be negative");
+        }
+        let part = window.part(Some(place));
+        let from = disp.checked_mul(part.disp_unit);
+        let touched = match datatype.span(count) {
+            Some((low, high)) => from.and_then(|from| {
+                let (low, high) = (from.checked_add(low)?, from.checked_add(high)?);
+                (low >= 0 && high <= part.size).then_some(from)
+            }),
+            None if count == 0 || datatype.size() == 0 => Some(0),
+            None => None,
+        };
+        let Some(from) = touched else {
+            crate::fail!(
+                RMA_RANGE,
+                "target_disp",
+                "is {disp}, but {count} elements from there are not within the {} bytes of rank \
+                 {rank}'s part of the window",
+                part.size
+            );
+        };
+        let at = part.base.offset(from);
+        Ok(Some((Line::of(&window.segment, place), Span { at, count, datatype })))
+    }
+
+    /// `MPI_Put`.
+    ///
+    /// # Errors
+    /// Those of the arguments; `MPI_ERR_RMA_RANGE`, `MPI_ERR_RMA_SYNC`.
+    pub fn put(&mut self, origin: Typed, target: Target) -> Result<()> {
+        let origin = self.span(origin, "origin_addr")?;
+        let Some((_, theirs)) = self.reach(target)? else { return Ok(()) };
+        check_alike(&origin, &theirs)?;
+        memory::copy(&origin, &theirs);
+        Ok(())
+    }
+
+    /// `MPI_Get`.
+    ///
+    /// # Errors
+    /// As [`Entry::put`].
+    pub fn get(&mut self, origin: Typed, target: Target) -> Result<()> {
+        let origin = self.span(origin, "origin_addr")?;
+        let Some((_, theirs)) = self.reach(target)? else { return Ok(()) };
+        check_alike(&origin, &theirs)?;
+        memory::copy(&theirs, &origin);
+        Ok(())
+    }
+
+    /// `MPI_Accumulate`, or with a place for what was there before, `MPI_Get_accumulate` and
+    /// `MPI_Fetch_and_op`.
+    ///
+    /// # Errors
+    /// As [`Entry::put`]; `MPI_ERR_OP`, `MPI_ERR_TYPE`.
+    pub fn accumulate(
+        &mut self,
+        origin: Typed,
+        fetched: Option<Typed>,
+        target: Target,
+        op: OpHandle,
+    ) -> Result<()> {
+        let Op::Builtin(builtin) = self.op(op)? else {
+            crate::fail!(OP, "op", "is one of the program's, but accumulates take predefined ones");
+        };
+        let reads_alone = builtin == Builtin::NoOp;
+        let origin = match fetched {
+            Some(_) if reads_alone => None,
+            _ => Some(self.span(origin, "origin_addr")?),
+        };
+        let result = match fetched {
+            Some(result) => Some(self.span(result, "result_addr")?),
+            None => None,
+        };
+        let Some((line, theirs)) = self.reach(target)? else { return Ok(()) };
+        let update = match &origin {
+            Some(origin) => {
+                check_alike(origin, &theirs)?;
+                Some((origin, kernel(builtin, origin, &theirs)?))
+            }
+            None => None,
+        };
+        if let Some(result) = &result {
+            check_alike(result, &theirs)?;
+        }
+        self.updating(&line, || {
+            if let Some(result) = &result {
+                memory::copy(&theirs, result);
+            }
+            if let Some((origin, (kernel, basic))) = &update {
+                memory::reduce(*kernel, origin, &theirs, basic);
+            }
+        });
+        Ok(())
+    }
+
+    /// `MPI_Compare_and_swap`; the three local buffers have one element each.
+    ///
+    /// # Errors
+    /// As [`Entry::put`]; `MPI_ERR_TYPE` for types that cannot be compared bit by bit (§12.3.4).
+    pub fn compare_and_swap(
+        &mut self,
+        origin: Typed,
+        compare: Typed,
+        result: Typed,
+        target: Target,
+    ) -> Result<()> {
+        let with = self.span(origin, "origin_addr")?;
+        let compare = self.span(compare, "compare_addr")?;
+        let was = self.span(result, "result_addr")?;
+        use Group::{Byte, CInteger, FortranInteger, Logical, MultiLanguage};
+        let code = with.datatype.predefined_code().and_then(crate::datatype::basic::row_of);
+        let is_exact = code.is_some_and(|row| {
+            matches!(row.group, CInteger | FortranInteger | Logical | MultiLanguage | Byte)
+                || row.code == crate::datatype::basic::CHAR
+        });
+        if !is_exact {
+            crate::fail!(TYPE, "datatype", "is none whose elements can be compared and swapped");
+        }
+        let Some((line, theirs)) = self.reach(target)? else { return Ok(()) };
+        self.updating(&line, || memory::swap_if(&theirs, &compare, &with, &was));
+        Ok(())
+    }
+
+    /// Runs `update` while nobody else updates the target.
+    fn updating(&mut self, line: &Line, update: impl FnOnce()) {
+        let ticket = line.queue_update();
+        self.block_until(|process| {
+            let mine = line.may_update(ticket);
+            if !mine {
+                process.port.watch();
+            }
+            mine
+        });
+        update();
+        line.end_update();
+    }
+
+    /// The request of an operation that is done: `MPI_Rput` and its kin.
+    ///
+    /// # Errors
+    /// `MPI_ERR_NO_MEM`.
+    pub fn done_request(&mut self, win: WinHandle) -> Result<RequestHandle> {
+        let comm = self.window(win)?.comm;
+        self.vci.requests.insert(Request::finished(Status::EMPTY, comm))
+    }
+}
+
+fn check_alike(mine: &Span, theirs: &Span) -> Result<()> {
+    let (ours, wanted) = (mine.bytes(), theirs.bytes());
+    match (ours, wanted) {
+        (Some(ours), Some(wanted)) if ours == wanted => Ok(()),
+        (Some(ours), Some(wanted)) => crate::fail!(
+            TYPE,
+            "target_datatype",
+            "has {wanted} bytes of data in target_count elements, but there are {ours} here"
+        ),
+        _ => crate::fail!(COUNT, "target_count", "leads beyond 63 bits"),
+    }
+}
+
+/// What updates elements of the target, and the named datatype of which they are made.
+fn kernel(op: Builtin, origin: &Span, target: &Span) -> Result<(Kernel, Arc<Datatype>)> {
+    let (ours, theirs) =
+        (Datatype::component(&origin.datatype), Datatype::component(&target.datatype));
+    match (ours, theirs) {
+        (Some(ours), Some(theirs)) if ours.size() == theirs.size() => {
+            Ok((op.kernel(&theirs)?, theirs))
+        }
+        _ => crate::fail!(
+            TYPE,
+            "target_datatype",
+            "and the origin's must both be made of one and the same named datatype"
+        ),
+    }
+}

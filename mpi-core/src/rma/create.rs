@@ -1,0 +1,249 @@
+//! Making windows and freeing them (MPI-5.0 §12.2.3, §12.2.6).
+
+use std::rc::Rc;
+use std::sync::atomic::AtomicI64;
+
+use super::memory::{lines_of, whole_pages};
+use super::{Epochs, Part, Segment, Window};
+use crate::attributes::AttributeList;
+use crate::boards::Meeting;
+use crate::entry::Entry;
+use crate::errhandler::ERRORS_ARE_FATAL;
+use crate::error::{Error, ErrorClass, Result};
+use crate::handle::{CommHandle, WinHandle};
+use crate::info::Info;
+use crate::port::{PeerId, Port};
+
+/// What each process tells the others before the segment is made.
+struct Request {
+    size: u64,
+    disp_unit: i64,
+    apart: bool,
+    /// 0, or the class of what is wrong with its arguments or its neighbours.
+    class: i32,
+}
+
+impl Request {
+    const BYTES: usize = 24;
+
+    fn to_bytes(&self) -> [u8; Request::BYTES] {
+        let class = u64::from(self.class.cast_unsigned()) << 1 | u64::from(self.apart);
+        let words = [self.size, self.disp_unit.cast_unsigned(), class];
+        std::array::from_fn(|at| words[at / 8].to_le_bytes()[at % 8])
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Request {
+        let word = |n: usize| u64::from_le_bytes(std::array::from_fn(|at| bytes[8 * n + at]));
+        let class = (word(2) >> 1) as u32;
+        Request {
+            size: word(0),
+            disp_unit: word(1).cast_signed(),
+            apart: word(2) & 1 == 1,
+            class: class.cast_signed(),
+        }
+    }
+}
+
+/// Where the parts lie, and the bytes of all: one after the other without a gap, or each from a
+/// page of its own (`alloc_shared_noncontig`), as rank 0 wants it.
+fn lay_out(requests: &[Request]) -> Option<(Vec<Part>, u64)> {
+    let apart = requests.first().is_some_and(|first| first.apart);
+    let mut offset = lines_of(requests.len() as u32);
+    let mut parts = Vec::with_capacity(requests.len());
+    for request in requests {
+        parts.push(Part { offset, size: request.size, disp_unit: request.disp_unit });
+        offset = offset.checked_add(request.size)?;
+        if apart {
+            offset = whole_pages(offset)?;
+        }
+    }
+    (offset <= i64::MAX as u64).then_some((parts, offset))
+}
+
+fn check(size: i64, disp_unit: i64) -> Result<u64> {
+    if disp_unit <= 0 {
+        crate::fail!(DISP, "disp_unit", "is {disp_unit}, but must be at least 1");
+    }
+    match u64::try_from(size) {
+        Ok(size) => Ok(size),
+        Err(_) => crate::fail!(SIZE, "size", "is {size}, but must not be negative"),
+    }
+}
+
+impl<P: Port> Entry<'_, P> {
+    /// `MPI_Win_allocate_shared`: a window of memory that all processes of `comm` have mapped.
+    ///
+    /// # Errors
+    /// `MPI_ERR_SIZE`, `MPI_ERR_DISP`; `MPI_ERR_RMA_SHARED` when not all of them share a node;
+    /// `MPI_ERR_NO_MEM`. If one process fails all do.
+    pub fn win_allocate_shared(
+        &mut self,
+        comm: CommHandle,
+        size: i64,
+        disp_unit: i64,
+        hints: Info,
+    ) -> Result<WinHandle> {
+        if self.comm(comm)?.remote.is_some() {
+            crate::fail!(COMM, "comm", "is an intercommunicator, which can have no windows");
+        }
+        let own = self.comm_clone(comm)?;
+        let apart = hints.hint_bool("alloc_shared_noncontig") == Some(true);
+        let made = self.share(own, check(size, disp_unit), disp_unit, apart);
+        let window = made.and_then(|(segment, parts)| {
+            let rank = self.comm(own)?.rank;
+            self.windows.insert(Window {
+                comm: own,
+                name: String::new(),
+                errhandler: ERRORS_ARE_FATAL,
+                attributes: AttributeList::default(),
+                hints,
+                shown: Box::new([const { AtomicI64::new(0) }; 4]),
+                segment: Rc::new(segment),
+                parts,
+                rank,
+                epochs: Epochs::default(),
+            })
+        });
+        if window.is_err() {
+            self.comm_free(own)?;
+        }
+        window
+    }
+
+    /// The segment of a new window, mapped at all of its processes.
+    fn share(
+        &mut self,
+        comm: CommHandle,
+        size: Result<u64>,
+        disp_unit: i64,
+        apart: bool,
+    ) -> Result<(Segment, Vec<Part>)> {
+        let mine = match size {
+            Ok(size) => self.meet_all(comm).map(|()| size),
+            wrong => wrong,
+        };
+        let class = mine.as_ref().err().map_or(0, |error| error.class().0);
+        let size = mine.as_ref().map_or(0, |size| *size);
+        let request = Request { size, disp_unit, apart, class };
+        let told = self.allgather_bytes(comm, &request.to_bytes())?;
+        mine?;
+        let requests: Vec<Request> =
+            told.chunks_exact(Request::BYTES).map(Request::from_bytes).collect();
+        if let Some(rank) = requests.iter().position(|request| request.class != 0) {
+            let text = format!("rank {rank} of the window failed; see its message");
+            return Err(Error::new(ErrorClass(requests[rank].class), text));
+        }
+        let Some((parts, len)) = lay_out(&requests) else {
+            crate::fail!(SIZE, "size", "and those of the others are together beyond 63 bits");
+        };
+        Ok((self.map_together(comm, len)?, parts))
+    }
+
+    /// Makes contact with all members of a communicator that may share memory.
+    fn meet_all(&mut self, comm: CommHandle) -> Result<()> {
+        let own = self.own_peer();
+        let members: Vec<PeerId> = self.comm(comm)?.group.iter().collect();
+        for (rank, &peer) in members.iter().enumerate().filter(|(_, peer)| **peer != own) {
+            let mut how = Meeting::Pending;
+            self.block_until(|process| {
+                how = process.port.meet(peer);
+                how != Meeting::Pending
+            });
+            if how != Meeting::Near {
+                let text = format!("has rank {rank}, with whom this process shares no memory");
+                return Err(Error::param(ErrorClass::RMA_SHARED, "comm", text).hint(
+                    "Split it with MPI_Comm_split_type(MPI_COMM_TYPE_SHARED) and use the result.",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Rank 0 makes a segment of `len` bytes, all others map it.
+    fn map_together(&mut self, comm: CommHandle, len: u64) -> Result<Segment> {
+        let state = self.comm(comm)?;
+        let (rank, mark) = (state.rank, state.context);
+        let members: Vec<PeerId> = state.group.iter().collect();
+        let refused = |why: String| Error::new(ErrorClass::NO_MEM, why);
+        if rank != 0 {
+            self.fail_together(comm, Ok(()))?;
+            let mut fetched = None;
+            self.block_until(|process| {
+                fetched = process.port.fetch_segment(mark, members[0], len);
+                fetched.is_some()
+            });
+            let fetched = fetched.expect("awaited").map_err(refused);
+            return self.fail_together(comm, fetched);
+        }
+        let made = self.port.make_segment(mark, len).map_err(refused);
+        let made = self.fail_together(comm, made);
+        if made.is_ok() {
+            members[1..].iter().for_each(|peer| self.port.post_segment(mark, *peer));
+        }
+        let made = made.and_then(|segment| self.fail_together(comm, Ok(segment)));
+        self.port.end_posting(mark);
+        made
+    }
+
+    /// Whether the window may be freed: it is in no epoch but one that a fence began.
+    ///
+    /// # Errors
+    /// `MPI_ERR_RMA_SYNC`.
+    pub fn win_check_free(&self, win: WinHandle) -> Result<()> {
+        self.window(win)?.epochs.check_quiet("be freed")
+    }
+
+    /// `MPI_Win_free`: waits for all; its attributes have been deleted.
+    ///
+    /// # Errors
+    /// As [`Entry::win_check_free`].
+    pub fn win_free(&mut self, win: WinHandle) -> Result<()> {
+        self.win_check_free(win)?;
+        let comm = self.window(win)?.comm;
+        self.meeting(comm)?;
+        let Window { errhandler, segment, .. } = self.windows.remove(win)?;
+        drop(segment);
+        self.errhandlers.release(errhandler)?;
+        self.comm_free(comm)
+    }
+
+    /// A barrier, for the library's own needs.
+    pub(super) fn meeting(&mut self, comm: CommHandle) -> Result<()> {
+        let barrier = self.barrier(comm)?;
+        self.run(barrier)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(size: u64, apart: bool) -> Request {
+        Request { size, disp_unit: 8, apart, class: 0 }
+    }
+
+    #[test]
+    fn parts_follow_each_other_or_begin_on_pages() {
+        for apart in [false, true] {
+            let sizes = [5, 0, 4096, 1];
+            let requests: Vec<Request> = sizes.iter().map(|size| request(*size, apart)).collect();
+            let (parts, len) = lay_out(&requests).unwrap();
+            assert_eq!(parts[0].offset, 4096);
+            for pair in parts.windows(2) {
+                let end = pair[0].offset + pair[0].size;
+                let want = if apart { end.next_multiple_of(4096) } else { end };
+                assert_eq!(pair[1].offset, want);
+            }
+            assert!(parts[3].offset < len);
+        }
+        assert!(lay_out(&[request(u64::MAX - 5000, false), request(5000, false)]).is_none());
+        assert!(lay_out(&[request(1 << 62, false), request(1 << 62, false)]).is_none());
+    }
+
+    #[test]
+    fn requests_come_back_as_they_were() {
+        let sent = Request { size: 7 << 40, disp_unit: -3, apart: true, class: 49 };
+        let got = Request::from_bytes(&sent.to_bytes());
+        assert_eq!((got.size, got.disp_unit, got.apart, got.class), (7 << 40, -3, true, 49));
+    }
+}

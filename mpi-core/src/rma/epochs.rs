@@ -1,0 +1,355 @@
+//! Epochs: fences, locks, flushes (MPI-5.0 §12.5).
+//!
+//! Operations are complete when their calls return, so an epoch is a matter of who may go on when,
+//! and of finding calls outside of any.
+
+use std::collections::BTreeMap;
+
+use super::memory::{Line, order};
+use crate::entry::Entry;
+use crate::error::{Error, ErrorClass, Result};
+use crate::handle::{RequestHandle, WinHandle};
+use crate::port::Port;
+
+/// `MPI_LOCK_EXCLUSIVE`.
+pub const LOCK_EXCLUSIVE: i32 = 301;
+/// `MPI_LOCK_SHARED`.
+pub const LOCK_SHARED: i32 = 302;
+
+/// `MPI_MODE_NOCHECK`.
+const NOCHECK: i32 = 1024;
+const NOPRECEDE: i32 = 2048;
+const NOPUT: i32 = 4096;
+const NOSTORE: i32 = 8192;
+const NOSUCCEED: i32 = 16384;
+
+/// Which assertions a procedure takes (§12.5.5).
+#[derive(Clone, Copy)]
+pub(super) enum Asserted {
+    Start,
+    Post,
+    Fence,
+    Lock,
+}
+
+impl Asserted {
+    /// Whether `MPI_MODE_NOCHECK` is among the assertions.
+    ///
+    /// # Errors
+    /// `MPI_ERR_ASSERT` for bits that the procedure does not take.
+    pub(super) fn check(self, bits: i32) -> Result<bool> {
+        let allowed = match self {
+            Asserted::Start | Asserted::Lock => NOCHECK,
+            Asserted::Post => NOCHECK | NOSTORE | NOPUT,
+            Asserted::Fence => NOSTORE | NOPUT | NOPRECEDE | NOSUCCEED,
+        };
+        if bits & !allowed != 0 {
+            crate::fail!(ASSERT, "assert", "has bits that are no assertion of this procedure");
+        }
+        Ok(bits & NOCHECK != 0)
+    }
+}
+
+/// A lock that this process holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Held {
+    alone: bool,
+    /// Whether it was taken, and not only asserted to be free.
+    taken: bool,
+}
+
+/// What this process may access.
+#[derive(Debug, Default)]
+enum Access {
+    #[default]
+    Nothing,
+    /// Everything until the next fence.
+    Fence,
+    /// Everything; whether the locks were taken.
+    All { taken: bool },
+    /// The targets that are locked.
+    Locks(BTreeMap<u32, Held>),
+    /// The targets of `MPI_Win_start`.
+    Started(Vec<u32>),
+}
+
+/// The epochs that a process is in.
+#[derive(Debug, Default)]
+pub(super) struct Epochs {
+    access: Access,
+    /// What `MPI_Win_wait` waits for.
+    exposed: Option<Vec<RequestHandle>>,
+}
+
+fn out_of_step(what: String) -> Error {
+    Error::new(ErrorClass::RMA_SYNC, what)
+}
+
+impl Epochs {
+    fn is_passive(&self) -> bool {
+        matches!(self.access, Access::All { .. } | Access::Locks(_))
+    }
+
+    /// No epoch is open but one of fences, to which an end is never announced.
+    ///
+    /// # Errors
+    /// `MPI_ERR_RMA_SYNC` naming the epoch that is.
+    pub(super) fn check_quiet(&self, what: &str) -> Result<()> {
+        let open = match &self.access {
+            Access::Nothing | Access::Fence if self.exposed.is_none() => return Ok(()),
+            Access::Nothing | Access::Fence => "MPI_Win_wait has not ended the exposure epoch",
+            Access::All { .. } => "MPI_Win_unlock_all has not been called",
+            Access::Locks(_) => "a target is locked",
+            Access::Started(_) => "MPI_Win_complete has not been called",
+        };
+        Err(out_of_step(format!("the window cannot {what} now: {open}")))
+    }
+
+    /// No epoch of access is open but one of fences.
+    ///
+    /// # Errors
+    /// `MPI_ERR_RMA_SYNC`.
+    pub(super) fn check_no_access(&self) -> Result<()> {
+        match self.access {
+            Access::Nothing | Access::Fence => Ok(()),
+            _ => Err(out_of_step("an access epoch is open already".to_owned())),
+        }
+    }
+
+    /// An operation on `target` may be called now.
+    ///
+    /// # Errors
+    /// `MPI_ERR_RMA_SYNC`.
+    pub(super) fn check_access(&self, target: u32, by_request: bool) -> Result<()> {
+        let open = match &self.access {
+            Access::Nothing => false,
+            Access::Fence => true,
+            Access::All { .. } => true,
+            Access::Locks(locks) => locks.contains_key(&target),
+            Access::Started(targets) => targets.contains(&target),
+        };
+        if !open {
+            return Err(out_of_step(format!(
+                "no epoch is open in which rank {target} may be accessed"
+            ))
+            .hint("Call MPI_Win_fence, MPI_Win_lock, MPI_Win_lock_all or MPI_Win_start first."));
+        }
+        if by_request && !self.is_passive() {
+            let what = "operations with a request are for epochs of MPI_Win_lock(_all) only";
+            return Err(out_of_step(what.to_owned()));
+        }
+        Ok(())
+    }
+
+    fn check_flush(&self, target: Option<u32>) -> Result<()> {
+        let locked = match (&self.access, target) {
+            (Access::Locks(locks), Some(target)) => locks.contains_key(&target),
+            _ => self.is_passive(),
+        };
+        if locked { Ok(()) } else { Err(out_of_step("no lock is held to flush under".to_owned())) }
+    }
+
+    /// The targets of `MPI_Win_start` may be accessed from now on.
+    pub(super) fn start(&mut self, targets: Vec<u32>) {
+        self.access = Access::Started(targets);
+    }
+
+    /// The targets whose epoch ends.
+    ///
+    /// # Errors
+    /// `MPI_ERR_RMA_SYNC` if there is none.
+    pub(super) fn complete(&mut self) -> Result<Vec<u32>> {
+        match std::mem::take(&mut self.access) {
+            Access::Started(targets) => Ok(targets),
+            other => {
+                self.access = other;
+                Err(out_of_step("MPI_Win_start has begun no epoch".to_owned()))
+            }
+        }
+    }
+
+    /// The exposure begins; `awaited` are the messages that end it.
+    pub(super) fn expose(&mut self, awaited: Vec<RequestHandle>) {
+        self.exposed = Some(awaited);
+    }
+
+    /// The messages that end the exposure.
+    ///
+    /// # Errors
+    /// `MPI_ERR_RMA_SYNC` if there is none.
+    pub(super) fn exposed(&self) -> Result<&[RequestHandle]> {
+        match &self.exposed {
+            Some(awaited) => Ok(awaited),
+            None => Err(out_of_step("MPI_Win_post has begun no epoch".to_owned())),
+        }
+    }
+
+    /// The exposure has ended.
+    pub(super) fn cover(&mut self) {
+        self.exposed = None;
+    }
+
+    /// Whether an exposure is open.
+    pub(super) fn is_exposed(&self) -> bool {
+        self.exposed.is_some()
+    }
+}
+
+impl<P: Port> Entry<'_, P> {
+    /// `MPI_Win_fence`.
+    ///
+    /// # Errors
+    /// `MPI_ERR_ASSERT`; `MPI_ERR_RMA_SYNC` within an epoch of another kind.
+    pub fn win_fence(&mut self, win: WinHandle, assert: i32) -> Result<()> {
+        Asserted::Fence.check(assert)?;
+        let window = self.window(win)?;
+        window.epochs.check_quiet("be fenced")?;
+        let comm = window.comm;
+        order();
+        self.meeting(comm)?;
+        order();
+        let over = assert & NOSUCCEED != 0;
+        self.window_mut(win)?.epochs.access = if over { Access::Nothing } else { Access::Fence };
+        Ok(())
+    }
+
+    /// `MPI_Win_lock`.
+    ///
+    /// # Errors
+    /// `MPI_ERR_LOCKTYPE`, `MPI_ERR_RANK`, `MPI_ERR_ASSERT`; `MPI_ERR_RMA_SYNC` when the target is
+    /// locked by this process, or in an epoch of another kind.
+    pub fn win_lock(&mut self, win: WinHandle, kind: i32, rank: i32, assert: i32) -> Result<()> {
+        let alone = match kind {
+            LOCK_EXCLUSIVE => true,
+            LOCK_SHARED => false,
+            _ => crate::fail!(
+                LOCKTYPE,
+                "lock_type",
+                "is {kind}, but must be MPI_LOCK_EXCLUSIVE or MPI_LOCK_SHARED"
+            ),
+        };
+        let taken = !Asserted::Lock.check(assert)?;
+        let window = self.window(win)?;
+        let target = window.target(rank, "rank")?;
+        match &window.epochs.access {
+            Access::Locks(locks) if !locks.contains_key(&target) => {}
+            Access::Locks(_) => {
+                let what = format!("rank {rank} is locked by this process already");
+                return Err(out_of_step(what));
+            }
+            _ => window.epochs.check_quiet("be locked")?,
+        }
+        if taken {
+            self.enter(win, target, alone)?;
+        }
+        order();
+        let access = &mut self.window_mut(win)?.epochs.access;
+        if !matches!(access, Access::Locks(_)) {
+            *access = Access::Locks(BTreeMap::new());
+        }
+        if let Access::Locks(locks) = access {
+            locks.insert(target, Held { alone, taken });
+        }
+        Ok(())
+    }
+
+    /// `MPI_Win_unlock`.
+    ///
+    /// # Errors
+    /// `MPI_ERR_RANK`; `MPI_ERR_RMA_SYNC` when this process has not locked the target.
+    pub fn win_unlock(&mut self, win: WinHandle, rank: i32) -> Result<()> {
+        let window = self.window_mut(win)?;
+        let target = window.target(rank, "rank")?;
+        let held = match &mut window.epochs.access {
+            Access::Locks(locks) => locks.remove(&target),
+            _ => None,
+        };
+        let Some(held) = held else {
+            return Err(out_of_step(format!("rank {rank} is not locked by this process")));
+        };
+        if matches!(&window.epochs.access, Access::Locks(locks) if locks.is_empty()) {
+            window.epochs.access = Access::Nothing;
+        }
+        order();
+        if held.taken {
+            Line::of(&window.segment, target).leave(held.alone);
+        }
+        Ok(())
+    }
+
+    /// `MPI_Win_lock_all`: a shared lock at every process, in the order of ranks.
+    ///
+    /// # Errors
+    /// `MPI_ERR_ASSERT`; `MPI_ERR_RMA_SYNC` within another epoch.
+    pub fn win_lock_all(&mut self, win: WinHandle, assert: i32) -> Result<()> {
+        let taken = !Asserted::Lock.check(assert)?;
+        let window = self.window(win)?;
+        window.epochs.check_quiet("be locked")?;
+        if taken {
+            for target in 0..window.parts.len() as u32 {
+                self.enter(win, target, false)?;
+            }
+        }
+        order();
+        self.window_mut(win)?.epochs.access = Access::All { taken };
+        Ok(())
+    }
+
+    /// `MPI_Win_unlock_all`.
+    ///
+    /// # Errors
+    /// `MPI_ERR_RMA_SYNC` when `MPI_Win_lock_all` was not called.
+    pub fn win_unlock_all(&mut self, win: WinHandle) -> Result<()> {
+        let window = self.window_mut(win)?;
+        let Access::All { taken } = window.epochs.access else {
+            return Err(out_of_step("MPI_Win_lock_all has not been called".to_owned()));
+        };
+        window.epochs.access = Access::Nothing;
+        order();
+        if taken {
+            for target in 0..window.parts.len() as u32 {
+                Line::of(&window.segment, target).leave(false);
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for a target's lock.
+    fn enter(&mut self, win: WinHandle, target: u32, alone: bool) -> Result<()> {
+        let line = Line::of(&self.window(win)?.segment, target);
+        let ticket = line.queue();
+        self.block_until(|process| {
+            let entered = line.enter(ticket, alone);
+            if !entered {
+                process.port.watch();
+            }
+            entered
+        });
+        Ok(())
+    }
+
+    /// `MPI_Win_flush` and its three kin: all operations are complete already. For `None` of all
+    /// targets.
+    ///
+    /// # Errors
+    /// `MPI_ERR_RANK`; `MPI_ERR_RMA_SYNC` when no lock is held.
+    pub fn win_flush(&mut self, win: WinHandle, rank: Option<i32>) -> Result<()> {
+        let window = self.window(win)?;
+        let target = rank.map(|rank| window.target(rank, "rank")).transpose()?;
+        window.epochs.check_flush(target)?;
+        order();
+        Ok(())
+    }
+
+    /// `MPI_Win_sync` (§12.7): what this process stored is seen by those that load after it, and
+    /// the other way round. Others may wait for that, so messages are moved too.
+    ///
+    /// # Errors
+    /// Those of the handle.
+    pub fn win_sync(&mut self, win: WinHandle) -> Result<()> {
+        self.window(win)?;
+        order();
+        self.poll();
+        Ok(())
+    }
+}

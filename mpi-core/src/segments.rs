@@ -1,0 +1,49 @@
+//! Segments: what a transport offers to windows whose memory the processes of a node share
+//! (MPI-5.0 §12.2.3).
+//!
+//! One process makes a segment and posts it to the others, each of which fetches it. A segment is
+//! named by a mark that no other segment of the job has. It stays mapped where it was made or
+//! fetched until that process drops it, and is gone with the last of them.
+
+use crate::port::PeerId;
+use crate::rma::Segment;
+
+/// A transport's segments. The defaults are those of a transport that has none.
+pub trait Segments {
+    /// Makes a segment of `len` bytes, all zero.
+    ///
+    /// # Errors
+    /// Why there is none.
+    fn make_segment(&mut self, mark: u64, len: u64) -> Result<Segment, String> {
+        let _ = (mark, len);
+        Err("this transport shares no memory".to_owned())
+    }
+
+    /// Lets `peer`, which was met, fetch a segment that this process made.
+    fn post_segment(&mut self, mark: u64, peer: PeerId) {
+        let _ = (mark, peer);
+    }
+
+    /// All to whom a segment was posted have fetched it, or will not.
+    fn end_posting(&mut self, mark: u64) {
+        let _ = mark;
+    }
+
+    /// The segment that `peer` posted to this process, once it has come.
+    ///
+    /// # Errors
+    /// Why it cannot be had.
+    fn fetch_segment(
+        &mut self,
+        mark: u64,
+        peer: PeerId,
+        len: u64,
+    ) -> Option<Result<Segment, String>> {
+        let _ = (mark, peer, len);
+        Some(Err("this transport shares no memory".to_owned()))
+    }
+
+    /// The caller waits for a word of a segment to change, for which nobody rings: the next wait
+    /// is short.
+    fn watch(&mut self) {}
+}

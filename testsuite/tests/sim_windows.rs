@@ -1,0 +1,128 @@
+//! One-sided communication by whole processes in simulated worlds: locks keep others out whatever
+//! the order of events, accumulates lose nothing, exposures are waited for (MPI-5.0 §12.3, §12.5).
+
+use mpi_core::buffer::UserBuffer;
+use mpi_core::coll::calls::Typed;
+use mpi_core::group::Group;
+use mpi_core::handle::{DatatypeHandle, OpHandle, WinHandle};
+use mpi_core::info::Info;
+use mpi_core::port::PeerId;
+use mpi_core::rma::{LOCK_EXCLUSIVE, LOCK_SHARED, Target};
+use testsuite::sim::{COMM_WORLD, SimEntry, World};
+use transports::sim::SimOptions;
+
+/// `MPI_INT64_T`.
+const INT64: DatatypeHandle = DatatypeHandle::from_raw(0x258);
+/// `MPI_SUM`.
+const SUM: OpHandle = OpHandle::from_raw(0x21);
+const ROUNDS: i64 = 12;
+
+fn one(value: &mut i64) -> Typed {
+    Typed { buf: UserBuffer(std::ptr::from_mut(value).cast()), count: 1, datatype: INT64 }
+}
+
+fn cell(win: WinHandle, rank: i32, disp: i64) -> Target {
+    Target { win, rank, disp, count: 1, datatype: INT64, by_request: false }
+}
+
+fn read(mpi: &mut SimEntry<'_>, win: WinHandle, rank: i32, disp: i64) -> i64 {
+    let mut value = 0;
+    mpi.get(one(&mut value), cell(win, rank, disp)).unwrap();
+    value
+}
+
+fn write(mpi: &mut SimEntry<'_>, win: WinHandle, rank: i32, disp: i64, mut value: i64) {
+    mpi.put(one(&mut value), cell(win, rank, disp)).unwrap();
+}
+
+/// Lets others do something, for a time that differs.
+fn dawdle(mpi: &mut SimEntry<'_>, round: i64) {
+    (0..(round + i64::from(mpi.identity.rank)) % 5 * 4).for_each(|_| drop(mpi.poll()));
+}
+
+/// A sum by reading and writing under exclusive locks at each target; readers see it at rest.
+fn exclude(mpi: &mut SimEntry<'_>, win: WinHandle, size: i32) {
+    let me = mpi.identity.rank as i32;
+    for round in 0..ROUNDS {
+        let to = (me + round as i32) % size;
+        mpi.win_lock(win, LOCK_EXCLUSIVE, to, 0).unwrap();
+        let before = read(mpi, win, to, 0);
+        assert_eq!(before, read(mpi, win, to, 1), "another writer is inside");
+        write(mpi, win, to, 0, before + 1);
+        dawdle(mpi, round);
+        write(mpi, win, to, 1, before + 1);
+        mpi.win_unlock(win, to).unwrap();
+        mpi.win_lock(win, LOCK_SHARED, to, 0).unwrap();
+        let first = read(mpi, win, to, 0);
+        dawdle(mpi, round);
+        assert_eq!(first, read(mpi, win, to, 1), "a writer is inside with a reader");
+        mpi.win_unlock(win, to).unwrap();
+    }
+    mpi.win_lock_all(win, 0).unwrap();
+    for to in 0..size {
+        let mut added = 1;
+        mpi.accumulate(one(&mut added), None, cell(win, to, 2), SUM).unwrap();
+        dawdle(mpi, to.into());
+    }
+    mpi.win_unlock_all(win).unwrap();
+}
+
+/// Each process gets a value from its left neighbour in epochs of post and start.
+fn expose(mpi: &mut SimEntry<'_>, win: WinHandle, size: i32) {
+    let me = mpi.identity.rank as i32;
+    let (right, left) = ((me + 1) % size, (me + size - 1) % size);
+    let mut group = |rank: i32| mpi.new_group(Group::new(vec![PeerId(rank as u32)])).unwrap();
+    let (to, from) = (group(right), group(left));
+    for round in 0..ROUNDS {
+        mpi.win_post(win, from, 0).unwrap();
+        mpi.win_start(win, to, 0).unwrap();
+        write(mpi, win, right, 3, 100 * round + i64::from(me));
+        dawdle(mpi, round);
+        mpi.win_complete(win).unwrap();
+        if round % 2 == 0 {
+            mpi.win_wait(win).unwrap();
+        } else {
+            while !mpi.win_test(win).unwrap() {}
+        }
+        mpi.win_lock(win, LOCK_SHARED, me, 0).unwrap();
+        assert_eq!(read(mpi, win, me, 3), 100 * round + i64::from(left));
+        mpi.win_unlock(win, me).unwrap();
+    }
+}
+
+fn live(mpi: &mut SimEntry<'_>) -> [i64; 2] {
+    let (me, size) = (mpi.identity.rank as i32, mpi.identity.size as i32);
+    let win = mpi.win_allocate_shared(COMM_WORLD, 64, 8, Info::new()).unwrap();
+    exclude(mpi, win, size);
+    mpi.win_fence(win, 0).unwrap();
+    let seen = [read(mpi, win, me, 0), read(mpi, win, me, 2)];
+    mpi.win_fence(win, 0).unwrap();
+    expose(mpi, win, size);
+    mpi.win_free(win).unwrap();
+    seen
+}
+
+#[test]
+fn locks_exclude_and_accumulates_add_up() {
+    for seed in 0..60 {
+        let ranks = 1 + (seed % 5) as u32;
+        let network = SimOptions { boards: true, ..SimOptions::default() };
+        let outcome = World { network, ..World::new(seed, ranks) }.start_mpi(live);
+        let results = outcome.unwrap_or_else(|hang| panic!("{hang}")).results;
+        let seen: Vec<[i64; 2]> = results.into_iter().map(|seen| seen.unwrap()).collect();
+        assert_eq!(seen.iter().map(|seen| seen[0]).sum::<i64>(), ROUNDS * i64::from(ranks));
+        assert!(seen.iter().all(|seen| seen[1] == i64::from(ranks)), "{seen:?}");
+    }
+}
+
+#[test]
+fn processes_that_share_no_memory_have_no_shared_window() {
+    let network = SimOptions { boards: false, ..SimOptions::default() };
+    let outcome = World { network, ..World::new(7, 3) }.start_mpi(|mpi| {
+        let failed = mpi.win_allocate_shared(COMM_WORLD, 64, 8, Info::new()).unwrap_err();
+        failed.class()
+    });
+    for class in outcome.unwrap_or_else(|hang| panic!("{hang}")).results {
+        assert_eq!(class.unwrap(), mpi_core::error::ErrorClass::RMA_SHARED);
+    }
+}
