@@ -196,7 +196,7 @@ pub unsafe fn allgather<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Allgather, Owner::Comm(owner), |cx| unsafe {
-        crate::calls::exchanges::allgather(
+        if crate::calls::small_collectives::allgather_quickly(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
@@ -205,7 +205,20 @@ pub unsafe fn allgather<F: Face>(
             recvcount,
             F::datatype_in(recvtype),
             owner,
-        )
+        )? {
+            return Ok(());
+        }
+        let prepared = crate::calls::exchanges::allgather(
+            cx,
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            sendcount,
+            F::datatype_in(sendtype),
+            args::buffer::<F>("recvbuf", recvbuf)?,
+            recvcount,
+            F::datatype_in(recvtype),
+            owner,
+        )?;
+        cx.run(prepared)
     })
 }
 
@@ -226,7 +239,7 @@ pub unsafe fn allgather_init<F: Face>(
     entry::call::<F>(Procedure::AllgatherInit, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::standing::allgather_init(
+        let prepared = crate::calls::exchanges::allgather(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
@@ -235,9 +248,9 @@ pub unsafe fn allgather_init<F: Face>(
             recvcount,
             F::datatype_in(recvtype),
             owner,
-            F::info_in(info),
-            &mut request_value,
         )?;
+        crate::calls::persistent::keep(cx, prepared, F::info_in(info))
+            .map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -257,7 +270,7 @@ pub unsafe fn allgatherv<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Allgatherv, Owner::Comm(owner), |cx| unsafe {
-        crate::calls::exchanges::allgatherv(
+        let prepared = crate::calls::exchanges::allgatherv(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
@@ -267,7 +280,8 @@ pub unsafe fn allgatherv<F: Face>(
             displs,
             F::datatype_in(recvtype),
             owner,
-        )
+        )?;
+        cx.run(prepared)
     })
 }
 
@@ -289,7 +303,7 @@ pub unsafe fn allgatherv_init<F: Face>(
     entry::call::<F>(Procedure::AllgathervInit, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::standing::allgatherv_init(
+        let prepared = crate::calls::exchanges::allgatherv(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
@@ -299,9 +313,9 @@ pub unsafe fn allgatherv_init<F: Face>(
             displs,
             F::datatype_in(recvtype),
             owner,
-            F::info_in(info),
-            &mut request_value,
         )?;
+        crate::calls::persistent::keep(cx, prepared, F::info_in(info))
+            .map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -337,7 +351,7 @@ pub unsafe fn allreduce<F: Face>(
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Allreduce, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("count", count, ErrorClass::COUNT)?;
-        crate::calls::reductions::allreduce(
+        if crate::calls::small_collectives::allreduce_quickly(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             args::buffer::<F>("recvbuf", recvbuf)?,
@@ -345,7 +359,19 @@ pub unsafe fn allreduce<F: Face>(
             F::datatype_in(datatype),
             F::op_in(op),
             owner,
-        )
+        )? {
+            return Ok(());
+        }
+        let prepared = crate::calls::reductions::allreduce(
+            cx,
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            args::buffer::<F>("recvbuf", recvbuf)?,
+            count,
+            F::datatype_in(datatype),
+            F::op_in(op),
+            owner,
+        )?;
+        cx.run(prepared)
     })
 }
 
@@ -366,7 +392,7 @@ pub unsafe fn allreduce_init<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::standing::allreduce_init(
+        let prepared = crate::calls::reductions::allreduce(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             args::buffer::<F>("recvbuf", recvbuf)?,
@@ -374,9 +400,9 @@ pub unsafe fn allreduce_init<F: Face>(
             F::datatype_in(datatype),
             F::op_in(op),
             owner,
-            F::info_in(info),
-            &mut request_value,
         )?;
+        crate::calls::persistent::keep(cx, prepared, F::info_in(info))
+            .map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -395,7 +421,7 @@ pub unsafe fn alltoall<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Alltoall, Owner::Comm(owner), |cx| unsafe {
-        crate::calls::exchanges::alltoall(
+        if crate::calls::small_collectives::alltoall_quickly(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
@@ -404,7 +430,20 @@ pub unsafe fn alltoall<F: Face>(
             recvcount,
             F::datatype_in(recvtype),
             owner,
-        )
+        )? {
+            return Ok(());
+        }
+        let prepared = crate::calls::exchanges::alltoall(
+            cx,
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            sendcount,
+            F::datatype_in(sendtype),
+            args::buffer::<F>("recvbuf", recvbuf)?,
+            recvcount,
+            F::datatype_in(recvtype),
+            owner,
+        )?;
+        cx.run(prepared)
     })
 }
 
@@ -425,7 +464,7 @@ pub unsafe fn alltoall_init<F: Face>(
     entry::call::<F>(Procedure::AlltoallInit, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::standing::alltoall_init(
+        let prepared = crate::calls::exchanges::alltoall(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
@@ -434,9 +473,9 @@ pub unsafe fn alltoall_init<F: Face>(
             recvcount,
             F::datatype_in(recvtype),
             owner,
-            F::info_in(info),
-            &mut request_value,
         )?;
+        crate::calls::persistent::keep(cx, prepared, F::info_in(info))
+            .map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -457,7 +496,7 @@ pub unsafe fn alltoallv<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Alltoallv, Owner::Comm(owner), |cx| unsafe {
-        crate::calls::exchanges::alltoallv(
+        let prepared = crate::calls::exchanges::alltoallv(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcounts,
@@ -468,7 +507,8 @@ pub unsafe fn alltoallv<F: Face>(
             rdispls,
             F::datatype_in(recvtype),
             owner,
-        )
+        )?;
+        cx.run(prepared)
     })
 }
 
@@ -491,7 +531,7 @@ pub unsafe fn alltoallv_init<F: Face>(
     entry::call::<F>(Procedure::AlltoallvInit, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::standing::alltoallv_init(
+        let prepared = crate::calls::exchanges::alltoallv(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcounts,
@@ -502,9 +542,9 @@ pub unsafe fn alltoallv_init<F: Face>(
             rdispls,
             F::datatype_in(recvtype),
             owner,
-            F::info_in(info),
-            &mut request_value,
         )?;
+        crate::calls::persistent::keep(cx, prepared, F::info_in(info))
+            .map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -525,10 +565,11 @@ pub unsafe fn alltoallw<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Alltoallw, Owner::Comm(owner), |cx| unsafe {
-        crate::raw::alltoallw::alltoallw::<F>(
+        let prepared = crate::raw::alltoallw::alltoallw::<F>(
             cx, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
             comm,
-        )
+        )?;
+        cx.run(prepared)
     })
 }
 
@@ -550,10 +591,15 @@ pub unsafe fn alltoallw_init<F: Face>(
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::AlltoallwInit, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
-        crate::raw::alltoallw::alltoallw_init::<F>(
+        let mut request_value = RequestHandle::NULL;
+        let prepared = crate::raw::alltoallw::alltoallw::<F>(
             cx, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
-            comm, info, request,
-        )
+            comm,
+        )?;
+        crate::calls::persistent::keep(cx, prepared, F::info_in(info))
+            .map(|made| request_value = made)?;
+        *request = F::request_out(request_value);
+        Ok(())
     })
 }
 
@@ -618,7 +664,11 @@ pub unsafe fn attr_put<F: Face>(
 pub unsafe fn barrier<F: Face>(comm: <F as Face>::Comm) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Barrier, Owner::Comm(owner), |cx| unsafe {
-        crate::calls::rooted::barrier(cx, owner)
+        if crate::calls::small_collectives::barrier_quickly(cx, owner)? {
+            return Ok(());
+        }
+        let prepared = crate::calls::rooted::barrier(cx, owner)?;
+        cx.run(prepared)
     })
 }
 
@@ -633,7 +683,9 @@ pub unsafe fn barrier_init<F: Face>(
     entry::call::<F>(Procedure::BarrierInit, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::standing::barrier_init(cx, owner, F::info_in(info), &mut request_value)?;
+        let prepared = crate::calls::rooted::barrier(cx, owner)?;
+        crate::calls::persistent::keep(cx, prepared, F::info_in(info))
+            .map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -651,14 +703,25 @@ pub unsafe fn bcast<F: Face>(
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Bcast, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("count", count, ErrorClass::COUNT)?;
-        crate::calls::rooted::bcast(
+        if crate::calls::small_collectives::bcast_quickly(
             cx,
             args::buffer::<F>("buffer", buffer)?,
             count,
             F::datatype_in(datatype),
             F::rank_in(root),
             owner,
-        )
+        )? {
+            return Ok(());
+        }
+        let prepared = crate::calls::rooted::bcast(
+            cx,
+            args::buffer::<F>("buffer", buffer)?,
+            count,
+            F::datatype_in(datatype),
+            F::rank_in(root),
+            owner,
+        )?;
+        cx.run(prepared)
     })
 }
 
@@ -678,16 +741,16 @@ pub unsafe fn bcast_init<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::standing::bcast_init(
+        let prepared = crate::calls::rooted::bcast(
             cx,
             args::buffer::<F>("buffer", buffer)?,
             count,
             F::datatype_in(datatype),
             F::rank_in(root),
             owner,
-            F::info_in(info),
-            &mut request_value,
         )?;
+        crate::calls::persistent::keep(cx, prepared, F::info_in(info))
+            .map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -2009,7 +2072,7 @@ pub unsafe fn exscan<F: Face>(
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Exscan, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("count", count, ErrorClass::COUNT)?;
-        crate::calls::reductions::exscan(
+        let prepared = crate::calls::reductions::exscan(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             args::buffer::<F>("recvbuf", recvbuf)?,
@@ -2017,7 +2080,8 @@ pub unsafe fn exscan<F: Face>(
             F::datatype_in(datatype),
             F::op_in(op),
             owner,
-        )
+        )?;
+        cx.run(prepared)
     })
 }
 
@@ -2038,7 +2102,7 @@ pub unsafe fn exscan_init<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::standing::exscan_init(
+        let prepared = crate::calls::reductions::exscan(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             args::buffer::<F>("recvbuf", recvbuf)?,
@@ -2046,9 +2110,9 @@ pub unsafe fn exscan_init<F: Face>(
             F::datatype_in(datatype),
             F::op_in(op),
             owner,
-            F::info_in(info),
-            &mut request_value,
         )?;
+        crate::calls::persistent::keep(cx, prepared, F::info_in(info))
+            .map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -3077,7 +3141,7 @@ pub unsafe fn gather<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Gather, Owner::Comm(owner), |cx| unsafe {
-        crate::calls::rooted::gather(
+        if crate::calls::small_collectives::gather_quickly(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
@@ -3087,7 +3151,21 @@ pub unsafe fn gather<F: Face>(
             F::datatype_in(recvtype),
             F::rank_in(root),
             owner,
-        )
+        )? {
+            return Ok(());
+        }
+        let prepared = crate::calls::rooted::gather(
+            cx,
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            sendcount,
+            F::datatype_in(sendtype),
+            args::buffer::<F>("recvbuf", recvbuf)?,
+            recvcount,
+            F::datatype_in(recvtype),
+            F::rank_in(root),
+            owner,
+        )?;
+        cx.run(prepared)
     })
 }
 
@@ -3109,7 +3187,7 @@ pub unsafe fn gather_init<F: Face>(
     entry::call::<F>(Procedure::GatherInit, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::standing::gather_init(
+        let prepared = crate::calls::rooted::gather(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
@@ -3119,9 +3197,9 @@ pub unsafe fn gather_init<F: Face>(
             F::datatype_in(recvtype),
             F::rank_in(root),
             owner,
-            F::info_in(info),
-            &mut request_value,
         )?;
+        crate::calls::persistent::keep(cx, prepared, F::info_in(info))
+            .map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -3142,7 +3220,7 @@ pub unsafe fn gatherv<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Gatherv, Owner::Comm(owner), |cx| unsafe {
-        crate::calls::rooted::gatherv(
+        let prepared = crate::calls::rooted::gatherv(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
@@ -3153,7 +3231,8 @@ pub unsafe fn gatherv<F: Face>(
             F::datatype_in(recvtype),
             F::rank_in(root),
             owner,
-        )
+        )?;
+        cx.run(prepared)
     })
 }
 
@@ -3176,7 +3255,7 @@ pub unsafe fn gatherv_init<F: Face>(
     entry::call::<F>(Procedure::GathervInit, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::standing::gatherv_init(
+        let prepared = crate::calls::rooted::gatherv(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
@@ -3187,9 +3266,9 @@ pub unsafe fn gatherv_init<F: Face>(
             F::datatype_in(recvtype),
             F::rank_in(root),
             owner,
-            F::info_in(info),
-            &mut request_value,
         )?;
+        crate::calls::persistent::keep(cx, prepared, F::info_in(info))
+            .map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -3862,7 +3941,7 @@ pub unsafe fn iallgather<F: Face>(
     entry::call::<F>(Procedure::Iallgather, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::exchanges::iallgather(
+        let prepared = crate::calls::exchanges::allgather(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
@@ -3871,8 +3950,8 @@ pub unsafe fn iallgather<F: Face>(
             recvcount,
             F::datatype_in(recvtype),
             owner,
-            &mut request_value,
         )?;
+        cx.begin(prepared).map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -3895,7 +3974,7 @@ pub unsafe fn iallgatherv<F: Face>(
     entry::call::<F>(Procedure::Iallgatherv, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::exchanges::iallgatherv(
+        let prepared = crate::calls::exchanges::allgatherv(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
@@ -3905,8 +3984,8 @@ pub unsafe fn iallgatherv<F: Face>(
             displs,
             F::datatype_in(recvtype),
             owner,
-            &mut request_value,
         )?;
+        cx.begin(prepared).map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -3928,7 +4007,7 @@ pub unsafe fn iallreduce<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::reductions::iallreduce(
+        let prepared = crate::calls::reductions::allreduce(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             args::buffer::<F>("recvbuf", recvbuf)?,
@@ -3936,8 +4015,8 @@ pub unsafe fn iallreduce<F: Face>(
             F::datatype_in(datatype),
             F::op_in(op),
             owner,
-            &mut request_value,
         )?;
+        cx.begin(prepared).map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -3959,7 +4038,7 @@ pub unsafe fn ialltoall<F: Face>(
     entry::call::<F>(Procedure::Ialltoall, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::exchanges::ialltoall(
+        let prepared = crate::calls::exchanges::alltoall(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
@@ -3968,8 +4047,8 @@ pub unsafe fn ialltoall<F: Face>(
             recvcount,
             F::datatype_in(recvtype),
             owner,
-            &mut request_value,
         )?;
+        cx.begin(prepared).map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -3993,7 +4072,7 @@ pub unsafe fn ialltoallv<F: Face>(
     entry::call::<F>(Procedure::Ialltoallv, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::exchanges::ialltoallv(
+        let prepared = crate::calls::exchanges::alltoallv(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcounts,
@@ -4004,8 +4083,8 @@ pub unsafe fn ialltoallv<F: Face>(
             rdispls,
             F::datatype_in(recvtype),
             owner,
-            &mut request_value,
         )?;
+        cx.begin(prepared).map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -4028,10 +4107,14 @@ pub unsafe fn ialltoallw<F: Face>(
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Ialltoallw, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
-        crate::raw::alltoallw::ialltoallw::<F>(
+        let mut request_value = RequestHandle::NULL;
+        let prepared = crate::raw::alltoallw::alltoallw::<F>(
             cx, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
-            comm, request,
-        )
+            comm,
+        )?;
+        cx.begin(prepared).map(|made| request_value = made)?;
+        *request = F::request_out(request_value);
+        Ok(())
     })
 }
 
@@ -4045,7 +4128,8 @@ pub unsafe fn ibarrier<F: Face>(
     entry::call::<F>(Procedure::Ibarrier, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::rooted::ibarrier(cx, owner, &mut request_value)?;
+        let prepared = crate::calls::rooted::barrier(cx, owner)?;
+        cx.begin(prepared).map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -4066,15 +4150,15 @@ pub unsafe fn ibcast<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::rooted::ibcast(
+        let prepared = crate::calls::rooted::bcast(
             cx,
             args::buffer::<F>("buffer", buffer)?,
             count,
             F::datatype_in(datatype),
             F::rank_in(root),
             owner,
-            &mut request_value,
         )?;
+        cx.begin(prepared).map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -4127,7 +4211,7 @@ pub unsafe fn iexscan<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::reductions::iexscan(
+        let prepared = crate::calls::reductions::exscan(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             args::buffer::<F>("recvbuf", recvbuf)?,
@@ -4135,8 +4219,8 @@ pub unsafe fn iexscan<F: Face>(
             F::datatype_in(datatype),
             F::op_in(op),
             owner,
-            &mut request_value,
         )?;
+        cx.begin(prepared).map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -4159,7 +4243,7 @@ pub unsafe fn igather<F: Face>(
     entry::call::<F>(Procedure::Igather, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::rooted::igather(
+        let prepared = crate::calls::rooted::gather(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
@@ -4169,8 +4253,8 @@ pub unsafe fn igather<F: Face>(
             F::datatype_in(recvtype),
             F::rank_in(root),
             owner,
-            &mut request_value,
         )?;
+        cx.begin(prepared).map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -4194,7 +4278,7 @@ pub unsafe fn igatherv<F: Face>(
     entry::call::<F>(Procedure::Igatherv, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::rooted::igatherv(
+        let prepared = crate::calls::rooted::gatherv(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
@@ -4205,8 +4289,8 @@ pub unsafe fn igatherv<F: Face>(
             F::datatype_in(recvtype),
             F::rank_in(root),
             owner,
-            &mut request_value,
         )?;
+        cx.begin(prepared).map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -4295,7 +4379,7 @@ pub unsafe fn ineighbor_allgather<F: Face>(
     entry::call::<F>(Procedure::IneighborAllgather, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::neighbors::ineighbor_allgather(
+        let prepared = crate::calls::neighbors::neighbor_allgather(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
@@ -4304,8 +4388,8 @@ pub unsafe fn ineighbor_allgather<F: Face>(
             recvcount,
             F::datatype_in(recvtype),
             owner,
-            &mut request_value,
         )?;
+        cx.begin(prepared).map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -4328,7 +4412,7 @@ pub unsafe fn ineighbor_allgatherv<F: Face>(
     entry::call::<F>(Procedure::IneighborAllgatherv, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::neighbors::ineighbor_allgatherv(
+        let prepared = crate::calls::neighbors::neighbor_allgatherv(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
@@ -4338,8 +4422,8 @@ pub unsafe fn ineighbor_allgatherv<F: Face>(
             displs,
             F::datatype_in(recvtype),
             owner,
-            &mut request_value,
         )?;
+        cx.begin(prepared).map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -4361,7 +4445,7 @@ pub unsafe fn ineighbor_alltoall<F: Face>(
     entry::call::<F>(Procedure::IneighborAlltoall, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::neighbors::ineighbor_alltoall(
+        let prepared = crate::calls::neighbors::neighbor_alltoall(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
@@ -4370,8 +4454,8 @@ pub unsafe fn ineighbor_alltoall<F: Face>(
             recvcount,
             F::datatype_in(recvtype),
             owner,
-            &mut request_value,
         )?;
+        cx.begin(prepared).map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -4395,7 +4479,7 @@ pub unsafe fn ineighbor_alltoallv<F: Face>(
     entry::call::<F>(Procedure::IneighborAlltoallv, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::neighbors::ineighbor_alltoallv(
+        let prepared = crate::calls::neighbors::neighbor_alltoallv(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcounts,
@@ -4406,8 +4490,8 @@ pub unsafe fn ineighbor_alltoallv<F: Face>(
             rdispls,
             F::datatype_in(recvtype),
             owner,
-            &mut request_value,
         )?;
+        cx.begin(prepared).map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -4430,10 +4514,14 @@ pub unsafe fn ineighbor_alltoallw<F: Face>(
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::IneighborAlltoallw, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
-        crate::raw::alltoallw::ineighbor_alltoallw::<F>(
+        let mut request_value = RequestHandle::NULL;
+        let prepared = crate::raw::alltoallw::neighbor_alltoallw::<F>(
             cx, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
-            comm, request,
-        )
+            comm,
+        )?;
+        cx.begin(prepared).map(|made| request_value = made)?;
+        *request = F::request_out(request_value);
+        Ok(())
     })
 }
 
@@ -4861,7 +4949,7 @@ pub unsafe fn ireduce<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::reductions::ireduce(
+        let prepared = crate::calls::reductions::reduce(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             args::buffer::<F>("recvbuf", recvbuf)?,
@@ -4870,8 +4958,8 @@ pub unsafe fn ireduce<F: Face>(
             F::op_in(op),
             F::rank_in(root),
             owner,
-            &mut request_value,
         )?;
+        cx.begin(prepared).map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -4892,7 +4980,7 @@ pub unsafe fn ireduce_scatter<F: Face>(
     entry::call::<F>(Procedure::IreduceScatter, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::reductions::ireduce_scatter(
+        let prepared = crate::calls::reductions::reduce_scatter(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             args::buffer::<F>("recvbuf", recvbuf)?,
@@ -4900,8 +4988,8 @@ pub unsafe fn ireduce_scatter<F: Face>(
             F::datatype_in(datatype),
             F::op_in(op),
             owner,
-            &mut request_value,
         )?;
+        cx.begin(prepared).map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -4922,7 +5010,7 @@ pub unsafe fn ireduce_scatter_block<F: Face>(
     entry::call::<F>(Procedure::IreduceScatterBlock, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::reductions::ireduce_scatter_block(
+        let prepared = crate::calls::reductions::reduce_scatter_block(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             args::buffer::<F>("recvbuf", recvbuf)?,
@@ -4930,8 +5018,8 @@ pub unsafe fn ireduce_scatter_block<F: Face>(
             F::datatype_in(datatype),
             F::op_in(op),
             owner,
-            &mut request_value,
         )?;
+        cx.begin(prepared).map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -4996,7 +5084,7 @@ pub unsafe fn iscan<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::reductions::iscan(
+        let prepared = crate::calls::reductions::scan(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             args::buffer::<F>("recvbuf", recvbuf)?,
@@ -5004,8 +5092,8 @@ pub unsafe fn iscan<F: Face>(
             F::datatype_in(datatype),
             F::op_in(op),
             owner,
-            &mut request_value,
         )?;
+        cx.begin(prepared).map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -5028,7 +5116,7 @@ pub unsafe fn iscatter<F: Face>(
     entry::call::<F>(Procedure::Iscatter, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::rooted::iscatter(
+        let prepared = crate::calls::rooted::scatter(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
@@ -5038,8 +5126,8 @@ pub unsafe fn iscatter<F: Face>(
             F::datatype_in(recvtype),
             F::rank_in(root),
             owner,
-            &mut request_value,
         )?;
+        cx.begin(prepared).map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -5063,7 +5151,7 @@ pub unsafe fn iscatterv<F: Face>(
     entry::call::<F>(Procedure::Iscatterv, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::rooted::iscatterv(
+        let prepared = crate::calls::rooted::scatterv(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcounts,
@@ -5074,8 +5162,8 @@ pub unsafe fn iscatterv<F: Face>(
             F::datatype_in(recvtype),
             F::rank_in(root),
             owner,
-            &mut request_value,
         )?;
+        cx.begin(prepared).map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -5384,7 +5472,7 @@ pub unsafe fn neighbor_allgather<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::NeighborAllgather, Owner::Comm(owner), |cx| unsafe {
-        crate::calls::neighbors::neighbor_allgather(
+        let prepared = crate::calls::neighbors::neighbor_allgather(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
@@ -5393,7 +5481,8 @@ pub unsafe fn neighbor_allgather<F: Face>(
             recvcount,
             F::datatype_in(recvtype),
             owner,
-        )
+        )?;
+        cx.run(prepared)
     })
 }
 
@@ -5414,7 +5503,7 @@ pub unsafe fn neighbor_allgather_init<F: Face>(
     entry::call::<F>(Procedure::NeighborAllgatherInit, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::standing::neighbor_allgather_init(
+        let prepared = crate::calls::neighbors::neighbor_allgather(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
@@ -5423,9 +5512,9 @@ pub unsafe fn neighbor_allgather_init<F: Face>(
             recvcount,
             F::datatype_in(recvtype),
             owner,
-            F::info_in(info),
-            &mut request_value,
         )?;
+        crate::calls::persistent::keep(cx, prepared, F::info_in(info))
+            .map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -5445,7 +5534,7 @@ pub unsafe fn neighbor_allgatherv<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::NeighborAllgatherv, Owner::Comm(owner), |cx| unsafe {
-        crate::calls::neighbors::neighbor_allgatherv(
+        let prepared = crate::calls::neighbors::neighbor_allgatherv(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
@@ -5455,7 +5544,8 @@ pub unsafe fn neighbor_allgatherv<F: Face>(
             displs,
             F::datatype_in(recvtype),
             owner,
-        )
+        )?;
+        cx.run(prepared)
     })
 }
 
@@ -5477,7 +5567,7 @@ pub unsafe fn neighbor_allgatherv_init<F: Face>(
     entry::call::<F>(Procedure::NeighborAllgathervInit, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::standing::neighbor_allgatherv_init(
+        let prepared = crate::calls::neighbors::neighbor_allgatherv(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
@@ -5487,9 +5577,9 @@ pub unsafe fn neighbor_allgatherv_init<F: Face>(
             displs,
             F::datatype_in(recvtype),
             owner,
-            F::info_in(info),
-            &mut request_value,
         )?;
+        crate::calls::persistent::keep(cx, prepared, F::info_in(info))
+            .map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -5508,7 +5598,7 @@ pub unsafe fn neighbor_alltoall<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::NeighborAlltoall, Owner::Comm(owner), |cx| unsafe {
-        crate::calls::neighbors::neighbor_alltoall(
+        let prepared = crate::calls::neighbors::neighbor_alltoall(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
@@ -5517,7 +5607,8 @@ pub unsafe fn neighbor_alltoall<F: Face>(
             recvcount,
             F::datatype_in(recvtype),
             owner,
-        )
+        )?;
+        cx.run(prepared)
     })
 }
 
@@ -5538,7 +5629,7 @@ pub unsafe fn neighbor_alltoall_init<F: Face>(
     entry::call::<F>(Procedure::NeighborAlltoallInit, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::standing::neighbor_alltoall_init(
+        let prepared = crate::calls::neighbors::neighbor_alltoall(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
@@ -5547,9 +5638,9 @@ pub unsafe fn neighbor_alltoall_init<F: Face>(
             recvcount,
             F::datatype_in(recvtype),
             owner,
-            F::info_in(info),
-            &mut request_value,
         )?;
+        crate::calls::persistent::keep(cx, prepared, F::info_in(info))
+            .map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -5570,7 +5661,7 @@ pub unsafe fn neighbor_alltoallv<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::NeighborAlltoallv, Owner::Comm(owner), |cx| unsafe {
-        crate::calls::neighbors::neighbor_alltoallv(
+        let prepared = crate::calls::neighbors::neighbor_alltoallv(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcounts,
@@ -5581,7 +5672,8 @@ pub unsafe fn neighbor_alltoallv<F: Face>(
             rdispls,
             F::datatype_in(recvtype),
             owner,
-        )
+        )?;
+        cx.run(prepared)
     })
 }
 
@@ -5604,7 +5696,7 @@ pub unsafe fn neighbor_alltoallv_init<F: Face>(
     entry::call::<F>(Procedure::NeighborAlltoallvInit, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::standing::neighbor_alltoallv_init(
+        let prepared = crate::calls::neighbors::neighbor_alltoallv(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcounts,
@@ -5615,9 +5707,9 @@ pub unsafe fn neighbor_alltoallv_init<F: Face>(
             rdispls,
             F::datatype_in(recvtype),
             owner,
-            F::info_in(info),
-            &mut request_value,
         )?;
+        crate::calls::persistent::keep(cx, prepared, F::info_in(info))
+            .map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -5638,10 +5730,11 @@ pub unsafe fn neighbor_alltoallw<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::NeighborAlltoallw, Owner::Comm(owner), |cx| unsafe {
-        crate::raw::alltoallw::neighbor_alltoallw::<F>(
+        let prepared = crate::raw::alltoallw::neighbor_alltoallw::<F>(
             cx, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
             comm,
-        )
+        )?;
+        cx.run(prepared)
     })
 }
 
@@ -5663,10 +5756,15 @@ pub unsafe fn neighbor_alltoallw_init<F: Face>(
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::NeighborAlltoallwInit, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
-        crate::raw::alltoallw::neighbor_alltoallw_init::<F>(
+        let mut request_value = RequestHandle::NULL;
+        let prepared = crate::raw::alltoallw::neighbor_alltoallw::<F>(
             cx, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
-            comm, info, request,
-        )
+            comm,
+        )?;
+        crate::calls::persistent::keep(cx, prepared, F::info_in(info))
+            .map(|made| request_value = made)?;
+        *request = F::request_out(request_value);
+        Ok(())
     })
 }
 
@@ -6146,7 +6244,7 @@ pub unsafe fn reduce<F: Face>(
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Reduce, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("count", count, ErrorClass::COUNT)?;
-        crate::calls::reductions::reduce(
+        if crate::calls::small_collectives::reduce_quickly(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             args::buffer::<F>("recvbuf", recvbuf)?,
@@ -6155,7 +6253,20 @@ pub unsafe fn reduce<F: Face>(
             F::op_in(op),
             F::rank_in(root),
             owner,
-        )
+        )? {
+            return Ok(());
+        }
+        let prepared = crate::calls::reductions::reduce(
+            cx,
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            args::buffer::<F>("recvbuf", recvbuf)?,
+            count,
+            F::datatype_in(datatype),
+            F::op_in(op),
+            F::rank_in(root),
+            owner,
+        )?;
+        cx.run(prepared)
     })
 }
 
@@ -6177,7 +6288,7 @@ pub unsafe fn reduce_init<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::standing::reduce_init(
+        let prepared = crate::calls::reductions::reduce(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             args::buffer::<F>("recvbuf", recvbuf)?,
@@ -6186,9 +6297,9 @@ pub unsafe fn reduce_init<F: Face>(
             F::op_in(op),
             F::rank_in(root),
             owner,
-            F::info_in(info),
-            &mut request_value,
         )?;
+        crate::calls::persistent::keep(cx, prepared, F::info_in(info))
+            .map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -6228,7 +6339,7 @@ pub unsafe fn reduce_scatter<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::ReduceScatter, Owner::Comm(owner), |cx| unsafe {
-        crate::calls::reductions::reduce_scatter(
+        let prepared = crate::calls::reductions::reduce_scatter(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             args::buffer::<F>("recvbuf", recvbuf)?,
@@ -6236,7 +6347,8 @@ pub unsafe fn reduce_scatter<F: Face>(
             F::datatype_in(datatype),
             F::op_in(op),
             owner,
-        )
+        )?;
+        cx.run(prepared)
     })
 }
 
@@ -6252,7 +6364,7 @@ pub unsafe fn reduce_scatter_block<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::ReduceScatterBlock, Owner::Comm(owner), |cx| unsafe {
-        crate::calls::reductions::reduce_scatter_block(
+        let prepared = crate::calls::reductions::reduce_scatter_block(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             args::buffer::<F>("recvbuf", recvbuf)?,
@@ -6260,7 +6372,8 @@ pub unsafe fn reduce_scatter_block<F: Face>(
             F::datatype_in(datatype),
             F::op_in(op),
             owner,
-        )
+        )?;
+        cx.run(prepared)
     })
 }
 
@@ -6280,7 +6393,7 @@ pub unsafe fn reduce_scatter_block_init<F: Face>(
     entry::call::<F>(Procedure::ReduceScatterBlockInit, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::standing::reduce_scatter_block_init(
+        let prepared = crate::calls::reductions::reduce_scatter_block(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             args::buffer::<F>("recvbuf", recvbuf)?,
@@ -6288,9 +6401,9 @@ pub unsafe fn reduce_scatter_block_init<F: Face>(
             F::datatype_in(datatype),
             F::op_in(op),
             owner,
-            F::info_in(info),
-            &mut request_value,
         )?;
+        crate::calls::persistent::keep(cx, prepared, F::info_in(info))
+            .map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -6312,7 +6425,7 @@ pub unsafe fn reduce_scatter_init<F: Face>(
     entry::call::<F>(Procedure::ReduceScatterInit, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::standing::reduce_scatter_init(
+        let prepared = crate::calls::reductions::reduce_scatter(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             args::buffer::<F>("recvbuf", recvbuf)?,
@@ -6320,9 +6433,9 @@ pub unsafe fn reduce_scatter_init<F: Face>(
             F::datatype_in(datatype),
             F::op_in(op),
             owner,
-            F::info_in(info),
-            &mut request_value,
         )?;
+        crate::calls::persistent::keep(cx, prepared, F::info_in(info))
+            .map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -6693,7 +6806,7 @@ pub unsafe fn scan<F: Face>(
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Scan, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("count", count, ErrorClass::COUNT)?;
-        crate::calls::reductions::scan(
+        let prepared = crate::calls::reductions::scan(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             args::buffer::<F>("recvbuf", recvbuf)?,
@@ -6701,7 +6814,8 @@ pub unsafe fn scan<F: Face>(
             F::datatype_in(datatype),
             F::op_in(op),
             owner,
-        )
+        )?;
+        cx.run(prepared)
     })
 }
 
@@ -6722,7 +6836,7 @@ pub unsafe fn scan_init<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::standing::scan_init(
+        let prepared = crate::calls::reductions::scan(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             args::buffer::<F>("recvbuf", recvbuf)?,
@@ -6730,9 +6844,9 @@ pub unsafe fn scan_init<F: Face>(
             F::datatype_in(datatype),
             F::op_in(op),
             owner,
-            F::info_in(info),
-            &mut request_value,
         )?;
+        crate::calls::persistent::keep(cx, prepared, F::info_in(info))
+            .map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -6752,7 +6866,7 @@ pub unsafe fn scatter<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Scatter, Owner::Comm(owner), |cx| unsafe {
-        crate::calls::rooted::scatter(
+        if crate::calls::small_collectives::scatter_quickly(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
@@ -6762,7 +6876,21 @@ pub unsafe fn scatter<F: Face>(
             F::datatype_in(recvtype),
             F::rank_in(root),
             owner,
-        )
+        )? {
+            return Ok(());
+        }
+        let prepared = crate::calls::rooted::scatter(
+            cx,
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            sendcount,
+            F::datatype_in(sendtype),
+            args::buffer::<F>("recvbuf", recvbuf)?,
+            recvcount,
+            F::datatype_in(recvtype),
+            F::rank_in(root),
+            owner,
+        )?;
+        cx.run(prepared)
     })
 }
 
@@ -6784,7 +6912,7 @@ pub unsafe fn scatter_init<F: Face>(
     entry::call::<F>(Procedure::ScatterInit, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::standing::scatter_init(
+        let prepared = crate::calls::rooted::scatter(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
@@ -6794,9 +6922,9 @@ pub unsafe fn scatter_init<F: Face>(
             F::datatype_in(recvtype),
             F::rank_in(root),
             owner,
-            F::info_in(info),
-            &mut request_value,
         )?;
+        crate::calls::persistent::keep(cx, prepared, F::info_in(info))
+            .map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -6817,7 +6945,7 @@ pub unsafe fn scatterv<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Scatterv, Owner::Comm(owner), |cx| unsafe {
-        crate::calls::rooted::scatterv(
+        let prepared = crate::calls::rooted::scatterv(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcounts,
@@ -6828,7 +6956,8 @@ pub unsafe fn scatterv<F: Face>(
             F::datatype_in(recvtype),
             F::rank_in(root),
             owner,
-        )
+        )?;
+        cx.run(prepared)
     })
 }
 
@@ -6851,7 +6980,7 @@ pub unsafe fn scatterv_init<F: Face>(
     entry::call::<F>(Procedure::ScattervInit, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::standing::scatterv_init(
+        let prepared = crate::calls::rooted::scatterv(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcounts,
@@ -6862,9 +6991,9 @@ pub unsafe fn scatterv_init<F: Face>(
             F::datatype_in(recvtype),
             F::rank_in(root),
             owner,
-            F::info_in(info),
-            &mut request_value,
         )?;
+        crate::calls::persistent::keep(cx, prepared, F::info_in(info))
+            .map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })

@@ -1,5 +1,8 @@
 //! Which procedures have a body, and where: the functions of `mpi-abi/src/{calls,raw,direct}`; and
 //! which have a short way beside it, in `mpi-abi/src/quick`.
+//!
+//! A function that returns a prepared collective is the body of three procedures: of the blocking
+//! one, which has its name, of the nonblocking one and of the persistent one.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,15 +23,33 @@ pub enum Style {
     Direct,
 }
 
+/// What becomes of a body's value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// Nothing: the body does everything.
+    Whole,
+    /// The collective that it prepared is run to its end.
+    Run,
+    /// It is begun, and what is left is a request.
+    Begin,
+    /// It is kept to be started (MPI-5.0 §6.13): a request as well.
+    Keep,
+}
+
 /// Where a body is.
 #[derive(Clone, Debug)]
 pub struct Body {
     /// How it wants its parameters.
     pub style: Style,
+    /// What becomes of its value.
+    pub form: Form,
     /// Its path, as in `crate::calls::p2p::send`.
     pub path: String,
     /// The path of a function with the C parameters that says whether it did the whole call.
     pub quick: Option<String>,
+    /// The path of a function with the body's parameters that says so, of a blocking collective:
+    /// the one whose name ends in `_quickly`.
+    pub small: Option<String>,
 }
 
 /// Finds the bodies of `procedures` below `src`, by the names of procedures.
@@ -38,33 +59,61 @@ pub fn find(src: &Path, procedures: &[Procedure]) -> Result<BTreeMap<String, Bod
     let mut bodies = BTreeMap::new();
     for (folder, style) in [("calls", Style::Calls), ("raw", Style::Raw), ("direct", Style::Direct)]
     {
-        for (module, function) in functions(&src.join(folder))? {
-            let Some(procedure) = names.get(&function) else { continue };
+        for Function { module, name, prepares } in functions(&src.join(folder))? {
             let path = match module.as_str() {
-                "mod" => format!("crate::{folder}::{function}"),
-                module => format!("crate::{folder}::{module}::{function}"),
+                "mod" => format!("crate::{folder}::{name}"),
+                module => format!("crate::{folder}::{module}::{name}"),
             };
-            if style == Style::Calls && procedure.needs_raw() {
-                bail!("{path} must be in raw/: MPI_{} has arrays of handles", procedure.name);
-            }
-            if let Some(Body { path: other, .. }) = bodies
-                .insert(procedure.name.clone(), Body { style, path: path.clone(), quick: None })
-            {
-                bail!("MPI_{} has two bodies: {other} and {path}", procedure.name);
+            for (procedure, form) in served(&name, prepares) {
+                let Some(procedure) = names.get(&procedure) else { continue };
+                if style == Style::Calls && procedure.needs_raw() {
+                    bail!("{path} must be in raw/: MPI_{} has arrays of handles", procedure.name);
+                }
+                let body = Body { style, form, path: path.clone(), quick: None, small: None };
+                if let Some(other) = bodies.insert(procedure.name.clone(), body) {
+                    bail!("MPI_{} has two bodies: {} and {path}", procedure.name, other.path);
+                }
             }
         }
     }
-    for (module, function) in functions(&src.join("quick"))? {
-        let procedure = names.get(&function);
+    for Function { module, name, .. } in functions(&src.join("quick"))? {
+        let procedure = names.get(&name);
         if let Some(body) = procedure.and_then(|procedure| bodies.get_mut(&procedure.name)) {
-            body.quick = Some(format!("crate::quick::{module}::{function}"));
+            body.quick = Some(format!("crate::quick::{module}::{name}"));
+        }
+    }
+    for Function { module, name, .. } in functions(&src.join("calls"))? {
+        let procedure = name.strip_suffix("_quickly").and_then(|name| names.get(name));
+        if let Some(body) = procedure.and_then(|procedure| bodies.get_mut(&procedure.name)) {
+            body.small = Some(format!("crate::calls::{module}::{name}"));
         }
     }
     Ok(bodies)
 }
 
-/// The public functions of the modules in `folder`, with the module of each.
-fn functions(folder: &Path) -> Result<Vec<(String, String)>> {
+/// The procedures that a function of this name is the body of.
+fn served(name: &str, prepares: bool) -> Vec<(String, Form)> {
+    match prepares {
+        false => vec![(name.to_owned(), Form::Whole)],
+        true => vec![
+            (name.to_owned(), Form::Run),
+            (format!("i{name}"), Form::Begin),
+            (format!("{name}_init"), Form::Keep),
+        ],
+    }
+}
+
+/// A public function.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Function {
+    module: String,
+    name: String,
+    /// Whether it returns a prepared collective.
+    prepares: bool,
+}
+
+/// The public functions of the modules in `folder`.
+fn functions(folder: &Path) -> Result<Vec<Function>> {
     let mut found = Vec::new();
     if !folder.exists() {
         return Ok(found);
@@ -81,10 +130,19 @@ fn functions(folder: &Path) -> Result<Vec<(String, String)>> {
             if let syn::Item::Fn(function) = item
                 && matches!(function.vis, syn::Visibility::Public(_))
             {
-                found.push((module.clone().into_owned(), function.sig.ident.to_string()));
+                found.push(Function {
+                    module: module.clone().into_owned(),
+                    name: function.sig.ident.to_string(),
+                    prepares: prepares(&function.sig.output),
+                });
             }
         }
     }
     found.sort();
     Ok(found)
+}
+
+fn prepares(output: &syn::ReturnType) -> bool {
+    let syn::ReturnType::Type(_, result) = output else { return false };
+    *result == syn::parse_quote!(Result<Prepared>)
 }

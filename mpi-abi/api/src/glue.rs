@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::bodies::{Body, Style};
+use crate::bodies::{Body, Form, Style};
 use crate::convert;
 use crate::description::{Direction, Parameter, Procedure};
 use crate::kind::Kind;
@@ -111,7 +111,7 @@ fn owner(procedure: &Procedure) -> String {
 }
 
 fn entry(procedure: &Procedure, body: &Body) -> String {
-    let call = if procedure.any_time { "call_any_time" } else { "call" };
+    let way_in = if procedure.any_time { "call_any_time" } else { "call" };
     let mut out = String::new();
     let mut whose = owner(procedure);
     if let Some(parameter) = procedure.owner_value()
@@ -123,19 +123,22 @@ fn entry(procedure: &Procedure, body: &Body) -> String {
     }
     let _ = writeln!(
         out,
-        "entry::{call}::<F>(Procedure::{}, {whose}, |cx| unsafe {{",
+        "entry::{way_in}::<F>(Procedure::{}, {whose}, |cx| unsafe {{",
         procedure.variant(),
     );
     let mut all = Piece::default();
     for parameter in &procedure.parameters {
         let mut piece = checks(procedure, parameter);
+        let of_the_form = body.form != Form::Whole && is_of_the_form(parameter);
         let converted = match body.style {
-            Style::Calls => convert::core(procedure, parameter),
-            _ => convert::raw(parameter),
+            Style::Raw if !of_the_form => convert::raw(parameter),
+            _ => convert::core(procedure, parameter),
         };
         piece.before.extend(converted.before);
         all.before.extend(piece.before);
-        all.arguments.extend(converted.arguments);
+        if !of_the_form {
+            all.arguments.extend(converted.arguments);
+        }
         if procedure.has_form_flag_after(parameter) {
             all.arguments.push("large".to_owned());
         }
@@ -145,9 +148,7 @@ fn entry(procedure: &Procedure, body: &Body) -> String {
     for line in &all.before {
         let _ = writeln!(out, "{line}");
     }
-    let generic = if body.style == Style::Raw { "::<F>" } else { "" };
-    let arguments: String = all.arguments.iter().map(|argument| format!(", {argument}")).collect();
-    let call = format!("{}{generic}(cx{arguments})", body.path);
+    let call = call(body, &all.arguments, &mut out);
     if all.always.is_empty() && all.after.is_empty() {
         let _ = writeln!(out, "{call}");
     } else if all.always.is_empty() {
@@ -162,6 +163,32 @@ fn entry(procedure: &Procedure, body: &Body) -> String {
     }
     out.push_str("})\n");
     out
+}
+
+/// The expression that is the procedure's result; what has to come before it goes to `out`.
+fn call(body: &Body, arguments: &[String], out: &mut String) -> String {
+    let generic = if body.style == Style::Raw { "::<F>" } else { "" };
+    let arguments: String = arguments.iter().map(|argument| format!(", {argument}")).collect();
+    let call = format!("{}{generic}(cx{arguments})", body.path);
+    if let Some(small) = body.small.as_ref().filter(|_| body.form == Form::Run) {
+        let _ = writeln!(out, "if {small}(cx{arguments})? {{\nreturn Ok(());\n}}");
+    }
+    if body.form != Form::Whole {
+        let _ = writeln!(out, "let prepared = {call}?;");
+    }
+    match body.form {
+        Form::Whole => call,
+        Form::Run => "cx.run(prepared)".to_owned(),
+        Form::Begin => "cx.begin(prepared).map(|made| request_value = made)".to_owned(),
+        Form::Keep => "crate::calls::persistent::keep(cx, prepared, F::info_in(info))\
+                       .map(|made| request_value = made)"
+            .to_owned(),
+    }
+}
+
+/// Whether a parameter is no argument of a collective, but of one of its forms.
+fn is_of_the_form(parameter: &Parameter) -> bool {
+    matches!(parameter.name.as_str(), "request" | "info")
 }
 
 /// The checks that a parameter's kind alone allows.

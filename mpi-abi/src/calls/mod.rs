@@ -29,7 +29,7 @@ pub mod reductions;
 pub mod requests;
 pub mod rma;
 pub mod rooted;
-pub mod standing;
+pub mod small_collectives;
 pub mod statuses;
 pub mod topology;
 pub mod windows;

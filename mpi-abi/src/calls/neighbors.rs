@@ -1,16 +1,17 @@
-//! Collectives between neighbours in a topology (MPI-5.0 §8.6, §8.7), blocking and nonblocking.
+//! Collectives between neighbours in a topology (MPI-5.0 §8.6, §8.7).
 #![allow(clippy::too_many_arguments)]
 
 use mpi_core::buffer::UserBuffer;
 use mpi_core::coll::calls::Prepared;
 use mpi_core::error::Result;
-use mpi_core::handle::{CommHandle, DatatypeHandle, RequestHandle};
+use mpi_core::handle::{CommHandle, DatatypeHandle};
 
 use crate::args::IntArray;
 use crate::calls::blocks::{per_source, per_target, typed};
 use crate::entry::Cx;
 
-pub(crate) fn prepare_neighbor_allgather(
+/// `MPI_Neighbor_allgather`.
+pub fn neighbor_allgather(
     cx: &mut Cx<'_>,
     sendbuf: UserBuffer,
     sendcount: i64,
@@ -24,43 +25,8 @@ pub(crate) fn prepare_neighbor_allgather(
     cx.neighbor_allgather(send, typed(recvbuf, recvcount, recvtype), comm)
 }
 
-/// `MPI_Neighbor_allgather`.
-pub fn neighbor_allgather(
-    cx: &mut Cx<'_>,
-    sendbuf: UserBuffer,
-    sendcount: i64,
-    sendtype: DatatypeHandle,
-    recvbuf: UserBuffer,
-    recvcount: i64,
-    recvtype: DatatypeHandle,
-    comm: CommHandle,
-) -> Result<()> {
-    let prepared = prepare_neighbor_allgather(
-        cx, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-    )?;
-    cx.run(prepared)
-}
-
-/// `MPI_Ineighbor_allgather`.
-pub fn ineighbor_allgather(
-    cx: &mut Cx<'_>,
-    sendbuf: UserBuffer,
-    sendcount: i64,
-    sendtype: DatatypeHandle,
-    recvbuf: UserBuffer,
-    recvcount: i64,
-    recvtype: DatatypeHandle,
-    comm: CommHandle,
-    request: &mut RequestHandle,
-) -> Result<()> {
-    let prepared = prepare_neighbor_allgather(
-        cx, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-    )?;
-    *request = cx.begin(prepared)?;
-    Ok(())
-}
-
-pub(crate) fn prepare_neighbor_allgatherv(
+/// `MPI_Neighbor_allgatherv`.
+pub fn neighbor_allgatherv(
     cx: &mut Cx<'_>,
     sendbuf: UserBuffer,
     sendcount: i64,
@@ -76,45 +42,8 @@ pub(crate) fn prepare_neighbor_allgatherv(
     cx.neighbor_allgatherv(send, incoming.varied(recvbuf, recvtype), comm)
 }
 
-/// `MPI_Neighbor_allgatherv`.
-pub fn neighbor_allgatherv(
-    cx: &mut Cx<'_>,
-    sendbuf: UserBuffer,
-    sendcount: i64,
-    sendtype: DatatypeHandle,
-    recvbuf: UserBuffer,
-    recvcounts: IntArray,
-    displs: IntArray,
-    recvtype: DatatypeHandle,
-    comm: CommHandle,
-) -> Result<()> {
-    let prepared = prepare_neighbor_allgatherv(
-        cx, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
-    )?;
-    cx.run(prepared)
-}
-
-/// `MPI_Ineighbor_allgatherv`.
-pub fn ineighbor_allgatherv(
-    cx: &mut Cx<'_>,
-    sendbuf: UserBuffer,
-    sendcount: i64,
-    sendtype: DatatypeHandle,
-    recvbuf: UserBuffer,
-    recvcounts: IntArray,
-    displs: IntArray,
-    recvtype: DatatypeHandle,
-    comm: CommHandle,
-    request: &mut RequestHandle,
-) -> Result<()> {
-    let prepared = prepare_neighbor_allgatherv(
-        cx, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
-    )?;
-    *request = cx.begin(prepared)?;
-    Ok(())
-}
-
-pub(crate) fn prepare_neighbor_alltoall(
+/// `MPI_Neighbor_alltoall`.
+pub fn neighbor_alltoall(
     cx: &mut Cx<'_>,
     sendbuf: UserBuffer,
     sendcount: i64,
@@ -128,43 +57,8 @@ pub(crate) fn prepare_neighbor_alltoall(
     cx.neighbor_alltoall(send, typed(recvbuf, recvcount, recvtype), comm)
 }
 
-/// `MPI_Neighbor_alltoall`.
-pub fn neighbor_alltoall(
-    cx: &mut Cx<'_>,
-    sendbuf: UserBuffer,
-    sendcount: i64,
-    sendtype: DatatypeHandle,
-    recvbuf: UserBuffer,
-    recvcount: i64,
-    recvtype: DatatypeHandle,
-    comm: CommHandle,
-) -> Result<()> {
-    let prepared = prepare_neighbor_alltoall(
-        cx, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-    )?;
-    cx.run(prepared)
-}
-
-/// `MPI_Ineighbor_alltoall`.
-pub fn ineighbor_alltoall(
-    cx: &mut Cx<'_>,
-    sendbuf: UserBuffer,
-    sendcount: i64,
-    sendtype: DatatypeHandle,
-    recvbuf: UserBuffer,
-    recvcount: i64,
-    recvtype: DatatypeHandle,
-    comm: CommHandle,
-    request: &mut RequestHandle,
-) -> Result<()> {
-    let prepared = prepare_neighbor_alltoall(
-        cx, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-    )?;
-    *request = cx.begin(prepared)?;
-    Ok(())
-}
-
-pub(crate) fn prepare_neighbor_alltoallv(
+/// `MPI_Neighbor_alltoallv`.
+pub fn neighbor_alltoallv(
     cx: &mut Cx<'_>,
     sendbuf: UserBuffer,
     sendcounts: IntArray,
@@ -180,44 +74,4 @@ pub(crate) fn prepare_neighbor_alltoallv(
     let incoming = per_source(cx, comm, recvcounts, rdispls)?;
     let send = outgoing.varied(sendbuf, sendtype);
     cx.neighbor_alltoallv(send, incoming.varied(recvbuf, recvtype), comm)
-}
-
-/// `MPI_Neighbor_alltoallv`.
-pub fn neighbor_alltoallv(
-    cx: &mut Cx<'_>,
-    sendbuf: UserBuffer,
-    sendcounts: IntArray,
-    sdispls: IntArray,
-    sendtype: DatatypeHandle,
-    recvbuf: UserBuffer,
-    recvcounts: IntArray,
-    rdispls: IntArray,
-    recvtype: DatatypeHandle,
-    comm: CommHandle,
-) -> Result<()> {
-    let prepared = prepare_neighbor_alltoallv(
-        cx, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
-    )?;
-    cx.run(prepared)
-}
-
-/// `MPI_Ineighbor_alltoallv`.
-pub fn ineighbor_alltoallv(
-    cx: &mut Cx<'_>,
-    sendbuf: UserBuffer,
-    sendcounts: IntArray,
-    sdispls: IntArray,
-    sendtype: DatatypeHandle,
-    recvbuf: UserBuffer,
-    recvcounts: IntArray,
-    rdispls: IntArray,
-    recvtype: DatatypeHandle,
-    comm: CommHandle,
-    request: &mut RequestHandle,
-) -> Result<()> {
-    let prepared = prepare_neighbor_alltoallv(
-        cx, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
-    )?;
-    *request = cx.begin(prepared)?;
-    Ok(())
 }

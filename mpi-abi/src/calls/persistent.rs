@@ -1,10 +1,12 @@
-//! Persistent sends and receives (MPI-5.0 §3.9).
+//! Persistent sends and receives (MPI-5.0 §3.9), and what makes a collective persistent (§6.13).
 
 use mpi_core::buffer::UserBuffer;
+use mpi_core::coll::calls::Prepared;
 use mpi_core::error::Result;
-use mpi_core::handle::{CommHandle, DatatypeHandle, RequestHandle};
+use mpi_core::handle::{CommHandle, DatatypeHandle, InfoHandle, RequestHandle};
 use mpi_core::p2p::{Message, Mode};
 
+use crate::calls::info::look;
 use crate::entry::{Cx, Owner};
 
 /// `MPI_Send_init`.
@@ -97,4 +99,12 @@ pub fn start(cx: &mut Cx<'_>, request: &mut RequestHandle) -> Result<()> {
         cx.owner = Owner::Comm(comm);
     }
     cx.start(*request)
+}
+
+/// Keeps a prepared collective to be started. No hint of `info` changes how.
+pub(crate) fn keep(cx: &mut Cx<'_>, prepared: Prepared, info: InfoHandle) -> Result<RequestHandle> {
+    if !info.is_null() {
+        look(cx, info)?;
+    }
+    cx.keep(prepared)
 }

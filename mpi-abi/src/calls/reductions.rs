@@ -1,16 +1,17 @@
-//! Reductions (MPI-5.0 §6.9 to §6.11), blocking and nonblocking.
+//! Reductions (MPI-5.0 §6.9 to §6.11).
 #![allow(clippy::too_many_arguments)]
 
 use mpi_core::buffer::UserBuffer;
 use mpi_core::coll::calls::Prepared;
 use mpi_core::error::Result;
-use mpi_core::handle::{CommHandle, DatatypeHandle, OpHandle, RequestHandle};
+use mpi_core::handle::{CommHandle, DatatypeHandle, OpHandle};
 
 use crate::args::IntArray;
-use crate::calls::blocks::{per_member, typed};
+use crate::calls::blocks::per_member;
 use crate::entry::Cx;
 
-pub(crate) fn prepare_reduce(
+/// `MPI_Reduce`.
+pub fn reduce(
     cx: &mut Cx<'_>,
     sendbuf: UserBuffer,
     recvbuf: UserBuffer,
@@ -23,42 +24,8 @@ pub(crate) fn prepare_reduce(
     cx.reduce_to(sendbuf, recvbuf, count, datatype, op, root, comm)
 }
 
-/// `MPI_Reduce`.
-pub fn reduce(
-    cx: &mut Cx<'_>,
-    sendbuf: UserBuffer,
-    recvbuf: UserBuffer,
-    count: i64,
-    datatype: DatatypeHandle,
-    op: OpHandle,
-    root: i32,
-    comm: CommHandle,
-) -> Result<()> {
-    if cx.reduce_quickly(typed(sendbuf, count, datatype), recvbuf, op, root, comm)? {
-        return Ok(());
-    }
-    let prepared = prepare_reduce(cx, sendbuf, recvbuf, count, datatype, op, root, comm)?;
-    cx.run(prepared)
-}
-
-/// `MPI_Ireduce`.
-pub fn ireduce(
-    cx: &mut Cx<'_>,
-    sendbuf: UserBuffer,
-    recvbuf: UserBuffer,
-    count: i64,
-    datatype: DatatypeHandle,
-    op: OpHandle,
-    root: i32,
-    comm: CommHandle,
-    request: &mut RequestHandle,
-) -> Result<()> {
-    let prepared = prepare_reduce(cx, sendbuf, recvbuf, count, datatype, op, root, comm)?;
-    *request = cx.begin(prepared)?;
-    Ok(())
-}
-
-pub(crate) fn prepare_allreduce(
+/// `MPI_Allreduce`.
+pub fn allreduce(
     cx: &mut Cx<'_>,
     sendbuf: UserBuffer,
     recvbuf: UserBuffer,
@@ -70,40 +37,8 @@ pub(crate) fn prepare_allreduce(
     cx.allreduce(sendbuf, recvbuf, count, datatype, op, comm)
 }
 
-/// `MPI_Allreduce`.
-pub fn allreduce(
-    cx: &mut Cx<'_>,
-    sendbuf: UserBuffer,
-    recvbuf: UserBuffer,
-    count: i64,
-    datatype: DatatypeHandle,
-    op: OpHandle,
-    comm: CommHandle,
-) -> Result<()> {
-    if cx.allreduce_quickly(typed(sendbuf, count, datatype), recvbuf, op, comm)? {
-        return Ok(());
-    }
-    let prepared = prepare_allreduce(cx, sendbuf, recvbuf, count, datatype, op, comm)?;
-    cx.run(prepared)
-}
-
-/// `MPI_Iallreduce`.
-pub fn iallreduce(
-    cx: &mut Cx<'_>,
-    sendbuf: UserBuffer,
-    recvbuf: UserBuffer,
-    count: i64,
-    datatype: DatatypeHandle,
-    op: OpHandle,
-    comm: CommHandle,
-    request: &mut RequestHandle,
-) -> Result<()> {
-    let prepared = prepare_allreduce(cx, sendbuf, recvbuf, count, datatype, op, comm)?;
-    *request = cx.begin(prepared)?;
-    Ok(())
-}
-
-pub(crate) fn prepare_reduce_scatter(
+/// `MPI_Reduce_scatter`.
+pub fn reduce_scatter(
     cx: &mut Cx<'_>,
     sendbuf: UserBuffer,
     recvbuf: UserBuffer,
@@ -116,37 +51,8 @@ pub(crate) fn prepare_reduce_scatter(
     cx.reduce_scatter(sendbuf, recvbuf, &counts, datatype, op, comm)
 }
 
-/// `MPI_Reduce_scatter`.
-pub fn reduce_scatter(
-    cx: &mut Cx<'_>,
-    sendbuf: UserBuffer,
-    recvbuf: UserBuffer,
-    recvcounts: IntArray,
-    datatype: DatatypeHandle,
-    op: OpHandle,
-    comm: CommHandle,
-) -> Result<()> {
-    let prepared = prepare_reduce_scatter(cx, sendbuf, recvbuf, recvcounts, datatype, op, comm)?;
-    cx.run(prepared)
-}
-
-/// `MPI_Ireduce_scatter`.
-pub fn ireduce_scatter(
-    cx: &mut Cx<'_>,
-    sendbuf: UserBuffer,
-    recvbuf: UserBuffer,
-    recvcounts: IntArray,
-    datatype: DatatypeHandle,
-    op: OpHandle,
-    comm: CommHandle,
-    request: &mut RequestHandle,
-) -> Result<()> {
-    let prepared = prepare_reduce_scatter(cx, sendbuf, recvbuf, recvcounts, datatype, op, comm)?;
-    *request = cx.begin(prepared)?;
-    Ok(())
-}
-
-pub(crate) fn prepare_reduce_scatter_block(
+/// `MPI_Reduce_scatter_block`.
+pub fn reduce_scatter_block(
     cx: &mut Cx<'_>,
     sendbuf: UserBuffer,
     recvbuf: UserBuffer,
@@ -158,39 +64,8 @@ pub(crate) fn prepare_reduce_scatter_block(
     cx.reduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm)
 }
 
-/// `MPI_Reduce_scatter_block`.
-pub fn reduce_scatter_block(
-    cx: &mut Cx<'_>,
-    sendbuf: UserBuffer,
-    recvbuf: UserBuffer,
-    recvcount: i64,
-    datatype: DatatypeHandle,
-    op: OpHandle,
-    comm: CommHandle,
-) -> Result<()> {
-    let prepared =
-        prepare_reduce_scatter_block(cx, sendbuf, recvbuf, recvcount, datatype, op, comm)?;
-    cx.run(prepared)
-}
-
-/// `MPI_Ireduce_scatter_block`.
-pub fn ireduce_scatter_block(
-    cx: &mut Cx<'_>,
-    sendbuf: UserBuffer,
-    recvbuf: UserBuffer,
-    recvcount: i64,
-    datatype: DatatypeHandle,
-    op: OpHandle,
-    comm: CommHandle,
-    request: &mut RequestHandle,
-) -> Result<()> {
-    let prepared =
-        prepare_reduce_scatter_block(cx, sendbuf, recvbuf, recvcount, datatype, op, comm)?;
-    *request = cx.begin(prepared)?;
-    Ok(())
-}
-
-pub(crate) fn prepare_scan(
+/// `MPI_Scan`.
+pub fn scan(
     cx: &mut Cx<'_>,
     sendbuf: UserBuffer,
     recvbuf: UserBuffer,
@@ -202,48 +77,6 @@ pub(crate) fn prepare_scan(
     cx.scan(sendbuf, recvbuf, count, datatype, op, comm, false)
 }
 
-/// `MPI_Scan`.
-pub fn scan(
-    cx: &mut Cx<'_>,
-    sendbuf: UserBuffer,
-    recvbuf: UserBuffer,
-    count: i64,
-    datatype: DatatypeHandle,
-    op: OpHandle,
-    comm: CommHandle,
-) -> Result<()> {
-    let prepared = prepare_scan(cx, sendbuf, recvbuf, count, datatype, op, comm)?;
-    cx.run(prepared)
-}
-
-/// `MPI_Iscan`.
-pub fn iscan(
-    cx: &mut Cx<'_>,
-    sendbuf: UserBuffer,
-    recvbuf: UserBuffer,
-    count: i64,
-    datatype: DatatypeHandle,
-    op: OpHandle,
-    comm: CommHandle,
-    request: &mut RequestHandle,
-) -> Result<()> {
-    let prepared = prepare_scan(cx, sendbuf, recvbuf, count, datatype, op, comm)?;
-    *request = cx.begin(prepared)?;
-    Ok(())
-}
-
-pub(crate) fn prepare_exscan(
-    cx: &mut Cx<'_>,
-    sendbuf: UserBuffer,
-    recvbuf: UserBuffer,
-    count: i64,
-    datatype: DatatypeHandle,
-    op: OpHandle,
-    comm: CommHandle,
-) -> Result<Prepared> {
-    cx.scan(sendbuf, recvbuf, count, datatype, op, comm, true)
-}
-
 /// `MPI_Exscan`.
 pub fn exscan(
     cx: &mut Cx<'_>,
@@ -253,23 +86,6 @@ pub fn exscan(
     datatype: DatatypeHandle,
     op: OpHandle,
     comm: CommHandle,
-) -> Result<()> {
-    let prepared = prepare_exscan(cx, sendbuf, recvbuf, count, datatype, op, comm)?;
-    cx.run(prepared)
-}
-
-/// `MPI_Iexscan`.
-pub fn iexscan(
-    cx: &mut Cx<'_>,
-    sendbuf: UserBuffer,
-    recvbuf: UserBuffer,
-    count: i64,
-    datatype: DatatypeHandle,
-    op: OpHandle,
-    comm: CommHandle,
-    request: &mut RequestHandle,
-) -> Result<()> {
-    let prepared = prepare_exscan(cx, sendbuf, recvbuf, count, datatype, op, comm)?;
-    *request = cx.begin(prepared)?;
-    Ok(())
+) -> Result<Prepared> {
+    cx.scan(sendbuf, recvbuf, count, datatype, op, comm, true)
 }

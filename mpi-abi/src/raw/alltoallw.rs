@@ -1,4 +1,4 @@
-//! `MPI_Alltoallw` and `MPI_Neighbor_alltoallw` in all their forms (MPI-5.0 §6.8, §8.6.2): a datatype
+//! `MPI_Alltoallw` and `MPI_Neighbor_alltoallw` (MPI-5.0 §6.8, §8.6.2): a datatype
 //! for each rank or neighbour.
 #![allow(clippy::too_many_arguments)]
 
@@ -7,7 +7,7 @@ use std::ffi::c_void;
 use mpi_core::buffer::UserBuffer;
 use mpi_core::coll::calls::{Prepared, Types, Varied};
 use mpi_core::error::Result;
-use mpi_core::handle::{CommHandle, DatatypeHandle};
+use mpi_core::handle::DatatypeHandle;
 
 use crate::args::{self, IntArray};
 use crate::calls::blocks::read;
@@ -30,6 +30,10 @@ struct Lists {
 }
 
 impl<F: Face> Side<F> {
+    fn buffer(&self, param: &'static str) -> Result<UserBuffer> {
+        args::buffer::<F>(param, self.buf)
+    }
+
     /// # Safety
     /// The array of types is null or has `length` entries.
     unsafe fn read(&self, length: usize, names: &Names) -> Result<Lists> {
@@ -65,47 +69,6 @@ impl Lists {
     }
 }
 
-/// # Safety
-/// The arrays have an entry for each rank, the send side's only if it is not in place.
-unsafe fn prepare<F: Face>(
-    cx: &Cx<'_>,
-    send: &Side<F>,
-    recv: &Side<F>,
-    comm: CommHandle,
-) -> Result<Prepared> {
-    let from = args::buffer::<F>("sendbuf", send.buf)?;
-    let to = args::buffer::<F>("recvbuf", recv.buf)?;
-    let size = cx.comm(comm)?.targets().size() as usize;
-    // SAFETY: the caller's promise.
-    let (outgoing, incoming) = unsafe {
-        let outgoing = match from.is_in_place() {
-            true => None,
-            false => Some(send.read(size, &SEND)?),
-        };
-        (outgoing, recv.read(size, &RECV)?)
-    };
-    let outgoing = outgoing.as_ref().map(|lists| lists.varied(from));
-    cx.alltoallv(outgoing, incoming.varied(to), comm)
-}
-
-/// # Safety
-/// The arrays have an entry for each neighbour.
-unsafe fn prepare_neighbors<F: Face>(
-    cx: &Cx<'_>,
-    send: &Side<F>,
-    recv: &Side<F>,
-    comm: CommHandle,
-) -> Result<Prepared> {
-    let from = args::buffer::<F>("sendbuf", send.buf)?;
-    let to = args::buffer::<F>("recvbuf", recv.buf)?;
-    let neighbors = cx.comm(comm)?.neighbors()?;
-    // SAFETY: the caller's promise.
-    let (outgoing, incoming) = unsafe {
-        (send.read(neighbors.targets.len(), &SEND)?, recv.read(neighbors.sources.len(), &RECV)?)
-    };
-    cx.neighbor_alltoallv(outgoing.varied(from), incoming.varied(to), comm)
-}
-
 /// `MPI_Alltoallw`.
 ///
 /// # Safety
@@ -121,67 +84,22 @@ pub unsafe fn alltoallw<F: Face>(
     rdispls: IntArray,
     recvtypes: *const F::Datatype,
     comm: F::Comm,
-) -> Result<()> {
-    let send = Side { buf: sendbuf, counts: sendcounts, displs: sdispls, types: sendtypes };
-    let recv = Side { buf: recvbuf, counts: recvcounts, displs: rdispls, types: recvtypes };
+) -> Result<Prepared> {
+    let send = Side::<F> { buf: sendbuf, counts: sendcounts, displs: sdispls, types: sendtypes };
+    let recv = Side::<F> { buf: recvbuf, counts: recvcounts, displs: rdispls, types: recvtypes };
+    let comm = F::comm_in(comm);
+    let (from, to) = (send.buffer("sendbuf")?, recv.buffer("recvbuf")?);
+    let size = cx.comm(comm)?.targets().size() as usize;
     // SAFETY: the caller's promise.
-    let prepared = unsafe { prepare::<F>(cx, &send, &recv, F::comm_in(comm)) }?;
-    cx.run(prepared)
-}
-
-/// `MPI_Ialltoallw`.
-///
-/// # Safety
-/// The arrays have an entry for each rank, the send side's only if it is not in place; `request` is writable.
-pub unsafe fn ialltoallw<F: Face>(
-    cx: &mut Cx<'_>,
-    sendbuf: *const c_void,
-    sendcounts: IntArray,
-    sdispls: IntArray,
-    sendtypes: *const F::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: IntArray,
-    rdispls: IntArray,
-    recvtypes: *const F::Datatype,
-    comm: F::Comm,
-    request: *mut F::Request,
-) -> Result<()> {
-    let send = Side { buf: sendbuf, counts: sendcounts, displs: sdispls, types: sendtypes };
-    let recv = Side { buf: recvbuf, counts: recvcounts, displs: rdispls, types: recvtypes };
-    // SAFETY: the caller's promise.
-    let prepared = unsafe { prepare::<F>(cx, &send, &recv, F::comm_in(comm)) }?;
-    let made = cx.begin(prepared)?;
-    // SAFETY: the caller's promise.
-    unsafe { *request = F::request_out(made) };
-    Ok(())
-}
-
-/// `MPI_Alltoallw_init`.
-///
-/// # Safety
-/// The arrays have an entry for each rank, the send side's only if it is not in place; `request` is writable.
-pub unsafe fn alltoallw_init<F: Face>(
-    cx: &mut Cx<'_>,
-    sendbuf: *const c_void,
-    sendcounts: IntArray,
-    sdispls: IntArray,
-    sendtypes: *const F::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: IntArray,
-    rdispls: IntArray,
-    recvtypes: *const F::Datatype,
-    comm: F::Comm,
-    _info: F::Info,
-    request: *mut F::Request,
-) -> Result<()> {
-    let send = Side { buf: sendbuf, counts: sendcounts, displs: sdispls, types: sendtypes };
-    let recv = Side { buf: recvbuf, counts: recvcounts, displs: rdispls, types: recvtypes };
-    // SAFETY: the caller's promise.
-    let prepared = unsafe { prepare::<F>(cx, &send, &recv, F::comm_in(comm)) }?;
-    let made = cx.keep(prepared)?;
-    // SAFETY: the caller's promise.
-    unsafe { *request = F::request_out(made) };
-    Ok(())
+    let (outgoing, incoming) = unsafe {
+        let outgoing = match from.is_in_place() {
+            true => None,
+            false => Some(send.read(size, &SEND)?),
+        };
+        (outgoing, recv.read(size, &RECV)?)
+    };
+    let outgoing = outgoing.as_ref().map(|lists| lists.varied(from));
+    cx.alltoallv(outgoing, incoming.varied(to), comm)
 }
 
 /// `MPI_Neighbor_alltoallw`.
@@ -199,95 +117,16 @@ pub unsafe fn neighbor_alltoallw<F: Face>(
     rdispls: *const i64,
     recvtypes: *const F::Datatype,
     comm: F::Comm,
-) -> Result<()> {
-    let send = Side {
-        buf: sendbuf,
-        counts: sendcounts,
-        displs: IntArray::wide(sdispls),
-        types: sendtypes,
-    };
-    let recv = Side {
-        buf: recvbuf,
-        counts: recvcounts,
-        displs: IntArray::wide(rdispls),
-        types: recvtypes,
-    };
+) -> Result<Prepared> {
+    let (sdispls, rdispls) = (IntArray::wide(sdispls), IntArray::wide(rdispls));
+    let send = Side::<F> { buf: sendbuf, counts: sendcounts, displs: sdispls, types: sendtypes };
+    let recv = Side::<F> { buf: recvbuf, counts: recvcounts, displs: rdispls, types: recvtypes };
+    let comm = F::comm_in(comm);
+    let (from, to) = (send.buffer("sendbuf")?, recv.buffer("recvbuf")?);
+    let neighbors = cx.comm(comm)?.neighbors()?;
     // SAFETY: the caller's promise.
-    let prepared = unsafe { prepare_neighbors::<F>(cx, &send, &recv, F::comm_in(comm)) }?;
-    cx.run(prepared)
-}
-
-/// `MPI_Ineighbor_alltoallw`.
-///
-/// # Safety
-/// The arrays have an entry for each neighbour; `request` is writable.
-pub unsafe fn ineighbor_alltoallw<F: Face>(
-    cx: &mut Cx<'_>,
-    sendbuf: *const c_void,
-    sendcounts: IntArray,
-    sdispls: *const i64,
-    sendtypes: *const F::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: IntArray,
-    rdispls: *const i64,
-    recvtypes: *const F::Datatype,
-    comm: F::Comm,
-    request: *mut F::Request,
-) -> Result<()> {
-    let send = Side {
-        buf: sendbuf,
-        counts: sendcounts,
-        displs: IntArray::wide(sdispls),
-        types: sendtypes,
+    let (outgoing, incoming) = unsafe {
+        (send.read(neighbors.targets.len(), &SEND)?, recv.read(neighbors.sources.len(), &RECV)?)
     };
-    let recv = Side {
-        buf: recvbuf,
-        counts: recvcounts,
-        displs: IntArray::wide(rdispls),
-        types: recvtypes,
-    };
-    // SAFETY: the caller's promise.
-    let prepared = unsafe { prepare_neighbors::<F>(cx, &send, &recv, F::comm_in(comm)) }?;
-    let made = cx.begin(prepared)?;
-    // SAFETY: the caller's promise.
-    unsafe { *request = F::request_out(made) };
-    Ok(())
-}
-
-/// `MPI_Neighbor_alltoallw_init`.
-///
-/// # Safety
-/// The arrays have an entry for each neighbour; `request` is writable.
-pub unsafe fn neighbor_alltoallw_init<F: Face>(
-    cx: &mut Cx<'_>,
-    sendbuf: *const c_void,
-    sendcounts: IntArray,
-    sdispls: *const i64,
-    sendtypes: *const F::Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: IntArray,
-    rdispls: *const i64,
-    recvtypes: *const F::Datatype,
-    comm: F::Comm,
-    _info: F::Info,
-    request: *mut F::Request,
-) -> Result<()> {
-    let send = Side {
-        buf: sendbuf,
-        counts: sendcounts,
-        displs: IntArray::wide(sdispls),
-        types: sendtypes,
-    };
-    let recv = Side {
-        buf: recvbuf,
-        counts: recvcounts,
-        displs: IntArray::wide(rdispls),
-        types: recvtypes,
-    };
-    // SAFETY: the caller's promise.
-    let prepared = unsafe { prepare_neighbors::<F>(cx, &send, &recv, F::comm_in(comm)) }?;
-    let made = cx.keep(prepared)?;
-    // SAFETY: the caller's promise.
-    unsafe { *request = F::request_out(made) };
-    Ok(())
+    cx.neighbor_alltoallv(outgoing.varied(from), incoming.varied(to), comm)
 }

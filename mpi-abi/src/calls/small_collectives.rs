@@ -1,0 +1,120 @@
+//! The short way of small blocking collectives, tried before the operation is prepared: each says
+//! whether it did the whole call.
+#![allow(clippy::too_many_arguments)]
+
+use mpi_core::buffer::UserBuffer;
+use mpi_core::error::Result;
+use mpi_core::handle::{CommHandle, DatatypeHandle, OpHandle};
+
+use crate::calls::blocks::typed;
+use crate::entry::Cx;
+
+/// `MPI_Barrier`.
+pub fn barrier_quickly(cx: &mut Cx<'_>, comm: CommHandle) -> Result<bool> {
+    cx.barrier_quickly(comm)
+}
+
+/// `MPI_Bcast`.
+pub fn bcast_quickly(
+    cx: &mut Cx<'_>,
+    buffer: UserBuffer,
+    count: i64,
+    datatype: DatatypeHandle,
+    root: i32,
+    comm: CommHandle,
+) -> Result<bool> {
+    cx.bcast_quickly(typed(buffer, count, datatype), root, comm)
+}
+
+/// `MPI_Gather`.
+pub fn gather_quickly(
+    cx: &mut Cx<'_>,
+    sendbuf: UserBuffer,
+    sendcount: i64,
+    sendtype: DatatypeHandle,
+    recvbuf: UserBuffer,
+    recvcount: i64,
+    recvtype: DatatypeHandle,
+    root: i32,
+    comm: CommHandle,
+) -> Result<bool> {
+    let send = typed(sendbuf, sendcount, sendtype);
+    let recv = typed(recvbuf, recvcount, recvtype);
+    cx.gather_quickly(send, recv, root, comm)
+}
+
+/// `MPI_Scatter`.
+pub fn scatter_quickly(
+    cx: &mut Cx<'_>,
+    sendbuf: UserBuffer,
+    sendcount: i64,
+    sendtype: DatatypeHandle,
+    recvbuf: UserBuffer,
+    recvcount: i64,
+    recvtype: DatatypeHandle,
+    root: i32,
+    comm: CommHandle,
+) -> Result<bool> {
+    let send = typed(sendbuf, sendcount, sendtype);
+    let recv = typed(recvbuf, recvcount, recvtype);
+    cx.scatter_quickly(send, recv, root, comm)
+}
+
+/// `MPI_Allgather`.
+pub fn allgather_quickly(
+    cx: &mut Cx<'_>,
+    sendbuf: UserBuffer,
+    sendcount: i64,
+    sendtype: DatatypeHandle,
+    recvbuf: UserBuffer,
+    recvcount: i64,
+    recvtype: DatatypeHandle,
+    comm: CommHandle,
+) -> Result<bool> {
+    let send = typed(sendbuf, sendcount, sendtype);
+    let recv = typed(recvbuf, recvcount, recvtype);
+    cx.allgather_quickly(send, recv, comm)
+}
+
+/// `MPI_Alltoall`.
+pub fn alltoall_quickly(
+    cx: &mut Cx<'_>,
+    sendbuf: UserBuffer,
+    sendcount: i64,
+    sendtype: DatatypeHandle,
+    recvbuf: UserBuffer,
+    recvcount: i64,
+    recvtype: DatatypeHandle,
+    comm: CommHandle,
+) -> Result<bool> {
+    let send = typed(sendbuf, sendcount, sendtype);
+    let recv = typed(recvbuf, recvcount, recvtype);
+    cx.alltoall_quickly(send, recv, comm)
+}
+
+/// `MPI_Reduce`.
+pub fn reduce_quickly(
+    cx: &mut Cx<'_>,
+    sendbuf: UserBuffer,
+    recvbuf: UserBuffer,
+    count: i64,
+    datatype: DatatypeHandle,
+    op: OpHandle,
+    root: i32,
+    comm: CommHandle,
+) -> Result<bool> {
+    cx.reduce_quickly(typed(sendbuf, count, datatype), recvbuf, op, root, comm)
+}
+
+/// `MPI_Allreduce`.
+pub fn allreduce_quickly(
+    cx: &mut Cx<'_>,
+    sendbuf: UserBuffer,
+    recvbuf: UserBuffer,
+    count: i64,
+    datatype: DatatypeHandle,
+    op: OpHandle,
+    comm: CommHandle,
+) -> Result<bool> {
+    cx.allreduce_quickly(typed(sendbuf, count, datatype), recvbuf, op, comm)
+}
