@@ -72,6 +72,12 @@ static void handles(void) {
     OK(MPI_Group_free(&group));
     FAILS(MPI_Group_size(MPI_GROUP_NULL, &got), MPI_ERR_GROUP);
     FAILS(MPI_Info_free(&(MPI_Info){MPI_INFO_NULL}), MPI_ERR_INFO);
+    MPI_Info hints;
+    MPI_Request request;
+    OK(MPI_Info_create(&hints));
+    MPI_Info gone = hints;
+    OK(MPI_Info_free(&hints));
+    FAILS(MPI_Barrier_init(MPI_COMM_WORLD, gone, &request), MPI_ERR_INFO);
     FAILS(MPI_Comm_split(MPI_COMM_WORLD, -7, 0, &dup), MPI_ERR_ARG);
 }
 

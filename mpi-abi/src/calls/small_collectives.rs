@@ -10,11 +10,13 @@ use crate::calls::blocks::typed;
 use crate::entry::Cx;
 
 /// `MPI_Barrier`.
+#[inline]
 pub fn barrier_quickly(cx: &mut Cx<'_>, comm: CommHandle) -> Result<bool> {
     cx.barrier_quickly(comm)
 }
 
 /// `MPI_Bcast`.
+#[inline]
 pub fn bcast_quickly(
     cx: &mut Cx<'_>,
     buffer: UserBuffer,
@@ -27,6 +29,7 @@ pub fn bcast_quickly(
 }
 
 /// `MPI_Gather`.
+#[inline]
 pub fn gather_quickly(
     cx: &mut Cx<'_>,
     sendbuf: UserBuffer,
@@ -44,6 +47,7 @@ pub fn gather_quickly(
 }
 
 /// `MPI_Scatter`.
+#[inline]
 pub fn scatter_quickly(
     cx: &mut Cx<'_>,
     sendbuf: UserBuffer,
@@ -61,6 +65,7 @@ pub fn scatter_quickly(
 }
 
 /// `MPI_Allgather`.
+#[inline]
 pub fn allgather_quickly(
     cx: &mut Cx<'_>,
     sendbuf: UserBuffer,
@@ -77,6 +82,7 @@ pub fn allgather_quickly(
 }
 
 /// `MPI_Alltoall`.
+#[inline]
 pub fn alltoall_quickly(
     cx: &mut Cx<'_>,
     sendbuf: UserBuffer,
@@ -93,6 +99,7 @@ pub fn alltoall_quickly(
 }
 
 /// `MPI_Reduce`.
+#[inline]
 pub fn reduce_quickly(
     cx: &mut Cx<'_>,
     sendbuf: UserBuffer,
@@ -107,6 +114,7 @@ pub fn reduce_quickly(
 }
 
 /// `MPI_Allreduce`.
+#[inline]
 pub fn allreduce_quickly(
     cx: &mut Cx<'_>,
     sendbuf: UserBuffer,
