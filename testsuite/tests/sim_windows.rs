@@ -37,7 +37,9 @@ fn write(mpi: &mut SimEntry<'_>, win: WinHandle, rank: i32, disp: i64, mut value
 
 /// Lets others do something, for a time that differs.
 fn dawdle(mpi: &mut SimEntry<'_>, round: i64) {
-    (0..(round + i64::from(mpi.identity.rank)) % 5 * 4).for_each(|_| drop(mpi.poll()));
+    for _ in 0..(round + i64::from(mpi.identity.rank)) % 5 * 4 {
+        mpi.poll();
+    }
 }
 
 /// A sum by reading and writing under exclusive locks at each target; readers see it at rest.
