@@ -2,12 +2,12 @@
 //! prefix that cannot be written to, by two compilers side by side; the names that compilers give
 //! to procedures; CMake.
 
-use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use tempfile::TempDir;
+use testsuite::hosts::skipped;
 use testsuite::prefix::{self, Prefix};
 use testsuite::programs::{self, Program};
 
@@ -26,15 +26,6 @@ fn flang() -> Option<&'static str> {
     ["flang-new-19", "flang-new", "flang-22", "flang"].into_iter().find(|name| {
         Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success())
     })
-}
-
-/// Notes that a test was skipped, for the count of skipped tests.
-fn skipped(test: &str, why: &str) {
-    println!("skipped: {test}: {why}");
-    if let Some(file) = std::env::var_os("FERRITE_TEST_SKIPPED") {
-        let mut file = OpenOptions::new().append(true).create(true).open(file).expect("the list");
-        writeln!(file, "{test}: {why}").expect("written");
-    }
 }
 
 fn fortran_programs() -> Vec<Program> {
@@ -71,7 +62,8 @@ fn entries(dir: &Path) -> Vec<String> {
 #[test]
 fn another_compiler_shares_the_library() {
     let Some(flang) = flang() else {
-        skipped("another_compiler_shares_the_library", "there is no flang (package flang-19)");
+        skipped("another_compiler_shares_the_library", "there is no flang (package flang-19)")
+            .expect("noted");
         return;
     };
     let dir = tempfile::tempdir().expect("a folder");
@@ -165,8 +157,42 @@ fn every_spelling_of_a_procedure_leads_to_it() {
 }
 
 #[test]
-fn cmake_finds_the_fortran_parts() {
-    let dir = tempfile::tempdir().expect("a folder");
+fn a_parallel_make_starts_from_no_modules() {
+    let (dir, copy) = fresh();
+    let interfaces = ["include 'mpif.h'", "use mpi", "use mpi_f08", "use mpi"];
+    let mut rules = String::from("all: program\n%.o: %.f90\n\t$(FC) -c $<\n");
+    let mut objects = String::new();
+    for part in 0..8 {
+        let (used, included) = match interfaces[part % 4] {
+            header if header.starts_with("include") => ("", header),
+            module => (module, ""),
+        };
+        let text = format!(
+            "subroutine part{part}(rank)\n{used}\nimplicit none\n{included}\ninteger :: rank, ierror\n\
+             call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierror)\nend\n"
+        );
+        fs::write(dir.path().join(format!("part{part}.f90")), text).expect("written");
+        objects += &format!(" part{part}.o");
+    }
+    let calls: String = (0..8).map(|part| format!("call part{part}(rank)\n")).collect();
+    let main = format!(
+        "program main\nuse mpi\nimplicit none\ninteger :: rank, ierror\ncall MPI_Init(ierror)\n\
+         {calls}if (rank == 0) print '(a)', 'ok'\ncall MPI_Finalize(ierror)\nend\n"
+    );
+    fs::write(dir.path().join("main.f90"), main).expect("written");
+    rules += &format!("program: main.o{objects}\n\t$(FC) -o $@ $^\n");
+    fs::write(dir.path().join("Makefile"), rules).expect("written");
+    let mut make = prefix::clean(Path::new("make"));
+    make.env_remove("MPIFORT_CACHE").env_remove("MAKEFLAGS").current_dir(dir.path());
+    make.arg("-j8").arg(format!("FC={}", copy.join("bin/mpifort").display()));
+    told(&make.output().expect("make"));
+    assert_eq!(entries(&copy.join("lib/ferrite/modules")).len(), 1);
+    programs::run(&prefix(), &dir.path().join("program"), 2).expect("a good run");
+}
+
+#[test]
+fn cmake_builds_a_project_against_a_moved_prefix() {
+    let (dir, home) = fresh();
     let project = "cmake_minimum_required(VERSION 3.16)\n\
                    project(found C Fortran)\n\
                    find_package(MPI REQUIRED COMPONENTS Fortran)\n\
@@ -179,8 +205,7 @@ fn cmake_finds_the_fortran_parts() {
     fs::copy(source, dir.path().join("fortran_f08.f90")).expect("copied");
     let build = dir.path().join("build");
     let mut cmake = prefix::clean(Path::new("cmake"));
-    let home = fs::canonicalize(prefix().dir()).expect("the prefix");
-    cmake.arg(format!("-DMPI_HOME={}", home.display()));
+    cmake.env_remove("MPIFORT_CACHE").arg(format!("-DMPI_HOME={}", home.display()));
     let found =
         told(&cmake.arg("-S").arg(dir.path()).arg("-B").arg(&build).output().expect("cmake"));
     assert!(found.contains("has TRUE TRUE TRUE"), "{found}");

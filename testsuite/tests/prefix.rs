@@ -93,6 +93,29 @@ fn a_moved_prefix_knows_where_it_is() {
 }
 
 #[test]
+fn a_project_of_pkg_config_is_built_against_a_moved_prefix() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let moved = dir.path().join("elsewhere");
+    output(Command::new("cp").arg("-a").arg(prefix().dir().canonicalize().unwrap()).arg(&moved));
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/barrier.c");
+    let makefile = "CFLAGS := $(shell pkg-config --cflags mpi-c)\n\
+                    LDLIBS := $(shell pkg-config --libs mpi-c)\nbarrier: barrier.o\n";
+    fs::write(dir.path().join("Makefile"), makefile).expect("written");
+    fs::copy(source, dir.path().join("barrier.c")).expect("copied");
+    fs::copy(
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/check.h"),
+        dir.path().join("check.h"),
+    )
+    .expect("copied");
+    let mut make = prefix::clean(Path::new("make"));
+    make.env("PKG_CONFIG_PATH", moved.join("lib/pkgconfig")).current_dir(dir.path());
+    let said = output(&mut make);
+    assert!(said.contains(&format!("-I{}", moved.display())), "{said}");
+    let mut mpirun = prefix::clean(&moved.join("bin/mpirun"));
+    assert_eq!(output(mpirun.args(["-n", "2"]).arg(dir.path().join("barrier"))), "ok\n");
+}
+
+#[test]
 fn pkg_config_finds_it_by_every_name() {
     for name in ["ferrite", "mpi", "mpi-c", "mpi-cxx"] {
         let mut pkg = Command::new("pkg-config");
