@@ -78,8 +78,29 @@ static void on_communicators(void) {
     CHECK(keys >= 0, "%d keys of MPI_INFO_ENV", keys);
 }
 
+// How the program was started is the same story before MPI_Init and after it.
+static void environment(int argc, char **argv, MPI_Info early) {
+    const char *keys[] = {"command", "argv", "maxprocs", "host", "arch", "wdir", "thread_level"};
+    MPI_Info now;
+    OK(MPI_Info_create_env(argc, argv, &now));
+    for (unsigned i = 0; i < sizeof keys / sizeof *keys; i++) {
+        char before[MPI_MAX_INFO_VAL + 1] = "", after[MPI_MAX_INFO_VAL + 1] = "";
+        int room = sizeof before, there, still;
+        OK(MPI_Info_get_string(early, keys[i], &room, before, &there));
+        room = sizeof after;
+        OK(MPI_Info_get_string(now, keys[i], &room, after, &still));
+        CHECK(there == still && strcmp(before, after) == 0, "%s: %s, then %s", keys[i], before, after);
+        if (strcmp(keys[i], "maxprocs") == 0 && there) EQUAL(atoi(before), size);
+    }
+    OK(MPI_Info_free(&now));
+    OK(MPI_Info_free(&early));
+}
+
 int main(int argc, char **argv) {
+    MPI_Info early;
+    MPI_Info_create_env(argc, argv, &early);
     start(&argc, &argv);
+    environment(argc, argv, early);
     basics();
     limits();
     on_communicators();

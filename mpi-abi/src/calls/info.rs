@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 
+use launch_wire::{Start, judge};
 use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::handle::InfoHandle;
 use mpi_core::info::Info;
 
 use crate::entry::Cx;
-use crate::library::{Phase, phase, thread_level};
+use crate::library::{Phase, phase};
 
 /// `MPI_INFO_ENV`.
 const ENVIRONMENT: u32 = 0x131;
@@ -18,10 +19,8 @@ pub(crate) fn environment(cx: &Cx<'_>) -> Info {
     let mut known = Vec::new();
     known.extend(arguments.next().map(|command| ("command", command)));
     known.push(("argv", arguments.collect::<Vec<_>>().join(" ")));
-    if phase() == Phase::Running {
-        known.push(("maxprocs", cx.identity.size.to_string()));
-        known.push(("thread_level", level_name(thread_level().0).to_owned()));
-    }
+    let ranks = if phase() == Phase::Running { Some(cx.identity.size) } else { announced() };
+    known.extend(ranks.map(|ranks| ("maxprocs", ranks.to_string())));
     known.push(("host", crate::startup::host_name()));
     known.push(("arch", std::env::consts::ARCH.to_owned()));
     let directory = std::env::current_dir().ok();
@@ -29,13 +28,12 @@ pub(crate) fn environment(cx: &Cx<'_>) -> Info {
     Info::environment(known)
 }
 
-/// The name of a level of thread support (a core value).
-fn level_name(level: i32) -> &'static str {
-    match level {
-        0 => "MPI_THREAD_SINGLE",
-        1024 => "MPI_THREAD_FUNNELED",
-        2048 => "MPI_THREAD_SERIALIZED",
-        _ => "MPI_THREAD_MULTIPLE",
+/// The number of ranks that the launcher's variables announce, outside of MPI's run too.
+fn announced() -> Option<u32> {
+    match judge(&|name| std::env::var(name).ok(), "") {
+        Ok(Start::PmiFd { size, .. }) => u32::try_from(size).ok(),
+        Ok(Start::Singleton) => Some(1),
+        Ok(Start::PmiPort { .. }) | Err(_) => None,
     }
 }
 
