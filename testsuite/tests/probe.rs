@@ -100,7 +100,7 @@ fn answers(folder: &Path, name: &str, include: &Path, names: &BTreeSet<String>) 
 }
 
 /// What MPICH's header has of a kind that the standard does not tell C: nothing but what
-/// `MPI_F_*` say about Fortran, which it leaves to its own mpi.h.
+/// `MPI_F_*` and `MPI_F08_*` say about Fortran, which it leaves to its own mpi.h.
 fn known_there(names: &BTreeSet<String>) -> BTreeSet<String> {
     let text = fs::read_to_string(theirs().join("mpi_abi.h")).expect("mpi_abi.h");
     let words: BTreeSet<&str> =
@@ -108,7 +108,7 @@ fn known_there(names: &BTreeSet<String>) -> BTreeSet<String> {
     let known: BTreeSet<String> =
         names.iter().filter(|name| words.contains(name.as_str())).cloned().collect();
     let only_ours: Vec<&String> =
-        names.difference(&known).filter(|name| !name.starts_with("MPI_F_")).collect();
+        names.difference(&known).filter(|name| !name.starts_with("MPI_F")).collect();
     assert!(only_ours.is_empty(), "the other header lacks {only_ours:?}");
     known
 }

@@ -15,6 +15,9 @@ use crate::description::{Direction, Parameter, Procedure};
 use crate::kind::Kind;
 use crate::rust;
 
+/// Conversions of statuses, which are not the library's.
+const STATUSES: &str = include_str!("statuses.h");
+
 /// The header's text.
 pub(crate) fn file(procedures: &[Procedure]) -> Result<String> {
     let folder = std::env::temp_dir().join(format!("ferrite-mpi-h-{}", std::process::id()));
@@ -36,7 +39,9 @@ pub(crate) fn file(procedures: &[Procedure]) -> Result<String> {
     let (types, prototypes) =
         text.split_once("} MPI_Status;").context("cbindgen left MPI_Status out")?;
     let prototypes = prototypes.replace("struct MPI_Status *", "MPI_Status *");
-    Ok(format!("{types}}} MPI_Status;{prototypes}"))
+    let (prototypes, guard) =
+        prototypes.rsplit_once("#endif").context("cbindgen left the guard out")?;
+    Ok(format!("{types}}} MPI_Status;{prototypes}{}\n#endif{guard}", STATUSES.trim_start()))
 }
 
 fn config() -> Result<cbindgen::Config> {

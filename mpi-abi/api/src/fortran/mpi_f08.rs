@@ -25,10 +25,7 @@ pub(crate) fn file(procedures: &[Procedure]) -> Result<String> {
     out.push_str(DESCRIPTORS);
     let table = Constants::load()?;
     for (name, value) in constants::integers(&table) {
-        // The fields of a status have these names.
-        if !["MPI_SOURCE", "MPI_TAG", "MPI_ERROR"].contains(&&*name) {
-            let _ = writeln!(out, "  integer, parameter :: {name} = {value}");
-        }
+        let _ = writeln!(out, "  integer, parameter :: {name} = {value}");
     }
     for (name, c, value) in constants::handles(&table) {
         let _ = writeln!(out, "  type({c}), parameter :: {name} = {c}({value})");
