@@ -5,6 +5,7 @@
 
 use std::ffi::{c_int, c_void};
 
+use mpi_abi::first_of;
 use mpi_abi::fortran::{Fortran, Special};
 
 use crate::face::Mpich;
@@ -31,6 +32,11 @@ blocks! {
     mpifcmba_: c_int = 0;
     MPIR_F08_MPI_BOTTOM: c_int = 0;
     MPIR_F08_MPI_IN_PLACE: c_int = 0;
+    __mpi_f08_link_constants_MOD_mpi_unweighted: c_int = 0;
+    __mpi_f08_link_constants_MOD_mpi_weights_empty: c_int = 0;
+    __mpi_f08_link_constants_MOD_mpi_errcodes_ignore: c_int = 0;
+    __mpi_f08_link_constants_MOD_mpi_argv_null: u8 = 0;
+    __mpi_f08_link_constants_MOD_mpi_argvs_null: u8 = 0;
 }
 
 /// Attribute keys that MPICH predefines for communicators, without their last byte.
@@ -58,24 +64,24 @@ impl Fortran for Mpich {
         if let Some(offset) = within(address, &raw const mpipriv2_, 24) {
             return Some(if offset < 20 { Special::StatusIgnore } else { Special::ErrcodesIgnore });
         }
-        let is = |block: *const c_void| address == block;
-        if is((&raw const MPIR_F08_MPI_BOTTOM).cast()) {
-            Some(Special::Bottom)
-        } else if is((&raw const MPIR_F08_MPI_IN_PLACE).cast()) {
-            Some(Special::InPlace)
-        } else if is((&raw const MPIR_F08_MPI_STATUS_IGNORE_OBJ).cast())
-            || is((&raw const MPIR_F08_MPI_STATUSES_IGNORE_OBJ).cast())
-        {
-            Some(Special::StatusIgnore)
-        } else if is((&raw const mpifcmb5_).cast()) {
-            Some(Special::Unweighted)
-        } else if is((&raw const mpifcmb9_).cast()) {
-            Some(Special::WeightsEmpty)
-        } else if is((&raw const mpifcmba_).cast()) {
-            Some(Special::BufferAutomatic)
-        } else {
-            within(address, &raw const mpiprivc_, 2).map(|_| Special::ArgvNull)
+        if within(address, &raw const mpiprivc_, 2).is_some() {
+            return Some(Special::ArgvNull);
         }
+        first_of! { address:
+            MPIR_F08_MPI_BOTTOM Bottom
+            MPIR_F08_MPI_IN_PLACE InPlace
+            MPIR_F08_MPI_STATUS_IGNORE_OBJ StatusIgnore
+            MPIR_F08_MPI_STATUSES_IGNORE_OBJ StatusIgnore
+            mpifcmb5_ Unweighted
+            mpifcmb9_ WeightsEmpty
+            mpifcmba_ BufferAutomatic
+            __mpi_f08_link_constants_MOD_mpi_unweighted Unweighted
+            __mpi_f08_link_constants_MOD_mpi_weights_empty WeightsEmpty
+            __mpi_f08_link_constants_MOD_mpi_errcodes_ignore ErrcodesIgnore
+            __mpi_f08_link_constants_MOD_mpi_argv_null ArgvNull
+            __mpi_f08_link_constants_MOD_mpi_argvs_null ArgvNull
+        }
+        None
     }
 
     /// The predefined attributes are one higher in Fortran, where their values are no addresses.

@@ -6,9 +6,10 @@
 //! a fifth argument.
 //!
 //! It also reaches into Open MPI's insides: for attribute keys and for errors that it finds itself,
-//! which are served by the public procedures, and for three tables, which stay empty. Error
-//! handlers written in C++ and registered data representations are not supported; for the first
-//! it needs `ompi_errhandler_create`, which is not there.
+//! which are served by the public procedures, for error handlers (`cxx_errors`), and for three
+//! tables, which stay empty. Registered data representations are not supported. Of what it needs
+//! of `libopen-pal.so.40`, which it names as needed itself and Debian ships beside it, nothing is
+//! here: two definitions of that library's insides in one process would disagree.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int, c_void};

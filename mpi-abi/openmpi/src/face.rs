@@ -11,7 +11,7 @@ use mpi_abi::{callbacks, foreign};
 
 use crate::objects::tables;
 use crate::status::{self, OpenMpiStatus};
-use crate::{cxx, handles, symbols};
+use crate::{cxx, cxx_errors, handles, symbols};
 
 /// The Open MPI ABI.
 #[derive(Debug)]
@@ -131,6 +131,15 @@ impl Face for OpenMpi {
                 None => {
                     callbacks::call_op::<Self>(function, large, input, inout, count, datatype);
                 }
+            }
+        }
+    }
+
+    unsafe fn call_errhandler(function: *const c_void, kind: u32, object: u32, code: c_int) {
+        // SAFETY: the caller's promise is the same.
+        unsafe {
+            if !cxx_errors::call(function, kind, object, code) {
+                callbacks::call_errhandler::<Self>(function, kind, object, code);
             }
         }
     }

@@ -5,20 +5,12 @@
 
 use std::ffi::c_void;
 
+use mpi_abi::first_of;
 use mpi_abi::fortran::{Fortran, Special};
 
 use crate::face::OpenMpi;
 use crate::objects::tables;
 use crate::symbols::*;
-
-/// The block at an address, and what it stands for.
-macro_rules! first_of {
-    ($address:ident: $($block:ident $special:ident)*) => {
-        $(if std::ptr::eq($address, (&raw const $block).cast()) {
-            return Some(Special::$special);
-        })*
-    };
-}
 
 impl Fortran for OpenMpi {
     #[inline]

@@ -128,3 +128,13 @@ macro_rules! fortran_names {
         )*
     };
 }
+
+/// Returns from a function what stands at an address, if a named block begins there.
+#[macro_export]
+macro_rules! first_of {
+    ($address:ident: $($block:ident $special:ident)*) => {
+        $(if std::ptr::eq($address, (&raw const $block).cast()) {
+            return Some($crate::fortran::Special::$special);
+        })*
+    };
+}

@@ -43,7 +43,8 @@ const BY_HAND: &[&str] = &[
 
 /// In mpif.h and the module mpi these have a choice buffer where `mpi_f08` returns an address:
 /// nothing can be returned there (MPI-5.0 §3.6).
-const DETACH: &[&str] = &["Buffer_detach", "Comm_detach_buffer", "Session_detach_buffer"];
+pub(super) const DETACH: &[&str] =
+    &["Buffer_detach", "Comm_detach_buffer", "Session_detach_buffer"];
 
 /// Functions of `mpi_abi::fortran` that have no C counterpart, with their names in Fortran.
 const READY: &[(&str, &[&str])] = &[

@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::entries::forms;
+use super::entries::{DETACH, forms};
+use super::has;
 use super::sections::has_choice;
 use crate::description::Procedure;
 
@@ -109,20 +110,22 @@ fn names(procedures: &[Procedure], face: &str) -> Vec<(String, String)> {
         for function in ["conversion_fn_null", "conversion_fn_null_c"] {
             name("conversion_fn_null", format!("__mpi_f08_callbacks_MOD_mpi_{function}"));
         }
-        for procedure in super::procedures(procedures).filter(|p| forms(p).count() > 1) {
-            let snake = procedure.snake();
-            for prefix in ["mpi", "pmpi"] {
-                name(&format!("{snake}_c"), format!("{prefix}_{snake}_f08_large_"));
-                if has_choice(procedure) {
-                    let function = format!("{snake}_c_f08ts");
-                    name(&function, format!("{prefix}_{snake}_f08ts_large_"));
-                }
-            }
+        for function in ["status_f2f08", "status_f082f"] {
+            name(function, format!("__mpi_f08_types_MOD_mpi_{function}"));
+        }
+        for prefix in ["mpi", "pmpir"] {
+            name("f_sync_reg", format!("{prefix}_f_sync_reg_f08ts_"));
+        }
+        for procedure in super::procedures(procedures).filter(|p| has(p, "mpi_f08")) {
+            of_mpich(procedure, &mut name);
         }
         for (symbol, ending) in MPICH_SIZES {
             name(&format!("sizeof_{ending}"), format!("__mpi_{symbol}"));
         }
         return all;
+    }
+    for prefix in ["mpi", "pmpi"] {
+        name("f_sync_reg", format!("{prefix}_f_sync_reg_f08_"));
     }
     let ranks: Vec<String> = std::iter::once("scalar".to_owned())
         .chain((1..=15).map(|rank| format!("r{rank}")))
@@ -135,6 +138,28 @@ fn names(procedures: &[Procedure], face: &str) -> Vec<(String, String)> {
         }
     }
     all
+}
+
+/// MPICH's names of a procedure of `mpi_f08`: those with large counts, and those for profiling.
+fn of_mpich(procedure: &Procedure, name: &mut impl FnMut(&str, String)) {
+    let snake = procedure.snake();
+    for large in forms(procedure) {
+        let ending = if large { "large_" } else { "" };
+        for prefix in ["mpi", "pmpi", "pmpir"] {
+            if !large && prefix != "pmpir" {
+                continue; // everybody's
+            }
+            let function = match large {
+                true => format!("{snake}_c"),
+                false if DETACH.contains(&&*procedure.name) => format!("{snake}_f08"),
+                false => snake.clone(),
+            };
+            if has_choice(procedure) {
+                name(&format!("{function}_f08ts"), format!("{prefix}_{snake}_f08ts_{ending}"));
+            }
+            name(&function, format!("{prefix}_{snake}_f08_{ending}"));
+        }
+    }
 }
 
 /// The file's text for a face.
