@@ -10,7 +10,7 @@ use mpi_core::datatype::{BYTE, Datatype, Form};
 use mpi_core::error::ErrorClass;
 use mpi_core::handle::{DatatypeHandle, OpHandle};
 use testsuite::sim::{COMM_WORLD, SimEntry, World};
-use transports::sim::SimOptions;
+use transports::sim::{Nodes, SimOptions};
 
 /// `MPI_INT64_T`.
 const INT64: DatatypeHandle = DatatypeHandle::from_raw(0x258);
@@ -309,6 +309,78 @@ fn the_short_way_of_some_ranks_meets_the_ordinary_one_of_others() {
         for quick in outcome.unwrap_or_else(|hang| panic!("{hang}")).results {
             assert!(quick > Some(20), "{quick:?} calls went the short way");
         }
+    }
+}
+
+/// A world with several nodes, whose ranks are told apart at the first call.
+fn world_of_nodes(seed: u64, ranks: u32, nodes: Nodes) -> World {
+    let network = SimOptions { nodes, ..SimOptions::default() };
+    World { network, ..World::new(seed, ranks) }
+}
+
+#[test]
+fn what_goes_node_by_node_gives_the_right_answer() {
+    let served = |collective: &&Collective| collective.needs(Algorithm::Nodes).is_some();
+    for collective in Collective::ALL.iter().copied().filter(|collective| served(&collective)) {
+        for nodes in [Nodes::Blocks(2), Nodes::Blocks(3), Nodes::Turns(2), Nodes::Turns(3)] {
+            for ranks in [3, 4, 7, 9] {
+                let (first, second) = (calls_of(collective, ranks), calls_of(collective, ranks));
+                let outcome =
+                    world_of_nodes(u64::from(ranks), ranks, nodes).start_mpi(move |mpi| {
+                        use_only(mpi, collective, Algorithm::Nodes);
+                        live(mpi, &first, 1);
+                        live(mpi, &second, 2);
+                        live(mpi, &first, 1);
+                        mpi.comm(COMM_WORLD).unwrap().ranks_per_node
+                    });
+                let most = match nodes {
+                    Nodes::Blocks(ranks) => ranks,
+                    Nodes::Turns(nodes) => ranks.div_ceil(nodes),
+                    Nodes::One => ranks,
+                };
+                let results = outcome.unwrap_or_else(|hang| panic!("{collective}: {hang}")).results;
+                assert!(results.iter().all(|known| *known == Some(most)), "{results:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn communicators_of_several_nodes_come_and_go() {
+    let outcome = world_of_nodes(4, 8, Nodes::Turns(3)).start_mpi(|mpi| {
+        mpi.selection.patience = 0;
+        let mut sums = Vec::new();
+        for round in 0..4 {
+            let part = mpi.comm_split(COMM_WORLD, (mpi.identity.rank / 4) as i32, -round).unwrap();
+            let (mut own, mut all) = ([i64::from(mpi.identity.rank)], [0]);
+            let [own, into] = [&mut own, &mut all].map(|data| UserBuffer(data.as_mut_ptr().cast()));
+            let call = mpi.allreduce(own, into, 1, INT64, SUM, part).unwrap();
+            mpi.run(call).unwrap();
+            mpi.comm_free(part).unwrap();
+            sums.push(all[0]);
+        }
+        sums
+    });
+    let results = outcome.unwrap_or_else(|hang| panic!("{hang}")).results;
+    for (rank, sums) in results.into_iter().enumerate() {
+        assert_eq!(sums, Some(vec![[6, 22][rank / 4]; 4]));
+    }
+}
+
+#[test]
+fn a_failure_on_one_node_is_told_across_nodes() {
+    // Rank 2 leads its node, rank 3 follows it, and the node of ranks 4 and 5 gets it from there.
+    let failed = Some(ErrorClass::TRUNCATE);
+    for seed in 0..20 {
+        let outcome = world_of_nodes(seed, 6, Nodes::Blocks(2)).start_mpi(|mpi| {
+            let meeting = Call { collective: Collective::Barrier, len: 0, root: 0, salt: 0 };
+            use_only(mpi, Collective::Barrier, Algorithm::Nodes);
+            live(mpi, &[meeting], 1);
+            fail_at_rank_2(mpi, Algorithm::Nodes)
+        });
+        let results = outcome.unwrap_or_else(|hang| panic!("{hang}")).results;
+        let classes: Vec<_> = results.into_iter().map(|result| result.unwrap()[0]).collect();
+        assert_eq!(classes, [None, None, failed, failed, failed, failed]);
     }
 }
 

@@ -9,7 +9,7 @@ use mpi_core::info::Info;
 use mpi_core::port::PeerId;
 use mpi_core::rma::{LOCK_EXCLUSIVE, LOCK_SHARED, Target};
 use testsuite::sim::{COMM_WORLD, SimEntry, World};
-use transports::sim::SimOptions;
+use transports::sim::{Nodes, SimOptions};
 
 /// `MPI_INT64_T`.
 const INT64: DatatypeHandle = DatatypeHandle::from_raw(0x258);
@@ -108,7 +108,7 @@ fn live(mpi: &mut SimEntry<'_>) -> [i64; 2] {
 fn locks_exclude_and_accumulates_add_up() {
     for seed in 0..60 {
         let ranks = 1 + (seed % 5) as u32;
-        let network = SimOptions { boards: true, ..SimOptions::default() };
+        let network = SimOptions { nodes: Nodes::One, ..SimOptions::default() };
         let outcome = World { network, ..World::new(seed, ranks) }.start_mpi(live);
         let results = outcome.unwrap_or_else(|hang| panic!("{hang}")).results;
         let seen: Vec<[i64; 2]> = results.into_iter().map(|seen| seen.unwrap()).collect();
@@ -119,7 +119,7 @@ fn locks_exclude_and_accumulates_add_up() {
 
 #[test]
 fn processes_that_share_no_memory_have_no_shared_window() {
-    let network = SimOptions { boards: false, ..SimOptions::default() };
+    let network = SimOptions { nodes: Nodes::Blocks(1), ..SimOptions::default() };
     let outcome = World { network, ..World::new(7, 3) }.start_mpi(|mpi| {
         let failed = mpi.win_allocate_shared(COMM_WORLD, 64, 8, Info::new()).unwrap_err();
         failed.class()

@@ -99,6 +99,19 @@ impl<P: Port> Process<P> {
         memory: Memory,
         reducer: Option<Reducer>,
     ) -> Result<RequestHandle> {
+        self.launch_with(comm, tag, schedule, memory, reducer, None)
+    }
+
+    /// The same where it may have failed before it begins.
+    pub(super) fn launch_with(
+        &mut self,
+        comm: CommHandle,
+        tag: i32,
+        schedule: Rc<Schedule>,
+        memory: Memory,
+        reducer: Option<Reducer>,
+        failure: Option<Error>,
+    ) -> Result<RequestHandle> {
         let state = self.comm(comm)?;
         let (group, context) = (state.roster().clone(), state.context + 1);
         let rank = state.place() as i32;
@@ -118,7 +131,7 @@ impl<P: Port> Process<P> {
             rank,
             tag,
             request,
-            failure: None,
+            failure,
         }));
         self.run(index);
         self.settle();

@@ -113,6 +113,8 @@ names! {
         Board = "board",
         /// Over the board, each process reducing its share of the elements.
         BoardShares = "board_shares",
+        /// Within each node, and across nodes by one process of each.
+        Nodes = "nodes",
     }
 }
 
@@ -146,6 +148,8 @@ pub enum Needs {
     EvenSize,
     /// A board, and a call that blocks.
     Board,
+    /// Several nodes, one of them with several processes, and a call that blocks and suits them.
+    Nodes,
 }
 
 impl Needs {
@@ -156,27 +160,41 @@ impl Needs {
             Needs::Commutative => commutative,
             Needs::PowerOfTwo => size.is_power_of_two(),
             Needs::EvenSize => size.is_multiple_of(2),
-            Needs::Board => false,
+            Needs::Board | Needs::Nodes => false,
         }
     }
 }
+
+/// The menu of `MPI_ALLGATHER`.
+const ALLGATHER: &[(Algorithm, Needs)] = &[
+    (Algorithm::Ring, Needs::Nothing),
+    (Algorithm::RecursiveDoubling, Needs::PowerOfTwo),
+    (Algorithm::Bruck, Needs::Nothing),
+    (Algorithm::NeighborExchange, Needs::EvenSize),
+    (Algorithm::Board, Needs::Board),
+    (Algorithm::Nodes, Needs::Nodes),
+];
 
 impl Collective {
     /// The algorithms that serve this collective. The first needs nothing: it is what is left
     /// when no rule applies.
     pub fn menu(self) -> &'static [(Algorithm, Needs)] {
         use Algorithm::*;
-        use Needs::{Commutative, EvenSize, Nothing, PowerOfTwo};
+        use Needs::{Commutative, Nothing, PowerOfTwo};
         match self {
-            Collective::Barrier => {
-                &[(Dissemination, Nothing), (Tree, Nothing), (Board, Needs::Board)]
-            }
+            Collective::Barrier => &[
+                (Dissemination, Nothing),
+                (Tree, Nothing),
+                (Board, Needs::Board),
+                (Nodes, Needs::Nodes),
+            ],
             Collective::Bcast => &[
                 (Binomial, Nothing),
                 (ScatterRing, Nothing),
                 (ScatterDoubling, PowerOfTwo),
                 (Chain, Nothing),
                 (Board, Needs::Board),
+                (Nodes, Needs::Nodes),
             ],
             Collective::Gather | Collective::Scatter => {
                 &[(Binomial, Nothing), (Linear, Nothing), (Board, Needs::Board)]
@@ -184,13 +202,9 @@ impl Collective {
             Collective::Gatherv | Collective::Scatterv => {
                 &[(Linear, Nothing), (Board, Needs::Board)]
             }
-            Collective::Allgather | Collective::Allgatherv => &[
-                (Ring, Nothing),
-                (RecursiveDoubling, PowerOfTwo),
-                (Bruck, Nothing),
-                (NeighborExchange, EvenSize),
-                (Board, Needs::Board),
-            ],
+            Collective::Allgather => ALLGATHER,
+            // Not node by node, for which all blocks have to be one run of elements.
+            Collective::Allgatherv => &ALLGATHER[..ALLGATHER.len() - 1],
             Collective::Alltoall => {
                 &[(Pairwise, Nothing), (Linear, Nothing), (Bruck, Nothing), (Board, Needs::Board)]
             }
@@ -203,6 +217,7 @@ impl Collective {
                 (Linear, Nothing),
                 (Board, Needs::Board),
                 (BoardShares, Needs::Board),
+                (Nodes, Needs::Nodes),
             ],
             Collective::Allreduce => &[
                 (RecursiveDoubling, Nothing),
@@ -210,6 +225,7 @@ impl Collective {
                 (Ring, Commutative),
                 (Board, Needs::Board),
                 (BoardShares, Needs::Board),
+                (Nodes, Needs::Nodes),
             ],
             Collective::ReduceScatter | Collective::ReduceScatterBlock => &[
                 (PermutedHalving, Nothing),

@@ -6,6 +6,7 @@
 //! those rooms are pure. [`calls`] makes problems of MPI's arguments, [`memory`] says where the
 //! units of a schedule lie, and [`execute`] runs it.
 
+mod across;
 pub mod algorithms;
 mod between;
 pub(crate) mod board;
@@ -17,6 +18,7 @@ pub mod layout;
 pub mod memory;
 pub mod menu;
 pub mod neighborhood;
+pub(crate) mod nodes;
 mod place;
 pub mod plan;
 pub(crate) mod prepared;

@@ -1,6 +1,8 @@
 //! Where the data of a collective call lies: blocks of user memory, by the handles of their
 //! datatypes. Making one allocates nothing unless the blocks differ.
 
+use std::ops::Range;
+
 use super::memory::Block;
 use crate::buffer::UserBuffer;
 use crate::datatype::{Datatype, Packer, Unpacker};
@@ -43,6 +45,22 @@ impl Place {
         self.bytes
     }
 
+    /// Address of the first element.
+    pub(super) fn address(self) -> UserBuffer {
+        self.address
+    }
+
+    /// The same place with no element.
+    pub(super) fn emptied(self) -> Place {
+        Place { count: 0, bytes: 0, ..self }
+    }
+
+    /// `times` such blocks, each behind the one before it by its elements' extents, as one.
+    pub(super) fn times<P: Port>(self, times: usize, process: &Process<P>) -> Result<Place> {
+        let datatype = process.datatype(self.datatype)?;
+        Ok(Place::new(self.address, self.count * times as i64, self.datatype, datatype))
+    }
+
     fn at(self, offset: i64) -> Place {
         Place { address: self.address.offset(offset), ..self }
     }
@@ -74,6 +92,17 @@ impl Places {
                 (index < *count).then(|| first.at(stride * index as i64))
             }
             Places::Each(places) => places.get(index).copied(),
+        }
+    }
+
+    /// The blocks of these indices.
+    pub(super) fn range(&self, range: Range<usize>) -> Places {
+        match self {
+            Places::None => Places::None,
+            Places::Even(first, stride, _) => {
+                Places::Even(first.at(stride * range.start as i64), *stride, range.len())
+            }
+            Places::Each(places) => Places::Each(places[range].to_vec()),
         }
     }
 

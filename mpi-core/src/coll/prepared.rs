@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use super::execute::Reducer;
 use super::memory::{Block, Memory};
-use super::menu::Collective;
+use super::menu::{Algorithm, Collective};
+use super::nodes::Nodes;
 use super::place::Places;
 use super::plan::{Problem, plan};
 use super::schedule::Schedule;
@@ -15,7 +16,7 @@ use super::select::{Choice, Shape};
 use crate::buffer::UserBuffer;
 use crate::datatype::Datatype;
 use crate::entry::Entry;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::handle::{CommHandle, DatatypeHandle, RequestHandle};
 use crate::port::Port;
 use crate::process::Process;
@@ -29,6 +30,19 @@ pub struct Prepared {
     /// Bytes of type signature, as [`Shape`] has them.
     pub(super) bytes: i64,
     pub(super) data: Data,
+}
+
+impl Prepared {
+    /// Whether it may run node by node.
+    #[cold]
+    fn suits(&self, nodes: &Nodes) -> bool {
+        match &self.data {
+            Data::Moved { .. } => {
+                nodes.in_order || !matches!(self.problem, Problem::Allgather { .. })
+            }
+            Data::Reduced(data) => data.suit_nodes(nodes.in_order),
+        }
+    }
 }
 
 /// The memory of a collective operation.
@@ -61,11 +75,33 @@ impl<P: Port> Entry<'_, P> {
         if choice.algorithm.is_board() {
             match self.seat(call.comm)? {
                 Some(seat) => return self.run_on_board(seat, &call, choice.algorithm),
-                None => choice = self.choose(&call, false)?,
+                // It has been tried, so that now it is known which nodes there are.
+                None => choice = self.choose(&call, true)?,
             }
+        }
+        if choice.algorithm == Algorithm::Nodes {
+            return self.run_by_nodes(&call);
         }
         let (schedule, memory, reducer) = self.lay_out(&call, &choice)?;
         self.run_blocking(call.comm, schedule, memory, reducer)
+    }
+
+    /// Takes part in a collective operation only to say that it fails here, and why.
+    #[cold]
+    pub(super) fn fail_call(&mut self, call: &Prepared, why: &Error) -> Result<()> {
+        let mut choice = self.choose(call, true)?;
+        if choice.algorithm.is_board() {
+            match self.seat(call.comm)? {
+                Some(seat) => return self.over_board(seat, |_| Err(why.clone())).map(drop),
+                None => choice = self.choose(call, true)?,
+            }
+        }
+        let (schedule, memory, reducer) = self.lay_out(call, &choice)?;
+        let tag = self.next_call(call.comm)?;
+        let failure = Some(why.clone());
+        let request =
+            self.launch_with(call.comm, tag, Rc::new(schedule), memory, reducer, failure)?;
+        self.wait_one(request).map(drop)
     }
 
     /// Begins a collective operation.
@@ -94,11 +130,15 @@ impl<P: Port> Process<P> {
         let shape = Shape {
             collective,
             size,
-            ranks_per_node: size,
+            ranks_per_node: match state.ranks_per_node {
+                0 => size,
+                known => known as usize,
+            },
             bytes: call.bytes,
             unit,
             commutative,
             board: at_once && fit && state.may_have_board(self.selection.patience),
+            nodes: at_once && state.nodes.as_ref().is_some_and(|nodes| call.suits(nodes)),
         };
         Ok(self.selection.select(&shape))
     }

@@ -28,6 +28,9 @@ pub struct Shape {
     /// Whether the call may go over a board: it blocks, the communicator has a board or has not
     /// tried yet, and what is reduced is reduced by a kernel of ours on elements without gaps.
     pub board: bool,
+    /// Whether the call may go node by node: it blocks, the communicator is known to have several
+    /// nodes, and their order and the elements suit.
+    pub nodes: bool,
 }
 
 /// An algorithm and its parameters.

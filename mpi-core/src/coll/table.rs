@@ -72,6 +72,7 @@ impl Rule {
         let needs = shape.collective.needs(self.algorithm);
         let met = |needs: Needs| match needs {
             Needs::Board => shape.board,
+            Needs::Nodes => shape.nodes,
             other => other.met(shape.size, shape.commutative),
         };
         needs.is_some_and(met)

@@ -259,6 +259,22 @@ impl<P: Port> Entry<'_, P> {
         self.adopt_comm(parent, Comm::new(context, group, rank))
     }
 
+    /// An intracommunicator of some processes of `parent`, which has `context`; all of them name
+    /// it alike, and no other of `parent`.
+    pub(crate) fn adopt_within(
+        &mut self,
+        parent: CommHandle,
+        name: &str,
+        context: u64,
+        group: Group,
+    ) -> Result<CommHandle> {
+        let context = super::hashed(&self.identity.job, name, context);
+        let name = format!("{} ({name})", self.comm(parent)?.name);
+        let made = self.adopt(parent, context, group)?;
+        self.comm_mut(made)?.name = name;
+        Ok(made)
+    }
+
     /// A communicator beside `parent`, whose error handler it gets.
     pub(super) fn adopt_comm(&mut self, parent: CommHandle, comm: Comm) -> Result<CommHandle> {
         let errhandler = self.comm(parent)?.errhandler;
@@ -294,6 +310,7 @@ impl<P: Port> Entry<'_, P> {
                 .hint("Predefined communicators cannot be freed; remove this call."));
         }
         self.leave_board(comm)?;
+        self.leave_nodes(comm)?;
         let Comm { errhandler, info, .. } = self.comms.remove(comm)?;
         if !info.is_null() {
             self.infos.remove(info)?;

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use crate::attributes::AttributeList;
 use crate::coll::board::BoardState;
+use crate::coll::nodes::Nodes;
 use crate::constants::Comparison;
 use crate::errhandler::ERRORS_ARE_FATAL;
 use crate::error::Result;
@@ -55,6 +56,10 @@ pub struct Comm {
     pub(crate) standing_number: u32,
     /// Its board.
     pub(crate) board: BoardState,
+    /// Its nodes, where that is known and there are several.
+    pub(crate) nodes: Option<Arc<Nodes>>,
+    /// The largest number of its processes on one node; 0 where that is not known.
+    pub ranks_per_node: u32,
 }
 
 impl Comm {
@@ -75,6 +80,8 @@ impl Comm {
             collective_number: 0,
             standing_number: 0,
             board: BoardState::Untried,
+            nodes: None,
+            ranks_per_node: 0,
         }
     }
 

@@ -25,7 +25,8 @@ impl Boards for SimPort {
     fn meet(&mut self, peer: PeerId) -> Meeting {
         let (to, me) = (self.endpoint(peer), self.id());
         let network = self.network.borrow();
-        match network.options().boards && network.is_open(me, to) {
+        let nodes = network.options().nodes;
+        match nodes.of(me) == nodes.of(to) && network.is_open(me, to) {
             true => Meeting::Near,
             false => Meeting::Elsewhere,
         }

@@ -15,5 +15,5 @@ mod segments;
 #[cfg(test)]
 mod tests;
 
-pub use network::{EndpointId, Network, SharedNetwork, SimOptions};
+pub use network::{EndpointId, Network, Nodes, SharedNetwork, SimOptions};
 pub use port::{Pause, SimPort};

@@ -15,6 +15,28 @@ use rand_chacha::ChaCha8Rng;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct EndpointId(pub u32);
 
+/// How the processes, in the order in which they joined, are divided among nodes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Nodes {
+    /// All on one.
+    One,
+    /// So many after each other on each.
+    Blocks(u32),
+    /// In turn on so many.
+    Turns(u32),
+}
+
+impl Nodes {
+    /// The number of an endpoint's node.
+    pub(super) fn of(self, endpoint: EndpointId) -> u32 {
+        match self {
+            Nodes::One => 0,
+            Nodes::Blocks(ranks) => endpoint.0 / ranks,
+            Nodes::Turns(nodes) => endpoint.0 % nodes,
+        }
+    }
+}
+
 /// What the network is like.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SimOptions {
@@ -38,8 +60,8 @@ pub struct SimOptions {
     pub duplicate: f64,
     /// Chance that a frame is lost.
     pub lose: f64,
-    /// Whether processes can share boards.
-    pub boards: bool,
+    /// Which processes of a job can share boards.
+    pub nodes: Nodes,
 }
 
 impl Default for SimOptions {
@@ -55,7 +77,7 @@ impl Default for SimOptions {
             reorder: false,
             duplicate: 0.0,
             lose: 0.0,
-            boards: true,
+            nodes: Nodes::One,
         }
     }
 }

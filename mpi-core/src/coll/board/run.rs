@@ -43,7 +43,7 @@ impl<P: Port> Entry<'_, P> {
 
     /// Runs something on the board as one collective operation.
     #[inline]
-    pub(super) fn over_board(
+    pub(in crate::coll) fn over_board(
         &mut self,
         seat: Seat,
         run: impl FnOnce(&mut Self) -> Result<()>,

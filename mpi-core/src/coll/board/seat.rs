@@ -1,5 +1,6 @@
 //! How a communicator gets its board: all members meet all others, each takes memory for its part,
-//! and one exchange of messages tells everybody where the parts are, or that somebody has none.
+//! and one exchange of messages tells everybody where the parts are, or that somebody has none, and
+//! who is near whom.
 
 use crate::boards::{BoardId, Meeting};
 use crate::comm::Comm;
@@ -84,30 +85,29 @@ impl<P: Port> Entry<'_, P> {
         let state = self.comm(comm)?;
         let (rank, mark, own) = (state.rank, state.context, self.own_peer());
         let members: Vec<PeerId> = state.group.iter().collect();
-        let mut near = true;
-        for &peer in members.iter().filter(|peer| **peer != own) {
+        let (mut near, mut first) = (true, rank);
+        for (other, &peer) in (0..).zip(&members).filter(|(_, peer)| **peer != own) {
             let mut how = Meeting::Pending;
             let call = |process: &Process<P>| process.waits_to_meet(comm, peer);
             self.block_in(call, |process| {
                 how = process.port.meet(peer);
                 how != Meeting::Pending
             });
-            near &= how == Meeting::Near;
+            match how {
+                Meeting::Near => first = first.min(other),
+                _ => near = false,
+            }
         }
         let part = if near { self.port.prepare_part(members.len() as u32) } else { None };
-        let told = self.allgather_bytes(comm, &part.unwrap_or(NO_PART).to_le_bytes());
-        let parts: Vec<(PeerId, u64)> = match &told {
-            Ok(told) => {
-                let number = |bytes: &[u8]| u64::from_le_bytes(std::array::from_fn(|i| bytes[i]));
-                members.into_iter().zip(told.chunks_exact(8).map(number)).collect()
-            }
-            Err(_) => Vec::new(),
-        };
+        let told = self.allgather_words(comm, [part.unwrap_or(NO_PART), u64::from(first)]);
+        let told_parts = told.iter().flatten().map(|[part, _]| *part);
+        let parts: Vec<(PeerId, u64)> = members.into_iter().zip(told_parts).collect();
         let all = told.is_ok() && parts.iter().all(|(_, part)| *part != NO_PART);
         if let (Some(part), false) = (part, all) {
             self.port.drop_part(part);
         }
-        told?;
+        let firsts: Vec<u32> = told?.into_iter().map(|[_, first]| first as u32).collect();
+        self.take_nodes(comm, &firsts)?;
         if !all {
             return Ok(None);
         }
@@ -115,6 +115,14 @@ impl<P: Port> Entry<'_, P> {
             Some(board) => Ok(Some(board)),
             None => crate::fail!(INTERN, "a member's part of a board is not where it said"),
         }
+    }
+
+    /// What every process of `comm` has in `own`, by rank.
+    fn allgather_words(&mut self, comm: CommHandle, own: [u64; 2]) -> Result<Vec<[u64; 2]>> {
+        let own: Vec<u8> = own.into_iter().flat_map(u64::to_le_bytes).collect();
+        let all = self.allgather_bytes(comm, &own)?;
+        let word = |bytes: &[u8]| u64::from_le_bytes(std::array::from_fn(|i| bytes[i]));
+        Ok(all.chunks_exact(16).map(|words| [word(&words[..8]), word(&words[8..])]).collect())
     }
 
     /// Members have nothing more to say to each other on this board: the memory goes back when all

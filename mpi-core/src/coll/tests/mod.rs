@@ -4,6 +4,7 @@ mod between;
 mod data;
 mod movement;
 mod neighbors;
+mod nodes;
 mod parts;
 mod proptests;
 mod reductions;

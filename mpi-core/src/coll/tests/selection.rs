@@ -13,6 +13,7 @@ fn shape(collective: Collective, size: usize, bytes: i64) -> Shape {
         unit: 1,
         commutative: true,
         board: false,
+        nodes: false,
     }
 }
 

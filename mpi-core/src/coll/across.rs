@@ -1,0 +1,291 @@
+//! Blocking collectives of a communicator with several nodes: within each node over its board, and
+//! across nodes between the first processes of each, so that everything crosses the network once
+//! for a node and not once for a process.
+//!
+//! Each is a sequence of collective operations on the two communicators of [`nodes`](super::nodes).
+//! Where one of them fails, this process says so in those that follow, in which others wait.
+
+use std::sync::Arc;
+
+use super::layout::Layout;
+use super::menu::Collective;
+use super::nodes::Nodes;
+use super::place::{Place, Places};
+use super::plan::Problem;
+use super::prepared::{Data, Operands, Prepared};
+use crate::buffer::UserBuffer;
+use crate::datatype::{self, BYTE};
+use crate::entry::Entry;
+use crate::error::Result;
+use crate::handle::CommHandle;
+use crate::port::Port;
+
+/// The operations of one process, in order.
+struct Stages {
+    nodes: Arc<Nodes>,
+    rank: usize,
+    calls: Vec<Prepared>,
+}
+
+impl Stages {
+    /// Number of this process's node.
+    fn node(&self) -> usize {
+        self.nodes.map.node_of(self.rank)
+    }
+
+    fn leads(&self) -> bool {
+        !self.nodes.across.is_null()
+    }
+
+    fn moves(
+        &mut self,
+        comm: CommHandle,
+        collective: Collective,
+        problem: Problem,
+        bytes: i64,
+        [send, recv]: [Places; 2],
+    ) {
+        let (collective, data) = (Some(collective), Data::Moved { send, recv });
+        self.calls.push(Prepared { comm, collective, problem, bytes, data });
+    }
+
+    fn bcast(&mut self, comm: CommHandle, root: usize, data: Place) {
+        let len = data.bytes();
+        let problem = Problem::Bcast { root, len };
+        self.moves(comm, Collective::Bcast, problem, len, [Places::None, Places::one(data)]);
+    }
+
+    fn reduces(&mut self, comm: CommHandle, problem: Problem, bytes: i64, data: Operands) {
+        let collective = match problem {
+            Problem::Reduce { .. } => Collective::Reduce,
+            _ => Collective::Allreduce,
+        };
+        let (collective, data) = (Some(collective), Data::Reduced(data));
+        self.calls.push(Prepared { comm, collective, problem, bytes, data });
+    }
+
+    /// Everybody's arrival is told to the first of the node, those of the nodes meet, and tell.
+    fn meet(&mut self, signals: &mut [u8]) {
+        let near = self.nodes.near;
+        let (one, leads) = (bytes(&mut signals[..1]), self.leads());
+        let all = Places::Even(one, 1, signals.len());
+        let (in_place, bytes) = (leads, signals.len() as i64);
+        let data = if leads { [Places::None, all] } else { [Places::one(one), Places::None] };
+        let problem = Problem::Gather { root: 0, block: 1, in_place };
+        self.moves(near, Collective::Gather, problem, bytes, data);
+        if leads {
+            let nothing = [Places::None, Places::None];
+            self.moves(self.nodes.across, Collective::Barrier, Problem::Barrier, 0, nothing);
+        }
+        self.bcast(near, 0, one);
+    }
+
+    /// Where the root leads no node, its node has the message before the others.
+    fn spread(&mut self, root: usize, data: Place) {
+        let nodes = self.nodes.clone();
+        let (home, place) = (nodes.map.node_of(root), nodes.map.place(root));
+        let ahead = place > 0 && self.node() == home;
+        if ahead {
+            self.bcast(nodes.near, place, data);
+        }
+        if self.leads() {
+            self.bcast(nodes.across, home, data);
+        }
+        if !ahead {
+            self.bcast(nodes.near, 0, data);
+        }
+    }
+
+    /// Reduces to the first process of the node, whose result goes to `into`.
+    fn reduce_near(
+        &mut self,
+        len: i64,
+        in_place: bool,
+        bytes: i64,
+        data: &Operands,
+        into: UserBuffer,
+    ) {
+        let mut data = *data;
+        let in_place = in_place && data.recv == into;
+        if data.send.is_in_place() && !in_place {
+            data.send = data.recv;
+        }
+        let problem = Problem::Reduce { root: 0, len, in_place };
+        self.reduces(self.nodes.near, problem, bytes, Operands { recv: into, ..data });
+    }
+
+    fn reduce_all(&mut self, len: i64, in_place: bool, bytes: i64, data: &Operands, result: Place) {
+        let (near, leads) = (self.nodes.near, self.leads());
+        let into = if leads { data.recv } else { UserBuffer::BOTTOM };
+        self.reduce_near(len, in_place, bytes, data, into);
+        if leads {
+            let problem = Problem::Allreduce { len, in_place: true };
+            let data = Operands { send: UserBuffer::IN_PLACE, ..*data };
+            self.reduces(self.nodes.across, problem, bytes, data);
+        }
+        self.bcast(near, 0, result);
+    }
+
+    /// `sum` is where the first process of a node has its node's, and in the end the whole one:
+    /// the receive buffer of a root, which gets it from there otherwise.
+    fn reduce_to(
+        &mut self,
+        root: usize,
+        (len, in_place, bytes): (i64, bool, i64),
+        data: &Operands,
+        [sum, result]: [Option<Place>; 2],
+    ) {
+        let nodes = self.nodes.clone();
+        let (home, place) = (nodes.map.node_of(root), nodes.map.place(root));
+        let into = sum.map_or(UserBuffer::BOTTOM, Place::address);
+        self.reduce_near(len, in_place, bytes, data, into);
+        if self.leads() {
+            let in_place = self.node() == home;
+            let problem = Problem::Reduce { root: home, len, in_place };
+            let send = if in_place { UserBuffer::IN_PLACE } else { into };
+            self.reduces(nodes.across, problem, bytes, Operands { send, recv: into, ..*data });
+        }
+        if place > 0 && self.node() == home {
+            let count = nodes.map.members(home).count();
+            let len = |other| if other == place { bytes } else { 0 };
+            let blocks = sum.map(|_| Layout::of((0..count).map(len)));
+            let block = |sum: Place, other| if other == place { sum } else { sum.emptied() };
+            let cut =
+                |sum: Place| Places::Each((0..count).map(|other| block(sum, other)).collect());
+            let own = result.map_or(0, |result| result.bytes());
+            let problem = Problem::Scatterv { root: 0, own, blocks, in_place: sum.is_some() };
+            let send = sum.map_or(Places::None, cut);
+            let recv = result.map_or(Places::None, Places::one);
+            self.moves(nodes.near, Collective::Scatterv, problem, 0, [send, recv]);
+        }
+    }
+
+    /// The first process of each node collects its node's blocks, then everyone's, and tells.
+    fn share(
+        &mut self,
+        blocks: &Layout,
+        in_place: bool,
+        send: &Places,
+        recv: &Places,
+        whole: Place,
+    ) {
+        let nodes = self.nodes.clone();
+        let ranks = |node: usize| {
+            let first = nodes.map.leader(node);
+            first..first + nodes.map.members(node).count()
+        };
+        let mine = ranks(self.node());
+        let own = if in_place {
+            recv.get(self.rank).map_or(Places::None, Places::one)
+        } else {
+            send.clone()
+        };
+        let data = match (self.leads(), in_place) {
+            (true, true) => [Places::None, recv.range(mine.clone())],
+            (true, false) => [own, recv.range(mine.clone())],
+            (false, _) => [own, Places::None],
+        };
+        let problem = Problem::Gatherv {
+            root: 0,
+            own: blocks.len(self.rank),
+            blocks: self.leads().then(|| Layout::of(mine.map(|rank| blocks.len(rank)))),
+            in_place: in_place && self.leads(),
+        };
+        self.moves(nodes.near, Collective::Gatherv, problem, 0, data);
+        if self.leads() {
+            let span = |node| ranks(node).map(|rank| blocks.len(rank)).sum();
+            let of_nodes = Layout::of((0..nodes.map.count()).map(span));
+            let problem = Problem::Allgather { blocks: of_nodes, in_place: true };
+            let data = [Places::None, recv.clone()];
+            self.moves(nodes.across, Collective::Allgatherv, problem, blocks.total(), data);
+        }
+        self.bcast(nodes.near, 0, whole);
+    }
+}
+
+/// A run of the library's own memory.
+fn bytes(memory: &mut [u8]) -> Place {
+    let datatype = datatype::predefined(BYTE.raw()).expect("MPI_BYTE is predefined");
+    Place::new(UserBuffer(memory.as_mut_ptr()), memory.len() as i64, BYTE, datatype)
+}
+
+impl<P: Port> Entry<'_, P> {
+    /// Runs a collective operation node by node, as the rules of the table have chosen.
+    #[cold]
+    pub(super) fn run_by_nodes(&mut self, call: &Prepared) -> Result<()> {
+        self.next_call(call.comm)?;
+        let state = self.comm(call.comm)?;
+        let (rank, nodes) = (state.rank as usize, state.nodes.clone());
+        let Some(nodes) = nodes else { crate::fail!(INTERN, "a communicator lost its nodes") };
+        let near = nodes.map.members(nodes.map.node_of(rank)).count();
+        let (mut signals, mut sums) = (vec![0; near], Vec::new());
+        let mut stages = Stages { nodes, rank, calls: Vec::new() };
+        match (&call.problem, &call.data) {
+            (Problem::Barrier, _) => stages.meet(&mut signals),
+            (&Problem::Bcast { root, .. }, Data::Moved { recv, .. }) => {
+                if let Some(data) = recv.first() {
+                    stages.spread(root, data);
+                }
+            }
+            (Problem::Allgather { blocks, in_place }, Data::Moved { send, recv }) => {
+                let whole = self.whole(recv)?;
+                stages.share(blocks, *in_place, send, recv, whole);
+            }
+            (&Problem::Allreduce { len, in_place }, Data::Reduced(data)) => {
+                let result = self.elements_at(data.recv, len, data)?;
+                stages.reduce_all(len, in_place, call.bytes, data, result);
+            }
+            (&Problem::Reduce { root, len, in_place }, Data::Reduced(data)) => {
+                let result = match rank == root {
+                    true => Some(self.elements_at(data.recv, len, data)?),
+                    false => None,
+                };
+                let sum = if stages.leads() && result.is_none() {
+                    sums.resize(call.bytes as usize / 16 + 1, 0u128);
+                    Some(self.elements_at(UserBuffer(sums.as_mut_ptr().cast()), len, data)?)
+                } else {
+                    result.filter(|_| stages.leads())
+                };
+                let how = (len, in_place, call.bytes);
+                stages.reduce_to(root, how, data, [sum, result]);
+            }
+            _ => unreachable!("the table serves no other call node by node"),
+        }
+        self.run_stages(stages.calls)
+    }
+
+    fn run_stages(&mut self, calls: Vec<Prepared>) -> Result<()> {
+        let mut outcome = Ok(());
+        for call in calls {
+            outcome = match outcome {
+                Ok(()) => self.run(call),
+                Err(error) => {
+                    // What comes of it is what the others are told, and that is known.
+                    let _ = self.fail_call(&call, &error);
+                    Err(error)
+                }
+            };
+        }
+        outcome
+    }
+
+    /// All blocks of an `MPI_ALLGATHER` as one.
+    fn whole(&self, blocks: &Places) -> Result<Place> {
+        match *blocks {
+            Places::Even(first, _, count) => first.times(count, self),
+            _ => crate::fail!(INTERN, "the blocks of an all-gather are not alike"),
+        }
+    }
+
+    fn elements_at(&self, at: UserBuffer, len: i64, data: &Operands) -> Result<Place> {
+        Ok(Place::new(at, len, data.datatype, self.datatype(data.datatype)?))
+    }
+}
+
+impl Operands {
+    /// Whether such operands may be reduced node by node, where the ranks of a node follow one
+    /// another or not.
+    pub(super) fn suit_nodes(&self, in_order: bool) -> bool {
+        self.dense && (self.commutative || in_order)
+    }
+}

@@ -1,0 +1,54 @@
+//! Maps of nodes against what they are made of, and when the table goes by them.
+
+use proptest::prelude::*;
+
+use crate::coll::menu::{Algorithm, Collective};
+use crate::coll::nodes::NodeMap;
+use crate::coll::select::{Selection, Shape};
+
+proptest! {
+    #[test]
+    fn a_map_says_of_each_rank_what_its_neighbours_say(nodes in prop::collection::vec(0u32..5, 1..40)) {
+        let first = |node: &u32| nodes.iter().position(|other| other == node).unwrap();
+        let firsts: Vec<u32> = nodes.iter().map(|node| first(node) as u32).collect();
+        let map = NodeMap::new(&firsts).unwrap();
+        for (rank, node) in nodes.iter().enumerate() {
+            let together: Vec<usize> = (0..nodes.len()).filter(|other| nodes[*other] == *node).collect();
+            let number = map.node_of(rank);
+            prop_assert_eq!(map.leader(number), together[0]);
+            prop_assert_eq!(map.members(number).collect::<Vec<_>>(), together.clone());
+            prop_assert_eq!(together[map.place(rank)], rank);
+            prop_assert!(together.len() <= map.ranks_per_node());
+        }
+        let breaks = nodes.windows(2).filter(|pair| pair[0] != pair[1]).count();
+        prop_assert_eq!(map.is_in_order(), breaks + 1 == map.count());
+    }
+}
+
+#[test]
+fn neighbours_that_contradict_each_other_make_no_map() {
+    assert_eq!(NodeMap::new(&[0, 0, 1]), None, "rank 1 is the first near 2, but not near itself");
+    assert_eq!(NodeMap::new(&[0, 7]), None, "there is no rank 7");
+}
+
+#[test]
+fn a_call_goes_node_by_node_only_where_it_can() {
+    let selection = Selection::default();
+    for &collective in Collective::ALL {
+        let served = collective.needs(Algorithm::Nodes).is_some();
+        for nodes in [false, true] {
+            let shape = Shape {
+                collective,
+                size: 8,
+                ranks_per_node: 4,
+                bytes: 8,
+                unit: 1,
+                commutative: true,
+                board: false,
+                nodes,
+            };
+            let taken = selection.select(&shape).algorithm == Algorithm::Nodes;
+            assert_eq!(taken, served && nodes, "{collective}");
+        }
+    }
+}
