@@ -17,6 +17,7 @@ mod setup;
 mod soak;
 mod tally;
 mod test;
+mod tune;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -52,6 +53,8 @@ enum Task {
     /// Run programs of other suites, built beforehand, and check what they say: NPB, SMG2000, IMB, OSU,
     /// MPICH's tests
     Accept(Box<accept::Options>),
+    /// Measure the algorithms of collectives and write a table of rules, or check one
+    Tune(Box<tune::Options>),
     /// Random traffic with every word checked, for ten minutes or as long as one likes
     Soak(soak::Options),
     /// Make the environments of the libraries that tests compare with, in target/peers
@@ -96,6 +99,7 @@ fn perform(task: Task) -> Result<ExitCode> {
         Task::Bare => bare::bare()?,
         Task::Accept(options) => return accept::accept(&options).map(judged),
         Task::Compare(options) => return compare::compare(&options).map(judged),
+        Task::Tune(options) => return tune::tune(&options).map(judged),
         Task::Test { all } => return test::test(all),
     }
     Ok(ExitCode::SUCCESS)
