@@ -332,6 +332,32 @@ impl Tcp {
         now(unsafe { libc::recv(self.fd.as_raw_fd(), to.cast(), len, libc::MSG_DONTWAIT) })
     }
 
+    /// The same into two places: `then` takes what comes behind the first `len` bytes.
+    ///
+    /// # Errors
+    /// The connection is broken.
+    ///
+    /// # Safety
+    /// `to` is writable for `len` bytes.
+    #[inline]
+    pub unsafe fn receive_two(
+        &self,
+        to: *mut u8,
+        len: usize,
+        then: &mut [u8],
+    ) -> io::Result<Option<usize>> {
+        let mut places = [
+            libc::iovec { iov_base: to.cast(), iov_len: len },
+            libc::iovec { iov_base: then.as_mut_ptr().cast(), iov_len: then.len() },
+        ];
+        // SAFETY: `msghdr` is plain data, for which zeros are a value.
+        let mut message: libc::msghdr = unsafe { mem::zeroed() };
+        message.msg_iov = places.as_mut_ptr();
+        message.msg_iovlen = places.len() as _;
+        // SAFETY: writable by the caller's promise, and a slice of ours.
+        now(unsafe { libc::recvmsg(self.fd.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT) })
+    }
+
     /// Says that nothing more will be sent.
     pub fn end(&self) {
         // SAFETY: integers only. It fails only where the connection has ended already.
@@ -386,6 +412,10 @@ mod tests {
             assert_eq!(near.send(&runs).unwrap(), 5);
             assert_eq!(far.receive(got.as_mut_ptr(), 16).unwrap(), Some(5));
             assert_eq!(&got[..5], b"abcde");
+            assert_eq!(near.send(&runs).unwrap(), 5);
+            let mut rest = [0u8; 4];
+            assert_eq!(far.receive_two(got.as_mut_ptr(), 3, &mut rest).unwrap(), Some(5));
+            assert_eq!((&got[..3], &rest[..2]), (&b"abc"[..], &b"de"[..]));
             near.end();
             assert_eq!(far.receive(got.as_mut_ptr(), 16).unwrap(), Some(0));
         }

@@ -23,6 +23,9 @@ const LOOK_GAP_HOT: u32 = 32;
 const LOOK_GAP_MAX: u32 = 64;
 /// The same while there is no connection, only the listening socket.
 const LOOK_GAP_ALONE: u32 = 1024;
+/// Bytes read together with the end of a message that is read into place: room for some small
+/// frames, but little of a large one, which is read into its own place.
+const NEXT_BYTES: usize = 512;
 /// Calls of the kernel for one stream before others get their turn.
 const READS: usize = 8;
 
@@ -249,14 +252,24 @@ impl Tcp {
         let mut ears =
             Ears { peer: id.peer, sink, output, asked, leaving, arriving, owes, has_left };
         let (read, wanted) = if let Some((at, len)) = input.landing() {
+            // What comes behind it begins with a head, which says where the rest is to go.
+            if self.scratch.len() < NEXT_BYTES {
+                self.scratch.resize(NEXT_BYTES, 0);
+            }
+            let next = &mut self.scratch[..NEXT_BYTES];
             // SAFETY: the request's memory is writable until its transfer has landed, by the
             // contract of `Landing`.
-            let read = unsafe { socket.receive(at, len) };
+            let read = unsafe { socket.receive_two(at, len, next) };
             if let Ok(Some(n)) = read {
-                input.landed(n, &mut ears)?;
-                self.counters.bytes_in_place += n as u64;
+                input.landed(n.min(len), &mut ears)?;
+                self.counters.bytes_in_place += n.min(len) as u64;
+                if let Some(fresh) = n.checked_sub(len).filter(|fresh| *fresh > 0) {
+                    let frame_max = self.config.tcp.eager_bytes as usize;
+                    input.take(&self.scratch[..fresh], fresh, frame_max, &mut ears)?;
+                    self.counters.bytes_buffered += fresh as u64;
+                }
             }
-            (read, len)
+            (read, len + NEXT_BYTES)
         } else {
             let kept = input.partial().len();
             let room = READ_BYTES.max(input.missing());
