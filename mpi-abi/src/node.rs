@@ -175,6 +175,18 @@ impl Transport for NodePort {
         self.local.as_mut().is_some_and(|local| local.has_room(peer, len))
     }
 
+    fn hold(&mut self) {
+        if let Some(local) = &mut self.local {
+            local.hold();
+        }
+    }
+
+    fn release(&mut self) {
+        if let Some(local) = &mut self.local {
+            local.release();
+        }
+    }
+
     fn offer(&self, peer: PeerId, address: *const u8, len: u64) -> Offer {
         self.local.as_ref().map_or(Offer::default(), |local| local.offer(peer, address, len))
     }

@@ -134,10 +134,10 @@ pub trait Transport {
 
     /// Several frames follow at once: they may be kept back until [`Transport::release`] and go
     /// out together.
-    fn hold(&mut self) {}
+    fn hold(&mut self);
 
     /// Lets go what was kept back since [`Transport::hold`].
-    fn release(&mut self) {}
+    fn release(&mut self);
 
     /// Sends all that `source` has left as bulk data under `header`; the memory belongs to the
     /// transport until it calls [`Sink::sent`] with `token`. Arrives as [`Sink::begin`] with the

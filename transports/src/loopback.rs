@@ -97,6 +97,10 @@ impl Transport for Loopback {
         Ok(())
     }
 
+    fn hold(&mut self) {}
+
+    fn release(&mut self) {}
+
     fn send_bulk(&mut self, _: PeerId, header: &Header, source: Packer, token: Token) {
         self.bulk.push_back((*header, source, token));
     }

@@ -23,6 +23,8 @@ use crate::status::Status;
 
 /// Longest message that is sent the short way, in bytes, if the transport takes it whole.
 const QUICK_BYTES: u64 = 64 << 10;
+/// Up to here a nonblocking send copies whatever is on its way already.
+const ALWAYS_COPIED: u64 = 4 << 10;
 /// Messages taken the short way before others get their turn, so that what a program only ever
 /// receives does not keep the rest from progress (§3.5, §3.7.4).
 const QUICK_IN_A_ROW: u32 = 256;
@@ -111,6 +113,14 @@ impl<P: Port> Process<P> {
     /// Sends a small message at once and names the request of all sends that are complete.
     #[inline(always)]
     pub fn isend_quickly(&mut self, message: &Message) -> Option<RequestHandle> {
+        // One that is not small is better announced where much is on its way: it can wait.
+        let len = plain_bytes(message, QUICK_BYTES)? as u64;
+        if len > ALWAYS_COPIED {
+            let Partner { peer, .. } = self.partner(message)?;
+            if !self.port.has_room(peer, len) {
+                return None;
+            }
+        }
         self.send_quickly(message).then_some(self.vci.sent)
     }
 

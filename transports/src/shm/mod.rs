@@ -294,6 +294,10 @@ impl Transport for Shm {
         self.send_frame(peer, header, body)
     }
 
+    fn hold(&mut self) {}
+
+    fn release(&mut self) {}
+
     fn send_bulk(
         &mut self,
         peer: PeerId,

@@ -219,6 +219,10 @@ impl Transport for SimPort {
         Ok(())
     }
 
+    fn hold(&mut self) {}
+
+    fn release(&mut self) {}
+
     fn send_bulk(&mut self, peer: PeerId, header: &Header, source: Packer, token: Token) {
         let to = self.endpoint(peer);
         let mut network = self.network.borrow_mut();

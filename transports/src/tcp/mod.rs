@@ -116,6 +116,8 @@ pub struct TcpCounters {
     pub bytes_in_place: u64,
     /// Bytes received by way of our own buffer.
     pub bytes_buffered: u64,
+    /// Calls of the kernel that sent something.
+    pub writes: u64,
 }
 
 /// What the next poll has to tell the sink.
@@ -143,6 +145,8 @@ pub struct Tcp {
     /// Whether records are kept back for a moment, and the streams that have such.
     holds: bool,
     held: Vec<StreamId>,
+    /// Streams on which messages were announced since the last poll.
+    announcing: Vec<StreamId>,
     /// Streams without a connection that need one.
     seeking: Vec<StreamId>,
     guests: Vec<Guest>,
@@ -188,6 +192,7 @@ impl Tcp {
             owing: Vec::new(),
             holds: false,
             held: Vec::new(),
+            announcing: Vec::new(),
             seeking: Vec::new(),
             guests: Vec::new(),
             next_guest: 0,
@@ -258,7 +263,8 @@ impl Tcp {
 
     /// Whether a poll has something to do even if no news comes; else how long it can be put off.
     pub fn put_off(&self) -> Option<Duration> {
-        if !self.events.is_empty() || !self.owing.is_empty() || self.flush_asked.get() {
+        let has_words = !self.owing.is_empty() || !self.announcing.is_empty();
+        if !self.events.is_empty() || has_words || self.flush_asked.get() {
             return Some(Duration::ZERO);
         }
         self.due().map(|due| due.saturating_duration_since(Instant::now()))

@@ -111,6 +111,9 @@ impl Tcp {
     #[inline]
     pub(super) fn poll_sockets<S: Sink>(&mut self, sink: &mut S) -> Activity {
         let mut busy = false;
+        if !self.announcing.is_empty() {
+            self.announce();
+        }
         if !self.seeking.is_empty() || !self.guests.is_empty() {
             busy |= self.do_chores();
         }

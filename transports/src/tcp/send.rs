@@ -2,7 +2,7 @@
 
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::Packer;
-use mpi_core::header::{HEADER_BYTES, Header};
+use mpi_core::header::{FrameKind, HEADER_BYTES, Header};
 use mpi_core::port::{Body, Full, PeerId, Token};
 
 use super::output::RUNS_MAX;
@@ -17,9 +17,12 @@ use crate::sys::tcp::Run;
 const SENT_FIRST_BYTES: usize = 2 << 10;
 /// Pieces of large messages join a call of the kernel until it has so many bytes.
 const WRITE_BYTES: u64 = 256 << 10;
-/// Longer frames are sent before a receiver asks for them only while the peer has all others:
-/// alone, that spares the asking; among many, asking costs nothing and spares a copy.
-const COPIED_BYTES: u64 = 16 << 10;
+/// Longer frames are sent before a receiver asks for them only while little else is on its way:
+/// alone, that spares the asking; among many, asking costs nothing, spares a copy, and what was
+/// asked for goes out in few calls.
+const COPIED_BYTES: u64 = 4 << 10;
+/// So much may be on its way for that.
+const AHEAD_BYTES: u64 = 64 << 10;
 /// Calls of the kernel for one stream before others get their turn.
 const WRITES: usize = 4;
 
@@ -51,15 +54,19 @@ impl Tcp {
             return Err(Full);
         }
         let ack = stream.tell();
-        let header = header.to_bytes();
+        let (kind, header) = (header.kind, header.to_bytes());
         let sent = match len {
             SENT_FIRST_BYTES.. if !self.holds => stream.send_first(ack, &header, &body),
             _ => 0,
         };
+        self.counters.writes += u64::from(sent > 0);
         stream.output.push(Kind::Frame, ack, &header, body, len);
         stream.output.advance(sent);
         if sent < RECORD_BYTES + HEADER_BYTES + len {
-            self.push_on(StreamId { peer, stream: 0 });
+            let id = StreamId { peer, stream: 0 };
+            if kind != FrameKind::Rts as u8 || self.is_first_announcement(id) {
+                self.push_on(id);
+            }
         }
         Ok(())
     }
@@ -70,8 +77,29 @@ impl Tcp {
         let Some(to) = self.peers.get(peer.0 as usize) else { return false };
         let kept = to.streams.first().map_or(0, |stream| stream.output.kept());
         let need = (kept + RECORD_BYTES + HEADER_BYTES) as u64 + len;
-        let is_alone = len <= COPIED_BYTES || (kept as u64) < len;
+        let is_alone = len <= COPIED_BYTES || (kept as u64) < len.max(AHEAD_BYTES);
         to.state == State::Up && is_alone && need <= u64::from(self.config.tcp.window_bytes)
+    }
+
+    /// Whether nothing was announced on this stream since the last poll. What is announced in a
+    /// row goes out together: its bytes leave during a poll in any case.
+    #[cold]
+    fn is_first_announcement(&mut self, id: StreamId) -> bool {
+        let is_first = !self.announcing.contains(&id);
+        if is_first {
+            self.announcing.push(id);
+        }
+        is_first
+    }
+
+    /// Sends the announcements that were kept back.
+    #[cold]
+    pub(super) fn announce(&mut self) {
+        while let Some(id) = self.announcing.pop() {
+            if self.stream_mut(id).is_some_and(|stream| !stream.output.is_sent()) {
+                self.push_on(id);
+            }
+        }
     }
 
     /// Takes over a large message (see [`mpi_core::port::Transport::send_bulk`]).
@@ -146,6 +174,7 @@ impl Tcp {
             // are readable until `sent`, by the contract of `send_bulk`.
             match unsafe { socket.send(&runs[..count]) } {
                 Ok(n) => {
+                    self.counters.writes += 1;
                     stream.output.advance(n);
                     if n < wanted {
                         return self.set_blocked(id, true);

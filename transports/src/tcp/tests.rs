@@ -106,3 +106,37 @@ fn who_leaves_is_heard_to_the_end_on_every_stream() {
     assert_eq!(told_before + sink.sent.len(), 1, "the message was received, and that was told");
     assert!(source == target);
 }
+
+/// What is announced in a row goes out together, and so do the replies; nothing stays behind.
+#[test]
+fn announcements_in_a_row_take_two_calls_and_replies_one() {
+    let mut world = World::new(world(2, &small()));
+    world.send(0, 1, &eager(), b"hello");
+    world.run_until("they have met", |world| world.got(1).frames.len() == 1);
+    let rts = Header { kind: FrameKind::Rts as u8, ..eager() };
+    let before = world.transport(0).counters().writes;
+    for _ in 0..50 {
+        world.send(0, 1, &rts, b"announced");
+    }
+    assert_eq!(world.transport(0).counters().writes - before, 1, "the first leaves at once");
+    world.run_until("all have come", |world| world.got(1).frames.len() == 51);
+    assert_eq!(world.transport(0).counters().writes - before, 2, "the others leave together");
+
+    let before = world.transport(1).counters().writes;
+    let cts = Header { kind: FrameKind::Cts as u8, ..eager() };
+    world.transport(1).hold();
+    for _ in 0..50 {
+        world.send(1, 0, &cts, b"asked for");
+    }
+    world.transport(1).release();
+    assert_eq!(world.transport(1).counters().writes - before, 1);
+    world.run_until("all have come", |world| world.got(0).frames.len() == 50);
+
+    // An ordinary frame behind an announcement takes it along: nobody waits for the next poll.
+    world.send(0, 1, &rts, b"announced");
+    world.send(0, 1, &rts, b"announced");
+    let before = world.transport(0).counters().writes;
+    world.send(0, 1, &eager(), b"at once");
+    assert_eq!(world.transport(0).counters().writes - before, 1);
+    world.run_until("all have come", |world| world.got(1).frames.len() == 54);
+}
