@@ -3,8 +3,10 @@
 
 use crate::options::{Global, Local};
 use crate::refuse::Refusal;
+use crate::route;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::net::IpAddr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 /// Variables of one process.
@@ -110,6 +112,8 @@ pub(crate) struct Place<'a> {
     pub(crate) job: &'a str,
     /// This machine's name.
     pub(crate) host: &'a str,
+    /// The address by which it was reached, if that is known.
+    pub(crate) route: Option<IpAddr>,
     /// The descriptors of its PMI and control sockets.
     pub(crate) sockets: [i32; 2],
     /// Whether it is to send its lines of the report.
@@ -118,7 +122,8 @@ pub(crate) struct Place<'a> {
 
 /// Adds what tells a rank its place.
 pub(crate) fn add_place(variables: &mut Environment, place: &Place) {
-    let Place { rank, size, local: (local, locals), cpus, job, host, sockets, report } = place;
+    let Place { rank, size, local: (local, locals), cpus, job, host, route, sockets, report } =
+        place;
     let [pmi, control] = sockets;
     let mut put = |name: &str, value: String| {
         variables.insert(name.into(), value.into());
@@ -144,6 +149,9 @@ pub(crate) fn add_place(variables: &mut Environment, place: &Place) {
     put(JOB, job.to_string());
     put(launch_wire::control::VARIABLE, control.to_string());
     put("_FERRITE_USABLE_CPUS", cpus.to_string());
+    if let Some(route) = route {
+        put(route::VARIABLE, route.to_string());
+    }
     if *report {
         put("_FERRITE_REPORT", "1".to_string());
     }

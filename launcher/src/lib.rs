@@ -33,6 +33,7 @@ mod ranges;
 mod redirect;
 mod refuse;
 mod report;
+mod route;
 mod settings;
 mod site;
 mod source;

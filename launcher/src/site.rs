@@ -10,9 +10,11 @@ use crate::plan::Plan;
 use crate::program;
 use crate::redirect;
 use crate::refuse::Refusal;
+use crate::route;
 use crate::sys;
 use crate::tree::frame::Arrived;
 use std::ffi::OsStr;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 /// One program as this host runs it.
@@ -31,6 +33,8 @@ pub(crate) struct Site {
     pub(crate) node: usize,
     /// What this machine calls itself.
     pub(crate) host: String,
+    /// The address by which it was reached, if that is known.
+    pub(crate) route: Option<IpAddr>,
     /// Its ranks, ascending.
     pub(crate) ranks: Vec<usize>,
     /// The programs that they run, by their numbers in the plan.
@@ -62,7 +66,8 @@ impl Site {
         let binding = binding::decide(&machine, ranks.len(), plan.bind_to, plan.within, threads);
         let caution = library.and_then(|_| redirect::caution(&sys::c_library_version()));
         let cpus = machine.usable();
-        Ok(Site { node, host: hosts::this(), ranks, apps, binding, cpus, caution })
+        let route = route::of(node, &plan.hosts[node], std::env::var(route::SSH).ok().as_deref());
+        Ok(Site { node, host: hosts::this(), route, ranks, apps, binding, cpus, caution })
     }
 
     /// Whether mpirun's standard input goes to this rank.
@@ -88,15 +93,8 @@ impl Site {
 }
 
 /// Variables that tell of the machine where mpirun was started, not of the one where a rank runs.
-const OF_THE_MACHINE: [&str; 7] = [
-    "HOSTNAME",
-    "HOST",
-    "SSH_AUTH_SOCK",
-    "SSH_CLIENT",
-    "SSH_CONNECTION",
-    "SSH_TTY",
-    "XDG_RUNTIME_DIR",
-];
+const OF_THE_MACHINE: [&str; 7] =
+    ["HOSTNAME", "HOST", "SSH_AUTH_SOCK", "SSH_CLIENT", route::SSH, "SSH_TTY", "XDG_RUNTIME_DIR"];
 
 fn app(plan: &Plan, node: usize, number: usize, lib: Option<&Path>) -> Result<App, Refusal> {
     let asked = &plan.programs[number];

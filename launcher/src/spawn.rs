@@ -75,6 +75,7 @@ pub(crate) fn start(common: &Common, index: usize) -> Result<Started, Refusal> {
         cpus: site.cpus,
         job: &mark,
         host: &site.host,
+        route: site.route,
         sockets,
         report: plan.report,
     };

@@ -440,7 +440,7 @@ impl Sshd {
         let key = self.place.path().join("user");
         format!(
             "ip netns exec {} ssh -p 2222 -i {} -o BatchMode=yes -o StrictHostKeyChecking=no \
-             -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR",
+             -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR -o HostName=10.77.0.2",
             hosts.name(0),
             key.display()
         )
@@ -468,6 +468,13 @@ fn a_job_through_ssh() {
     let words = ["-s", "2", "-n", "3", "-wdir", "/", "-env", "X", "a 'b\" $c", "sh", "-c", script];
     let got = sorted(&over(&words).with(|c| c.stdin(Stdio::null())).end());
     assert_eq!(got, ["0 a 'b\" $c / 0", "1 a 'b\" $c / 0", "2 a 'b\" $c / 0"]);
+    // Ranks are told by which of its addresses their host was reached, whatever its name.
+    let show = ["-n", "3", "sh", "-c", "echo $PMI_RANK $_FERRITE_ROUTE"];
+    let named = ["--launcher", &ssh, "-H", "localhost:1,far:2"];
+    assert_eq!(
+        sorted(&mpirun(&[&named[..], &show].concat()).end()),
+        ["0 ", "1 10.77.0.2", "2 10.77.0.2"]
+    );
     let ended = over(&["-n", "3", "sh", "-c", "[ $PMI_RANK = 2 ] && exit 5; sleep 3600"]).end();
     assert_eq!(ended.status, 5);
     one_paragraph(&ended, &["rank 2 on 10.77.0.2 (sh, pid ", "exit status 5"]);

@@ -85,6 +85,7 @@ pub(crate) fn start(cx: &mut Cx<'_>, required: i32) -> Result<i32> {
         secret,
         face: wire_face(cx.face.abi) as u32,
         interfaces: settings.tcp_interfaces.clone(),
+        route: std::env::var(ROUTE_VARIABLE).ok().and_then(|address| address.parse().ok()),
         tcp: configure::tcp(&settings),
     });
     let mut port = open_port(config, network)?;
@@ -232,5 +233,7 @@ pub(crate) fn finish(cx: &mut Cx<'_>) -> Result<()> {
     bootstrap.finalize().map_err(launcher_lost)
 }
 
+/// The address by which the launcher has reached this host.
+const ROUTE_VARIABLE: &str = "_FERRITE_ROUTE";
 /// Set by `mpirun --report` for the ranks.
 const REPORT_VARIABLE: &str = "_FERRITE_REPORT";

@@ -1,7 +1,8 @@
 //! The part of a business card that tells where a process listens: all addresses of its host.
 //!
 //! `tcp1:PORT:ADDRESS:ADDRESS…` in hexadecimal digits, 8 for an address of version 4, 32 for one of
-//! version 6; as many as a card has room for, the best first.
+//! version 6; as many as a card has room for, the best first. With a `+` before it the first is
+//! the launcher's own route to the host.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -18,16 +19,29 @@ pub struct Card {
     pub port: u16,
     /// The host's addresses, loopback aside.
     pub addresses: Vec<IpAddr>,
+    /// Whether the first of them is the one by which the launcher has reached the host.
+    pub first_is_proven: bool,
 }
 
 impl Card {
+    /// The card of a process that listens at these addresses, the best first; `route` is the one
+    /// by which the launcher has reached the host, if that is known.
+    pub(super) fn new(port: u16, mut addresses: Vec<IpAddr>, route: Option<IpAddr>) -> Card {
+        let place = addresses.iter().position(|address| Some(*address) == route);
+        if let Some(place) = place {
+            addresses[..=place].rotate_right(1);
+        }
+        Card { port, addresses, first_is_proven: place.is_some() }
+    }
+
     /// The card as text of at most [`CARD_MAX`] characters; addresses without room are left out.
     pub fn to_text(&self) -> String {
         let mut text = format!("{CARD_KIND}:{:04x}", self.port);
-        for address in &self.addresses {
+        for (place, address) in self.addresses.iter().enumerate() {
+            let mark = if self.first_is_proven && place == 0 { ":+" } else { ":" };
             let hex = match address {
-                IpAddr::V4(v4) => format!(":{:08x}", u32::from(*v4)),
-                IpAddr::V6(v6) => format!(":{:032x}", u128::from(*v6)),
+                IpAddr::V4(v4) => format!("{mark}{:08x}", u32::from(*v4)),
+                IpAddr::V6(v6) => format!("{mark}{:032x}", u128::from(*v6)),
             };
             if text.len() + hex.len() <= CARD_MAX {
                 text.push_str(&hex);
@@ -48,8 +62,13 @@ impl Card {
             32 => u128::from_str_radix(hex, 16).ok().map(|bits| IpAddr::V6(bits.into())),
             _ => None,
         };
-        let addresses = parts.map(address).collect::<Option<Vec<IpAddr>>>()?;
-        (port != 0).then_some(Card { port, addresses })
+        let mut parts = parts.peekable();
+        let mark = parts.peek().and_then(|first| first.strip_prefix('+'));
+        let proven = mark.map(|first| address(first).ok_or(())).transpose().ok()?;
+        let others = parts.skip(usize::from(proven.is_some()));
+        let others = others.map(address).collect::<Option<Vec<IpAddr>>>()?;
+        let addresses = proven.into_iter().chain(others).collect();
+        (port != 0).then_some(Card { port, addresses, first_is_proven: proven.is_some() })
     }
 
     /// Where to try to reach this process from a host with these interfaces, the most promising
@@ -62,7 +81,11 @@ impl Card {
         let mut ways: Vec<IpAddr> = self.addresses.clone();
         ways.retain(|address| own.iter().all(|interface| interface.address != *address));
         // The sort is stable: the peer's order stays within each class.
-        ways.sort_by_key(|address| !own.iter().any(|interface| interface.reaches(*address)));
+        let proven = self.addresses.first().filter(|_| self.first_is_proven);
+        ways.sort_by_key(|address| {
+            let is_near = own.iter().any(|interface| interface.reaches(*address));
+            (proven != Some(address), !is_near)
+        });
         ways.into_iter().map(|address| SocketAddr::new(address, self.port)).collect()
     }
 }
@@ -97,14 +120,18 @@ mod tests {
     #[test]
     fn ways_in_a_common_network_come_first_and_own_addresses_never() {
         let own = [interface("eth0", "10.1.0.7", 16), interface("docker0", "172.17.0.1", 16)];
-        let card = Card {
-            port: 80,
-            addresses: ["172.17.0.1", "192.168.3.1", "10.1.200.9"]
-                .map(|a| a.parse().unwrap())
-                .into(),
+        let addresses = ["172.17.0.1", "192.168.3.1", "10.1.200.9"].map(|a| a.parse().unwrap());
+        let ways = |route: Option<&str>| {
+            let route = route.map(|route| route.parse().unwrap());
+            let text = Card::new(80, addresses.into(), route).to_text();
+            let ways = Card::from_text(&text).unwrap().ways(&own, false);
+            ways.iter().map(ToString::to_string).collect::<Vec<_>>()
         };
-        let ways: Vec<String> = card.ways(&own, false).iter().map(ToString::to_string).collect();
-        assert_eq!(ways, ["10.1.200.9:80", "192.168.3.1:80"]);
+        assert_eq!(ways(None), ["10.1.200.9:80", "192.168.3.1:80"]);
+        assert_eq!(ways(Some("192.168.3.1")), ["192.168.3.1:80", "10.1.200.9:80"]);
+        assert_eq!(ways(Some("9.9.9.9")), ways(None), "it is not the host's own");
+        assert_eq!(ways(Some("172.17.0.1")), ways(None), "this host has it too");
+        let card = Card::new(80, addresses.into(), None);
         assert_eq!(card.ways(&own, true), ["127.0.0.1:80".parse().unwrap()]);
     }
 
@@ -127,20 +154,23 @@ mod tests {
     proptest! {
         #[test]
         fn cards_are_short_and_come_back(port in 1u16.., v4 in prop::collection::vec(any::<u32>(), 0..9),
-                v6 in prop::collection::vec(any::<u128>(), 0..3)) {
+                v6 in prop::collection::vec(any::<u128>(), 0..3), route: bool) {
             let v4 = v4.into_iter().map(|bits| IpAddr::V4(bits.into()));
             let addresses: Vec<IpAddr> =
                 v4.chain(v6.into_iter().map(|bits| IpAddr::V6(bits.into()))).collect();
-            let text = Card { port, addresses: addresses.clone() }.to_text();
+            let route = addresses.last().copied().filter(|_| route);
+            let text = Card::new(port, addresses.clone(), route).to_text();
             prop_assert!(text.len() <= CARD_MAX);
             let read = Card::from_text(&text).unwrap();
             prop_assert_eq!(read.port, port);
             prop_assert!(read.addresses.iter().all(|address| addresses.contains(address)));
             prop_assert!(addresses.len() > 1 || read.addresses == addresses);
+            prop_assert_eq!(read.first_is_proven, route.is_some());
+            prop_assert!(route.is_none() || read.addresses.first() == route.as_ref());
         }
 
         #[test]
-        fn noise_is_no_card(text: String, tail in "[0-9a-f:]{0,80}") {
+        fn noise_is_no_card(text: String, tail in "[0-9a-f:+]{0,80}") {
             prop_assert!(Card::from_text(&text).is_none());
             let _ = Card::from_text(&format!("tcp1:{tail}"));
         }

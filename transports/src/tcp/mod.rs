@@ -38,7 +38,7 @@ pub use settings::{STREAMS_MAX, TcpSettings};
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
@@ -99,6 +99,8 @@ pub struct TcpConfig {
     /// The interfaces to advertise: names or beginnings of names, separated by commas; all but
     /// loopback when empty.
     pub interfaces: String,
+    /// The address by which the launcher has reached this host, if that is known.
+    pub route: Option<IpAddr>,
     /// The settings.
     pub tcp: TcpSettings,
 }
@@ -213,7 +215,7 @@ impl Tcp {
     /// Where this process listens.
     pub fn card(&self) -> Card {
         let addresses = card::advertised(&self.own, &self.config.interfaces);
-        Card { port: self.port, addresses }
+        Card::new(self.port, addresses, self.config.route)
     }
 
     /// Says what all processes of the job know and nobody else: before the first poll.

@@ -12,7 +12,7 @@ use crate::conformance::{Recorder, World, check, pattern};
 
 pub(super) fn config(rank: u32, tcp: TcpSettings) -> TcpConfig {
     let (job, interfaces) = ("test".to_string(), String::new());
-    TcpConfig { job, rank, secret: [3; 32], face: 0, interfaces, tcp }
+    TcpConfig { job, rank, secret: [3; 32], face: 0, interfaces, route: None, tcp }
 }
 
 /// A small window, so that a path is full before a test has sent too much.
