@@ -1,32 +1,39 @@
 //! Connecting to all peers at the start, without threads (paper 000, §3.2).
 //!
 //! In step k every process connects to the one k places to its left and accepts the one k places
-//! to its right; nobody goes on before both are there. That makes all n·(n−1)/2 connections with
-//! all processes at work in every step. The paper counts n−1 steps; a pair that is connected from
-//! one side need not be from the other, so that half of them are left.
+//! to its right. That makes all n·(n−1)/2 connections with all processes at work in every step. The
+//! paper counts n−1 steps; a pair that is connected from one side need not be from the other, so
+//! that half of them are left. In the paper nobody goes on before both neighbours are there; with
+//! more processes than processors each such wait is a turn of the scheduler, so that here a few
+//! steps are under way at a time.
 
 use mpi_core::port::PeerId;
 
 use super::peer::{Link, State, Stream};
 use super::{StreamId, Tcp};
 
+/// Steps under way at a time.
+const STEPS: u32 = 8;
+
 /// How far the ring has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ring {
     rank: u32,
     size: u32,
+    /// The first step that is not done, and the first that has not begun.
     step: u32,
+    next: u32,
 }
 
 impl Ring {
     /// The beginning, for a process with this rank among `size`.
     pub fn new(rank: u32, size: u32) -> Ring {
-        Ring { rank, size, step: 1 }
+        Ring { rank, size, step: 1, next: 1 }
     }
 
-    /// Whom to connect to and whom to accept in this step; `None` after the last.
-    fn neighbours(&self) -> Option<(Option<u32>, u32)> {
-        let Ring { rank, size, step } = *self;
+    /// Whom to connect to and whom to accept in a step; `None` after the last.
+    fn neighbours(&self, step: u32) -> Option<(Option<u32>, u32)> {
+        let Ring { rank, size, .. } = *self;
         if step > size / 2 {
             return None;
         }
@@ -40,16 +47,24 @@ impl Tcp {
     /// Goes on with the ring as far as it goes now; whether it is closed. Ranks that `skips` names
     /// are reached in another way.
     pub fn connect_ring(&mut self, ring: &mut Ring, skips: impl Fn(PeerId) -> bool) -> bool {
-        while let Some((left, right)) = ring.neighbours() {
-            let there = |tcp: &Tcp, rank: &u32| match tcp.by_rank.get(rank) {
-                Some(&peer) => skips(peer) || tcp.is_settled(peer),
-                None => true,
-            };
-            if let Some(left) = left.filter(|left| !there(self, left)) {
+        let there = |tcp: &Tcp, rank: u32| match tcp.by_rank.get(&rank) {
+            Some(&peer) => skips(peer) || tcp.is_settled(peer),
+            None => true,
+        };
+        while let Some((left, right)) = ring.neighbours(ring.step) {
+            while ring.next < ring.step + STEPS {
+                let left = ring.neighbours(ring.next).and_then(|(left, _)| left);
+                if let Some(left) = left.filter(|left| !there(self, *left)) {
+                    self.approach(self.by_rank[&left]);
+                }
+                ring.next += 1;
+            }
+            if let Some(left) = left.filter(|left| !there(self, *left)) {
+                // Once more, should it have failed meanwhile.
                 self.approach(self.by_rank[&left]);
                 return false;
             }
-            if !there(self, &right) {
+            if !there(self, right) {
                 return false;
             }
             ring.step += 1;
@@ -95,7 +110,7 @@ mod tests {
             let mut pairs = vec![0; (size * size) as usize];
             for rank in 0..size {
                 let mut ring = Ring::new(rank, size);
-                while let Some((left, _)) = ring.neighbours() {
+                while let Some((left, _)) = ring.neighbours(ring.step) {
                     if let Some(left) = left {
                         pairs[(rank.min(left) * size + rank.max(left)) as usize] += 1;
                     }
