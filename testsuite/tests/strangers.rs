@@ -1,6 +1,7 @@
 //! Strangers at the doors of a running job: a scanner, noise, other people's words and another
-//! user at every port and every socket that its ranks have open. They are refused, the job's
-//! data stays right, and each rank logs at most one line a second about them.
+//! user at every port and every socket that its ranks have open, and recordings of what its own
+//! ranks said. They are refused, the job's data stays right, and each rank logs at most one line a
+//! second about them.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -8,10 +9,11 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::UnixDatagram;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
+use testsuite::hosts::skipped;
 use testsuite::prefix::Prefix;
 
 const RANKS: usize = 3;
@@ -112,57 +114,135 @@ fn pester_as_another(doors: &Doors) -> Option<Child> {
     bash.spawn().ok()
 }
 
-fn load(prefix: &Prefix) -> PathBuf {
-    let into = Path::new(env!("CARGO_TARGET_TMPDIR")).join("strangers");
+/// `faults/NAME.c`, compiled by `compiler` for one test alone, whose processes are known by it.
+fn compiled(name: &str, mut compiler: Command, test: &str) -> PathBuf {
+    let into = Path::new(env!("CARGO_TARGET_TMPDIR")).join("strangers").join(test);
     fs::create_dir_all(&into).expect("a folder");
-    let program = into.join("load");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("faults/load.c");
-    let status = prefix.command("mpicc").arg("-o").arg(&program).arg(source).status();
-    assert!(status.expect("mpicc runs").success(), "mpicc failed");
+    let program = into.join(name);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("faults/{name}.c"));
+    let status = compiler.arg("-o").arg(&program).arg(source).status();
+    assert!(status.expect("a compiler").success(), "{name} cannot be compiled");
     program.canonicalize().expect("the program")
+}
+
+/// A job under load that says when it has begun, and what it has said at its end.
+struct Job {
+    child: Child,
+    out: BufReader<ChildStdout>,
+    errors: thread::JoinHandle<String>,
+    begin: Instant,
+    doors: Doors,
+}
+
+impl Job {
+    fn start(test: &str, seconds: &str) -> Job {
+        let prefix = Prefix::find().expect("a prefix");
+        let program = compiled("load", prefix.command("mpicc"), test);
+        let mut command = prefix.command("mpirun");
+        command.args(["-n", &RANKS.to_string()]).arg(&program).arg(seconds);
+        command.envs([("FERRITE_TRANSPORT", "tcp"), ("FERRITE_LOG", "warn")]);
+        let begin = Instant::now();
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let mut child = child.expect("mpirun runs");
+        let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
+        let mut errors = child.stderr.take().expect("a pipe");
+        let errors = thread::spawn(move || {
+            let mut text = String::new();
+            errors.read_to_string(&mut text).expect("text");
+            text
+        });
+        let mut said = String::new();
+        out.read_line(&mut said).expect("a line");
+        assert_eq!(said, "begun\n");
+        let doors = doors(&program);
+        assert_eq!(doors.ports.len(), RANKS, "{doors:?}");
+        Job { child, out, errors, begin, doors }
+    }
+
+    /// What it wrote to standard error, once it has ended well, and how many seconds it took.
+    fn end(mut self) -> (String, usize) {
+        let mut said = String::new();
+        self.out.read_to_string(&mut said).expect("text");
+        let status = self.child.wait().expect("an end");
+        let errors = self.errors.join().expect("the text of errors");
+        assert!(status.success() && said == "ok\n", "{status}: {said}{errors}");
+        (errors, self.begin.elapsed().as_secs() as usize + 1)
+    }
 }
 
 #[test]
 fn strangers_at_every_door_are_refused_and_do_no_harm() {
-    let prefix = Prefix::find().expect("a prefix");
-    let program = load(&prefix);
-    let mut command = prefix.command("mpirun");
-    command.args(["-n", &RANKS.to_string()]).arg(&program).arg("3");
-    command.envs([("FERRITE_TRANSPORT", "tcp"), ("FERRITE_LOG", "warn")]);
-    let begin = Instant::now();
-    let job = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    let mut job = job.expect("mpirun runs");
-    let mut out = BufReader::new(job.stdout.take().expect("a pipe"));
-    let mut errors = job.stderr.take().expect("a pipe");
-    let errors = thread::spawn(move || {
-        let mut text = String::new();
-        errors.read_to_string(&mut text).expect("text");
-        text
-    });
-    let mut said = String::new();
-    out.read_line(&mut said).expect("a line");
-    let doors = doors(&program);
-    assert_eq!(doors.ports.len(), RANKS, "{doors:?}");
-    let another = pester_as_another(&doors);
+    let job = Job::start("at_every_door", "3");
+    let another = pester_as_another(&job.doors);
     let mut visits = 0;
     for round in 0..20 {
-        visits += doors.ports.iter().map(|port| pester(*port, round)).sum::<u32>();
+        visits += job.doors.ports.iter().map(|port| pester(*port, round)).sum::<u32>();
         let stranger = UnixDatagram::unbound().expect("a socket");
-        for name in &doors.names {
+        for name in &job.doors.names {
             let to = std::os::unix::net::SocketAddr::from_abstract_name(name).expect("a name");
             let _ = stranger.send_to_addr(&noise(round, 2 + round as usize * 40), &to);
         }
     }
-    out.read_to_string(&mut said).expect("text");
-    let status = job.wait().expect("an end");
-    let errors = errors.join().expect("the text of errors");
-    let seconds = begin.elapsed().as_secs() as usize + 1;
+    let (errors, seconds) = job.end();
     another.map(|mut another| another.wait());
-    assert!(status.success() && said == "begun\nok\n", "{said}{errors}");
     assert!(visits > 100, "only {visits} visits came about");
-    let lines = errors.lines().count();
-    // Each rank complains about its port and about its shared memory apart.
-    let most = 2 * RANKS * (seconds + 1);
-    assert!((1..=most).contains(&lines), "{lines} lines in {seconds} s:\n{errors}");
     assert!(errors.contains("refused a stranger's connection"), "{errors}");
+    // Each rank complains about its port and about its shared memory apart, once a second.
+    for rank in 0..RANKS {
+        let of_rank = format!("rank={rank} ");
+        for what in ["connection", "shared-memory socket"] {
+            let is_it = |line: &&str| line.contains(&of_rank) && line.contains(what);
+            let lines = errors.lines().filter(is_it).count();
+            assert!(lines <= seconds + 1, "{lines} lines in {seconds} s:\n{errors}");
+        }
+    }
+    assert!(errors.lines().all(|line| line.contains("rank=")), "{errors}");
+}
+
+/// Hears, on the wire, what a rank says first to another one of the job: the port and the words.
+fn overheard(lines: &mut impl BufRead, ports: &[u16]) -> (u16, Vec<u8>) {
+    loop {
+        let mut line = String::new();
+        assert!(lines.read_line(&mut line).expect("a line") > 0, "the eavesdropper has ended");
+        let (port, words) = line.trim().split_once(' ').expect("a port and words");
+        let port = port.parse().expect("a port");
+        if ports.contains(&port) {
+            let byte = |at| u8::from_str_radix(&words[at..at + 2], 16).expect("digits");
+            return (port, (0..words.len()).step_by(2).map(byte).collect());
+        }
+    }
+}
+
+#[test]
+fn a_recorded_hello_is_refused_in_a_running_job() {
+    let test = "a_recorded_hello_is_refused_in_a_running_job";
+    let spy = compiled("eavesdrop", Command::new("cc"), test);
+    let spy = Command::new(spy).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+    let mut spy = spy.expect("the eavesdropper runs");
+    let mut heard = BufReader::new(spy.stdout.take().expect("a pipe"));
+    let mut first = String::new();
+    if heard.read_line(&mut first).expect("a line") == 0 {
+        spy.wait().expect("an end");
+        return skipped(test, "packet sockets are not allowed here").expect("it is counted");
+    }
+    let job = Job::start(test, "2");
+    let (port, hello) = overheard(&mut heard, &job.doors.ports);
+    spy.kill().and_then(|()| spy.wait()).expect("an end");
+    // To the very process that it was meant for, and to the others.
+    let others = job.doors.ports.iter().filter(|other| **other != port);
+    for door in [port].iter().chain(others) {
+        let mut stream = TcpStream::connect(("127.0.0.1", *door)).expect("a connection");
+        stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
+        let mut challenge = [0; 28];
+        stream.read_exact(&mut challenge).expect("a challenge");
+        stream.write_all(&hello).expect("room for a hello");
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).expect("an end");
+        assert_eq!(answer, [], "a recording was welcomed");
+    }
+    let (errors, _) = job.end();
+    let lines: Vec<&str> = errors.lines().collect();
+    assert_eq!(lines.len(), RANKS, "one line for each refusal:\n{errors}");
+    let is_told = |line: &&str| line.contains("refused a stranger's connection");
+    assert!(lines.iter().all(is_told) && errors.contains("the secret of this job"), "{errors}");
 }
