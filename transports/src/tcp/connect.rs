@@ -10,17 +10,17 @@ use std::time::Instant;
 use mpi_core::port::{PeerId, Why};
 
 use super::hello::{self, Hello, Nonce, VERSION, Welcome};
+use super::net::{self, Socket};
 use super::peer::{Link, State, Stream};
 use super::seek::{Attempt, Seek, Stage};
 use super::{Event, KEY_SEEK, StreamId, Tcp, guest};
 use crate::sys::epoll::Interest;
-use crate::sys::tcp::Tcp as Socket;
 
 impl Tcp {
     /// Begins to look for the peer of a stream that has no connection.
     #[cold]
     pub(super) fn seek(&mut self, id: StreamId) {
-        let now = Instant::now();
+        let now = net::now();
         let Some(peer) = self.peers.get_mut(id.peer.0 as usize) else { return };
         if peer.state != State::Up {
             return;
@@ -41,7 +41,7 @@ impl Tcp {
 
     /// Goes on with everything that takes time; whether anything moved.
     pub(super) fn do_chores(&mut self) -> bool {
-        let now = Instant::now();
+        let now = net::now();
         self.drop_silent_guests(now);
         let mut moved = false;
         for id in self.seeking.clone() {
@@ -59,7 +59,7 @@ impl Tcp {
 
     /// When something is to be done even if nothing arrives.
     pub(super) fn due(&self) -> Option<Instant> {
-        let now = Instant::now();
+        let now = net::now();
         let seeks = self.seeking.iter().filter_map(|id| {
             let peer = self.peers.get(id.peer.0 as usize)?;
             match &peer.streams[id.stream as usize].link {
@@ -140,7 +140,7 @@ impl Tcp {
         if place < seek.attempts.len() {
             let attempt = seek.attempts.remove(place);
             let why = format!("{}: {why}", peer.ways[attempt.way]);
-            seek.note_failure(why, Instant::now());
+            seek.note_failure(why, net::now());
         }
     }
 
@@ -181,7 +181,7 @@ impl Tcp {
                 let attempt = seek.attempts.remove(place);
                 if !welcome.is_taken {
                     // The peer's own connection is on its way, or will be asked for again.
-                    seek.rest(Instant::now());
+                    seek.rest(net::now());
                     return Ok(());
                 }
                 self.open_link(id, attempt.socket, welcome.epoch, welcome.received);

@@ -9,11 +9,12 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use super::hello::{self, HELLO_BYTES, Hello, Nonce, Welcome};
+use super::net::{self, Socket};
 use super::peer::{Link, State, Stream};
 use super::seek;
 use super::{KEY_GUEST, StreamId, Tcp};
 use crate::sys::epoll::Interest;
-use crate::sys::tcp::{Run, Tcp as Socket};
+use crate::sys::tcp::Run;
 
 /// How long a guest may take to say who it is.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -61,7 +62,7 @@ impl Tcp {
         if self.guests.len() >= GUESTS_MAX {
             self.guests.remove(0);
         }
-        let (heard, since) = (Vec::new(), Instant::now());
+        let (heard, since) = (Vec::new(), net::now());
         self.guests.push(Guest { serial, socket, from, nonce, heard, since });
         Ok(())
     }
@@ -154,7 +155,7 @@ impl Tcp {
     /// One log line about a stranger.
     pub(super) fn complain(&mut self, from: SocketAddr, why: &str) {
         self.counters.strangers += 1;
-        if !self.restraint.may_speak(Instant::now()) {
+        if !self.restraint.may_speak(net::now()) {
             return;
         }
         let (rank, so_far) = (self.config.rank, self.counters.strangers);

@@ -18,6 +18,7 @@ mod guest;
 mod hello;
 mod input;
 mod mode;
+mod net;
 mod output;
 mod peer;
 mod receive;
@@ -40,7 +41,7 @@ use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use mpi_core::datatype::Packer;
 use mpi_core::header::Header;
@@ -49,10 +50,10 @@ use mpi_core::port::{
 };
 
 use crate::restraint::Restraint;
-use crate::sys::epoll::{Epoll, Interest};
+use crate::sys::epoll::Interest;
 use crate::sys::interfaces::{self, Interface};
-use crate::sys::tcp::Listener;
 use guest::Guest;
+use net::{Epoll, Listener};
 use peer::Peer;
 
 /// Bytes read at once into memory of our own: of a large message that much is copied at most
@@ -269,7 +270,7 @@ impl Tcp {
         if !self.events.is_empty() || has_words || self.flush_asked.get() {
             return Some(Duration::ZERO);
         }
-        self.due().map(|due| due.saturating_duration_since(Instant::now()))
+        self.due().map(|due| due.saturating_duration_since(net::now()))
     }
 
     /// The next poll looks at every socket.
@@ -346,6 +347,12 @@ impl Drop for Tcp {
 
 #[cfg(test)]
 mod proxy_tests;
+#[cfg(test)]
+mod sim_net;
+#[cfg(test)]
+mod sim_sockets;
+#[cfg(test)]
+mod sim_tests;
 #[cfg(test)]
 mod stranger_tests;
 #[cfg(test)]

@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::time::Instant;
 
 use super::input::Input;
+use super::net::Socket;
 use super::output::Output;
 use super::seek::Seek;
 use super::transfer::{Arriving, Leaving};
-use crate::sys::tcp::Tcp;
 
 /// How far the acquaintance goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,7 +27,7 @@ pub(super) enum Link {
     /// Connections are being tried.
     Seeking(Box<Seek>),
     /// A connection.
-    Open(Tcp),
+    Open(Socket),
 }
 
 /// One stream to a peer: it outlives its connections.

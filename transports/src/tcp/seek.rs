@@ -9,7 +9,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use super::hello::{CHALLENGE_BYTES, Nonce, WELCOME_BYTES};
-use crate::sys::tcp::Tcp;
+use super::net::Socket;
 
 /// How long an address is tried alone before the next joins.
 const HEAD_START: Duration = Duration::from_millis(30);
@@ -28,7 +28,7 @@ pub(super) enum Stage {
 
 /// One connection that may become the stream's.
 pub(super) struct Attempt {
-    pub socket: Tcp,
+    pub socket: Socket,
     pub stage: Stage,
     /// Place of its address among the peer's.
     pub way: usize,
@@ -38,7 +38,7 @@ pub(super) struct Attempt {
 }
 
 impl Attempt {
-    pub(super) fn new(socket: Tcp, way: usize, now: Instant) -> Attempt {
+    pub(super) fn new(socket: Socket, way: usize, now: Instant) -> Attempt {
         Attempt { socket, stage: Stage::Challenge, way, since: now, heard: Vec::new() }
     }
 
@@ -56,7 +56,11 @@ impl Attempt {
 }
 
 /// Reads until `heard` has `need` bytes and no further; gives them away when they are complete.
-pub(super) fn hear(socket: &Tcp, heard: &mut Vec<u8>, need: usize) -> io::Result<Option<Vec<u8>>> {
+pub(super) fn hear(
+    socket: &Socket,
+    heard: &mut Vec<u8>,
+    need: usize,
+) -> io::Result<Option<Vec<u8>>> {
     let mut buffer = [0u8; 256];
     while heard.len() < need {
         let room = (need - heard.len()).min(buffer.len());

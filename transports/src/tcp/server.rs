@@ -18,9 +18,9 @@ use std::time::{Duration, Instant};
 use mpi_core::port::PeerId;
 
 use super::hello::{self, HELLO_BYTES, Hello, Nonce, Secret, Welcome};
+use super::net::{Epoll, Listener, Socket};
 use super::{KEY_LISTENER, KEY_SERVER, StreamId, Tcp, guest, seek};
-use crate::sys::epoll::{Epoll, Interest};
-use crate::sys::tcp::{Listener, Tcp as Socket};
+use crate::sys::epoll::Interest;
 use crate::sys::wait;
 
 /// How long one who has connected may take to say its hello.

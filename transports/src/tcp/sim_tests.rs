@@ -1,0 +1,100 @@
+//! The transport over a simulated network: every requirement under delay, loss, small buffers and
+//! connections that break, seed by seed, each of which replays.
+
+use std::time::Duration;
+
+use mpi_core::buffer::UserBuffer;
+use mpi_core::datatype::{Packer, Unpacker};
+use mpi_core::header::{FrameKind, Header};
+use mpi_core::port::{PeerId, Token, Transport};
+
+use super::TcpSettings;
+use super::sim_net::{Sim, Weather};
+use super::tests::{small, world};
+use crate::conformance::{World, check, pattern};
+
+/// Seeds tried; more where FERRITE_TEST_SEEDS says so.
+fn seeds(few: u64) -> std::ops::Range<u64> {
+    let more = std::env::var("FERRITE_TEST_SEEDS").ok().and_then(|text| text.parse().ok());
+    0..more.unwrap_or(few)
+}
+
+const FAIR: Weather =
+    Weather { delay: Duration::from_micros(50), lose: 0.0, cut: 0.0, buffer: 64 << 10 };
+
+#[test]
+fn meets_all_requirements_under_delay() {
+    for seed in seeds(5) {
+        let weather = Weather { delay: Duration::from_millis(3), buffer: 9_000, ..FAIR };
+        let _sim = Sim::begin(seed, weather);
+        check(|| world(2, &small()));
+    }
+}
+
+#[test]
+fn meets_all_requirements_under_loss() {
+    for seed in seeds(5) {
+        let _sim = Sim::begin(seed, Weather { lose: 0.01, ..FAIR });
+        let tcp = TcpSettings { streams: 1 + seed as u32 % 3, piece_bytes: 40_000, ..small() };
+        check(|| world(2, &tcp));
+    }
+}
+
+#[test]
+fn meets_all_requirements_while_connections_break() {
+    for seed in seeds(5) {
+        let sim = Sim::begin(seed, Weather { lose: 0.002, cut: 0.01, ..FAIR });
+        let tcp = TcpSettings { streams: 1 + seed as u32 % 2, ..small() };
+        check(|| world(2, &tcp));
+        assert!(sim.connections() > 20, "nothing broke");
+    }
+}
+
+/// Frames both ways and a large message among three, in the worst weather; the trace of it.
+fn storm(seed: u64) -> (u64, u64) {
+    let sim = Sim::begin(seed, Weather { lose: 0.01, cut: 0.02, buffer: 20_000, ..FAIR });
+    let mut world = World::new(world(3, &TcpSettings { streams: 2, ..small() }));
+    let source = pattern(seed, 300_000);
+    let mut target = vec![0; source.len()];
+    let to = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), target.len() as u64);
+    world.got(2).landings.push((7, to));
+    let header = |context| Header { kind: FrameKind::Eager as u8, context, ..Header::default() };
+    let from = Packer::contiguous(UserBuffer(source.as_ptr().cast_mut()), source.len() as u64);
+    world.send(0, 2, &header(1), b"first");
+    world.transport(0).send_bulk(PeerId(2), &header(7), from, Token(1));
+    for n in 0..40 {
+        for (from, to) in [(0, 1), (1, 2), (2, 0), (2, 1)] {
+            world.send(from, to, &header(100 + n), &pattern(n, 1 + n as usize * 300));
+        }
+    }
+    world.run_until("all has come", |world| {
+        let landed = !world.got(2).landed.is_empty() && !world.got(0).sent.is_empty();
+        landed && world.got(1).frames.len() == 80 && world.got(2).frames.len() == 41
+    });
+    let in_order = |from: u32, end: usize, world: &mut World<super::Tcp>| {
+        let of = world.got(end).frames.iter().filter(|frame| frame.peer == PeerId(from));
+        let numbers: Vec<u64> = of.map(|frame| frame.header.context).collect();
+        assert!(numbers.is_sorted(), "{numbers:?}");
+    };
+    for (from, to) in [(0, 1), (1, 2), (2, 0), (2, 1), (0, 2)] {
+        in_order(from, to, &mut world);
+    }
+    assert!(source == target, "the large message is damaged");
+    let repairs = (0..3).map(|end| world.transport(end).counters().repairs).sum();
+    (sim.trace(), repairs)
+}
+
+#[test]
+fn storms_lose_and_double_nothing_and_a_seed_replays() {
+    let (mut traces, mut repairs) = (Vec::new(), 0);
+    for seed in seeds(20) {
+        let (trace, repaired) = storm(seed);
+        traces.push(trace);
+        repairs += repaired;
+    }
+    assert!(repairs > 0, "no connection was made again");
+    assert_eq!(storm(0).0, traces[0], "a seed does not replay");
+    traces.sort_unstable();
+    traces.dedup();
+    assert_eq!(traces.len() as u64, seeds(20).end, "seeds do not differ");
+}
