@@ -66,6 +66,48 @@ const DIRECTION: &[(&str, &[&str])] = &[
 const NOT_IN_THE_CORE: &[&str] =
     &["thread_local!", "std::net", "Instant::now", "SystemTime::now", "std::thread::sleep"];
 
+/// What reads bytes or text from outside the process, each by random input in the file beside it.
+const FUZZED: &[(&str, &str)] = &[
+    ("launcher/src/hosts/list.rs", "launcher/src/hosts/list.rs"),
+    ("launcher/src/machine.rs", "launcher/src/machine.rs"),
+    ("launcher/src/options/configfile.rs", "launcher/src/options/configfile.rs"),
+    ("launcher/src/options/mod.rs", "launcher/src/options/tests.rs"),
+    ("launcher/src/pmi_server.rs", "launcher/src/pmi_server_tests.rs"),
+    ("launcher/src/program.rs", "launcher/src/program_tests.rs"),
+    ("launcher/src/route.rs", "launcher/src/route.rs"),
+    ("launcher/src/tree/frame.rs", "launcher/src/tree/frame_tests.rs"),
+    ("launcher/src/tree/link.rs", "launcher/src/tree/link.rs"),
+    ("launcher/src/tree/pack.rs", "launcher/src/tree/pack.rs"),
+    ("launcher/wire/src/bootstrap.rs", "launcher/wire/src/bootstrap.rs"),
+    ("launcher/wire/src/control/frame.rs", "launcher/wire/src/control/frame.rs"),
+    ("launcher/wire/src/pmi1/client.rs", "launcher/wire/src/pmi1/client_tests.rs"),
+    ("launcher/wire/src/pmi1/line.rs", "launcher/wire/src/pmi1/line.rs"),
+    ("launcher/wire/src/pmi1/mapping.rs", "launcher/wire/src/pmi1/mapping.rs"),
+    ("launcher/wire/src/pmi1/segment.rs", "launcher/wire/src/pmi1/segment.rs"),
+    ("launcher/wire/src/refusal.rs", "launcher/wire/src/refusal.rs"),
+    ("mpi-core/src/coll/table.rs", "mpi-core/src/coll/table.rs"),
+    ("mpi-core/src/comm/inter.rs", "mpi-core/src/comm/inter.rs"),
+    ("mpi-core/src/p2p/rendezvous.rs", "mpi-core/src/p2p/rendezvous.rs"),
+    ("mpi-core/src/roll_call.rs", "mpi-core/src/roll_call.rs"),
+    ("mpi-core/src/settings/value.rs", "mpi-core/src/settings/value.rs"),
+    ("transports/src/shm/hello.rs", "transports/src/shm/hello.rs"),
+    ("transports/src/shm/ring.rs", "transports/src/shm/hostile_tests.rs"),
+    ("transports/src/tcp/card.rs", "transports/src/tcp/card.rs"),
+    ("transports/src/tcp/guest.rs", "transports/src/tcp/stranger_tests.rs"),
+    ("transports/src/tcp/hello.rs", "transports/src/tcp/hello.rs"),
+    ("transports/src/tcp/input.rs", "transports/src/tcp/input_tests.rs"),
+    ("transports/src/tcp/record.rs", "transports/src/tcp/record.rs"),
+];
+
+#[test]
+fn what_reads_foreign_bytes_is_fuzzed() {
+    complain(FUZZED.iter().filter_map(|(reader, test)| {
+        let text = fs::read_to_string(root().join(test)).unwrap_or_default();
+        let is_tried = root().join(reader).exists() && text.contains("proptest!");
+        (!is_tried).then(|| format!("{reader}: {test} does not try it with random input"))
+    }));
+}
+
 #[test]
 fn files_are_short() {
     let lengths = sources(&["rs"]).into_iter().map(|file| {

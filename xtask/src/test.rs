@@ -80,7 +80,8 @@ const PREPARATIONS: &[Preparation] = &[
     Preparation { name: "peers", budget: 180, prepare: || peers::peers(&[]) },
 ];
 
-/// Runs all layers; `all` includes the tests that are marked as long (`#[ignore]`).
+/// Runs all layers; `all` includes the tests that are marked as long (`#[ignore]`), and tries more
+/// random input.
 pub(crate) fn test(all: bool) -> Result<ExitCode> {
     setup::setup(false)?;
     let (mut total, mut lines) = (Tally::default(), Vec::new());
@@ -131,6 +132,8 @@ fn perform(layer: &Layer, all: bool) -> Result<Tally> {
         }
     };
     if all {
+        // Random input and seeds of simulated worlds: many times what every run tries.
+        cargo.env("PROPTEST_CASES", "4096").env("FERRITE_TEST_SEEDS", "2000");
         cargo.args(["--", "--include-ignored"]);
     }
     counted(&mut cargo)

@@ -247,3 +247,30 @@ impl Amount {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const DEFAULT: &str = include_str!("default_table.toml");
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text: String, words in "[\\[\\]a-z_=\"0-9 \n]{0,80}") {
+            let _ = (parse(&text), parse(&words), parse_choice(Collective::Bcast, &text));
+        }
+
+        /// The default table with a part of it replaced: most of it is understood.
+        #[test]
+        fn a_damaged_table_is_read_or_refused(
+                at: prop::sample::Index, len in 0usize..40, with in "\\PC{0,8}") {
+            let begin = DEFAULT.floor_char_boundary(at.index(DEFAULT.len()));
+            let end = DEFAULT.floor_char_boundary((begin + len).min(DEFAULT.len()));
+            let text = [&DEFAULT[..begin], &with, &DEFAULT[end..]].concat();
+            if let Err(fault) = parse(&text) {
+                prop_assert!((1..=text.lines().count() + 1).contains(&fault.line));
+            }
+        }
+    }
+}

@@ -350,3 +350,28 @@ impl<P: Port> Entry<'_, P> {
         self.swap_in(room, 1 - rank as i32, 0, &own.to_bytes())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn any_bytes_introduce_somebody_or_nobody(
+                bytes in prop::collection::vec(any::<u8>(), 0..60), size in 0u32..300) {
+            if let Some(read) = Introduction::from_bytes(&bytes, size) {
+                prop_assert!(read.group.iter().all(|peer| peer.0 < size));
+            }
+        }
+
+        #[test]
+        fn introductions_come_back(context: u64, members in prop::collection::btree_set(0u32..300, 1..20)) {
+            let group: Group = members.into_iter().map(PeerId).collect();
+            let bytes = Introduction { context, group: group.clone() }.to_bytes();
+            let read = Introduction::from_bytes(&bytes, 300).unwrap();
+            prop_assert_eq!(read.context, context);
+            prop_assert!(read.group.iter().eq(group.iter()));
+        }
+    }
+}
