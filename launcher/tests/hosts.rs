@@ -473,7 +473,7 @@ fn a_job_through_ssh() {
     let named = ["--launcher", &ssh, "-H", "localhost:1,far:2"];
     assert_eq!(
         sorted(&mpirun(&[&named[..], &show].concat()).end()),
-        ["0 ", "1 10.77.0.2", "2 10.77.0.2"]
+        ["0", "1 10.77.0.2", "2 10.77.0.2"]
     );
     let ended = over(&["-n", "3", "sh", "-c", "[ $PMI_RANK = 2 ] && exit 5; sleep 3600"]).end();
     assert_eq!(ended.status, 5);
