@@ -256,7 +256,7 @@ impl Group {
 }
 
 /// The first item that equals an earlier one.
-fn first_repeated<'a, T: Eq + std::hash::Hash>(
+pub(crate) fn first_repeated<'a, T: Eq + std::hash::Hash>(
     mut items: impl ExactSizeIterator<Item = &'a T>,
 ) -> Option<&'a T> {
     let mut seen = std::collections::HashSet::with_capacity(items.len());

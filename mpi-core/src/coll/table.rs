@@ -121,7 +121,7 @@ type Tables = BTreeMap<Spanned<String>, Spanned<Vec<Entry>>>;
 /// Reads a whole table.
 pub(super) fn parse(text: &str) -> Result<Vec<(Collective, Vec<Rule>)>, Fault> {
     let fault = |span: Range<usize>, what: String, fix| Fault {
-        line: 1 + text[..span.start.min(text.len())].matches('\n').count(),
+        line: 1 + text.bytes().take(span.start).filter(|byte| *byte == b'\n').count(),
         what,
         fix,
     };

@@ -13,7 +13,7 @@ use crate::constants::UNDEFINED;
 use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
 use crate::fail;
-use crate::group::Group;
+use crate::group::{Group, first_repeated};
 use crate::handle::{CommHandle, GroupHandle};
 use crate::port::{PeerId, Port};
 
@@ -104,7 +104,9 @@ impl Introduction {
         let (members, rest) = members.as_chunks::<4>();
         let members: Vec<PeerId> =
             members.iter().map(|member| PeerId(u32::from_le_bytes(*member))).collect();
-        let known = !members.is_empty() && members.iter().all(|peer| peer.0 < size);
+        let known = !members.is_empty()
+            && members.iter().all(|peer| peer.0 < size)
+            && first_repeated(members.iter()).is_none();
         (known && rest.is_empty()).then(|| Introduction {
             context: u64::from_le_bytes(*context),
             group: Group::new(members),
