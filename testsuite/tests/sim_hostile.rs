@@ -12,7 +12,7 @@ use mpi_core::callout::NoUserCode;
 use mpi_core::constants::{ANY_SOURCE, ANY_TAG};
 use mpi_core::datatype::{BYTE, Packer, Unpacker};
 use mpi_core::entry::Entry;
-use mpi_core::header::Header;
+use mpi_core::header::{FrameKind, Header};
 use mpi_core::p2p::{Message, Mode};
 use mpi_core::port::{Body, Landing, PeerId, Sink, Token, Transport, Why};
 use mpi_core::process::{Identity, Process};
@@ -97,7 +97,7 @@ fn attack(mut context: RankContext, seed: u64, world: &Cell<u64>) {
             port.send_bulk(PeerId(to), &header, source, Token(count));
         } else if port.send(PeerId(to), &header, Body::Bytes(RawBytes::from(&words[..len]))).is_ok()
             && header.sequence == numbers[to as usize]
-            && header.kind <= 2
+            && FrameKind::from_wire(header.kind).is_some_and(FrameKind::is_message)
         {
             numbers[to as usize] = header.sequence.wrapping_add(1);
         }
