@@ -65,6 +65,7 @@ pub(crate) fn shared_memory(settings: &Settings) -> ShmSettings {
         slots: settings.shm_slots,
         slot_bytes: narrow(settings.shm_slot_bytes),
         ring_bytes: settings.shm_ring_bytes,
+        exchange_bytes: settings.shm_exchange_bytes,
         chunk_bytes: narrow(settings.shm_chunk_bytes),
         chunks_per_peer: settings.shm_chunks_per_peer,
         alloc_bytes: settings.shm_alloc_bytes,

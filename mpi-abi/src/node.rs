@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use launch_wire::control::Frame;
 use mpi_core::boards::{Audience, BoardId, Boards, Meeting, Piece, Source};
-use mpi_core::buffer::RawBytes;
+use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::header::Header;
 use mpi_core::io::disk::Storage;
 use mpi_core::port::{
-    Activity, Body, Caps, Front, Full, Offer, PeerId, Port, ProcessName, Pulled, Sink, Token,
-    Transport,
+    Activity, Body, Caps, Front, Full, Offer, PeerId, Pieces, Port, ProcessName, Pulled, Sink,
+    Token, Transport,
 };
 use mpi_core::process::Process;
 use mpi_core::rma::Segment;
@@ -168,6 +168,24 @@ impl Transport for NodePort {
         match &mut self.local {
             Some(local) => local.take_front(peer, looks, wanted),
             None => Front::Other,
+        }
+    }
+
+    #[inline]
+    fn take_pieces(
+        &mut self,
+        peer: PeerId,
+        wanted: impl FnOnce(&Header, u64) -> Option<UserBuffer>,
+    ) -> Pieces {
+        match &mut self.local {
+            Some(local) => local.take_pieces(peer, wanted),
+            None => Pieces::Other,
+        }
+    }
+
+    fn land(&mut self, peer: PeerId, rest: Unpacker, token: Token) {
+        if let Some(local) = &mut self.local {
+            local.land(peer, rest, token);
         }
     }
 

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use crate::boards::Boards;
-use crate::buffer::RawBytes;
+use crate::buffer::{RawBytes, UserBuffer};
 use crate::datatype::{Packer, Unpacker};
 use crate::header::Header;
 use crate::io::disk::{NoStorage, Storage};
@@ -53,6 +53,18 @@ pub enum Front {
     Taken,
     /// Something else: a poll takes care of it.
     Other,
+}
+
+/// What became of the next message of one peer that comes in several pieces.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pieces {
+    /// There is none, or it was not wanted: a poll takes care of it.
+    Other,
+    /// It is wholly where it was wanted.
+    Taken,
+    /// So many bytes of it are, and the rest is long in coming: the caller says by
+    /// [`Transport::land`] where that goes.
+    Begun(u64),
 }
 
 /// Why a peer cannot be reached any more.
@@ -159,6 +171,24 @@ pub trait Transport {
     ) -> Front {
         let _ = (peer, looks, wanted);
         Front::Other
+    }
+
+    /// As [`Transport::take_front`] for a message that comes in several pieces: `wanted` says where
+    /// in user memory its bytes go, if it is wanted.
+    #[inline]
+    fn take_pieces(
+        &mut self,
+        peer: PeerId,
+        wanted: impl FnOnce(&Header, u64) -> Option<UserBuffer>,
+    ) -> Pieces {
+        let _ = (peer, wanted);
+        Pieces::Other
+    }
+
+    /// Where the rest goes of a message of `peer` that is [`Pieces::Begun`]; [`Sink::landed`]
+    /// follows with the token.
+    fn land(&mut self, peer: PeerId, rest: Unpacker, token: Token) {
+        let _ = (peer, rest, token);
     }
 
     /// How `peer` could fetch these contiguous bytes by itself.

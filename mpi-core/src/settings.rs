@@ -146,11 +146,13 @@ settings! {
         "Buffers of a process for short eager messages beyond one cell";
     shm_slot_bytes: u64 = 2 << 10, true,
         "Bytes of one of them; longer messages go through the ring";
-    shm_ring_bytes: u64 = 4 << 20, true,
+    shm_ring_bytes: u64 = 8 << 20, true,
         "Buffer of a process that long eager messages and pipelined copies go through";
+    shm_exchange_bytes: u64 = 1 << 20, true,
+        "Buffer that two processes share, through which answers go back; 0 for none";
     shm_chunk_bytes: u64 = 32 << 10, true,
         "Bytes that one end of a pipelined copy moves while the other moves those before";
-    shm_chunks_per_peer: u32 = 16, true,
+    shm_chunks_per_peer: u32 = 32, true,
         "Such pieces that are under way to one process at most";
     shm_alloc_bytes: u64 = 4 << 30, true,
         "Address space of a process for MPI_Alloc_mem and windows";

@@ -35,6 +35,20 @@ pub(crate) unsafe fn streamed(bytes: RawBytes<'_>, to: *mut u8) {
     }
 }
 
+/// As [`streamed`] to any address, and however few bytes.
+///
+/// # Safety
+/// `to` is writable for `bytes.len()` bytes and does not overlap them.
+pub(crate) unsafe fn past_the_cache(mut bytes: RawBytes<'_>, to: *mut u8) {
+    let skew = to.align_offset(64).min(bytes.len());
+    // SAFETY: by the caller's promise; the rest begins on a line, if there is one.
+    unsafe {
+        bytes.take(skew).copy_to(to);
+        stream(bytes, to.wrapping_add(skew));
+    }
+    settle();
+}
+
 /// Copies up to `room` bytes of a message to `to`, and returns how many; as [`streamed`].
 ///
 /// # Safety

@@ -9,12 +9,12 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use mpi_core::boards::{Audience, BoardId, Boards, Meeting, Piece, Source};
-use mpi_core::buffer::RawBytes;
+use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::header::Header;
 use mpi_core::port::{
-    Activity, Body, Caps, Front, Full, Offer, PeerId, Port, ProcessName, Pulled, Sink, Token,
-    Transport,
+    Activity, Body, Caps, Front, Full, Offer, PeerId, Pieces, Port, ProcessName, Pulled, Sink,
+    Token, Transport,
 };
 use mpi_core::rma::Segment;
 use mpi_core::segments::Segments;
@@ -387,6 +387,19 @@ impl Transport for LocalPort {
         wanted: impl FnOnce(&Header, RawBytes<'_>) -> bool,
     ) -> Front {
         self.shm.take_front(peer, looks, wanted)
+    }
+
+    #[inline]
+    fn take_pieces(
+        &mut self,
+        peer: PeerId,
+        wanted: impl FnOnce(&Header, u64) -> Option<UserBuffer>,
+    ) -> Pieces {
+        self.shm.take_pieces(peer, wanted)
+    }
+
+    fn land(&mut self, peer: PeerId, rest: Unpacker, token: Token) {
+        self.shm.land(peer, rest, token);
     }
 
     fn has_room(&mut self, peer: PeerId, len: u64) -> bool {

@@ -8,21 +8,25 @@
 //! a lane only if no unexpected message of that source and context is there and no receive that
 //! was posted before could take it.
 
-use super::Message;
 use super::receive::Pattern;
-use crate::buffer::RawBytes;
+use super::rendezvous::Rts;
+use super::{Arrived, Message};
 use crate::constants::ANY_TAG;
 use crate::datatype::{Unpacker, dense_size};
 use crate::entry::Entry;
 use crate::handle::RequestHandle;
 use crate::header::{FrameKind, Header, INLINE_BYTES};
-use crate::port::{Body, Front, PeerId, Port};
+use crate::matching::Matcher;
+use crate::peers::Peer;
+use crate::port::{Body, Front, Offer, PeerId, Pieces, Port, Token};
 use crate::process::Process;
-use crate::request::{Owner, Request, lend, put};
+use crate::request::{Incoming, Operation, Owner, ReceiveState, Request, lend, put};
 use crate::status::Status;
 
 /// Longest message that is sent the short way, in bytes, if the transport takes it whole.
-const QUICK_BYTES: u64 = 64 << 10;
+const QUICK_BYTES: u64 = 1 << 20;
+/// Up to here the transport is not asked for room before it is given the message.
+const PLAIN_BYTES: usize = 64 << 10;
 /// Up to here a nonblocking send copies whatever is on its way already.
 const ALWAYS_COPIED: u64 = 4 << 10;
 /// Messages taken the short way before others get their turn, so that what a program only ever
@@ -65,13 +69,36 @@ struct Wanted {
 
 impl Wanted {
     #[inline]
-    fn fits(&self, header: &Header, body: RawBytes<'_>) -> bool {
+    fn fits(&self, header: &Header, len: u64) -> bool {
         header.kind == FrameKind::Eager as u8
             && header.context == self.context
             && header.source == self.source
             && (header.tag == self.tag || self.tag == ANY_TAG)
-            && body.len() <= self.room
+            && len <= self.room as u64
     }
+}
+
+/// Counts a message of `len` bytes as taken in by the receive that wants it, if it is next and no
+/// other receive's: its status, and whether it is time to report what was taken in.
+#[inline(always)]
+fn accept(
+    state: &mut Peer,
+    matcher: &mut Matcher<RequestHandle, Arrived>,
+    wanted: &Wanted,
+    header: &Header,
+    len: u64,
+) -> Option<(Status, bool)> {
+    let fits = wanted.fits(header, len)
+        && state.is_next(header.sequence)
+        && matcher.none_posted_for(header.context, header.source, header.tag);
+    if !fits {
+        return None;
+    }
+    state.count_in();
+    state.credit.acknowledge(header.credit);
+    let due = state.credit.consume(len);
+    let status = Status { source: header.source, tag: header.tag, bytes: len, ..Status::EMPTY };
+    Some((status, due))
 }
 
 impl<P: Port> Process<P> {
@@ -88,7 +115,8 @@ impl<P: Port> Process<P> {
     pub fn send_quickly(&mut self, message: &Message) -> bool {
         let Some(len) = plain_bytes(message, QUICK_BYTES) else { return false };
         let Some(Partner { peer, context, me }) = self.partner(message) else { return false };
-        let long = len > INLINE_BYTES && len > self.port.caps(peer).frame_bytes_max;
+        let long = len > INLINE_BYTES && len > self.port.caps(peer).frame_bytes_max
+            || len > PLAIN_BYTES && !self.port.has_room(peer, len as u64);
         let state = &mut self.vci.peers[peer.0 as usize];
         if long || message.tag < 0 || !state.is_open() || !state.credit.covers(len as u64) {
             return false;
@@ -183,24 +211,58 @@ impl<P: Port> Process<P> {
         let (state, matcher) = (&mut self.vci.peers[peer.0 as usize], &mut self.vci.matcher);
         let (mut status, mut due) = (Status::EMPTY, false);
         let front = self.port.take_front(peer, looks, |header, body| {
-            let fits = wanted.fits(header, body)
-                && state.is_next(header.sequence)
-                && matcher.none_posted_for(header.context, header.source, header.tag);
-            if fits {
-                state.count_in();
-                state.credit.acknowledge(header.credit);
-                due = state.credit.consume(body.len() as u64);
-                status.source = header.source;
-                status.tag = header.tag;
-                status.bytes = body.len() as u64;
+            let fits = accept(state, matcher, wanted, header, body.len() as u64);
+            if let Some((news, is_due)) = fits {
+                (status, due) = (news, is_due);
                 put(body, message.buf);
             }
-            fits
+            fits.is_some()
         });
         if due {
             self.vci.report_consumed(&mut self.port, peer);
         }
         (front, status)
+    }
+
+    /// Takes the message of several pieces that begins at the front of the lane of `peer`, if it is
+    /// what is wanted: its status, or the request of it if the rest is long in coming.
+    fn take_pieces(
+        &mut self,
+        peer: PeerId,
+        wanted: &Wanted,
+        message: &Message,
+    ) -> Option<Result<Status, RequestHandle>> {
+        // So that a request can be made when the message is already taken.
+        self.vci.requests.next_handle().ok()?;
+        let (state, matcher) = (&mut self.vci.peers[peer.0 as usize], &mut self.vci.matcher);
+        let (mut status, mut due) = (Status::EMPTY, false);
+        let pieces = self.port.take_pieces(peer, |header, len| {
+            (status, due) = accept(state, matcher, wanted, header, len)?;
+            Some(message.buf)
+        });
+        if due {
+            self.vci.report_consumed(&mut self.port, peer);
+        }
+        match pieces {
+            Pieces::Other => None,
+            Pieces::Taken => Some(Ok(status)),
+            Pieces::Begun(taken) => {
+                let rts = Rts { peer, len: status.bytes, offer: Offer::default(), token: 0 };
+                let state = ReceiveState {
+                    incoming: Incoming::elsewhere(wanted.room as u64),
+                    posted: None,
+                    from: Some(peer),
+                    awaited: Some(rts),
+                };
+                let operation = Operation::Receive(state);
+                let request = Request::active(operation, Owner::Program, message.comm);
+                let request = self.vci.requests.insert(Request { status, ..request }).ok()?;
+                let rest = message.buf.offset(taken as i64);
+                let rest = Unpacker::contiguous(rest, status.bytes - taken);
+                self.port.land(peer, rest, Token(u64::from(request.raw())));
+                Some(Err(request))
+            }
+        }
     }
 
     /// Gives the front of the lane of `peer` to the posted receive that it is for.
@@ -249,6 +311,12 @@ impl<P: Port> Entry<'_, P> {
         loop {
             match self.take_front(peer, looks, &wanted, message) {
                 (Front::Taken, status) => return Some(status),
+                (Front::Other, _) if looks > 1 => match self.take_pieces(peer, &wanted, message) {
+                    Some(Ok(status)) => return Some(status),
+                    Some(Err(request)) => return self.receive_begun(request),
+                    None if self.give_front(peer) => continue,
+                    None => return self.receive_posted(peer, wanted, message),
+                },
                 (Front::Other, _) if self.give_front(peer) => continue,
                 (Front::Other, _) => return self.receive_posted(peer, wanted, message),
                 (Front::Empty, _) => {}
@@ -274,6 +342,11 @@ impl<P: Port> Entry<'_, P> {
         message: &Message,
     ) -> Option<Status> {
         let request = self.post_quickly(peer, wanted, message)?;
+        self.receive_begun(request)
+    }
+
+    /// Waits for a receive that has begun; `None` leaves it to the ordinary way.
+    fn receive_begun(&mut self, request: RequestHandle) -> Option<Status> {
         self.settled(request);
         let status = self.collect(request);
         if status.is_none() {

@@ -73,6 +73,12 @@ impl Incoming {
         Incoming { capacity: unpacker.remaining(), unpacker }
     }
 
+    /// The room of a receive of `capacity` bytes that a transport writes through an unpacker of its
+    /// own.
+    pub(crate) fn elsewhere(capacity: u64) -> Incoming {
+        Incoming { unpacker: Unpacker::contiguous(UserBuffer::BOTTOM, 0), capacity }
+    }
+
     /// Bytes that fit.
     pub(crate) fn capacity(&self) -> u64 {
         self.capacity

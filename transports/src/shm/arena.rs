@@ -7,6 +7,7 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use super::exchange::Exchange;
 use super::lane::{Cell, Reader, Writer};
 use super::layout::{self, Geometry};
 use super::ring::Worn;
@@ -14,7 +15,7 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::sys::memory::{Mapping, sealed_memfd, sealed_size};
 
 /// Version of everything in an arena and of the hello.
-pub(super) const VERSION: u32 = 2;
+pub(super) const VERSION: u32 = 3;
 
 /// The arena that this process made.
 pub(super) struct Arena {
@@ -104,6 +105,13 @@ impl Arena {
         unsafe { Reader::new(cells, counter, self.geometry.cells) }
     }
 
+    /// The exchange buffer of a lane that was just taken: this process holds it first.
+    pub(super) fn exchange(&self, lane: u32) -> Exchange {
+        let (at, len) = exchange(&self.map, &self.geometry, lane);
+        // SAFETY: `exchange` checked the range; the arena outlives its peers in `Shm`.
+        unsafe { Exchange::new(at, len, true) }
+    }
+
     /// The address of `len` bytes at an offset that this process chose.
     #[inline]
     pub(super) fn at(&self, offset: u64, len: usize) -> *mut u8 {
@@ -160,7 +168,7 @@ impl Remote {
             other => other?,
         };
         map.keep_out_of_dumps();
-        let bodies = geometry.slots_at()..geometry.alloc_at();
+        let bodies = geometry.slots_at()..geometry.ring_end();
         Ok(Remote { map, geometry, worn: Worn::new(geometry.ring_at()), bodies })
     }
 
@@ -173,6 +181,16 @@ impl Remote {
         // SAFETY: `ends` checked both ranges, `is_sound` the number of cells; `Peer` keeps the
         // mapping as long as the writer. A peer that gives one lane twice harms itself.
         Ok(unsafe { Writer::new(cells, counter, self.geometry.cells) })
+    }
+
+    /// The exchange buffer of the lane that the peer gave this process: the peer holds it first.
+    pub(super) fn exchange(&self, lane: u32) -> io::Result<Exchange> {
+        if lane >= self.geometry.lanes {
+            return Err(io::Error::other(format!("it has no lane {lane}")));
+        }
+        let (at, len) = exchange(&self.map, &self.geometry, lane);
+        // SAFETY: `exchange` checked the range; `Peer` keeps the mapping as long as the view.
+        Ok(unsafe { Exchange::new(at, len, false) })
     }
 
     /// The peer's parked word.
@@ -212,7 +230,7 @@ impl Remote {
     #[cold]
     #[inline(never)]
     fn get(&mut self, offset: u64, len: u64) {
-        if let Some((from, len)) = self.worn.step(offset, len, self.geometry.alloc_at()) {
+        if let Some((from, len)) = self.worn.step(offset, len, self.geometry.ring_end()) {
             self.map.populate(from as usize, len as usize, false);
         }
     }
@@ -231,4 +249,10 @@ fn ends(map: &Mapping, geometry: &Geometry, lane: u32) -> (*const Cell, *const A
     let cells = map.base().wrapping_add(geometry.cells_of(lane));
     let counter = map.base().wrapping_add(geometry.counter(lane));
     (cells.cast_const().cast(), counter.cast_const().cast())
+}
+
+/// Where a lane's exchange buffer lies, and its length.
+fn exchange(map: &Mapping, geometry: &Geometry, lane: u32) -> (*mut u8, u64) {
+    assert!(lane < geometry.lanes && geometry.alloc_at() as usize <= map.len());
+    (map.base().wrapping_add(geometry.exchange_of(lane) as usize), geometry.exchange_bytes)
 }

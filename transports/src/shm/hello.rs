@@ -12,7 +12,7 @@ use super::layout::Geometry;
 use crate::sys::socket::{NAME_BYTES, Name};
 
 /// Bytes of a hello.
-pub(super) const HELLO_BYTES: usize = 172;
+pub(super) const HELLO_BYTES: usize = 180;
 /// The datagram that wakes a parked process.
 pub(super) const BELL: &[u8] = b"!";
 
@@ -72,7 +72,8 @@ impl Hello {
         for number in small.into_iter().chain(sizes) {
             bytes.extend(number.to_le_bytes());
         }
-        for number in [g.ring_bytes, g.alloc_bytes, self.probe.0, self.probe.1] {
+        let sizes = [g.ring_bytes, g.exchange_bytes, g.alloc_bytes];
+        for number in sizes.into_iter().chain([self.probe.0, self.probe.1]) {
             bytes.extend(number.to_le_bytes());
         }
         bytes.extend(self.from);
@@ -115,6 +116,7 @@ impl Hello {
             slot_stride: at.u32()?,
             slots: at.u32()?,
             ring_bytes: at.u64()?,
+            exchange_bytes: at.u64()?,
             alloc_bytes: at.u64()?,
         };
         let probe = (at.u64()?, at.u64()?);

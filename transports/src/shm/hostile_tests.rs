@@ -2,14 +2,16 @@
 //! and whoever broke the protocol is given up (decision 21).
 
 use mpi_core::buffer::{RawBytes, UserBuffer};
-use mpi_core::datatype::Packer;
-use mpi_core::header::Header;
-use mpi_core::port::{Body, Offer, PeerId, Token, Transport};
+use mpi_core::datatype::{Packer, Unpacker};
+use mpi_core::header::{FrameKind, Header};
+use mpi_core::port::{Body, Offer, PeerId, Pieces, Token, Transport};
 use proptest::prelude::*;
 
+use super::exchange::EXCHANGE;
+use super::lane::Class;
 use super::tests::{Board, config, join, small};
 use super::{Shm, layout};
-use crate::conformance::Recorder;
+use crate::conformance::{Recorder, pattern};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// What the hostile side does, or lets its victim do.
@@ -31,10 +33,13 @@ enum Step {
     Send(usize),
     Bulk(usize),
     Pull(Offer, u64),
+    /// Takes a message of several pieces of at most so many bytes.
+    Pieces(u64),
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let edge = prop_oneof![0u64..200, 0u64..(20 << 20), any::<u64>()];
+    let edge =
+        prop_oneof![0u64..200, 0u64..(20 << 20), EXCHANGE..EXCHANGE + (2 << 20), any::<u64>()];
     let named = (0u64..8, 0u64..256, [edge.clone(), edge.clone(), edge.clone()])
         .prop_map(|(class, ride, words)| Step::Named { class, ride, words });
     let pull = (edge.clone(), edge.clone(), 0u64..5000)
@@ -48,6 +53,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         4 => (0usize..9000).prop_map(Step::Send),
         1 => (0usize..200_000).prop_map(Step::Bulk),
         1 => pull,
+        1 => (0u64..5000).prop_map(Step::Pieces),
     ];
     proptest::collection::vec(step, 1..60)
 }
@@ -124,8 +130,16 @@ fn attack(steps: Vec<Step>) {
             }
             Step::Pull(offer, len) => {
                 let to = UserBuffer(target.as_mut_ptr());
-                let mut to = mpi_core::datatype::Unpacker::contiguous(to, len);
+                let mut to = Unpacker::contiguous(to, len);
                 victim.pull(PeerId(1), &offer, len, &mut to);
+            }
+            Step::Pieces(room) => {
+                let to = UserBuffer(target.as_mut_ptr());
+                let pieces = victim.take_pieces(PeerId(1), |_, len| (len <= room).then_some(to));
+                if let Pieces::Begun(taken) = pieces {
+                    let rest = Unpacker::contiguous(to.offset(taken as i64), room - taken);
+                    victim.land(PeerId(1), rest, Token(8));
+                }
             }
         }
     }
@@ -146,10 +160,34 @@ proptest! {
 }
 
 #[test]
+fn a_message_that_stalls_goes_on_where_it_lands() {
+    let (mut victim, _hostile) = met();
+    let mut sink = Recorder::default();
+    let (bytes, mut target) = (pattern(3, 3000), vec![0u8; 3000]);
+    let lane = victim.peers[1].lane.unwrap();
+    let at = victim.arena.at(victim.arena.geometry().exchange_of(lane), bytes.len());
+    // SAFETY: `at` checked the range.
+    unsafe { RawBytes::from(&bytes[..]).copy_to(at) };
+    let header = Header { kind: FrameKind::Eager as u8, context: 4, ..Header::default() };
+    let [a, b, c] = header.to_words(0);
+    let control = |class: Class| 1 | (class as u64) << 1;
+    write_cell(&victim, 0, [a | control(Class::Stream), b, c, EXCHANGE, 3000, 1000, 0, 0]);
+    let to = UserBuffer(target.as_mut_ptr());
+    let wanted = |header: &Header, len| (header.context == 4 && len == 3000).then_some(to);
+    assert_eq!(victim.take_pieces(PeerId(1), |_, _| None), Pieces::Other);
+    assert_eq!(victim.take_pieces(PeerId(1), wanted), Pieces::Begun(1000));
+    victim.land(PeerId(1), Unpacker::contiguous(to.offset(1000), 2000), Token(9));
+    write_cell(&victim, 1, [control(Class::Piece), 0, 0, 2000, 0, 0, 0, 0]);
+    victim.poll(&mut sink);
+    assert_eq!((sink.landed, sink.frames), (vec![Token(9)], vec![]));
+    assert!(target == bytes);
+}
+
+#[test]
 fn a_body_outside_the_slots_is_the_end_of_the_acquaintance() {
     let (mut victim, _hostile) = met();
     let mut sink = Recorder::default();
-    let at = victim.arena.geometry().alloc_at() - 10;
+    let at = victim.arena.geometry().ring_end() - 10;
     // A slot frame of 100 bytes that begins 10 bytes before the end of slots and ring.
     write_cell(&victim, 0, [1 | 1 << 1, 0, 0, at, 100, 0, 0, 0]);
     victim.poll(&mut sink);

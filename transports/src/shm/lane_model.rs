@@ -103,6 +103,34 @@ fn a_slot_is_written_again_only_after_it_was_read() {
     });
 }
 
+#[test]
+fn what_goes_back_and_forth_is_in_one_hand() {
+    loom::model(|| {
+        let (there, back) = (Lane::new(), Lane::new());
+        let (theirs, ours) = (Arc::clone(&there), Arc::clone(&back));
+        let answerer = thread::spawn(move || {
+            let mut reader = theirs.reader();
+            while reader.peek().is_none() {
+                thread::yield_now();
+            }
+            // SAFETY: loom reports it if two sides touch the buffer at once.
+            theirs.slot.with_mut(|buffer| unsafe { *buffer += 1 });
+            reader.advance();
+            ours.writer().write(Class::Body, reader.ride(), [0; 3], &[]);
+        });
+        // SAFETY: as above.
+        there.slot.with_mut(|buffer| unsafe { *buffer = 5 });
+        there.writer().write(Class::Body, 0, [0; 3], &[]);
+        let reader = back.reader();
+        while reader.peek().is_none() {
+            thread::yield_now();
+        }
+        // SAFETY: as above.
+        assert_eq!(there.slot.with(|buffer| unsafe { *buffer }), 6);
+        answerer.join().expect("the answerer ends");
+    });
+}
+
 /// Where in the sender's program the fence of the sleeper's `membarrier` falls.
 #[derive(Clone, Copy, PartialEq)]
 enum FenceFalls {

@@ -1,5 +1,5 @@
-//! Where things lie in an arena: a control page, inbound lanes, outgoing slots, the ring, and
-//! the memory that the library allocates for programs. Offsets, never pointers.
+//! Where things lie in an arena: a control page, inbound lanes, outgoing slots, the ring, exchange
+//! buffers, and the memory that the library allocates for programs. Offsets, never pointers.
 //!
 //! The geometry is chosen by the arena's owner and travels in its hello; a peer checks it before
 //! it maps anything.
@@ -32,6 +32,8 @@ pub(super) struct Geometry {
     pub slots: u32,
     /// Bytes of the ring for longer bodies.
     pub ring_bytes: u64,
+    /// Bytes of the exchange buffer of each lane.
+    pub exchange_bytes: u64,
     /// Bytes of memory for programs, behind all the rest.
     pub alloc_bytes: u64,
 }
@@ -49,6 +51,7 @@ impl Geometry {
             && self.slot_stride <= 1 << 24
             && self.slots <= 1 << 20
             && self.ring_bytes <= 1 << 40
+            && self.exchange_bytes <= 1 << 24
             && self.alloc_bytes <= 1 << 46
             && self.alloc_bytes.is_multiple_of(PAGE as u64)
     }
@@ -78,9 +81,25 @@ impl Geometry {
         pages(self.slots_at() + u64::from(self.slots) * u64::from(self.slot_stride))
     }
 
-    /// Offset of the memory for programs, where the ring ends and the first mapping too.
-    pub(super) fn alloc_at(&self) -> u64 {
+    /// Where the ring ends, and all that a frame may name by an offset of the arena.
+    pub(super) fn ring_end(&self) -> u64 {
         pages(self.ring_at() + self.ring_bytes)
+    }
+
+    /// Bytes from one exchange buffer to the next: three lines off a power of two, so that their
+    /// first lines do not share a cache set.
+    fn exchange_stride(&self) -> u64 {
+        if self.exchange_bytes == 0 { 0 } else { self.exchange_bytes.next_multiple_of(64) + 192 }
+    }
+
+    /// Offset of the exchange buffer of a lane.
+    pub(super) fn exchange_of(&self, lane: u32) -> u64 {
+        self.ring_end() + u64::from(lane) * self.exchange_stride()
+    }
+
+    /// Offset of the memory for programs, where the first mapping ends.
+    pub(super) fn alloc_at(&self) -> u64 {
+        pages(self.exchange_of(self.lanes))
     }
 
     /// Bytes of the whole arena.
@@ -98,9 +117,10 @@ mod tests {
         #[test]
         fn parts_follow_each_other_without_overlap(lanes in 1u32..5000, shift in 0u32..8,
                 slot_stride in 0u32..20_000, slots in 0u32..3000,
-                ring_bytes in 0u64..300_000_000, alloc_pages in 0u64..10_000) {
+                ring_bytes in 0u64..300_000_000, exchange_bytes in 0u64..3_000_000,
+                alloc_pages in 0u64..10_000) {
             let geometry = Geometry { lanes, cells: 1 << shift, slot_stride, slots,
-                ring_bytes, alloc_bytes: alloc_pages * PAGE as u64 };
+                ring_bytes, exchange_bytes, alloc_bytes: alloc_pages * PAGE as u64 };
             prop_assert!(geometry.is_sound());
             let last = lanes - 1;
             prop_assert!(geometry.counter(last) + 4 <= geometry.cells_of(0));
@@ -108,7 +128,9 @@ mod tests {
             let end = geometry.cells_of(last) + (64usize << shift);
             prop_assert!(end as u64 <= geometry.slots_at());
             prop_assert!(geometry.slots_at() <= geometry.ring_at());
-            prop_assert!(geometry.ring_at() <= geometry.alloc_at());
+            prop_assert!(geometry.ring_at() + ring_bytes <= geometry.exchange_of(0));
+            prop_assert_eq!(geometry.exchange_of(last) % 64, 0);
+            prop_assert!(geometry.exchange_of(last) + exchange_bytes <= geometry.alloc_at());
             prop_assert_eq!(geometry.alloc_at() % PAGE as u64, 0);
         }
     }

@@ -272,11 +272,20 @@ impl Shm {
             Ok(writer) => writer,
             Err(error) => return self.lose(peer, &error.to_string()),
         };
+        let exchange = if self.config.rank < hello.rank {
+            self.arena.exchange(lane)
+        } else {
+            match remote.exchange(hello.lane) {
+                Ok(exchange) => exchange,
+                Err(error) => return self.lose(peer, &error.to_string()),
+            }
+        };
         let known = &mut self.peers[peer.0 as usize];
         if known.state == State::Down {
             return;
         }
         known.writer = writer;
+        known.exchange = exchange;
         known.parked = remote.parked();
         known.readable = may_read(pid, hello.probe).then_some(pid);
         known.fences = hello.fences;

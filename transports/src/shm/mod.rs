@@ -16,10 +16,12 @@ mod alloc;
 mod arena;
 mod boards;
 mod bulk;
+mod exchange;
 mod hello;
 pub mod lane;
 mod layout;
 mod meet;
+mod outlet;
 mod park;
 mod peer;
 mod pool;
@@ -41,11 +43,11 @@ pub use settings::{Bulk, ShmSettings};
 use std::collections::{HashMap, VecDeque};
 use std::io;
 
-use mpi_core::buffer::RawBytes;
+use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::header::Header;
 use mpi_core::port::{
-    Activity, Body, Caps, Front, Full, Offer, PeerId, ProcessName, Pulled, Sink, Token, Transport,
-    Why,
+    Activity, Body, Caps, Front, Full, Offer, PeerId, Pieces, ProcessName, Pulled, Sink, Token,
+    Transport, Why,
 };
 
 use crate::restraint::Restraint;
@@ -321,6 +323,19 @@ impl Transport for Shm {
         wanted: impl FnOnce(&Header, RawBytes<'_>) -> bool,
     ) -> Front {
         self.show_front(peer, looks, wanted)
+    }
+
+    #[inline]
+    fn take_pieces(
+        &mut self,
+        peer: PeerId,
+        wanted: impl FnOnce(&Header, u64) -> Option<UserBuffer>,
+    ) -> Pieces {
+        self.show_pieces(peer, wanted)
+    }
+
+    fn land(&mut self, peer: PeerId, rest: mpi_core::datatype::Unpacker, token: Token) {
+        self.land_rest(peer, rest, token);
     }
 
     fn has_room(&mut self, peer: PeerId, len: u64) -> bool {

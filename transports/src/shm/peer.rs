@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 
 use super::arena::Remote;
 use super::bulk::{Incoming, Outgoing};
+use super::exchange::{EXCHANGE, Exchange};
 use super::lane::{CELLS_MAX, Impossible, Reader, Writer};
+use super::outlet::Outlet;
 use super::pool::{Held, Pool};
 use super::reach::Reach;
 use super::ring::Ring;
@@ -40,7 +42,9 @@ pub(super) struct Peer {
     /// How many of its next frames may carry a count older than what was looked up.
     pub stale: u32,
     pub held: Held,
+    pub exchange: Exchange,
     pub reach: Reach,
+    pub outlet: Outlet,
     pub bulk_out: VecDeque<Outgoing>,
     pub bulk_in: Vec<Incoming>,
     pub bulk_next: u32,
@@ -72,7 +76,9 @@ impl Peer {
             rung: 0,
             stale: 0,
             held: Held::default(),
+            exchange: Exchange::none(),
             reach: Reach::default(),
+            outlet: Outlet::new(),
             bulk_out: VecDeque::new(),
             bulk_in: Vec::new(),
             bulk_next: 0,
@@ -91,6 +97,19 @@ impl Peer {
     #[inline]
     pub(super) fn is_amid(&self) -> bool {
         self.arriving.is_some() || !self.bulk_in.is_empty()
+    }
+
+    /// The address of a body of `len` bytes that a frame of the peer names: in the exchange
+    /// buffer, or in the peer's slots or ring.
+    #[inline(always)]
+    pub(super) fn body(&mut self, offset: u64, len: u64) -> Option<*const u8> {
+        if offset >= EXCHANGE {
+            return self.exchange.body(offset, len);
+        }
+        let remote = self.remote.as_mut()?;
+        let at = remote.body(offset, len)?;
+        remote.approach(offset, len);
+        Some(at)
     }
 
     /// The peer's parked word if it sleeps and has not been rung for this sleep. A plain load:
@@ -117,7 +136,9 @@ impl Peer {
             self.stale -= 1;
             return Ok(());
         }
-        self.writer.learn(ride)?;
+        if self.writer.learn(ride).is_err() && self.state != State::Down {
+            return Err(Impossible);
+        }
         if !self.held.is_empty() {
             self.held.give_back(self.writer.consumed(), slots, ring);
         }

@@ -4,6 +4,7 @@ use mpi_core::buffer::RawBytes;
 use mpi_core::header::{Header, INLINE_BYTES};
 use mpi_core::port::{Activity, Front, PeerId, Sink};
 
+use super::exchange::EXCHANGE;
 use super::lane::{Class, Words};
 use super::peer::Peer;
 use super::{Event, Shm};
@@ -94,6 +95,7 @@ impl Shm {
         if !wanted(&header, body) {
             return Front::Other;
         }
+        from.take_over(words);
         from.reader.advance();
         from.reader.publish();
         if from.learn(words.consumed(), &mut self.slots, &mut self.ring).is_err() {
@@ -120,6 +122,7 @@ impl Shm {
             }
             if let Some(body) = small_body(&mut self.peers[peer.0 as usize], words, &header) {
                 sink.frame(peer, &header, body);
+                self.peers[peer.0 as usize].take_over(words);
             } else if let Err(how) = self.take_other(peer, words, &header, sink) {
                 return self.drop_peer(peer, how);
             }
@@ -192,8 +195,18 @@ impl Shm {
 /// What is said of a peer whose frame carries a count that cannot be.
 const IMPOSSIBLE_RIDE: &str = "a frame of it carries an impossible count";
 
-/// The body of a small frame that has come from `peer`: behind the header, or in a slot or the
-/// ring of the peer. `None` if it is no such frame, or not a sound one.
+impl Peer {
+    /// Holds the exchange buffer if the small frame that was just taken in came through it.
+    #[inline(always)]
+    fn take_over(&mut self, words: Words) {
+        if !words.is_inline() && self.reader.payload_word(0) >= EXCHANGE {
+            self.exchange.receive();
+        }
+    }
+}
+
+/// The body of a small frame that has come from `peer`: behind the header, in the exchange buffer,
+/// or in a slot or the ring of the peer. `None` if it is no such frame, or not a sound one.
 #[inline(always)]
 fn small_body<'a>(peer: &mut Peer, words: Words, header: &Header) -> Option<RawBytes<'a>> {
     let (at, len) = if words.is_inline() {
@@ -201,10 +214,7 @@ fn small_body<'a>(peer: &mut Peer, words: Words, header: &Header) -> Option<RawB
         (len <= INLINE_BYTES).then(|| (peer.reader.payload(), len))?
     } else if words.class() == Some(Class::Body) {
         let (offset, len) = (peer.reader.payload_word(0), peer.reader.payload_word(1));
-        let remote = peer.remote.as_mut()?;
-        let at = remote.body(offset, len)?;
-        remote.approach(offset, len);
-        (at, len as usize)
+        (peer.body(offset, len)?, len as usize)
     } else {
         return None;
     };

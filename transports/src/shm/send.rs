@@ -1,12 +1,15 @@
-//! The way out: a small frame into a cell, or its body into a slot or a run of the ring.
+//! The way out: a small frame into a cell, or its body into the exchange buffer of the pair, a
+//! slot, or a run of the ring.
 
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::Packer;
 use mpi_core::header::{BODY_ELSEWHERE, Header, INLINE_BYTES};
 use mpi_core::port::{Body, Full, PeerId};
 
+use super::exchange::EXCHANGE;
 use super::lane::{Class, PAYLOAD_WORDS, Reader};
 use super::peer::State;
+use super::reach::Reach;
 use super::{Event, Shm};
 use crate::sys::socket::Datagram;
 
@@ -14,10 +17,30 @@ use crate::sys::socket::Datagram;
 /// many slots stay in the cache.
 const BODIES_BEFORE_LOOK: u32 = 8;
 
-/// Where a body lies: in a slot, or in a run of the ring of so many bytes.
+/// Where a body goes: into the exchange buffer, a slot, or a run of the ring of so many bytes.
+#[derive(Clone, Copy)]
 struct Place {
     offset: u64,
     run_bytes: u32,
+    at: *mut u8,
+}
+
+impl Place {
+    /// Copies a body there.
+    ///
+    /// # Safety
+    /// The body is readable, and the place is as long.
+    #[inline(always)]
+    unsafe fn fill(self, reach: &mut Reach, body: RawBytes<'_>) {
+        // SAFETY: by the caller's promise; slots and runs begin on a line.
+        unsafe {
+            if self.offset >= EXCHANGE {
+                body.copy_small_to(self.at);
+            } else {
+                reach.copy(body, self.at);
+            }
+        }
+    }
 }
 
 /// What is said of a peer whose count cannot be.
@@ -54,7 +77,9 @@ impl Shm {
         if len > INLINE_BYTES as u64 {
             return match body {
                 Body::Bytes(bytes)
-                    if len <= self.whole_most && to.held.len() < BODIES_BEFORE_LOOK as usize =>
+                    if len <= self.whole_most
+                        && (to.exchange.takes(len)
+                            || to.held.len() < BODIES_BEFORE_LOOK as usize) =>
                 {
                     self.send_body(peer, header, bytes)
                 }
@@ -84,12 +109,9 @@ impl Shm {
     #[inline(never)]
     fn send_body(&mut self, peer: PeerId, header: &Header, body: RawBytes<'_>) -> Result<(), Full> {
         let len = body.len() as u64;
-        let Some(place) = self.take_place(len) else { return self.refuse() };
-        let to = &mut self.peers[peer.0 as usize];
-        let at = self.arena.at(place.offset, body.len());
-        // SAFETY: the place is ours until the reader has consumed the cell that names it, and
-        // `at` checked its length; the body is readable by `Body`'s contract.
-        unsafe { to.reach.copy(body, at) };
+        let Some(place) = self.take_place(peer, len) else { return self.refuse() };
+        // SAFETY: `take_place` gave so many bytes; the body is readable by `Body`'s contract.
+        unsafe { place.fill(&mut self.peers[peer.0 as usize].reach, body) };
         self.name_place(peer, header, place, len);
         Ok(())
     }
@@ -98,7 +120,9 @@ impl Shm {
     #[inline]
     fn name_place(&mut self, peer: PeerId, header: &Header, place: Place, len: u64) {
         let to = &mut self.peers[peer.0 as usize];
-        to.held.note(to.writer.tail(), place.offset, place.run_bytes);
+        if place.offset < EXCHANGE {
+            to.held.note(to.writer.tail(), place.offset, place.run_bytes);
+        }
         let words = Header { inline_len: BODY_ELSEWHERE, ..*header }.to_words(0);
         let ride = to.reader.ride();
         to.writer.write(Class::Body, ride, words, &[place.offset, len]);
@@ -135,34 +159,47 @@ impl Shm {
         if len > self.whole_most {
             return self.send_stream(peer, header, body, len);
         }
-        let Some(place) = self.take_place(len) else { return self.refuse() };
-        let to = &mut self.peers[peer.0 as usize];
-        let at = self.arena.at(place.offset, len as usize);
+        let Some(place) = self.take_place(peer, len) else { return self.refuse() };
+        let reach = &mut self.peers[peer.0 as usize].reach;
         match body {
-            // SAFETY: the place is ours until the reader has consumed the cell that names it, and
-            // `at` checked its length; the body is readable by `Body`'s contract.
-            Body::Bytes(bytes) => unsafe { to.reach.copy(bytes, at) },
-            Body::Packed(packer) => {
-                // SAFETY: as above.
-                unsafe { to.reach.pack(packer, at, len as usize) };
-            }
+            // SAFETY: `take_place` gave so many bytes; the body is readable by `Body`'s contract.
+            Body::Bytes(bytes) => unsafe { place.fill(reach, bytes) },
+            // SAFETY: as above.
+            Body::Packed(packer) if place.offset >= EXCHANGE => unsafe {
+                packer.pack_into(place.at, len as usize);
+            },
+            // SAFETY: as above.
+            Body::Packed(packer) => unsafe {
+                reach.pack(packer, place.at, len as usize);
+            },
         }
         self.name_place(peer, header, place, len);
         Ok(())
     }
 
-    /// Room for a body that goes in one piece, if need be after a look at how far all readers
-    /// are: a slot, or a run of the ring for one that is longer.
-    #[inline]
-    fn take_place(&mut self, len: u64) -> Option<Place> {
-        if len > self.config.shm.slot_bytes.into() {
-            return self.take_run(len).map(|offset| Place { offset, run_bytes: len as u32 });
+    /// Room for a body that goes to `peer` in one piece, ours until the peer has consumed the
+    /// cell that names it: the exchange buffer if this side holds it, or else, if need be after a
+    /// look at how far all readers are, a slot, or a run of the ring for one that is longer.
+    #[inline(always)]
+    fn take_place(&mut self, peer: PeerId, len: u64) -> Option<Place> {
+        match self.peers[peer.0 as usize].exchange.hand_over(len) {
+            Some(at) => Some(Place { offset: EXCHANGE, run_bytes: 0, at }),
+            None => self.take_own_place(len),
         }
-        let slot = self.slots.take().or_else(|| {
-            self.reclaim();
-            self.slots.take()
-        });
-        slot.map(|offset| Place { offset, run_bytes: 0 })
+    }
+
+    #[inline]
+    fn take_own_place(&mut self, len: u64) -> Option<Place> {
+        let (offset, run_bytes) = if len > self.config.shm.slot_bytes.into() {
+            (self.take_run(len)?, len as u32)
+        } else {
+            let slot = self.slots.take().or_else(|| {
+                self.reclaim();
+                self.slots.take()
+            });
+            (slot?, 0)
+        };
+        Some(Place { offset, run_bytes, at: self.arena.at(offset, len as usize) })
     }
 
     /// Takes back all slots and runs that were read.

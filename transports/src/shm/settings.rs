@@ -29,6 +29,8 @@ pub struct ShmSettings {
     pub slot_bytes: u32,
     /// Bytes of the ring that longer eager messages and pipelined copies go through.
     pub ring_bytes: u64,
+    /// Bytes of the buffer of a pair through which answers go back; 0 for none.
+    pub exchange_bytes: u64,
     /// Bytes of a piece that one end copies while the other copies the piece before.
     pub chunk_bytes: u32,
     /// Chunks on their way to one peer at most.
@@ -53,9 +55,10 @@ impl Default for ShmSettings {
             lanes: 1024,
             slots: 256,
             slot_bytes: 2 << 10,
-            ring_bytes: 4 << 20,
+            ring_bytes: 8 << 20,
+            exchange_bytes: 1 << 20,
             chunk_bytes: 32 << 10,
-            chunks_per_peer: 16,
+            chunks_per_peer: 32,
             alloc_bytes: 4 << 30,
             bulk: Bulk::Auto,
             cross_memory_bytes: 64 << 20,
@@ -83,6 +86,7 @@ impl ShmSettings {
             slot_stride: self.slot_bytes.next_multiple_of(64) + 192,
             slots: self.slots,
             ring_bytes: self.ring_bytes,
+            exchange_bytes: self.exchange_bytes.min(1 << 24),
             alloc_bytes: self.alloc_bytes.next_multiple_of(PAGE as u64),
         }
     }

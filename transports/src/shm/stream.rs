@@ -1,4 +1,5 @@
-//! Eager messages of several pieces: one run of the ring, told of piece by piece.
+//! Eager messages of several pieces: one run of the ring, or the exchange buffer, told of piece by
+//! piece.
 //!
 //! The first cell carries the header and where all of the body will lie, each further one that
 //! so many bytes more lie there. So the receiver copies a piece out while the sender copies the
@@ -6,14 +7,15 @@
 //! waits for yet stays in the ring until it is whole, and is then a frame like any other. The
 //! cells of one message follow each other in the lane, and the last one gives its run back.
 
-use mpi_core::buffer::RawBytes;
+use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::datatype::Unpacker;
 use mpi_core::header::{BODY_ELSEWHERE, Header, INLINE_BYTES};
-use mpi_core::port::{Body, Full, PeerId, Sink, Token};
+use mpi_core::port::{Body, Full, PeerId, Pieces, Sink, Token};
 
 use super::Shm;
-use super::lane::Class;
-use super::peer::State;
+use super::exchange::EXCHANGE;
+use super::lane::{Class, Words};
+use super::peer::{Peer, State};
 use super::send::IMPOSSIBLE_COUNT;
 use super::settings::ShmSettings;
 
@@ -21,6 +23,10 @@ use super::settings::ShmSettings;
 /// receiver begins so much earlier, and each piece costs both ends a cell: 8 KiB is what 50 ns
 /// of cell are small against.
 const FIRST_BYTES: usize = 8 << 10;
+
+/// Looks for the next piece before others get their turn: a few times as long as one takes to be
+/// copied.
+const LOOKS_A_PIECE: u32 = 1024;
 
 /// A message on its way in, of which the last cell has not come yet.
 pub(super) struct Arriving {
@@ -31,6 +37,27 @@ pub(super) struct Arriving {
     /// The receive's memory, if one was posted.
     landing: Option<(Unpacker, Token)>,
 }
+
+impl Peer {
+    /// The next piece of a message of which `left` bytes are to come, if it comes soon, and is one.
+    #[inline]
+    fn next_piece(&mut self, left: u64) -> Option<(Words, u64)> {
+        let words = self.reader.peek_within(LOOKS_A_PIECE)?;
+        let part = self.reader.payload_word(0);
+        (words.class() == Some(Class::Piece) && part <= left).then_some((words, part))
+    }
+}
+
+impl Arriving {
+    /// Where the next piece lies, and how many bytes have not come.
+    fn next(&self) -> (u64, u64) {
+        (self.offset + self.taken, self.len - self.taken)
+    }
+}
+
+/// How much longer than others an eager message is that goes through the exchange buffer: no
+/// second one can follow it before it was taken in.
+const ANSWER_FACTOR: u64 = 4;
 
 /// Bytes of a piece of a message that is not much longer: what comes after the last piece was
 /// copied in is one end's work alone.
@@ -60,7 +87,7 @@ fn pieces(len: u64, most: usize) -> u32 {
     count
 }
 
-/// The longest message that goes eagerly: one that half a lane and half the ring hold.
+/// The longest message that may go eagerly: one that half a lane and half the ring hold.
 pub(super) fn eager_most(shm: &ShmSettings) -> u64 {
     let (half, chunk) = (shm.lane_cells / 2, shm.chunk_bytes as usize);
     let mut most = 0;
@@ -68,7 +95,9 @@ pub(super) fn eager_most(shm: &ShmSettings) -> u64 {
         most += piece(most, chunk) as u64;
     }
     let ring = shm.ring_bytes / 2;
-    most.min(ring).min(shm.eager_bytes.into()).max(INLINE_BYTES as u64)
+    let wanted =
+        u64::from(shm.eager_bytes) * if shm.exchange_bytes > 0 { ANSWER_FACTOR } else { 1 };
+    most.min(ring).min(wanted).max(INLINE_BYTES as u64)
 }
 
 impl Shm {
@@ -78,23 +107,28 @@ impl Shm {
         if self.peers.get(peer.0 as usize).is_none_or(|to| to.state != State::Open) {
             return false;
         }
-        len <= self.config.shm.slot_bytes.into() || self.make_stream_room(peer, len)
+        let shm = &self.config.shm;
+        if len > shm.eager_bytes.into() && !self.peers[peer.0 as usize].exchange.takes(len) {
+            return false;
+        }
+        len <= shm.slot_bytes.into() || self.make_stream_room(peer, len)
     }
 
     /// Finds out whether the lane has cells for all pieces, and the ring so many bytes.
     fn make_stream_room(&mut self, peer: PeerId, len: u64) -> bool {
         let needed = pieces(len, self.config.shm.chunk_bytes as usize);
         let to = &mut self.peers[peer.0 as usize];
-        if !to.writer.has_room_for(needed) || !self.ring.may_have(len) {
+        let from_ring = if to.exchange.takes(len) { 0 } else { len };
+        if !to.writer.has_room_for(needed) || !self.ring.may_have(from_ring) {
             if to.look(&mut self.slots, &mut self.ring).is_err() {
                 self.drop_peer(peer, IMPOSSIBLE_COUNT);
                 return false;
             }
-            if !self.ring.may_have(len) {
+            if !self.ring.may_have(from_ring) {
                 self.reclaim();
             }
         }
-        self.peers[peer.0 as usize].writer.has_room_for(needed) && self.ring.may_have(len)
+        self.peers[peer.0 as usize].writer.has_room_for(needed) && self.ring.may_have(from_ring)
     }
 
     /// Sends an eager message of `len` bytes to an open peer.
@@ -108,27 +142,33 @@ impl Shm {
         if !self.make_stream_room(peer, len) {
             return self.refuse();
         }
-        let Some(offset) = self.take_run(len) else { return self.refuse() };
+        let Some((offset, base)) = self.take_stream_place(peer, len) else {
+            return self.refuse();
+        };
         let most = self.config.shm.chunk_bytes as usize;
         let mut header = Some(Header { inline_len: BODY_ELSEWHERE, ..*header });
         let mut moved = 0;
         while moved < len {
             let part = piece(moved, most).min((len - moved) as usize);
-            let at = self.arena.at(offset + moved, part);
+            let at = base.wrapping_add(moved as usize);
             let to = &mut self.peers[peer.0 as usize];
-            // SAFETY: the run is ours until the reader has consumed the last cell of the
-            // message, and `at` checked the range; it begins on a line, as every piece but the
+            // SAFETY: the place is ours until the reader has consumed the last cell of the
+            // message, and it has `len` bytes; it begins on a line, as every piece but the
             // last ends on one. The body is readable by `Body`'s contract.
             unsafe {
                 match &mut body {
+                    Body::Bytes(bytes) if offset >= EXCHANGE => bytes.take(part).copy_to(at),
                     Body::Bytes(bytes) => to.reach.copy(bytes.take(part), at),
+                    Body::Packed(packer) if offset >= EXCHANGE => {
+                        packer.pack_into(at, part);
+                    }
                     Body::Packed(packer) => {
                         to.reach.pack(packer, at, part);
                     }
                 }
             }
             moved += part as u64;
-            if moved == len {
+            if moved == len && offset < EXCHANGE {
                 to.held.note(to.writer.tail(), offset, len as u32);
             }
             let ride = to.reader.ride();
@@ -149,6 +189,16 @@ impl Shm {
         Ok(())
     }
 
+    /// Room for an eager message of `len` bytes to `peer`: the offset by which frames name it,
+    /// and its address.
+    fn take_stream_place(&mut self, peer: PeerId, len: u64) -> Option<(u64, *mut u8)> {
+        if let Some(at) = self.peers[peer.0 as usize].exchange.hand_over(len) {
+            return Some((EXCHANGE, at));
+        }
+        let offset = self.take_run(len)?;
+        Some((offset, self.arena.at(offset, len as usize)))
+    }
+
     /// The first piece of a message from `peer` has come.
     pub(super) fn begin_stream<S: Sink>(
         &mut self,
@@ -161,13 +211,66 @@ impl Shm {
         if from.arriving.is_some() {
             return Err("it began a message within another");
         }
-        let inside = from.remote.as_ref().and_then(|remote| remote.body(offset, len));
-        inside.ok_or("a frame of it names a body outside its ring")?;
-        from.remote.iter_mut().for_each(|remote| remote.approach(offset, len));
+        from.body(offset, len).ok_or("a frame of it names a body outside its ring")?;
         let landing = sink.begin_eager(peer, header, len);
         let header = *header;
         from.arriving = Some(Arriving { header, offset, len, taken: 0, landing });
         self.take_piece(peer, part, sink)
+    }
+
+    /// Shows a message of `peer` whose first piece has come to `wanted`, and copies its pieces as
+    /// they come (see [`mpi_core::port::Transport::take_pieces`]).
+    pub(super) fn show_pieces(
+        &mut self,
+        peer: PeerId,
+        wanted: impl FnOnce(&Header, u64) -> Option<UserBuffer>,
+    ) -> Pieces {
+        let Some(from) = self.peers.get_mut(peer.0 as usize) else { return Pieces::Other };
+        let first = from.reader.peek().filter(|words| words.class() == Some(Class::Stream));
+        let Some(first) = first.filter(|_| from.arriving.is_none()) else { return Pieces::Other };
+        let [offset, len, part] = [0, 1, 2].map(|i| from.reader.payload_word(i));
+        // What is wrong is said by the poll that finds the same.
+        let Some(body) = from.body(offset, len).filter(|_| part <= len) else {
+            return Pieces::Other;
+        };
+        let (header, _) = Header::from_words(first.header);
+        let Some(to) = wanted(&header, len) else { return Pieces::Other };
+        let mut arriving = Arriving { header, offset, len, taken: 0, landing: None };
+        let mut next = Some((first, part));
+        while let Some((words, part)) = next {
+            if from.learn(words.consumed(), &mut self.slots, &mut self.ring).is_err() {
+                self.drop_peer(peer, IMPOSSIBLE_COUNT);
+                return Pieces::Begun(arriving.taken);
+            }
+            let at = arriving.taken as usize;
+            // SAFETY: `body` checked the whole range against the mapping, which `self` keeps, and
+            // no part goes beyond it; `wanted` gave room for all of it.
+            unsafe {
+                let piece = RawBytes::new(body.wrapping_add(at), part as usize);
+                piece.copy_to(to.0.wrapping_add(at));
+            }
+            arriving.taken += part;
+            from.reader.advance();
+            from.reader.publish();
+            if arriving.taken == len {
+                if offset >= EXCHANGE {
+                    from.exchange.receive();
+                }
+                self.counters.bytes_eager += len;
+                return Pieces::Taken;
+            }
+            next = from.next_piece(len - arriving.taken);
+        }
+        let taken = arriving.taken;
+        from.arriving = Some(arriving);
+        Pieces::Begun(taken)
+    }
+
+    /// Where the rest of a message goes that [`Shm::show_pieces`] has begun to take.
+    pub(super) fn land_rest(&mut self, peer: PeerId, rest: Unpacker, token: Token) {
+        if let Some(arriving) = &mut self.peers[peer.0 as usize].arriving {
+            arriving.landing = Some((rest, token));
+        }
     }
 
     /// So many bytes more of a message from `peer` have come.
@@ -178,15 +281,14 @@ impl Shm {
         sink: &mut S,
     ) -> Result<(), &'static str> {
         let from = &mut self.peers[peer.0 as usize];
-        let Some(arriving) = &mut from.arriving else {
+        let Some((at, left)) = from.arriving.as_ref().map(Arriving::next) else {
             return Err("a piece of it belongs to no message");
         };
-        if part > arriving.len - arriving.taken {
+        if part > left {
             return Err("a message of it is longer than it said");
         }
-        let at = arriving.offset + arriving.taken;
-        let body = from.remote.as_ref().and_then(|remote| remote.body(at, part));
-        let body = body.ok_or("a frame of it names a body outside its ring")?;
+        let body = from.body(at, part).ok_or("a frame of it names a body outside its ring")?;
+        let Some(arriving) = &mut from.arriving else { return Ok(()) };
         arriving.taken += part;
         if let Some((to, _)) = &mut arriving.landing {
             // SAFETY: `body` checked the range against the mapping, which `self` keeps; the
@@ -201,15 +303,16 @@ impl Shm {
         match whole.landing {
             Some((_, token)) => sink.landed(peer, token),
             None => {
-                let from = &self.peers[peer.0 as usize];
-                let body = from.remote.as_ref();
-                let body = body.and_then(|remote| remote.body(whole.offset, whole.len));
+                let body = self.peers[peer.0 as usize].body(whole.offset, whole.len);
                 let body = body.ok_or("a frame of it names a body outside its ring")?;
                 // SAFETY: `body` checked the range against the mapping, which `self` keeps; the
                 // sender leaves it alone until its last cell is consumed, and if it does not,
                 // only what is copied out is wrong.
                 sink.frame(peer, &whole.header, unsafe { RawBytes::new(body, whole.len as usize) });
             }
+        }
+        if whole.offset >= EXCHANGE {
+            self.peers[peer.0 as usize].exchange.receive();
         }
         Ok(())
     }

@@ -147,10 +147,8 @@ impl Mapping {
     /// for writing, or else for reading. Where it cannot, they come one by one when touched.
     pub fn populate(&self, offset: usize, len: usize, for_writing: bool) {
         let end = offset.saturating_add(len).min(self.len);
-        let offset = (offset / PAGE * PAGE).min(end);
-        let advice = if for_writing { MADV_POPULATE_WRITE } else { MADV_POPULATE_READ };
-        // SAFETY: within the mapping, as just cut; the advice changes no byte.
-        unsafe { libc::madvise(self.base().wrapping_add(offset).cast(), end - offset, advice) };
+        let offset = offset.min(end);
+        populate(self.base().wrapping_add(offset), end - offset, for_writing);
     }
 
     /// Gives the pages of a range back to the kernel; they read as zeros again.
@@ -163,6 +161,14 @@ impl Mapping {
             libc::madvise(self.base().wrapping_add(offset).cast(), len, libc::MADV_REMOVE);
         }
     }
+}
+
+/// As [`Mapping::populate`], of a range of addresses.
+pub fn populate(at: *mut u8, len: usize, for_writing: bool) {
+    let skew = at.addr() % PAGE;
+    let advice = if for_writing { MADV_POPULATE_WRITE } else { MADV_POPULATE_READ };
+    // SAFETY: the advice changes no byte; of a range that is not mapped it is refused.
+    unsafe { libc::madvise(at.wrapping_sub(skew).cast(), len + skew, advice) };
 }
 
 impl Drop for Mapping {
