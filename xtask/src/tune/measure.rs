@@ -124,6 +124,10 @@ impl Bench {
         if let Some(table) = table {
             command.env("FERRITE_COLL_TABLE", std::path::absolute(table)?);
         }
+        // The largest first: memory that the library touches for the first time is not measured
+        // with the smaller ones, which would not get through all of it.
+        let mut sizes = sizes.to_vec();
+        sizes.sort_unstable_by(|a, b| b.cmp(a));
         let sizes: Vec<String> = sizes.iter().map(u64::to_string).collect();
         command.args(["--only", collective, "--sizes", &sizes.join(",")]);
         command.args(["--seconds", &self.seconds.to_string()]);

@@ -49,7 +49,7 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 3)]
     rounds: usize,
     /// Seconds that a row is measured in a round
-    #[arg(long, default_value_t = 0.005)]
+    #[arg(long, default_value_t = 0.01)]
     seconds: f64,
     /// Our installation; without it the tree is built and installed in target/ferrite
     #[arg(long, value_name = "DIR")]
