@@ -323,8 +323,21 @@ unsafe fn grid_of<const PACK: bool, const N: usize>(
 /// # Safety
 /// As for [`grid`].
 unsafe fn grid_any<const PACK: bool>(len: usize, stride: i64, pitch: u64, ends: Ends, count: u64) {
-    // SAFETY: each block is within the caller's range.
-    each(stride, pitch, ends, count, |ends| unsafe { ends.bytes::<PACK>(len) });
+    // SAFETY: each block is within the caller's range, and as long as its arm says.
+    unsafe {
+        match len {
+            17..=32 => {
+                each(stride, pitch, ends, count, |ends| ends.twice::<PACK, 16>(len));
+            }
+            33..=64 => {
+                each(stride, pitch, ends, count, |ends| ends.twice::<PACK, 32>(len));
+            }
+            65..=128 => {
+                each(stride, pitch, ends, count, |ends| ends.twice::<PACK, 64>(len));
+            }
+            _ => each(stride, pitch, ends, count, |ends| ends.bytes::<PACK>(len)),
+        }
+    }
 }
 
 /// Blocks of `len` bytes at `disps`, packed one after the other.

@@ -48,8 +48,9 @@ impl Plan {
 
     /// A plan for these runs, given as displacement and length, in this order.
     pub(super) fn from_runs(runs: impl IntoIterator<Item = (i64, u64)>) -> Plan {
-        let mut merged: Vec<(i64, u64)> = Vec::new();
-        for (disp, len) in runs.into_iter().filter(|(_, len)| *len > 0) {
+        let runs: Vec<(i64, u64)> = runs.into_iter().filter(|(_, len)| *len > 0).collect();
+        let mut merged: Vec<(i64, u64)> = Vec::with_capacity(runs.len());
+        for &(disp, len) in &runs {
             match merged.last_mut() {
                 Some((last, last_len)) if last.wrapping_add_unsigned(*last_len) == disp => {
                     *last_len += len;
@@ -62,6 +63,12 @@ impl Plan {
             return Plan::Run { disp, len };
         }
         if merged.iter().any(|(_, other)| *other != len) {
+            // Blocks of one length, of which a few touch, are copied fastest as they are.
+            let each = runs[0].1;
+            if 4 * merged.len() >= 3 * runs.len() && runs.iter().all(|(_, len)| *len == each) {
+                let disps = runs.iter().map(|(disp, _)| *disp).collect();
+                return Plan::Indexed { len: each, disps };
+            }
             return Plan::Blocks {
                 disps: merged.iter().map(|(disp, _)| *disp).collect(),
                 starts: starts(merged.iter().map(|(_, len)| *len)),

@@ -69,6 +69,8 @@ pub(crate) fn bar(key: &Key) -> Bar {
         ("memory", _) => Bar::Better,
         ("memory-of-ranks" | "memory-of-launcher" | "growth-of-shmem", _) => Bar::Free,
         ("idle", _) => Bar::Below(1.0),
+        // At least nine tenths of the speed of a loop written by hand.
+        (_, "pack-to-loop" | "unpack-to-loop") => Bar::Below(1.0 / 0.9),
         // What a program rounds to hundredths, beside its own rate.
         _ if key.unit == "s" => Bar::Free,
         _ => Bar::NoWorse,
@@ -138,6 +140,7 @@ fn of_memory() -> Vec<Group> {
             ..group("crowded", "collectives", Printed, &[4, 8], &[8, 1 << 20])
         },
         group("imb", "imb", Imb, &[2], &four),
+        group("pack", "pack", Printed, &[1], &[4096, 65536, 1 << 20]),
         group("startup", "startup", Clock, &[2, 64], &[]),
         group("memory", "memory", Memory, &[64], &[]),
         group("idle", "idle", Printed, &[2, 4, 8], &[]),

@@ -30,7 +30,7 @@ const PEERS: [&str; 3] = ["mpich", "openmpi", "impi"];
 #[derive(Args)]
 pub(crate) struct Options {
     /// Only these groups: latency, cold, rate, bandwidth, cold-bandwidth, collectives, crowded, imb,
-    /// tcp-latency, tcp-bandwidth, startup, memory, idle, floor
+    /// tcp-latency, tcp-bandwidth, pack, startup, memory, idle, floor
     #[arg(long, value_delimiter = ',', value_name = "GROUPS")]
     only: Vec<String>,
     /// Rounds; each runs every library once
