@@ -51,7 +51,8 @@ fn lay_out(requests: &[Request]) -> Option<(Vec<Part>, u64)> {
     let mut offset = lines_of(requests.len() as u32);
     let mut parts = Vec::with_capacity(requests.len());
     for request in requests {
-        parts.push(Part { offset, size: request.size, disp_unit: request.disp_unit });
+        let place = (!apart || request.size > 0).then_some(offset);
+        parts.push(Part { offset: place, size: request.size, disp_unit: request.disp_unit });
         offset = offset.checked_add(request.size)?;
         if apart {
             offset = whole_pages(offset)?;
@@ -228,13 +229,11 @@ mod tests {
             let sizes = [5, 0, 4096, 1];
             let requests: Vec<Request> = sizes.iter().map(|size| request(*size, apart)).collect();
             let (parts, len) = lay_out(&requests).unwrap();
-            assert_eq!(parts[0].offset, 4096);
-            for pair in parts.windows(2) {
-                let end = pair[0].offset + pair[0].size;
-                let want = if apart { end.next_multiple_of(4096) } else { end };
-                assert_eq!(pair[1].offset, want);
-            }
-            assert!(parts[3].offset < len);
+            let places: Vec<Option<u64>> = parts.iter().map(|part| part.offset).collect();
+            let (empty, last) = if apart { (None, 12288) } else { (Some(4101), 8197) };
+            let third = if apart { 8192 } else { 4101 };
+            assert_eq!(places, [Some(4096), empty, Some(third), Some(last)]);
+            assert_eq!(len, if apart { 16384 } else { last + 1 });
         }
         assert!(lay_out(&[request(u64::MAX - 5000, false), request(5000, false)]).is_none());
         assert!(lay_out(&[request(1 << 62, false), request(1 << 62, false)]).is_none());

@@ -31,8 +31,8 @@ pub use memory::Segment;
 /// One process's part of a window.
 #[derive(Clone, Copy, Debug)]
 struct Part {
-    /// Where it begins in the segment.
-    offset: u64,
+    /// Where it begins in the segment; an empty part that lies apart from the others is nowhere.
+    offset: Option<u64>,
     size: u64,
     /// Bytes that a displacement counts.
     disp_unit: i64,
@@ -87,7 +87,8 @@ impl Window {
 
     fn part_of(&self, rank: usize) -> SharedPart {
         let Part { offset, size, disp_unit } = self.parts[rank];
-        SharedPart { base: self.segment.at(offset, size), size: size as i64, disp_unit }
+        let base = offset.map_or(UserBuffer::BOTTOM, |offset| self.segment.at(offset, size));
+        SharedPart { base, size: size as i64, disp_unit }
     }
 
     /// The rank that the argument `param` is.
