@@ -119,7 +119,7 @@ fn hang(me: Bootstrap) -> Result<(), BootstrapError> {
         if control.is_asked() {
             let awaited = Some(1 - u32::try_from(me.rank()).unwrap_or(0).min(1));
             let text = "in MPI_Recv from rank 1, tag 7".to_string();
-            control.send(&Frame::RollCall { moved: 5, awaited, text });
+            control.send(&Frame::RollCall { moved: 5, awaited, balance: Some(0), text });
         }
         std::thread::sleep(std::time::Duration::from_millis(5));
     }

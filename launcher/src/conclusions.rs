@@ -160,8 +160,8 @@ impl Job<'_> {
                 self.ledger.told(rank, code, &text);
             }
             Word::ReportTable { text } => self.report.add(rank, &text),
-            Word::RollCall { moved, awaited, text } if self.stuck.is_asking() => {
-                self.stuck.hear(rank, Said { moved, awaited, text });
+            Word::RollCall { moved, awaited, balance, text } if self.stuck.is_asking() => {
+                self.stuck.hear(rank, Said { moved, awaited, balance, text });
             }
             Word::RollCall { text, .. } if self.unanswered.contains(&rank) => {
                 self.unanswered.retain(|&asked| asked != rank);

@@ -19,6 +19,7 @@ use crate::stuck::Stuck;
 use crate::sys::{self, Epoll, Interest, Signals};
 use crate::tree::SILENCE;
 use crate::tree::frame::{Down, Up};
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// How long ranks may take to end after SIGTERM before they are killed.
@@ -232,8 +233,13 @@ impl<'a> Job<'a> {
 
     /// Asks all ranks what they are doing, for a table.
     fn call_the_roll(&mut self, wanted: bool) {
-        let ranks = self.report.ranks().filter(|&rank| !self.ledger.has_ended(rank)).collect();
-        self.stuck.begin(Instant::now() + ROLL_CALL, ranks, wanted);
+        let here: BTreeSet<usize> = self.report.ranks().collect();
+        let live = |rank: &usize| !self.ledger.has_ended(*rank);
+        // Where nobody has said anything, no program is one of ours.
+        let ours = if here.is_empty() { 0 } else { self.plan.ranks() };
+        let outside = (0..ours).filter(|rank| !here.contains(rank)).filter(live).collect();
+        let ranks = here.iter().copied().filter(live).collect();
+        self.stuck.begin(Instant::now() + ROLL_CALL, ranks, outside, wanted);
         self.node.obey(&Down::RollCall);
     }
 

@@ -18,6 +18,8 @@ pub(crate) struct Said {
     pub(crate) moved: u64,
     /// The rank that it waits for, where it is a certain one.
     pub(crate) awaited: Option<u32>,
+    /// Messages sent less messages that came, modulo 2¹⁶; none if something is on its way.
+    pub(crate) balance: Option<u16>,
     /// The call that it is in.
     pub(crate) text: String,
 }
@@ -28,6 +30,8 @@ struct Round {
     /// Answers are awaited until this time.
     until: Instant,
     silent: BTreeSet<usize>,
+    /// Those that have not called `MPI_Init`.
+    outside: BTreeSet<usize>,
     said: BTreeMap<usize, Said>,
     /// The user wants the table, whatever the answers are.
     wanted: bool,
@@ -43,13 +47,15 @@ pub(crate) struct Stuck {
     before: Option<(Instant, BTreeMap<usize, Said>)>,
     /// This stop has been told.
     told: bool,
+    /// Ranks have ended, whose messages nobody counts any more.
+    gone: bool,
 }
 
 impl Stuck {
     /// Ranks that are to be asked so often that a stop of `after` is noticed; never, if none.
     pub(crate) fn new(after: Option<Duration>, now: Instant) -> Stuck {
         let next = after.map(|after| now + after / QUESTIONS);
-        Stuck { after, next, round: None, before: None, told: false }
+        Stuck { after, next, round: None, before: None, told: false, gone: false }
     }
 
     /// When to look again at the latest.
@@ -72,10 +78,16 @@ impl Stuck {
         (self.next, self.round) = (None, None);
     }
 
-    /// These ranks are being asked, and may answer until this time.
-    pub(crate) fn begin(&mut self, until: Instant, ranks: BTreeSet<usize>, wanted: bool) {
+    /// These ranks are being asked, and may answer until this time; those `outside` cannot.
+    pub(crate) fn begin(
+        &mut self,
+        until: Instant,
+        ranks: BTreeSet<usize>,
+        outside: BTreeSet<usize>,
+        wanted: bool,
+    ) {
         let wanted = wanted || self.round.as_ref().is_some_and(|round| round.wanted);
-        self.round = Some(Round { until, silent: ranks, said: BTreeMap::new(), wanted });
+        self.round = Some(Round { until, silent: ranks, outside, said: BTreeMap::new(), wanted });
     }
 
     /// A rank answers.
@@ -91,7 +103,9 @@ impl Stuck {
     pub(crate) fn gone(&mut self, rank: usize) {
         if let Some(round) = &mut self.round {
             round.silent.remove(&rank);
+            round.outside.remove(&rank);
         }
+        self.gone = true;
     }
 
     /// Once all have answered or the time is over: the table, if the ranks are stuck or it is wanted.
@@ -106,7 +120,8 @@ impl Stuck {
             }
         };
         let still = now - since;
-        let long = self.after.is_some_and(|after| still >= after) && !round.said.is_empty();
+        let any = !round.said.is_empty() || !round.outside.is_empty();
+        let long = any && self.after.is_some_and(|after| still >= after);
         let stuck = long && !std::mem::replace(&mut self.told, long);
         let table = (stuck || round.wanted).then(|| {
             let mut table = match stuck {
@@ -114,7 +129,8 @@ impl Stuck {
                 false => "mpirun: what the ranks are doing:\n".to_string(),
             };
             table += &calls(&round.said);
-            table += &conclusion(&round, stuck);
+            table += &circle(&round.said);
+            table += &conclusion(&round, stuck, self.gone);
             table
         });
         self.before = Some((since, round.said));
@@ -146,17 +162,47 @@ fn calls(said: &BTreeMap<usize, Said>) -> String {
     text
 }
 
-/// What the answers mean.
-fn conclusion(round: &Round, stuck: bool) -> String {
+/// Ranks that wait for each other all round.
+fn circle(said: &BTreeMap<usize, Said>) -> String {
+    let next = |rank: usize| said.get(&rank).and_then(|said| Some(said.awaited? as usize));
+    for &start in said.keys() {
+        let mut path = vec![start];
+        while let Some(rank) = next(path[path.len() - 1]).filter(|_| path.len() <= said.len()) {
+            if rank == start {
+                let path: Vec<String> = path.iter().chain([&start]).map(usize::to_string).collect();
+                let path = path.join(" waits for rank ");
+                return format!("mpirun:   a circle: rank {path}\n");
+            }
+            path.push(rank);
+        }
+    }
+    String::new()
+}
+
+/// What the answers mean; `gone` if some ranks have ended.
+fn conclusion(round: &Round, stuck: bool, gone: bool) -> String {
+    if !round.outside.is_empty() {
+        let outside: Vec<usize> = round.outside.iter().copied().collect();
+        let verb = if outside.len() == 1 { "is missing: it has" } else { "are missing: they have" };
+        return format!("mpirun:   {} {verb} not called MPI_Init\n", ranges(&outside));
+    }
     if !round.silent.is_empty() {
         let silent: Vec<usize> = round.silent.iter().copied().collect();
         let (verb, wait) = if silent.len() == 1 { ("is", "waits") } else { ("are", "wait") };
         let who = ranges(&silent);
         return format!("mpirun:   {who} {verb} missing: {who} {wait} for nothing within MPI\n");
     }
-    match stuck {
-        true => "mpirun:   deadlock: every rank waits, and no message is on its way\n".to_string(),
-        false => String::new(),
+    // The answers have been the same twice, so equal sums mean that nothing was on its way between.
+    let balances = round.said.values().map(|said| said.balance);
+    let sum = balances
+        .collect::<Option<Vec<u16>>>()
+        .map(|all| all.into_iter().fold(0, u16::wrapping_add));
+    match (stuck, sum) {
+        (false, _) => String::new(),
+        (true, Some(sum)) if sum == 0 || gone => {
+            "mpirun:   deadlock: every rank waits, and no message is on its way\n".to_string()
+        }
+        _ => "mpirun:   no deadlock: every rank waits, but something is on its way\n".to_string(),
     }
 }
 
@@ -165,12 +211,13 @@ mod tests {
     use super::*;
 
     fn said(moved: u64, awaited: Option<u32>, text: &str) -> Said {
-        Said { moved, awaited, text: text.to_string() }
+        Said { moved, awaited, balance: Some(0), text: text.to_string() }
     }
 
     /// Asks three ranks once a second; rank 2 keeps silent unless `all`.
     fn ask(stuck: &mut Stuck, at: Instant, moved: u64, all: bool) -> Option<String> {
-        stuck.begin(at + Duration::from_millis(100), (0..3).collect(), false);
+        let until = at + Duration::from_millis(100);
+        stuck.begin(until, (0..3).collect(), BTreeSet::new(), false);
         stuck.hear(0, said(3, Some(2), "in MPI_Barrier(collective 4) on MPI_COMM_WORLD"));
         stuck.hear(1, said(moved, Some(0), "in MPI_Barrier(collective 4) on MPI_COMM_WORLD"));
         if all {
@@ -225,11 +272,52 @@ mod tests {
         let start = Instant::now();
         let mut stuck = Stuck::new(None, start);
         assert_eq!(stuck.next(), None);
-        stuck.begin(start + seconds(1), BTreeSet::from([0, 1]), true);
+        stuck.begin(start + seconds(1), BTreeSet::from([0, 1]), BTreeSet::new(), true);
         stuck.hear(0, said(1, None, "in MPI_Wait"));
         assert_eq!(stuck.conclude(start), None);
         stuck.gone(1);
         let table = stuck.conclude(start).unwrap();
         assert!(table.contains("rank 0: in MPI_Wait\n") && !table.contains("deadlock"), "{table}");
+    }
+
+    #[test]
+    fn what_is_on_its_way_is_no_deadlock() {
+        let start = Instant::now();
+        for (balances, word) in [
+            ([Some(3), Some(u16::MAX - 2)], "   deadlock"),
+            ([Some(1), Some(0)], "no deadlock"),
+            ([None, Some(0)], "no deadlock"),
+        ] {
+            let mut stuck = Stuck::new(Some(seconds(1)), start);
+            let mut tables = (1..4).map(|second| {
+                let ranks = BTreeSet::from([0, 1]);
+                stuck.begin(start + seconds(second), ranks, BTreeSet::new(), false);
+                for (rank, balance) in balances.into_iter().enumerate() {
+                    stuck.hear(
+                        rank,
+                        Said { balance, ..said(1, Some(1 - rank as u32), "in MPI_Recv") },
+                    );
+                }
+                stuck.conclude(start + seconds(second))
+            });
+            let table = tables.find_map(|table| table).unwrap();
+            assert!(table.contains(word), "{table}");
+            assert!(table.contains("rank 0 waits for rank 1 waits for rank 0"), "{table}");
+        }
+    }
+
+    #[test]
+    fn who_has_not_begun_is_named() {
+        let start = Instant::now();
+        let mut stuck = Stuck::new(Some(seconds(1)), start);
+        for second in [1, 2] {
+            let at = start + seconds(second);
+            stuck.begin(at, BTreeSet::from([0]), BTreeSet::from([1, 2]), false);
+            let table = stuck.conclude(at);
+            assert_eq!(table.is_some(), second == 2);
+            assert!(
+                table.is_none_or(|table| table.contains("ranks 1, 2 are missing: they have not"))
+            );
+        }
     }
 }

@@ -128,6 +128,7 @@ pub(crate) fn selection(settings: &Settings) -> Result<Selection> {
             selection = selection.with_override(collective, &choice)?;
         }
     }
+    selection.checked = settings.coll_check;
     Ok(selection)
 }
 

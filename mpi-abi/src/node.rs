@@ -353,10 +353,15 @@ impl Port for NodePort {
         crate::library::is_asked()
     }
 
+    fn procedure_name(&self, number: u16) -> Option<&'static str> {
+        Procedure::name_of(number)
+    }
+
     fn answer(&mut self, answer: &Answer) {
         crate::library::answer(Frame::RollCall {
             moved: answer.moved,
             awaited: answer.awaited,
+            balance: answer.balance,
             text: answer.describe(Procedure::name_of),
         });
     }

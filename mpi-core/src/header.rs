@@ -30,6 +30,10 @@ pub enum FrameKind {
     Credit = 6,
     /// In place of a message whose sender failed before it: the number of the error class.
     Failed = 7,
+    /// The sender of an RTS would take it back; numbered like a message, so that it comes after it.
+    Cancel = 8,
+    /// The receiver has dropped an announced message, as its sender wished.
+    Cancelled = 9,
 }
 
 impl FrameKind {
@@ -43,13 +47,16 @@ impl FrameKind {
             5 => FrameKind::Data,
             6 => FrameKind::Credit,
             7 => FrameKind::Failed,
+            8 => FrameKind::Cancel,
+            9 => FrameKind::Cancelled,
             _ => return None,
         })
     }
 
-    /// Whether frames of this kind take part in matching and so are numbered in order.
+    /// Whether frames of this kind are numbered in order.
     pub fn is_message(self) -> bool {
-        matches!(self, FrameKind::Eager | FrameKind::Rts | FrameKind::Failed)
+        use FrameKind::{Cancel, Eager, Failed, Rts};
+        matches!(self, Eager | Rts | Failed | Cancel)
     }
 }
 

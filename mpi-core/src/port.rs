@@ -268,6 +268,12 @@ pub trait Port: Transport + Boards + Segments {
         false
     }
 
+    /// The name of the procedure with this number, for messages.
+    fn procedure_name(&self, number: u16) -> Option<&'static str> {
+        let _ = number;
+        None
+    }
+
     /// Tells who asked.
     fn answer(&mut self, answer: &Answer) {
         let _ = answer;

@@ -164,6 +164,8 @@ settings! {
         "Polls that find nothing before a wait yields the processor";
     wait_yield: Duration = Duration::from_micros(200), false,
         "Time of yielding before a wait sleeps";
+    coll_check: bool = false, true,
+        "Compare collective calls between their processes first, and name who disagrees";
     coll_table: String = String::new(), true,
         "File with the rules by which algorithms of collectives are chosen";
     coll_barrier: String = String::new(), true, "Algorithm of MPI_Barrier";

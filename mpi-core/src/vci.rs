@@ -21,11 +21,13 @@ use crate::status::Status;
 use crate::table::Table;
 
 /// What the core wants of the port once it may be used again.
-enum Wish {
+pub(crate) enum Wish {
     /// The bytes of a send request, to the receiver's token.
     Bulk(PeerId, RequestHandle, u64),
     /// To fetch an announced message into a receive request.
     Pull(RequestHandle, Rts),
+    /// To tell that an announced message was dropped, by the sender's token.
+    Cancelled(PeerId, u64),
 }
 
 /// Matching, requests and peers of one interface.
@@ -33,7 +35,7 @@ pub(crate) struct Vci {
     pub(crate) matcher: Matcher<RequestHandle, Arrived>,
     pub(crate) requests: Table<RequestKind, Request>,
     pub(crate) peers: Vec<Peer>,
-    wishes: VecDeque<Wish>,
+    pub(crate) wishes: VecDeque<Wish>,
     congested: Vec<PeerId>,
     /// Peers to be told what was taken in of their messages.
     pub(crate) reports: Vec<PeerId>,
@@ -46,6 +48,9 @@ pub(crate) struct Vci {
     pub(crate) begun: Option<RequestHandle>,
     /// Messages until the short way in gives others their turn.
     pub(crate) quick_left: u32,
+    /// Answers within handshakes that were sent, less those that came, for who asks whether
+    /// anything is on its way.
+    pub(crate) answers: u16,
     /// Rendezvous sends whose memory is still in use.
     pub(crate) sends_pending: usize,
 }
@@ -67,6 +72,7 @@ impl Vci {
             finished: Vec::new(),
             begun: None,
             quick_left: 0,
+            answers: 0,
             sends_pending: 0,
         }
     }
@@ -147,6 +153,9 @@ impl Vci {
             match wish {
                 Wish::Bulk(peer, request, token) => self.send_bulk(port, peer, request, token),
                 Wish::Pull(request, rts) => self.pull(port, request, rts),
+                Wish::Cancelled(peer, token) => {
+                    self.control(port, peer, FrameKind::Cancelled, rendezvous::fin_payload(token));
+                }
             }
         }
         if several {
@@ -156,7 +165,13 @@ impl Vci {
     }
 
     fn control<P: Port>(&mut self, port: &mut P, peer: PeerId, kind: FrameKind, payload: Payload) {
-        let bytes = if kind == FrameKind::Credit { &payload[..0] } else { &payload[..] };
+        let bytes = match kind {
+            FrameKind::Credit => &payload[..0],
+            _ => {
+                self.answers = self.answers.wrapping_add(1);
+                &payload[..]
+            }
+        };
         let mut header =
             Header { kind: kind as u8, inline_len: bytes.len() as u8, ..Header::default() };
         self.send(port, peer, &mut header, Body::Bytes(RawBytes::from(bytes)));
@@ -213,6 +228,8 @@ impl Vci {
             None
         } else if header.kind == FrameKind::Failed as u8 {
             return self.deliver_failure(peer, header, body);
+        } else if header.kind == FrameKind::Cancel as u8 {
+            return self.deliver_cancel(peer, body);
         } else {
             let Some(rts) = Rts::from_payload(peer, body) else {
                 tracing::warn!("peer {} announced a message in an unknown form", peer.0);
@@ -370,6 +387,7 @@ impl Vci {
     }
 
     fn clear_to_send(&mut self, peer: PeerId, body: RawBytes<'_>) {
+        self.answers = self.answers.wrapping_sub(1);
         let Some((sender, receiver)) = rendezvous::read_cts(body) else { return };
         if let Some(request) = self.send_request(peer, sender) {
             self.wishes.push_back(Wish::Bulk(peer, request, receiver));
@@ -377,6 +395,7 @@ impl Vci {
     }
 
     fn finish_send(&mut self, peer: PeerId, body: RawBytes<'_>) {
+        self.answers = self.answers.wrapping_sub(1);
         let Some(sender) = rendezvous::read_fin(body) else { return };
         if let Some(request) = self.send_request(peer, sender) {
             self.complete(request, None);
@@ -384,7 +403,7 @@ impl Vci {
     }
 
     /// The send to `peer` that a token of the wire names, if there is one.
-    fn send_request(&self, peer: PeerId, token: u64) -> Option<RequestHandle> {
+    pub(crate) fn send_request(&self, peer: PeerId, token: u64) -> Option<RequestHandle> {
         let handle = RequestHandle::from_raw(u32::try_from(token).ok()?);
         match &self.requests.get(handle).ok()?.operation {
             Operation::Send(send) if send.peer == peer => Some(handle),
@@ -429,22 +448,21 @@ impl Sink for Vci {
         let state = self.peer(peer);
         state.credit.acknowledge(header.credit);
         match FrameKind::from_wire(header.kind) {
-            Some(FrameKind::Eager | FrameKind::Rts | FrameKind::Failed) => {
-                match state.order_in(header.sequence) {
-                    Order::Deliver => {
-                        self.deliver(peer, header, body);
-                        while let Some(Early { header, body }) = self.peer(peer).next_early() {
-                            self.deliver(peer, &header, RawBytes::from(&*body));
-                        }
+            Some(kind) if kind.is_message() => match state.order_in(header.sequence) {
+                Order::Deliver => {
+                    self.deliver(peer, header, body);
+                    while let Some(Early { header, body }) = self.peer(peer).next_early() {
+                        self.deliver(peer, &header, RawBytes::from(&*body));
                     }
-                    Order::Keep => state.keep_early(*header, body),
-                    Order::Double => {}
                 }
-            }
+                Order::Keep => state.keep_early(*header, body),
+                Order::Double => {}
+            },
             Some(FrameKind::Cts) => self.clear_to_send(peer, body),
             Some(FrameKind::Fin) => self.finish_send(peer, body),
             Some(FrameKind::Credit) => {}
-            Some(FrameKind::Data) | None => {
+            Some(FrameKind::Cancelled) => self.take_back(peer, body),
+            Some(_) | None => {
                 tracing::warn!("peer {} sent a frame of unknown kind {}", peer.0, header.kind);
             }
         }

@@ -2,12 +2,14 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use crate::coll::check::number_of;
 use crate::comm::Comm;
 use crate::handle::{CommHandle, RequestHandle};
 use crate::matching::Envelope;
+use crate::peers::Peer as State;
 use crate::port::{PeerId, Port};
 use crate::process::Process;
-use crate::request::{Operation, SendState};
+use crate::request::{Operation, Request, SendState};
 use crate::roll_call::{Call, Peer};
 
 /// What a process tells whoever asks what it is doing.
@@ -21,6 +23,9 @@ pub struct Answer {
     pub instead: Option<Envelope>,
     /// A number that stays the same as long as nothing moves.
     pub moved: u64,
+    /// Messages that were sent less those that came, modulo 2¹⁶: over all processes the sum is 0
+    /// if none is on its way. `None` if this process knows of something that is.
+    pub balance: Option<u16>,
 }
 
 impl Answer {
@@ -56,6 +61,7 @@ impl<P: Port> Process<P> {
                 .map(|peer| peer.0),
             instead,
             moved: self.motion(),
+            balance: self.balance(),
             call,
         }
     }
@@ -67,6 +73,25 @@ impl<P: Port> Process<P> {
         self.vci.peers.iter().for_each(|peer| peer.numbers().hash(&mut hasher));
         self.comms.iter().for_each(|(_, comm)| comm.collective_number.hash(&mut hasher));
         hasher.finish()
+    }
+
+    /// See [`Answer::balance`].
+    fn balance(&self) -> Option<u16> {
+        let comes = |request: &Request| match &request.operation {
+            Operation::Receive(receive) => receive.awaited.is_some(),
+            // The program itself may complete it, from wherever it likes.
+            Operation::Generalized(_) => !request.complete,
+            _ => false,
+        };
+        if self.vci.has_wishes() || self.vci.requests.iter().any(|(_, request)| comes(request)) {
+            return None;
+        }
+        let here = self.vci.peers.iter().filter(|peer| peer.down.is_none()).map(State::numbers);
+        Some(
+            here.fold(self.vci.answers, |sum, (out, came)| {
+                sum.wrapping_add(out).wrapping_sub(came)
+            }),
+        )
     }
 
     /// The call that this process is in and, if it is not known which operation it waits for, what
@@ -129,7 +154,7 @@ impl<P: Port> Process<P> {
         match self.comm_name(envelope.context) {
             Some((name, true)) => {
                 call.comm = name;
-                call.collective = Some(envelope.tag as u32);
+                call.collective = Some(number_of(envelope.tag));
             }
             Some((name, false)) => {
                 call.comm = name;
@@ -152,7 +177,7 @@ impl<P: Port> Process<P> {
         }
         match context & 1 {
             0 => call.tag = Some(tag),
-            _ => call.collective = Some(tag as u32),
+            _ => call.collective = Some(number_of(tag)),
         }
         call
     }
@@ -201,7 +226,7 @@ impl<P: Port> Process<P> {
     }
 
     /// The communicator with this context.
-    fn comm_of(&self, context: u64) -> Option<&Comm> {
+    pub(crate) fn comm_of(&self, context: u64) -> Option<&Comm> {
         self.comms.iter().map(|(_, comm)| comm).find(|comm| comm.context == context & !1)
     }
 

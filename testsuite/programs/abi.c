@@ -28,6 +28,8 @@ static void fortran(void) {
     OK(MPI_Abi_get_fortran_booleans(sizeof yes, &yes, &no, &is_set));
     EQUAL(is_set, 0);
     FAILS(MPI_Abi_get_fortran_booleans(3, &yes, &no, &is_set), MPI_ERR_ARG);
+    FAILS(MPI_Abi_get_fortran_booleans(sizeof yes, NULL, &no, &is_set), MPI_ERR_ARG);
+    FAILS(MPI_Abi_set_fortran_booleans(sizeof yes, &yes, NULL), MPI_ERR_ARG);
     yes = -1;
     no = 0;
     OK(MPI_Abi_set_fortran_booleans(sizeof yes, &yes, &no));

@@ -1,6 +1,51 @@
 // ranks: 1 2
-// Cancelling receives: either the message or the cancel wins, never both (MPI-5.0 §3.8.4).
+// Cancelling: either the message or the cancel wins, never both (MPI-5.0 §3.8.4).
 #include "check.h"
+
+enum { LONG = 1 << 18 };
+
+static int data[LONG], room[LONG];
+
+// A send that nobody receives: after its cancel the wait ends, and if the cancel won the message is gone.
+static void cancel_send(int other, int count, int synchronous) {
+    MPI_Request request;
+    MPI_Status status;
+    int mine = -1, theirs = -1, found = -1;
+    for (int i = 0; i < count; i++) data[i] = i + rank;
+    if (synchronous)
+        OK(MPI_Issend(data, count, MPI_INT, other, 9, MPI_COMM_WORLD, &request));
+    else
+        OK(MPI_Isend(data, count, MPI_INT, other, 9, MPI_COMM_WORLD, &request));
+    OK(MPI_Cancel(&request));
+    OK(MPI_Wait(&request, &status));
+    OK(MPI_Test_cancelled(&status, &mine));
+    OK(MPI_Sendrecv(&mine, 1, MPI_INT, other, 10, &theirs, 1, MPI_INT, other, 10, MPI_COMM_WORLD,
+                    MPI_STATUS_IGNORE));
+    OK(MPI_Iprobe(other, 9, MPI_COMM_WORLD, &found, &status));
+    EQUAL(found, !theirs);
+    if (theirs) return;
+    OK(MPI_Recv(room, count, MPI_INT, other, 9, MPI_COMM_WORLD, &status));
+    EQUAL(room[count - 1], count - 1 + other);
+}
+
+// The receive is there: it is the message that wins, or the next one.
+static void cancel_matched_send(int other) {
+    MPI_Request requests[2];
+    MPI_Status statuses[2];
+    int flag = -1, theirs = -1;
+    OK(MPI_Irecv(room, LONG, MPI_INT, other, 11, MPI_COMM_WORLD, &requests[0]));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    for (int i = 0; i < LONG; i++) data[i] = 2 * i + rank;
+    OK(MPI_Isend(data, LONG, MPI_INT, other, 11, MPI_COMM_WORLD, &requests[1]));
+    OK(MPI_Cancel(&requests[1]));
+    OK(MPI_Wait(&requests[1], &statuses[1]));
+    OK(MPI_Test_cancelled(&statuses[1], &flag));
+    OK(MPI_Sendrecv(&flag, 1, MPI_INT, other, 12, &theirs, 1, MPI_INT, other, 12, MPI_COMM_WORLD,
+                    MPI_STATUS_IGNORE));
+    if (flag) OK(MPI_Send(data, LONG, MPI_INT, other, 11, MPI_COMM_WORLD));
+    OK(MPI_Wait(&requests[0], &statuses[0]));
+    EQUAL(room[LONG - 1], 2 * (LONG - 1) + other);
+}
 
 int main(int argc, char **argv) {
     start(&argc, &argv);
@@ -63,5 +108,11 @@ int main(int argc, char **argv) {
     EQUAL(flag, 0);
     EQUAL(value, other);
     OK(MPI_Request_free(&request));
+
+    int counts[] = {1, 1000, LONG};
+    for (int i = 0; i < 3; i++)
+        for (int synchronous = 0; synchronous < 2; synchronous++)
+            cancel_send(other, counts[i], synchronous);
+    if (size == 2) cancel_matched_send(other);
     return finish();
 }

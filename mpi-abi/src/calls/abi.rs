@@ -80,6 +80,16 @@ fn check_size(logical_size: i32) -> Result<()> {
     Err(Error::param(ErrorClass::ARG, "logical_size", what))
 }
 
+/// The places of the two truth values.
+fn check_places(logical_true: *const c_void, logical_false: *const c_void) -> Result<()> {
+    for (name, place) in [("logical_true", logical_true), ("logical_false", logical_false)] {
+        if place.is_null() {
+            return Err(Error::param(ErrorClass::ARG, name, "is NULL"));
+        }
+    }
+    Ok(())
+}
+
 /// `MPI_Abi_set_fortran_booleans`.
 pub fn abi_set_fortran_booleans(
     _cx: &mut Cx<'_>,
@@ -88,6 +98,7 @@ pub fn abi_set_fortran_booleans(
     logical_false: *mut c_void,
 ) -> Result<()> {
     check_size(logical_size)?;
+    check_places(logical_true, logical_false)?;
     // SAFETY: by the standard these are LOGICALs of that size.
     let (yes, no) = unsafe { (*logical_true.cast::<c_int>(), *logical_false.cast::<c_int>()) };
     if yes == no {
@@ -111,6 +122,7 @@ pub fn abi_get_fortran_booleans(
     is_set: &mut bool,
 ) -> Result<()> {
     check_size(logical_size)?;
+    check_places(logical_true, logical_false)?;
     *is_set = false;
     if let Some((yes, no)) = booleans() {
         *is_set = true;

@@ -26,16 +26,16 @@ impl Lists {
     }
 }
 
-/// The program's arrays of counts and displacements, one entry a rank.
+/// The program's arrays of counts and displacements, one entry a rank, with their names.
 pub(crate) fn lists(
     cx: &Cx<'_>,
     comm: CommHandle,
-    counts: IntArray,
-    displs: IntArray,
+    counts: (IntArray, &'static str),
+    displs: (IntArray, &'static str),
 ) -> Result<Lists> {
     Ok(Lists {
-        counts: per_rank(cx, comm, counts, "recvcounts")?,
-        displs: per_rank(cx, comm, displs, "displs")?,
+        counts: per_rank(cx, comm, counts.0, counts.1)?,
+        displs: per_rank(cx, comm, displs.0, displs.1)?,
     })
 }
 

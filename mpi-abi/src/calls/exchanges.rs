@@ -36,7 +36,7 @@ pub fn allgatherv(
     recvtype: DatatypeHandle,
     comm: CommHandle,
 ) -> Result<Prepared> {
-    let lists = lists(cx, comm, recvcounts, displs)?;
+    let lists = lists(cx, comm, (recvcounts, "recvcounts"), (displs, "displs"))?;
     let recv = lists.varied(recvbuf, recvtype);
     cx.allgatherv(typed(sendbuf, sendcount, sendtype), recv, comm)
 }
@@ -70,9 +70,9 @@ pub fn alltoallv(
 ) -> Result<Prepared> {
     let outgoing = match sendbuf.is_in_place() {
         true => None,
-        false => Some(lists(cx, comm, sendcounts, sdispls)?),
+        false => Some(lists(cx, comm, (sendcounts, "sendcounts"), (sdispls, "sdispls"))?),
     };
-    let incoming = lists(cx, comm, recvcounts, rdispls)?;
+    let incoming = lists(cx, comm, (recvcounts, "recvcounts"), (rdispls, "rdispls"))?;
     let send = outgoing.as_ref().map(|lists| lists.varied(sendbuf, sendtype));
     cx.alltoallv(send, incoming.varied(recvbuf, recvtype), comm)
 }

@@ -58,7 +58,9 @@ pub fn gatherv(
     comm: CommHandle,
 ) -> Result<Prepared> {
     let at_root = is_root(cx, root, comm)?;
-    let lists = at_root.then(|| lists(cx, comm, recvcounts, displs)).transpose()?;
+    let lists = at_root
+        .then(|| lists(cx, comm, (recvcounts, "recvcounts"), (displs, "displs")))
+        .transpose()?;
     let recv = lists.as_ref().map(|lists| lists.varied(recvbuf, recvtype));
     cx.gatherv(typed(sendbuf, sendcount, sendtype), recv, root, comm)
 }
@@ -92,7 +94,9 @@ pub fn scatterv(
     comm: CommHandle,
 ) -> Result<Prepared> {
     let at_root = is_root(cx, root, comm)?;
-    let lists = at_root.then(|| lists(cx, comm, sendcounts, displs)).transpose()?;
+    let lists = at_root
+        .then(|| lists(cx, comm, (sendcounts, "sendcounts"), (displs, "displs")))
+        .transpose()?;
     let send = lists.as_ref().map(|lists| lists.varied(sendbuf, sendtype));
     cx.scatterv(send, typed(recvbuf, recvcount, recvtype), root, comm)
 }

@@ -412,7 +412,8 @@ impl<P: Port> Process<P> {
     pub(super) fn varied(&self, data: Varied<'_>, param: &'static str) -> Result<Places> {
         let block = |(rank, (&count, &displacement)): (usize, (&i64, &i64))| {
             if count < 0 {
-                fail!(COUNT, "recvcounts", "has {count} at rank {rank}");
+                let counts = if param == "sendbuf" { "sendcounts" } else { "recvcounts" };
+                fail!(COUNT, counts, "has {count} at rank {rank}");
             }
             let (handle, in_bytes) = match data.datatypes {
                 Types::Same(handle) => (handle, false),
@@ -473,7 +474,8 @@ impl<P: Port> Process<P> {
         let bytes = unit.saturating_mul(count);
         let dense = datatype.extent() == unit && datatype.only_run(1) == Some((0, unit as u64));
         let commutative = op.is_commutative();
-        let operands = Operands { send, recv, reducer, datatype: handle, unit, commutative, dense };
+        let (datatype, op) = (handle, op_handle);
+        let operands = Operands { send, recv, reducer, datatype, op, unit, commutative, dense };
         let (collective, data) = (collective.into(), Data::Reduced(operands));
         Ok(Prepared { comm, collective, problem, bytes, data })
     }

@@ -8,6 +8,7 @@
 
 use std::rc::Rc;
 
+use super::check::Check;
 use super::memory::Memory;
 use super::schedule::{Action, Progress, Region, Schedule, StepId};
 use crate::callout::{Reduction, UserFunction};
@@ -45,6 +46,16 @@ struct Execution {
     tag: i32,
     request: RequestHandle,
     failure: Option<Error>,
+    check: Option<Box<Check>>,
+}
+
+/// What few operations begin with.
+#[derive(Default)]
+pub(super) struct Peculiar {
+    /// Why it has failed already.
+    pub(super) failure: Option<Error>,
+    /// What it compares, if it is the check of another call.
+    pub(super) check: Option<Box<Check>>,
 }
 
 /// The collective operations in progress, by index.
@@ -68,10 +79,16 @@ impl Executions {
         }
     }
 
-    /// Context and tag of the operation that a request stands for.
+    /// Context and tag of the operation that a request stands for, or of the check before it.
     pub(crate) fn what(&self, request: RequestHandle) -> Option<(u64, i32)> {
-        let mut running = self.slots.iter().flatten();
-        let execution = running.find(|execution| execution.request == request)?;
+        let is_it = |slot: &Option<Box<Execution>>| {
+            slot.as_ref().is_some_and(|execution| execution.request == request)
+        };
+        let index = self.slots.iter().position(is_it)?;
+        let before = self.slots.iter().flatten().find(|execution| {
+            execution.check.as_ref().is_some_and(|check| check.then == Some(index as u32))
+        });
+        let execution = before.or(self.slots[index].as_ref())?;
         Some((execution.context, execution.tag))
     }
 
@@ -99,10 +116,10 @@ impl<P: Port> Process<P> {
         memory: Memory,
         reducer: Option<Reducer>,
     ) -> Result<RequestHandle> {
-        self.launch_with(comm, tag, schedule, memory, reducer, None)
+        self.launch_with(comm, tag, schedule, memory, reducer, Peculiar::default())
     }
 
-    /// The same where it may have failed before it begins.
+    /// The same of an operation that is peculiar.
     pub(super) fn launch_with(
         &mut self,
         comm: CommHandle,
@@ -110,17 +127,31 @@ impl<P: Port> Process<P> {
         schedule: Rc<Schedule>,
         memory: Memory,
         reducer: Option<Reducer>,
-        failure: Option<Error>,
+        peculiar: Peculiar,
     ) -> Result<RequestHandle> {
+        let (index, request) = self.enlist(comm, tag, schedule, memory, reducer, peculiar)?;
+        self.run(index);
+        self.settle();
+        Ok(request)
+    }
+
+    /// Makes an operation that has yet to begin.
+    pub(super) fn enlist(
+        &mut self,
+        comm: CommHandle,
+        tag: i32,
+        schedule: Rc<Schedule>,
+        memory: Memory,
+        reducer: Option<Reducer>,
+        peculiar: Peculiar,
+    ) -> Result<(u32, RequestHandle)> {
         let state = self.comm(comm)?;
         let (group, context) = (state.roster().clone(), state.context + 1);
         let rank = state.place() as i32;
         let progress = Progress::new(&schedule);
-        let index = self.executions.slots.len() as u32;
-        let index = self.executions.free.last().copied().unwrap_or(index);
         let request = Request::active(Operation::Collective, Owner::Program, comm);
         let request = self.vci.requests.insert(request)?;
-        self.executions.insert(Box::new(Execution {
+        let index = self.executions.insert(Box::new(Execution {
             schedule,
             progress,
             memory,
@@ -131,11 +162,10 @@ impl<P: Port> Process<P> {
             rank,
             tag,
             request,
-            failure,
+            failure: peculiar.failure,
+            check: peculiar.check,
         }));
-        self.run(index);
-        self.settle();
-        Ok(request)
+        Ok((index, request))
     }
 
     /// Passes completions on to the collectives and buffers that wait for them; whether there
@@ -189,9 +219,33 @@ impl<P: Port> Process<P> {
         if execution.progress.is_finished() {
             execution.memory.finish();
             self.executions.free.push(index);
+            if let Some(check) = execution.check.take() {
+                return self.conclude(*execution, &check);
+            }
             self.vci.complete(execution.request, execution.failure);
         } else {
             self.executions.slots[index as usize] = Some(execution);
+        }
+    }
+
+    /// A check is over: the call that waits for it begins, or fails.
+    #[cold]
+    fn conclude(&mut self, over: Execution, check: &Check) {
+        let judged = |process: &Self| process.judge(check, over.context, over.rank as usize);
+        let failure = over.failure.or_else(|| judged(self));
+        match (check.then, failure) {
+            (None, failure) => self.vci.complete(over.request, failure),
+            (Some(held), failure) => {
+                self.vci.complete(over.request, None);
+                match failure {
+                    None => self.run(held),
+                    Some(failure) => {
+                        let Some(held_back) = self.executions.take(held) else { return };
+                        self.executions.free.push(held);
+                        self.vci.complete(held_back.request, Some(failure));
+                    }
+                }
+            }
         }
     }
 

@@ -12,6 +12,7 @@ mod between;
 pub(crate) mod board;
 pub mod builder;
 pub mod calls;
+pub(crate) mod check;
 pub mod execute;
 pub mod inter;
 pub mod layout;

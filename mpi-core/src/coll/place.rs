@@ -61,6 +61,11 @@ impl Place {
         Ok(Place::new(self.address, self.count * times as i64, self.datatype, datatype))
     }
 
+    /// The type of its elements and their number.
+    pub(super) fn elements(&self) -> (DatatypeHandle, i64) {
+        (self.datatype, self.count)
+    }
+
     fn at(self, offset: i64) -> Place {
         Place { address: self.address.offset(offset), ..self }
     }

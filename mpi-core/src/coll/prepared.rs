@@ -5,7 +5,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::execute::Reducer;
+use super::execute::{Peculiar, Reducer};
 use super::memory::{Block, Memory};
 use super::menu::{Algorithm, Collective};
 use super::nodes::Nodes;
@@ -17,7 +17,7 @@ use crate::buffer::UserBuffer;
 use crate::datatype::Datatype;
 use crate::entry::Entry;
 use crate::error::{Error, Result};
-use crate::handle::{CommHandle, DatatypeHandle, RequestHandle};
+use crate::handle::{CommHandle, DatatypeHandle, OpHandle, RequestHandle};
 use crate::port::Port;
 use crate::process::Process;
 
@@ -60,6 +60,7 @@ pub(super) struct Operands {
     pub(super) recv: UserBuffer,
     pub(super) reducer: Reducer,
     pub(super) datatype: DatatypeHandle,
+    pub(super) op: OpHandle,
     /// Bytes of an element.
     pub(super) unit: i64,
     pub(super) commutative: bool,
@@ -82,6 +83,10 @@ impl<P: Port> Entry<'_, P> {
         if choice.algorithm == Algorithm::Nodes {
             return self.run_by_nodes(&call);
         }
+        if self.selection.checked {
+            let request = self.begin(call)?;
+            return self.wait_one(request).map(drop);
+        }
         let (schedule, memory, reducer) = self.lay_out(&call, &choice)?;
         self.run_blocking(call.comm, schedule, memory, reducer)
     }
@@ -98,9 +103,9 @@ impl<P: Port> Entry<'_, P> {
         }
         let (schedule, memory, reducer) = self.lay_out(call, &choice)?;
         let tag = self.next_call(call.comm)?;
-        let failure = Some(why.clone());
+        let failing = Peculiar { failure: Some(why.clone()), check: None };
         let request =
-            self.launch_with(call.comm, tag, Rc::new(schedule), memory, reducer, failure)?;
+            self.launch_with(call.comm, tag, Rc::new(schedule), memory, reducer, failing)?;
         self.wait_one(request).map(drop)
     }
 
@@ -109,6 +114,13 @@ impl<P: Port> Entry<'_, P> {
         let choice = self.choose(&call, false)?;
         let (schedule, memory, reducer) = self.lay_out(&call, &choice)?;
         let tag = self.next_call(call.comm)?;
+        if self.selection.checked {
+            let schedule = Rc::new(schedule);
+            let (held, request) = 
+                self.enlist(call.comm, tag, schedule, memory, reducer, Peculiar::default())?;
+            self.check_before(&call, held)?;
+            return Ok(request);
+        }
         self.launch(call.comm, tag, Rc::new(schedule), memory, reducer)
     }
 }
@@ -126,6 +138,8 @@ impl<P: Port> Process<P> {
                 (data.unit, data.commutative, kernel && data.dense)
             }
         };
+        // Calls that are compared first are held meanwhile, as those are that begin and end later.
+        let at_once = at_once && !self.selection.checked;
         let size = state.size() as usize;
         let shape = Shape {
             collective,

@@ -59,6 +59,8 @@ pub struct Selection {
     /// Collective calls, for each four of its members, that a communicator makes before it gets a
     /// board: one that is used little is not worth the acquaintance of all with all.
     pub patience: u32,
+    /// Calls are compared between their processes before they begin (see [`super::check`]).
+    pub checked: bool,
     /// See [`Selection::board_below`], by collective.
     boards: Vec<i64>,
 }
@@ -68,7 +70,7 @@ impl Default for Selection {
     fn default() -> Selection {
         let count = Collective::ALL.len();
         let (rules, forced, boards) = (vec![Vec::new(); count], vec![None; count], vec![-1; count]);
-        Selection { rules, forced, patience: 1, boards }
+        Selection { rules, forced, patience: 1, checked: false, boards }
             .with_table(include_str!("default_table.toml"), "default_table.toml")
             .expect("a test parses the compiled-in table")
     }

@@ -32,6 +32,9 @@ impl Standing {
 impl<P: Port> Entry<'_, P> {
     /// Keeps a collective operation to be started: `MPI_Barrier_init` and its kin.
     pub fn keep(&mut self, call: Prepared) -> Result<RequestHandle> {
+        if self.selection.checked {
+            self.check_now(&call)?;
+        }
         let choice = self.choose(&call, false)?;
         let schedule = Rc::new(self.schedule(&call, &choice)?);
         let (comm, ground) = (call.comm, self.ground(&call)?);

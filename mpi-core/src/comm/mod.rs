@@ -54,6 +54,8 @@ pub struct Comm {
     pub(crate) collective_number: u32,
     /// Number of the next persistent collective operation.
     pub(crate) standing_number: u32,
+    /// Number of the next check of a collective call.
+    pub(crate) check_number: u32,
     /// Its board.
     pub(crate) board: BoardState,
     /// Its nodes, where that is known and there are several.
@@ -79,6 +81,7 @@ impl Comm {
             buffer: None,
             collective_number: 0,
             standing_number: 0,
+            check_number: 0,
             board: BoardState::Untried,
             nodes: None,
             ranks_per_node: 0,

@@ -68,6 +68,11 @@ impl Signature {
         })
     }
 
+    /// The hash of the sequence `count` times.
+    pub fn hash_of(&self, count: u64) -> u64 {
+        mul(self.hash, geometric(self.power, count).0)
+    }
+
     /// The sequence `count` times; `None` if its length or size is beyond 63 bits.
     pub fn repeated(self: &Arc<Signature>, count: u64) -> Option<Arc<Signature>> {
         match count {

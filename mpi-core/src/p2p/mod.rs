@@ -6,6 +6,7 @@
 //! [`buffered`] keeps the buffers of `MPI_Bsend`, [`persistent`] starts the same operation again.
 
 pub mod buffered;
+mod cancel;
 pub(crate) mod credit;
 pub mod exchange;
 pub mod persistent;

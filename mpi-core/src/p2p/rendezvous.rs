@@ -83,6 +83,9 @@ pub(crate) fn fin_payload(sender: u64) -> Payload {
     payload(&[sender])
 }
 
+/// Bytes of a payload that a FIN has need of.
+pub(crate) const INLINE_FIN: u8 = 8;
+
 /// Reads a FIN: the sender's name of the transfer.
 pub(crate) fn read_fin(body: RawBytes<'_>) -> Option<u64> {
     words::<1>(body).map(|[sender]| sender)

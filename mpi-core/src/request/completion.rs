@@ -130,8 +130,8 @@ impl<P: Port> Process<P> {
         }
     }
 
-    /// `MPI_Cancel`: takes back a receive that has not matched (§3.8.4). Sends are on their way
-    /// as soon as they have begun and cannot be taken back, which the standard allows.
+    /// `MPI_Cancel`: takes back a receive that has not matched, or asks for the like of a send
+    /// (§3.8.4; see [`cancel`](crate::p2p)).
     /// Returns the functions of a generalized request and whether it is complete: cancel is to
     /// be called.
     pub fn cancel(&mut self, request: RequestHandle) -> Result<Option<(Generalized, bool)>> {
@@ -160,7 +160,8 @@ impl<P: Port> Process<P> {
                 let receive = *receive;
                 self.cancel(receive)
             }
-            Operation::Send(_) | Operation::Finished | Operation::Flush(_) => Ok(None),
+            Operation::Send(_) => self.cancel_send(request).map(|()| None),
+            Operation::Finished | Operation::Flush(_) => Ok(None),
         }
     }
 

@@ -12,6 +12,8 @@ pub const FRAME_MAX: usize = 64 * 1024;
 const HEADER: usize = 8;
 /// In a roll call: no certain rank is waited for.
 const NOBODY: u32 = u32::MAX;
+/// In a roll call: something is on its way.
+const UNBALANCED: u32 = u32::MAX;
 
 /// The binary interface that a rank's program was built for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -82,6 +84,8 @@ pub enum Frame {
         moved: u64,
         /// The rank that it waits for, where it is a certain one.
         awaited: Option<u32>,
+        /// Messages sent less messages that came, modulo 2¹⁶; none if something is on its way.
+        balance: Option<u16>,
         /// One line.
         text: String,
     },
@@ -135,9 +139,11 @@ impl Frame {
                 push_text(&mut bytes, text);
             }
             Frame::ReportTable { text } => push_text(&mut bytes, text),
-            Frame::RollCall { moved, awaited, text } => {
+            Frame::RollCall { moved, awaited, balance, text } => {
                 bytes.extend_from_slice(&moved.to_le_bytes());
                 bytes.extend_from_slice(&awaited.unwrap_or(NOBODY).to_le_bytes());
+                let balance = balance.map_or(UNBALANCED, u32::from);
+                bytes.extend_from_slice(&balance.to_le_bytes());
                 push_text(&mut bytes, text);
             }
         }
@@ -197,7 +203,11 @@ impl Frame {
                 body = rest;
                 let awaited = Some(number(&mut body)?).filter(|rank| *rank != NOBODY);
                 let moved = u64::from_le_bytes(moved);
-                Frame::RollCall { moved, awaited, text: text(&mut body)? }
+                let balance = match number(&mut body)? {
+                    UNBALANCED => None,
+                    told => Some(u16::try_from(told).map_err(|_| FrameError::Length)?),
+                };
+                Frame::RollCall { moved, awaited, balance, text: text(&mut body)? }
             }
             8 => Frame::RollCallRequest,
             other => return Err(FrameError::Unknown(other)),
@@ -251,8 +261,9 @@ mod tests {
             (any::<i32>(), text).prop_map(|(code, text)| Frame::ErrorParagraph { code, text }),
             (any::<i32>(), text).prop_map(|(code, text)| Frame::AbortRequest { code, text }),
             text.prop_map(|text| Frame::ReportTable { text }),
-            (any::<u64>(), proptest::option::of(0..NOBODY), text)
-                .prop_map(|(moved, awaited, text)| Frame::RollCall { moved, awaited, text }),
+            (any::<u64>(), proptest::option::of(0..NOBODY), any::<Option<u16>>(), text).prop_map(
+                |(moved, awaited, balance, text)| Frame::RollCall { moved, awaited, balance, text }
+            ),
             Just(Frame::RollCallRequest),
         ]
     }
@@ -260,7 +271,8 @@ mod tests {
     #[test]
     fn long_texts_are_cut_between_characters() {
         let text = "µ".repeat(FRAME_MAX);
-        let packet = Frame::RollCall { moved: 0, awaited: None, text: text.clone() }.encode();
+        let (awaited, balance, copy) = (None, None, text.clone());
+        let packet = Frame::RollCall { moved: 0, awaited, balance, text: copy }.encode();
         let Ok(Frame::RollCall { text: got, .. }) = Frame::decode(&packet) else { panic!() };
         assert!(text.starts_with(&got) && packet.len() > FRAME_MAX - 4);
     }

@@ -1,0 +1,465 @@
+//! The checked mode: before a collective call moves anything, its processes compare what they call
+//! it with (MPI-5.0 §6.1: all call the same procedure, name the same root and operation, and what
+//! one sends has the type signature that the other receives).
+//!
+//! In: a [`Prepared`] call. Out: the call begins once all agree, or fails with `MPI_ERR_NOT_SAME`
+//! naming who disagrees. Everybody sends everybody one record in the communicator's collective
+//! context, by a schedule like any other, so a nonblocking call stays one: it is held until its
+//! check is through.
+
+use std::fmt::Write;
+use std::rc::Rc;
+
+use super::execute::Peculiar;
+use super::memory::{Block, Memory};
+use super::place::{Place, Places};
+use super::plan::{Problem, plan};
+use super::prepared::{Data, Prepared};
+use super::schedule::Schedule;
+use super::select::Choice;
+use crate::buffer::UserBuffer;
+use crate::datatype::basic::{PACKED, row_of};
+use crate::datatype::{self, Datatype};
+use crate::entry::Entry;
+use crate::error::{Error, ErrorClass, Result};
+use crate::handle::{CommHandle, DatatypeHandle, RequestHandle};
+use crate::op::Builtin;
+use crate::port::Port;
+use crate::process::Process;
+
+/// A type signature that is sent, received or common to all.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Flow {
+    /// Bytes of data; `u64::MAX` if there is nothing to compare.
+    bytes: u64,
+    /// The signature's hash.
+    hash: u64,
+    /// The number of the only basic type in it, or 0.
+    only: u64,
+}
+
+const UNTOLD: Flow = Flow { bytes: u64::MAX, hash: 0, only: 0 };
+
+impl Flow {
+    fn of(datatype: &Datatype, count: i64) -> Flow {
+        let (signature, count) = (datatype.signature(), count.max(0) as u64);
+        Flow {
+            bytes: signature.size().saturating_mul(count),
+            hash: signature.hash_of(count),
+            only: signature.only().map_or(0, |row| u64::from(row.code)),
+        }
+    }
+
+    fn fits(self, other: Flow) -> bool {
+        let packed = |flow: Flow| flow.only == u64::from(PACKED);
+        self == UNTOLD
+            || other == UNTOLD
+            || self.bytes == other.bytes
+                && (self.hash == other.hash || packed(self) || packed(other))
+    }
+
+    fn words(self) -> String {
+        match u32::try_from(self.only).ok().and_then(row_of) {
+            _ if self.bytes == 0 => "nothing".to_owned(),
+            Some(row) => format!("{} {}", self.bytes / u64::from(row.size.max(1)), row.name),
+            None => format!("{} bytes of mixed types", self.bytes),
+        }
+    }
+}
+
+/// What one process tells another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Record {
+    procedure: u64,
+    /// Which collective it is in the core.
+    kind: u64,
+    /// The root, or `u64::MAX`.
+    root: u64,
+    /// The operation, or 0; `u64::MAX` for one of the program's own.
+    op: u64,
+    /// What all must have alike.
+    common: Flow,
+    /// What goes to whom this record goes to.
+    to: Flow,
+    /// What is awaited from there.
+    from: Flow,
+}
+
+const WORDS: usize = 13;
+const BYTES: usize = WORDS * 8;
+
+impl Record {
+    fn write(&self, bytes: &mut Vec<u8>) {
+        let flow = |flow: Flow| [flow.bytes, flow.hash, flow.only];
+        let head = [self.procedure, self.kind, self.root, self.op];
+        let flows = [flow(self.common), flow(self.to), flow(self.from)];
+        for word in head.into_iter().chain(flows.into_iter().flatten()) {
+            bytes.extend_from_slice(&word.to_le_bytes());
+        }
+    }
+
+    fn read(bytes: &[u8]) -> Record {
+        let word = |i: usize| {
+            let bytes = bytes.get(i * 8..).and_then(|rest| rest.first_chunk());
+            bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
+        };
+        let flow = |i| Flow { bytes: word(i), hash: word(i + 1), only: word(i + 2) };
+        Record {
+            procedure: word(0),
+            kind: word(1),
+            root: word(2),
+            op: word(3),
+            common: flow(4),
+            to: flow(7),
+            from: flow(10),
+        }
+    }
+}
+
+/// A check under way.
+pub(super) struct Check {
+    mine: Vec<Record>,
+    /// The records as they leave and, behind them, as they come: memory of the schedule.
+    records: Box<[u8]>,
+    /// The execution that begins when all agree.
+    pub(super) then: Option<u32>,
+}
+
+/// Checks have tags that neither other collective calls nor persistent ones have.
+const TAGS: i32 = -0x3000_0000;
+const NUMBERS: u32 = 0x2000_0000;
+
+/// The number of a collective call, given the tag of its messages.
+pub(crate) fn number_of(tag: i32) -> u32 {
+    match tag.wrapping_sub(TAGS) {
+        number @ 0.. if tag < 0 && (number as u32) < NUMBERS => number as u32,
+        _ => tag as u32,
+    }
+}
+
+impl<P: Port> Process<P> {
+    /// What this process tells each member about a call.
+    fn records(&self, call: &Prepared) -> Result<Vec<Record>> {
+        let state = self.comm(call.comm)?;
+        let (me, size) = (state.place() as usize, state.roster().size() as usize);
+        let head = Record {
+            procedure: u64::from(self.procedure),
+            kind: kind(call),
+            root: root(&call.problem).map_or(u64::MAX, |root| root as u64),
+            op: 0,
+            common: UNTOLD,
+            to: UNTOLD,
+            from: UNTOLD,
+        };
+        let (send, recv) = match &call.data {
+            Data::Moved { send, recv } => (send, recv),
+            Data::Reduced(data) => {
+                let op = if data.op.is_predefined() { u64::from(data.op.raw()) } else { u64::MAX };
+                let record = match &call.problem {
+                    Problem::Between(..) => Record { op, ..head },
+                    problem => {
+                        let mut common = self.flow(data.datatype, length(problem))?;
+                        common.hash ^= cuts(problem);
+                        Record { op, common, ..head }
+                    }
+                };
+                return Ok(vec![record; size]);
+            }
+        };
+        (0..size)
+            .map(|peer| {
+                let Flows { common, to, from } = flows(&call.problem, send, recv, me, peer);
+                let flow = |place: Option<Place>| match place.map(|place| place.elements()) {
+                    Some((datatype, count)) => self.flow(datatype, count),
+                    None => Ok(UNTOLD),
+                };
+                Ok(Record { common: flow(common)?, to: flow(to)?, from: flow(from)?, ..head })
+            })
+            .collect()
+    }
+
+    fn flow(&self, datatype: DatatypeHandle, count: i64) -> Result<Flow> {
+        Ok(Flow::of(self.datatype(datatype)?, count))
+    }
+
+    /// Begins to compare a call with those of the others; `then` begins when all agree.
+    fn begin_check(&mut self, call: &Prepared, then: Option<u32>) -> Result<RequestHandle> {
+        let mine = self.records(call)?;
+        let half = mine.len() * BYTES;
+        let mut records = Vec::with_capacity(2 * half);
+        mine.iter().for_each(|record| record.write(&mut records));
+        records.resize(2 * half, 0);
+        let mut records = records.into_boxed_slice();
+        let start = UserBuffer(records.as_mut_ptr());
+        let bytes = self.datatype(datatype::BYTE)?.clone();
+        let blocks = |from: usize| -> Vec<Block> {
+            let at = |i: usize| start.offset((from + i * BYTES) as i64);
+            (0..mine.len()).map(|i| Block::new(at(i), BYTES as i64, &bytes)).collect()
+        };
+        let (send, recv) = (blocks(0), blocks(half));
+        let schedule = self.exchange(call.comm, mine.len())?;
+        let memory = Memory::moved(&schedule, send, recv);
+        let state = self.comm_mut(call.comm)?;
+        let tag = TAGS + state.check_number as i32;
+        state.check_number = (state.check_number + 1) % NUMBERS;
+        let check = Some(Box::new(Check { mine, records, then }));
+        let peculiar = Peculiar { check, failure: None };
+        self.launch_with(call.comm, tag, Rc::new(schedule), memory, None, peculiar)
+    }
+
+    fn exchange(&self, comm: CommHandle, size: usize) -> Result<Schedule> {
+        let problem = Problem::Alltoall { block: BYTES as i64, in_place: false };
+        plan(self.comm(comm)?.place() as usize, size, &problem, &Choice::ONLY)
+    }
+
+    /// What a check has shown; `None` if all agree.
+    pub(super) fn judge(&self, check: &Check, context: u64, me: usize) -> Option<Error> {
+        let incoming = check.records.chunks_exact(BYTES).skip(check.mine.len());
+        let theirs: Vec<Record> = incoming.map(Record::read).collect();
+        let name_of = |number: u64| self.port.procedure_name(u16::try_from(number).ok()?);
+        let fault = compare(me, &check.mine, &theirs, &name_of)?;
+        let comm = self.comm_of(context).map(|comm| comm.name.as_str());
+        let comm = comm.filter(|name| !name.is_empty()).unwrap_or("a communicator without a name");
+        let what = format!("the processes of {comm} disagree: {fault}");
+        Some(Error::new(ErrorClass::NOT_SAME, what).hint(
+            "All processes call the same collectives in the same order, with the same root and \
+             operation, and receive what is sent.",
+        ))
+    }
+}
+
+/// The first thing in which records differ, in words.
+fn compare<'a>(
+    me: usize,
+    mine: &[Record],
+    theirs: &[Record],
+    name_of: &dyn Fn(u64) -> Option<&'a str>,
+) -> Option<String> {
+    let name = |record: &Record| -> String {
+        let name = name_of(record.procedure).map(|name| name.trim_end_matches("_c").to_owned());
+        name.unwrap_or_else(|| format!("procedure {} of kind {}", record.procedure, record.kind))
+    };
+    let root = |record: &Record| match record.root {
+        u64::MAX => "no root".to_owned(),
+        root => format!("root {root}"),
+    };
+    let op = |record: &Record| match record.op {
+        0 => "no operation".to_owned(),
+        u64::MAX => "an operation of the program".to_owned(),
+        op => Builtin::from_code(op as u32).map_or("another operation", Builtin::name).to_owned(),
+    };
+    let same = |told: Vec<(u64, String)>, verbs| {
+        (told.iter().any(|one| one.0 != told[0].0)).then(|| dissent(&told, verbs))
+    };
+    let call = name(theirs.get(me)?);
+    let names: Vec<String> = theirs.iter().map(name).collect();
+    let number = |name: &String| names.iter().position(|other| other == name).unwrap_or(0) as u64;
+    let calls =
+        theirs.iter().zip(&names).map(|(r, name)| (r.kind << 32 | number(name), name.clone()));
+    if let Some(fault) = same(calls.collect(), ["calls", "call"]) {
+        return Some(fault);
+    }
+    same(theirs.iter().map(|r| (r.root, root(r))).collect(), ["names", "name"])
+        .or_else(|| same(theirs.iter().map(|r| (r.op, op(r))).collect(), ["passes", "pass"]))
+        .or_else(|| {
+            let first = theirs.first()?.common;
+            let differs = theirs.iter().any(|r| !r.common.fits(first));
+            let mark = |flow: Flow| flow.hash ^ flow.bytes.rotate_left(32);
+            let told: Vec<_> = theirs.iter().map(|r| (mark(r.common), r.common.words())).collect();
+            differs.then(|| dissent(&told, ["passes", "pass"]))
+        })
+        .or_else(|| pairs(me, mine, theirs))
+        .map(|fault| format!("in {call}, {fault}"))
+}
+
+/// What one process sends and the other awaits.
+fn pairs(me: usize, mine: &[Record], theirs: &[Record]) -> Option<String> {
+    let words = |from: usize, sent: Flow, to: usize, awaited: Flow| {
+        let (sent, awaited) = (sent.words(), awaited.words());
+        format!("rank {from} sends rank {to} {sent}, but rank {to} receives {awaited} from it")
+    };
+    mine.iter().zip(theirs).enumerate().find_map(|(peer, (mine, theirs))| {
+        if !theirs.to.fits(mine.from) {
+            return Some(words(peer, theirs.to, me, mine.from));
+        }
+        (!mine.to.fits(theirs.from)).then(|| words(me, mine.to, peer, theirs.from))
+    })
+}
+
+/// Ranks that are named one by one.
+const SHOWN: usize = 8;
+
+/// Who differs from the most: of each, what it says, as a number to compare and in words, after a
+/// verb for one and for several.
+fn dissent(told: &[(u64, String)], [says, say]: [&str; 2]) -> String {
+    let votes = |value: u64| told.iter().filter(|one| one.0 == value).count();
+    // Of two that are as many, the one that rank 0 or the next lowest has.
+    let most = (0..told.len()).rev().max_by_key(|&rank| votes(told[rank].0)).unwrap_or(0);
+    let mut text = String::new();
+    let others = told.iter().enumerate().filter(|(_, one)| one.0 != told[most].0);
+    for (rank, (_, words)) in others.take(SHOWN) {
+        let _ = write!(text, "rank {rank} {says} {words}, ");
+    }
+    let with = told.iter().enumerate().filter(|(_, one)| one.0 == told[most].0);
+    let with: Vec<String> = with.map(|(rank, _)| rank.to_string()).collect();
+    let words = &told[most].1;
+    let shown = with[..with.len().min(SHOWN)].join(", ");
+    let _ = match with.len() {
+        1 => write!(text, "but rank {shown} {says} {words}"),
+        2..=SHOWN => write!(text, "but ranks {shown} {say} {words}"),
+        _ => write!(text, "but ranks {shown} and others {say} {words}"),
+    };
+    text
+}
+
+/// Which collective it is.
+fn kind(call: &Prepared) -> u64 {
+    match (call.collective, &call.problem) {
+        (Some(collective), _) => 1 + collective as u64,
+        (None, Problem::Neighbors { .. }) => 100,
+        (None, _) => 101,
+    }
+}
+
+fn root(problem: &Problem) -> Option<usize> {
+    match problem {
+        Problem::Bcast { root, .. }
+        | Problem::Gather { root, .. }
+        | Problem::Gatherv { root, .. }
+        | Problem::Scatter { root, .. }
+        | Problem::Scatterv { root, .. }
+        | Problem::Reduce { root, .. } => Some(*root),
+        _ => None,
+    }
+}
+
+/// Elements of a reduction.
+fn length(problem: &Problem) -> i64 {
+    match problem {
+        Problem::Reduce { len, .. }
+        | Problem::Allreduce { len, .. }
+        | Problem::Scan { len, .. }
+        | Problem::Exscan { len, .. } => *len,
+        Problem::ReduceScatter { blocks, .. } => blocks.total(),
+        _ => 0,
+    }
+}
+
+/// A number that tells how the result of a reduction is cut.
+fn cuts(problem: &Problem) -> u64 {
+    let Problem::ReduceScatter { blocks, .. } = problem else { return 0 };
+    let starts = (0..blocks.count()).map(|block| blocks.start(block) as u64);
+    starts.fold(0, |sum, start| sum.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(start))
+}
+
+/// What there is to compare between two members.
+#[derive(Default)]
+struct Flows {
+    common: Option<Place>,
+    to: Option<Place>,
+    from: Option<Place>,
+}
+
+fn flows(problem: &Problem, send: &Places, recv: &Places, me: usize, peer: usize) -> Flows {
+    let none = Flows::default();
+    match problem {
+        Problem::Bcast { .. } => Flows { common: recv.first(), ..none },
+        Problem::Gather { root, .. } | Problem::Gatherv { root, .. } => Flows {
+            to: send.first().filter(|_| peer == *root),
+            from: recv.get(peer).filter(|_| me == *root),
+            ..none
+        },
+        Problem::Scatter { root, .. } | Problem::Scatterv { root, .. } => Flows {
+            to: send.get(peer).filter(|_| me == *root),
+            from: recv.first().filter(|_| peer == *root),
+            ..none
+        },
+        Problem::Allgather { in_place, .. } => {
+            let own = if *in_place { recv.get(me) } else { send.first() };
+            Flows { to: own, from: recv.get(peer), ..none }
+        }
+        Problem::Alltoall { in_place, .. } | Problem::Alltoallv { in_place, .. } => {
+            let out = if *in_place { recv } else { send };
+            Flows { to: out.get(peer), from: recv.get(peer), ..none }
+        }
+        _ => none,
+    }
+}
+
+impl<P: Port> Entry<'_, P> {
+    /// Has the execution at `then` begin when all processes agree on the call.
+    #[cold]
+    pub(super) fn check_before(&mut self, call: &Prepared, then: u32) -> Result<()> {
+        let check = self.begin_check(call, Some(then))?;
+        self.free_request(check).map(drop)
+    }
+
+    /// Compares a call with those of the others, and waits for the outcome.
+    #[cold]
+    pub(super) fn check_now(&mut self, call: &Prepared) -> Result<()> {
+        let check = self.begin_check(call, None)?;
+        self.wait_one(check).map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BCAST: Record =
+        Record { procedure: 1, kind: 2, root: 0, op: 0, common: INTS, to: UNTOLD, from: UNTOLD };
+    const INTS: Flow = Flow { bytes: 16, hash: 7, only: 0x209 };
+
+    fn name_of<'a>(number: u64) -> Option<&'a str> {
+        [None, Some("MPI_Bcast"), Some("MPI_Reduce"), Some("MPI_Bcast_c")]
+            .get(number as usize)
+            .copied()
+            .flatten()
+    }
+
+    fn seen(theirs: &[Record]) -> Option<String> {
+        compare(0, &vec![BCAST; theirs.len()], theirs, &name_of)
+    }
+
+    #[test]
+    fn a_record_comes_back() {
+        let record = Record { root: 5, op: 9, to: INTS, ..BCAST };
+        let mut bytes = Vec::new();
+        record.write(&mut bytes);
+        assert_eq!((bytes.len(), Record::read(&bytes)), (BYTES, record));
+        let _ = Record::read(&bytes[..20]);
+    }
+
+    #[test]
+    fn who_disagrees_is_named() {
+        assert_eq!(seen(&[BCAST; 3]), None);
+        assert_eq!(seen(&[BCAST, Record { procedure: 3, ..BCAST }]), None);
+        let other = Record { procedure: 2, kind: 13, ..BCAST };
+        let text = seen(&[BCAST, other, BCAST]).unwrap();
+        assert_eq!(text, "rank 1 calls MPI_Reduce, but ranks 0, 2 call MPI_Bcast");
+        let text = seen(&[BCAST, BCAST, Record { root: 2, ..BCAST }]).unwrap();
+        assert_eq!(text, "in MPI_Bcast, rank 2 names root 2, but ranks 0, 1 name root 0");
+        let less = Flow { bytes: 8, hash: 3, ..INTS };
+        let text = seen(&[BCAST, Record { common: less, ..BCAST }, BCAST]).unwrap();
+        assert!(text.starts_with("in MPI_Bcast, rank 1 passes 2 "), "{text}");
+    }
+
+    #[test]
+    fn what_is_sent_is_what_is_received() {
+        let awaits = Record { from: INTS, ..BCAST };
+        let sends = |to| [Record { to, ..BCAST }; 2];
+        let told = |to| compare(1, &[awaits; 2], &sends(to), &name_of);
+        assert_eq!(told(INTS), None);
+        assert_eq!(told(Flow { hash: 1, only: u64::from(PACKED), ..INTS }), None);
+        let text = told(Flow { hash: 1, only: 0, ..INTS }).unwrap();
+        assert!(text.contains("rank 0 sends rank 1 16 bytes of mixed types, but rank 1"), "{text}");
+    }
+
+    #[test]
+    fn tags_of_checks_are_their_own() {
+        assert_eq!((number_of(TAGS), number_of(TAGS + 5), number_of(17)), (0, 5, 17));
+        assert_eq!(number_of(TAGS + NUMBERS as i32 - 1), NUMBERS - 1);
+        const { assert!(TAGS + NUMBERS as i32 <= i16::MIN as i32) };
+        const { assert!(TAGS > i32::MIN + (i32::MAX >> 1)) };
+    }
+}

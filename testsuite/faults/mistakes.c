@@ -1,0 +1,107 @@
+// Collective calls in which one rank disagrees with the others, each in another way: mistakes WHICH.
+// "none" makes the same calls as they ought to be, with types that differ but have one signature.
+#include <mpi.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LENGTH = 64 };
+
+static int rank, size, odd;
+static int a[LENGTH], b[LENGTH];
+
+static void root(void) { MPI_Bcast(a, 4, MPI_INT, odd ? 1 : 0, MPI_COMM_WORLD); }
+
+static void call(void) {
+    if (odd)
+        MPI_Reduce(a, b, 4, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
+    else
+        MPI_Bcast(a, 4, MPI_INT, 0, MPI_COMM_WORLD);
+}
+
+static void count(void) { MPI_Bcast(a, odd ? 2 : 4, MPI_INT, 0, MPI_COMM_WORLD); }
+
+static void type(void) {
+    MPI_Allreduce(a, b, 4, odd ? MPI_FLOAT : MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void operation(void) {
+    MPI_Allreduce(a, b, 4, MPI_INT, odd ? MPI_MAX : MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void counts(void) {
+    int n[LENGTH], at[LENGTH];
+    for (int i = 0; i < size; i++) n[i] = 2, at[i] = 2 * i;
+    MPI_Gatherv(a, odd ? 3 : 2, MPI_INT, b, n, at, MPI_INT, 0, MPI_COMM_WORLD);
+}
+
+static void nonblocking(void) {
+    MPI_Request request;
+    MPI_Ibcast(a, 4, MPI_INT, odd ? 1 : 0, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+static void persistent(void) {
+    MPI_Request request;
+    MPI_Allreduce_init(a, b, odd ? 3 : 4, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+    MPI_Start(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Request_free(&request);
+}
+
+static void communicators(void) {
+    MPI_Comm made;
+    if (odd)
+        MPI_Comm_dup(MPI_COMM_WORLD, &made);
+    else
+        MPI_Comm_split(MPI_COMM_WORLD, 0, rank, &made);
+    MPI_Comm_free(&made);
+}
+
+// What one may do: a nonblocking call returns although the others have not made theirs.
+static void late(void) {
+    MPI_Request request;
+    if (rank > 0) MPI_Recv(b, 1, MPI_INT, rank - 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Iallreduce(MPI_IN_PLACE, a, 4, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+    if (rank + 1 < size) MPI_Send(a, 1, MPI_INT, rank + 1, 0, MPI_COMM_WORLD);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+static void same_signature(void) {
+    MPI_Datatype pair;
+    MPI_Type_contiguous(2, MPI_INT, &pair);
+    MPI_Type_commit(&pair);
+    if (rank % 2)
+        MPI_Bcast(a, 2, pair, 0, MPI_COMM_WORLD);
+    else
+        MPI_Bcast(a, 4, MPI_INT, 0, MPI_COMM_WORLD);
+    MPI_Allgather(a, 1, pair, b, 2, MPI_INT, MPI_COMM_WORLD);
+    MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, b, 2, MPI_INT, MPI_COMM_WORLD);
+    MPI_Type_free(&pair);
+}
+
+int main(int argc, char **argv) {
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } mistakes[] = {{"root", root},
+                    {"call", call},
+                    {"count", count},
+                    {"type", type},
+                    {"operation", operation},
+                    {"counts", counts},
+                    {"nonblocking", nonblocking},
+                    {"persistent", persistent},
+                    {"communicators", communicators},
+                    {"late", late},
+                    {"same_signature", same_signature}};
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    int all = argc > 1 && strcmp(argv[1], "none") == 0;
+    odd = !all && rank == size - 1;
+    for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++)
+        if (argc > 1 && (all || strcmp(argv[1], mistakes[i].name) == 0)) mistakes[i].run();
+    MPI_Finalize();
+    if (rank == 0) printf("done\n");
+    return 0;
+}
