@@ -413,7 +413,8 @@ impl<P: Port> Process<P> {
         let block = |(rank, (&count, &displacement)): (usize, (&i64, &i64))| {
             if count < 0 {
                 let counts = if param == "sendbuf" { "sendcounts" } else { "recvcounts" };
-                fail!(COUNT, counts, "has {count} at rank {rank}");
+                let what = format!("has {count} at rank {rank}");
+                return Err(Error::param(ErrorClass::COUNT, counts, what));
             }
             let (handle, in_bytes) = match data.datatypes {
                 Types::Same(handle) => (handle, false),
