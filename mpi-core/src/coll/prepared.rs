@@ -116,7 +116,7 @@ impl<P: Port> Entry<'_, P> {
         let tag = self.next_call(call.comm)?;
         if self.selection.checked {
             let schedule = Rc::new(schedule);
-            let (held, request) = 
+            let (held, request) =
                 self.enlist(call.comm, tag, schedule, memory, reducer, Peculiar::default())?;
             self.check_before(&call, held)?;
             return Ok(request);
