@@ -146,7 +146,7 @@ fn write_row(text: &mut String, names: &[String], row: &Row, floor: bool) {
     };
     let aim = match bar {
         Bar::Part(part) => format!(", at most {part}"),
-        Bar::Below(limit) => format!(", below {limit}"),
+        Bar::Below(limit) => format!(", below {}", (limit * 100.0).round() / 100.0),
         Bar::NoWorse | Bar::Better | Bar::Free => String::new(),
     };
     let _ = write!(text, " {}{aim} |", row.verdict.word(bar));
