@@ -5,6 +5,9 @@
 //! that also went in are written back whatever the body said, everything else on success. Where a
 //! procedure has a short way, that is tried before all of it, and what follows stands in a
 //! function of its own so that the short way keeps its arguments in registers.
+//!
+//! The text's unsafe blocks all rest on one promise, which `mpi-abi/src/glue.rs` states: the arguments
+//! are what MPI requires of the C program.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

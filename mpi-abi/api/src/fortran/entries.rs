@@ -3,6 +3,9 @@
 //! Arguments come by reference, the lengths of strings behind them by value. Each is converted to
 //! what the C function takes, the glue is called, the results are converted back. Where more is to
 //! be done than conversion by kind, `mpi_abi::fortran` has a function of the procedure's name.
+//!
+//! The text's unsafe blocks all rest on one promise, which `mpi-abi/src/fortran/mod.rs` states: the
+//! arguments are what MPI requires of the Fortran program.
 
 use std::fmt::Write;
 

@@ -1,6 +1,8 @@
 //! Writes the entry points of `mpi_f08` for procedures with choice buffers (MPI-5.0 §19.1.6): their
 //! buffers arrive as descriptors, which tell of strides. Each makes of them what the plain entry
 //! point takes, and calls that.
+//!
+//! The text's unsafe blocks rest on the promise stated in `mpi-abi/src/fortran/mod.rs`.
 
 use std::fmt::Write;
 
