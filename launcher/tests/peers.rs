@@ -36,7 +36,6 @@ int main(int n, char **words) {
 "#;
 
 #[test]
-#[ignore = "needs `cargo xtask peers mpich`"]
 fn our_ranks_under_hydra() {
     let (hydra, rank) = (mpich("mpiexec.hydra"), rank_program());
     for line in [&["-n", "3"][..], &["-pmi-port", "-n", "3"]] {
@@ -49,7 +48,6 @@ fn our_ranks_under_hydra() {
 }
 
 #[test]
-#[ignore = "needs `cargo xtask peers mpich`"]
 fn its_programs_under_our_mpirun() {
     let place = tempfile::tempdir().unwrap();
     let (source, program) = (place.path().join("sum.c"), place.path().join("sum"));

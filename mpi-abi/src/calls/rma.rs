@@ -2,12 +2,17 @@
 //! call returns, and so is the request.
 
 use mpi_core::buffer::UserBuffer;
-use mpi_core::coll::calls::Typed;
 use mpi_core::error::Result;
 use mpi_core::handle::{DatatypeHandle, OpHandle, RequestHandle, WinHandle};
 use mpi_core::rma::Target;
 
+use crate::calls::blocks::typed;
 use crate::entry::Cx;
+
+/// Elements of the window of the process `rank`, for an operation without a request.
+fn at(win: WinHandle, rank: i32, disp: i64, count: i64, datatype: DatatypeHandle) -> Target {
+    Target { win, rank, disp, count, datatype, by_request: false }
+}
 
 /// `MPI_Put`.
 #[allow(clippy::too_many_arguments)]
@@ -22,15 +27,8 @@ pub fn put(
     target_datatype: DatatypeHandle,
     win: WinHandle,
 ) -> Result<()> {
-    let origin = Typed { buf: origin_addr, count: origin_count, datatype: origin_datatype };
-    let target = Target {
-        win,
-        rank: target_rank,
-        disp: target_disp,
-        count: target_count,
-        datatype: target_datatype,
-        by_request: false,
-    };
+    let origin = typed(origin_addr, origin_count, origin_datatype);
+    let target = at(win, target_rank, target_disp, target_count, target_datatype);
     cx.put(origin, target)
 }
 
@@ -47,15 +45,8 @@ pub fn get(
     target_datatype: DatatypeHandle,
     win: WinHandle,
 ) -> Result<()> {
-    let origin = Typed { buf: origin_addr, count: origin_count, datatype: origin_datatype };
-    let target = Target {
-        win,
-        rank: target_rank,
-        disp: target_disp,
-        count: target_count,
-        datatype: target_datatype,
-        by_request: false,
-    };
+    let origin = typed(origin_addr, origin_count, origin_datatype);
+    let target = at(win, target_rank, target_disp, target_count, target_datatype);
     cx.get(origin, target)
 }
 
@@ -73,15 +64,8 @@ pub fn accumulate(
     op: OpHandle,
     win: WinHandle,
 ) -> Result<()> {
-    let origin = Typed { buf: origin_addr, count: origin_count, datatype: origin_datatype };
-    let target = Target {
-        win,
-        rank: target_rank,
-        disp: target_disp,
-        count: target_count,
-        datatype: target_datatype,
-        by_request: false,
-    };
+    let origin = typed(origin_addr, origin_count, origin_datatype);
+    let target = at(win, target_rank, target_disp, target_count, target_datatype);
     cx.accumulate(origin, None, target, op)
 }
 
@@ -102,16 +86,9 @@ pub fn get_accumulate(
     op: OpHandle,
     win: WinHandle,
 ) -> Result<()> {
-    let origin = Typed { buf: origin_addr, count: origin_count, datatype: origin_datatype };
-    let result = Typed { buf: result_addr, count: result_count, datatype: result_datatype };
-    let target = Target {
-        win,
-        rank: target_rank,
-        disp: target_disp,
-        count: target_count,
-        datatype: target_datatype,
-        by_request: false,
-    };
+    let origin = typed(origin_addr, origin_count, origin_datatype);
+    let result = typed(result_addr, result_count, result_datatype);
+    let target = at(win, target_rank, target_disp, target_count, target_datatype);
     cx.accumulate(origin, Some(result), target, op)
 }
 
@@ -129,14 +106,10 @@ pub fn rput(
     win: WinHandle,
     request: &mut RequestHandle,
 ) -> Result<()> {
-    let origin = Typed { buf: origin_addr, count: origin_count, datatype: origin_datatype };
+    let origin = typed(origin_addr, origin_count, origin_datatype);
     let target = Target {
-        win,
-        rank: target_rank,
-        disp: target_disp,
-        count: target_count,
-        datatype: target_datatype,
         by_request: true,
+        ..at(win, target_rank, target_disp, target_count, target_datatype)
     };
     cx.put(origin, target)?;
     *request = cx.done_request(win)?;
@@ -157,14 +130,10 @@ pub fn rget(
     win: WinHandle,
     request: &mut RequestHandle,
 ) -> Result<()> {
-    let origin = Typed { buf: origin_addr, count: origin_count, datatype: origin_datatype };
+    let origin = typed(origin_addr, origin_count, origin_datatype);
     let target = Target {
-        win,
-        rank: target_rank,
-        disp: target_disp,
-        count: target_count,
-        datatype: target_datatype,
         by_request: true,
+        ..at(win, target_rank, target_disp, target_count, target_datatype)
     };
     cx.get(origin, target)?;
     *request = cx.done_request(win)?;
@@ -186,14 +155,10 @@ pub fn raccumulate(
     win: WinHandle,
     request: &mut RequestHandle,
 ) -> Result<()> {
-    let origin = Typed { buf: origin_addr, count: origin_count, datatype: origin_datatype };
+    let origin = typed(origin_addr, origin_count, origin_datatype);
     let target = Target {
-        win,
-        rank: target_rank,
-        disp: target_disp,
-        count: target_count,
-        datatype: target_datatype,
         by_request: true,
+        ..at(win, target_rank, target_disp, target_count, target_datatype)
     };
     cx.accumulate(origin, None, target, op)?;
     *request = cx.done_request(win)?;
@@ -218,15 +183,11 @@ pub fn rget_accumulate(
     win: WinHandle,
     request: &mut RequestHandle,
 ) -> Result<()> {
-    let origin = Typed { buf: origin_addr, count: origin_count, datatype: origin_datatype };
-    let result = Typed { buf: result_addr, count: result_count, datatype: result_datatype };
+    let origin = typed(origin_addr, origin_count, origin_datatype);
+    let result = typed(result_addr, result_count, result_datatype);
     let target = Target {
-        win,
-        rank: target_rank,
-        disp: target_disp,
-        count: target_count,
-        datatype: target_datatype,
         by_request: true,
+        ..at(win, target_rank, target_disp, target_count, target_datatype)
     };
     cx.accumulate(origin, Some(result), target, op)?;
     *request = cx.done_request(win)?;
@@ -245,10 +206,9 @@ pub fn fetch_and_op(
     op: OpHandle,
     win: WinHandle,
 ) -> Result<()> {
-    let origin = Typed { buf: origin_addr, count: 1, datatype };
-    let result = Typed { buf: result_addr, count: 1, datatype };
-    let target =
-        Target { win, rank: target_rank, disp: target_disp, count: 1, datatype, by_request: false };
+    let origin = typed(origin_addr, 1, datatype);
+    let result = typed(result_addr, 1, datatype);
+    let target = at(win, target_rank, target_disp, 1, datatype);
     cx.accumulate(origin, Some(result), target, op)
 }
 
@@ -264,8 +224,7 @@ pub fn compare_and_swap(
     target_disp: i64,
     win: WinHandle,
 ) -> Result<()> {
-    let one = |buf| Typed { buf, count: 1, datatype };
-    let target =
-        Target { win, rank: target_rank, disp: target_disp, count: 1, datatype, by_request: false };
+    let one = |buf| typed(buf, 1, datatype);
+    let target = at(win, target_rank, target_disp, 1, datatype);
     cx.compare_and_swap(one(origin_addr), one(compare_addr), one(result_addr), target)
 }
