@@ -111,7 +111,17 @@ pub(crate) fn await_end(pid: pid_t, limit: Duration) {
 
 /// Whether everybody has closed the other end of a socket.
 pub(crate) fn is_hung_up(socket: &OwnedFd) -> bool {
-    let mut poll = libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLRDHUP, revents: 0 };
+    has_news(socket, libc::POLLRDHUP)
+}
+
+/// Whether everybody who could read what is written here has gone.
+pub(crate) fn is_unread(to: &OwnedFd) -> bool {
+    has_news(to, 0)
+}
+
+/// Whether one of these events, an error or a hang-up is there now.
+fn has_news(fd: &OwnedFd, events: libc::c_short) -> bool {
+    let mut poll = libc::pollfd { fd: fd.as_raw_fd(), events, revents: 0 };
     // SAFETY: one valid pollfd.
     unsafe { libc::poll(&mut poll, 1, 0) == 1 }
 }

@@ -72,11 +72,12 @@ impl Link {
         self.to.is_none() || self.written == self.outbox.len()
     }
 
-    /// There is room to write again, or nobody to read it.
+    /// There is room to write again, or nobody to read it. The room may be an old story: what
+    /// waited for it may have been written since, with something that was sent in between.
     pub(crate) fn writable(&mut self, epoll: &Epoll) {
         if self.waiting {
             self.flush(epoll);
-        } else {
+        } else if self.to.as_ref().is_some_and(sys::is_unread) {
             self.to = None;
         }
     }
@@ -204,6 +205,27 @@ mod tests {
         drop(theirs);
         link.send(&epoll, &Down::Go.encode());
         assert!(link.is_flushed(), "nobody will read it");
+    }
+
+    #[test]
+    fn room_that_is_told_of_late_is_no_end() {
+        let (epoll, mut link, theirs, _to) = link();
+        link.send(&epoll, &Down::Feed { rank: 1, bytes: vec![7; 100_000] }.encode());
+        assert!(!link.is_flushed());
+        let mut chunk = vec![0; 1 << 20];
+        sys::read(&theirs, &mut chunk).unwrap();
+        let ready = epoll.wait(None).unwrap();
+        // Something else in the same round writes what was left.
+        link.send(&epoll, &Down::Go.encode());
+        assert!(link.is_flushed() && ready == [2]);
+        link.writable(&epoll);
+        sys::read(&theirs, &mut chunk).unwrap();
+        link.send(&epoll, &Down::Go.encode());
+        assert_eq!(sys::read(&theirs, &mut chunk).unwrap(), Some(Down::Go.encode().len()));
+        drop(theirs);
+        assert_eq!(epoll.wait(None).unwrap(), [2]);
+        link.writable(&epoll);
+        assert!(link.to.is_none(), "nobody will read it");
     }
 
     #[test]
