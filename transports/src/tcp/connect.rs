@@ -25,7 +25,6 @@ impl Tcp {
         if peer.state != State::Up {
             return;
         }
-        peer.missed_since.get_or_insert(now);
         peer.streams[id.stream as usize].link = Link::Seeking(Box::new(Seek::from(now)));
         self.seeking.push(id);
         self.seek_on(id, now);
@@ -77,11 +76,7 @@ impl Tcp {
         let Some(peer) = self.peers.get_mut(id.peer.0 as usize) else { return false };
         let Link::Seeking(seek) = &mut peer.streams[id.stream as usize].link else { return false };
         seek.drop_stale(now);
-        let is_over = |since| now.duration_since(since) > patience;
-        if peer.missed_since.is_some_and(is_over) && seek.has_reached() {
-            peer.missed_since = Some(now);
-        }
-        if peer.missed_since.is_some_and(is_over) {
+        if seek.missed(now) > patience {
             let ways: Vec<String> = peer.ways.iter().map(ToString::to_string).collect();
             let how = format!(
                 "for {} s none of its addresses ({}) could be reached: {}",
@@ -211,7 +206,6 @@ impl Tcp {
         stream.epoch = epoch;
         (stream.is_mute, stream.asked, stream.owes_ack) = (false, false, false);
         stream.told = stream.input.received();
-        peer.missed_since = None;
         for transfer in released {
             if let Some(token) = super::Peer::piece_released(&mut peer.leaving, transfer) {
                 self.events.push(Event::Sent(token));

@@ -1,7 +1,6 @@
 //! What this process knows of one peer, and of each stream to it.
 
 use std::net::SocketAddr;
-use std::time::Instant;
 
 use super::input::Input;
 use super::net::Socket;
@@ -98,8 +97,6 @@ pub(super) struct Peer {
     pub next_transfer: u64,
     /// Stream of the next large message.
     pub turn: u32,
-    /// Since when it has been out of reach, if it is.
-    pub missed_since: Option<Instant>,
 }
 
 // SAFETY: the addresses in transfers are of memory that belongs to requests, which any thread may
@@ -118,7 +115,6 @@ impl Peer {
             arriving: Vec::new(),
             next_transfer: 0,
             turn: 0,
-            missed_since: None,
         }
     }
 

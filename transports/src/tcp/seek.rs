@@ -81,6 +81,9 @@ pub(super) struct Seek {
     next_way: usize,
     next_at: Instant,
     pause: Duration,
+    /// When it was looked at last, and how long by then nothing of the peer had been reached.
+    looked_at: Instant,
+    missed: Duration,
     /// What went wrong last.
     pub why: String,
 }
@@ -89,7 +92,17 @@ impl Seek {
     /// A search that begins at `at`.
     pub(super) fn from(at: Instant) -> Seek {
         let why = "no address of it answers".to_owned();
-        Seek { attempts: Vec::new(), next_way: 0, next_at: at, pause: PAUSES.0, why }
+        let (attempts, missed) = (Vec::new(), Duration::ZERO);
+        Seek { attempts, next_way: 0, next_at: at, pause: PAUSES.0, looked_at: at, missed, why }
+    }
+
+    /// How long the peer has been out of reach, as far as this process has looked: in a time in
+    /// which it computed, or did not get a core, no address had its turn, and nobody is to blame.
+    pub(super) fn missed(&mut self, now: Instant) -> Duration {
+        let passed = now.duration_since(self.looked_at).min(PAUSES.1);
+        self.looked_at = now;
+        self.missed = if self.has_reached() { Duration::ZERO } else { self.missed + passed };
+        self.missed
     }
 
     /// The next address to try, of `ways`, if its time has come.
@@ -142,7 +155,7 @@ impl Seek {
     }
 
     /// Whether the peer's host answers, though its process may not.
-    pub(super) fn has_reached(&self) -> bool {
+    fn has_reached(&self) -> bool {
         self.attempts.iter().any(|attempt| attempt.socket.is_connected())
     }
 

@@ -121,6 +121,11 @@ impl Sim {
         with(|net| net.trace.finish()).unwrap_or(0)
     }
 
+    /// So much time passes without a call of anybody's.
+    pub(super) fn pass(&self, time: Duration) {
+        with(|net| net.time += time);
+    }
+
     /// Connections so far.
     pub(super) fn connections(&self) -> usize {
         with(|net| net.connections.len()).unwrap_or(0)

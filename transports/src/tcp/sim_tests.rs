@@ -11,7 +11,7 @@ use mpi_core::port::{PeerId, Token, Transport};
 use super::TcpSettings;
 use super::sim_net::{Sim, Weather};
 use super::tests::{small, world};
-use crate::conformance::{World, check, pattern};
+use crate::conformance::{Recorder, World, check, pattern};
 
 /// Seeds tried; more where FERRITE_TEST_SEEDS says so.
 fn seeds(few: u64) -> std::ops::Range<u64> {
@@ -48,6 +48,42 @@ fn meets_all_requirements_while_connections_break() {
         check(|| world(2, &tcp));
         assert!(sim.connections() > 20, "nothing broke");
     }
+}
+
+#[test]
+fn who_did_not_look_blames_nobody() {
+    let tcp = TcpSettings { patience: Duration::from_millis(300), ..small() };
+    let sim = Sim::begin(1, FAIR);
+    let mut ends = world(2, &tcp);
+    // The first address leads nowhere.
+    let ways = [1, ends[1].card().port].map(|port| ([127, 0, 0, 1], port).into());
+    ends[0].set_ways(PeerId(1), ways.into());
+    let mut world = World::new(ends);
+    let header = Header { kind: FrameKind::Eager as u8, ..Header::default() };
+    world.send(0, 1, &header, b"hello");
+    sim.pass(Duration::from_secs(60));
+    world.run_until("it has come", |world| world.got(1).frames.len() == 1);
+    assert!(world.got(0).down.is_empty(), "{:?}", world.got(0).down);
+}
+
+#[test]
+fn each_stream_has_its_own_patience() {
+    let tcp = TcpSettings { streams: 2, patience: Duration::from_millis(300), ..small() };
+    let sim = Sim::begin(1, FAIR);
+    let mut ends = world(2, &tcp);
+    let header = Header { kind: FrameKind::Rts as u8, ..Header::default() };
+    let body = || mpi_core::port::Body::Bytes((&b"x"[..]).into());
+    assert!(ends[0].send(PeerId(1), &header, body()).is_ok());
+    // The peer computes. Its host has answered on the first stream; the other is needed now.
+    sim.pass(Duration::from_millis(301));
+    let source = pattern(1, 50_000);
+    let from = Packer::contiguous(UserBuffer(source.as_ptr().cast_mut()), source.len() as u64);
+    ends[0].send_bulk(PeerId(1), &Header { context: 7, ..header }, from, Token(1));
+    let mut sink = Recorder::default();
+    for _ in 0..100 {
+        ends[0].poll(&mut sink);
+    }
+    assert!(sink.down.is_empty(), "{:?}", sink.down);
 }
 
 /// Frames both ways and a large message among three, in the worst weather; the trace of it.
