@@ -2,8 +2,10 @@
 //!
 //! Without a request ranks are tied down only when nobody else is expected where they would sit: when
 //! the mask that mpirun was given is narrower than the machine, or when the ranks fill the
-//! machine; then each gets an equal share of neighbouring cores. Never with more ranks than cores,
-//! never under a quota, never when the program starts threads of its own (OMP_NUM_THREADS > 1).
+//! machine; then each gets an equal share of neighbouring cores, or each core the same number of
+//! neighbouring ranks (the kernel leaves three on one and one on another for seconds). Never when
+//! ranks are left over, never under a quota, never when the program starts threads of its own
+//! (OMP_NUM_THREADS > 1).
 
 use crate::machine::{Cpu, Machine};
 use crate::options::{BindTo, MapBy};
@@ -43,14 +45,18 @@ pub(crate) fn decide(
         free("not bound: OMP_NUM_THREADS asks for threads")
     } else if machine.quota.is_some_and(|quota| quota < machine.cpus.len()) {
         free("not bound: the CPUs are limited by time, not by number")
-    } else if ranks > cores.len() {
-        free("not bound: more ranks than cores")
+    } else if ranks > cores.len() && !ranks.is_multiple_of(cores.len()) {
+        free("not bound: more ranks than cores, and not the same number for each")
     } else if ranks == 1 {
         free("not bound: a single rank")
     } else if !narrowed && ranks < cores.len() {
         free("not bound: the ranks leave room for others")
     } else {
-        Binding { cpus: shares(&cores, ranks), why: "an equal share of the cores each".into() }
+        let why = match ranks > cores.len() {
+            true => "the same number to each core",
+            false => "an equal share of the cores each",
+        };
+        Binding { cpus: shares(&cores, ranks), why: why.into() }
     }
 }
 
@@ -115,11 +121,11 @@ fn spread(places: &[Place], ranks: usize, kind: BindTo, map_by: MapBy) -> Vec<Op
     (0..ranks).map(|rank| places.get(at(rank)).map(|place| place.cpus.clone())).collect()
 }
 
-/// Equal numbers of neighbouring cores; `ranks` is at most the number of cores.
+/// Equal numbers of neighbouring cores, or one for several neighbouring ranks.
 fn shares(cores: &[Place], ranks: usize) -> Vec<Option<Vec<usize>>> {
     let edge = |rank: usize| rank * cores.len() / ranks;
     let share = |rank: usize| {
-        let mine = &cores[edge(rank)..edge(rank + 1)];
+        let mine = &cores[edge(rank)..edge(rank + 1).max(edge(rank) + 1)];
         mine.iter().flat_map(|core| core.cpus.iter().copied()).collect()
     };
     (0..ranks).map(|rank| Some(share(rank))).collect()
@@ -150,6 +156,8 @@ mod tests {
     fn alone_on_the_machine_or_not_at_all() {
         let full = decide(&machine(2), 4, None, None, None);
         assert_eq!(sets(&full), [vec![0, 4], vec![1, 5], vec![2, 6], vec![3, 7]]);
+        let two_each = decide(&machine(1), 4, None, None, None);
+        assert_eq!(sets(&two_each), [vec![0, 2], vec![0, 2], vec![1, 3], vec![1, 3]]);
         for (ranks, threads) in [(3, None), (5, None), (4, Some(2)), (1, None)] {
             let free = decide(&machine(2), ranks, None, None, threads);
             assert!(free.cpus.iter().all(Option::is_none), "{free:?}");

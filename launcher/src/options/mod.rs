@@ -158,8 +158,8 @@ pub(crate) struct Global {
     #[arg(long, help_heading = "When it goes wrong, or slowly")]
     pub(crate) no_redirect: bool,
 
-    /// Tie each rank to a part of the machine [default: one core each where they fit and nobody
-    /// else is expected there]
+    /// Tie each rank to a part of the machine [default: one core each, or as many ranks on each
+    /// core, where that fills the machine and nobody else is expected there]
     #[arg(long, alias = "binding", value_name = "none|core|hwthread|numa|socket",
           value_parser = before_colon::<BindTo>, help_heading = "Where the ranks run")]
     pub(crate) bind_to: Option<BindTo>,

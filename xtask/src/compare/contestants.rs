@@ -90,7 +90,10 @@ impl Contestant {
     /// The launcher with the words that bind `ranks` ranks, to which their number, the program and
     /// further words are added. Messages go whichever way the library chooses.
     pub(crate) fn launcher(&self, ranks: u32) -> Command {
-        let fits = ranks as usize <= available_parallelism().map_or(1, usize::from);
+        let cores = available_parallelism().map_or(1, usize::from);
+        let crowded = ranks as usize > cores;
+        // Each rank its core, or each core as many ranks: Intel MPI does that by itself.
+        let bound = !crowded || (ranks as usize).is_multiple_of(cores);
         let mut command = match self.family {
             Family::Ferrite => self.command("mpirun"),
             _ => self.command("mpiexec"),
@@ -98,13 +101,12 @@ impl Contestant {
         match self.family {
             Family::OpenMpi => {
                 command.args(["--allow-run-as-root", "--mca", "pml", "ob1"]);
-                let crowd = ["--oversubscribe", "--bind-to", "none"];
-                command.args(if fits { &crowd[1..2] } else { &crowd[..2] });
-                command.arg(if fits { "core" } else { "none" });
+                command.args(crowded.then_some("--oversubscribe"));
+                command.args(["--bind-to", if bound { "core:overload-allowed" } else { "none" }]);
             }
             // Without this, mpirun would leave two ranks on a larger machine where they like.
-            Family::Ferrite if fits => drop(command.args(["--bind-to", "core"])),
-            Family::Mpich if fits => drop(command.args(["-bind-to", "core"])),
+            Family::Ferrite if !crowded => drop(command.args(["--bind-to", "core"])),
+            Family::Mpich if bound => drop(command.args(["-bind-to", "core"])),
             _ => {}
         }
         command
