@@ -2404,8 +2404,22 @@ pub unsafe fn file_iread<F: Face>(
     datatype: <F as Face>::Datatype,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (fh, buf, count, datatype, request);
-    entry::unsupported::<F>(Procedure::FileIread, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileIread, Owner::File(owner), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::file_pending::file_iread(
+            cx,
+            owner,
+            args::buffer::<F>("buf", buf)?,
+            count,
+            F::datatype_in(datatype),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_File_iread_all`.
@@ -2417,8 +2431,22 @@ pub unsafe fn file_iread_all<F: Face>(
     datatype: <F as Face>::Datatype,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (fh, buf, count, datatype, request);
-    entry::unsupported::<F>(Procedure::FileIreadAll, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileIreadAll, Owner::File(owner), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::file_pending::file_iread_all(
+            cx,
+            owner,
+            args::buffer::<F>("buf", buf)?,
+            count,
+            F::datatype_in(datatype),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_File_iread_at`.
@@ -2431,8 +2459,23 @@ pub unsafe fn file_iread_at<F: Face>(
     datatype: <F as Face>::Datatype,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (fh, offset, buf, count, datatype, request);
-    entry::unsupported::<F>(Procedure::FileIreadAt, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileIreadAt, Owner::File(owner), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::file_pending::file_iread_at(
+            cx,
+            owner,
+            offset,
+            args::buffer::<F>("buf", buf)?,
+            count,
+            F::datatype_in(datatype),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_File_iread_at_all`.
@@ -2445,8 +2488,23 @@ pub unsafe fn file_iread_at_all<F: Face>(
     datatype: <F as Face>::Datatype,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (fh, offset, buf, count, datatype, request);
-    entry::unsupported::<F>(Procedure::FileIreadAtAll, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileIreadAtAll, Owner::File(owner), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::file_pending::file_iread_at_all(
+            cx,
+            owner,
+            offset,
+            args::buffer::<F>("buf", buf)?,
+            count,
+            F::datatype_in(datatype),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_File_iread_shared`.
@@ -2471,8 +2529,22 @@ pub unsafe fn file_iwrite<F: Face>(
     datatype: <F as Face>::Datatype,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (fh, buf, count, datatype, request);
-    entry::unsupported::<F>(Procedure::FileIwrite, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileIwrite, Owner::File(owner), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::file_pending::file_iwrite(
+            cx,
+            owner,
+            args::buffer::<F>("buf", buf)?,
+            count,
+            F::datatype_in(datatype),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_File_iwrite_all`.
@@ -2484,8 +2556,22 @@ pub unsafe fn file_iwrite_all<F: Face>(
     datatype: <F as Face>::Datatype,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (fh, buf, count, datatype, request);
-    entry::unsupported::<F>(Procedure::FileIwriteAll, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileIwriteAll, Owner::File(owner), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::file_pending::file_iwrite_all(
+            cx,
+            owner,
+            args::buffer::<F>("buf", buf)?,
+            count,
+            F::datatype_in(datatype),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_File_iwrite_at`.
@@ -2498,8 +2584,23 @@ pub unsafe fn file_iwrite_at<F: Face>(
     datatype: <F as Face>::Datatype,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (fh, offset, buf, count, datatype, request);
-    entry::unsupported::<F>(Procedure::FileIwriteAt, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileIwriteAt, Owner::File(owner), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::file_pending::file_iwrite_at(
+            cx,
+            owner,
+            offset,
+            args::buffer::<F>("buf", buf)?,
+            count,
+            F::datatype_in(datatype),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_File_iwrite_at_all`.
@@ -2512,8 +2613,23 @@ pub unsafe fn file_iwrite_at_all<F: Face>(
     datatype: <F as Face>::Datatype,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (fh, offset, buf, count, datatype, request);
-    entry::unsupported::<F>(Procedure::FileIwriteAtAll, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileIwriteAtAll, Owner::File(owner), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::file_pending::file_iwrite_at_all(
+            cx,
+            owner,
+            offset,
+            args::buffer::<F>("buf", buf)?,
+            count,
+            F::datatype_in(datatype),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_File_iwrite_shared`.
@@ -2630,8 +2746,17 @@ pub unsafe fn file_read_all_begin<F: Face>(
     count: i64,
     datatype: <F as Face>::Datatype,
 ) -> c_int {
-    let _ = (fh, buf, count, datatype);
-    entry::unsupported::<F>(Procedure::FileReadAllBegin, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileReadAllBegin, Owner::File(owner), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        crate::calls::file_pending::file_read_all_begin(
+            cx,
+            owner,
+            args::buffer::<F>("buf", buf)?,
+            count,
+            F::datatype_in(datatype),
+        )
+    })
 }
 
 /// `MPI_File_read_all_end`.
@@ -2641,8 +2766,21 @@ pub unsafe fn file_read_all_end<F: Face>(
     buf: *mut c_void,
     status: *mut <F as Face>::Status,
 ) -> c_int {
-    let _ = (fh, buf, status);
-    entry::unsupported::<F>(Procedure::FileReadAllEnd, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileReadAllEnd, Owner::File(owner), |cx| unsafe {
+        args::status_out::<F>("status", status)?;
+        let mut status_value = Status::EMPTY;
+        let result = crate::calls::file_pending::file_read_all_end(
+            cx,
+            owner,
+            args::buffer::<F>("buf", buf)?,
+            &mut status_value,
+        );
+        if !F::is_status_ignore(status) {
+            F::status_out(status, &status_value, false);
+        }
+        result
+    })
 }
 
 /// `MPI_File_read_at`.
@@ -2716,8 +2854,18 @@ pub unsafe fn file_read_at_all_begin<F: Face>(
     count: i64,
     datatype: <F as Face>::Datatype,
 ) -> c_int {
-    let _ = (fh, offset, buf, count, datatype);
-    entry::unsupported::<F>(Procedure::FileReadAtAllBegin, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileReadAtAllBegin, Owner::File(owner), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        crate::calls::file_pending::file_read_at_all_begin(
+            cx,
+            owner,
+            offset,
+            args::buffer::<F>("buf", buf)?,
+            count,
+            F::datatype_in(datatype),
+        )
+    })
 }
 
 /// `MPI_File_read_at_all_end`.
@@ -2727,8 +2875,21 @@ pub unsafe fn file_read_at_all_end<F: Face>(
     buf: *mut c_void,
     status: *mut <F as Face>::Status,
 ) -> c_int {
-    let _ = (fh, buf, status);
-    entry::unsupported::<F>(Procedure::FileReadAtAllEnd, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileReadAtAllEnd, Owner::File(owner), |cx| unsafe {
+        args::status_out::<F>("status", status)?;
+        let mut status_value = Status::EMPTY;
+        let result = crate::calls::file_pending::file_read_at_all_end(
+            cx,
+            owner,
+            args::buffer::<F>("buf", buf)?,
+            &mut status_value,
+        );
+        if !F::is_status_ignore(status) {
+            F::status_out(status, &status_value, false);
+        }
+        result
+    })
 }
 
 /// `MPI_File_read_ordered`.
@@ -2949,8 +3110,17 @@ pub unsafe fn file_write_all_begin<F: Face>(
     count: i64,
     datatype: <F as Face>::Datatype,
 ) -> c_int {
-    let _ = (fh, buf, count, datatype);
-    entry::unsupported::<F>(Procedure::FileWriteAllBegin, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileWriteAllBegin, Owner::File(owner), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        crate::calls::file_pending::file_write_all_begin(
+            cx,
+            owner,
+            args::buffer::<F>("buf", buf)?,
+            count,
+            F::datatype_in(datatype),
+        )
+    })
 }
 
 /// `MPI_File_write_all_end`.
@@ -2960,8 +3130,21 @@ pub unsafe fn file_write_all_end<F: Face>(
     buf: *const c_void,
     status: *mut <F as Face>::Status,
 ) -> c_int {
-    let _ = (fh, buf, status);
-    entry::unsupported::<F>(Procedure::FileWriteAllEnd, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileWriteAllEnd, Owner::File(owner), |cx| unsafe {
+        args::status_out::<F>("status", status)?;
+        let mut status_value = Status::EMPTY;
+        let result = crate::calls::file_pending::file_write_all_end(
+            cx,
+            owner,
+            args::buffer::<F>("buf", buf)?,
+            &mut status_value,
+        );
+        if !F::is_status_ignore(status) {
+            F::status_out(status, &status_value, false);
+        }
+        result
+    })
 }
 
 /// `MPI_File_write_at`.
@@ -3035,8 +3218,18 @@ pub unsafe fn file_write_at_all_begin<F: Face>(
     count: i64,
     datatype: <F as Face>::Datatype,
 ) -> c_int {
-    let _ = (fh, offset, buf, count, datatype);
-    entry::unsupported::<F>(Procedure::FileWriteAtAllBegin, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileWriteAtAllBegin, Owner::File(owner), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        crate::calls::file_pending::file_write_at_all_begin(
+            cx,
+            owner,
+            offset,
+            args::buffer::<F>("buf", buf)?,
+            count,
+            F::datatype_in(datatype),
+        )
+    })
 }
 
 /// `MPI_File_write_at_all_end`.
@@ -3046,8 +3239,21 @@ pub unsafe fn file_write_at_all_end<F: Face>(
     buf: *const c_void,
     status: *mut <F as Face>::Status,
 ) -> c_int {
-    let _ = (fh, buf, status);
-    entry::unsupported::<F>(Procedure::FileWriteAtAllEnd, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileWriteAtAllEnd, Owner::File(owner), |cx| unsafe {
+        args::status_out::<F>("status", status)?;
+        let mut status_value = Status::EMPTY;
+        let result = crate::calls::file_pending::file_write_at_all_end(
+            cx,
+            owner,
+            args::buffer::<F>("buf", buf)?,
+            &mut status_value,
+        );
+        if !F::is_status_ignore(status) {
+            F::status_out(status, &status_value, false);
+        }
+        result
+    })
 }
 
 /// `MPI_File_write_ordered`.

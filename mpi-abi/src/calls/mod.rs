@@ -13,6 +13,7 @@ pub mod environment;
 pub mod errors;
 pub mod exchange;
 pub mod exchanges;
+pub mod file_pending;
 pub mod file_transfers;
 pub mod files;
 pub mod groups;

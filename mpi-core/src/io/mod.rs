@@ -9,6 +9,7 @@
 pub mod disk;
 pub mod modes;
 mod open;
+pub mod pending;
 pub mod transfer;
 pub mod view;
 
@@ -16,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::handle::{CommHandle, ErrhandlerHandle, FileHandle};
 use crate::port::Port;
 use crate::process::Process;
+use crate::status::Status;
 use disk::Disk;
 use modes::Modes;
 use view::View;
@@ -34,6 +36,8 @@ pub struct OpenFile {
     pub errhandler: ErrhandlerHandle,
     /// The individual file pointer, in etypes from the beginning of the view.
     position: i64,
+    /// The split access that has begun, and what became of it.
+    split: Option<(pending::Split, Status)>,
     path: String,
     disk: Box<dyn Disk>,
 }

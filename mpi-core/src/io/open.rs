@@ -73,6 +73,7 @@ impl<P: Port> Entry<'_, P> {
             atomic: false,
             errhandler: ErrhandlerHandle::NULL,
             position: 0,
+            split: None,
             path: path.to_string(),
             disk,
         };
