@@ -54,6 +54,9 @@ pub(crate) fn of_segment(
     if let Some(list) = &local.envlist {
         keep_only(&mut kept, list);
     }
+    if let Some(kinds) = &global.memory_alloc_kinds {
+        kept.insert(launch_wire::MEMORY_KINDS.into(), kinds.clone());
+    }
     for pair in global.genv.chunks_exact(2).chain(local.env.chunks_exact(2)) {
         set(&mut kept, &pair[0], pair[1].clone())?;
     }

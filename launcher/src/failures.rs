@@ -234,7 +234,8 @@ impl Ledger {
 
     /// Looks for ranks that wait for one that can never come: `waits` tells who is in a barrier of
     /// the process manager, `gone` whose connection to it is closed as well. MPI_Init is such a
-    /// step of all ranks, whether it uses that barrier or not.
+    /// step of all ranks, whether it uses that barrier or not. Who entered a barrier and left
+    /// without waiting, as a session may, keeps nobody there.
     pub(crate) fn look_for_deserters(
         &mut self,
         waits: impl Fn(usize) -> bool,
@@ -244,7 +245,8 @@ impl Ledger {
             return;
         }
         let all = 0..self.ranks.len();
-        let Some(deserter) = all.clone().find(|&r| self.ranks[r].over && gone(r)) else {
+        let Some(deserter) = all.clone().find(|&r| self.ranks[r].over && gone(r) && !waits(r))
+        else {
             return;
         };
         let never = !self.ranks[deserter].ever;

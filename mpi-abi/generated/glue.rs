@@ -1439,7 +1439,7 @@ pub unsafe fn comm_get_info<F: Face>(
     entry::call::<F>(Procedure::CommGetInfo, Owner::Comm(owner), |cx| unsafe {
         args::out("info_used", info_used.is_null())?;
         let mut info_used_value = InfoHandle::NULL;
-        crate::calls::duplicates::comm_get_info(cx, owner, &mut info_used_value)?;
+        crate::calls::hints::comm_get_info(cx, owner, &mut info_used_value)?;
         *info_used = F::info_out(info_used_value);
         Ok(())
     })
@@ -1641,7 +1641,7 @@ pub unsafe fn comm_set_errhandler<F: Face>(
 pub unsafe fn comm_set_info<F: Face>(comm: <F as Face>::Comm, info: <F as Face>::Info) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::CommSetInfo, Owner::Comm(owner), |cx| unsafe {
-        crate::calls::duplicates::comm_set_info(cx, owner, F::info_in(info))
+        crate::calls::hints::comm_set_info(cx, owner, F::info_in(info))
     })
 }
 
@@ -2321,8 +2321,14 @@ pub unsafe fn file_get_position<F: Face>(fh: <F as Face>::File, offset: *mut i64
 /// `MPI_File_get_position_shared`.
 #[inline]
 pub unsafe fn file_get_position_shared<F: Face>(fh: <F as Face>::File, offset: *mut i64) -> c_int {
-    let _ = (fh, offset);
-    entry::unsupported::<F>(Procedure::FileGetPositionShared, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileGetPositionShared, Owner::File(owner), |cx| unsafe {
+        args::out("offset", offset.is_null())?;
+        let mut offset_value = 0i64;
+        crate::calls::file_shared::file_get_position_shared(cx, owner, &mut offset_value)?;
+        *offset = offset_value;
+        Ok(())
+    })
 }
 
 /// `MPI_File_get_size`.
@@ -2516,8 +2522,22 @@ pub unsafe fn file_iread_shared<F: Face>(
     datatype: <F as Face>::Datatype,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (fh, buf, count, datatype, request);
-    entry::unsupported::<F>(Procedure::FileIreadShared, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileIreadShared, Owner::File(owner), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::file_shared::file_iread_shared(
+            cx,
+            owner,
+            args::buffer::<F>("buf", buf)?,
+            count,
+            F::datatype_in(datatype),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_File_iwrite`.
@@ -2641,8 +2661,22 @@ pub unsafe fn file_iwrite_shared<F: Face>(
     datatype: <F as Face>::Datatype,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (fh, buf, count, datatype, request);
-    entry::unsupported::<F>(Procedure::FileIwriteShared, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileIwriteShared, Owner::File(owner), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::file_shared::file_iwrite_shared(
+            cx,
+            owner,
+            args::buffer::<F>("buf", buf)?,
+            count,
+            F::datatype_in(datatype),
+            &mut request_value,
+        )?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_File_open`.
@@ -2901,8 +2935,24 @@ pub unsafe fn file_read_ordered<F: Face>(
     datatype: <F as Face>::Datatype,
     status: *mut <F as Face>::Status,
 ) -> c_int {
-    let _ = (fh, buf, count, datatype, status);
-    entry::unsupported::<F>(Procedure::FileReadOrdered, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileReadOrdered, Owner::File(owner), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::status_out::<F>("status", status)?;
+        let mut status_value = Status::EMPTY;
+        let result = crate::calls::file_shared::file_read_ordered(
+            cx,
+            owner,
+            args::buffer::<F>("buf", buf)?,
+            count,
+            F::datatype_in(datatype),
+            &mut status_value,
+        );
+        if !F::is_status_ignore(status) {
+            F::status_out(status, &status_value, false);
+        }
+        result
+    })
 }
 
 /// `MPI_File_read_ordered_begin`.
@@ -2913,8 +2963,17 @@ pub unsafe fn file_read_ordered_begin<F: Face>(
     count: i64,
     datatype: <F as Face>::Datatype,
 ) -> c_int {
-    let _ = (fh, buf, count, datatype);
-    entry::unsupported::<F>(Procedure::FileReadOrderedBegin, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileReadOrderedBegin, Owner::File(owner), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        crate::calls::file_shared::file_read_ordered_begin(
+            cx,
+            owner,
+            args::buffer::<F>("buf", buf)?,
+            count,
+            F::datatype_in(datatype),
+        )
+    })
 }
 
 /// `MPI_File_read_ordered_end`.
@@ -2924,8 +2983,21 @@ pub unsafe fn file_read_ordered_end<F: Face>(
     buf: *mut c_void,
     status: *mut <F as Face>::Status,
 ) -> c_int {
-    let _ = (fh, buf, status);
-    entry::unsupported::<F>(Procedure::FileReadOrderedEnd, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileReadOrderedEnd, Owner::File(owner), |cx| unsafe {
+        args::status_out::<F>("status", status)?;
+        let mut status_value = Status::EMPTY;
+        let result = crate::calls::file_shared::file_read_ordered_end(
+            cx,
+            owner,
+            args::buffer::<F>("buf", buf)?,
+            &mut status_value,
+        );
+        if !F::is_status_ignore(status) {
+            F::status_out(status, &status_value, false);
+        }
+        result
+    })
 }
 
 /// `MPI_File_read_shared`.
@@ -2937,8 +3009,24 @@ pub unsafe fn file_read_shared<F: Face>(
     datatype: <F as Face>::Datatype,
     status: *mut <F as Face>::Status,
 ) -> c_int {
-    let _ = (fh, buf, count, datatype, status);
-    entry::unsupported::<F>(Procedure::FileReadShared, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileReadShared, Owner::File(owner), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::status_out::<F>("status", status)?;
+        let mut status_value = Status::EMPTY;
+        let result = crate::calls::file_shared::file_read_shared(
+            cx,
+            owner,
+            args::buffer::<F>("buf", buf)?,
+            count,
+            F::datatype_in(datatype),
+            &mut status_value,
+        );
+        if !F::is_status_ignore(status) {
+            F::status_out(status, &status_value, false);
+        }
+        result
+    })
 }
 
 /// `MPI_File_seek`.
@@ -2962,8 +3050,15 @@ pub unsafe fn file_seek_shared<F: Face>(
     offset: i64,
     whence: c_int,
 ) -> c_int {
-    let _ = (fh, offset, whence);
-    entry::unsupported::<F>(Procedure::FileSeekShared, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileSeekShared, Owner::File(owner), |cx| unsafe {
+        crate::calls::file_shared::file_seek_shared(
+            cx,
+            owner,
+            offset,
+            F::constant_in(ConstantGroup::Seek, whence),
+        )
+    })
 }
 
 /// `MPI_File_set_atomicity`.
@@ -3265,8 +3360,24 @@ pub unsafe fn file_write_ordered<F: Face>(
     datatype: <F as Face>::Datatype,
     status: *mut <F as Face>::Status,
 ) -> c_int {
-    let _ = (fh, buf, count, datatype, status);
-    entry::unsupported::<F>(Procedure::FileWriteOrdered, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileWriteOrdered, Owner::File(owner), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::status_out::<F>("status", status)?;
+        let mut status_value = Status::EMPTY;
+        let result = crate::calls::file_shared::file_write_ordered(
+            cx,
+            owner,
+            args::buffer::<F>("buf", buf)?,
+            count,
+            F::datatype_in(datatype),
+            &mut status_value,
+        );
+        if !F::is_status_ignore(status) {
+            F::status_out(status, &status_value, false);
+        }
+        result
+    })
 }
 
 /// `MPI_File_write_ordered_begin`.
@@ -3277,8 +3388,17 @@ pub unsafe fn file_write_ordered_begin<F: Face>(
     count: i64,
     datatype: <F as Face>::Datatype,
 ) -> c_int {
-    let _ = (fh, buf, count, datatype);
-    entry::unsupported::<F>(Procedure::FileWriteOrderedBegin, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileWriteOrderedBegin, Owner::File(owner), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        crate::calls::file_shared::file_write_ordered_begin(
+            cx,
+            owner,
+            args::buffer::<F>("buf", buf)?,
+            count,
+            F::datatype_in(datatype),
+        )
+    })
 }
 
 /// `MPI_File_write_ordered_end`.
@@ -3288,8 +3408,21 @@ pub unsafe fn file_write_ordered_end<F: Face>(
     buf: *const c_void,
     status: *mut <F as Face>::Status,
 ) -> c_int {
-    let _ = (fh, buf, status);
-    entry::unsupported::<F>(Procedure::FileWriteOrderedEnd, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileWriteOrderedEnd, Owner::File(owner), |cx| unsafe {
+        args::status_out::<F>("status", status)?;
+        let mut status_value = Status::EMPTY;
+        let result = crate::calls::file_shared::file_write_ordered_end(
+            cx,
+            owner,
+            args::buffer::<F>("buf", buf)?,
+            &mut status_value,
+        );
+        if !F::is_status_ignore(status) {
+            F::status_out(status, &status_value, false);
+        }
+        result
+    })
 }
 
 /// `MPI_File_write_shared`.
@@ -3301,8 +3434,24 @@ pub unsafe fn file_write_shared<F: Face>(
     datatype: <F as Face>::Datatype,
     status: *mut <F as Face>::Status,
 ) -> c_int {
-    let _ = (fh, buf, count, datatype, status);
-    entry::unsupported::<F>(Procedure::FileWriteShared, Owner::File(F::file_in(fh)))
+    let owner = F::file_in(fh);
+    entry::call::<F>(Procedure::FileWriteShared, Owner::File(owner), |cx| unsafe {
+        args::non_negative("count", count, ErrorClass::COUNT)?;
+        args::status_out::<F>("status", status)?;
+        let mut status_value = Status::EMPTY;
+        let result = crate::calls::file_shared::file_write_shared(
+            cx,
+            owner,
+            args::buffer::<F>("buf", buf)?,
+            count,
+            F::datatype_in(datatype),
+            &mut status_value,
+        );
+        if !F::is_status_ignore(status) {
+            F::status_out(status, &status_value, false);
+        }
+        result
+    })
 }
 
 /// `MPI_Finalize`.
@@ -3950,8 +4099,19 @@ pub unsafe fn group_from_session_pset<F: Face>(
     pset_name: *const c_char,
     newgroup: *mut <F as Face>::Group,
 ) -> c_int {
-    let _ = (session, pset_name, newgroup);
-    entry::unsupported::<F>(Procedure::GroupFromSessionPset, Owner::Session(F::session_in(session)))
+    let owner = F::session_in(session);
+    entry::call::<F>(Procedure::GroupFromSessionPset, Owner::Session(owner), |cx| unsafe {
+        args::out("newgroup", newgroup.is_null())?;
+        let mut newgroup_value = GroupHandle::NULL;
+        crate::calls::sessions::group_from_session_pset(
+            cx,
+            owner,
+            &args::text("pset_name", pset_name)?,
+            &mut newgroup_value,
+        )?;
+        *newgroup = F::group_out(newgroup_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Group_fromint`.
@@ -7366,8 +7526,16 @@ pub unsafe fn session_attach_buffer<F: Face>(
     buffer: *mut c_void,
     size: i64,
 ) -> c_int {
-    let _ = (session, buffer, size);
-    entry::unsupported::<F>(Procedure::SessionAttachBuffer, Owner::Session(F::session_in(session)))
+    let owner = F::session_in(session);
+    entry::call::<F>(Procedure::SessionAttachBuffer, Owner::Session(owner), |cx| unsafe {
+        args::non_negative("size", size, ErrorClass::ARG)?;
+        crate::calls::buffers::session_attach_buffer(
+            cx,
+            owner,
+            args::buffer::<F>("buffer", buffer)?,
+            size,
+        )
+    })
 }
 
 /// `MPI_Session_c2f`.
@@ -7382,10 +7550,13 @@ pub unsafe fn session_call_errhandler<F: Face>(
     session: <F as Face>::Session,
     errorcode: c_int,
 ) -> c_int {
-    let _ = (session, errorcode);
-    entry::unsupported::<F>(
+    let owner = F::session_in(session);
+    entry::call_any_time::<F>(
         Procedure::SessionCallErrhandler,
-        Owner::Session(F::session_in(session)),
+        Owner::Session(owner),
+        |cx| unsafe {
+            crate::calls::errors::session_call_errhandler(cx, owner, F::error_in(errorcode))
+        },
     )
 }
 
@@ -7415,8 +7586,22 @@ pub unsafe fn session_detach_buffer<F: Face>(
     buffer_addr: *mut c_void,
     size: IntOut,
 ) -> c_int {
-    let _ = (session, buffer_addr, size);
-    entry::unsupported::<F>(Procedure::SessionDetachBuffer, Owner::Session(F::session_in(session)))
+    let owner = F::session_in(session);
+    entry::call::<F>(Procedure::SessionDetachBuffer, Owner::Session(owner), |cx| unsafe {
+        args::out("buffer_addr", buffer_addr.is_null())?;
+        let mut buffer_addr_value = UserBuffer::BOTTOM;
+        args::out("size", size.is_null())?;
+        let mut size_value = 0i64;
+        crate::calls::buffers::session_detach_buffer(
+            cx,
+            owner,
+            &mut buffer_addr_value,
+            &mut size_value,
+        )?;
+        *buffer_addr.cast::<*mut c_void>() = F::buffer_out(buffer_addr_value);
+        size.store_or_undefined(size_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Session_f2c`.
@@ -7428,13 +7613,19 @@ pub unsafe fn session_f2c<F: Face>(session: c_int) -> <F as Face>::Session {
 /// `MPI_Session_finalize`.
 #[inline]
 pub unsafe fn session_finalize<F: Face>(session: *mut <F as Face>::Session) -> c_int {
-    let _ = (session,);
-    entry::unsupported::<F>(
+    entry::call::<F>(
         Procedure::SessionFinalize,
         if session.is_null() {
             Owner::None
         } else {
             Owner::Session(F::session_in(unsafe { *session }))
+        },
+        |cx| unsafe {
+            args::out("session", session.is_null())?;
+            let mut session_value = F::session_in(*session);
+            let result = crate::calls::sessions::session_finalize(cx, &mut session_value);
+            *session = F::session_out(session_value);
+            result
         },
     )
 }
@@ -7442,8 +7633,10 @@ pub unsafe fn session_finalize<F: Face>(session: *mut <F as Face>::Session) -> c
 /// `MPI_Session_flush_buffer`.
 #[inline]
 pub unsafe fn session_flush_buffer<F: Face>(session: <F as Face>::Session) -> c_int {
-    let _ = (session,);
-    entry::unsupported::<F>(Procedure::SessionFlushBuffer, Owner::Session(F::session_in(session)))
+    let owner = F::session_in(session);
+    entry::call::<F>(Procedure::SessionFlushBuffer, Owner::Session(owner), |cx| unsafe {
+        crate::calls::buffers::session_flush_buffer(cx, owner)
+    })
 }
 
 /// `MPI_Session_fromint`.
@@ -7458,8 +7651,14 @@ pub unsafe fn session_get_errhandler<F: Face>(
     session: <F as Face>::Session,
     errhandler: *mut <F as Face>::Errhandler,
 ) -> c_int {
-    let _ = (session, errhandler);
-    entry::unsupported::<F>(Procedure::SessionGetErrhandler, Owner::Session(F::session_in(session)))
+    let owner = F::session_in(session);
+    entry::call::<F>(Procedure::SessionGetErrhandler, Owner::Session(owner), |cx| unsafe {
+        args::out("errhandler", errhandler.is_null())?;
+        let mut errhandler_value = ErrhandlerHandle::NULL;
+        crate::calls::errors::session_get_errhandler(cx, owner, &mut errhandler_value)?;
+        *errhandler = F::errhandler_out(errhandler_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Session_get_info`.
@@ -7468,8 +7667,14 @@ pub unsafe fn session_get_info<F: Face>(
     session: <F as Face>::Session,
     info_used: *mut <F as Face>::Info,
 ) -> c_int {
-    let _ = (session, info_used);
-    entry::unsupported::<F>(Procedure::SessionGetInfo, Owner::Session(F::session_in(session)))
+    let owner = F::session_in(session);
+    entry::call::<F>(Procedure::SessionGetInfo, Owner::Session(owner), |cx| unsafe {
+        args::out("info_used", info_used.is_null())?;
+        let mut info_used_value = InfoHandle::NULL;
+        crate::calls::sessions::session_get_info(cx, owner, &mut info_used_value)?;
+        *info_used = F::info_out(info_used_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Session_get_nth_pset`.
@@ -7481,8 +7686,20 @@ pub unsafe fn session_get_nth_pset<F: Face>(
     pset_len: *mut c_int,
     pset_name: *mut c_char,
 ) -> c_int {
-    let _ = (session, info, n, pset_len, pset_name);
-    entry::unsupported::<F>(Procedure::SessionGetNthPset, Owner::Session(F::session_in(session)))
+    let owner = F::session_in(session);
+    entry::call::<F>(Procedure::SessionGetNthPset, Owner::Session(owner), |cx| unsafe {
+        args::out("pset_len", pset_len.is_null())?;
+        let mut pset_name_value = String::new();
+        crate::calls::sessions::session_get_nth_pset(
+            cx,
+            owner,
+            F::info_in(info),
+            n,
+            &mut pset_name_value,
+        )?;
+        args::text_out_measured(pset_name, pset_len, &pset_name_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Session_get_num_psets`.
@@ -7492,8 +7709,19 @@ pub unsafe fn session_get_num_psets<F: Face>(
     info: <F as Face>::Info,
     npset_names: *mut c_int,
 ) -> c_int {
-    let _ = (session, info, npset_names);
-    entry::unsupported::<F>(Procedure::SessionGetNumPsets, Owner::Session(F::session_in(session)))
+    let owner = F::session_in(session);
+    entry::call::<F>(Procedure::SessionGetNumPsets, Owner::Session(owner), |cx| unsafe {
+        args::out("npset_names", npset_names.is_null())?;
+        let mut npset_names_value = 0i64;
+        crate::calls::sessions::session_get_num_psets(
+            cx,
+            owner,
+            F::info_in(info),
+            &mut npset_names_value,
+        )?;
+        *npset_names = args::narrow("npset_names", npset_names_value)?;
+        Ok(())
+    })
 }
 
 /// `MPI_Session_get_pset_info`.
@@ -7503,8 +7731,19 @@ pub unsafe fn session_get_pset_info<F: Face>(
     pset_name: *const c_char,
     info: *mut <F as Face>::Info,
 ) -> c_int {
-    let _ = (session, pset_name, info);
-    entry::unsupported::<F>(Procedure::SessionGetPsetInfo, Owner::Session(F::session_in(session)))
+    let owner = F::session_in(session);
+    entry::call::<F>(Procedure::SessionGetPsetInfo, Owner::Session(owner), |cx| unsafe {
+        args::out("info", info.is_null())?;
+        let mut info_value = InfoHandle::NULL;
+        crate::calls::sessions::session_get_pset_info(
+            cx,
+            owner,
+            &args::text("pset_name", pset_name)?,
+            &mut info_value,
+        )?;
+        *info = F::info_out(info_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Session_iflush_buffer`.
@@ -7513,8 +7752,14 @@ pub unsafe fn session_iflush_buffer<F: Face>(
     session: <F as Face>::Session,
     request: *mut <F as Face>::Request,
 ) -> c_int {
-    let _ = (session, request);
-    entry::unsupported::<F>(Procedure::SessionIflushBuffer, Owner::Session(F::session_in(session)))
+    let owner = F::session_in(session);
+    entry::call::<F>(Procedure::SessionIflushBuffer, Owner::Session(owner), |cx| unsafe {
+        args::out("request", request.is_null())?;
+        let mut request_value = RequestHandle::NULL;
+        crate::calls::buffers::session_iflush_buffer(cx, owner, &mut request_value)?;
+        *request = F::request_out(request_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Session_init`.
@@ -7524,8 +7769,18 @@ pub unsafe fn session_init<F: Face>(
     errhandler: <F as Face>::Errhandler,
     session: *mut <F as Face>::Session,
 ) -> c_int {
-    let _ = (info, errhandler, session);
-    entry::unsupported::<F>(Procedure::SessionInit, Owner::None)
+    entry::call_any_time::<F>(Procedure::SessionInit, Owner::None, |cx| unsafe {
+        args::out("session", session.is_null())?;
+        let mut session_value = SessionHandle::NULL;
+        crate::calls::sessions::session_init(
+            cx,
+            F::info_in(info),
+            F::errhandler_in(errhandler),
+            &mut session_value,
+        )?;
+        *session = F::session_out(session_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Session_set_errhandler`.
@@ -7534,8 +7789,10 @@ pub unsafe fn session_set_errhandler<F: Face>(
     session: <F as Face>::Session,
     errhandler: <F as Face>::Errhandler,
 ) -> c_int {
-    let _ = (session, errhandler);
-    entry::unsupported::<F>(Procedure::SessionSetErrhandler, Owner::Session(F::session_in(session)))
+    let owner = F::session_in(session);
+    entry::call::<F>(Procedure::SessionSetErrhandler, Owner::Session(owner), |cx| unsafe {
+        crate::calls::errors::session_set_errhandler(cx, owner, F::errhandler_in(errhandler))
+    })
 }
 
 /// `MPI_Session_toint`.

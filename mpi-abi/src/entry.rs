@@ -115,7 +115,10 @@ pub fn unsupported<F: Face>(procedure: Procedure, owner: Owner) -> c_int {
 #[cold]
 fn not_running<F: Face>(procedure: Procedure) -> c_int {
     let (what, hint) = match phase() {
-        Phase::Before => ("MPI has not been initialised", "Call MPI_Init before this procedure."),
+        Phase::Before => (
+            "MPI has not been initialised",
+            "Call MPI_Init or MPI_Session_init before this procedure.",
+        ),
         _ => ("MPI has been finalized", "Move the call before MPI_Finalize."),
     };
     call_any_time::<F>(procedure, Owner::None, |_| {

@@ -7,12 +7,12 @@ use mpi_core::attributes::Convention;
 use mpi_core::errhandler::{Action, ERRORS_ARE_FATAL, ERRORS_RETURN};
 use mpi_core::error::{Error, ErrorClass};
 use mpi_core::handle::{
-    CommHandle, CommKind, ErrhandlerHandle, FileHandle, FileKind, Kind, WinKind,
+    CommHandle, CommKind, ErrhandlerHandle, FileHandle, FileKind, Kind, SessionKind, WinKind,
 };
 
 use crate::entry::{Cx, Owner};
 use crate::fortran;
-use crate::library::{Phase, library, phase};
+use crate::library::library;
 use crate::procedure::Procedure;
 
 /// Words the line of decision 20, remembers it, and lets the error handler of the call's owner
@@ -64,6 +64,11 @@ fn handler(cx: &Cx<'_>) -> (ErrhandlerHandle, u32, u32) {
                 Err(_) => (of_files(), FileHandle::NULL),
             };
             return (handler, FileKind::NUMBER, object.raw());
+        }
+        Owner::Session(session) if cx.session(session).is_ok() => {
+            let handler =
+                cx.session(session).map_or(ERRORS_ARE_FATAL, |session| session.errhandler);
+            return (handler, SessionKind::NUMBER, session.raw());
         }
         Owner::Win(win) if cx.window(win).is_ok() => {
             let handler = cx.window(win).map_or(ERRORS_ARE_FATAL, |window| window.errhandler);
@@ -117,12 +122,12 @@ const LINE_BYTES_MAX: usize = 500;
 /// Ends the job: tells the launcher, or prints, and exits with `code`'s low byte, never 0.
 pub(crate) fn end_job(code: c_int, line: &str) -> ! {
     let status = if code & 0xff == 0 { 1 } else { code & 0xff };
-    let told = match (&mut library().bootstrap, phase()) {
-        (Some(bootstrap), Phase::Running) => {
+    let told = match &mut library().bootstrap {
+        Some(bootstrap) => {
             bootstrap.abort(status, line);
             true
         }
-        _ => false,
+        None => false,
     };
     if !told {
         // If standard error is gone there is nobody left to tell.

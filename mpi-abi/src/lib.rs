@@ -17,6 +17,7 @@ pub mod foreign;
 pub mod fortran;
 pub mod glue;
 mod library;
+mod memory_kinds;
 pub mod node;
 pub mod procedure;
 pub mod quick;

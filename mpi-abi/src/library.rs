@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use launch_wire::Bootstrap;
 use launch_wire::control::Frame;
 use mpi_core::handle::ErrhandlerHandle;
+use mpi_core::settings::Settings;
 use parking_lot::{Mutex, MutexGuard};
 
 /// How far a process has come (MPI-5.0 §11.2).
@@ -23,8 +24,15 @@ pub(crate) enum Phase {
 /// The state behind the lock.
 #[derive(Default)]
 pub(crate) struct Library {
-    /// The way to the launcher, from `MPI_Init` to `MPI_Finalize`.
+    /// The way to the launcher, from the first start of the library to the end.
     pub bootstrap: Option<Bootstrap>,
+    /// The settings of this process, until it has met the others and shares what they agree on.
+    pub unmet: Option<Settings>,
+    /// Sessions that have not been finalized.
+    pub sessions: u32,
+    /// The process, by the kernel's number, that leaves the job when it exits and not before: it
+    /// has used a session, and may use another.
+    pub leaves_at_exit: Option<u32>,
     /// The latest error's line, by class.
     pub texts: HashMap<i32, String>,
     /// The error handler of `MPI_FILE_NULL`, if the program set one (§14.7).

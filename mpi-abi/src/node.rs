@@ -1,6 +1,7 @@
 //! The one process behind the C interface, with its transports: here, and only here, are they
 //! named (decision 3).
 
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::Duration;
 
@@ -34,6 +35,11 @@ static EXISTING: AtomicPtr<Node> = AtomicPtr::new(std::ptr::null_mut());
 #[inline]
 pub(crate) fn running() -> *mut Node {
     RUNNING.load(Ordering::Acquire)
+}
+
+/// The node, if it exists and the library is closed.
+pub(crate) fn idle() -> Option<NonNull<Node>> {
+    NonNull::new(EXISTING.load(Ordering::Acquire)).filter(|_| running().is_null())
 }
 
 /// The node; `make` is asked for one at the first call.

@@ -1,12 +1,13 @@
-//! Initialisation and finalization (MPI-5.0 §11.2): joining the job and leaving it.
+//! Initialisation and finalization (MPI-5.0 §11.2, §11.3): joining the job and leaving it.
 //!
-//! One exchange: each process publishes its business card, all meet once, and a card is fetched
-//! when somebody first talks to its owner.
+//! One exchange: each process publishes its business card when it joins, all meet once, and a card
+//! is fetched when somebody first talks to its owner. `MPI_Init` does both; a session joins, and
+//! waits for the others only where a communicator of several processes is made.
 
 use launch_wire::Bootstrap;
 use launch_wire::control::{self, Frame};
 use mpi_core::error::{Error, ErrorClass, Result};
-use mpi_core::handle::CommHandle;
+use mpi_core::handle::{CommHandle, SessionHandle};
 use mpi_core::process::Identity;
 use mpi_core::settings::{ConnectMode, Settings};
 use transports::node::{LocalPort, Mode};
@@ -42,7 +43,7 @@ impl Directory for Cards {
     }
 }
 
-/// Joins the job; the thread level that is granted for `required` (core values).
+/// Begins the world model (§11.2): the thread level that is granted for `required` (core values).
 pub(crate) fn start(cx: &mut Cx<'_>, required: i32) -> Result<i32> {
     match phase() {
         Phase::Before => {}
@@ -52,11 +53,50 @@ pub(crate) fn start(cx: &mut Cx<'_>, required: i32) -> Result<i32> {
         }
         Phase::After => {
             return Err(Error::new(ErrorClass::OTHER, "MPI has been finalized")
-                .hint("MPI cannot be initialised a second time in one process."));
+                .hint("MPI_Init cannot be called a second time in one process."));
         }
     }
+    join(cx)?;
+    meet(cx)?;
+    cx.begin_world();
+    library::set_phase(Phase::Running);
+    let granted = required.clamp(0, THREAD_SERIALIZED);
+    // SAFETY: gettid cannot fail.
+    library::set_thread_level(granted, unsafe { libc::gettid() });
+    node::set_running(true);
+    Ok(granted)
+}
+
+/// Begins a session (§11.3.1), which waits for nobody.
+pub(crate) fn begin_session(cx: &mut Cx<'_>) -> Result<()> {
+    join(cx)?;
+    {
+        let mut library = library();
+        library.sessions += 1;
+        if library.leaves_at_exit.is_none() {
+            library.leaves_at_exit = Some(std::process::id());
+            // SAFETY: the function takes and returns nothing; a library with it stays loaded (it
+            // is linked with -z nodelete). If the list is full the launcher sees that this
+            // process did not say goodbye.
+            unsafe { libc::atexit(leave_at_exit) };
+        }
+    }
+    node::set_running(true);
+    Ok(())
+}
+
+/// Joins the job, if this process has not yet: says who it is and how it is reached, and waits for
+/// nobody.
+fn join(cx: &mut Cx<'_>) -> Result<()> {
+    if library().bootstrap.is_some() {
+        return Ok(());
+    }
+    if cx.identity.size > 0 {
+        return Err(Error::new(ErrorClass::OTHER, "this process has left its job in MPI_Finalize")
+            .hint("Begin a session before MPI_Finalize if others are to follow."));
+    }
     crate::claim::claim((cx.face.mark)())?;
-    let mut settings = configure::load()?;
+    let settings = configure::load()?;
     configure::start_log(&settings);
     let mut bootstrap = Bootstrap::from_env().map_err(refused)?;
     let (rank, size) = (bootstrap.rank() as u32, bootstrap.size() as u32);
@@ -93,30 +133,45 @@ pub(crate) fn start(cx: &mut Cx<'_>, required: i32) -> Result<i32> {
     if let Some(control) = bootstrap.control() {
         control.send(&Frame::InitSeen);
     }
-    bootstrap.fence().map_err(launcher_lost)?;
-    if rank != 0 {
-        let (secret, text) = common(&mut bootstrap)?;
+    bootstrap.enter_fence().map_err(launcher_lost)?;
+    cx.selection = configure::selection(&settings)?;
+    // The others' words cannot be judged before their secret is known.
+    port.set_deaf(size > 1);
+    cx.port.open(port);
+    cx.join(Identity { job, rank, size });
+    keep(bootstrap, settings, rank);
+    Ok(())
+}
+
+/// Meets the others, if this process has not yet: waits until all have joined, and takes the
+/// settings on which all agree. Nothing is sent to another process before.
+pub(crate) fn meet(cx: &mut Cx<'_>) -> Result<()> {
+    let rank = cx.identity.rank;
+    let (mut settings, told) = {
+        let mut library = library();
+        let (Some(settings), Some(bootstrap)) = (library.unmet.take(), &mut library.bootstrap)
+        else {
+            return Ok(());
+        };
+        bootstrap.leave_fence().map_err(launcher_lost)?;
+        (settings, if rank == 0 { None } else { Some(common(bootstrap)?) })
+    };
+    let Some(port) = cx.port.local() else { return Ok(()) };
+    if let Some((secret, text)) = told {
         port.set_secret(secret);
         settings.apply_uniform(&text)?;
     }
-    agree(&mut port, &settings)?;
-    keep(bootstrap, rank);
+    agree(port, &settings)?;
+    port.set_deaf(false);
     cx.selection = configure::selection(&settings)?;
-    cx.port.open(port);
-    cx.join(Identity { job, rank, size });
-    connect_all(cx, settings.connect)?;
-    library::set_phase(Phase::Running);
-    let granted = required.clamp(0, THREAD_SERIALIZED);
-    // SAFETY: gettid cannot fail.
-    library::set_thread_level(granted, unsafe { libc::gettid() });
-    node::set_running(true);
-    Ok(granted)
+    connect_all(cx, settings.connect)
 }
 
-/// Keeps the connection to the launcher, and what messages say of this process.
-fn keep(bootstrap: Bootstrap, rank: u32) {
+/// Keeps the connection to the launcher, the settings, and what messages say of this process.
+fn keep(bootstrap: Bootstrap, settings: Settings, rank: u32) {
     let mut library = library();
     library.bootstrap = Some(bootstrap);
+    library.unmet = Some(settings);
     library.place = Some((rank, host_name()));
 }
 
@@ -214,16 +269,45 @@ pub(crate) fn host_name() -> String {
     String::from_utf8_lossy(&name[..end]).into_owned()
 }
 
-/// Leaves the job: everything sent is delivered first, and nobody reads this memory any more.
-/// The attributes of `MPI_COMM_SELF` go before anything else does (§11.2.4).
+/// Ends the world model: everything sent is delivered first, and nobody reads this memory any
+/// more. The attributes of `MPI_COMM_SELF` go before anything else does (§11.2.4).
 pub(crate) fn finish(cx: &mut Cx<'_>) -> Result<()> {
+    if phase() != Phase::Running {
+        return Err(Error::new(ErrorClass::OTHER, "MPI_Init has not been called")
+            .hint("A session is ended by MPI_Session_finalize."));
+    }
     delete_all_of_comm(cx, CommHandle::from_raw(mpi_core::comm::SELF))?;
     cx.block_until(|process| process.is_quiescent());
-    node::set_running(false);
     library::set_phase(Phase::After);
-    let size = cx.identity.size;
-    let report = cx.port.report(size);
-    cx.port.close();
+    rest(cx)
+}
+
+/// Ends a session: what it has sent is delivered first.
+pub(crate) fn end_session(cx: &mut Cx<'_>, session: SessionHandle) -> Result<()> {
+    cx.block_until(|process| process.is_quiescent());
+    cx.end_session(session)?;
+    library().sessions -= 1;
+    rest(cx)
+}
+
+/// Closes the library if neither the world nor a session uses it; the job is left at once, or at
+/// exit if there may be another session.
+fn rest(cx: &mut Cx<'_>) -> Result<()> {
+    let (sessions, leaves_at_exit) = {
+        let library = library();
+        (library.sessions, library.leaves_at_exit)
+    };
+    if phase() == Phase::Running || sessions > 0 {
+        return Ok(());
+    }
+    node::set_running(false);
+    if leaves_at_exit.is_some() { Ok(()) } else { leave(cx) }
+}
+
+/// Leaves the job.
+fn leave(process: &mut node::Node) -> Result<()> {
+    let report = process.port.report(process.identity.size);
+    process.port.close();
     let Some(bootstrap) = library().bootstrap.take() else { return Ok(()) };
     if std::env::var_os(REPORT_VARIABLE).is_some()
         && let Some(control) = bootstrap.control()
@@ -231,6 +315,18 @@ pub(crate) fn finish(cx: &mut Cx<'_>) -> Result<()> {
         control.send(&Frame::ReportTable { text: report });
     }
     bootstrap.finalize().map_err(launcher_lost)
+}
+
+/// Leaves the job when the process exits, unless it still uses MPI, which is an error that the
+/// launcher reports. A child of this process is none of the job's.
+extern "C" fn leave_at_exit() {
+    let own = library().leaves_at_exit == Some(std::process::id());
+    let Some(mut process) = node::idle().filter(|_| own) else { return };
+    // SAFETY: the node lives as long as the process, and the library is closed, so that nobody
+    // else is in it.
+    if let Err(error) = leave(unsafe { process.as_mut() }) {
+        tracing::warn!("{}", error.what());
+    }
 }
 
 /// The address by which the launcher has reached this host.

@@ -11,11 +11,12 @@ use std::sync::{Arc, OnceLock};
 use crate::constants::{Comparison, PROC_NULL, UNDEFINED};
 use crate::error::{Error, ErrorClass, Result};
 use crate::fail;
+use crate::handle::SessionHandle;
 use crate::port::PeerId;
 
 /// An ordered set of processes.
 #[derive(Clone, Debug)]
-pub struct Group(Arc<Members>);
+pub struct Group(Arc<Members>, SessionHandle);
 
 #[derive(Debug)]
 enum Members {
@@ -49,7 +50,8 @@ impl Group {
 
     /// The `len` processes from `first` on.
     pub fn range(first: PeerId, len: u32) -> Group {
-        Group(Arc::new(Members::Progression { first: first.0, stride: 1, len }))
+        let members = Members::Progression { first: first.0, stride: 1, len };
+        Group(Arc::new(members), SessionHandle::NULL)
     }
 
     /// The group of these processes, which are distinct.
@@ -58,12 +60,24 @@ impl Group {
         let number = |rank: usize| i64::from(peers[rank].0);
         let stride = if peers.len() < 2 { 1 } else { number(1) - number(0) };
         let regular = peers.windows(2).all(|w| i64::from(w[1].0) - i64::from(w[0].0) == stride);
-        Group(Arc::new(if regular {
+        let members = if regular {
             let first = peers.first().map_or(0, |peer| peer.0);
             Members::Progression { first, stride, len: peers.len() as u32 }
         } else {
             Members::List { peers: peers.into(), ranks: OnceLock::new() }
-        }))
+        };
+        Group(Arc::new(members), SessionHandle::NULL)
+    }
+
+    /// The session that the group was derived from; null in the world model (§11.3).
+    pub fn session(&self) -> SessionHandle {
+        self.1
+    }
+
+    /// The same processes, as a group that was derived from `session`.
+    #[must_use]
+    pub fn of_session(self, session: SessionHandle) -> Group {
+        Group(self.0, session)
     }
 
     /// Number of processes.

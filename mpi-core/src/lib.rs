@@ -35,6 +35,7 @@ pub mod request;
 pub mod rma;
 pub mod roll_call;
 pub mod segments;
+pub mod session;
 pub mod settings;
 pub mod status;
 pub mod table;

@@ -27,6 +27,7 @@ use crate::peers::Peer;
 use crate::port::{PeerId, Port, ProcessName};
 use crate::request::MatchedMessage;
 use crate::rma::Window;
+use crate::session::Session;
 use crate::table::Table;
 use crate::vci::Vci;
 
@@ -61,6 +62,8 @@ pub struct Process<P: Port> {
     pub(crate) messages: Table<MessageKind, MatchedMessage>,
     /// Open files.
     pub(crate) files: Table<FileKind, OpenFile>,
+    /// Sessions.
+    pub sessions: Table<SessionKind, Session>,
     /// Windows.
     pub windows: Table<WinKind, Window>,
     /// Info objects.
@@ -105,6 +108,7 @@ impl<P: Port> Process<P> {
             ops: Table::new(),
             messages: Table::new(),
             files: Table::new(),
+            sessions: Table::new(),
             windows: Table::new(),
             infos: Table::new(),
             errhandlers: Errhandlers::new(),
@@ -125,14 +129,20 @@ impl<P: Port> Process<P> {
         }
     }
 
-    /// Makes the process part of its job: it gets `MPI_COMM_WORLD` and `MPI_COMM_SELF`. All peers
-    /// are made known to the port, which connects when something is sent.
+    /// Makes the process part of its job: all peers are made known to the port, which connects
+    /// when something is sent.
     pub fn join(&mut self, identity: Identity) {
         for rank in 0..identity.size {
             self.vci.peers.push(Peer::default());
             let name = ProcessName { job: identity.job.clone(), rank };
             self.port.add_peer(PeerId(rank), &name);
         }
+        self.identity = identity;
+    }
+
+    /// Begins the world model: the process gets `MPI_COMM_WORLD` and `MPI_COMM_SELF`.
+    pub fn begin_world(&mut self) {
+        let identity = &self.identity;
         let world = Group::range(PeerId(0), identity.size);
         let own = Group::range(PeerId(identity.rank), 1);
         let context = comm::reserved_context(&identity.job, 0);
@@ -140,7 +150,6 @@ impl<P: Port> Process<P> {
         self.comms.set_predefined(comm::WORLD, named);
         let context = comm::reserved_context(&identity.job, 1 + u64::from(identity.rank));
         self.comms.set_predefined(comm::SELF, Comm::new(context, own, 0).named("MPI_COMM_SELF"));
-        self.identity = identity;
     }
 
     /// The communicator that a handle names.

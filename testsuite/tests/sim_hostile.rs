@@ -166,6 +166,7 @@ fn frames_that_follow_no_rule_do_no_harm() {
             let mut process: Process<SimPort> = Process::new(context.take_port(), &NoUserCode);
             let RankContext { ref job, rank, size, .. } = context;
             process.join(Identity { job: job.clone(), rank, size });
+            process.begin_world();
             context_of_world.set(process.comm(COMM_WORLD).expect("the world").context);
             suffer(&mut Entry::new(&mut process), seed)
         });

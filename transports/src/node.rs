@@ -92,6 +92,8 @@ pub struct LocalPort {
     choice: Choice,
     me_name: ProcessName,
     start: Instant,
+    /// Whether what comes from other processes is left where it is.
+    deaf: bool,
 }
 
 const NOBODY: PeerId = PeerId(u32::MAX);
@@ -112,6 +114,7 @@ impl LocalPort {
             choice: Choice::default(),
             me_name,
             start: Instant::now(),
+            deaf: false,
         })
     }
 
@@ -158,6 +161,12 @@ impl LocalPort {
         if let Some(net) = &mut self.net {
             net.tcp.set_secret(secret);
         }
+    }
+
+    /// Whether what comes from other processes is left where it is, until this process can tell
+    /// whether they are of its job.
+    pub fn set_deaf(&mut self, deaf: bool) {
+        self.deaf = deaf;
     }
 
     /// The text by which peers find this process, at most 128 bytes.
@@ -369,6 +378,9 @@ impl Transport for LocalPort {
     #[inline]
     fn poll<S: Sink>(&mut self, sink: &mut S) -> Activity {
         let mut busy = self.loopback.poll(sink) == Activity::Busy;
+        if self.deaf {
+            return if busy { Activity::Busy } else { Activity::Idle };
+        }
         busy |= self.shm.poll(sink) == Activity::Busy;
         if let Some(net) = &mut self.net {
             busy |= net.tcp.poll(sink) == Activity::Busy;

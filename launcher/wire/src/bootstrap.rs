@@ -196,8 +196,22 @@ impl Bootstrap {
     /// Waits until all ranks of the job have called this as often as this one; what was put
     /// before can then be got.
     pub fn fence(&mut self) -> Result<(), BootstrapError> {
+        self.enter_fence()?;
+        self.leave_fence()
+    }
+
+    /// The first half of [`Bootstrap::fence`], which does not wait.
+    pub fn enter_fence(&mut self) -> Result<(), BootstrapError> {
         match &mut self.exchange {
-            Exchange::Pmi1(client) => Ok(client.barrier()?),
+            Exchange::Pmi1(client) => Ok(client.enter_barrier()?),
+            Exchange::Alone(_) => Ok(()),
+        }
+    }
+
+    /// The second half: waits until all ranks of the job have entered.
+    pub fn leave_fence(&mut self) -> Result<(), BootstrapError> {
+        match &mut self.exchange {
+            Exchange::Pmi1(client) => Ok(client.leave_barrier()?),
             Exchange::Alone(_) => Ok(()),
         }
     }

@@ -17,3 +17,7 @@ mod socket;
 pub use bootstrap::{Bootstrap, BootstrapError};
 pub use refusal::{Refusal, Start, judge};
 pub use socket::Socket;
+
+/// The variable in which the launcher passes on which kinds of memory the program asks for
+/// (`mpirun --memory-alloc-kinds`, MPI-5.0 §12.4.3).
+pub const MEMORY_KINDS: &str = "_FERRITE_MEMORY_KINDS";

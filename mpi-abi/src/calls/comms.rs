@@ -86,7 +86,7 @@ pub fn comm_remote_size(cx: &mut Cx<'_>, comm: CommHandle, size: &mut i32) -> Re
 
 /// `MPI_Comm_remote_group`.
 pub fn comm_remote_group(cx: &mut Cx<'_>, comm: CommHandle, group: &mut GroupHandle) -> Result<()> {
-    let remote = remote(cx, comm)?.clone();
+    let remote = remote(cx, comm)?.clone().of_session(cx.comm(comm)?.session);
     *group = cx.new_group(remote)?;
     Ok(())
 }

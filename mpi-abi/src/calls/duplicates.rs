@@ -1,20 +1,11 @@
-//! Duplicates of communicators, their hints, and their end (MPI-5.0 §7.4.2 to §7.4.4).
+//! Duplicates of communicators, and their end (MPI-5.0 §7.4.2, §7.4.3).
 
 use mpi_core::error::Result;
 use mpi_core::handle::{CommHandle, InfoHandle, RequestHandle};
-use mpi_core::info::Info;
 
 use super::attributes::{copy_all_of_comm, delete_all_of_comm};
-use super::info::look;
+use super::hints::{given, keep};
 use crate::entry::Cx;
-
-/// Hints that are kept and told back: what the program promises about its messages (§7.4.4).
-const ASSERTIONS: [&str; 4] = [
-    "mpi_assert_no_any_tag",
-    "mpi_assert_no_any_source",
-    "mpi_assert_exact_length",
-    "mpi_assert_allow_overtaking",
-];
 
 /// Copies attributes to a new communicator; if that fails, it goes again.
 fn inherit(cx: &mut Cx<'_>, comm: CommHandle, made: CommHandle) -> Result<()> {
@@ -97,44 +88,4 @@ pub fn comm_disconnect(cx: &mut Cx<'_>, comm: &mut CommHandle) -> Result<()> {
         cx.run(meeting)?;
     }
     comm_free(cx, comm)
-}
-
-/// The hints of an info argument that are understood; none of `MPI_INFO_NULL`.
-fn given(cx: &Cx<'_>, info: InfoHandle) -> Result<Info> {
-    let mut understood = Info::new();
-    if !info.is_null() {
-        let info = look(cx, info)?;
-        for key in ASSERTIONS {
-            if let Some(value) = info.hint_bool(key) {
-                understood.set(key, if value { "true" } else { "false" })?;
-            }
-        }
-    }
-    Ok(understood)
-}
-
-/// Adds to the hints of a communicator.
-fn keep(cx: &mut Cx<'_>, comm: CommHandle, hints: Info) -> Result<()> {
-    let kept = cx.comm(comm)?.info;
-    if kept.is_null() {
-        let kept = cx.infos.insert(hints)?;
-        cx.comm_mut(comm)?.info = kept;
-        return Ok(());
-    }
-    let kept = cx.infos.get_mut(kept)?;
-    hints.iter().try_for_each(|(key, value)| kept.set(key, value))
-}
-
-/// `MPI_Comm_set_info`.
-pub fn comm_set_info(cx: &mut Cx<'_>, comm: CommHandle, info: InfoHandle) -> Result<()> {
-    let hints = given(cx, info)?;
-    keep(cx, comm, hints)
-}
-
-/// `MPI_Comm_get_info`: the hints in use, in an info object of the program's own.
-pub fn comm_get_info(cx: &mut Cx<'_>, comm: CommHandle, info_used: &mut InfoHandle) -> Result<()> {
-    let kept = cx.comm(comm)?.info;
-    let copy = if kept.is_null() { Info::new() } else { cx.infos.get(kept)?.clone() };
-    *info_used = cx.infos.insert(copy)?;
-    Ok(())
 }

@@ -1,5 +1,4 @@
-//! Error handlers and error codes (MPI-5.0 §9.3 to §9.5). Sessions take part as far as handlers can
-//! be made for them.
+//! Error handlers and error codes (MPI-5.0 §9.3 to §9.5).
 
 use std::ffi::c_void;
 
@@ -7,7 +6,8 @@ use mpi_core::attributes::Convention;
 use mpi_core::errhandler::Target;
 use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::handle::{
-    CommHandle, CommKind, ErrhandlerHandle, FileHandle, FileKind, Kind, WinHandle, WinKind,
+    CommHandle, CommKind, ErrhandlerHandle, FileHandle, FileKind, Kind, SessionHandle, SessionKind,
+    WinHandle, WinKind,
 };
 
 use crate::entry::Cx;
@@ -216,6 +216,41 @@ pub fn win_get_errhandler(
 pub fn win_call_errhandler(cx: &mut Cx<'_>, win: WinHandle, errorcode: ErrorClass) -> Result<()> {
     let handler = cx.window(win)?.errhandler;
     raise(cx, handler, WinKind::NUMBER, win.raw(), errorcode);
+    Ok(())
+}
+
+/// `MPI_Session_set_errhandler`.
+pub fn session_set_errhandler(
+    cx: &mut Cx<'_>,
+    session: SessionHandle,
+    errhandler: ErrhandlerHandle,
+) -> Result<()> {
+    let old = cx.session(session)?.errhandler;
+    cx.errhandlers.attach(errhandler, Target::Session)?;
+    cx.session_mut(session)?.errhandler = errhandler;
+    cx.errhandlers.release(old)
+}
+
+/// `MPI_Session_get_errhandler`: a handle that the program frees.
+pub fn session_get_errhandler(
+    cx: &mut Cx<'_>,
+    session: SessionHandle,
+    errhandler: &mut ErrhandlerHandle,
+) -> Result<()> {
+    let attached = cx.session(session)?.errhandler;
+    cx.errhandlers.retain(attached)?;
+    *errhandler = attached;
+    Ok(())
+}
+
+/// `MPI_Session_call_errhandler`.
+pub fn session_call_errhandler(
+    cx: &mut Cx<'_>,
+    session: SessionHandle,
+    errorcode: ErrorClass,
+) -> Result<()> {
+    let handler = cx.session(session)?.errhandler;
+    raise(cx, handler, SessionKind::NUMBER, session.raw(), errorcode);
     Ok(())
 }
 

@@ -84,10 +84,10 @@ pub fn file_set_info(cx: &mut Cx<'_>, fh: FileHandle, info: InfoHandle) -> Resul
     check_info(cx, info)
 }
 
-/// `MPI_File_get_info`: the hints in use, of which there are none.
+/// `MPI_File_get_info`: the hints in use, of which the program gives none.
 pub fn file_get_info(cx: &mut Cx<'_>, fh: FileHandle, info_used: &mut InfoHandle) -> Result<()> {
-    cx.file(fh)?;
-    *info_used = cx.infos.insert(Info::new())?;
+    let comm = cx.file(fh)?.comm;
+    *info_used = super::hints::used_on(cx, comm, Info::new())?;
     Ok(())
 }
 
@@ -102,6 +102,7 @@ pub fn file_set_view(
     info: InfoHandle,
 ) -> Result<()> {
     check_info(cx, info)?;
+    let disp = cx.file_displacement(fh, disp)?;
     let view = view(cx, disp, etype, filetype, datarep);
     cx.file_set_view(fh, view)
 }

@@ -69,7 +69,21 @@ fn combine(
     group2: GroupHandle,
     how: fn(&Group, &Group) -> Group,
 ) -> Result<GroupHandle> {
-    let made = how(cx.groups.get(group1)?, cx.groups.get(group2)?);
+    let (one, other) = (cx.groups.get(group1)?, cx.groups.get(group2)?);
+    // MPI_GROUP_EMPTY is of no session.
+    let session = if one.session().is_null() { other.session() } else { one.session() };
+    let made = how(one, other).of_session(session);
+    cx.new_group(made)
+}
+
+/// Makes a group of some members of one.
+fn part(
+    cx: &mut Cx<'_>,
+    group: GroupHandle,
+    which: impl FnOnce(&Group) -> Result<Group>,
+) -> Result<GroupHandle> {
+    let group = cx.groups.get(group)?;
+    let made = which(group)?.of_session(group.session());
     cx.new_group(made)
 }
 
@@ -114,8 +128,7 @@ pub fn group_incl(
     ranks: IntArray,
     newgroup: &mut GroupHandle,
 ) -> Result<()> {
-    let made = cx.groups.get(group)?.incl(&ints(ranks, n))?;
-    *newgroup = cx.new_group(made)?;
+    *newgroup = part(cx, group, |group| group.incl(&ints(ranks, n)))?;
     Ok(())
 }
 
@@ -127,8 +140,7 @@ pub fn group_excl(
     ranks: IntArray,
     newgroup: &mut GroupHandle,
 ) -> Result<()> {
-    let made = cx.groups.get(group)?.excl(&ints(ranks, n))?;
-    *newgroup = cx.new_group(made)?;
+    *newgroup = part(cx, group, |group| group.excl(&ints(ranks, n)))?;
     Ok(())
 }
 
@@ -140,8 +152,7 @@ pub fn group_range_incl(
     ranges: IntArray,
     newgroup: &mut GroupHandle,
 ) -> Result<()> {
-    let made = cx.groups.get(group)?.range_incl(&triplets(ranges, n))?;
-    *newgroup = cx.new_group(made)?;
+    *newgroup = part(cx, group, |group| group.range_incl(&triplets(ranges, n)))?;
     Ok(())
 }
 
@@ -153,8 +164,7 @@ pub fn group_range_excl(
     ranges: IntArray,
     newgroup: &mut GroupHandle,
 ) -> Result<()> {
-    let made = cx.groups.get(group)?.range_excl(&triplets(ranges, n))?;
-    *newgroup = cx.new_group(made)?;
+    *newgroup = part(cx, group, |group| group.range_excl(&triplets(ranges, n)))?;
     Ok(())
 }
 

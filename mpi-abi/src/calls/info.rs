@@ -8,7 +8,7 @@ use mpi_core::handle::InfoHandle;
 use mpi_core::info::Info;
 
 use crate::entry::Cx;
-use crate::library::{Phase, phase};
+use crate::memory_kinds;
 
 /// `MPI_INFO_ENV`.
 const ENVIRONMENT: u32 = 0x131;
@@ -19,12 +19,13 @@ pub(crate) fn environment(cx: &Cx<'_>) -> Info {
     let mut known = Vec::new();
     known.extend(arguments.next().map(|command| ("command", command)));
     known.push(("argv", arguments.collect::<Vec<_>>().join(" ")));
-    let ranks = if phase() == Phase::Running { Some(cx.identity.size) } else { announced() };
+    let ranks = if cx.identity.size > 0 { Some(cx.identity.size) } else { announced() };
     known.extend(ranks.map(|ranks| ("maxprocs", ranks.to_string())));
     known.push(("host", crate::startup::host_name()));
     known.push(("arch", std::env::consts::ARCH.to_owned()));
     let directory = std::env::current_dir().ok();
     known.extend(directory.map(|path| ("wdir", path.to_string_lossy().into_owned())));
+    known.extend(memory_kinds::of_world().map(|kinds| (memory_kinds::KEY, kinds)));
     Info::environment(known)
 }
 

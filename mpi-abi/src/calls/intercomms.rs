@@ -4,7 +4,9 @@ use mpi_core::error::Result;
 use mpi_core::handle::{CommHandle, ErrhandlerHandle, GroupHandle, InfoHandle};
 
 use super::errors::comm_set_errhandler;
+use super::hints::{given, keep};
 use crate::entry::Cx;
+use crate::startup;
 
 /// `MPI_Intercomm_create`.
 pub fn intercomm_create(
@@ -31,27 +33,32 @@ pub fn intercomm_merge(
     Ok(())
 }
 
-/// `MPI_Comm_create_from_group`; null for an empty group. No hint is of use.
+/// `MPI_Comm_create_from_group`; null for an empty group.
 pub fn comm_create_from_group(
     cx: &mut Cx<'_>,
     group: GroupHandle,
     stringtag: &str,
-    _info: InfoHandle,
+    info: InfoHandle,
     errhandler: ErrhandlerHandle,
     newcomm: &mut CommHandle,
 ) -> Result<()> {
+    let hints = given(cx, info)?;
     let group = cx.groups.get(group)?.clone();
     if group.size() == 0 {
         *newcomm = CommHandle::NULL;
         return Ok(());
     }
+    if group.size() > 1 {
+        startup::meet(cx)?;
+    }
     let made = cx.comm_from_group(group, stringtag)?;
     comm_set_errhandler(cx, made, errhandler)?;
+    keep(cx, made, hints)?;
     *newcomm = made;
     Ok(())
 }
 
-/// `MPI_Intercomm_create_from_groups`. No hint is of use.
+/// `MPI_Intercomm_create_from_groups`.
 #[allow(clippy::too_many_arguments)]
 pub fn intercomm_create_from_groups(
     cx: &mut Cx<'_>,
@@ -60,13 +67,16 @@ pub fn intercomm_create_from_groups(
     remote_group: GroupHandle,
     remote_leader: i32,
     stringtag: &str,
-    _info: InfoHandle,
+    info: InfoHandle,
     errhandler: ErrhandlerHandle,
     newintercomm: &mut CommHandle,
 ) -> Result<()> {
+    let hints = given(cx, info)?;
+    startup::meet(cx)?;
     let local = (local_group, local_leader);
     let made = cx.intercomm_from_groups(local, (remote_group, remote_leader), stringtag)?;
     comm_set_errhandler(cx, made, errhandler)?;
+    keep(cx, made, hints)?;
     *newintercomm = made;
     Ok(())
 }

@@ -121,8 +121,9 @@ pub fn win_set_info(cx: &mut Cx<'_>, win: WinHandle, info: InfoHandle) -> Result
 
 /// `MPI_Win_get_info`: the hints in use, in an info object of the program's own.
 pub fn win_get_info(cx: &mut Cx<'_>, win: WinHandle, info_used: &mut InfoHandle) -> Result<()> {
-    let hints = cx.window(win)?.hints.clone();
-    *info_used = cx.infos.insert(hints)?;
+    let window = cx.window(win)?;
+    let (comm, hints) = (window.comm, window.hints.clone());
+    *info_used = super::hints::used_on(cx, comm, hints)?;
     Ok(())
 }
 

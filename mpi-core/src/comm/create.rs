@@ -275,11 +275,11 @@ impl<P: Port> Entry<'_, P> {
         Ok(made)
     }
 
-    /// A communicator beside `parent`, whose error handler it gets.
+    /// A communicator beside `parent`, whose error handler and session it gets.
     pub(super) fn adopt_comm(&mut self, parent: CommHandle, comm: Comm) -> Result<CommHandle> {
-        let errhandler = self.comm(parent)?.errhandler;
+        let Comm { errhandler, session, .. } = *self.comm(parent)?;
         self.errhandlers.retain(errhandler)?;
-        self.comms.insert(Comm { errhandler, ..comm })
+        self.comms.insert(Comm { errhandler, session, ..comm })
     }
 
     /// This process in the table of peers.
@@ -289,7 +289,8 @@ impl<P: Port> Entry<'_, P> {
 
     /// `MPI_Comm_group`.
     pub fn comm_group(&mut self, comm: CommHandle) -> Result<GroupHandle> {
-        let group = self.comm(comm)?.group.clone();
+        let comm = self.comm(comm)?;
+        let group = comm.group.clone().of_session(comm.session);
         self.new_group(group)
     }
 

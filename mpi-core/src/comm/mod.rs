@@ -16,7 +16,7 @@ use crate::constants::Comparison;
 use crate::errhandler::ERRORS_ARE_FATAL;
 use crate::error::Result;
 use crate::group::Group;
-use crate::handle::{ErrhandlerHandle, InfoHandle};
+use crate::handle::{ErrhandlerHandle, InfoHandle, SessionHandle};
 use crate::p2p::buffered::AttachedBuffer;
 use crate::port::PeerId;
 
@@ -33,6 +33,8 @@ pub struct Comm {
     pub context: u64,
     /// Its processes; of an intercommunicator, the local ones.
     pub group: Group,
+    /// The session that it was derived from; null in the world model (§11.3).
+    pub session: SessionHandle,
     /// Rank of this process in `group`.
     pub rank: u32,
     /// The other group of an intercommunicator.
@@ -69,6 +71,7 @@ impl Comm {
     pub fn new(context: u64, group: Group, rank: u32) -> Comm {
         Comm {
             context,
+            session: group.session(),
             group,
             rank,
             remote: None,

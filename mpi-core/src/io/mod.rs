@@ -10,6 +10,7 @@ pub mod disk;
 pub mod modes;
 mod open;
 pub mod pending;
+mod shared;
 pub mod transfer;
 pub mod view;
 
@@ -38,6 +39,8 @@ pub struct OpenFile {
     position: i64,
     /// The split access that has begun, and what became of it.
     split: Option<(pending::Split, Status)>,
+    /// The shared file pointer; absent only while it is moved.
+    shared: Option<shared::SharedPointer>,
     path: String,
     disk: Box<dyn Disk>,
 }
@@ -72,19 +75,13 @@ impl OpenFile {
     /// `MPI_ERR_ARG` if that is before the beginning of the view.
     pub fn seek(&mut self, offset: i64, whence: i32) -> Result<()> {
         self.modes.check_not_sequential()?;
-        let from = match whence {
-            modes::SEEK_SET => 0,
-            modes::SEEK_CUR => self.position,
-            modes::SEEK_END => self.view.etypes_below(self.size()?),
-            _ => crate::fail!(ARG, "whence", "is {whence}, but must be MPI_SEEK_SET, _CUR or _END"),
-        };
-        match from.checked_add(offset) {
-            Some(position) if position >= 0 => self.position = position,
-            _ => {
-                crate::fail!(ARG, "offset", "is {offset}, which leads before the view's beginning")
-            }
-        }
+        self.position = modes::sought(offset, whence, self.position, self.end())?;
         Ok(())
+    }
+
+    /// How many etypes of the view the file has.
+    fn end(&self) -> Result<i64> {
+        Ok(self.view.etypes_below(self.size()?))
     }
 }
 

@@ -101,6 +101,21 @@ impl Modes {
     }
 }
 
+/// The etype `offset` from where `whence` says, of a pointer that stands at `now` in a file that
+/// ends at `end`.
+pub(super) fn sought(offset: i64, whence: i32, now: i64, end: Result<i64>) -> Result<i64> {
+    let from = match whence {
+        SEEK_SET => 0,
+        SEEK_CUR => now,
+        SEEK_END => end?,
+        _ => crate::fail!(ARG, "whence", "is {whence}, but must be MPI_SEEK_SET, _CUR or _END"),
+    };
+    match from.checked_add(offset) {
+        Some(position) if position >= 0 => Ok(position),
+        _ => crate::fail!(ARG, "offset", "is {offset}, which leads before the view's beginning"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

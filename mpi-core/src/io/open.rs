@@ -3,6 +3,7 @@
 use super::OpenFile;
 use super::disk::{Existence, error_of};
 use super::modes::{APPEND, CREATE, DELETE_ON_CLOSE, EXCL, Modes};
+use super::shared::SharedPointer;
 use super::view::View;
 use crate::entry::Entry;
 use crate::error::Result;
@@ -73,6 +74,7 @@ impl<P: Port> Entry<'_, P> {
             atomic: false,
             errhandler: ErrhandlerHandle::NULL,
             position: 0,
+            shared: None,
             split: None,
             path: path.to_string(),
             disk,
@@ -80,6 +82,8 @@ impl<P: Port> Entry<'_, P> {
         if modes.has(APPEND) {
             file.position = file.size()? as i64;
         }
+        let number = self.comm(comm)?.context;
+        file.shared = Some(SharedPointer::new(path, number, file.position));
         Ok(file)
     }
 
@@ -91,9 +95,10 @@ impl<P: Port> Entry<'_, P> {
     pub fn file_close(&mut self, fh: FileHandle) -> Result<()> {
         let comm = self.file(fh)?.comm;
         self.file_barrier(comm)?;
-        let OpenFile { modes, path, errhandler, disk, .. } = self.files.remove(fh)?;
+        let OpenFile { modes, path, errhandler, disk, shared, .. } = self.files.remove(fh)?;
         drop(disk);
         let first = self.comm(comm)?.rank == 0;
+        self.drop_shared(shared, first);
         let deleted = if modes.has(DELETE_ON_CLOSE) {
             let mine = if first { self.file_delete(&path) } else { Ok(()) };
             self.fail_together(comm, mine)
@@ -169,6 +174,7 @@ impl<P: Port> Entry<'_, P> {
         let comm = self.file(fh)?.comm;
         let view = self.fail_together(comm, view)?;
         self.agree_on(comm, "etype", view.etype.size() as i64)?;
+        self.rewind_shared(fh)?;
         let file = self.file_mut(fh)?;
         file.view = view;
         file.position = 0;

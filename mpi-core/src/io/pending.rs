@@ -19,6 +19,10 @@ pub enum Split {
     WriteAll,
     /// `MPI_File_write_at_all_begin`.
     WriteAtAll,
+    /// `MPI_File_read_ordered_begin`.
+    ReadOrdered,
+    /// `MPI_File_write_ordered_begin`.
+    WriteOrdered,
 }
 
 impl Split {
@@ -28,6 +32,8 @@ impl Split {
             Split::ReadAtAll => "MPI_File_read_at_all_begin",
             Split::WriteAll => "MPI_File_write_all_begin",
             Split::WriteAtAll => "MPI_File_write_at_all_begin",
+            Split::ReadOrdered => "MPI_File_read_ordered_begin",
+            Split::WriteOrdered => "MPI_File_write_ordered_begin",
         }
     }
 }

@@ -20,6 +20,10 @@ pub enum Place {
     At(i64),
     /// At the individual file pointer, which moves on.
     Pointer,
+    /// At the shared file pointer, which moves on.
+    Shared,
+    /// So many etypes from the beginning of the view, as the shared file pointer said.
+    Granted(i64),
 }
 
 /// The program's side of an access.
@@ -74,26 +78,25 @@ impl OpenFile {
         outcome
     }
 
-    /// Where an access of `bytes` begins; the individual pointer moves behind it.
-    fn place(&mut self, place: Place, bytes: u64) -> Result<i64> {
-        self.modes.check_not_sequential()?;
+    /// How many etypes `bytes` are.
+    fn etypes(&self, bytes: u64) -> Result<i64> {
         let etype = self.view.etype.size();
         if !bytes.is_multiple_of(etype) {
             let text = format!("asks for {bytes} bytes, but an etype of the view has {etype}");
             return Err(Error::param(ErrorClass::ARG, "count", text)
                 .hint("Access whole etypes, or set a view with a smaller one."));
         }
-        match place {
-            Place::At(offset) => Ok(offset),
-            Place::Pointer => {
-                let offset = self.position;
-                let Some(next) = offset.checked_add_unsigned(bytes / etype) else {
-                    crate::fail!(ARG, "count", "leads beyond the end of all files");
-                };
-                self.position = next;
-                Ok(offset)
-            }
-        }
+        Ok((bytes / etype) as i64)
+    }
+
+    /// Where an access of `units` etypes at the individual pointer begins; it moves behind it.
+    fn take_position(&mut self, units: i64) -> Result<i64> {
+        let offset = self.position;
+        let Some(next) = offset.checked_add(units) else {
+            crate::fail!(ARG, "count", "leads beyond the end of all files");
+        };
+        self.position = next;
+        Ok(offset)
     }
 }
 
@@ -109,10 +112,10 @@ impl<P: Port> Entry<'_, P> {
     /// reports, by its class.
     pub fn file_read(&mut self, fh: FileHandle, place: Place, memory: Memory) -> Result<Status> {
         let datatype = self.elements(&memory)?;
-        let file = self.file_mut(fh)?;
-        file.modes.check_read()?;
+        self.file(fh)?.modes.check_read()?;
         let to = Unpacker::new(memory.buf, memory.count, &datatype);
-        let offset = file.place(place, to.remaining())?;
+        let offset = self.file_place(fh, place, to.remaining())?;
+        let file = self.file(fh)?;
         file.exclusively(false, || file.read(offset, to)).map(finished)
     }
 
@@ -123,11 +126,31 @@ impl<P: Port> Entry<'_, P> {
     /// reports, by its class.
     pub fn file_write(&mut self, fh: FileHandle, place: Place, memory: Memory) -> Result<Status> {
         let datatype = self.elements(&memory)?;
-        let file = self.file_mut(fh)?;
-        file.modes.check_write()?;
+        self.file(fh)?.modes.check_write()?;
         let from = Packer::new(memory.buf, memory.count, &datatype);
-        let offset = file.place(place, from.remaining())?;
+        let offset = self.file_place(fh, place, from.remaining())?;
+        let file = self.file(fh)?;
         file.exclusively(true, || file.write(offset, from)).map(finished)
+    }
+
+    /// Where an access of `bytes` begins; the pointer that it uses moves behind it.
+    fn file_place(&mut self, fh: FileHandle, place: Place, bytes: u64) -> Result<i64> {
+        let file = self.file_mut(fh)?;
+        if matches!(place, Place::At(_) | Place::Pointer) {
+            file.modes.check_not_sequential()?;
+        }
+        let units = file.etypes(bytes)?;
+        match place {
+            Place::At(offset) | Place::Granted(offset) => Ok(offset),
+            Place::Pointer => file.take_position(units),
+            Place::Shared => self.take_shared(fh, units),
+        }
+    }
+
+    /// How many etypes an access moves.
+    pub(super) fn etypes_of(&self, fh: FileHandle, memory: &Memory) -> Result<i64> {
+        let bytes = Packer::new(memory.buf, memory.count, &self.elements(memory)?).remaining();
+        self.file(fh)?.etypes(bytes)
     }
 
     fn elements(&self, memory: &Memory) -> Result<Arc<Datatype>> {

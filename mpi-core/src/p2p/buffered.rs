@@ -1,4 +1,5 @@
-//! Buffers for buffered sends (MPI-5.0 §3.6): of the process, of a communicator, or automatic.
+//! Buffers for buffered sends (MPI-5.0 §3.6): of the process, of a session, of a communicator, or
+//! automatic.
 //!
 //! A message that goes out at once needs no buffer. One that has to wait is copied into memory of
 //! our own and its size charged to the attached buffer, so that a program sees the space it
@@ -6,11 +7,12 @@
 
 use super::{Begun, Message};
 use crate::buffer::UserBuffer;
+use crate::comm::Comm;
 use crate::constants::BSEND_OVERHEAD;
 use crate::datatype::Packer;
 use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
-use crate::handle::{CommHandle, RequestHandle};
+use crate::handle::{CommHandle, RequestHandle, SessionHandle};
 use crate::port::Port;
 use crate::request::{Operation, Owner, Request, gather};
 
@@ -19,6 +21,8 @@ use crate::request::{Operation, Owner, Request, gather};
 pub enum BufferId {
     /// The process's (`MPI_Buffer_attach`).
     Process,
+    /// A session's (`MPI_Session_attach_buffer`).
+    Session(SessionHandle),
     /// A communicator's (`MPI_Comm_attach_buffer`).
     Comm(CommHandle),
 }
@@ -95,10 +99,15 @@ impl<P: Port> Entry<'_, P> {
         Ok(())
     }
 
-    /// The buffer that a send over `comm` uses: the communicator's, else the process's (§3.6).
+    /// The buffer that a send over `comm` uses: the communicator's, else its session's, else the
+    /// process's (§3.6).
     fn bsend_buffer(&self, handle: CommHandle) -> Result<BufferId> {
-        if self.comm(handle)?.buffer.is_some() {
+        let Comm { buffer, session, .. } = self.comm(handle)?;
+        if buffer.is_some() {
             return Ok(BufferId::Comm(handle));
+        }
+        if !session.is_null() && self.session(*session)?.buffer.is_some() {
+            return Ok(BufferId::Session(*session));
         }
         if self.buffer.is_some() {
             return Ok(BufferId::Process);
@@ -107,20 +116,12 @@ impl<P: Port> Entry<'_, P> {
             .hint("Call MPI_Buffer_attach before MPI_Bsend, or send in standard mode."))
     }
 
-    /// Attaches a buffer (`MPI_Buffer_attach`; with a communicator `MPI_Comm_attach_buffer`).
-    pub fn attach_buffer(
-        &mut self,
-        comm: Option<CommHandle>,
-        address: UserBuffer,
-        size: i64,
-    ) -> Result<()> {
+    /// Attaches a buffer (`MPI_Buffer_attach` and its kin).
+    pub fn attach_buffer(&mut self, id: BufferId, address: UserBuffer, size: i64) -> Result<()> {
         if size < 0 {
             crate::fail!(ARG, "size", "is {size}, but a size cannot be negative");
         }
-        let place = match comm {
-            None => &mut self.buffer,
-            Some(comm) => &mut self.comm_mut(comm)?.buffer,
-        };
+        let place = self.buffer_place(id)?;
         if place.is_some() {
             return Err(Error::new(ErrorClass::BUFFER, "a buffer is attached already")
                 .hint("Detach it first: only one buffer can be attached at a time."));
@@ -129,31 +130,28 @@ impl<P: Port> Entry<'_, P> {
         Ok(())
     }
 
-    /// Waits until the buffer is empty (`MPI_Buffer_flush`, `MPI_Comm_flush_buffer`).
-    pub fn flush_buffer(&mut self, comm: Option<CommHandle>) -> Result<()> {
-        let id = comm.map_or(BufferId::Process, BufferId::Comm);
+    /// Waits until the buffer is empty (`MPI_Buffer_flush` and its kin).
+    pub fn flush_buffer(&mut self, id: BufferId) -> Result<()> {
         self.attached(id)?;
         self.block_until(|process| process.attached(id).map_or(true, |buffer| buffer.is_empty()));
         Ok(())
     }
 
-    /// A request that completes when the buffer is empty (`MPI_Buffer_iflush`,
-    /// `MPI_Comm_iflush_buffer`).
-    pub fn iflush_buffer(&mut self, comm: Option<CommHandle>) -> Result<RequestHandle> {
-        let id = comm.map_or(BufferId::Process, BufferId::Comm);
+    /// A request that completes when the buffer is empty (`MPI_Buffer_iflush` and its kin).
+    pub fn iflush_buffer(&mut self, id: BufferId) -> Result<RequestHandle> {
         self.attached(id)?;
-        let comm = comm.unwrap_or(CommHandle::from_raw(crate::comm::SELF));
+        let comm = match id {
+            BufferId::Comm(comm) => comm,
+            _ => CommHandle::from_raw(crate::comm::SELF),
+        };
         self.vci.requests.insert(Request::active(Operation::Flush(id), Owner::Program, comm))
     }
 
     /// Detaches a buffer when it is empty and returns what was attached (§3.6).
-    pub fn detach_buffer(&mut self, comm: Option<CommHandle>) -> Result<(UserBuffer, u64)> {
-        self.flush_buffer(comm)?;
-        let place = match comm {
-            None => self.buffer.take(),
-            Some(comm) => self.comm_mut(comm)?.buffer.take(),
-        };
-        Ok(place.expect("flush_buffer found it").attached())
+    pub fn detach_buffer(&mut self, id: BufferId) -> Result<(UserBuffer, u64)> {
+        self.flush_buffer(id)?;
+        let buffer = self.buffer_place(id)?.take();
+        Ok(buffer.expect("flush_buffer found it").attached())
     }
 }
 
@@ -162,16 +160,25 @@ impl<P: Port> crate::process::Process<P> {
     pub(crate) fn is_empty_buffer(&self, id: BufferId) -> bool {
         let buffer = match id {
             BufferId::Process => self.buffer.as_ref(),
+            BufferId::Session(session) => {
+                self.session(session).ok().and_then(|session| session.buffer.as_ref())
+            }
             BufferId::Comm(comm) => self.comm(comm).ok().and_then(|comm| comm.buffer.as_ref()),
         };
         buffer.is_none_or(AttachedBuffer::is_empty)
     }
 
     pub(crate) fn attached(&mut self, id: BufferId) -> Result<&mut AttachedBuffer> {
-        let place = match id {
-            BufferId::Process => self.buffer.as_mut(),
-            BufferId::Comm(comm) => self.comm_mut(comm)?.buffer.as_mut(),
-        };
+        let place = self.buffer_place(id)?.as_mut();
         place.ok_or_else(|| Error::new(ErrorClass::BUFFER, "no buffer is attached"))
+    }
+
+    /// Where a buffer is kept while it is attached.
+    fn buffer_place(&mut self, id: BufferId) -> Result<&mut Option<AttachedBuffer>> {
+        Ok(match id {
+            BufferId::Process => &mut self.buffer,
+            BufferId::Session(session) => &mut self.session_mut(session)?.buffer,
+            BufferId::Comm(comm) => &mut self.comm_mut(comm)?.buffer,
+        })
     }
 }

@@ -36,6 +36,7 @@ fn live<R>(mut context: RankContext, body: impl Fn(&mut SimEntry<'_>) -> R) -> R
     let mut process = Process::new(context.take_port(), &NoUserCode);
     let RankContext { ref job, rank, size, .. } = context;
     process.join(Identity { job: job.clone(), rank, size });
+    process.begin_world();
     let mut entry = Entry::new(&mut process);
     let result = body(&mut entry);
     entry.block_until(|process| process.is_quiescent());

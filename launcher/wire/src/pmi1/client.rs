@@ -59,15 +59,23 @@ pub struct Client {
     size: usize,
     kvsname: String,
     maxes: Maxes,
+    barrier: Barrier,
+}
+
+/// Whether this rank is in a barrier.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Barrier {
+    Outside,
+    /// It has entered one, and not all have.
+    Entered,
+    /// All have entered the one that it entered, as a line said that came before another reply.
+    Open,
 }
 
 impl Client {
     /// Says hello on a connection whose launcher told `rank` and `size` in the environment.
     pub fn new(socket: Socket, rank: usize, size: usize) -> Result<Client, PmiError> {
-        let maxes = Maxes { kvsname: 0, key: 0, value: 0 };
-        let kvsname = String::new();
-        let mut client =
-            Client { socket, buffer: LineBuffer::default(), rank, size, kvsname, maxes };
+        let mut client = Client::unheard(socket, rank, size);
         client.hello()?;
         Ok(client)
     }
@@ -77,15 +85,7 @@ impl Client {
     pub fn connect(address: &str, id: &str) -> Result<Client, PmiError> {
         const DOING: &str = "connect";
         let socket = Socket::connect(address).map_err(|e| PmiError::Io(DOING, e))?;
-        let maxes = Maxes { kvsname: 0, key: 0, value: 0 };
-        let mut client = Client {
-            socket,
-            buffer: LineBuffer::default(),
-            rank: 0,
-            size: 0,
-            kvsname: String::new(),
-            maxes,
-        };
+        let mut client = Client::unheard(socket, 0, 0);
         client.request(DOING, "initack", &[("pmiid", id)], "initack", accepted(DOING))?;
         let (mut rank, mut size, mut debug) = (None, None, false);
         while rank.is_none() || size.is_none() || !debug {
@@ -103,6 +103,19 @@ impl Client {
         }
         client.hello()?;
         Ok(client)
+    }
+
+    /// A client that has said nothing yet.
+    fn unheard(socket: Socket, rank: usize, size: usize) -> Client {
+        Client {
+            socket,
+            buffer: LineBuffer::default(),
+            rank,
+            size,
+            kvsname: String::new(),
+            maxes: Maxes { kvsname: 0, key: 0, value: 0 },
+            barrier: Barrier::Outside,
+        }
     }
 
     /// The three requests that every client opens with.
@@ -210,7 +223,25 @@ impl Client {
 
     /// Waits until all ranks of the job have called this as often as this one.
     pub fn barrier(&mut self) -> Result<(), PmiError> {
-        self.request("barrier", "barrier_in", &[], "barrier_out", |_| Ok(()))
+        self.enter_barrier()?;
+        self.leave_barrier()
+    }
+
+    /// The first half of [`Client::barrier`], which does not wait; other requests may come between
+    /// the halves.
+    pub fn enter_barrier(&mut self) -> Result<(), PmiError> {
+        self.say("barrier", "barrier_in", &[])?;
+        self.barrier = Barrier::Entered;
+        Ok(())
+    }
+
+    /// The second half: waits until all have entered.
+    pub fn leave_barrier(&mut self) -> Result<(), PmiError> {
+        let entered = std::mem::replace(&mut self.barrier, Barrier::Outside);
+        match entered {
+            Barrier::Open => Ok(()),
+            _ => self.reply("barrier", "barrier_out", |_| Ok(())),
+        }
     }
 
     /// Tells the launcher that this rank needs nothing more and may end.
@@ -259,6 +290,10 @@ impl Client {
             let wire = |e| PmiError::Wire(doing, e);
             if let Some(bytes) = self.buffer.next_line().map_err(wire)? {
                 let line = Line::parse(bytes).map_err(wire)?;
+                if line.command() == "barrier_out" && self.barrier == Barrier::Entered {
+                    self.barrier = Barrier::Open;
+                    continue;
+                }
                 if line.command() != reply {
                     return Err(PmiError::OutOfTurn(doing, line.command().to_string()));
                 }

@@ -94,3 +94,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn other_requests_come_between_the_halves_of_a_barrier() {
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    let replies = "cmd=barrier_out\ncmd=put_result rc=0\ncmd=put_result rc=0\ncmd=barrier_out\n\
+                   cmd=barrier_out\n";
+    ours.write_all(format!("{HELLO}{replies}").as_bytes()).unwrap();
+    let mut client = Client::new(Socket::from(OwnedFd::from(theirs)), 0, 2).unwrap();
+    client.enter_barrier().unwrap();
+    client.put("opened", "before").unwrap();
+    client.leave_barrier().unwrap();
+    client.enter_barrier().unwrap();
+    client.put("opened", "later").unwrap();
+    client.leave_barrier().unwrap();
+    assert!(matches!(client.put("nobody", "entered"), Err(PmiError::OutOfTurn(..))));
+}

@@ -1,0 +1,131 @@
+//! Sessions and their process sets (MPI-5.0 §11.3).
+
+use mpi_core::error::Result;
+use mpi_core::handle::{ErrhandlerHandle, GroupHandle, InfoHandle, SessionHandle};
+use mpi_core::info::Info;
+use mpi_core::session::{PROCESS_SETS, Session, nth_process_set};
+
+use super::info::look;
+use crate::entry::{Cx, Owner};
+use crate::memory_kinds;
+use crate::startup;
+
+/// The levels of thread support as hints name them, with their core values.
+const THREAD_LEVELS: [(&str, i32); 4] = [
+    ("MPI_THREAD_SINGLE", 0),
+    ("MPI_THREAD_FUNNELED", 1024),
+    ("MPI_THREAD_SERIALIZED", startup::THREAD_SERIALIZED),
+    ("MPI_THREAD_MULTIPLE", 4096),
+];
+
+/// `MPI_Session_init`. Does not wait for other processes: that is left to who first makes a
+/// communicator of several.
+pub fn session_init(
+    cx: &mut Cx<'_>,
+    info: InfoHandle,
+    errhandler: ErrhandlerHandle,
+    session: &mut SessionHandle,
+) -> Result<()> {
+    cx.errhandlers.attach(errhandler, mpi_core::errhandler::Target::Session)?;
+    let made = cx.sessions.insert(Session::new(errhandler))?;
+    // Errors of this call go to the handler that it was given.
+    cx.owner = Owner::Session(made);
+    let asked = if info.is_null() { Info::new() } else { look(cx, info)?.into_owned() };
+    cx.session_mut(made)?.hints = hints(&asked)?;
+    startup::begin_session(cx)?;
+    *session = made;
+    Ok(())
+}
+
+/// What is granted of what a program asked for.
+fn hints(asked: &Info) -> Result<Info> {
+    let wanted = asked.get("thread_level").map(str::trim);
+    let wanted = THREAD_LEVELS.iter().find(|(name, _)| Some(*name) == wanted);
+    let level = wanted.map_or(0, |(_, level)| *level).min(startup::THREAD_SERIALIZED);
+    let mut granted = Info::new();
+    for (name, value) in THREAD_LEVELS {
+        if value == level {
+            granted.set("thread_level", name)?;
+        }
+    }
+    if let Some(kinds) = asked.get(memory_kinds::KEY) {
+        granted.set(memory_kinds::KEY, &memory_kinds::granted(kinds))?;
+    }
+    Ok(granted)
+}
+
+/// `MPI_Session_finalize`: what was sent by means of the session has left.
+pub fn session_finalize(cx: &mut Cx<'_>, session: &mut SessionHandle) -> Result<()> {
+    cx.session(*session)?;
+    startup::end_session(cx, *session)?;
+    *session = SessionHandle::NULL;
+    Ok(())
+}
+
+/// `MPI_Session_get_info`.
+pub fn session_get_info(
+    cx: &mut Cx<'_>,
+    session: SessionHandle,
+    info_used: &mut InfoHandle,
+) -> Result<()> {
+    let hints = cx.session(session)?.hints.clone();
+    *info_used = cx.infos.insert(hints)?;
+    Ok(())
+}
+
+/// `MPI_Session_get_num_psets`. No hint is of use.
+pub fn session_get_num_psets(
+    cx: &mut Cx<'_>,
+    session: SessionHandle,
+    _info: InfoHandle,
+    npset_names: &mut i64,
+) -> Result<()> {
+    cx.session(session)?;
+    *npset_names = PROCESS_SETS.len() as i64;
+    Ok(())
+}
+
+/// `MPI_Session_get_nth_pset`. No hint is of use.
+pub fn session_get_nth_pset(
+    cx: &mut Cx<'_>,
+    session: SessionHandle,
+    _info: InfoHandle,
+    n: i32,
+    pset_name: &mut String,
+) -> Result<()> {
+    cx.session(session)?;
+    nth_process_set(n)?.clone_into(pset_name);
+    Ok(())
+}
+
+/// `MPI_Session_get_pset_info`: the number of its processes (§11.3.2).
+pub fn session_get_pset_info(
+    cx: &mut Cx<'_>,
+    session: SessionHandle,
+    pset_name: &str,
+    info: &mut InfoHandle,
+) -> Result<()> {
+    cx.session(session)?;
+    let Some(set) = cx.process_set(session, pset_name) else {
+        mpi_core::fail!(ARG, "pset_name", "is \"{pset_name}\", which is no process set");
+    };
+    let mut about = Info::new();
+    about.set("mpi_size", &set.size().to_string())?;
+    *info = cx.infos.insert(about)?;
+    Ok(())
+}
+
+/// `MPI_Group_from_session_pset`: null for a set that there is not (§7.3.2).
+pub fn group_from_session_pset(
+    cx: &mut Cx<'_>,
+    session: SessionHandle,
+    pset_name: &str,
+    newgroup: &mut GroupHandle,
+) -> Result<()> {
+    cx.session(session)?;
+    *newgroup = match cx.process_set(session, pset_name) {
+        Some(set) => cx.new_group(set)?,
+        None => GroupHandle::NULL,
+    };
+    Ok(())
+}

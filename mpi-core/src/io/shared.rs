@@ -1,0 +1,223 @@
+//! The shared file pointer (MPI-5.0 §14.4.4), and accesses in the order of ranks (§14.4.4.2).
+//!
+//! It lies in a small file of its own beside the file, which every process that uses the pointer
+//! opens then and locks while it moves it: so it needs no process to serve it, and reaches as far
+//! as the file itself does. The file is not made unless the pointer is used, and is removed when
+//! the file is closed.
+
+use std::path::Path;
+
+use super::disk::{Access, Disk, Existence, error_of};
+use super::modes;
+use super::transfer::{Memory, Place};
+use crate::buffer::UserBuffer;
+use crate::datatype::{Packer, Unpacker};
+use crate::entry::Entry;
+use crate::error::{Error, ErrorClass, Result};
+use crate::handle::FileHandle;
+use crate::port::Port;
+use crate::status::Status;
+
+/// A process's way to the shared file pointer of one opening of a file.
+pub(super) struct SharedPointer {
+    path: String,
+    /// Where it stands until somebody moves it, in etypes.
+    start: i64,
+    disk: Option<Box<dyn Disk>>,
+}
+
+/// `MPI_DISPLACEMENT_CURRENT`.
+const DISPLACEMENT_CURRENT: i64 = -1;
+
+/// The pointer's bytes in its file: empty at first.
+const BYTES: u64 = 8;
+
+impl SharedPointer {
+    /// The pointer of the opening that is known by `number` at all its processes, of the file at
+    /// `path`.
+    pub(super) fn new(path: &str, number: u64, start: i64) -> SharedPointer {
+        let path = Path::new(path);
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let own = path.with_file_name(format!(".{name}.{number:016x}.shared-pointer"));
+        SharedPointer { path: own.to_string_lossy().into_owned(), start, disk: None }
+    }
+
+    /// Reads it and, while nobody else does, writes what `next` makes of it; the value before.
+    fn update(
+        &mut self,
+        open: impl FnOnce(&str) -> std::io::Result<Box<dyn Disk>>,
+        next: impl FnOnce(i64) -> Result<i64>,
+    ) -> Result<i64> {
+        let SharedPointer { path, start, disk } = self;
+        let trouble = |doing, error| error_of(path, doing, &error);
+        let disk = match disk {
+            Some(disk) => disk,
+            None => disk.insert(open(path).map_err(|error| {
+                trouble("keep the shared file pointer in", error)
+                    .hint("Its folder must allow to make a file.")
+            })?),
+        };
+        disk.lock(true).map_err(|error| trouble("lock", error))?;
+        let moved = move_on(&**disk, *start, next);
+        disk.unlock().map_err(|error| trouble("unlock", error))?;
+        moved.map_err(|error| trouble("read or write", error))?
+    }
+}
+
+/// The outer error is the disk's, the inner one that of `next`.
+fn move_on(
+    disk: &dyn Disk,
+    start: i64,
+    next: impl FnOnce(i64) -> Result<i64>,
+) -> std::io::Result<Result<i64>> {
+    let mut bytes = [0; BYTES as usize];
+    let buf = UserBuffer(bytes.as_mut_ptr());
+    let got = disk.read(0, BYTES, &mut Unpacker::contiguous(buf, BYTES))?;
+    let now = if got == BYTES { i64::from_le_bytes(bytes) } else { start };
+    let next = match next(now) {
+        Ok(next) => next,
+        Err(error) => return Ok(Err(error)),
+    };
+    if next != now {
+        bytes = next.to_le_bytes();
+        let buf = UserBuffer(bytes.as_mut_ptr());
+        disk.write(0, BYTES, &mut Packer::contiguous(buf, BYTES))?;
+    }
+    Ok(Ok(now))
+}
+
+/// `from` and `units` more.
+fn advanced(from: i64, units: i64) -> Result<i64> {
+    from.checked_add(units).ok_or_else(|| {
+        Error::param(ErrorClass::ARG, "count", "leads beyond the end of all files".to_owned())
+    })
+}
+
+impl<P: Port> Entry<'_, P> {
+    fn update_shared(
+        &mut self,
+        fh: FileHandle,
+        next: impl FnOnce(i64) -> Result<i64>,
+    ) -> Result<i64> {
+        let mut pointer = self.file_mut(fh)?.shared.take().expect("only taken here");
+        let storage = self.port.storage();
+        let open = |path: &str| storage.open(path, Access::Both, Existence::Created);
+        let before = pointer.update(open, next);
+        self.file_mut(fh)?.shared = Some(pointer);
+        before
+    }
+
+    /// Where an access of `units` etypes at the shared pointer begins; the pointer moves behind.
+    pub(super) fn take_shared(&mut self, fh: FileHandle, units: i64) -> Result<i64> {
+        self.update_shared(fh, |now| advanced(now, units))
+    }
+
+    /// `MPI_File_get_position_shared`.
+    ///
+    /// # Errors
+    /// `MPI_ERR_UNSUPPORTED_OPERATION` for a file that is read in sequence; what the operating
+    /// system reports, by its class.
+    pub fn file_position_shared(&mut self, fh: FileHandle) -> Result<i64> {
+        self.file(fh)?.modes.check_not_sequential()?;
+        self.update_shared(fh, Ok)
+    }
+
+    /// `MPI_File_seek_shared`: all give the same.
+    ///
+    /// # Errors
+    /// `MPI_ERR_NOT_SAME`; otherwise as [`Entry::file_position_shared`] and `OpenFile::seek`.
+    pub fn file_seek_shared(&mut self, fh: FileHandle, offset: i64, whence: i32) -> Result<()> {
+        let file = self.file(fh)?;
+        file.modes.check_not_sequential()?;
+        let comm = file.comm;
+        self.agree_on(comm, "offset", offset)?;
+        self.agree_on(comm, "whence", whence.into())?;
+        let moved = if self.comm(comm)?.rank == 0 {
+            let end = self.file(fh)?.end();
+            self.update_shared(fh, |now| modes::sought(offset, whence, now, end)).map(drop)
+        } else {
+            Ok(())
+        };
+        self.fail_together(comm, moved)
+    }
+
+    /// The displacement that a program means: `MPI_DISPLACEMENT_CURRENT` is where the shared pointer
+    /// stands in a file that is read in sequence, which has no other (§14.3).
+    ///
+    /// # Errors
+    /// What the operating system reports, by its class.
+    pub fn file_displacement(&mut self, fh: FileHandle, displacement: i64) -> Result<i64> {
+        if displacement != DISPLACEMENT_CURRENT || !self.file(fh)?.modes.has(modes::SEQUENTIAL) {
+            return Ok(displacement);
+        }
+        // Accesses before this call are over at all processes.
+        self.fail_together(self.file(fh)?.comm, Ok(()))?;
+        let now = self.update_shared(fh, Ok)?;
+        self.file(fh)?.view.byte_offset(now)
+    }
+
+    /// The pointer goes back to the beginning of a new view, at which all processes have arrived.
+    pub(super) fn rewind_shared(&mut self, fh: FileHandle) -> Result<()> {
+        let comm = self.file(fh)?.comm;
+        let used = self.file(fh)?.shared.as_ref().is_some_and(|pointer| pointer.disk.is_some());
+        // Who has used it knows that there is something to take back.
+        let used = self.allgather_bytes(comm, &[used.into()])?;
+        let first = used.iter().position(|used| *used != 0);
+        if first == Some(self.comm(comm)?.rank as usize) {
+            let rewound = self.update_shared(fh, |_| Ok(0)).map(drop);
+            self.fail_together(comm, rewound)?;
+        } else if first.is_some() {
+            self.fail_together(comm, Ok(()))?;
+        }
+        if let Some(pointer) = &mut self.file_mut(fh)?.shared {
+            pointer.start = 0;
+        }
+        Ok(())
+    }
+
+    /// The pointer's file goes with the opening, after which nobody uses it.
+    pub(super) fn drop_shared(&mut self, pointer: Option<SharedPointer>, first: bool) {
+        if let Some(SharedPointer { path, disk, .. }) = pointer {
+            drop(disk);
+            if first {
+                // If it is not there nobody has used it; if it stays, it is in nobody's way.
+                let _ = self.port.storage().delete(&path);
+            }
+        }
+    }
+
+    /// `MPI_File_read_ordered`: each process's part follows that of the rank before it.
+    ///
+    /// # Errors
+    /// As [`Entry::file_read`]; if one process fails, all do.
+    pub fn file_read_ordered(&mut self, fh: FileHandle, memory: Memory) -> Result<Status> {
+        let place = self.ordered_place(fh, &memory)?;
+        self.file_read(fh, place, memory)
+    }
+
+    /// `MPI_File_write_ordered`.
+    ///
+    /// # Errors
+    /// As [`Entry::file_write`]; if one process fails, all do.
+    pub fn file_write_ordered(&mut self, fh: FileHandle, memory: Memory) -> Result<Status> {
+        let place = self.ordered_place(fh, &memory)?;
+        self.file_write(fh, place, memory)
+    }
+
+    fn ordered_place(&mut self, fh: FileHandle, memory: &Memory) -> Result<Place> {
+        let comm = self.file(fh)?.comm;
+        let units = self.etypes_of(fh, memory);
+        let units = self.fail_together(comm, units)?;
+        let all = self.allgather_bytes(comm, &units.to_le_bytes())?;
+        let number = |bytes: &[u8], rank: usize| {
+            i64::from_le_bytes(std::array::from_fn(|i| bytes[8 * rank + i]))
+        };
+        let rank = self.comm(comm)?.rank as usize;
+        let sum = |ranks: usize| (0..ranks).try_fold(0, |sum, i| advanced(sum, number(&all, i)));
+        let (before, total) = (sum(rank)?, sum(all.len() / 8)?);
+        let taken = if rank == 0 { self.take_shared(fh, total) } else { Ok(0) };
+        let taken = self.fail_together(comm, taken)?;
+        let start = self.allgather_bytes(comm, &taken.to_le_bytes())?;
+        Ok(Place::Granted(advanced(number(&start, 0), before)?))
+    }
+}

@@ -1,0 +1,83 @@
+//! Sessions (MPI-5.0 §11.3): handles under which parts of a program use MPI independently.
+//!
+//! Enters: names of process sets. Leaves: groups, which remember their session, as do the
+//! communicators that are made of them; of a session itself there is little: its error handler,
+//! its hints and its buffer for buffered sends.
+
+use crate::error::{Error, ErrorClass, Result};
+use crate::group::Group;
+use crate::handle::{ErrhandlerHandle, SessionHandle};
+use crate::info::Info;
+use crate::p2p::buffered::AttachedBuffer;
+use crate::port::{PeerId, Port};
+use crate::process::Process;
+
+/// A session.
+#[derive(Debug)]
+pub struct Session {
+    /// What becomes of errors.
+    pub errhandler: ErrhandlerHandle,
+    /// The hints in use.
+    pub hints: Info,
+    pub(crate) buffer: Option<AttachedBuffer>,
+}
+
+impl Session {
+    /// A session with this error handler and no hints.
+    pub fn new(errhandler: ErrhandlerHandle) -> Session {
+        Session { errhandler, hints: Info::new(), buffer: None }
+    }
+}
+
+/// The process sets that every session has (§11.3.2): all processes of the job, and this one.
+pub const PROCESS_SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
+
+impl<P: Port> Process<P> {
+    /// The session that a handle names.
+    ///
+    /// # Errors
+    /// `MPI_ERR_SESSION` saying what the handle was.
+    pub fn session(&self, handle: SessionHandle) -> Result<&Session> {
+        self.sessions.get(handle)
+    }
+
+    /// The session that a handle names, to be changed.
+    ///
+    /// # Errors
+    /// As [`Process::session`].
+    pub fn session_mut(&mut self, handle: SessionHandle) -> Result<&mut Session> {
+        self.sessions.get_mut(handle)
+    }
+
+    /// The processes of a set, by its name in capitals or not, as URIs go; `None` if there is no
+    /// such set.
+    pub fn process_set(&self, session: SessionHandle, name: &str) -> Option<Group> {
+        let set = PROCESS_SETS.iter().position(|set| set.eq_ignore_ascii_case(name))?;
+        let group = match set {
+            0 => Group::range(PeerId(0), self.identity.size),
+            _ => Group::range(PeerId(self.identity.rank), 1),
+        };
+        Some(group.of_session(session))
+    }
+
+    /// Ends a session, whose buffered sends have left its buffer.
+    ///
+    /// # Errors
+    /// As [`Process::session`].
+    pub fn end_session(&mut self, handle: SessionHandle) -> Result<()> {
+        let Session { errhandler, .. } = self.sessions.remove(handle)?;
+        self.errhandlers.release(errhandler)
+    }
+}
+
+/// The name of the process set at place `n` (`MPI_Session_get_nth_pset`).
+///
+/// # Errors
+/// `MPI_ERR_ARG` when there are not that many.
+pub fn nth_process_set(n: i32) -> Result<&'static str> {
+    let name = usize::try_from(n).ok().and_then(|n| PROCESS_SETS.get(n));
+    name.copied().ok_or_else(|| {
+        let text = format!("is {n}, but there are {} process sets", PROCESS_SETS.len());
+        Error::param(ErrorClass::ARG, "n", text)
+    })
+}
