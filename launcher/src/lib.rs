@@ -54,7 +54,7 @@ pub fn main() -> ExitCode {
     if arguments == [tree::AGENT] {
         return tree::agent::main();
     }
-    let request = match options::parse(arguments) {
+    let mut request = match options::parse(arguments) {
         Ok(request) => request,
         Err(answer) => {
             // Nobody is left to tell when this cannot be printed.
@@ -62,6 +62,7 @@ pub fn main() -> ExitCode {
             return ExitCode::from(if answer.use_stderr() { REFUSED } else { 0 });
         }
     };
+    request.global.heed(std::env::var(options::TIMEOUT).ok().as_deref());
     close_outer_job();
     let mut inherited: env::Environment = std::env::vars_os().collect();
     if request.global.settings {

@@ -137,7 +137,7 @@ pub(crate) struct Global {
     #[arg(long, alias = "merge-stderr-to-stdout")]
     pub(crate) merge_stderr: bool,
 
-    /// End the job with status 124 if it runs longer
+    /// End the job with status 124 if it runs longer [default: the variable MPIEXEC_TIMEOUT]
     #[arg(long, value_name = "SECONDS", value_parser = seconds,
           help_heading = "When it goes wrong, or slowly")]
     pub(crate) timeout: Option<Duration>,
@@ -189,6 +189,9 @@ pub(crate) struct Global {
           value_parser = fanout, help_heading = "Where the ranks run")]
     pub(crate) fanout: usize,
 
+    /// Ask MPI to serve these kinds of memory (MPI-5.0 §12.4.3), as system,mpi
+    #[arg(long, value_name = "KIND,…", help_heading = "Environment")]
+    pub(crate) memory_alloc_kinds: Option<OsString>,
     /// Set a variable for all programs
     #[arg(long, num_args = 2, value_names = ["NAME", "VALUE"], help_heading = "Environment")]
     pub(crate) genv: Vec<OsString>,
@@ -336,6 +339,16 @@ fn command() -> Command {
     };
     // The structs' own descriptions would take the place of this one if it came first.
     Global::augment_args(Local::augment_args(base)).about(ABOUT).mut_args(hyphens)
+}
+
+/// The variable that MPICH's and Open MPI's launchers take for `--timeout` where that is not given.
+pub(crate) const TIMEOUT: &str = "MPIEXEC_TIMEOUT";
+
+impl Global {
+    /// Takes the value of [`TIMEOUT`]; one that is no number of seconds counts as none, as there.
+    pub(crate) fn heed(&mut self, timeout: Option<&str>) {
+        self.timeout = self.timeout.or_else(|| seconds(timeout?).ok());
+    }
 }
 
 /// Reads the command line, without the program's own name.

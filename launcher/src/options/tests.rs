@@ -130,3 +130,18 @@ proptest! {
         let _ = parse(words.into_iter().map(OsString::from).collect());
     }
 }
+
+#[test]
+fn the_timeout_of_the_environment_yields_to_the_command_line() {
+    for (line, variable, seconds) in [
+        ("a", None, None),
+        ("a", Some("7"), Some(7)),
+        ("a", Some("0"), None),
+        ("a", Some("soon"), None),
+        ("--timeout 3 a", Some("7"), Some(3)),
+    ] {
+        let mut request = request(line).unwrap();
+        request.global.heed(variable);
+        assert_eq!(request.global.timeout, seconds.map(Duration::from_secs), "{line}");
+    }
+}
