@@ -12,8 +12,10 @@ use mpi_core::boards::Piece;
 use mpi_core::datatype::Packer;
 
 use super::layout::CELLS;
+use crate::lap::{Lap, Worn};
 use crate::shm::Reach;
 use crate::sync::{AtomicU64, Ordering};
+use crate::sys::memory::populate;
 
 /// Bytes of a piece that lies in its cell.
 pub(super) const INLINE_BYTES: usize = 48;
@@ -43,7 +45,8 @@ pub(super) struct Outbound {
     body: *mut u8,
     room: usize,
     /// Long bodies go round in so many bytes.
-    round: usize,
+    lap: Lap,
+    worn: Worn,
     mark: u64,
     /// Pieces written.
     next: u64,
@@ -76,18 +79,19 @@ impl Outbound {
     ) -> Outbound {
         let bodies = [(0, 0); CELLS];
         let reach = Reach::default();
-        let (round, next, consumed, at) = (room, 0, 0, 0);
-        Outbound { cells, body, room, round, mark, next, consumed, at, bodies, counters, reach }
+        let (lap, worn) = (Lap::new(room as u64), Worn::new(0));
+        let (next, consumed, at) = (0, 0, 0);
+        Outbound { cells, body, room, lap, worn, mark, next, consumed, at, bodies, counters, reach }
     }
 
     pub(super) fn room(&self) -> usize {
         self.room
     }
 
-    /// Lets long bodies go round in half the room: where ranks share processors, those that come
-    /// one after the other on one find more in its caches.
+    /// Lets long bodies go round in half the room at most: where ranks share processors, those
+    /// that come one after the other on one find more in its caches.
     pub(super) fn narrow(&mut self, crowded: bool) {
-        self.round = if crowded { self.room / 2 } else { self.room };
+        self.lap = Lap::new(if crowded { self.room / 2 } else { self.room } as u64);
     }
 
     /// Writes the next `len` bytes of `source`, if there is room; `plainly` where the reader may
@@ -113,9 +117,12 @@ impl Outbound {
             // SAFETY: the cell has the room, and no reader looks at it before its sequence word.
             unsafe { source.pack_into(at, len) };
         } else {
-            let Some(at) = self.place_body(len) else { return false };
+            let Some(at) = self.make_place(len, plainly) else { return false };
             self.bodies[place] = (at, at + len);
             self.at = (at + len).next_multiple_of(64);
+            if len >= LONG_BODY {
+                self.touch(at, len);
+            }
             form |= (at as u64) << 32;
             // SAFETY: `place_body` found `len` unused bytes within the room.
             unsafe {
@@ -131,11 +138,24 @@ impl Outbound {
         true
     }
 
+    /// As [`Outbound::place_body`]. Where ranks share processors, waiting for a reader costs a
+    /// turn of each of them, which is more than new pages do.
+    #[inline]
+    fn make_place(&mut self, len: usize, crowded: bool) -> Option<usize> {
+        loop {
+            let place = self.place_body(len);
+            if place.is_some() || !crowded || len < LONG_BODY || !self.lap.grow() {
+                return place;
+            }
+        }
+    }
+
     /// Where a body of `len` bytes can lie without harm to one that is still read.
     fn place_body(&mut self, len: usize) -> Option<usize> {
+        let round = self.lap.bytes() as usize;
         let window = match len < LONG_BODY {
-            true => (WINDOW * len).next_power_of_two().clamp(WINDOW_MIN, self.round),
-            false => self.round,
+            true => (WINDOW * len).next_power_of_two().clamp(WINDOW_MIN, round),
+            false => round,
         };
         if len > window {
             return None;
@@ -150,6 +170,14 @@ impl Outbound {
             Some(piece) if !self.look(piece) => None,
             _ => Some(at),
         }
+    }
+
+    /// Counts a long body, and gets the pages that it is the first to use.
+    fn touch(&mut self, at: usize, len: usize) {
+        if let Some((from, len)) = self.worn.step(at as u64, len as u64, self.lap.bytes()) {
+            populate(self.body.wrapping_add(from as usize), len as usize, true);
+        }
+        self.lap.carry(len as u64);
     }
 
     /// Whether all readers have consumed the piece of this number.

@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use super::exchange::Exchange;
 use super::lane::{Cell, Reader, Writer};
 use super::layout::{self, Geometry};
-use super::ring::Worn;
+use crate::lap::Worn;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::sys::memory::{Mapping, sealed_memfd, sealed_size};
 

@@ -169,16 +169,29 @@ impl Shm {
         to.has_bulk_room(most)
     }
 
-    /// A free run of the ring, if need be after a look at how far all readers are.
-    pub(super) fn take_run(&mut self, bytes: u64) -> Option<u64> {
-        let run = self.ring.take(bytes).or_else(|| {
+    /// A free run of the ring, if need be after a look at how far all readers are: beyond the
+    /// way round only if what lies there has not been read.
+    fn take_run(&mut self, bytes: u64) -> Option<u64> {
+        let run = self.ring.take_near(bytes).or_else(|| {
             self.reclaim();
-            self.ring.take(bytes)
+            self.ring.take_near(bytes).or_else(|| self.ring.take(bytes))
         })?;
         if let Some((from, len)) = self.worn.step(run, bytes, self.arena.geometry().ring_end()) {
             self.arena.populate(from, len);
         }
         Some(run)
+    }
+
+    /// As [`Shm::take_run`], for a frame to `peer`: nothing if the look has shown that the peer
+    /// breaks the protocol.
+    #[inline]
+    pub(super) fn take_run_for(&mut self, peer: PeerId, bytes: u64) -> Option<u64> {
+        let run = self.take_run(bytes)?;
+        if self.peers[peer.0 as usize].state == State::Open {
+            return Some(run);
+        }
+        self.ring.give(run, bytes);
+        None
     }
 
     /// A transfer from `peer` begins.

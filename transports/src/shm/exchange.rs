@@ -12,7 +12,7 @@
 //! holds it: the frames do, since each that names it hands it over. A peer that lies about that
 //! spoils what it sends and is sent, nothing else.
 
-use super::ring::Worn;
+use crate::lap::Worn;
 use crate::sys::memory::populate;
 
 /// What offsets begin with that name the exchange buffer, and not the arena of the sender.

@@ -50,6 +50,7 @@ use mpi_core::port::{
     Transport, Why,
 };
 
+use crate::lap::Worn;
 use crate::restraint::Restraint;
 use crate::sys::socket::{Datagram, NAME_BYTES};
 use crate::sys::{barrier, cma};
@@ -60,7 +61,7 @@ use meet::{Letter, Stray};
 use park::Waiter;
 use peer::Peer;
 use pool::Pool;
-use ring::{Ring, Worn};
+use ring::Ring;
 
 /// Where to look up the business cards of peers.
 pub trait Directory {

@@ -5,61 +5,21 @@
 //! processors that share a last-level cache: a line that both keep in caches of their own costs
 //! 9 ns to write and read again, one that has meanwhile left both for the shared cache 3, so the
 //! ring goes round in more than the caches of both (measured by 64 KiB copied in and out, one way:
-//! 8.8 µs through 128 KiB, 4.2 through 1 MiB, 2.5 through 4 MiB, 2.8 through 2 MiB). Far processors write past their
-//! caches anyway (see `reach`) and do not mind.
+//! 8.8 µs through 128 KiB, 4.2 through 1 MiB, 2.5 through 4 MiB, 2.8 through 2 MiB). Far processors write
+//! past their caches anyway (see `reach`) and do not mind. It begins with less (see `lap`).
 //!
 //! Readers give places back in any order: one that does not read for long keeps its own places
 //! and nobody else's.
 
-/// The ring begins again after so many bytes if there is room: what lies further is used only
-/// while that much is under way. Two bare processes take 4 MiB one way in 145 to 153 µs through
-/// 2 MiB, in 170 to 190 through 4 MiB.
+use crate::lap::Lap;
+
+/// The ring begins again after so many bytes at most if there is room: what lies further is used
+/// only while that much is under way. Two bare processes take 4 MiB one way in 145 to 153 µs
+/// through 2 MiB, in 170 to 190 through 4 MiB.
 const LAP_BYTES: u64 = 2 << 20;
 
 /// Bytes of a unit: what small bodies waste is less than a page.
 const UNIT_BYTES: u64 = 1024;
-
-/// Pages got at a time at first, in bytes; later as many as there are already.
-const AHEAD_FIRST: u64 = 32 << 10;
-/// Pages got at a time at most, in bytes.
-const AHEAD_MOST: u64 = 512 << 10;
-
-/// How far a ring has been used: each page beyond costs a fault of about a microsecond, unless
-/// many are got with one call.
-#[derive(Debug)]
-pub(super) struct Worn {
-    base: u64,
-    end: u64,
-}
-
-impl Worn {
-    /// Nothing of the ring at `base` has been used.
-    pub(super) fn new(base: u64) -> Worn {
-        Worn { base, end: base }
-    }
-
-    /// Whether what ends at `end` has not all been used.
-    #[inline]
-    pub(super) fn ends_before(&self, end: u64) -> bool {
-        end > self.end
-    }
-
-    /// What is to be got, if anything, before `len` bytes at `offset` are used; nothing beyond
-    /// `limit`.
-    #[inline]
-    pub(super) fn step(&mut self, offset: u64, len: u64, limit: u64) -> Option<(u64, u64)> {
-        let end = offset + len;
-        (end > self.end && offset >= self.base).then(|| self.advance(offset, end, limit))
-    }
-
-    #[cold]
-    fn advance(&mut self, offset: u64, end: u64, limit: u64) -> (u64, u64) {
-        let from = self.end.max(offset);
-        let ahead = (self.end - self.base).clamp(AHEAD_FIRST, AHEAD_MOST);
-        self.end = end.max(from + ahead).min(limit);
-        (from, self.end - from)
-    }
-}
 
 /// Equal units of memory at known offsets, of which runs are taken.
 #[derive(Debug)]
@@ -70,8 +30,8 @@ pub(super) struct Ring {
     taken: Vec<u64>,
     free: u32,
     cursor: u32,
-    /// Units after which the cursor begins again.
-    lap: u32,
+    /// Where the cursor begins again.
+    lap: Lap,
 }
 
 /// Units that hold so many bytes.
@@ -85,7 +45,7 @@ impl Ring {
     pub(super) fn new(base: u64, bytes: u64) -> Ring {
         let units = u32::try_from(bytes / UNIT_BYTES).unwrap_or(u32::MAX);
         let taken = vec![0; units.div_ceil(64) as usize];
-        let lap = units.min((LAP_BYTES / UNIT_BYTES) as u32);
+        let lap = Lap::new(LAP_BYTES.min(u64::from(units) * UNIT_BYTES));
         Ring { base, units, taken, free: units, cursor: 0, lap }
     }
 
@@ -95,20 +55,33 @@ impl Ring {
         units(bytes) <= self.free
     }
 
-    /// The offset of room for `bytes`, if there is such a run.
+    /// The offset of room for `bytes`, if there is such a run on the way round.
+    #[inline]
+    pub(super) fn take_near(&mut self, bytes: u64) -> Option<u64> {
+        self.take_within(bytes, (self.lap.bytes() / UNIT_BYTES) as u32)
+    }
+
+    /// The offset of room for `bytes`, if there is such a run anywhere.
     #[inline]
     pub(super) fn take(&mut self, bytes: u64) -> Option<u64> {
+        self.take_within(bytes, self.units)
+    }
+
+    #[inline]
+    fn take_within(&mut self, bytes: u64, end: u32) -> Option<u64> {
         let wanted = units(bytes);
         if wanted > self.free {
             return None;
         }
-        let at = match self.run_from(self.cursor, wanted, self.units) {
+        let at = match self.run_from(self.cursor, wanted, end) {
             Some(at) => at,
-            None => self.run_from(0, wanted, self.cursor.saturating_add(wanted).min(self.units))?,
+            None => self.run_from(0, wanted, self.cursor.saturating_add(wanted).min(end))?,
         };
         self.mark(at, wanted, true);
         self.free -= wanted;
-        self.cursor = if at + wanted < self.lap { at + wanted } else { 0 };
+        let (next, lap) = (u64::from(at + wanted) * UNIT_BYTES, self.lap.bytes());
+        self.cursor = if next < lap { at + wanted } else { 0 };
+        self.lap.carry(bytes);
         Some(self.base + u64::from(at) * UNIT_BYTES)
     }
 
@@ -208,22 +181,6 @@ mod tests {
     }
 
     #[test]
-    fn pages_are_got_once_and_more_at_a_time() {
-        let (base, limit) = (1 << 20, (1 << 20) + (300 << 10));
-        let mut worn = Worn::new(base);
-        let mut end = base;
-        for offset in (base..limit).step_by(4096) {
-            if let Some((from, len)) = worn.step(offset, 4096, limit) {
-                assert_eq!(from, end);
-                end = from + len;
-            }
-            assert!(end >= offset + 4096);
-        }
-        assert_eq!(end, limit);
-        assert_eq!(worn.step(base, 100, limit), None);
-    }
-
-    #[test]
     fn a_place_comes_round_after_all_others() {
         let mut ring = Ring::new(0, 8 * UNIT_BYTES);
         let mut order = Vec::new();
@@ -238,10 +195,24 @@ mod tests {
     #[test]
     fn what_lies_beyond_a_lap_is_for_when_the_lap_is_full() {
         let mut ring = Ring::new(0, 2 * LAP_BYTES);
-        let first = ring.take(LAP_BYTES - UNIT_BYTES).unwrap();
-        assert_eq!(ring.take(UNIT_BYTES), Some(LAP_BYTES - UNIT_BYTES));
-        assert_eq!(ring.take(UNIT_BYTES), Some(LAP_BYTES));
-        ring.give(first, LAP_BYTES - UNIT_BYTES);
-        assert_eq!(ring.take(UNIT_BYTES), Some(0));
+        let lap = ring.lap.bytes();
+        let first = ring.take_near(lap - UNIT_BYTES).unwrap();
+        assert_eq!(ring.take_near(UNIT_BYTES), Some(lap - UNIT_BYTES));
+        assert_eq!(ring.take_near(UNIT_BYTES), None);
+        assert_eq!(ring.take(UNIT_BYTES), Some(lap));
+        ring.give(first, lap - UNIT_BYTES);
+        assert_eq!(ring.take_near(UNIT_BYTES), Some(0));
+    }
+
+    #[test]
+    fn the_way_round_becomes_as_long_as_it_may() {
+        let mut ring = Ring::new(0, 2 * LAP_BYTES);
+        let mut furthest = 0;
+        for _ in 0..(64 * LAP_BYTES) / 5000 {
+            let at = ring.take_near(5000).unwrap();
+            ring.give(at, 5000);
+            furthest = furthest.max(at + 5000);
+        }
+        assert!(furthest <= LAP_BYTES && furthest > LAP_BYTES - 2 * 5120, "{furthest}");
     }
 }

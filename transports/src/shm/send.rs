@@ -184,18 +184,19 @@ impl Shm {
     fn take_place(&mut self, peer: PeerId, len: u64) -> Option<Place> {
         match self.peers[peer.0 as usize].exchange.hand_over(len) {
             Some(at) => Some(Place { offset: EXCHANGE, run_bytes: 0, at }),
-            None => self.take_own_place(len),
+            None => self.take_own_place(peer, len),
         }
     }
 
     #[inline]
-    fn take_own_place(&mut self, len: u64) -> Option<Place> {
+    fn take_own_place(&mut self, peer: PeerId, len: u64) -> Option<Place> {
         let (offset, run_bytes) = if len > self.config.shm.slot_bytes.into() {
-            (self.take_run(len)?, len as u32)
+            (self.take_run_for(peer, len)?, len as u32)
         } else {
             let slot = self.slots.take().or_else(|| {
                 self.reclaim();
-                self.slots.take()
+                let open = self.peers[peer.0 as usize].state == State::Open;
+                open.then(|| self.slots.take()).flatten()
             });
             (slot?, 0)
         };

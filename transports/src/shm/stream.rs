@@ -195,7 +195,7 @@ impl Shm {
         if let Some(at) = self.peers[peer.0 as usize].exchange.hand_over(len) {
             return Some((EXCHANGE, at));
         }
-        let offset = self.take_run(len)?;
+        let offset = self.take_run_for(peer, len)?;
         Some((offset, self.arena.at(offset, len as usize)))
     }
 
