@@ -7,8 +7,8 @@
 //! ranks are left over, never under a quota, never when the program starts threads of its own
 //! (OMP_NUM_THREADS > 1).
 
-use crate::machine::{Cpu, Machine};
 use crate::options::{BindTo, MapBy};
+use machine::{Cpu, Machine};
 
 /// The CPUs of each rank, and why they are these.
 #[derive(Debug, Clone, PartialEq, Eq)]

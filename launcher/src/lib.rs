@@ -21,7 +21,6 @@ mod hosts;
 mod input;
 mod job;
 mod leftovers;
-mod machine;
 mod node;
 mod options;
 mod outlets;

@@ -4,7 +4,6 @@
 use crate::binding::{self, Binding};
 use crate::env::Environment;
 use crate::hosts;
-use crate::machine::Machine;
 use crate::options::StdinTo;
 use crate::plan::Plan;
 use crate::program;
@@ -13,6 +12,7 @@ use crate::refuse::Refusal;
 use crate::route;
 use crate::sys;
 use crate::tree::frame::Arrived;
+use machine::Machine;
 use std::ffi::OsStr;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};

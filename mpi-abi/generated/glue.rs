@@ -3776,8 +3776,13 @@ pub unsafe fn get_elements_x<F: Face>(
 /// `MPI_Get_hw_resource_info`.
 #[inline]
 pub unsafe fn get_hw_resource_info<F: Face>(hw_info: *mut <F as Face>::Info) -> c_int {
-    let _ = (hw_info,);
-    entry::unsupported::<F>(Procedure::GetHwResourceInfo, Owner::None)
+    entry::call::<F>(Procedure::GetHwResourceInfo, Owner::None, |cx| unsafe {
+        args::out("hw_info", hw_info.is_null())?;
+        let mut hw_info_value = InfoHandle::NULL;
+        crate::calls::hardware::get_hw_resource_info(cx, &mut hw_info_value)?;
+        *hw_info = F::info_out(hw_info_value);
+        Ok(())
+    })
 }
 
 /// `MPI_Get_library_version`.

@@ -51,14 +51,15 @@ const UNSAFE: &[&str] = &[
 const DIRECTION: &[(&str, &[&str])] = &[
     ("mpi-core", &[]),
     ("launcher/wire", &[]),
+    ("launcher/machine", &[]),
     ("mpi-abi/api", &[]),
     ("mpicc-wrapper", &[]),
-    ("transports", &["mpi-core", "launch-wire"]),
-    ("mpi-abi", &["mpi-core", "transports", "launch-wire"]),
+    ("transports", &["mpi-core", "launch-wire", "machine"]),
+    ("mpi-abi", &["mpi-core", "transports", "launch-wire", "machine"]),
     (".", &["mpi-abi", "mpi-core"]),
     ("mpi-abi/mpich", &["mpi-abi", "mpi-core"]),
     ("mpi-abi/openmpi", &["mpi-abi", "mpi-core"]),
-    ("launcher", &["mpi-core", "launch-wire"]),
+    ("launcher", &["mpi-core", "launch-wire", "machine"]),
     ("xtask", &["mpi-api"]),
 ];
 
@@ -69,7 +70,7 @@ const NOT_IN_THE_CORE: &[&str] =
 /// What reads bytes or text from outside the process, each by random input in the file beside it.
 const FUZZED: &[(&str, &str)] = &[
     ("launcher/src/hosts/list.rs", "launcher/src/hosts/list.rs"),
-    ("launcher/src/machine.rs", "launcher/src/machine.rs"),
+    ("launcher/machine/src/lib.rs", "launcher/machine/src/lib.rs"),
     ("launcher/src/options/configfile.rs", "launcher/src/options/configfile.rs"),
     ("launcher/src/options/mod.rs", "launcher/src/options/tests.rs"),
     ("launcher/src/pmi_server.rs", "launcher/src/pmi_server_tests.rs"),

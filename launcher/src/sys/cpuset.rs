@@ -4,18 +4,6 @@ use super::check;
 use std::io;
 use std::mem::zeroed;
 
-/// CPUs that this process may run on, ascending.
-pub(crate) fn affinity() -> Vec<usize> {
-    // SAFETY: a cpu_set_t is plain bits; the call writes at most its size; CPU_ISSET reads within.
-    unsafe {
-        let mut set: libc::cpu_set_t = zeroed();
-        if libc::sched_getaffinity(0, size_of_val(&set), &mut set) != 0 {
-            return Vec::new();
-        }
-        (0..libc::CPU_SETSIZE as usize).filter(|&cpu| libc::CPU_ISSET(cpu, &set)).collect()
-    }
-}
-
 /// Restricts this process to `cpus`. Safe between fork and exec.
 pub(crate) fn set_affinity(cpus: &[usize]) -> io::Result<()> {
     // SAFETY: CPU_SET writes within the set for numbers below CPU_SETSIZE; the call only reads it.

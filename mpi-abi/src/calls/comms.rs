@@ -4,6 +4,7 @@ use mpi_core::constants::UNDEFINED;
 use mpi_core::error::{ErrorClass, Result};
 use mpi_core::handle::{CommHandle, GroupHandle, InfoHandle};
 
+use super::hardware;
 use crate::entry::Cx;
 
 /// `MPI_Comm_size`.
@@ -122,8 +123,8 @@ pub fn comm_get_parent(_: &mut Cx<'_>, parent: &mut CommHandle) -> Result<()> {
     Ok(())
 }
 
-/// `MPI_Comm_split_type` (§7.4.2). Of hardware resources only shared memory is known, so that
-/// nothing narrower is offered unasked; of process sets, those of every session.
+/// `MPI_Comm_split_type` (§7.4.2): by the resources of `hardware`, and by the process sets that
+/// every session has.
 pub fn comm_split_type(
     cx: &mut Cx<'_>,
     comm: CommHandle,
@@ -145,20 +146,20 @@ pub fn comm_split_type(
     let resource = hint(cx, "mpi_hw_resource_type")?;
     let set = hint(cx, "mpi_pset_name")?;
     let by_memory = resource.as_deref() == Some("mpi_shared_memory");
-    let color = match split_type {
-        SHARED => None,
-        HW_GUIDED | RESOURCE_GUIDED if by_memory => None,
-        RESOURCE_GUIDED => match set.as_deref() {
-            Some("mpi://WORLD") => Some(0),
-            Some("mpi://SELF") => Some(cx.own_peer().0 as i32),
-            _ => Some(UNDEFINED),
-        },
-        HW_UNGUIDED | HW_GUIDED | UNDEFINED => Some(UNDEFINED),
+    *newcomm = match (split_type, resource.as_deref(), set.as_deref()) {
+        (SHARED, ..) => cx.comm_split_near(comm, key)?,
+        (HW_GUIDED | RESOURCE_GUIDED, ..) if by_memory => cx.comm_split_near(comm, key)?,
+        (HW_GUIDED | RESOURCE_GUIDED, Some(resource), _) => {
+            cx.comm_split_place(comm, key, hardware::place(resource))?
+        }
+        (RESOURCE_GUIDED, None, Some("mpi://WORLD")) => cx.comm_split(comm, 0, key)?,
+        (RESOURCE_GUIDED, None, Some("mpi://SELF")) => {
+            let own = cx.own_peer().0 as i32;
+            cx.comm_split(comm, own, key)?
+        }
+        (HW_UNGUIDED, ..) => cx.comm_split_finer(comm, key, &hardware::places())?,
+        (HW_GUIDED | RESOURCE_GUIDED | UNDEFINED, ..) => cx.comm_split(comm, UNDEFINED, key)?,
         _ => mpi_core::fail!(ARG, "split_type", "is {split_type}, which is none of MPI's"),
-    };
-    *newcomm = match color {
-        None => cx.comm_split_near(comm, key)?,
-        Some(color) => cx.comm_split(comm, color, key)?,
     };
     Ok(())
 }

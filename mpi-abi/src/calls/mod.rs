@@ -18,6 +18,7 @@ pub mod file_shared;
 pub mod file_transfers;
 pub mod files;
 pub mod groups;
+pub mod hardware;
 pub mod hints;
 pub mod info;
 pub mod intercomms;

@@ -1,0 +1,102 @@
+// ranks: 1 2 3 4
+// Communicators by the hardware that processes are tied to (MPI-5.0 §7.4.2 and §9.1.2).
+#define _GNU_SOURCE
+#include "check.h"
+
+#include <sched.h>
+
+static cpu_set_t all;
+static int cpus[CPU_SETSIZE], count;
+
+// The processors of all ranks together.
+static void look(void) {
+    cpu_set_t own;
+    CPU_ZERO(&own);
+    EQUAL(sched_getaffinity(0, sizeof own, &own), 0);
+    OK(MPI_Allreduce(&own, &all, sizeof own, MPI_BYTE, MPI_BOR, MPI_COMM_WORLD));
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, &all)) cpus[count++] = cpu;
+}
+
+static void sit_on(int cpu) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    EQUAL(sched_setaffinity(0, sizeof one, &one), 0);
+}
+
+static MPI_Comm split(MPI_Comm comm, int type, const char *key, const char *value) {
+    MPI_Info info = MPI_INFO_NULL;
+    MPI_Comm part = MPI_COMM_WORLD;
+    if (key) {
+        OK(MPI_Info_create(&info));
+        OK(MPI_Info_set(info, key, value));
+    }
+    OK(MPI_Comm_split_type(comm, type, 0, info, &part));
+    if (key) OK(MPI_Info_free(&info));
+    return part;
+}
+
+static int size_of(MPI_Comm *comm) {
+    int members = 0;
+    if (*comm == MPI_COMM_NULL) return 0;
+    OK(MPI_Comm_size(*comm, &members));
+    OK(MPI_Comm_free(comm));
+    return members;
+}
+
+static int is_tied(const char *resource) {
+    MPI_Info info;
+    char text[8] = "";
+    int length = sizeof text, there = 0;
+    OK(MPI_Get_hw_resource_info(&info));
+    OK(MPI_Info_get_string(info, resource, &length, text, &there));
+    CHECK(there, "the resource is known");
+    OK(MPI_Info_free(&info));
+    CHECK(!strcmp(text, "true") || !strcmp(text, "false"), "yes or no");
+    return !strcmp(text, "true");
+}
+
+int main(int argc, char **argv) {
+    start(&argc, &argv);
+    look();
+    int turns = count < size ? count : size;
+    sit_on(cpus[rank % turns]);
+    const char *names[] = {"hwloc://Package", "hwloc://NUMANode", "hwloc://Core", "hwloc://PU"};
+    for (int i = 0; i < 4; i++) CHECK(is_tied(names[i]), "one processor is in one of each");
+
+    int neighbours = (size - rank % turns + turns - 1) / turns;
+    MPI_Comm part = split(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_GUIDED, "mpi_hw_resource_type", names[3]);
+    EQUAL(size_of(&part), neighbours);
+    part = split(MPI_COMM_WORLD, MPI_COMM_TYPE_RESOURCE_GUIDED, "mpi_hw_resource_type", names[3]);
+    EQUAL(size_of(&part), neighbours);
+    part = split(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_GUIDED, "mpi_hw_resource_type", "mpi_shared_memory");
+    EQUAL(size_of(&part), size);
+    part = split(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_GUIDED, "mpi_hw_resource_type", "moon://crater");
+    CHECK(part == MPI_COMM_NULL, "a resource that nobody knows");
+    part = split(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_GUIDED, NULL, NULL);
+    CHECK(part == MPI_COMM_NULL, "no resource named");
+
+    // Unasked, each communicator is smaller than that above it, down to one processor each.
+    MPI_Comm at = MPI_COMM_WORLD, finer;
+    int members = size;
+    for (;;) {
+        finer = split(at, MPI_COMM_TYPE_HW_UNGUIDED, NULL, NULL);
+        if (at != MPI_COMM_WORLD) OK(MPI_Comm_free(&at));
+        if (finer == MPI_COMM_NULL) break;
+        int smaller = 0;
+        OK(MPI_Comm_size(finer, &smaller));
+        CHECK(smaller < members, "a part of it");
+        members = smaller;
+        at = finer;
+    }
+    EQUAL(members, neighbours);
+
+    // Who may run anywhere is tied to no processor.
+    if (count > 1 && rank == 0) EQUAL(sched_setaffinity(0, sizeof all, &all), 0);
+    int free_one = count > 1 && rank == 0;
+    EQUAL(is_tied("hwloc://PU"), !free_one);
+    part = split(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_GUIDED, "mpi_hw_resource_type", "hwloc://PU");
+    EQUAL(size_of(&part), free_one ? 0 : neighbours - (count > 1 && rank % turns == 0));
+    return finish();
+}
