@@ -12,6 +12,8 @@ use std::time::Duration;
 const BACKLOG: libc::c_int = 4096;
 /// Seconds between two questions of the kernel whether the other end is there.
 const QUESTION_GAP: libc::c_int = 1;
+/// The congestion control that every kernel has and every user may choose, and that never paces.
+const UNPACED: &[u8] = b"reno";
 
 /// A run of bytes for [`Tcp::send`].
 #[repr(transparent)]
@@ -125,6 +127,20 @@ fn from_kernel(storage: &libc::sockaddr_storage) -> Option<SocketAddr> {
     }
 }
 
+/// Which end of a connection is asked for.
+type WhichEnd =
+    unsafe extern "C" fn(libc::c_int, *mut libc::sockaddr, *mut libc::socklen_t) -> libc::c_int;
+
+/// The address of one end of a socket: `getsockname` or `getpeername`.
+fn end_of(fd: BorrowedFd<'_>, which: WhichEnd) -> io::Result<Option<SocketAddr>> {
+    // SAFETY: plain data, for which zeros are a value.
+    let mut storage: libc::sockaddr_storage = unsafe { mem::zeroed() };
+    let mut len = mem::size_of_val(&storage) as libc::socklen_t;
+    // SAFETY: the kernel writes at most `len` bytes into storage of ours.
+    let answer = unsafe { which(fd.as_raw_fd(), (&raw mut storage).cast(), &raw mut len) };
+    if answer == 0 { Ok(from_kernel(&storage)) } else { Err(io::Error::last_os_error()) }
+}
+
 impl Listener {
     /// A socket that listens on every address of this host, at a port of the kernel's choice.
     ///
@@ -173,17 +189,8 @@ impl Listener {
     /// # Errors
     /// The kernel's.
     pub fn port(&self) -> io::Result<u16> {
-        // SAFETY: plain data, for which zeros are a value.
-        let mut storage: libc::sockaddr_storage = unsafe { mem::zeroed() };
-        let mut len = mem::size_of_val(&storage) as libc::socklen_t;
-        // SAFETY: the kernel writes at most `len` bytes into storage of ours.
-        let answer = unsafe {
-            libc::getsockname(self.fd.as_raw_fd(), (&raw mut storage).cast(), &raw mut len)
-        };
-        if answer != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        from_kernel(&storage).map(|at| at.port()).ok_or_else(|| io::ErrorKind::Unsupported.into())
+        let at = end_of(self.fd.as_fd(), libc::getsockname)?;
+        at.map(|at| at.port()).ok_or_else(|| io::ErrorKind::Unsupported.into())
     }
 
     /// The next connection and where it comes from, or `None` when there is none now.
@@ -261,12 +268,26 @@ impl Tcp {
 
     /// Whether the other end's host has taken the connection.
     pub fn is_connected(&self) -> bool {
-        // SAFETY: plain data, for which zeros are a value.
-        let mut storage: libc::sockaddr_storage = unsafe { mem::zeroed() };
-        let mut len = mem::size_of_val(&storage) as libc::socklen_t;
-        let place = (&raw mut storage).cast();
-        // SAFETY: the kernel writes at most `len` bytes into storage of ours.
-        unsafe { libc::getpeername(self.fd.as_raw_fd(), place, &raw mut len) == 0 }
+        end_of(self.fd.as_fd(), libc::getpeername).is_ok()
+    }
+
+    /// If both ends are on this host, chooses a congestion control that does not pace: there is no
+    /// network to be spared, and BBR holds a message back by a rate that it has measured while the
+    /// other end computed. Whether that was done.
+    pub fn hurry_within_host(&self) -> bool {
+        let end = |which| end_of(self.fd.as_fd(), which).ok().flatten().map(|at| at.ip());
+        let is_here = end(libc::getpeername).is_some_and(|ip| end(libc::getsockname) == Some(ip));
+        // SAFETY: the name is a constant, and the kernel reads as many bytes as it is told.
+        is_here
+            && unsafe {
+                libc::setsockopt(
+                    self.fd.as_raw_fd(),
+                    libc::IPPROTO_TCP,
+                    libc::TCP_CONGESTION,
+                    UNPACED.as_ptr().cast(),
+                    UNPACED.len() as libc::socklen_t,
+                ) == 0
+            }
     }
 
     /// Makes the socket one for frames: nothing is held back, an other end that does not take
@@ -404,6 +425,7 @@ mod tests {
     fn bytes_arrive_and_an_end_is_told() {
         let (near, far) = pair();
         near.prepare(0, Duration::from_secs(1)).unwrap();
+        assert!(near.hurry_within_host() && far.hurry_within_host());
         let mut got = [0u8; 16];
         // SAFETY: all memory is this function's.
         unsafe {

@@ -199,6 +199,7 @@ impl Tcp {
         if let Err(how) = resumed.map_err(str::to_owned).and(added) {
             return self.lose(id.peer, &how);
         }
+        socket.hurry_within_host();
         stream.link = Link::Open(socket);
         self.open += 1;
         self.counters.connections += 1;

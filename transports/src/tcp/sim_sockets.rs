@@ -47,6 +47,13 @@ impl Socket {
         }
     }
 
+    pub(super) fn hurry_within_host(&self) -> bool {
+        match self {
+            Socket::Kernel(socket) => socket.hurry_within_host(),
+            Socket::Simulated(_) => false,
+        }
+    }
+
     /// See [`sys::tcp::Tcp::send`].
     ///
     /// # Safety
