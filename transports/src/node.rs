@@ -5,6 +5,8 @@
 //! card and from settings that all ranks have alike, so that both ends decide the same. Where the
 //! whole job is known to be on one node no network is opened.
 
+mod pace;
+
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -22,6 +24,7 @@ use mpi_core::segments::Segments;
 use crate::loopback::Loopback;
 use crate::shm::{Beside, CARD_GAP, Directory, LocalConfig, Secret, Shm};
 use crate::tcp::{self, Tcp, TcpConfig};
+use pace::{Look, Pace};
 
 /// Which ways the user wants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -89,6 +92,7 @@ pub struct LocalPort {
     /// Which peer this process itself is; `NOBODY` until told.
     me: PeerId,
     net: Option<Box<Net>>,
+    pace: Pace,
     choice: Choice,
     me_name: ProcessName,
     start: Instant,
@@ -111,6 +115,7 @@ impl LocalPort {
             loopback: Loopback::new(),
             me: NOBODY,
             net: None,
+            pace: Pace::default(),
             choice: Choice::default(),
             me_name,
             start: Instant::now(),
@@ -300,6 +305,23 @@ impl LocalPort {
 }
 
 impl LocalPort {
+    /// Takes in what has come over the network; whether there was anything.
+    #[inline(never)]
+    fn poll_network<S: Sink>(&mut self, look: Look, sink: &mut S) -> bool {
+        let Some(net) = &mut self.net else { return false };
+        if look == Look::Around {
+            net.tcp.look_around();
+        }
+        let busy = net.tcp.poll(sink) == Activity::Busy;
+        if busy {
+            self.pace.note_news();
+        }
+        if let Some(peer) = net.tcp.sought_blindly() {
+            self.decide(peer);
+        }
+        busy
+    }
+
     /// Sends a frame that finds no open lane with room.
     #[inline(never)]
     fn send_elsewhere(
@@ -314,6 +336,7 @@ impl LocalPort {
         if self.is_far(peer)?
             && let Some(net) = &mut self.net
         {
+            self.pace.note_news();
             return net.tcp.send(peer, header, body);
         }
         self.shm.send(peer, header, body)
@@ -382,10 +405,10 @@ impl Transport for LocalPort {
             return if busy { Activity::Busy } else { Activity::Idle };
         }
         busy |= self.shm.poll(sink) == Activity::Busy;
-        if let Some(net) = &mut self.net {
-            busy |= net.tcp.poll(sink) == Activity::Busy;
-            if let Some(peer) = net.tcp.sought_blindly() {
-                self.decide(peer);
+        if let Some(net) = &self.net {
+            let look = self.pace.next(self.shm.heard(), pace::ticks);
+            if look != Look::No || net.tcp.is_restless() {
+                busy |= self.poll_network(look, sink);
             }
         }
         if busy { Activity::Busy } else { Activity::Idle }
@@ -565,10 +588,11 @@ impl Port for LocalPort {
             return false;
         }
         let Some(net) = &mut self.net else { return self.shm.wait(idle_polls, || None) };
-        let tcp = &mut net.tcp;
+        let (tcp, pace) = (&mut net.tcp, &mut self.pace);
         self.shm.wait(idle_polls, || {
             // Whatever ends the sleep, the next poll looks at every socket.
             tcp.look_soon();
+            pace.hurry();
             Some(Beside { at_most: tcp.put_off(), news: tcp.news() })
         })
     }

@@ -121,6 +121,8 @@ pub struct Shm {
     turn: usize,
     /// Whether the next poll looks at every lane.
     look_at_all: bool,
+    /// Goes on with the frames that come; how far for each does not matter.
+    heard: u32,
     slots: Pool,
     /// Whether `chores` has anything to do at the next poll.
     chores: bool,
@@ -180,6 +182,7 @@ impl Shm {
             row: Vec::new(),
             turn: 0,
             look_at_all: false,
+            heard: 0,
             slots: Pool::new(g.slots_at(), g.slot_stride.into(), g.slots.into()),
             chores: false,
             pumped: false,
@@ -265,6 +268,12 @@ impl Shm {
     /// not connected or outside the memory for programs.
     pub fn peer_memory(&self, peer: PeerId, offset: u64, len: u64) -> Option<*mut u8> {
         self.peers.get(peer.0 as usize)?.remote.as_ref()?.allocated(offset, len)
+    }
+
+    /// A number that changes when frames come.
+    #[inline]
+    pub(crate) fn heard(&self) -> u32 {
+        self.heard
     }
 
     /// Whether the handshake with `peer` is complete, so that the two are on one node.

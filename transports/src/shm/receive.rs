@@ -54,6 +54,7 @@ impl Shm {
         let Some(&peer) = self.row.get(at) else { return false };
         let news = self.peers[peer.0 as usize].reader.has_news();
         if news {
+            self.heard = self.heard.wrapping_add(1);
             self.drain(peer, sink);
         }
         news
@@ -98,6 +99,7 @@ impl Shm {
         from.take_over(words);
         from.reader.advance();
         from.reader.publish();
+        self.heard = self.heard.wrapping_add(1);
         if from.learn(words.consumed(), &mut self.slots, &mut self.ring).is_err() {
             self.drop_peer(peer, IMPOSSIBLE_RIDE);
         }

@@ -8,7 +8,8 @@
 //!
 //! Connections are made when something is first sent, or for all peers at the start (`mode`).
 //! Nothing waits and no thread runs: streams that were busy lately are read at every poll, the
-//! others when the epoll set names them.
+//! others when the epoll set names them. How often that is while shared memory delivers is for who
+//! polls to say (`node/pace`).
 //!
 //! In: [`Transport`]'s calls and what peers send. Out: [`mpi_core::port::Sink`]'s calls.
 
@@ -271,6 +272,27 @@ impl Tcp {
             return Some(Duration::ZERO);
         }
         self.due().map(|due| due.saturating_duration_since(net::now()))
+    }
+
+    /// Whether the next poll has something to do beyond looking for news.
+    #[inline]
+    pub fn is_restless(&self) -> bool {
+        let waiting = self.announcing.len()
+            | self.owing.len()
+            | self.seeking.len()
+            | self.guests.len()
+            | self.events.len();
+        waiting != 0 || self.blocked != 0 || self.flush_asked.get()
+    }
+
+    /// The next poll looks at every socket, and no stream counts as busy any more.
+    pub fn look_around(&mut self) {
+        for id in std::mem::take(&mut self.hot) {
+            if let Some(stream) = self.stream_mut(id) {
+                stream.is_hot = false;
+            }
+        }
+        self.look_soon();
     }
 
     /// The next poll looks at every socket.

@@ -1,0 +1,169 @@
+//! How often the network is looked at while shared memory delivers.
+//!
+//! A look at sockets is a call of the kernel and costs as much as several messages through shared
+//! memory. So as long as those come, the network gets a look after an eighth of the time that it
+//! has been silent, at most [`GAP_MAX`]: what comes over it waits hardly longer than it is used
+//! to, and a network that nobody uses costs next to nothing. As soon as some polls in a row find
+//! nothing in shared memory, every poll looks.
+//!
+//! In: a number that changes when shared memory delivers, and the clock. Out: whether to look.
+
+/// Polls in a row that found nothing in shared memory, after which every poll looks.
+const EMPTY_MAX: u32 = 8;
+/// The longest time between two looks: at most 1 ‰ to 1 % of it is the look itself.
+const GAP_MAX: u64 = 1 << 18;
+/// Polls from one look at the clock to the next where the gap is the longest.
+const POLLS_PER_CLOCK: u32 = 8;
+
+/// What a poll is to do about the network.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Look {
+    /// Nothing.
+    No,
+    /// What a poll of it does by itself.
+    Yes,
+    /// Look at all sockets: the last time is long ago.
+    Around,
+}
+
+/// When the network was looked at, and how long it has been silent.
+#[derive(Default)]
+pub(super) struct Pace {
+    /// What shared memory had heard at the last poll.
+    heard: u32,
+    /// Polls since that changed.
+    empty: u32,
+    /// Polls until the clock is looked at.
+    left: u32,
+    /// Something has moved on the network since the clock was last looked at.
+    fresh: bool,
+    /// When that was last so, when the last look was, and the time to the next.
+    news: u64,
+    looked: u64,
+    gap: u64,
+}
+
+impl Pace {
+    /// What this poll is to do.
+    #[inline]
+    pub(super) fn next(&mut self, heard: u32, clock: impl FnOnce() -> u64) -> Look {
+        if heard != self.heard {
+            self.heard = heard;
+            self.empty = 0;
+        } else if self.empty >= EMPTY_MAX {
+            return Look::Yes;
+        } else {
+            self.empty += 1;
+        }
+        self.left = self.left.saturating_sub(1);
+        if self.left > 0 && !self.fresh { Look::No } else { self.by_clock(clock()) }
+    }
+
+    #[inline(never)]
+    fn by_clock(&mut self, now: u64) -> Look {
+        if std::mem::take(&mut self.fresh) {
+            self.news = now;
+        } else if now.wrapping_sub(self.looked) < self.gap {
+            self.left = if self.gap == GAP_MAX { POLLS_PER_CLOCK } else { 0 };
+            return Look::No;
+        }
+        (self.looked, self.left) = (now, 0);
+        self.gap = (now.wrapping_sub(self.news) / 8).min(GAP_MAX);
+        if self.gap == GAP_MAX { Look::Around } else { Look::Yes }
+    }
+
+    /// Something has moved on the network.
+    #[inline]
+    pub(super) fn note_news(&mut self) {
+        self.fresh = true;
+    }
+
+    /// Every poll looks until shared memory delivers again.
+    pub(super) fn hurry(&mut self) {
+        self.empty = EMPTY_MAX;
+    }
+}
+
+/// A clock that costs less than a look at anything else: its unit is that of the processor's counter
+/// of time, a third to one nanosecond.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+pub(super) fn ticks() -> u64 {
+    // SAFETY: every x86-64 processor has the instruction.
+    unsafe { std::arch::x86_64::_rdtsc() }
+}
+
+/// A clock, in nanoseconds.
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) fn ticks() -> u64 {
+    use std::sync::OnceLock;
+    use std::time::Instant;
+    static START: OnceLock<Instant> = OnceLock::new();
+    START.get_or_init(Instant::now).elapsed().as_nanos() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Polls each `step` ticks while shared memory delivers at each; the ticks between two looks.
+    fn gaps(pace: &mut Pace, now: &mut u64, step: u64, polls: u32) -> Vec<u64> {
+        let (mut gaps, mut last) = (Vec::new(), *now);
+        for heard in 1..=polls {
+            *now += step;
+            if pace.next(heard, || *now) != Look::No {
+                gaps.push(*now - last);
+                last = *now;
+            }
+        }
+        gaps
+    }
+
+    #[test]
+    fn a_network_long_silent_is_looked_at_rarely_and_thoroughly() {
+        let (mut pace, mut now) = (Pace::default(), 1 << 40);
+        let gaps = gaps(&mut pace, &mut now, 1 << 12, 10_000);
+        let longest = GAP_MAX + (u64::from(POLLS_PER_CLOCK) << 12);
+        assert!(gaps[1..].iter().all(|gap| (GAP_MAX..=longest).contains(gap)), "{gaps:?}");
+        assert!(gaps.len() > 100);
+        let around = (0..1000).map(|k| pace.next(k, || now + u64::from(k) * GAP_MAX));
+        assert!(around.into_iter().all(|look| look != Look::Yes));
+    }
+
+    #[test]
+    fn polls_that_find_nothing_all_look_until_something_comes() {
+        let mut pace = Pace::default();
+        let now = 1 << 40;
+        pace.next(1, || now);
+        let looks: Vec<Look> = (0..20).map(|_| pace.next(1, || now + 1)).collect();
+        assert!(looks[..EMPTY_MAX as usize].iter().all(|look| *look == Look::No), "{looks:?}");
+        assert!(looks[EMPTY_MAX as usize..].iter().all(|look| *look == Look::Yes), "{looks:?}");
+        assert_eq!(pace.next(2, || now + 2), Look::No);
+        pace.hurry();
+        assert_eq!(pace.next(2, || now + 3), Look::Yes);
+    }
+
+    proptest! {
+        /// What comes over the network waits for an eighth of the silence before it, and the time
+        /// of a poll: or of a few, after a long silence.
+        #[test]
+        fn a_wait_is_short_beside_the_silence_before(step in 1u64..1 << 14, polls in 1u32..5000) {
+            let (mut pace, mut now) = (Pace::default(), 1u64 << 40);
+            gaps(&mut pace, &mut now, step, 100);
+            pace.note_news();
+            let begin = now;
+            let mut last = now;
+            for heard in 1..polls {
+                now += step;
+                if pace.next(heard, || now) != Look::No {
+                    let silence = last - begin;
+                    let slack = if silence / 8 >= GAP_MAX { POLLS_PER_CLOCK } else { 2 };
+                    let longest = (silence / 8).min(GAP_MAX) + u64::from(slack) * step;
+                    prop_assert!(now - last <= longest, "{} after {silence}", now - last);
+                    last = now;
+                }
+            }
+        }
+    }
+}
