@@ -172,12 +172,25 @@ pub fn run_with(
     ranks: u32,
     settings: &[(&str, &str)],
 ) -> Result<()> {
+    let mut plain = crate::prefix::clean(Path::new("env"));
+    plain.envs(settings.iter().copied());
+    run_under(plain, prefix, executable, ranks)
+}
+
+/// The same by a command that runs the words added to it, in whatever surroundings.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_under(
+    mut surroundings: Command,
+    prefix: &Prefix,
+    executable: &Path,
+    ranks: u32,
+) -> Result<()> {
     // timeout(1) gives mpirun the chance to end its ranks; only if it does not, kills it.
-    let mut command = crate::prefix::clean(Path::new("timeout"));
-    command.arg("--kill-after=10").arg(PATIENCE.to_string());
-    command.arg(prefix.bin("mpirun")).arg("-n").arg(ranks.to_string()).arg(executable);
-    command.envs(settings.iter().copied());
-    judge(&command.output().context("cannot start mpirun")?)
+    surroundings.args(["timeout", "--kill-after=10"]).arg(PATIENCE.to_string());
+    surroundings.arg(prefix.bin("mpirun")).arg("-n").arg(ranks.to_string()).arg(executable);
+    judge(&surroundings.output().context("cannot start mpirun")?)
 }
 
 /// Whether a run went well.

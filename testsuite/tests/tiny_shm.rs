@@ -1,0 +1,54 @@
+//! Programs where `/dev/shm` has 64 KiB, as in many containers: nothing of ours lies there, so they
+//! run as everywhere. Only root may make such a place; else the test is counted as skipped.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use testsuite::hosts::skipped;
+use testsuite::prefix::{Prefix, clean};
+use testsuite::programs;
+
+/// Programs that between them use all that is shared: lanes, rings, boards, windows, memory that is
+/// allocated, from many ranks and for long messages.
+const PROGRAMS: [&str; 8] =
+    ["alltoall", "bcast", "large", "many", "memory", "nonblocking", "reduce", "windows"];
+
+/// More ranks than this share nothing more.
+const RANKS_MAX: u32 = 4;
+
+/// Makes the place and runs the words that follow.
+const PLACE: &str = "mount -t tmpfs -o size=64k tmpfs /dev/shm && ip link set lo up && \
+                     test $(stat -f -c %b /dev/shm) -le 16 && exec \"$@\"";
+
+/// A command that runs further words there.
+fn place() -> Command {
+    let mut command = clean(Path::new("unshare"));
+    command.args(["--mount", "--net", "sh", "-c", PLACE, "sh"]);
+    command
+}
+
+#[test]
+fn programs_run_with_hardly_any_dev_shm() {
+    let made = place().arg("true").output().expect("unshare can be started");
+    if !made.status.success() {
+        let why = String::from_utf8_lossy(&made.stderr);
+        return skipped("programs_run_with_hardly_any_dev_shm", why.trim()).expect("it is counted");
+    }
+    let prefix = Prefix::find().expect("a prefix");
+    let into = Path::new(env!("CARGO_TARGET_TMPDIR")).join("tiny-shm");
+    fs::create_dir_all(&into).expect("a folder for programs");
+    let mut chosen = programs::listed().expect("the manifest");
+    chosen.retain(|program| PROGRAMS.contains(&program.name.as_str()));
+    assert_eq!(chosen.len(), PROGRAMS.len(), "a program has been renamed");
+    let mut failures = Vec::new();
+    for program in chosen {
+        let executable = program.compile(&prefix, &into).expect("it compiles");
+        for &ranks in program.ranks.iter().filter(|ranks| **ranks <= RANKS_MAX) {
+            if let Err(error) = programs::run_under(place(), &prefix, &executable, ranks) {
+                failures.push(format!("{} on {ranks}: {error:#}", program.name));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
