@@ -53,13 +53,28 @@ static void scatter(int bytes, int root)
     MPI_Scatter(from, bytes, MPI_BYTE, into, bytes, MPI_BYTE, root, MPI_COMM_WORLD);
 }
 
+static void reduce_bcast(int bytes, int root)
+{
+    reduce(bytes, root);
+    MPI_Bcast(into, bytes, MPI_BYTE, root, MPI_COMM_WORLD);
+}
+
+static void gather_bcast(int bytes, int root)
+{
+    gather(bytes, root);
+    MPI_Bcast(into, bytes * size, MPI_BYTE, root, MPI_COMM_WORLD);
+}
+
 static const struct test {
     const char *name;
     void (*call)(int bytes, int root);
+    int instead; /* what a program could call instead of another one; only if asked for */
 } TESTS[] = {
     { "barrier", barrier },     { "allreduce", allreduce }, { "reduce", reduce },
     { "bcast", bcast },         { "alltoall", alltoall },   { "allgather", allgather },
     { "gather", gather },       { "scatter", scatter },
+    { "reduce+bcast", reduce_bcast, 1 },
+    { "gather+bcast", gather_bcast, 1 },
 };
 
 static double calls(const struct test *test, int n, int bytes)
@@ -106,7 +121,7 @@ int main(int argc, char **argv)
     memset(from, 0, most * (size_t)size);
     for (size_t t = 0; t < sizeof TESTS / sizeof *TESTS; t++)
         for (int i = 0; wanted(&o, TESTS[t].name) && i < o.nsizes; i++)
-            if (i == 0 || TESTS[t].call != barrier)
+            if ((o.only || !TESTS[t].instead) && (i == 0 || TESTS[t].call != barrier))
                 measure(&TESTS[t], &o, (int)o.sizes[i]);
     MPI_Finalize();
     return 0;

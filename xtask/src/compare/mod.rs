@@ -13,7 +13,7 @@ mod publish;
 pub(crate) mod report;
 pub(crate) mod rounds;
 pub(crate) mod samples;
-mod verdict;
+pub(crate) mod verdict;
 
 use crate::{install, peers, place};
 use anyhow::{Context, Result, bail};

@@ -1,71 +1,82 @@
 //! Whether the times of collectives are consistent with each other: what is a part of something
 //! else, or has fewer bytes, must not take longer (Träff, Gropp, Thakur, "Self-consistent MPI
 //! performance guidelines", 2010).
+//!
+//! Enters: times by round. Leaves: the claims that do not hold, judged as one library is beside
+//! another (docs/decisions.md, 34), by the ratio inside the rounds and its interval.
 
 use super::measure::Row;
+use crate::compare::groups::Bar;
+use crate::compare::samples::size;
+use crate::compare::verdict::{self, Estimate, Verdict};
 use std::collections::BTreeMap;
 
-/// Times of the collectives, by name and size.
-pub(super) type Times = BTreeMap<&'static str, Row>;
+/// Times of the collectives in one round, by name and size.
+pub(super) type Times = BTreeMap<String, Row>;
 
-/// A time may exceed another one by this factor and by so many microseconds.
-const FACTOR: f64 = 1.05;
-const SLACK: f64 = 0.1;
+/// What a program could call instead of an allreduce and an all-gather: the two parts in sequence,
+/// each waiting for the one before. (The times of both parts alone do not add up to that: where
+/// the root goes round, the next call of either begins before the last one has ended everywhere.)
+pub(super) const INSTEAD: [&str; 2] = ["reduce+bcast", "gather+bcast"];
 
-/// The sizes at which a collective is measured.
-pub(super) fn sizes(collective: &str, asked: &[u64], ranks: u32) -> Vec<u64> {
-    let mut sizes = match collective {
-        "barrier" => vec![0],
-        _ => asked.to_vec(),
-    };
-    if collective == "bcast" {
-        // What follows a gather.
-        sizes.extend(asked.iter().map(|size| size * u64::from(ranks)));
-    }
+/// A row: a test of the measuring program, and a size.
+type Call = (&'static str, u64);
+
+/// Pairs of which the first must not take longer than the second.
+fn claims(asked: &[u64]) -> Vec<(Call, Call)> {
+    let mut sizes: Vec<u64> = asked.to_vec();
     sizes.sort_unstable();
     sizes.dedup();
-    sizes
+    let [reduce_bcast, gather_bcast] = INSTEAD;
+    let mut claims = Vec::new();
+    // One of nothing need not wait for anybody.
+    if let Some(&least) = sizes.iter().find(|bytes| **bytes > 0) {
+        claims.push((("barrier", 0), ("allreduce", least)));
+    }
+    for &bytes in &sizes {
+        claims.push((("allreduce", bytes), (reduce_bcast, bytes)));
+        claims.push((("allgather", bytes), (gather_bcast, bytes)));
+    }
+    for name in super::COLLECTIVES {
+        claims.extend(sizes.windows(2).map(|pair| ((name, pair[0]), (name, pair[1]))));
+    }
+    claims
 }
 
-/// One sentence for each contradiction.
-pub(super) fn complaints(times: &Times, asked: &[u64], ranks: u32) -> Vec<String> {
-    let time = |name: &str, size: u64| times.get(name).and_then(|row| row.get(&size)).copied();
-    let mut found = Vec::new();
-    let mut compare = |what: String, mine: Option<f64>, other: String, theirs: Option<f64>| {
-        if let (Some(mine), Some(theirs)) = (mine, theirs)
-            && mine > theirs * FACTOR + SLACK
-        {
-            found.push(format!("{what} takes {mine:.2} us, {other} {theirs:.2} us"));
-        }
-    };
-    let both = |a: Option<f64>, b: Option<f64>| Some(a? + b?);
-    // One of nothing need not wait for anybody.
-    if let Some(&least) = asked.iter().filter(|size| **size > 0).min() {
-        let sum = format!("allreduce of {least}");
-        compare("barrier".into(), time("barrier", 0), sum, time("allreduce", least));
-    }
-    for &size in asked {
-        let parts = both(time("reduce", size), time("bcast", size));
-        compare(
-            format!("allreduce of {size}"),
-            time("allreduce", size),
-            "reduce and bcast".into(),
-            parts,
-        );
-        let parts = both(time("gather", size), time("bcast", size * u64::from(ranks)));
-        compare(
-            format!("allgather of {size}"),
-            time("allgather", size),
-            "gather and bcast".into(),
-            parts,
-        );
-    }
-    for (name, row) in times {
-        for ((small, less), (large, more)) in row.iter().zip(row.iter().skip(1)) {
-            compare(format!("{name} of {small}"), Some(*less), format!("of {large}"), Some(*more));
+/// What a call takes, by round.
+fn times(rounds: &[Times], (name, bytes): Call) -> BTreeMap<usize, f64> {
+    let one = |times: &Times| times.get(name)?.get(&bytes).copied();
+    rounds.iter().enumerate().filter_map(|(at, times)| Some((at, one(times)?))).collect()
+}
+
+/// The number of claims that were measured, and one sentence for each that does not hold.
+pub(super) fn complaints(rounds: &[Times], asked: &[u64]) -> (usize, Vec<String>) {
+    let (mut measured, mut found) = (0, Vec::new());
+    for (call, other) in claims(asked) {
+        let (mine, others) = (times(rounds, call), times(rounds, other));
+        let Some(estimate) = verdict::ratio(&mine, &others, false) else { continue };
+        measured += 1;
+        if verdict::judge(Bar::NoWorse, estimate.r, Some(estimate)) == Verdict::Fails {
+            let middle = |times: BTreeMap<usize, f64>| {
+                verdict::median(&mut times.into_values().collect::<Vec<_>>())
+            };
+            let Estimate { r, low, high } = estimate;
+            let words = [words(call), words(other)];
+            let [mine, others] = [mine, others].map(middle);
+            found.push(format!(
+                "{} takes {mine:.2} us, {} {others:.2} us: {r:.2} times ({low:.2} to {high:.2})",
+                words[0], words[1]
+            ));
         }
     }
-    found
+    (measured, found)
+}
+
+fn words((name, bytes): Call) -> String {
+    match name {
+        "barrier" => name.to_owned(),
+        _ => format!("{name} of {}", size(bytes)),
+    }
 }
 
 #[cfg(test)]
@@ -78,39 +89,57 @@ mod tests {
 
     fn consistent() -> Times {
         let one = [(8, 1.0), (1024, 2.0)];
-        Times::from([
+        [
             ("barrier", row(&[(0, 0.5)])),
             ("allreduce", row(&[(8, 1.9), (1024, 3.9)])),
-            ("reduce", row(&one)),
+            ("reduce+bcast", row(&[(8, 2.0), (1024, 4.0)])),
             ("gather", row(&one)),
             ("allgather", row(&[(8, 2.0), (1024, 4.5)])),
-            ("bcast", row(&[(8, 1.0), (16, 1.2), (1024, 2.0), (2048, 3.0)])),
-        ])
+            ("gather+bcast", row(&[(8, 2.0), (1024, 5.0)])),
+            ("bcast", row(&[(8, 1.0), (1024, 2.0)])),
+        ]
+        .map(|(name, row)| (name.to_owned(), row))
+        .into()
     }
 
     #[test]
     fn what_is_consistent_is_left_alone() {
-        assert_eq!(complaints(&consistent(), &[8, 1024], 2), [""; 0]);
+        // Without those about what has no row here.
+        assert_eq!(complaints(&[consistent(), consistent()], &[8, 1024]), (9, vec![]));
     }
 
     #[test]
     fn each_contradiction_is_told() {
         let cases: [(&str, u64, f64, &str); 4] = [
-            ("barrier", 0, 2.9, "barrier takes 2.90 us, allreduce of 8 1.90 us"),
-            ("allreduce", 1024, 4.5, "allreduce of 1024 takes 4.50 us, reduce and bcast 4.00 us"),
-            ("allgather", 1024, 6.0, "allgather of 1024 takes 6.00 us, gather and bcast 5.00 us"),
-            ("bcast", 16, 2.5, "bcast of 16 takes 2.50 us, of 1024 2.00 us"),
+            ("barrier", 0, 2.9, "barrier takes 2.90 us, allreduce of 8 B 1.90 us: 1.53 times"),
+            (
+                "allreduce",
+                1024,
+                4.5,
+                "allreduce of 1 KiB takes 4.50 us, reduce+bcast of 1 KiB 4.00 us: 1.12 times",
+            ),
+            (
+                "allgather",
+                1024,
+                6.0,
+                "allgather of 1 KiB takes 6.00 us, gather+bcast of 1 KiB 5.00 us: 1.20 times",
+            ),
+            ("bcast", 8, 2.5, "bcast of 8 B takes 2.50 us, bcast of 1 KiB 2.00 us: 1.25 times"),
         ];
-        for (name, size, value, complaint) in cases {
+        for (name, bytes, value, complaint) in cases {
             let mut times = consistent();
-            times.get_mut(name).unwrap().insert(size, value);
-            assert_eq!(complaints(&times, &[8, 1024], 2), [complaint]);
+            times.get_mut(name).unwrap().insert(bytes, value);
+            let (_, told) = complaints(&[times], &[8, 1024]);
+            assert_eq!(told.len(), 1, "{told:?}");
+            assert!(told[0].starts_with(complaint), "{told:?}");
         }
     }
 
     #[test]
-    fn sizes_are_those_that_are_compared() {
-        assert_eq!(sizes("bcast", &[8, 1024], 2), [8, 16, 1024, 2048]);
-        assert_eq!(sizes("gather", &[8], 2), [8]);
+    fn what_is_slower_in_some_rounds_alone_is_no_contradiction() {
+        let mut slow = consistent();
+        slow.get_mut("bcast").unwrap().insert(8, 2.09);
+        let rounds = [slow.clone(), consistent(), slow, consistent(), consistent()];
+        assert_eq!(complaints(&rounds, &[8, 1024]).1, [""; 0]);
     }
 }

@@ -19,6 +19,8 @@ pub(super) enum Way {
     Tcp,
     /// TCP between groups of so many ranks, each of which shares memory.
     Nodes(u32),
+    /// The same between two groups, one of all ranks' first half.
+    TwoNodes,
 }
 
 impl fmt::Display for Way {
@@ -27,6 +29,7 @@ impl fmt::Display for Way {
             Way::Memory => f.write_str("memory"),
             Way::Tcp => f.write_str("tcp"),
             Way::Nodes(ranks) => write!(f, "nodes:{ranks}"),
+            Way::TwoNodes => f.write_str("two-nodes"),
         }
     }
 }
@@ -39,8 +42,9 @@ impl FromStr for Way {
         match (text, ranks) {
             ("memory", _) => Ok(Way::Memory),
             ("tcp", _) => Ok(Way::Tcp),
+            ("two-nodes", _) => Ok(Way::TwoNodes),
             (_, Some(ranks)) if ranks > 0 => Ok(Way::Nodes(ranks)),
-            _ => Err(format!("\"{text}\" is none of memory, tcp and nodes:K")),
+            _ => Err(format!("\"{text}\" is none of memory, tcp, two-nodes and nodes:K")),
         }
     }
 }
@@ -106,21 +110,23 @@ impl Bench {
         Ok(file)
     }
 
-    /// How long the calls of a collective take.
+    /// How long the calls of some collectives take.
     pub(super) fn run(
         &self,
         way: Way,
         ranks: u32,
-        collective: &str,
+        collectives: &[&str],
         sizes: &[u64],
         table: Option<&Path>,
-    ) -> Result<Row> {
+    ) -> Result<Vec<(samples::Key, f64)>> {
         let mut command = self.mpirun(ranks);
-        match way {
-            Way::Memory => {}
-            Way::Tcp => drop(command.env("FERRITE_TRANSPORT", "tcp")),
-            Way::Nodes(ranks) => drop(command.env("FERRITE_NODE_RANKS", ranks.to_string())),
-        }
+        let near = match way {
+            Way::Nodes(ranks) => Some(ranks),
+            Way::TwoNodes => Some(ranks.div_ceil(2)),
+            Way::Memory | Way::Tcp => None,
+        };
+        command.envs(near.map(|ranks| ("FERRITE_NODE_RANKS", ranks.to_string())));
+        command.envs((way == Way::Tcp).then_some(("FERRITE_TRANSPORT", "tcp")));
         if let Some(table) = table {
             command.env("FERRITE_COLL_TABLE", std::path::absolute(table)?);
         }
@@ -129,17 +135,27 @@ impl Bench {
         let mut sizes = sizes.to_vec();
         sizes.sort_unstable_by(|a, b| b.cmp(a));
         let sizes: Vec<String> = sizes.iter().map(u64::to_string).collect();
-        command.args(["--only", collective, "--sizes", &sizes.join(",")]);
+        command.args(["--only", &collectives.join(","), "--sizes", &sizes.join(",")]);
         command.args(["--seconds", &self.seconds.to_string()]);
         let output = command.output().context("mpirun cannot be started")?;
         if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            bail!("{collective} on {ranks} ranks over {way}: {}\n{said}", output.status);
+            let (said, what) = (String::from_utf8_lossy(&output.stderr), collectives.join(", "));
+            bail!("{what} on {ranks} ranks over {way}: {}\n{said}", output.status);
         }
-        let text = String::from_utf8_lossy(&output.stdout);
-        let row = |(key, value): (samples::Key, f64)| (key.bytes.unwrap_or(0), value);
-        let rows = samples::printed(ranks, &text).into_iter();
-        Ok(rows.filter(|(key, _)| key.test == collective).map(row).collect())
+        Ok(samples::printed(ranks, &String::from_utf8_lossy(&output.stdout)))
+    }
+
+    /// How long the calls of one collective take, by size.
+    pub(super) fn row(
+        &self,
+        way: Way,
+        ranks: u32,
+        collective: &str,
+        sizes: &[u64],
+        table: Option<&Path>,
+    ) -> Result<Row> {
+        let rows = self.run(way, ranks, &[collective], sizes, table)?;
+        Ok(rows.into_iter().map(|(key, value)| (key.bytes.unwrap_or(0), value)).collect())
     }
 }
 

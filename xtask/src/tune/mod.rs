@@ -9,13 +9,15 @@ mod consistency;
 mod measure;
 mod table;
 
+use crate::compare::samples::{self, Sample};
 use crate::{install, place};
 use anyhow::{Context, Result};
 use clap::Args;
 use consistency::Times;
 use measure::{Bench, Way};
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use table::Trial;
 
 /// The collectives that `benches/collectives.c` measures.
@@ -28,7 +30,8 @@ pub(crate) struct Options {
     /// Numbers of ranks
     #[arg(long, value_delimiter = ',', value_name = "N,…", default_value = "2,4,8")]
     np: Vec<u32>,
-    /// Ways that messages go: memory, tcp, or nodes:K for groups of K ranks that share memory
+    /// Ways that messages go: memory, tcp, nodes:K for groups of K ranks that share memory, or
+    /// two-nodes for two such groups
     #[arg(long, value_delimiter = ',', value_name = "WAYS", default_value = "memory")]
     over: Vec<Way>,
     /// Only these collectives
@@ -61,6 +64,9 @@ pub(crate) struct Options {
     /// one of more bytes
     #[arg(long)]
     check: bool,
+    /// With --check: add the rounds to those measured before
+    #[arg(long)]
+    append: bool,
 }
 
 /// Tunes or checks; whether the check found nothing.
@@ -74,9 +80,9 @@ pub(crate) fn tune(options: &Options) -> Result<bool> {
     };
     let folder = place::target().join("tune");
     fs::create_dir_all(&folder).context("cannot make target/tune")?;
-    let bench = Bench::build(prefix, folder, options.seconds)?;
+    let bench = Bench::build(prefix, folder.clone(), options.seconds)?;
     if options.check {
-        return check(&bench, options);
+        return check(&bench, options, &folder);
     }
     let mut trials = Vec::new();
     for &way in &options.over {
@@ -118,7 +124,7 @@ fn trial(
     for _ in 0..options.rounds {
         for (candidate, rounds) in candidates.iter().zip(&mut rounds) {
             let only = bench.only(collective, candidate)?;
-            rounds.push(bench.run(way, ranks, collective, sizes, Some(&only))?);
+            rounds.push(bench.row(way, ranks, collective, sizes, Some(&only))?);
         }
     }
     let medians = rounds.iter().map(|rounds| measure::medians(rounds));
@@ -126,25 +132,34 @@ fn trial(
     Ok(trial)
 }
 
-/// Whether nothing takes longer than what does more.
-fn check(bench: &Bench, options: &Options) -> Result<bool> {
+/// Whether nothing takes longer than what does more, in the rounds measured now and, if they are
+/// to be added to, before.
+fn check(bench: &Bench, options: &Options, folder: &Path) -> Result<bool> {
+    let tests = [&COLLECTIVES[..], &consistency::INSTEAD].concat();
     let mut found = 0;
     for &way in &options.over {
         for &ranks in &options.np {
-            let mut rounds: Vec<Vec<_>> = vec![Vec::new(); COLLECTIVES.len()];
-            for _ in 0..options.rounds {
-                for (collective, rounds) in COLLECTIVES.iter().zip(&mut rounds) {
-                    let sizes = consistency::sizes(collective, &options.sizes, ranks);
-                    let table = options.table.as_deref();
-                    rounds.push(bench.run(way, ranks, collective, &sizes, table)?);
-                }
+            let file = folder.join(format!("check-{way}-{ranks}.samples"));
+            let mut all = if options.append { samples::read(&file) } else { Vec::new() };
+            let first = all.iter().map(|sample| sample.round + 1).max().unwrap_or(0);
+            for round in first..first + options.rounds {
+                let (sizes, table) = (&options.sizes[..], options.table.as_deref());
+                let rows = bench.run(way, ranks, &tests, sizes, table)?;
+                let sample = |(key, value)| Sample { round, library: way.to_string(), key, value };
+                all.extend(rows.into_iter().map(sample));
             }
-            let medians = rounds.iter().map(|rounds| measure::medians(rounds));
-            let times: Times = COLLECTIVES.into_iter().zip(medians).collect();
-            let complaints = consistency::complaints(&times, &options.sizes, ranks);
-            println!("{ranks} ranks over {way}: {} contradictions", complaints.len());
+            samples::write(&file, &all)?;
+            let mut rounds = BTreeMap::<usize, Times>::new();
+            for Sample { round, key, value, .. } in all {
+                let row = rounds.entry(round).or_default().entry(key.test).or_default();
+                row.insert(key.bytes.unwrap_or(0), value);
+            }
+            let rounds: Vec<Times> = rounds.into_values().collect();
+            let (claims, complaints) = consistency::complaints(&rounds, &options.sizes);
+            let (count, times) = (complaints.len(), rounds.len());
+            println!("{ranks} ranks over {way}, {times} rounds: {count} contradictions in {claims}");
             complaints.iter().for_each(|complaint| println!("  {complaint}"));
-            found += complaints.len();
+            found += count;
         }
     }
     Ok(found == 0)

@@ -102,7 +102,7 @@ impl Trial {
                 Way::Memory if candidate.starts_with("board") => {}
                 Way::Memory => text += &format!("min_ranks_per_node = {}\n", fewer + 1),
                 Way::Tcp => text += "max_ranks_per_node = 1\n",
-                Way::Nodes(_) => {}
+                Way::Nodes(_) | Way::TwoNodes => {}
             }
             if !is_last {
                 text += &format!("max_ranks = {}\n", self.ranks);
