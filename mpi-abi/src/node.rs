@@ -232,6 +232,10 @@ impl Boards for NodePort {
         self.local.as_mut().map_or(Meeting::Elsewhere, |local| local.meet(peer))
     }
 
+    fn is_crowded(&self) -> bool {
+        self.local.as_ref().is_some_and(Boards::is_crowded)
+    }
+
     fn prepare_part(&mut self, size: u32) -> Option<u64> {
         self.local.as_mut()?.prepare_part(size)
     }

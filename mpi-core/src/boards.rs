@@ -73,6 +73,11 @@ pub trait Boards {
         Meeting::Elsewhere
     }
 
+    /// Whether more processes of the job run here than there are processors for them.
+    fn is_crowded(&self) -> bool {
+        false
+    }
+
     /// Takes memory for this process's part of a board with `size` members; the number is what
     /// the others have to be told.
     fn prepare_part(&mut self, size: u32) -> Option<u64> {

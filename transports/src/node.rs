@@ -498,6 +498,10 @@ impl Boards for LocalPort {
         }
     }
 
+    fn is_crowded(&self) -> bool {
+        self.shm.is_crowded()
+    }
+
     fn prepare_part(&mut self, size: u32) -> Option<u64> {
         self.shm.prepare_part(size)
     }

@@ -171,6 +171,7 @@ const ALLGATHER: &[(Algorithm, Needs)] = &[
     (Algorithm::RecursiveDoubling, Needs::PowerOfTwo),
     (Algorithm::Bruck, Needs::Nothing),
     (Algorithm::NeighborExchange, Needs::EvenSize),
+    (Algorithm::Tree, Needs::Nothing),
     (Algorithm::Board, Needs::Board),
     (Algorithm::Nodes, Needs::Nodes),
 ];
@@ -223,6 +224,7 @@ impl Collective {
                 (RecursiveDoubling, Nothing),
                 (Rabenseifner, Nothing),
                 (Ring, Commutative),
+                (Tree, Nothing),
                 (Board, Needs::Board),
                 (BoardShares, Needs::Board),
                 (Nodes, Needs::Nodes),

@@ -358,6 +358,10 @@ fn share_all(b: &mut Builder, blocks: &Layout, in_place: bool, choice: &Choice) 
         allgather_bruck::bruck(b, own, blocks, choice.ports);
         return Some(());
     }
+    if choice.algorithm == Algorithm::Tree {
+        allgather::tree(b, (!in_place).then_some(own), blocks, choice.ports);
+        return Some(());
+    }
     b.copy(own, place);
     match choice.algorithm {
         Algorithm::Ring => allgather::ring(b, data, blocks, 0),
@@ -404,6 +408,7 @@ fn reduce_all(b: &mut Builder, input: Region, choice: &Choice) -> Option<()> {
     match choice.algorithm {
         Algorithm::RecursiveDoubling => allreduce::recursive_doubling(b, input),
         Algorithm::Rabenseifner => rabenseifner::allreduce(b, input),
+        Algorithm::Tree => allreduce::tree(b, input, choice.ports),
         Algorithm::Ring => {
             let data = fill_result(b, input);
             allreduce::ring(b, data);

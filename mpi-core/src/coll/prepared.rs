@@ -148,6 +148,7 @@ impl<P: Port> Process<P> {
                 0 => size,
                 known => known as usize,
             },
+            crowded: state.crowded,
             bytes: call.bytes,
             unit,
             commutative,

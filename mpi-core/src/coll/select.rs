@@ -17,6 +17,8 @@ pub struct Shape {
     pub size: usize,
     /// The largest number of its processes on one node.
     pub ranks_per_node: usize,
+    /// Whether some of its processes are known to share processors with others.
+    pub crowded: bool,
     /// Bytes of type signature: of the message (broadcast), of the vector (reductions, and all
     /// of it for a reduce-scatter), or of all blocks together of one process that has one for
     /// each rank. 0 where the ranks cannot know it ([`Collective::has_common_bytes`]).

@@ -27,6 +27,7 @@ pub(super) struct Rule {
     bytes: Limits,
     block: Limits,
     commutative: Option<bool>,
+    crowded: Option<bool>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,6 +57,7 @@ impl Rule {
             bytes: any,
             block: any,
             commutative: None,
+            crowded: None,
         }
     }
 
@@ -81,6 +83,7 @@ impl Rule {
             && self.bytes.contain(shape.bytes)
             && self.block.contain(shape.bytes / shape.size.max(1) as i64)
             && self.commutative.is_none_or(|wanted| wanted == shape.commutative)
+            && self.crowded.is_none_or(|wanted| wanted == shape.crowded)
     }
 }
 
@@ -106,6 +109,7 @@ struct Entry {
     min_block: Option<Spanned<Amount>>,
     max_block: Option<Spanned<Amount>>,
     commutative: Option<bool>,
+    crowded: Option<bool>,
 }
 
 /// A number of bytes, as `4096` or `"4KiB"`.
@@ -204,6 +208,7 @@ impl Entry {
         let (min, max) = (bytes(self.min_block, 0)?, bytes(self.max_block, i64::MAX)?);
         rule.block = limits(&named, Some(min), Some(max))?;
         rule.commutative = self.commutative;
+        rule.crowded = self.crowded;
         Ok(rule)
     }
 }

@@ -64,6 +64,8 @@ pub struct Comm {
     pub(crate) nodes: Option<Arc<Nodes>>,
     /// The largest number of its processes on one node; 0 where that is not known.
     pub ranks_per_node: u32,
+    /// Some of its processes share processors with others; `false` where that is not known.
+    pub(crate) crowded: bool,
 }
 
 impl Comm {
@@ -88,6 +90,7 @@ impl Comm {
             board: BoardState::Untried,
             nodes: None,
             ranks_per_node: 0,
+            crowded: false,
         }
     }
 

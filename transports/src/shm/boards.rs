@@ -92,6 +92,10 @@ impl Boards for Shm {
         }
     }
 
+    fn is_crowded(&self) -> bool {
+        self.waiter.is_crowded()
+    }
+
     fn prepare_part(&mut self, size: u32) -> Option<u64> {
         self.allocator.take(Layout::new(size).bytes() as u64)
     }

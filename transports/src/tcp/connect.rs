@@ -25,7 +25,7 @@ impl Tcp {
         if peer.state != State::Up {
             return;
         }
-        peer.streams[id.stream as usize].link = Link::Seeking(Box::new(Seek::from(now)));
+        peer.streams[id.stream as usize].link = Link::Seeking(Box::new(Seek::from(id.stream, now)));
         self.seeking.push(id);
         self.seek_on(id, now);
     }

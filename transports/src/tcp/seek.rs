@@ -1,6 +1,7 @@
 //! Looking for a peer: its addresses are raced, and what each attempt has heard so far.
 //!
-//! The most promising address is tried first, the next joins after a short while or as soon as
+//! The most promising address is tried first (each further stream begins one address later, so that
+//! several streams take several cables where there are such), the next joins after a short while or as soon as
 //! one has failed; the first connection on which the peer's challenge arrives gets the hello and
 //! the others are closed unsaid. When all have failed, the round begins again after a pause. No
 //! input or output happens here except through the sockets of the attempts.
@@ -77,7 +78,9 @@ pub(super) fn hear(
 /// The search for one peer on behalf of one stream.
 pub(super) struct Seek {
     pub attempts: Vec<Attempt>,
-    /// The next address to try in this round.
+    /// Number of the stream.
+    stream: usize,
+    /// How many addresses have had their turn in this round.
     next_way: usize,
     next_at: Instant,
     pause: Duration,
@@ -89,11 +92,12 @@ pub(super) struct Seek {
 }
 
 impl Seek {
-    /// A search that begins at `at`.
-    pub(super) fn from(at: Instant) -> Seek {
+    /// A search for the stream of this number that begins at `at`.
+    pub(super) fn from(stream: u32, at: Instant) -> Seek {
         let why = "no address of it answers".to_owned();
-        let (attempts, missed) = (Vec::new(), Duration::ZERO);
-        Seek { attempts, next_way: 0, next_at: at, pause: PAUSES.0, looked_at: at, missed, why }
+        let (attempts, missed, stream) = (Vec::new(), Duration::ZERO, stream as usize);
+        let (next_at, looked_at, pause) = (at, at, PAUSES.0);
+        Seek { attempts, stream, next_way: 0, next_at, pause, looked_at, missed, why }
     }
 
     /// How long the peer has been out of reach, as far as this process has looked: in a time in
@@ -111,7 +115,7 @@ impl Seek {
             return None;
         }
         while self.next_way < ways {
-            let way = self.next_way;
+            let way = (self.stream + self.next_way) % ways;
             self.next_way += 1;
             if self.attempts.iter().all(|attempt| attempt.way != way) {
                 self.next_at = now + HEAD_START;
@@ -164,5 +168,24 @@ impl Seek {
         let stale = self.attempts.iter().map(|attempt| attempt.since + ATTEMPT_MAX).min();
         let next = if self.has_greeted() { now + ATTEMPT_MAX } else { self.next_at };
         stale.map_or(next, |stale| stale.min(next))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_stream_tries_every_address_and_begins_with_another() {
+        let start = Instant::now();
+        for stream in 0..5 {
+            let mut seek = Seek::from(stream, start);
+            let tried: Vec<usize> = (0..3)
+                .filter_map(|turn| seek.next_way(3, start + HEAD_START * turn))
+                .collect();
+            let first = stream as usize;
+            assert_eq!(tried, [first % 3, (first + 1) % 3, (first + 2) % 3]);
+            assert_eq!(seek.next_way(3, start + HEAD_START * 3), None, "the round is over");
+        }
     }
 }

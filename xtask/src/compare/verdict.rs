@@ -6,6 +6,8 @@
 use super::groups::Bar;
 use std::collections::BTreeMap;
 
+/// By how much a ratio may exceed 1 that is no worse than 1.
+pub(crate) const LAG: f64 = 1.05;
 /// Resamplings for an interval.
 const RESAMPLINGS: usize = 2000;
 
@@ -94,7 +96,7 @@ pub(crate) fn judge(bar: Bar, ours: f64, best: Option<Estimate>) -> Verdict {
     let holds = match (bar, best) {
         (Bar::Below(limit), _) => ours < limit,
         (_, None) | (Bar::Free, _) => return Verdict::Alone,
-        (Bar::NoWorse, Some(Estimate { r, low, .. })) => low <= 1.0 && r <= 1.05,
+        (Bar::NoWorse, Some(Estimate { r, low, .. })) => low <= 1.0 && r <= LAG,
         (Bar::Part(part), Some(Estimate { r, .. })) => r <= part,
         (Bar::Better, Some(_)) => better,
     };

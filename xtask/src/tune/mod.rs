@@ -13,7 +13,7 @@ use crate::compare::samples::{self, Sample};
 use crate::{install, place};
 use anyhow::{Context, Result};
 use clap::Args;
-use consistency::Times;
+use consistency::{Findings, Times};
 use measure::{Bench, Way};
 use std::collections::BTreeMap;
 use std::fs;
@@ -90,6 +90,7 @@ pub(crate) fn tune(options: &Options) -> Result<bool> {
             for &ranks in &options.np {
                 let trial = trial(&bench, options, way, ranks, collective)?;
                 eprintln!("{collective} on {ranks} ranks over {way}: {}", trial.summary());
+                eprint!("{}", trial.listing());
                 trials.push(trial);
             }
         }
@@ -155,11 +156,17 @@ fn check(bench: &Bench, options: &Options, folder: &Path) -> Result<bool> {
                 row.insert(key.bytes.unwrap_or(0), value);
             }
             let rounds: Vec<Times> = rounds.into_values().collect();
-            let (claims, complaints) = consistency::complaints(&rounds, &options.sizes);
-            let (count, times) = (complaints.len(), rounds.len());
-            println!("{ranks} ranks over {way}, {times} rounds: {count} contradictions in {claims}");
-            complaints.iter().for_each(|complaint| println!("  {complaint}"));
-            found += count;
+            let Findings { claims, contradictions, open } =
+                consistency::judge(&rounds, &options.sizes);
+            println!(
+                "{ranks} ranks over {way}, {} rounds: {} contradictions in {claims}, {} undecided",
+                rounds.len(),
+                contradictions.len(),
+                open.len()
+            );
+            contradictions.iter().for_each(|complaint| println!("  {complaint}"));
+            open.iter().for_each(|complaint| println!("  (undecided) {complaint}"));
+            found += contradictions.len();
         }
     }
     Ok(found == 0)

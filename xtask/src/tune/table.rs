@@ -1,6 +1,7 @@
 //! From times to rules.
 
 use super::measure::{Row, Way};
+use crate::compare::samples::size;
 use std::fmt::Write as _;
 
 /// An algorithm keeps the next size unless another one is quicker by more than this part.
@@ -45,6 +46,18 @@ impl Trial {
             None => name.to_owned(),
         });
         words.collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl Trial {
+    /// What every algorithm took, in microseconds: a line for each.
+    pub(super) fn listing(&self) -> String {
+        let mut text = String::new();
+        for (name, row) in &self.times {
+            let cells = row.iter().map(|(bytes, time)| format!("  {}: {time:.1}", size(*bytes)));
+            let _ = writeln!(text, "  {name:20}{}", cells.collect::<String>());
+        }
+        text
     }
 }
 

@@ -1,8 +1,8 @@
 //! All-reductions (MPI-5.0 §6.9.6). See [`rabenseifner`](super::rabenseifner) for a third one.
 
-use super::allgather;
 use super::fold::{Fold, Role};
 use super::sum::Sum;
+use super::{allgather, bcast, reduce};
 use crate::coll::builder::Builder;
 use crate::coll::layout::Layout;
 use crate::coll::schedule::{Buffer, Region};
@@ -58,6 +58,15 @@ fn memory(
         1 => vec![result],
         _ => vec![b.temp(input.len), result],
     }
+}
+
+/// Up the k-port binomial tree to rank 0 and down again: 2(p−1) messages instead of p log p, for
+/// short vectors of many processes on few cores.
+///
+/// Cost: 2 ⌈log_{k+1} p⌉ (α + mβ) + ⌈log_{k+1} p⌉ kmγ.
+pub fn tree(b: &mut Builder, input: Region, ports: usize) {
+    reduce::binomial(b, 0, input, ports);
+    bcast::binomial(b, 0, Region::new(Buffer::Recv, input.len), ports);
 }
 
 /// Ring reduce-scatter, then ring all-gather: the least data over each link, between neighbours

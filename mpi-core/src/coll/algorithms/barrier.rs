@@ -11,10 +11,10 @@ pub fn dissemination(b: &mut Builder, ports: usize) {
     let p = b.size();
     let mut distance = 1;
     while distance < p {
-        for hop in (1..=ports).map(|j| j * distance).take_while(|&hop| hop < p) {
-            b.await_signal(b.behind(hop));
-            b.signal(b.ahead(hop));
-        }
+        let hops = || (1..=ports).map(|j| j * distance).take_while(|&hop| hop < p);
+        // Others wait for the signals; ours can be awaited later.
+        hops().for_each(|hop| b.signal(b.ahead(hop)));
+        hops().for_each(|hop| b.await_signal(b.behind(hop)));
         b.fence();
         distance *= ports + 1;
     }

@@ -1,6 +1,6 @@
 //! How a communicator gets its board: all members meet all others, each takes memory for its part,
-//! and one exchange of messages tells everybody where the parts are, or that somebody has none, and
-//! who is near whom.
+//! and one exchange of messages tells everybody where the parts are, or that somebody has none, who
+//! is near whom, and whether processes share processors.
 
 use crate::boards::{BoardId, Meeting};
 use crate::comm::Comm;
@@ -54,6 +54,8 @@ fn failed_before(class: ErrorClass) -> Error {
 
 /// In place of a part: this process can have none.
 const NO_PART: u64 = u64::MAX;
+/// Beside the rank of the first process near this one: processes share processors here.
+const CROWDED: u64 = 1 << 32;
 
 impl<P: Port> Entry<'_, P> {
     /// This process's place at the board of `comm`, which is opened if that was never tried.
@@ -99,14 +101,18 @@ impl<P: Port> Entry<'_, P> {
             }
         }
         let part = if near { self.port.prepare_part(members.len() as u32) } else { None };
-        let told = self.allgather_words(comm, [part.unwrap_or(NO_PART), u64::from(first)]);
+        let crowded = if self.port.is_crowded() { CROWDED } else { 0 };
+        let own = [part.unwrap_or(NO_PART), u64::from(first) | crowded];
+        let told = self.allgather_words(comm, own);
         let told_parts = told.iter().flatten().map(|[part, _]| *part);
         let parts: Vec<(PeerId, u64)> = members.into_iter().zip(told_parts).collect();
         let all = told.is_ok() && parts.iter().all(|(_, part)| *part != NO_PART);
         if let (Some(part), false) = (part, all) {
             self.port.drop_part(part);
         }
-        let firsts: Vec<u32> = told?.into_iter().map(|[_, first]| first as u32).collect();
+        let told = told?;
+        self.comm_mut(comm)?.crowded = told.iter().any(|[_, word]| word & CROWDED != 0);
+        let firsts: Vec<u32> = told.into_iter().map(|[_, first]| first as u32).collect();
         self.take_nodes(comm, &firsts)?;
         if !all {
             return Ok(None);

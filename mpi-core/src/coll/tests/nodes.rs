@@ -41,6 +41,7 @@ fn a_call_goes_node_by_node_only_where_it_can() {
                 collective,
                 size: 8,
                 ranks_per_node: 4,
+                crowded: false,
                 bytes: 8,
                 unit: 1,
                 commutative: true,

@@ -9,6 +9,7 @@ fn shape(collective: Collective, size: usize, bytes: i64) -> Shape {
         collective,
         size,
         ranks_per_node: size,
+        crowded: false,
         bytes,
         unit: 1,
         commutative: true,
@@ -62,6 +63,16 @@ fn the_first_rule_that_applies_wins() {
     assert_eq!(chosen(8, 799).algorithm, Algorithm::Binomial, "blocks of 99");
     let gather = selection.select(&shape(Collective::Gather, 8, 64));
     assert_eq!(gather.algorithm, Algorithm::Binomial, "not mentioned, so as before");
+}
+
+#[test]
+fn crowded_processes_may_have_rules_of_their_own() {
+    let table = "[[barrier]]\nalgorithm = \"tree\"\ncrowded = true";
+    let selection = Selection::default().with_table(table, "test").unwrap();
+    let shape = shape(Collective::Barrier, 8, 0);
+    assert_eq!(selection.select(&shape).algorithm, Algorithm::Dissemination);
+    let crowded = Shape { crowded: true, ..shape };
+    assert_eq!(selection.select(&crowded).algorithm, Algorithm::Tree);
 }
 
 #[test]
