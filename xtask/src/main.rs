@@ -12,6 +12,7 @@ mod install;
 mod layout;
 mod peers;
 mod place;
+mod rails;
 mod run;
 mod setup;
 mod soak;
@@ -55,6 +56,9 @@ enum Task {
     Accept(Box<accept::Options>),
     /// Measure the algorithms of collectives and write a table of rules, or check one
     Tune(Box<tune::Options>),
+    /// Measure algorithms of several ports on hosts with several network cards (namespaces; needs
+    /// root)
+    Rails(Box<rails::Options>),
     /// Random traffic with every word checked, for ten minutes or as long as one likes
     Soak(soak::Options),
     /// Make the environments of the libraries that tests compare with, in target/peers
@@ -95,6 +99,7 @@ fn perform(task: Task) -> Result<ExitCode> {
         Task::Demo => demo::demo()?,
         Task::Generate { check } => generate::generate(check)?,
         Task::Peers { names } => peers::peers(&names)?,
+        Task::Rails(options) => rails::rails(&options)?,
         Task::Soak(options) => soak::soak(&options)?,
         Task::Bare => bare::bare()?,
         Task::Accept(options) => return accept::accept(&options).map(judged),

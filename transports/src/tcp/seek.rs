@@ -180,9 +180,8 @@ mod tests {
         let start = Instant::now();
         for stream in 0..5 {
             let mut seek = Seek::from(stream, start);
-            let tried: Vec<usize> = (0..3)
-                .filter_map(|turn| seek.next_way(3, start + HEAD_START * turn))
-                .collect();
+            let tried: Vec<usize> =
+                (0..3).filter_map(|turn| seek.next_way(3, start + HEAD_START * turn)).collect();
             let first = stream as usize;
             assert_eq!(tried, [first % 3, (first + 1) % 3, (first + 2) % 3]);
             assert_eq!(seek.next_way(3, start + HEAD_START * 3), None, "the round is over");
