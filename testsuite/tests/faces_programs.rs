@@ -104,8 +104,12 @@ fn what_mpi_3_removed_works_on_open_mpi_s_face() {
 
 /// Runs a program built by each peer's compiler under our launcher.
 fn good_on_ranks(source: &Path, ranks: &str) {
+    good_on_ranks_of(&[&MPICH, &OPEN_MPI], source, ranks);
+}
+
+fn good_on_ranks_of(families: &[&Family], source: &Path, ranks: &str) {
     let name = source.file_stem().unwrap().to_str().unwrap();
-    for family in [&MPICH, &OPEN_MPI] {
+    for family in families {
         let program = place(&format!("{name}_{}", family.peer));
         family.compile(source, &program, &[]).unwrap();
         let mut mpirun = Prefix::find().unwrap().command("mpirun");
@@ -122,7 +126,20 @@ fn ranges_go_backwards_in_every_step() {
 
 #[test]
 fn files_are_opened_together() {
-    good_on_ranks(&families::source("../programs/files.c"), "4");
+    for program in ["files", "filerequests", "fileshared"] {
+        good_on_ranks(&families::source(&format!("../programs/{program}.c")), "4");
+    }
+}
+
+#[test]
+fn sessions_begin_and_end() {
+    good_on_ranks(&families::source("../programs/sessions.c"), "3");
+}
+
+/// Open MPI 5 has none of the procedures of MPI-4.1.
+#[test]
+fn buffers_of_communicators_come_back() {
+    good_on_ranks_of(&[&MPICH], &families::source("../programs/buffered_comm.c"), "2");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The MPICH ABI as a [`Face`].
 
 use std::ffi::{c_int, c_void};
+use std::ptr;
 
 use mpi_abi::claim::FaceMark;
 use mpi_abi::face::{Abi, FOREIGN_HANDLE, Face};
@@ -118,6 +119,13 @@ impl Face for Mpich {
             tables::IN_PLACE => UserBuffer::IN_PLACE,
             tables::BUFFER_AUTOMATIC => UserBuffer::AUTOMATIC,
             _ => UserBuffer(address.cast_mut().cast()),
+        }
+    }
+
+    fn buffer_out(buffer: UserBuffer) -> *mut c_void {
+        match buffer {
+            UserBuffer::AUTOMATIC => ptr::without_provenance_mut(tables::BUFFER_AUTOMATIC as usize),
+            memory => memory.0.cast(),
         }
     }
 

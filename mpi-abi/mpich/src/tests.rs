@@ -3,6 +3,7 @@
 use std::ffi::{c_int, c_void};
 
 use mpi_abi::face::{ConstantGroup, FOREIGN_HANDLE, FOREIGN_VALUE, Face};
+use mpi_abi::mpi_core::buffer::UserBuffer;
 use mpi_abi::mpi_core::constants;
 use mpi_abi::mpi_core::error::ErrorClass;
 use mpi_abi::mpi_core::handle::*;
@@ -109,6 +110,9 @@ fn constants_and_special_addresses() {
     assert_eq!(Mpich::constant_in(ConstantGroup::Keyval, 0x6440_0001), 501);
     assert_eq!(Mpich::constant_out(ConstantGroup::Comparison, 203), 2);
     assert!(Mpich::buffer_in(usize::MAX as *const c_void).is_in_place());
+    let automatic: *mut c_void = std::ptr::without_provenance_mut(-2isize as usize);
+    assert_eq!(Mpich::buffer_in(automatic), UserBuffer::AUTOMATIC);
+    assert_eq!(Mpich::buffer_out(UserBuffer::AUTOMATIC), automatic);
     assert!(Mpich::is_status_ignore(std::ptr::without_provenance(1)));
     assert!(!Mpich::is_status_ignore(std::ptr::null()));
     assert!(!Mpich::is_unweighted(std::ptr::null()) && !Mpich::is_weights_empty(std::ptr::null()));
