@@ -29,9 +29,23 @@ impl Family {
     /// # Errors
     /// When the peer is not there or the compiler complains.
     pub fn compile(&self, source: &Path, program: &Path, flags: &[&str]) -> Result<()> {
+        self.compile_with(source, program, flags, &[])
+    }
+
+    /// The same with further libraries.
+    ///
+    /// # Errors
+    /// As [`Family::compile`].
+    pub fn compile_with(
+        &self,
+        source: &Path,
+        program: &Path,
+        flags: &[&str],
+        libraries: &[&str],
+    ) -> Result<()> {
         let mpicc = peers::environment(self.peer)?.join("bin/mpicc");
         let mut command = Command::new(mpicc);
-        command.arg("-w").args(flags).arg(source).arg("-o").arg(program);
+        command.arg("-w").args(flags).arg(source).arg("-o").arg(program).args(libraries);
         let output = command.output().with_context(|| format!("cannot run {command:?}"))?;
         if !output.status.success() {
             bail!("{command:?}:\n{}", String::from_utf8_lossy(&output.stderr));
