@@ -91,6 +91,17 @@ pub(crate) fn pairs(group: ConstantGroup) -> &'static [(i32, i32)] {
             (221, 0), // MPI_COMM_TYPE_SHARED
             (222, 12), // MPI_COMM_TYPE_HW_UNGUIDED
             (223, 13), // MPI_COMM_TYPE_HW_GUIDED
+            (225, 1), // OMPI_COMM_TYPE_HWTHREAD
+            (226, 2), // OMPI_COMM_TYPE_CORE
+            (227, 3), // OMPI_COMM_TYPE_L1CACHE
+            (228, 4), // OMPI_COMM_TYPE_L2CACHE
+            (229, 5), // OMPI_COMM_TYPE_L3CACHE
+            (230, 6), // OMPI_COMM_TYPE_SOCKET
+            (231, 7), // OMPI_COMM_TYPE_NUMA
+            (232, 8), // OMPI_COMM_TYPE_BOARD
+            (233, 9), // OMPI_COMM_TYPE_HOST
+            (234, 10), // OMPI_COMM_TYPE_CU
+            (235, 11), // OMPI_COMM_TYPE_CLUSTER
         ],
         ConstantGroup::Combiner => &[
             (101, 0), // MPI_COMBINER_NAMED

@@ -3,9 +3,11 @@
 //! the quota of the control groups. What cannot be read counts as one package with a core for each
 //! CPU.
 
+mod cache;
 mod mask;
 mod quota;
 
+pub use cache::cache;
 pub use mask::affinity;
 pub use quota::quota;
 

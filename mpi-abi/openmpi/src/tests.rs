@@ -102,6 +102,8 @@ fn constants_ranks_and_special_addresses() {
     assert_eq!(OpenMpi::constant_in(ConstantGroup::WinModel, 0), 321);
     assert_eq!(OpenMpi::constant_in(ConstantGroup::Keyval, 0), 501);
     assert_eq!(OpenMpi::constant_out(ConstantGroup::SplitType, 221), 0);
+    // OMPI_COMM_TYPE_SOCKET, which no other ABI has.
+    assert_eq!(OpenMpi::constant_in(ConstantGroup::SplitType, 6), 230);
     assert!(OpenMpi::buffer_in(ptr::without_provenance(1)).is_in_place());
     assert!(OpenMpi::is_unweighted(ptr::without_provenance(2)));
     assert!(OpenMpi::is_status_ignore(ptr::null()));

@@ -124,7 +124,7 @@ pub fn comm_get_parent(_: &mut Cx<'_>, parent: &mut CommHandle) -> Result<()> {
 }
 
 /// `MPI_Comm_split_type` (§7.4.2): by the resources of `hardware`, and by the process sets that
-/// every session has.
+/// every session has; and the kinds that only Open MPI's ABI has.
 pub fn comm_split_type(
     cx: &mut Cx<'_>,
     comm: CommHandle,
@@ -137,6 +137,12 @@ pub fn comm_split_type(
     const HW_UNGUIDED: i32 = 222;
     const HW_GUIDED: i32 = 223;
     const RESOURCE_GUIDED: i32 = 224;
+    const OMPI_HWTHREAD: i32 = 225;
+    const OMPI_NUMA: i32 = 231;
+    const OMPI_BOARD: i32 = 232;
+    const OMPI_HOST: i32 = 233;
+    const OMPI_CU: i32 = 234;
+    const OMPI_CLUSTER: i32 = 235;
     let hint = |cx: &Cx<'_>, key: &str| -> Result<Option<String>> {
         match info.is_null() {
             true => Ok(None),
@@ -157,6 +163,13 @@ pub fn comm_split_type(
             let own = cx.own_peer().0 as i32;
             cx.comm_split(comm, own, key)?
         }
+        (OMPI_HWTHREAD..=OMPI_NUMA, ..) => {
+            let resource = hardware::OMPI[(split_type - OMPI_HWTHREAD) as usize];
+            cx.comm_split_place(comm, key, hardware::place(resource))?
+        }
+        (OMPI_BOARD | OMPI_HOST, ..) => cx.comm_split_near(comm, key)?,
+        // All processes of a job are in one cluster.
+        (OMPI_CU | OMPI_CLUSTER, ..) => cx.comm_split(comm, 0, key)?,
         (HW_UNGUIDED, ..) => cx.comm_split_finer(comm, key, &hardware::places())?,
         (HW_GUIDED | RESOURCE_GUIDED | UNDEFINED, ..) => cx.comm_split(comm, UNDEFINED, key)?,
         _ => mpi_core::fail!(ARG, "split_type", "is {split_type}, which is none of MPI's"),

@@ -17,23 +17,30 @@ struct Level {
     name: &'static str,
     /// What other libraries and people call it.
     also: &'static [&'static str],
-    /// What tells its instances on a node apart.
-    instance: fn(&Cpu) -> [usize; 2],
+    /// What tells its instances on a node apart, where that is known.
+    instance: fn(&Cpu) -> Option<[usize; 2]>,
 }
 
 /// What is known, large to small.
-const LEVELS: [Level; 4] = [
-    Level { name: "Package", also: &["socket"], instance: |cpu| [cpu.socket, 0] },
-    Level { name: "NUMANode", also: &["numa"], instance: |cpu| [cpu.numa, 0] },
-    Level { name: "Core", also: &[], instance: |cpu| [cpu.socket, cpu.core] },
-    Level { name: "PU", also: &["hwthread"], instance: |cpu| [cpu.id, 0] },
+const LEVELS: [Level; 7] = [
+    Level { name: "Package", also: &["socket"], instance: |cpu| Some([cpu.socket, 0]) },
+    Level { name: "NUMANode", also: &["numa"], instance: |cpu| Some([cpu.numa, 0]) },
+    Level { name: "L3Cache", also: &[], instance: |cpu| Some([machine::cache(cpu.id, 3)?, 0]) },
+    Level { name: "L2Cache", also: &[], instance: |cpu| Some([machine::cache(cpu.id, 2)?, 0]) },
+    Level { name: "L1Cache", also: &[], instance: |cpu| Some([machine::cache(cpu.id, 1)?, 0]) },
+    Level { name: "Core", also: &[], instance: |cpu| Some([cpu.socket, cpu.core]) },
+    Level { name: "PU", also: &["hwthread"], instance: |cpu| Some([cpu.id, 0]) },
 ];
+
+/// What Open MPI's own kinds of splits ask for, in the order of their numbers.
+pub(crate) const OMPI: [&str; 7] =
+    ["PU", "Core", "L1Cache", "L2Cache", "L3Cache", "Package", "NUMANode"];
 
 impl Level {
     /// The number on its node of the instance that a process on these processors is tied to.
     fn place(&self, cpus: &[Cpu]) -> Option<i32> {
-        let [major, minor] = (self.instance)(cpus.first()?);
-        let tied = cpus.iter().all(|cpu| (self.instance)(cpu) == [major, minor]);
+        let [major, minor] = (self.instance)(cpus.first()?)?;
+        let tied = cpus.iter().all(|cpu| (self.instance)(cpu) == Some([major, minor]));
         let number = i32::try_from(major << 16 | minor & 0xffff).ok();
         number.filter(|_| tied)
     }
@@ -70,10 +77,11 @@ pub fn get_hw_resource_info(cx: &mut Cx<'_>, hw_info: &mut InfoHandle) -> Result
 mod tests {
     use super::*;
 
-    fn on(cpus: &[(usize, usize, usize)]) -> [Option<i32>; LEVELS.len()] {
+    /// Places among packages, NUMA domains, cores and hardware threads.
+    fn on(cpus: &[(usize, usize, usize)]) -> [Option<i32>; 4] {
         let cpu = |&(id, socket, core)| Cpu { id, socket, core, numa: socket };
         let cpus: Vec<Cpu> = cpus.iter().map(cpu).collect();
-        LEVELS.each_ref().map(|level| level.place(&cpus))
+        [0, 1, 5, 6].map(|level: usize| LEVELS[level].place(&cpus))
     }
 
     #[test]
