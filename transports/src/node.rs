@@ -5,12 +5,12 @@
 //! card and from settings that all ranks have alike, so that both ends decide the same. Where the
 //! whole job is known to be on one node no network is opened.
 
+mod near;
 mod pace;
 
 use std::io;
 use std::time::{Duration, Instant};
 
-use mpi_core::boards::{Audience, BoardId, Boards, Meeting, Piece, Source};
 use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::header::Header;
@@ -18,8 +18,6 @@ use mpi_core::port::{
     Activity, Body, Caps, Front, Full, Offer, PeerId, Pieces, Port, ProcessName, Pulled, Sink,
     Token, Transport,
 };
-use mpi_core::rma::Segment;
-use mpi_core::segments::Segments;
 
 use crate::loopback::Loopback;
 use crate::shm::{Beside, CARD_GAP, Directory, LocalConfig, Secret, Shm};
@@ -393,7 +391,10 @@ impl Transport for LocalPort {
             return self.loopback.send_bulk(peer, header, source, token);
         }
         match (self.is_far(peer), &mut self.net) {
-            (Ok(true), Some(net)) => net.tcp.send_bulk(peer, header, source, token),
+            (Ok(true), Some(net)) => {
+                self.pace.note_news();
+                net.tcp.send_bulk(peer, header, source, token);
+            }
             _ => self.shm.send_bulk(peer, header, source, token),
         }
     }
@@ -407,7 +408,7 @@ impl Transport for LocalPort {
         busy |= self.shm.poll(sink) == Activity::Busy;
         if let Some(net) = &self.net {
             let look = self.pace.next(self.shm.heard(), pace::ticks);
-            if look != Look::No || net.tcp.is_restless() {
+            if look != Look::No && (look != Look::IfRestless || net.tcp.is_restless()) {
                 busy |= self.poll_network(look, sink);
             }
         }
@@ -483,101 +484,6 @@ impl Transport for LocalPort {
         self.loopback.is_flushed()
             && self.shm.is_flushed()
             && self.net.as_ref().is_none_or(|net| net.tcp.is_flushed())
-    }
-}
-
-impl Boards for LocalPort {
-    fn meet(&mut self, peer: PeerId) -> Meeting {
-        if peer == self.me {
-            return Meeting::Near;
-        }
-        match self.is_far(peer) {
-            Ok(true) => Meeting::Elsewhere,
-            Ok(false) => self.shm.meet(peer),
-            Err(Full) => Meeting::Pending,
-        }
-    }
-
-    fn is_crowded(&self) -> bool {
-        self.shm.is_crowded()
-    }
-
-    fn prepare_part(&mut self, size: u32) -> Option<u64> {
-        self.shm.prepare_part(size)
-    }
-
-    fn drop_part(&mut self, part: u64) {
-        self.shm.drop_part(part);
-    }
-
-    fn open_board(&mut self, rank: u32, mark: u64, parts: &[(PeerId, u64)]) -> Option<BoardId> {
-        self.shm.open_board(rank, mark, parts)
-    }
-
-    fn close_board(&mut self, board: BoardId) {
-        self.shm.close_board(board);
-    }
-
-    #[inline]
-    fn piece_max(&self, board: BoardId, to: Audience) -> usize {
-        self.shm.piece_max(board, to)
-    }
-
-    #[inline]
-    fn write_piece(
-        &mut self,
-        board: BoardId,
-        to: Audience,
-        source: &mut Packer,
-        len: usize,
-        last: bool,
-    ) -> bool {
-        self.shm.write_piece(board, to, source, len, last)
-    }
-
-    #[inline]
-    fn read_piece(&mut self, board: BoardId, from: Source) -> Option<Piece> {
-        self.shm.read_piece(board, from)
-    }
-
-    #[inline]
-    fn consume_piece(&mut self, board: BoardId, from: Source) {
-        self.shm.consume_piece(board, from);
-    }
-
-    fn renounce(&mut self, board: BoardId, why: i32) {
-        self.shm.renounce(board, why);
-    }
-
-    fn renounced(&mut self, board: BoardId, rank: u32) -> Option<i32> {
-        self.shm.renounced(board, rank)
-    }
-}
-
-impl Segments for LocalPort {
-    fn make_segment(&mut self, mark: u64, len: u64) -> Result<Segment, String> {
-        self.shm.make_segment(mark, len)
-    }
-
-    fn post_segment(&mut self, mark: u64, peer: PeerId) {
-        self.shm.post_segment(mark, peer);
-    }
-
-    fn end_posting(&mut self, mark: u64) {
-        self.shm.end_posting(mark);
-    }
-
-    fn fetch_segment(
-        &mut self,
-        mark: u64,
-        peer: PeerId,
-        len: u64,
-    ) -> Option<Result<Segment, String>> {
-        self.shm.fetch_segment(mark, peer, len)
-    }
-
-    fn watch(&mut self) {
-        self.shm.watch();
     }
 }
 

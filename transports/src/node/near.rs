@@ -1,0 +1,107 @@
+//! What there is within a node only, and goes by shared memory alone: boards of collectives, and
+//! segments of windows.
+//!
+//! In: the core's calls. Out: those of [`crate::shm`], and which peers are elsewhere.
+
+use mpi_core::boards::{Audience, BoardId, Boards, Meeting, Piece, Source};
+use mpi_core::datatype::Packer;
+use mpi_core::port::{Full, PeerId};
+use mpi_core::rma::Segment;
+use mpi_core::segments::Segments;
+
+use super::LocalPort;
+
+impl Boards for LocalPort {
+    fn meet(&mut self, peer: PeerId) -> Meeting {
+        if peer == self.me {
+            return Meeting::Near;
+        }
+        match self.is_far(peer) {
+            Ok(true) => Meeting::Elsewhere,
+            Ok(false) => self.shm.meet(peer),
+            Err(Full) => Meeting::Pending,
+        }
+    }
+
+    fn is_crowded(&self) -> bool {
+        self.shm.is_crowded()
+    }
+
+    fn prepare_part(&mut self, size: u32) -> Option<u64> {
+        self.shm.prepare_part(size)
+    }
+
+    fn drop_part(&mut self, part: u64) {
+        self.shm.drop_part(part);
+    }
+
+    fn open_board(&mut self, rank: u32, mark: u64, parts: &[(PeerId, u64)]) -> Option<BoardId> {
+        self.shm.open_board(rank, mark, parts)
+    }
+
+    fn close_board(&mut self, board: BoardId) {
+        self.shm.close_board(board);
+    }
+
+    #[inline]
+    fn piece_max(&self, board: BoardId, to: Audience) -> usize {
+        self.shm.piece_max(board, to)
+    }
+
+    #[inline]
+    fn write_piece(
+        &mut self,
+        board: BoardId,
+        to: Audience,
+        source: &mut Packer,
+        len: usize,
+        last: bool,
+    ) -> bool {
+        self.shm.write_piece(board, to, source, len, last)
+    }
+
+    #[inline]
+    fn read_piece(&mut self, board: BoardId, from: Source) -> Option<Piece> {
+        self.shm.read_piece(board, from)
+    }
+
+    #[inline]
+    fn consume_piece(&mut self, board: BoardId, from: Source) {
+        self.shm.consume_piece(board, from);
+    }
+
+    fn renounce(&mut self, board: BoardId, why: i32) {
+        self.shm.renounce(board, why);
+    }
+
+    fn renounced(&mut self, board: BoardId, rank: u32) -> Option<i32> {
+        self.shm.renounced(board, rank)
+    }
+}
+
+impl Segments for LocalPort {
+    fn make_segment(&mut self, mark: u64, len: u64) -> Result<Segment, String> {
+        self.shm.make_segment(mark, len)
+    }
+
+    fn post_segment(&mut self, mark: u64, peer: PeerId) {
+        self.shm.post_segment(mark, peer);
+    }
+
+    fn end_posting(&mut self, mark: u64) {
+        self.shm.end_posting(mark);
+    }
+
+    fn fetch_segment(
+        &mut self,
+        mark: u64,
+        peer: PeerId,
+        len: u64,
+    ) -> Option<Result<Segment, String>> {
+        self.shm.fetch_segment(mark, peer, len)
+    }
+
+    fn watch(&mut self) {
+        self.shm.watch();
+    }
+}
