@@ -28,6 +28,7 @@ struct options {
     double seconds; /* how long one row is measured */
     int cold;       /* buffers are walked through COLD_BYTES, not used again and again */
     int bind;       /* each rank must sit on a processor of its own */
+    int apart; /* a collective call begins when the last one has ended everywhere */
     const char *only; /* a list of tests, separated by commas; NULL means all */
 };
 
@@ -55,6 +56,8 @@ static struct options parse(int argc, char **argv)
             o.cold = 1;
         else if (!strcmp(argv[i], "--bind"))
             o.bind = 1;
+        else if (!strcmp(argv[i], "--apart"))
+            o.apart = 1;
         else if (!strcmp(argv[i], "--sizes") && i + 1 < argc)
             parse_sizes(&o, argv[++i]);
         else if (!strcmp(argv[i], "--seconds") && i + 1 < argc)
@@ -62,7 +65,7 @@ static struct options parse(int argc, char **argv)
         else if (!strcmp(argv[i], "--only") && i + 1 < argc)
             o.only = argv[++i];
         else
-            complain("options: --sizes A,B --seconds S --only A,B --cold --bind");
+            complain("options: --sizes A,B --seconds S --only A,B --cold --bind --apart");
     }
     return o;
 }

@@ -118,7 +118,8 @@ impl Tcp {
         while to.streams.len() < tcp.streams as usize {
             to.streams.push(Stream::new());
         }
-        let streams = to.add_leaving(header, source, token, (tcp.streams, tcp.stripe_bytes));
+        let cut = (tcp.streams, tcp.stripe_bytes, tcp.piece_bytes);
+        let streams = to.add_leaving(header, source, token, cut);
         for stream in streams {
             self.push_on(StreamId { peer, stream });
         }

@@ -79,6 +79,33 @@ fn a_peer_that_leaves_is_told_from_one_that_is_lost() {
     assert_eq!(sink.down[1], (PeerId(1), Why::Finalized));
 }
 
+/// The kernel takes all of a message of medium length at once, whichever stream is first.
+#[test]
+fn a_message_that_makes_short_pieces_is_cut_evenly() {
+    let tcp = TcpSettings { streams: 3, stripe_bytes: 20_000, ..small() };
+    let mut world = World::new(world(2, &tcp));
+    for total in [20_000, 90_001] {
+        let source = pattern(total as u64, total);
+        let mut target = vec![0; source.len()];
+        let to = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), target.len() as u64);
+        world.got(1).landings.push((7, to));
+        world.send(0, 1, &eager(), b"hello");
+        let from = Packer::contiguous(UserBuffer(source.as_ptr().cast_mut()), source.len() as u64);
+        let header = Header { context: 7, ..eager() };
+        let landed = world.got(1).landed.len();
+        world.transport(0).send_bulk(PeerId(1), &header, from, Token(1));
+        world.run_until("it has landed", |world| world.got(1).landed.len() > landed);
+        assert!(source == target);
+    }
+    let streams = &mut world.transport(1).peers[0].streams;
+    let received: Vec<u64> = streams.iter_mut().map(super::peer::Stream::tell).collect();
+    let share = (110_001 / 3) as u64;
+    assert!(
+        received.iter().all(|bytes| (share - 100..share + 1000).contains(bytes)),
+        "{received:?}"
+    );
+}
+
 /// The last acknowledgements of a large message come on all its streams, before a farewell on each.
 #[test]
 fn who_leaves_is_heard_to_the_end_on_every_stream() {

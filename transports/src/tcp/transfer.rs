@@ -1,8 +1,8 @@
 //! Large messages: cut into pieces on the way out, put together on the way in.
 //!
 //! A message short of the stripe limit takes one stream, each the next in turn (paper 000, §4.2);
-//! a longer one is striped: whichever stream has sent all it had takes its next piece. The memory
-//! of a message belongs to its transfer until the peer has acknowledged its last byte, since a
+//! a longer one is striped: evenly, a piece for each stream, if that makes no piece longer than
+//! pieces are, or else whichever stream has sent all it had takes its next piece. The memory of a message belongs to its transfer until the peer has acknowledged its last byte, since a
 //! broken connection may have to send any of it again.
 
 use mpi_core::datatype::{Packer, Unpacker};
@@ -24,8 +24,14 @@ pub(super) struct Leaving {
     pieces: u32,
     /// The stream that carries it, unless all do.
     stream: Option<u32>,
+    /// Bytes of each stream's piece, if it is cut evenly.
+    share: Option<u32>,
+    /// The streams that have had theirs, by bits.
+    served: u32,
     begun: bool,
 }
+
+const _: () = assert!(super::STREAMS_MAX <= u32::BITS);
 
 /// A message on its way from a peer.
 pub(super) struct Arriving {
@@ -43,18 +49,33 @@ impl Peer {
         header: &Header,
         source: Packer,
         token: Token,
-        (streams, stripe): (u32, u64),
+        (streams, stripe, piece): (u32, u64, u32),
     ) -> std::ops::Range<u32> {
         let total = source.remaining();
         let stream = (total < stripe).then_some(self.turn % streams);
         if stream.is_some() {
             self.turn = self.turn.wrapping_add(1);
         }
+        let share = total.div_ceil(streams.into()).next_multiple_of(64);
+        let even = stream.is_none() && total > 0 && share <= piece.into();
+        let share = even.then_some(share as u32);
         let id = self.next_transfer;
         self.next_transfer += 1;
         let header = *header;
-        let (at, pieces, begun) = (0, 0, false);
-        self.leaving.push(Leaving { id, header, source, token, total, at, pieces, stream, begun });
+        let (at, pieces, served, begun) = (0, 0, 0, false);
+        self.leaving.push(Leaving {
+            id,
+            header,
+            source,
+            token,
+            total,
+            at,
+            pieces,
+            stream,
+            share,
+            served,
+            begun,
+        });
         stream.map_or(0..streams, |one| one..one + 1)
     }
 
@@ -62,10 +83,14 @@ impl Peer {
     pub(super) fn push_piece(&mut self, stream: u32, piece_bytes: u32) -> bool {
         let mine = |leaving: &Leaving| {
             leaving.stream.is_none_or(|one| one == stream)
+                && (leaving.share.is_none() || leaving.served & 1 << stream == 0)
                 && (!leaving.begun || leaving.source.remaining() > 0)
         };
         let Some(place) = self.leaving.iter().position(mine) else { return false };
-        self.leaving[place].push_piece(&mut self.streams[stream as usize], piece_bytes);
+        let leaving = &mut self.leaving[place];
+        leaving.served |= 1 << stream;
+        leaving
+            .push_piece(&mut self.streams[stream as usize], leaving.share.unwrap_or(piece_bytes));
         // Transfers take turns.
         let last = self.leaving.len() - 1;
         if place < last {

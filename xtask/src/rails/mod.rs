@@ -112,7 +112,9 @@ fn measure(
     command.args(["--timeout", "100", "--launcher", "ip netns exec", "-H", &hosts.list()]);
     command.args(["-n", &options.np.to_string()]).arg(program).args(["--only", collective]);
     let sizes: Vec<String> = options.sizes.iter().map(u64::to_string).collect();
-    command.args(["--sizes", &sizes.join(","), "--seconds", "0.02"]);
+    command.args(["--apart", "--sizes", &sizes.join(","), "--seconds", "0.02"]);
+    // Ranks take themselves to be alone on their hosts, but share this one's processors.
+    command.env("FERRITE_WAIT_SPIN_POLLS", "0").env("FERRITE_WAIT_YIELD", "0s");
     command.env("FERRITE_TCP_STREAMS", ports.to_string());
     command.env("FERRITE_TCP_STRIPE_BYTES", STRIPE).env("FERRITE_TCP_EAGER_BYTES", STRIPE);
     let variable = format!("FERRITE_COLL_{}", collective.to_uppercase());
