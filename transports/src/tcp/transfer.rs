@@ -2,8 +2,9 @@
 //!
 //! A message short of the stripe limit takes one stream, each the next in turn (paper 000, §4.2);
 //! a longer one is striped: evenly, a piece for each stream, if that makes no piece longer than
-//! pieces are, or else whichever stream has sent all it had takes its next piece. The memory of a message belongs to its transfer until the peer has acknowledged its last byte, since a
-//! broken connection may have to send any of it again.
+//! pieces are, or else whichever stream has sent all it had takes its next piece. The memory of a
+//! message belongs to its transfer until the peer has acknowledged its last byte, since a broken
+//! connection may have to send any of it again.
 
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::header::Header;
@@ -83,7 +84,7 @@ impl Peer {
     pub(super) fn push_piece(&mut self, stream: u32, piece_bytes: u32) -> bool {
         let mine = |leaving: &Leaving| {
             leaving.stream.is_none_or(|one| one == stream)
-                && (leaving.share.is_none() || leaving.served & 1 << stream == 0)
+                && (leaving.share.is_none() || leaving.served & (1 << stream) == 0)
                 && (!leaving.begun || leaving.source.remaining() > 0)
         };
         let Some(place) = self.leaving.iter().position(mine) else { return false };
