@@ -7,8 +7,10 @@
 //! doubled once it has been gone sixteen times, when what the short one has cost comes near to
 //! what more pages will.
 
-/// Bytes of the way round at first.
+/// Bytes of the way round at first, between processors that both copy at the same time.
 const FIRST_BYTES: u64 = 128 << 10;
+/// The same where ranks share processors: what is read next is still in the cache.
+const FIRST_CROWDED: u64 = 32 << 10;
 /// So often a way is gone before it is doubled.
 const TURNS: u64 = 16;
 
@@ -28,7 +30,16 @@ pub(crate) struct Lap {
 impl Lap {
     /// A way that grows to `most` bytes.
     pub(crate) fn new(most: u64) -> Lap {
-        let bytes = most.min(FIRST_BYTES);
+        Lap::begin(FIRST_BYTES, most)
+    }
+
+    /// The same for ranks that share processors.
+    pub(crate) fn crowded(most: u64) -> Lap {
+        Lap::begin(FIRST_CROWDED, most)
+    }
+
+    fn begin(first: u64, most: u64) -> Lap {
+        let bytes = most.min(first);
         Lap { bytes, most, left: TURNS * bytes }
     }
 
@@ -113,7 +124,7 @@ mod tests {
         }
         assert_eq!(steps, [1, 2, 4, 5].map(|n| n * FIRST_BYTES));
         assert!(!lap.grow());
-        assert_eq!(Lap::new(1000).bytes(), 1000);
+        assert_eq!((Lap::new(1000).bytes(), Lap::crowded(1 << 20).bytes()), (1000, FIRST_CROWDED));
     }
 
     #[test]

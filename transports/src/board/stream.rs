@@ -91,7 +91,8 @@ impl Outbound {
     /// Lets long bodies go round in half the room at most: where ranks share processors, those
     /// that come one after the other on one find more in its caches.
     pub(super) fn narrow(&mut self, crowded: bool) {
-        self.lap = Lap::new(if crowded { self.room / 2 } else { self.room } as u64);
+        let room = self.room as u64;
+        self.lap = if crowded { Lap::crowded(room / 2) } else { Lap::new(room) };
     }
 
     /// Writes the next `len` bytes of `source`, if there is room; `plainly` where the reader may
@@ -120,9 +121,7 @@ impl Outbound {
             let Some(at) = self.make_place(len, plainly) else { return false };
             self.bodies[place] = (at, at + len);
             self.at = (at + len).next_multiple_of(64);
-            if len >= LONG_BODY {
-                self.touch(at, len);
-            }
+            self.touch(at, len);
             form |= (at as u64) << 32;
             // SAFETY: `place_body` found `len` unused bytes within the room.
             unsafe {
@@ -136,6 +135,16 @@ impl Outbound {
         self.next += 1;
         cell.seq.store(self.mark.wrapping_add(self.next), Ordering::Release);
         true
+    }
+
+    /// Bodies of this length go round in so many bytes.
+    #[inline]
+    fn window(&self, len: usize) -> usize {
+        let round = self.lap.bytes() as usize;
+        match len < LONG_BODY {
+            true => (WINDOW * len).next_power_of_two().clamp(WINDOW_MIN, round),
+            false => round,
+        }
     }
 
     /// As [`Outbound::place_body`]. Where ranks share processors, waiting for a reader costs a
@@ -152,11 +161,7 @@ impl Outbound {
 
     /// Where a body of `len` bytes can lie without harm to one that is still read.
     fn place_body(&mut self, len: usize) -> Option<usize> {
-        let round = self.lap.bytes() as usize;
-        let window = match len < LONG_BODY {
-            true => (WINDOW * len).next_power_of_two().clamp(WINDOW_MIN, round),
-            false => round,
-        };
+        let window = self.window(len);
         if len > window {
             return None;
         }
@@ -172,12 +177,24 @@ impl Outbound {
         }
     }
 
-    /// Counts a long body, and gets the pages that it is the first to use.
+    /// Counts a body, and gets the pages that it is the first to use: its readers find them too.
+    #[inline]
     fn touch(&mut self, at: usize, len: usize) {
-        if let Some((from, len)) = self.worn.step(at as u64, len as u64, self.lap.bytes()) {
+        if self.worn.ends_before((at + len) as u64) {
+            self.get(at, len);
+        }
+        if len >= LONG_BODY {
+            self.lap.carry(len as u64);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn get(&mut self, at: usize, len: usize) {
+        let window = self.window(len) as u64;
+        if let Some((from, len)) = self.worn.step(at as u64, len as u64, window) {
             populate(self.body.wrapping_add(from as usize), len as usize, true);
         }
-        self.lap.carry(len as u64);
     }
 
     /// Whether all readers have consumed the piece of this number.
