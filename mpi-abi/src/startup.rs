@@ -89,6 +89,9 @@ pub(crate) fn begin_session(cx: &mut Cx<'_>) -> Result<()> {
 /// nobody.
 fn join(cx: &mut Cx<'_>) -> Result<()> {
     if library().bootstrap.is_some() {
+        if node::running().is_null() {
+            library::answer(Frame::InitSeen);
+        }
         return Ok(());
     }
     if cx.identity.size > 0 {
@@ -301,7 +304,12 @@ fn rest(cx: &mut Cx<'_>) -> Result<()> {
         return Ok(());
     }
     node::set_running(false);
-    if leaves_at_exit.is_some() { Ok(()) } else { leave(cx) }
+    if leaves_at_exit.is_none() {
+        return leave(cx);
+    }
+    // If the process ends now it is missed by nobody.
+    library::answer(Frame::FinalizeSeen);
+    Ok(())
 }
 
 /// Leaves the job.

@@ -221,13 +221,19 @@ impl Bootstrap {
         self.control.as_ref()
     }
 
-    /// Tells the launcher that this process has left the job in good order.
+    /// Tells the launcher that this process has left the job in good order. Other launchers than
+    /// ours are left when the fence that this process is in has opened.
     pub fn finalize(self) -> Result<(), BootstrapError> {
         if let Some(control) = &self.control {
             control.send(&control::Frame::FinalizeSeen);
         }
         match self.exchange {
-            Exchange::Pmi1(client) => Ok(client.finalize()?),
+            Exchange::Pmi1(mut client) => {
+                if self.control.is_none() {
+                    client.settle()?;
+                }
+                Ok(client.finalize()?)
+            }
             Exchange::Alone(_) => Ok(()),
         }
     }

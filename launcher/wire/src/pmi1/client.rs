@@ -244,6 +244,15 @@ impl Client {
         }
     }
 
+    /// Waits until nobody can be told any more that a barrier has opened, which MPICH's `hydra` tells
+    /// also those who have left, and fails at that.
+    pub fn settle(&mut self) -> Result<(), PmiError> {
+        match self.barrier {
+            Barrier::Outside => Ok(()),
+            _ => self.leave_barrier(),
+        }
+    }
+
     /// Tells the launcher that this rank needs nothing more and may end.
     pub fn finalize(mut self) -> Result<(), PmiError> {
         self.request("finalize", "finalize", &[], "finalize_ack", |_| Ok(()))

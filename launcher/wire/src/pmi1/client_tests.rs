@@ -96,6 +96,18 @@ proptest! {
 }
 
 #[test]
+fn a_launcher_is_left_when_the_barrier_has_opened() {
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    ours.write_all(format!("{HELLO}cmd=barrier_out\ncmd=finalize_ack\n").as_bytes()).unwrap();
+    let mut client = Client::new(Socket::from(OwnedFd::from(theirs)), 0, 2).unwrap();
+    client.settle().unwrap();
+    client.enter_barrier().unwrap();
+    client.settle().unwrap();
+    client.settle().unwrap();
+    client.finalize().unwrap();
+}
+
+#[test]
 fn other_requests_come_between_the_halves_of_a_barrier() {
     let (mut ours, theirs) = UnixStream::pair().unwrap();
     let replies = "cmd=barrier_out\ncmd=put_result rc=0\ncmd=put_result rc=0\ncmd=barrier_out\n\
