@@ -5,12 +5,18 @@
 //! word belongs to the transport (a shared-memory lane keeps the lap bit in it and writes it
 //! last) but for its upper half, in which the core's cumulative credit rides back.
 
+use std::ops::Range;
+
 /// Bytes of a header.
 pub const HEADER_BYTES: usize = 24;
 /// Bytes of payload that fit into one cache line behind a header.
 pub const INLINE_BYTES: usize = 40;
 /// `inline_len` of a frame whose body does not lie behind its header; the transport knows where.
 pub const BODY_ELSEWHERE: u8 = 0xff;
+
+/// The bytes of a request to send that say where the message lies in its sender's memory: no two
+/// runs of a program have them alike.
+pub const RTS_ADDRESS: Range<usize> = 8..16;
 
 /// What a frame is. Wire codes, fixed by protocol version 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

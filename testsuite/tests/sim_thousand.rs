@@ -15,7 +15,7 @@ const RANKS: u32 = 1024;
 const COLORS: u32 = 7;
 /// Elements of the vectors that are reduced: a few, and more than go by recursive doubling.
 const SHORT: usize = 3;
-const LONG: usize = 2_000;
+const LONG: usize = 3_000;
 /// `MPI_INT64_T`.
 const INT64: DatatypeHandle = DatatypeHandle::from_raw(0x258);
 /// `MPI_SUM`.

@@ -102,6 +102,7 @@ mod tests {
             let rts = Rts { peer: PeerId(3), len, offer: Offer { address, arena }, token };
             let payload = rts.to_payload();
             prop_assert_eq!(Rts::from_payload(PeerId(3), RawBytes::from(&payload[..])), Some(rts));
+            prop_assert_eq!(&payload[crate::header::RTS_ADDRESS], address.to_le_bytes());
         }
 
         #[test]
