@@ -51,11 +51,13 @@ fn function(procedure: &Procedure, body: Option<&Body>) -> String {
     let arguments: Vec<String> = procedure.parameters.iter().map(Parameter::ident).collect();
     let (parameters, arguments) = (parameters.join(", "), arguments.join(", "));
     let (name, result) = (procedure.snake(), rust::return_type(procedure, "F"));
+    // SAFETY: of the text: the arguments are those of the C caller, see `mpi-abi/src/glue.rs`.
     let mut out = format!(
         "\n/// `MPI_{}`.\n#[inline]\npub unsafe fn {name}<F: Face>({parameters}) -> {result} {{\n",
         procedure.name,
     );
     if let Some(quick) = body.and_then(|body| body.quick.as_ref()) {
+        // SAFETY: of the text: the arguments are those of the C caller, see `mpi-abi/src/glue.rs`.
         let _ = write!(
             out,
             "unsafe {{\nif {quick}::<F>({arguments}) {{\nreturn 0;\n}}\n\
@@ -65,6 +67,7 @@ fn function(procedure: &Procedure, body: Option<&Body>) -> String {
     }
     match body {
         Some(body) if body.style == Style::Direct => {
+            // SAFETY: of the text: the arguments are those of the C caller, see `mpi-abi/src/glue.rs`.
             let _ = writeln!(out, "unsafe {{ {}::<F>({arguments}) }}", body.path);
         }
         Some(body) => out.push_str(&entry(procedure, body)),
@@ -106,6 +109,7 @@ fn owner(procedure: &Procedure) -> String {
     let name = parameter.ident();
     match parameter.direction {
         Direction::In => format!("Owner::{}(F::{}_in({name}))", handle.face, handle.word),
+        // SAFETY: of the text: the arguments are those of the C caller, see `mpi-abi/src/glue.rs`.
         _ => format!(
             "if {name}.is_null() {{ Owner::None }} else {{ Owner::{}(F::{}_in(unsafe {{ *{name} }})) }}",
             handle.face, handle.word
@@ -124,6 +128,7 @@ fn entry(procedure: &Procedure, body: &Body) -> String {
         let _ = writeln!(out, "let owner = F::{}_in({});", handle.word, parameter.ident());
         whose = format!("Owner::{}(owner)", handle.face);
     }
+    // SAFETY: of the text: the arguments are those of the C caller, see `mpi-abi/src/glue.rs`.
     let _ = writeln!(
         out,
         "entry::{way_in}::<F>(Procedure::{}, {whose}, |cx| unsafe {{",

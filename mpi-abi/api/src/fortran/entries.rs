@@ -78,6 +78,7 @@ pub(crate) fn file(procedures: &[Procedure]) -> String {
     );
     for (ending, bytes) in sizes() {
         let names = spellings(&format!("sizeof_{ending}")).join(" ");
+        // SAFETY: of the text: the caller is a Fortran program, see `mpi-abi/src/fortran/mod.rs`.
         let _ = write!(
             out,
             "\nunsafe extern \"C-unwind\" fn sizeof_{ending}(_x: *const c_void, size: *mut c_int, \
@@ -87,6 +88,7 @@ pub(crate) fn file(procedures: &[Procedure]) -> String {
     }
     for (operator, word) in [("==", "eq"), ("!=", "ne")] {
         let names = comparisons(word);
+        // SAFETY: of the text: the caller is a Fortran program, see `mpi-abi/src/fortran/mod.rs`.
         let _ = write!(
             out,
             "\nunsafe extern \"C-unwind\" fn {word}(x: *const c_int, y: *const c_int) -> c_int {{ \
@@ -197,6 +199,7 @@ fn function_text(out: &mut String, procedure: &Procedure, large: bool, function:
     for parameter in parameters(procedure, large).filter(|p| has_length(p)) {
         declared.push(format!("{}_length: usize", parameter.name));
     }
+    // SAFETY: of the text: the caller is a Fortran program, see `mpi-abi/src/fortran/mod.rs`.
     let _ = write!(out, "\nunsafe extern \"C-unwind\" fn {function}({})", declared.join(", "));
     if let Some(returns) = returns {
         let call = call(procedure, large, false);
@@ -222,12 +225,14 @@ fn function_text(out: &mut String, procedure: &Procedure, large: bool, function:
             arguments.push(format!("&[{}]", nulls.join(", ")));
         }
         let name = procedure.snake();
+        // SAFETY: of the text: the caller is a Fortran program, see `mpi-abi/src/fortran/mod.rs`.
         let _ = writeln!(out, " {{ unsafe {{ f::{name}::<Here>({}) }} }}", arguments.join(", "));
         return;
     }
     let (before, after) = befores(procedure, large, function);
     let call = call(procedure, large, true);
     let before = one_line(&before);
+    // SAFETY: of the text: the caller is a Fortran program, see `mpi-abi/src/fortran/mod.rs`.
     let _ = write!(out, " {{ unsafe {{\n{before}\n{call}\n{after}");
     out.push_str("f::done(ierror, code); } }\n");
 }

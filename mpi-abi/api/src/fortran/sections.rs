@@ -76,6 +76,7 @@ pub(super) fn entry(out: &mut String, procedure: &Procedure, large: bool) {
     passed.extend(lengths().map(|p| format!("{}_length", p.name)));
     let (before, after) = around(procedure);
     let plain = function.trim_end_matches("_f08ts");
+    // SAFETY: of the text: the caller is a Fortran program, see `mpi-abi/src/fortran/mod.rs`.
     let _ = write!(
         out,
         "\nunsafe extern \"C-unwind\" fn {function}({}) {{ unsafe {{\n{before}\
