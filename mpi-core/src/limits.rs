@@ -24,3 +24,13 @@ pub const TABLE_SEGMENT: usize = 64;
 pub const UNDELIVERED_MAX: u32 = 1 << 15;
 /// Bytes of a communicator's name that a roll call carries: what is left in its cache line.
 pub const ROLL_CALL_NAME: usize = 24;
+/// Schedules of collectives that a process keeps: what a loop of a program calls, and few enough to
+/// be looked through one by one.
+pub const KEPT_SCHEDULES: usize = 16;
+/// Steps of all schedules kept together, of some hundred bytes each.
+pub const KEPT_STEPS: usize = 4096;
+/// Collective operations in progress at once whose lists and scratch memory are kept for others.
+pub const LEFT_MAX: usize = 8;
+/// Bytes of scratch memory that an ended operation leaves for the next: more is given back, since
+/// clearing it costs little beside using it.
+pub const LEFT_BYTES_MAX: usize = 1 << 20;

@@ -11,6 +11,7 @@ use crate::boards::BoardId;
 use crate::callout::{Reduction, UserCode};
 use crate::coll::board::Scratch;
 use crate::coll::execute::Executions;
+use crate::coll::kept::Kept;
 use crate::coll::select::Selection;
 use crate::comm::{self, Comm};
 use crate::datatype::{self, Datatype};
@@ -83,6 +84,8 @@ pub struct Process<P: Port> {
     pub(crate) vci: Vci,
     pub(crate) buffer: Option<AttachedBuffer>,
     pub(crate) executions: Executions,
+    /// Schedules of collectives called lately.
+    pub(crate) schedules: Kept,
     /// Boards that are closed when all their members have left, by the operations that tell.
     pub(crate) closing: Vec<(RequestHandle, BoardId)>,
     pub(crate) board_scratch: Scratch,
@@ -120,6 +123,7 @@ impl<P: Port> Process<P> {
             vci: Vci::new(),
             buffer: None,
             executions: Executions::default(),
+            schedules: Kept::default(),
             closing: Vec::new(),
             board_scratch: Scratch::default(),
             reductions: VecDeque::new(),

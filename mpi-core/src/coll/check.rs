@@ -11,15 +11,15 @@ use std::fmt::Write;
 use std::rc::Rc;
 
 use super::execute::Peculiar;
-use super::memory::{Block, Memory};
+use super::memory::{Memory, Span, Temps};
 use super::place::{Place, Places};
 use super::plan::{Problem, plan};
 use super::prepared::{Data, Prepared};
 use super::schedule::Schedule;
 use super::select::Choice;
 use crate::buffer::UserBuffer;
+use crate::datatype::Datatype;
 use crate::datatype::basic::{PACKED, row_of};
-use crate::datatype::{self, Datatype};
 use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
 use crate::handle::{CommHandle, DatatypeHandle, RequestHandle};
@@ -191,14 +191,9 @@ impl<P: Port> Process<P> {
         records.resize(2 * half, 0);
         let mut records = records.into_boxed_slice();
         let start = UserBuffer(records.as_mut_ptr());
-        let bytes = self.datatype(datatype::BYTE)?.clone();
-        let blocks = |from: usize| -> Vec<Block> {
-            let at = |i: usize| start.offset((from + i * BYTES) as i64);
-            (0..mine.len()).map(|i| Block::new(at(i), BYTES as i64, &bytes)).collect()
-        };
-        let (send, recv) = (blocks(0), blocks(half));
+        let (send, recv) = (Span::Flat(start), Span::Flat(start.offset(half as i64)));
         let schedule = self.exchange(call.comm, mine.len())?;
-        let memory = Memory::moved(&schedule, send, recv);
+        let memory = Memory::moved(&schedule, send, recv, Temps::default());
         let state = self.comm_mut(call.comm)?;
         let tag = TAGS + state.check_number as i32;
         state.check_number = (state.check_number + 1) % NUMBERS;

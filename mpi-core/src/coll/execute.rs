@@ -9,13 +9,14 @@
 use std::rc::Rc;
 
 use super::check::Check;
-use super::memory::Memory;
+use super::memory::{Memory, Temps};
 use super::schedule::{Action, Progress, Region, Schedule, StepId};
 use crate::callout::{Reduction, UserFunction};
 use crate::entry::Entry;
 use crate::error::{Error, Result};
 use crate::group::Group;
 use crate::handle::{CommHandle, DatatypeHandle, OpHandle, RequestHandle};
+use crate::limits::{LEFT_BYTES_MAX, LEFT_MAX};
 use crate::op::Kernel;
 use crate::p2p::Begun;
 use crate::p2p::receive::Pattern;
@@ -63,6 +64,8 @@ pub(super) struct Peculiar {
 pub(crate) struct Executions {
     slots: Vec<Option<Box<Execution>>>,
     free: Vec<u32>,
+    /// What ended ones leave for the next: their lists and their scratch memory.
+    left: Vec<(Progress, Temps)>,
 }
 
 impl Executions {
@@ -94,6 +97,27 @@ impl Executions {
 
     fn take(&mut self, index: u32) -> Option<Box<Execution>> {
         self.slots.get_mut(index as usize)?.take()
+    }
+
+    /// Scratch memory for a new one.
+    pub(super) fn temps(&mut self) -> Temps {
+        self.left.last_mut().map(|(_, temps)| std::mem::take(temps)).unwrap_or_default()
+    }
+
+    /// The lists of a new one.
+    fn progress(&mut self, schedule: &Schedule) -> Progress {
+        let mut progress = self.left.pop().unwrap_or_default().0;
+        progress.restart(schedule);
+        progress
+    }
+
+    /// Keeps what one that has ended can leave.
+    fn leave(&mut self, progress: Progress, memory: Memory) {
+        if self.left.len() < LEFT_MAX {
+            let temps = memory.into_temps();
+            let small = temps.bytes() <= LEFT_BYTES_MAX;
+            self.left.push((progress, if small { temps } else { Temps::default() }));
+        }
     }
 }
 
@@ -148,7 +172,7 @@ impl<P: Port> Process<P> {
         let state = self.comm(comm)?;
         let (group, context) = (state.roster().clone(), state.context + 1);
         let rank = state.place() as i32;
-        let progress = Progress::new(&schedule);
+        let progress = self.executions.progress(&schedule);
         let request = Request::active(Operation::Collective, Owner::Program, comm);
         let request = self.vci.requests.insert(request)?;
         let index = self.executions.insert(Box::new(Execution {
@@ -222,7 +246,9 @@ impl<P: Port> Process<P> {
             if let Some(check) = execution.check.take() {
                 return self.conclude(*execution, &check);
             }
-            self.vci.complete(execution.request, execution.failure);
+            let Execution { progress, memory, request, failure, .. } = *execution;
+            self.executions.leave(progress, memory);
+            self.vci.complete(request, failure);
         } else {
             self.executions.slots[index as usize] = Some(execution);
         }
@@ -298,7 +324,7 @@ impl<P: Port> Process<P> {
         into: Region,
     ) -> bool {
         let reducer = execution.reducer.expect("a schedule with reductions has one");
-        let (input, datatype) = execution.memory.operand(from);
+        let (input, extent) = execution.memory.operand(from);
         let (inout, _) = execution.memory.operand(into);
         match reducer {
             Reducer::Kernel(kernel) => {
@@ -308,7 +334,7 @@ impl<P: Port> Process<P> {
                 true
             }
             Reducer::User(function, op, handle) => {
-                let (count, extent) = (from.len, datatype.extent());
+                let count = from.len;
                 let call =
                     Reduction { function, op, input, inout, count, datatype: handle, extent };
                 self.reductions.push_back((index, step.0, call));
@@ -329,12 +355,12 @@ impl<P: Port> Entry<'_, P> {
     pub(crate) fn run_blocking(
         &mut self,
         comm: CommHandle,
-        schedule: Schedule,
+        schedule: Rc<Schedule>,
         memory: Memory,
         reducer: Option<Reducer>,
     ) -> Result<()> {
         let tag = self.next_call(comm)?;
-        let request = self.launch(comm, tag, Rc::new(schedule), memory, reducer)?;
+        let request = self.launch(comm, tag, schedule, memory, reducer)?;
         self.wait_one(request).map(drop)
     }
 }

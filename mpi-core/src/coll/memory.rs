@@ -42,6 +42,15 @@ impl Block {
     }
 }
 
+/// Where a user buffer of data that is only moved lies.
+#[derive(Clone)]
+pub enum Span {
+    /// In one run of memory.
+    Flat(UserBuffer),
+    /// In blocks, which do not all touch or have gaps.
+    Blocks(Vec<Block>),
+}
+
 /// A user buffer of data that is only moved: units are packed bytes.
 pub enum Bytes {
     /// One run of memory.
@@ -54,7 +63,11 @@ pub enum Bytes {
 
 impl Bytes {
     /// Chooses how `schedule` reaches the blocks of its buffer `which`.
-    pub fn new(blocks: Vec<Block>, schedule: &Schedule, which: Buffer) -> Bytes {
+    pub fn new(span: Span, schedule: &Schedule, which: Buffer) -> Bytes {
+        let blocks = match span {
+            Span::Flat(start) => return Bytes::Flat(start),
+            Span::Blocks(blocks) => blocks,
+        };
         let runs: Option<Vec<UserBuffer>> = blocks
             .iter()
             .map(|block| match block.bytes() {
@@ -63,9 +76,6 @@ impl Bytes {
             })
             .collect();
         let Some(runs) = runs else { return Bytes::staged(blocks) };
-        if let Some(start) = adjacent(&blocks, &runs) {
-            return Bytes::Flat(start);
-        }
         let layout = Layout::of(blocks.iter().map(Block::bytes));
         let within =
             |region: Region| region.buffer != which || layout.pieces(region).take(2).count() < 2;
@@ -113,20 +123,40 @@ impl Bytes {
     }
 }
 
-/// The start of all blocks, if each begins where the one before it ends.
-fn adjacent(blocks: &[Block], runs: &[UserBuffer]) -> Option<UserBuffer> {
-    let mut parts = blocks.iter().zip(runs).filter(|(block, _)| block.bytes() > 0);
-    let Some((first, &start)) = parts.next() else {
-        return Some(UserBuffer::BOTTOM);
-    };
-    let mut end = start.offset(first.bytes());
-    for (block, &run) in parts {
-        if run != end {
-            return None;
+/// Scratch memory of a schedule, kept from one run to another: its buffers one behind the other.
+#[derive(Default)]
+pub struct Temps {
+    memory: Vec<u128>,
+    /// Where each buffer begins, in units of 16 bytes, and where the last one ends.
+    starts: Vec<usize>,
+}
+
+impl Temps {
+    /// Room for buffers of so many bytes.
+    fn fit(&mut self, lens: impl Iterator<Item = usize>) {
+        self.starts.clear();
+        self.starts.push(0);
+        let mut end = 0;
+        self.starts.extend(lens.map(|len| {
+            end += len.div_ceil(16);
+            end
+        }));
+        if self.memory.len() < end {
+            self.memory = vec![0; end];
         }
-        end = end.offset(block.bytes());
     }
-    Some(start)
+
+    /// Bytes of memory that it holds.
+    pub fn bytes(&self) -> usize {
+        self.memory.len() * 16
+    }
+
+    /// Where a buffer begins, and its length in bytes.
+    fn get(&mut self, index: u32) -> (UserBuffer, usize) {
+        let (start, end) = (self.starts[index as usize], self.starts[index as usize + 1]);
+        let first = UserBuffer(self.memory.as_mut_ptr().cast());
+        (first.offset(start as i64 * 16), (end - start) * 16)
+    }
 }
 
 /// The memory of one collective call.
@@ -138,7 +168,7 @@ pub enum Memory {
         /// The receive buffer.
         recv: Bytes,
         /// Scratch buffers.
-        temps: Vec<Box<[u8]>>,
+        temps: Temps,
     },
     /// Data that is reduced: units are elements.
     Reduced {
@@ -148,19 +178,19 @@ pub enum Memory {
         recv: UserBuffer,
         /// The elements' type.
         datatype: Arc<Datatype>,
-        /// Scratch buffers; 16-byte aligned.
-        temps: Vec<Box<[u128]>>,
+        /// Scratch buffers.
+        temps: Temps,
     },
 }
 
 impl Memory {
     /// For a schedule that moves packed bytes.
-    pub fn moved(schedule: &Schedule, send: Vec<Block>, recv: Vec<Block>) -> Memory {
-        let zeroed = |&len: &i64| vec![0; len as usize].into();
+    pub fn moved(schedule: &Schedule, send: Span, recv: Span, mut temps: Temps) -> Memory {
+        temps.fit(schedule.temps().iter().map(|&len| len as usize));
         Memory::Moved {
             send: Bytes::new(send, schedule, Buffer::Send),
             recv: Bytes::new(recv, schedule, Buffer::Recv),
-            temps: schedule.temps().iter().map(zeroed).collect(),
+            temps,
         }
     }
 
@@ -169,14 +199,19 @@ impl Memory {
         schedule: &Schedule,
         send: UserBuffer,
         recv: UserBuffer,
-        datatype: &Arc<Datatype>,
+        datatype: Arc<Datatype>,
+        mut temps: Temps,
     ) -> Memory {
-        let room = |&len: &i64| {
-            let span = datatype.extent().abs() * len + datatype.true_extent();
-            vec![0u128; span as usize / 16 + 1].into()
-        };
-        let temps = schedule.temps().iter().map(room).collect();
-        Memory::Reduced { send, recv, datatype: datatype.clone(), temps }
+        let (extent, true_extent) = (datatype.extent().abs(), datatype.true_extent());
+        temps.fit(schedule.temps().iter().map(|&len| (extent * len + true_extent) as usize));
+        Memory::Reduced { send, recv, datatype, temps }
+    }
+
+    /// The scratch memory, to be used again.
+    pub fn into_temps(self) -> Temps {
+        match self {
+            Memory::Moved { temps, .. } | Memory::Reduced { temps, .. } => temps,
+        }
     }
 
     /// Address of the first unit of a region and, for elements, of their origin.
@@ -185,16 +220,15 @@ impl Memory {
             Memory::Moved { send, recv, temps } => match region.buffer {
                 Buffer::Send => send.at(region.start),
                 Buffer::Recv => recv.at(region.start),
-                Buffer::Temp(i) => UserBuffer(temps[i as usize].as_mut_ptr()).offset(region.start),
+                Buffer::Temp(i) => temps.get(i).0.offset(region.start),
             },
             Memory::Reduced { send, recv, datatype, temps } => {
                 let base = match region.buffer {
                     Buffer::Send => *send,
                     Buffer::Recv => *recv,
                     Buffer::Temp(i) => {
-                        let scratch = &mut temps[i as usize];
-                        let first = UserBuffer(scratch.as_mut_ptr().cast());
-                        let len = (scratch.len() * 16) as i64;
+                        let (first, len) = temps.get(i);
+                        let len = len as i64;
                         match datatype.extent() < 0 {
                             true => first.offset(len - datatype.true_extent() - datatype.true_lb()),
                             false => first.offset(-datatype.true_lb()),
@@ -241,12 +275,12 @@ impl Memory {
         unsafe { unpacker.unpack_from(RawBytes::from(&*bytes)) };
     }
 
-    /// Address and type of a region's elements, to be reduced.
-    pub fn operand(&mut self, region: Region) -> (*mut u8, Arc<Datatype>) {
+    /// Address and extent of a region's elements, to be reduced.
+    pub fn operand(&mut self, region: Region) -> (*mut u8, i64) {
         let at = self.at(region);
         match self {
             Memory::Moved { .. } => unreachable!("a schedule of bytes has no reductions"),
-            Memory::Reduced { datatype, .. } => (at.0, datatype.clone()),
+            Memory::Reduced { datatype, .. } => (at.0, datatype.extent()),
         }
     }
 

@@ -15,6 +15,7 @@ pub mod calls;
 pub(crate) mod check;
 pub mod execute;
 pub mod inter;
+pub(crate) mod kept;
 pub mod layout;
 pub mod memory;
 pub mod menu;

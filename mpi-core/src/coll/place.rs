@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::memory::Block;
+use super::memory::{Block, Span};
 use crate::buffer::UserBuffer;
 use crate::datatype::{Datatype, Packer, Unpacker};
 use crate::error::Result;
@@ -116,6 +116,30 @@ impl Places {
         self.get(0)
     }
 
+    /// Where the run of memory begins that all of it is, if each block is one and begins where the
+    /// one before it ends.
+    fn flat(&self) -> Option<UserBuffer> {
+        match self {
+            Places::None => Some(UserBuffer::BOTTOM),
+            Places::Even(first, stride, count) => {
+                let touching = *count < 2 || *stride == first.bytes;
+                first.run.filter(|_| touching).map(|run| first.address.offset(run))
+            }
+            Places::Each(places) => {
+                let mut run: Option<[UserBuffer; 2]> = None;
+                for place in places.iter().filter(|place| place.bytes > 0) {
+                    let from = place.address.offset(place.run?);
+                    let [start, end] = run.unwrap_or([from; 2]);
+                    if end != from {
+                        return None;
+                    }
+                    run = Some([start, end.offset(place.bytes)]);
+                }
+                Some(run.map_or(UserBuffer::BOTTOM, |[start, _]| start))
+            }
+        }
+    }
+
     /// All blocks.
     pub(super) fn iter(&self) -> impl Iterator<Item = Place> + '_ {
         (0..).map_while(|index| self.get(index))
@@ -142,10 +166,13 @@ impl<P: Port> Process<P> {
     }
 
     /// The blocks as a schedule keeps them, which may outlive the program's handles.
-    pub(super) fn blocks_of(&self, places: &Places) -> Result<Vec<Block>> {
+    pub(super) fn span_of(&self, places: &Places) -> Result<Span> {
+        if let Some(start) = places.flat() {
+            return Ok(Span::Flat(start));
+        }
         let block = |place: Place| {
             Ok(Block::new(place.address, place.count, self.datatype(place.datatype)?))
         };
-        places.iter().map(block).collect()
+        places.iter().map(block).collect::<Result<_>>().map(Span::Blocks)
     }
 }

@@ -6,11 +6,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::execute::{Peculiar, Reducer};
-use super::memory::{Block, Memory};
+use super::memory::{Memory, Span, Temps};
 use super::menu::{Algorithm, Collective};
 use super::nodes::Nodes;
 use super::place::Places;
-use super::plan::{Problem, plan};
+use super::plan::Problem;
 use super::schedule::Schedule;
 use super::select::{Choice, Shape};
 use crate::buffer::UserBuffer;
@@ -104,8 +104,7 @@ impl<P: Port> Entry<'_, P> {
         let (schedule, memory, reducer) = self.lay_out(call, &choice)?;
         let tag = self.next_call(call.comm)?;
         let failing = Peculiar { failure: Some(why.clone()), check: None };
-        let request =
-            self.launch_with(call.comm, tag, Rc::new(schedule), memory, reducer, failing)?;
+        let request = self.launch_with(call.comm, tag, schedule, memory, reducer, failing)?;
         self.wait_one(request).map(drop)
     }
 
@@ -115,13 +114,12 @@ impl<P: Port> Entry<'_, P> {
         let (schedule, memory, reducer) = self.lay_out(&call, &choice)?;
         let tag = self.next_call(call.comm)?;
         if self.selection.checked {
-            let schedule = Rc::new(schedule);
             let (held, request) =
                 self.enlist(call.comm, tag, schedule, memory, reducer, Peculiar::default())?;
             self.check_before(&call, held)?;
             return Ok(request);
         }
-        self.launch(call.comm, tag, Rc::new(schedule), memory, reducer)
+        self.launch(call.comm, tag, schedule, memory, reducer)
     }
 }
 
@@ -160,26 +158,28 @@ impl<P: Port> Process<P> {
 
     /// The schedule of a call and the memory that it works on.
     fn lay_out(
-        &self,
+        &mut self,
         call: &Prepared,
         choice: &Choice,
-    ) -> Result<(Schedule, Memory, Option<Reducer>)> {
+    ) -> Result<(Rc<Schedule>, Memory, Option<Reducer>)> {
         let schedule = self.schedule(call, choice)?;
-        let (memory, reducer) = self.ground(call)?.memory(&schedule);
+        let ground = self.ground(call)?;
+        let (memory, reducer) = ground.memory(&schedule, self.executions.temps());
         Ok((schedule, memory, reducer))
     }
 
     /// The schedule of a call.
-    pub(super) fn schedule(&self, call: &Prepared, choice: &Choice) -> Result<Schedule> {
+    pub(super) fn schedule(&mut self, call: &Prepared, choice: &Choice) -> Result<Rc<Schedule>> {
         let state = self.comm(call.comm)?;
-        plan(state.place() as usize, state.roster().size() as usize, &call.problem, choice)
+        let place = [state.place() as usize, state.roster().size() as usize];
+        self.schedules.get(place, &call.problem, choice)
     }
 
     /// The user memory of a call, independent of handles that the program may free.
     pub(super) fn ground(&self, call: &Prepared) -> Result<Ground> {
         Ok(match &call.data {
             Data::Moved { send, recv } => {
-                Ground::Moved { send: self.blocks_of(send)?, recv: self.blocks_of(recv)? }
+                Ground::Moved { send: self.span_of(send)?, recv: self.span_of(recv)? }
             }
             Data::Reduced(data) => Ground::Reduced {
                 send: data.send,
@@ -207,18 +207,18 @@ impl<P: Port> Process<P> {
 #[derive(Clone)]
 pub(super) enum Ground {
     /// Data that is moved.
-    Moved { send: Vec<Block>, recv: Vec<Block> },
+    Moved { send: Span, recv: Span },
     /// Data that is reduced.
     Reduced { send: UserBuffer, recv: UserBuffer, datatype: Arc<Datatype>, reducer: Reducer },
 }
 
 impl Ground {
     /// The memory of one run of `schedule`.
-    pub(super) fn memory(self, schedule: &Schedule) -> (Memory, Option<Reducer>) {
+    pub(super) fn memory(self, schedule: &Schedule, temps: Temps) -> (Memory, Option<Reducer>) {
         match self {
-            Ground::Moved { send, recv } => (Memory::moved(schedule, send, recv), None),
+            Ground::Moved { send, recv } => (Memory::moved(schedule, send, recv, temps), None),
             Ground::Reduced { send, recv, datatype, reducer } => {
-                (Memory::reduced(schedule, send, recv, &datatype), Some(reducer))
+                (Memory::reduced(schedule, send, recv, datatype, temps), Some(reducer))
             }
         }
     }

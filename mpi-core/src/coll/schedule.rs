@@ -181,7 +181,7 @@ impl Schedule {
 }
 
 /// How far a schedule has run: hands out the steps that may start.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Progress {
     awaits: Vec<u32>,
     ready: VecDeque<u32>,
@@ -191,8 +191,7 @@ pub struct Progress {
 impl Progress {
     /// Nothing has run.
     pub fn new(schedule: &Schedule) -> Progress {
-        let mut progress =
-            Progress { awaits: Vec::new(), ready: VecDeque::new(), unfinished: schedule.len() };
+        let mut progress = Progress::default();
         progress.restart(schedule);
         progress
     }

@@ -36,7 +36,7 @@ impl<P: Port> Entry<'_, P> {
             self.check_now(&call)?;
         }
         let choice = self.choose(&call, false)?;
-        let schedule = Rc::new(self.schedule(&call, &choice)?);
+        let schedule = self.schedule(&call, &choice)?;
         let (comm, ground) = (call.comm, self.ground(&call)?);
         let state = self.comm_mut(comm)?;
         // The smallest integers, where the numbers of the other calls never come.
@@ -48,7 +48,8 @@ impl<P: Port> Entry<'_, P> {
 
     /// Starts a round.
     pub(crate) fn start_standing(&mut self, standing: &Standing) -> Result<RequestHandle> {
-        let (memory, reducer) = standing.ground.clone().memory(&standing.schedule);
+        let temps = self.executions.temps();
+        let (memory, reducer) = standing.ground.clone().memory(&standing.schedule, temps);
         let schedule = standing.schedule.clone();
         self.launch(standing.comm, standing.tag, schedule, memory, reducer)
     }

@@ -47,12 +47,13 @@ fn is_of_a_pair(test: &str, file: &std::path::Path) -> bool {
 
 /// It printed values, and none that is wrong.
 pub(super) fn judge(case: &Case, said: &str) -> Outcome {
-    let (mut unit, mut sized) = (String::new(), false);
+    let (mut unit, mut sized, mut column) = (String::new(), false, 0);
     let mut rows = Vec::new();
     for line in said.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
         if let Some(heading) = line.trim().strip_prefix('#') {
             sized = heading.trim_start().starts_with("Size");
+            column = usize::from(sized) + ahead_of_pure(heading);
             unit = match heading.split_once('(').and_then(|(_, rest)| rest.split_once(')')) {
                 Some((unit, _)) => unit.to_string(),
                 None => words.iter().find(|w| w.ends_with("/s")).unwrap_or(&"").to_string(),
@@ -61,7 +62,7 @@ pub(super) fn judge(case: &Case, said: &str) -> Outcome {
             return Outcome::Failed(format!("wrong data: {line}"));
         } else {
             let numbers: Vec<f64> = words.iter().map_while(|word| word.parse().ok()).collect();
-            let value = numbers.get(usize::from(sized)).filter(|_| !unit.is_empty());
+            let value = numbers.get(column).filter(|_| !unit.is_empty());
             if let Some(&value) = value.filter(|value| **value > 0.0) {
                 let bytes = sized.then(|| numbers[0] as u64);
                 rows.push((key(case, bytes, &unit), value));
@@ -72,6 +73,15 @@ pub(super) fn judge(case: &Case, said: &str) -> Outcome {
         return Outcome::Failed("it printed no values".into());
     }
     Outcome::Passed { rows, answer: None }
+}
+
+/// How many values stand before the one that is taken: where a heading tells the time of the
+/// communication alone beside what it takes with a computation meanwhile, the former.
+fn ahead_of_pure(heading: &str) -> usize {
+    match heading.split_once("Pure Comm") {
+        Some((before, _)) => before.matches('(').count(),
+        None => 0,
+    }
 }
 
 #[cfg(test)]
@@ -93,6 +103,11 @@ mod tests {
         let sized = "# OSU MPI Latency Test v9\n# Size    Latency (us)\n8   0.25\n16  0.5\n";
         assert_eq!(read(sized), [(Some(8), "us".into(), 0.25), (Some(16), "us".into(), 0.5)]);
         assert_eq!(read("# Avg Latency(us)\n   0.42\n"), [(None, "us".into(), 0.42)]);
+        let pure =
+            "# Size  Overall(us)  Compute(us)  Pure Comm.(us)  Overlap(%)\n4 3.5 1.5 2.5 9\n";
+        assert_eq!(read(pure), [(Some(4), "us".into(), 2.5)]);
+        let none = "# Overall(us)  Compute(us)  Pure Comm.(us)  Overlap(%)\n 3.5 1.5 2.5 9\n";
+        assert_eq!(read(none), [(None, "us".into(), 2.5)]);
         let rates = "# Size   MB/s   Messages/s\n1  7.5  750.0\n";
         assert_eq!(read(rates), [(Some(1), "MB/s".into(), 7.5)]);
     }

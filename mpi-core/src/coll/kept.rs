@@ -1,0 +1,118 @@
+//! The schedules made lately: programs repeat their calls, and making a schedule takes longer than
+//! a small operation.
+//!
+//! Enters: what a schedule depends on, which is not the memory it works on nor the communicator's
+//! members. Leaves: the schedule, made or found.
+
+use std::rc::Rc;
+
+use super::plan::{Problem, plan};
+use super::schedule::Schedule;
+use super::select::Choice;
+use crate::error::Result;
+use crate::limits::{KEPT_SCHEDULES, KEPT_STEPS};
+
+/// Schedules, those used lately in front.
+#[derive(Default)]
+pub(crate) struct Kept {
+    entries: Vec<Entry>,
+    /// Steps of all of them.
+    steps: usize,
+}
+
+struct Entry {
+    /// Rank and number of processes.
+    place: [usize; 2],
+    choice: Choice,
+    problem: Problem,
+    schedule: Rc<Schedule>,
+}
+
+impl Kept {
+    /// The schedule of a rank among so many processes.
+    ///
+    /// # Errors
+    /// As [`plan`].
+    pub(super) fn get(
+        &mut self,
+        place: [usize; 2],
+        problem: &Problem,
+        choice: &Choice,
+    ) -> Result<Rc<Schedule>> {
+        let fits = |entry: &Entry| {
+            entry.place == place && entry.choice == *choice && entry.problem == *problem
+        };
+        if let Some(at) = self.entries.iter().position(fits) {
+            // Halfway to the front: one that is used once does not drive out those in use.
+            self.entries.swap(at, at / 2);
+            return Ok(self.entries[at / 2].schedule.clone());
+        }
+        let [rank, size] = place;
+        let schedule = Rc::new(plan(rank, size, problem, choice)?);
+        self.keep(Entry {
+            place,
+            choice: *choice,
+            problem: problem.clone(),
+            schedule: schedule.clone(),
+        });
+        Ok(schedule)
+    }
+
+    fn keep(&mut self, entry: Entry) {
+        let steps = entry.schedule.len();
+        if steps > KEPT_STEPS {
+            return;
+        }
+        while self.entries.len() >= KEPT_SCHEDULES || self.steps + steps > KEPT_STEPS {
+            let Some(last) = self.entries.pop() else { break };
+            self.steps -= last.schedule.len();
+        }
+        self.steps += steps;
+        self.entries.push(entry);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn get(kept: &mut Kept, len: i64) -> Rc<Schedule> {
+        kept.get([0, 4], &Problem::Bcast { root: 0, len }, &Choice::ONLY).unwrap_or_else(|_| {
+            let choice =
+                Choice { algorithm: super::super::menu::Algorithm::Binomial, ..Choice::ONLY };
+            kept.get([0, 4], &Problem::Bcast { root: 0, len }, &choice).unwrap()
+        })
+    }
+
+    #[test]
+    fn the_same_call_finds_its_schedule_and_another_does_not() {
+        let mut kept = Kept::default();
+        let first = get(&mut kept, 8);
+        assert!(Rc::ptr_eq(&first, &get(&mut kept, 8)));
+        assert!(!Rc::ptr_eq(&first, &get(&mut kept, 9)));
+        assert!(Rc::ptr_eq(&first, &get(&mut kept, 8)));
+    }
+
+    #[test]
+    fn calls_that_never_come_again_do_not_drive_out_those_that_do() {
+        let mut kept = Kept::default();
+        let often = get(&mut kept, 8);
+        for other in 0..10 * KEPT_SCHEDULES as i64 {
+            assert!(Rc::ptr_eq(&often, &get(&mut kept, 8)));
+            get(&mut kept, 100 + other);
+            assert!(kept.entries.len() <= KEPT_SCHEDULES);
+        }
+        let steps: usize = kept.entries.iter().map(|entry| entry.schedule.len()).sum();
+        assert_eq!(steps, kept.steps);
+    }
+
+    #[test]
+    fn what_is_too_long_is_made_anew() {
+        let mut kept = Kept::default();
+        let problem = Problem::Alltoall { block: 1, in_place: false };
+        let place = [0, KEPT_STEPS];
+        let first = kept.get(place, &problem, &Choice::ONLY).unwrap();
+        assert!(!Rc::ptr_eq(&first, &kept.get(place, &problem, &Choice::ONLY).unwrap()));
+        assert_eq!(kept.steps, 0);
+    }
+}
