@@ -126,7 +126,7 @@ fn ranges_go_backwards_in_every_step() {
 
 #[test]
 fn files_are_opened_together() {
-    for program in ["files", "filerequests", "fileshared"] {
+    for program in ["files", "fileexternal", "filerequests", "fileshared"] {
         good_on_ranks(&families::source(&format!("../programs/{program}.c")), "4");
     }
 }

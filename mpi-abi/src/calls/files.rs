@@ -1,7 +1,5 @@
 //! Files: opening them, what they are, and what a process sees of them (MPI-5.0 §14.2, §14.3).
 
-use std::sync::Arc;
-
 use mpi_core::error::Result;
 use mpi_core::group::Group;
 use mpi_core::handle::{CommHandle, DatatypeHandle, FileHandle, GroupHandle, InfoHandle};
@@ -126,24 +124,22 @@ pub fn file_get_view(
     filetype: &mut DatatypeHandle,
     datarep: &mut String,
 ) -> Result<()> {
-    let View { displacement, etype: unit, filetype: places, datarep: name } =
-        cx.file(fh)?.view.clone();
-    *disp = displacement;
-    *etype = cx.new_datatype(unit)?;
-    *filetype = cx.new_datatype(places)?;
-    name.clone_into(datarep);
+    let view = cx.file(fh)?.view.clone();
+    *disp = view.displacement;
+    *etype = cx.new_datatype(view.etype)?;
+    *filetype = cx.new_datatype(view.filetype)?;
+    view.datarep.name().clone_into(datarep);
     Ok(())
 }
 
-/// `MPI_File_get_type_extent` (§14.5.1): the representations here are that of memory.
+/// `MPI_File_get_type_extent` (§14.5.1).
 pub fn file_get_type_extent(
     cx: &mut Cx<'_>,
     fh: FileHandle,
     datatype: DatatypeHandle,
     extent: &mut i64,
 ) -> Result<()> {
-    cx.file(fh)?;
-    *extent = Arc::clone(cx.datatype(datatype)?).extent();
+    *extent = cx.file(fh)?.view.extent_of(cx.datatype(datatype)?)?;
     Ok(())
 }
 

@@ -4,88 +4,17 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::model::trees;
+use super::model::{Tree, trees};
 use super::*;
+
+/// A leaf of one byte.
+const BYTES: Tree = Tree::Named(BYTE.raw());
 
 /// Makes a datatype from what an equal one tells about itself.
 fn rebuilt(datatype: &Arc<Datatype>) -> Arc<Datatype> {
     let Ok(contents) = datatype.contents() else { return Arc::clone(datatype) };
     let types: Vec<Arc<Datatype>> = contents.datatypes.iter().map(rebuilt).collect();
-    let form = if contents.counts.is_empty() { Form::Int } else { Form::Large };
-    // Sizes come first, then displacements: in one list of large counts or in two lists.
-    let (sizes, disps) = match form {
-        Form::Int => (&contents.integers[..], &contents.addresses[..]),
-        Form::Large => {
-            let address_like = match contents.combiner {
-                Combiner::Hvector => 1,
-                Combiner::Hindexed | Combiner::Struct => contents.counts[0] as usize,
-                Combiner::HindexedBlock => contents.counts[0] as usize,
-                Combiner::Resized => 2,
-                _ => 0,
-            };
-            contents.counts.split_at(contents.counts.len() - address_like)
-        }
-    };
-    let arrays = [&contents.integers[..], &contents.counts[..]];
-    let old = &types.first();
-    let old = || old.expect("a datatype");
-    let made = match contents.combiner {
-        Combiner::Dup => Datatype::dup(old()),
-        Combiner::Contiguous => Datatype::contiguous(sizes[0], old(), form),
-        Combiner::Vector => Datatype::vector(sizes[0], sizes[1], sizes[2], old(), form),
-        Combiner::Hvector => Datatype::hvector(sizes[0], sizes[1], disps[0], old(), form),
-        Combiner::Indexed => {
-            let (lengths, disps) = sizes[1..].split_at(sizes[0] as usize);
-            Datatype::indexed(lengths, disps, old(), form)
-        }
-        Combiner::Hindexed => Datatype::hindexed(&sizes[1..], disps, old(), form),
-        Combiner::IndexedBlock => Datatype::indexed_block(sizes[1], &sizes[2..], old(), form),
-        Combiner::HindexedBlock => Datatype::hindexed_block(sizes[1], disps, old(), form),
-        Combiner::Struct => Datatype::structure(&sizes[1..], disps, &types, form),
-        Combiner::Resized => Datatype::resized(old(), disps[0], disps[1], form),
-        Combiner::Subarray => subarray(arrays, form, old()),
-        Combiner::Darray => darray(arrays, form, old()),
-        other => panic!("{other:?} is not made by these tests"),
-    };
-    made.expect("arguments that were good once")
-}
-
-fn subarray(
-    [integers, counts]: [&[i64]; 2],
-    form: Form,
-    old: &Arc<Datatype>,
-) -> Result<Arc<Datatype>> {
-    let ndims = integers[0] as usize;
-    let lists = if form == Form::Int { &integers[1..] } else { counts };
-    let args = Subarray {
-        sizes: &lists[..ndims],
-        subsizes: &lists[ndims..2 * ndims],
-        starts: &lists[2 * ndims..3 * ndims],
-        order: integers[integers.len() - 1],
-    };
-    Datatype::subarray(args, old, form)
-}
-
-fn darray(
-    [integers, counts]: [&[i64]; 2],
-    form: Form,
-    old: &Arc<Datatype>,
-) -> Result<Arc<Datatype>> {
-    let ndims = integers[2] as usize;
-    let (gsizes, rest) = match form {
-        Form::Int => integers[3..].split_at(ndims),
-        Form::Large => (counts, &integers[3..]),
-    };
-    let args = Darray {
-        size: integers[0],
-        rank: integers[1],
-        gsizes,
-        distribs: &rest[..ndims],
-        dargs: &rest[ndims..2 * ndims],
-        psizes: &rest[2 * ndims..3 * ndims],
-        order: rest[3 * ndims],
-    };
-    Datatype::darray(args, old, form)
+    contents.again(&types).expect("arguments that were good once")
 }
 
 proptest! {
@@ -107,6 +36,27 @@ proptest! {
             prop_assert_eq!(&contents.counts, &again.counts);
         }
     }
+}
+
+proptest! {
+    #[test]
+    fn in_a_file_a_long_has_four_bytes(tree in trees(), large: bool) {
+        let form = if large { Form::Large } else { Form::Int };
+        let (long, four_bytes) = (Tree::Named(0x20a), Tree::Contiguous(4, Box::new(BYTES)));
+        let [in_memory, in_file] = [long, four_bytes].map(|of| tree.with_leaves(&of).build(form));
+        let stored = Datatype::in_external32(&in_memory).expect("smaller than in memory");
+        prop_assert_eq!(&stored.layout.plan, &in_file.layout.plan);
+        prop_assert_eq!((stored.lb(), stored.extent()), (in_file.lb(), in_file.extent()));
+    }
+}
+
+#[test]
+fn in_a_file_without_long_nothing_changes() {
+    let pair = predefined(0x229).expect("MPI_DOUBLE_INT");
+    assert!(Arc::ptr_eq(&Datatype::in_external32(pair).expect("the same"), pair));
+    let pair = predefined(0x22a).expect("MPI_LONG_INT");
+    let stored = Datatype::in_external32(pair).expect("shorter");
+    assert_eq!((stored.size(), stored.extent(), pair.size()), (8, 8, 12));
 }
 
 #[test]

@@ -23,6 +23,7 @@ mod named;
 pub mod pack;
 mod parametrized;
 mod plan;
+mod rebuild;
 mod signature;
 #[cfg(test)]
 mod tests;

@@ -160,6 +160,29 @@ impl Tree {
     }
 
     /// The same datatype by the constructors under test.
+    /// The same constructors, with `leaf` for every named datatype.
+    pub(super) fn with_leaves(&self, leaf: &Tree) -> Tree {
+        let again = |tree: &Tree| Box::new(tree.with_leaves(leaf));
+        match self {
+            Tree::Named(_) => leaf.clone(),
+            Tree::Contiguous(c, old) => Tree::Contiguous(*c, again(old)),
+            Tree::Vector(c, l, s, old) => Tree::Vector(*c, *l, *s, again(old)),
+            Tree::Hvector(c, l, s, old) => Tree::Hvector(*c, *l, *s, again(old)),
+            Tree::Indexed(blocks, old) => Tree::Indexed(blocks.clone(), again(old)),
+            Tree::Hindexed(blocks, old) => Tree::Hindexed(blocks.clone(), again(old)),
+            Tree::IndexedBlock(l, d, old) => Tree::IndexedBlock(*l, d.clone(), again(old)),
+            Tree::HindexedBlock(l, d, old) => Tree::HindexedBlock(*l, d.clone(), again(old)),
+            Tree::Struct(parts) => {
+                let part = |(l, d, old): &(i64, i64, Tree)| (*l, *d, *again(old));
+                Tree::Struct(parts.iter().map(part).collect())
+            }
+            Tree::Resized(lb, extent, old) => Tree::Resized(*lb, *extent, again(old)),
+            Tree::Dup(old) => Tree::Dup(again(old)),
+            Tree::Subarray(dims, c, old) => Tree::Subarray(dims.clone(), *c, again(old)),
+            Tree::Darray(dims, rank, c, old) => Tree::Darray(dims.clone(), *rank, *c, again(old)),
+        }
+    }
+
     pub(super) fn build(&self, form: Form) -> Arc<Datatype> {
         let done = match self {
             Tree::Named(code) => Ok(Arc::clone(predefined(*code).expect("named"))),

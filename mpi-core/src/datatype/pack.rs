@@ -170,10 +170,39 @@ pub unsafe fn unpack_external(
     datatype: &Arc<Datatype>,
 ) -> Result<()> {
     let bytes = times(count, "outcount", datatype.signature().external_size())?;
-    let mut packed = Packer::contiguous(from.next(bytes, "insize")?, bytes as u64);
+    let packed = Packer::contiguous(from.next(bytes, "insize")?, bytes as u64);
+    // SAFETY: by the caller's promise; the buffer has all bytes that are needed.
+    unsafe { decode_elements(packed, buf, count, datatype)? };
+    *from.position += bytes;
+    Ok(())
+}
+
+/// Takes whole elements of external32 from `packed` to `buf`, as many as there are; returns their
+/// bytes in memory.
+///
+/// # Errors
+/// More elements than 64 bits can count.
+///
+/// # Safety
+/// The elements are writable, what is packed is readable, and they do not overlap.
+pub unsafe fn decode_elements(
+    mut packed: Packer,
+    buf: UserBuffer,
+    count: i64,
+    datatype: &Arc<Datatype>,
+) -> Result<u64> {
     let mut unpacker = Unpacker::new(buf, count, datatype);
+    let all = unpacker.remaining();
     let (mut native, mut foreign) = ([0; PIECE_BYTES], [0; PIECE_BYTES]);
     each_piece(count, datatype, &mut |row, elements| {
+        let there = packed.remaining() / u64::from(row.external);
+        let elements = if there < elements as u64 {
+            // Half an element, or what follows one that is missing, is left where it is.
+            packed.truncate(there * u64::from(row.external));
+            there as usize
+        } else {
+            elements
+        };
         let native = &mut native[..elements * usize::from(row.size)];
         let foreign = &mut foreign[..elements * usize::from(row.external)];
         // SAFETY: readable by the caller's promise; the slice has room for what is asked for.
@@ -183,8 +212,7 @@ pub unsafe fn unpack_external(
         unsafe { unpacker.unpack_from((&*native).into()) };
         Ok(())
     })?;
-    *from.position += bytes;
-    Ok(())
+    Ok(all - unpacker.remaining())
 }
 
 /// Calls `visit` with runs of equal elements that fit a piece, in the order of the message.

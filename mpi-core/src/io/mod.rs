@@ -10,6 +10,7 @@ pub mod disk;
 pub mod modes;
 mod open;
 pub mod pending;
+pub mod representation;
 mod shared;
 pub mod transfer;
 pub mod view;

@@ -169,11 +169,18 @@ impl<P: Port> Entry<'_, P> {
     /// `MPI_File_set_view`.
     ///
     /// # Errors
-    /// As [`View::new`]; `MPI_ERR_NOT_SAME` when the etypes' sizes differ.
+    /// As [`View::new`]; `MPI_ERR_IO` for regions that overlap in a file that is written;
+    /// `MPI_ERR_NOT_SAME` when the representations or the etypes' sizes differ.
     pub fn file_set_view(&mut self, fh: FileHandle, view: Result<View>) -> Result<()> {
-        let comm = self.file(fh)?.comm;
+        let file = self.file(fh)?;
+        let (comm, written) = (file.comm, file.modes.check_write().is_ok());
+        let view = view.and_then(|view| match written {
+            true => view.check_writable().map(|()| view),
+            false => Ok(view),
+        });
         let view = self.fail_together(comm, view)?;
-        self.agree_on(comm, "etype", view.etype.size() as i64)?;
+        self.agree_on(comm, "datarep", view.datarep as i64)?;
+        self.agree_on(comm, "etype", view.unit as i64)?;
         self.rewind_shared(fh)?;
         let file = self.file_mut(fh)?;
         file.view = view;

@@ -38,8 +38,17 @@ pub struct Memory {
 }
 
 impl OpenFile {
-    /// Reads into `to` from `offset` etypes on, up to the end of the file; returns how many bytes.
-    fn read(&self, offset: i64, mut to: Unpacker) -> Result<u64> {
+    /// Reads from `offset` etypes on, up to the end of the file; returns how many bytes of memory.
+    fn read(&self, offset: i64, memory: &Memory, datatype: &Arc<Datatype>) -> Result<u64> {
+        self.view.datarep.read(memory, datatype, |to| self.read_bytes(offset, to))
+    }
+
+    /// Writes from `offset` etypes on; returns how many bytes of memory.
+    fn write(&self, offset: i64, memory: &Memory, datatype: &Arc<Datatype>) -> Result<u64> {
+        self.view.datarep.write(memory, datatype, |from| self.write_bytes(offset, from))
+    }
+
+    fn read_bytes(&self, offset: i64, mut to: Unpacker) -> Result<u64> {
         let mut runs = self.view.runs(offset)?;
         let wanted = to.remaining();
         while to.remaining() > 0
@@ -53,9 +62,8 @@ impl OpenFile {
         Ok(wanted - to.remaining())
     }
 
-    fn write(&self, offset: i64, mut from: Packer) -> Result<u64> {
+    fn write_bytes(&self, offset: i64, mut from: Packer) -> Result<()> {
         let mut runs = self.view.runs(offset)?;
-        let wanted = from.remaining();
         while from.remaining() > 0 {
             let Some((at, len)) = runs.next(from.remaining()) else {
                 let (path, left) = (&self.path, from.remaining());
@@ -64,7 +72,7 @@ impl OpenFile {
             let written = self.disk.write(at, len, &mut from);
             written.map_err(|error| self.trouble("write", &error))?;
         }
-        Ok(wanted)
+        Ok(())
     }
 
     /// Runs `access` while nobody else is at the file, if the file is in atomic mode.
@@ -78,9 +86,10 @@ impl OpenFile {
         outcome
     }
 
-    /// How many etypes `bytes` are.
-    fn etypes(&self, bytes: u64) -> Result<i64> {
-        let etype = self.view.etype.size();
+    /// How many etypes the elements are that an access moves.
+    fn etypes(&self, memory: &Memory, datatype: &Datatype) -> Result<i64> {
+        let etype = self.view.unit;
+        let bytes = self.view.datarep.stored_bytes(memory.count, datatype)?;
         if !bytes.is_multiple_of(etype) {
             let text = format!("asks for {bytes} bytes, but an etype of the view has {etype}");
             return Err(Error::param(ErrorClass::ARG, "count", text)
@@ -113,10 +122,9 @@ impl<P: Port> Entry<'_, P> {
     pub fn file_read(&mut self, fh: FileHandle, place: Place, memory: Memory) -> Result<Status> {
         let datatype = self.elements(&memory)?;
         self.file(fh)?.modes.check_read()?;
-        let to = Unpacker::new(memory.buf, memory.count, &datatype);
-        let offset = self.file_place(fh, place, to.remaining())?;
+        let offset = self.file_place(fh, place, &memory, &datatype)?;
         let file = self.file(fh)?;
-        file.exclusively(false, || file.read(offset, to)).map(finished)
+        file.exclusively(false, || file.read(offset, &memory, &datatype)).map(finished)
     }
 
     /// `MPI_File_write` and its kin.
@@ -127,19 +135,24 @@ impl<P: Port> Entry<'_, P> {
     pub fn file_write(&mut self, fh: FileHandle, place: Place, memory: Memory) -> Result<Status> {
         let datatype = self.elements(&memory)?;
         self.file(fh)?.modes.check_write()?;
-        let from = Packer::new(memory.buf, memory.count, &datatype);
-        let offset = self.file_place(fh, place, from.remaining())?;
+        let offset = self.file_place(fh, place, &memory, &datatype)?;
         let file = self.file(fh)?;
-        file.exclusively(true, || file.write(offset, from)).map(finished)
+        file.exclusively(true, || file.write(offset, &memory, &datatype)).map(finished)
     }
 
-    /// Where an access of `bytes` begins; the pointer that it uses moves behind it.
-    fn file_place(&mut self, fh: FileHandle, place: Place, bytes: u64) -> Result<i64> {
+    /// Where an access begins; the pointer that it uses moves behind it.
+    fn file_place(
+        &mut self,
+        fh: FileHandle,
+        place: Place,
+        memory: &Memory,
+        datatype: &Datatype,
+    ) -> Result<i64> {
         let file = self.file_mut(fh)?;
         if matches!(place, Place::At(_) | Place::Pointer) {
             file.modes.check_not_sequential()?;
         }
-        let units = file.etypes(bytes)?;
+        let units = file.etypes(memory, datatype)?;
         match place {
             Place::At(offset) | Place::Granted(offset) => Ok(offset),
             Place::Pointer => file.take_position(units),
@@ -149,8 +162,8 @@ impl<P: Port> Entry<'_, P> {
 
     /// How many etypes an access moves.
     pub(super) fn etypes_of(&self, fh: FileHandle, memory: &Memory) -> Result<i64> {
-        let bytes = Packer::new(memory.buf, memory.count, &self.elements(memory)?).remaining();
-        self.file(fh)?.etypes(bytes)
+        let datatype = self.elements(memory)?;
+        self.file(fh)?.etypes(memory, &datatype)
     }
 
     fn elements(&self, memory: &Memory) -> Result<Arc<Datatype>> {

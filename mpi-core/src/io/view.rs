@@ -2,11 +2,13 @@
 //! file type, repeated.
 //!
 //! A file type describes places in a file as a datatype describes places in memory, so a view is
-//! walked by the same cursor; what it calls addresses are offsets in the file.
+//! walked by the same cursor; what it calls addresses are offsets in the file. Where numbers have
+//! other sizes in the file than in memory, so have the datatypes that are walked.
 
 use std::ptr;
 use std::sync::Arc;
 
+use super::representation::Representation;
 use crate::buffer::UserBuffer;
 use crate::datatype::{Datatype, Packer};
 use crate::error::Result;
@@ -24,7 +26,13 @@ pub struct View {
     /// Which bytes belong to it, repeated every extent.
     pub filetype: Arc<Datatype>,
     /// The representation that the program asked for.
-    pub datarep: &'static str,
+    pub datarep: Representation,
+    /// Bytes of an etype in the file.
+    pub(super) unit: u64,
+    /// The file type as it lies in the file.
+    places: Arc<Datatype>,
+    /// Whether a place of the file appears twice.
+    overlaps: bool,
 }
 
 /// The runs of bytes that a part of a view consists of, in order.
@@ -46,7 +54,10 @@ impl View {
             displacement: 0,
             etype: Arc::clone(byte),
             filetype: Arc::clone(byte),
-            datarep: "native",
+            datarep: Representation::Native,
+            unit: 1,
+            places: Arc::clone(byte),
+            overlaps: false,
         }
     }
 
@@ -54,7 +65,8 @@ impl View {
     ///
     /// # Errors
     /// `MPI_ERR_ARG` for a negative displacement, an etype without bytes, or a file type that is
-    /// not made of etypes or goes backwards; `MPI_ERR_UNSUPPORTED_DATAREP`.
+    /// not made of etypes; `MPI_ERR_IO` for one that goes backwards, as MPICH has it where the
+    /// standard names no class; `MPI_ERR_UNSUPPORTED_DATAREP`.
     pub fn new(
         displacement: i64,
         etype: &Arc<Datatype>,
@@ -71,18 +83,30 @@ impl View {
             let (all, one) = (filetype.size(), etype.size());
             crate::fail!(ARG, "filetype", "has {all} bytes, which is no multiple of etype's {one}");
         }
-        check_order(filetype)?;
-        let datarep = match datarep {
-            "native" => "native",
-            "internal" => "internal",
-            _ => crate::fail!(
-                UNSUPPORTED_DATAREP,
-                "datarep",
-                "is {datarep:?}, but must be \"native\" or \"internal\""
-            ),
-        };
+        let datarep = Representation::named(datarep)?;
+        let (unit, places) = (datarep.stored(etype)?.size(), datarep.stored(filetype)?);
+        let overlaps = check_order(&places)?;
         let (etype, filetype) = (Arc::clone(etype), Arc::clone(filetype));
-        Ok(View { displacement, etype, filetype, datarep })
+        Ok(View { displacement, etype, filetype, datarep, unit, places, overlaps })
+    }
+
+    /// A file can be written through this view.
+    ///
+    /// # Errors
+    /// `MPI_ERR_IO` if a place of the file appears twice (§14.1.1).
+    pub(super) fn check_writable(&self) -> Result<()> {
+        if self.overlaps {
+            crate::fail!(IO, "filetype", "has regions that overlap, in a file open for writing");
+        }
+        Ok(())
+    }
+
+    /// The extent of a datatype in a file of this view (`MPI_File_get_type_extent`, §14.5.1).
+    ///
+    /// # Errors
+    /// `MPI_ERR_ARG` if it is beyond 64 bits.
+    pub fn extent_of(&self, datatype: &Arc<Datatype>) -> Result<i64> {
+        Ok(self.datarep.stored(datatype)?.extent())
     }
 
     /// The runs from `offset` etypes on.
@@ -90,13 +114,13 @@ impl View {
     /// # Errors
     /// `MPI_ERR_ARG` if that is no place in a file.
     pub(super) fn runs(&self, offset: i64) -> Result<Runs> {
-        let size = self.etype.size();
+        let size = self.unit;
         let skipped = u64::try_from(offset).ok().and_then(|offset| offset.checked_mul(size));
         let Some(skipped) = skipped.filter(|bytes| *bytes < self.reach()) else {
             crate::fail!(ARG, "offset", "is {offset}, which is no place in a file");
         };
         let start = UserBuffer(ptr::without_provenance_mut(self.displacement as usize));
-        let mut cursor = Packer::new(start, self.tiles() as i64, &self.filetype);
+        let mut cursor = Packer::new(start, self.tiles() as i64, &self.places);
         cursor.skip(skipped);
         Ok(Runs(cursor))
     }
@@ -113,13 +137,13 @@ impl View {
     /// from.
     pub(super) fn etypes_below(&self, size: u64) -> i64 {
         let Some(seen) = size.checked_sub(self.displacement as u64) else { return 0 };
-        let extent = self.filetype.extent().max(1) as u64;
+        let extent = self.places.extent().max(1) as u64;
         let tiles = (seen / extent).saturating_sub(1);
-        let mut bytes = tiles * self.filetype.size();
+        let mut bytes = tiles * self.places.size();
         // The last two tiles, since a type may reach beyond its extent.
         let start = self.displacement as u64 + tiles * extent;
         let start = UserBuffer(ptr::without_provenance_mut(start as usize));
-        let mut cursor = Packer::new(start, 3, &self.filetype);
+        let mut cursor = Packer::new(start, 3, &self.places);
         while let Some((at, len)) = cursor.next_run(usize::MAX) {
             let at = at.addr() as u64;
             if at >= size {
@@ -127,34 +151,37 @@ impl View {
             }
             bytes += (len as u64).min(size - at);
         }
-        bytes.div_ceil(self.etype.size()) as i64
+        bytes.div_ceil(self.unit) as i64
     }
 
     /// How often the file type is repeated: as far as offsets go.
     fn tiles(&self) -> u64 {
-        let extent = u64::try_from(self.filetype.extent()).unwrap_or(0);
-        LAST_OFFSET / extent.max(self.filetype.size()).max(1)
+        let extent = u64::try_from(self.places.extent()).unwrap_or(0);
+        LAST_OFFSET / extent.max(self.places.size()).max(1)
     }
 
     /// Bytes of the view.
     fn reach(&self) -> u64 {
-        self.tiles() * self.filetype.size()
+        self.tiles() * self.places.size()
     }
 }
 
-/// The displacements of a file type must not be negative nor go backwards (§14.1.1).
-fn check_order(filetype: &Arc<Datatype>) -> Result<()> {
+/// The displacements of a file type must not be negative nor go backwards (§14.1.1). Returns
+/// whether they overlap.
+fn check_order(filetype: &Arc<Datatype>) -> Result<bool> {
     // Two of them show also whether one reaches into the next; addresses wrap, so that negative
     // displacements are large.
     let mut cursor = Packer::new(UserBuffer::BOTTOM, 2, filetype);
-    let mut last = 0;
-    while let Some((at, _)) = cursor.next_run(usize::MAX) {
+    let (mut last, mut end, mut overlaps) = (0, 0, false);
+    while let Some((at, len)) = cursor.next_run(usize::MAX) {
         if at.addr() < last || at.addr() as u64 >= LAST_OFFSET {
-            crate::fail!(ARG, "filetype", "has displacements that are negative or go backwards");
+            crate::fail!(IO, "filetype", "has displacements that are negative or go backwards");
         }
+        overlaps |= at.addr() < end;
         last = at.addr();
+        end = last.saturating_add(len);
     }
-    Ok(())
+    Ok(overlaps)
 }
 
 #[cfg(test)]
@@ -232,16 +259,18 @@ mod tests {
     #[test]
     fn what_is_no_view() {
         let byte = Arc::clone(predefined(BYTE.raw()).expect("MPI_BYTE"));
-        for (disp, etype, filetype) in [
-            (-1, int(), int()),
-            (0, int(), byte),
-            (0, int(), ints(&[4, 0], &[1, 1], 20)),
-            (0, int(), ints(&[-1], &[1], 8)),
+        for (disp, etype, filetype, class) in [
+            (-1, int(), int(), ErrorClass::ARG),
+            (0, int(), byte, ErrorClass::ARG),
+            (0, int(), ints(&[4, 0], &[1, 1], 20), ErrorClass::IO),
+            (0, int(), ints(&[-1], &[1], 8), ErrorClass::IO),
         ] {
             let error = View::new(disp, &etype, &filetype, "native").map(drop).unwrap_err();
-            assert_eq!(error.class(), ErrorClass::ARG, "{}", error.what());
+            assert_eq!(error.class(), class, "{}", error.what());
         }
-        let error = View::new(0, &int(), &int(), "external32").map(drop).unwrap_err();
+        let error = View::new(0, &int(), &int(), "external64").map(drop).unwrap_err();
         assert_eq!(error.class(), ErrorClass::UNSUPPORTED_DATAREP);
+        let twice = View::new(0, &int(), &ints(&[0, 1], &[2, 1], 12), "native").expect("to read");
+        assert_eq!(twice.check_writable().unwrap_err().class(), ErrorClass::IO);
     }
 }
