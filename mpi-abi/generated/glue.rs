@@ -2251,7 +2251,7 @@ pub unsafe fn file_get_byte_offset<F: Face>(
     entry::call::<F>(Procedure::FileGetByteOffset, Owner::File(owner), |cx| unsafe {
         args::out("disp", disp.is_null())?;
         let mut disp_value = 0i64;
-        crate::calls::file_transfers::file_get_byte_offset(cx, owner, offset, &mut disp_value)?;
+        crate::calls::file_accesses::file_get_byte_offset(cx, owner, offset, &mut disp_value)?;
         *disp = disp_value;
         Ok(())
     })
@@ -2312,7 +2312,7 @@ pub unsafe fn file_get_position<F: Face>(fh: <F as Face>::File, offset: *mut i64
     entry::call::<F>(Procedure::FileGetPosition, Owner::File(owner), |cx| unsafe {
         args::out("offset", offset.is_null())?;
         let mut offset_value = 0i64;
-        crate::calls::file_transfers::file_get_position(cx, owner, &mut offset_value)?;
+        crate::calls::file_accesses::file_get_position(cx, owner, &mut offset_value)?;
         *offset = offset_value;
         Ok(())
     })
@@ -2325,7 +2325,7 @@ pub unsafe fn file_get_position_shared<F: Face>(fh: <F as Face>::File, offset: *
     entry::call::<F>(Procedure::FileGetPositionShared, Owner::File(owner), |cx| unsafe {
         args::out("offset", offset.is_null())?;
         let mut offset_value = 0i64;
-        crate::calls::file_shared::file_get_position_shared(cx, owner, &mut offset_value)?;
+        crate::calls::file_accesses::file_get_position_shared(cx, owner, &mut offset_value)?;
         *offset = offset_value;
         Ok(())
     })
@@ -2415,14 +2415,13 @@ pub unsafe fn file_iread<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::file_pending::file_iread(
-            cx,
+        let access = crate::calls::file_accesses::file_read(
             owner,
             args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
-            &mut request_value,
-        )?;
+        );
+        cx.file_start(access).map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -2442,14 +2441,13 @@ pub unsafe fn file_iread_all<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::file_pending::file_iread_all(
-            cx,
+        let access = crate::calls::file_accesses::file_read(
             owner,
             args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
-            &mut request_value,
-        )?;
+        );
+        cx.file_start(access).map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -2470,15 +2468,14 @@ pub unsafe fn file_iread_at<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::file_pending::file_iread_at(
-            cx,
+        let access = crate::calls::file_accesses::file_read_at(
             owner,
             offset,
             args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
-            &mut request_value,
-        )?;
+        );
+        cx.file_start(access).map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -2499,15 +2496,14 @@ pub unsafe fn file_iread_at_all<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::file_pending::file_iread_at_all(
-            cx,
+        let access = crate::calls::file_accesses::file_read_at(
             owner,
             offset,
             args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
-            &mut request_value,
-        )?;
+        );
+        cx.file_start(access).map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -2527,14 +2523,13 @@ pub unsafe fn file_iread_shared<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::file_shared::file_iread_shared(
-            cx,
+        let access = crate::calls::file_accesses::file_read_shared(
             owner,
             args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
-            &mut request_value,
-        )?;
+        );
+        cx.file_start(access).map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -2554,14 +2549,13 @@ pub unsafe fn file_iwrite<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::file_pending::file_iwrite(
-            cx,
+        let access = crate::calls::file_accesses::file_write(
             owner,
             args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
-            &mut request_value,
-        )?;
+        );
+        cx.file_start(access).map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -2581,14 +2575,13 @@ pub unsafe fn file_iwrite_all<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::file_pending::file_iwrite_all(
-            cx,
+        let access = crate::calls::file_accesses::file_write(
             owner,
             args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
-            &mut request_value,
-        )?;
+        );
+        cx.file_start(access).map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -2609,15 +2602,14 @@ pub unsafe fn file_iwrite_at<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::file_pending::file_iwrite_at(
-            cx,
+        let access = crate::calls::file_accesses::file_write_at(
             owner,
             offset,
             args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
-            &mut request_value,
-        )?;
+        );
+        cx.file_start(access).map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -2638,15 +2630,14 @@ pub unsafe fn file_iwrite_at_all<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::file_pending::file_iwrite_at_all(
-            cx,
+        let access = crate::calls::file_accesses::file_write_at(
             owner,
             offset,
             args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
-            &mut request_value,
-        )?;
+        );
+        cx.file_start(access).map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -2666,14 +2657,13 @@ pub unsafe fn file_iwrite_shared<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
-        crate::calls::file_shared::file_iwrite_shared(
-            cx,
+        let access = crate::calls::file_accesses::file_write_shared(
             owner,
             args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
-            &mut request_value,
-        )?;
+        );
+        cx.file_start(access).map(|made| request_value = made)?;
         *request = F::request_out(request_value);
         Ok(())
     })
@@ -2728,14 +2718,13 @@ pub unsafe fn file_read<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::status_out::<F>("status", status)?;
         let mut status_value = Status::EMPTY;
-        let result = crate::calls::file_transfers::file_read(
-            cx,
+        let access = crate::calls::file_accesses::file_read(
             owner,
             args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
-            &mut status_value,
         );
+        let result = cx.file_access(access).map(|made| status_value = made);
         if !F::is_status_ignore(status) {
             F::status_out(status, &status_value, false);
         }
@@ -2757,14 +2746,13 @@ pub unsafe fn file_read_all<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::status_out::<F>("status", status)?;
         let mut status_value = Status::EMPTY;
-        let result = crate::calls::file_transfers::file_read_all(
-            cx,
+        let access = crate::calls::file_accesses::file_read(
             owner,
             args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
-            &mut status_value,
         );
+        let result = cx.file_access(access).map(|made| status_value = made);
         if !F::is_status_ignore(status) {
             F::status_out(status, &status_value, false);
         }
@@ -2783,13 +2771,13 @@ pub unsafe fn file_read_all_begin<F: Face>(
     let owner = F::file_in(fh);
     entry::call::<F>(Procedure::FileReadAllBegin, Owner::File(owner), |cx| unsafe {
         args::non_negative("count", count, ErrorClass::COUNT)?;
-        crate::calls::file_pending::file_read_all_begin(
-            cx,
+        let access = crate::calls::file_accesses::file_read(
             owner,
             args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
-        )
+        );
+        cx.file_begin(access)
     })
 }
 
@@ -2804,7 +2792,7 @@ pub unsafe fn file_read_all_end<F: Face>(
     entry::call::<F>(Procedure::FileReadAllEnd, Owner::File(owner), |cx| unsafe {
         args::status_out::<F>("status", status)?;
         let mut status_value = Status::EMPTY;
-        let result = crate::calls::file_pending::file_read_all_end(
+        let result = crate::calls::file_accesses::file_read_all_end(
             cx,
             owner,
             args::buffer::<F>("buf", buf)?,
@@ -2832,15 +2820,14 @@ pub unsafe fn file_read_at<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::status_out::<F>("status", status)?;
         let mut status_value = Status::EMPTY;
-        let result = crate::calls::file_transfers::file_read_at(
-            cx,
+        let access = crate::calls::file_accesses::file_read_at(
             owner,
             offset,
             args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
-            &mut status_value,
         );
+        let result = cx.file_access(access).map(|made| status_value = made);
         if !F::is_status_ignore(status) {
             F::status_out(status, &status_value, false);
         }
@@ -2863,15 +2850,14 @@ pub unsafe fn file_read_at_all<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::status_out::<F>("status", status)?;
         let mut status_value = Status::EMPTY;
-        let result = crate::calls::file_transfers::file_read_at_all(
-            cx,
+        let access = crate::calls::file_accesses::file_read_at(
             owner,
             offset,
             args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
-            &mut status_value,
         );
+        let result = cx.file_access(access).map(|made| status_value = made);
         if !F::is_status_ignore(status) {
             F::status_out(status, &status_value, false);
         }
@@ -2891,14 +2877,14 @@ pub unsafe fn file_read_at_all_begin<F: Face>(
     let owner = F::file_in(fh);
     entry::call::<F>(Procedure::FileReadAtAllBegin, Owner::File(owner), |cx| unsafe {
         args::non_negative("count", count, ErrorClass::COUNT)?;
-        crate::calls::file_pending::file_read_at_all_begin(
-            cx,
+        let access = crate::calls::file_accesses::file_read_at(
             owner,
             offset,
             args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
-        )
+        );
+        cx.file_begin(access)
     })
 }
 
@@ -2913,7 +2899,7 @@ pub unsafe fn file_read_at_all_end<F: Face>(
     entry::call::<F>(Procedure::FileReadAtAllEnd, Owner::File(owner), |cx| unsafe {
         args::status_out::<F>("status", status)?;
         let mut status_value = Status::EMPTY;
-        let result = crate::calls::file_pending::file_read_at_all_end(
+        let result = crate::calls::file_accesses::file_read_at_all_end(
             cx,
             owner,
             args::buffer::<F>("buf", buf)?,
@@ -2940,14 +2926,13 @@ pub unsafe fn file_read_ordered<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::status_out::<F>("status", status)?;
         let mut status_value = Status::EMPTY;
-        let result = crate::calls::file_shared::file_read_ordered(
-            cx,
+        let access = crate::calls::file_accesses::file_read_ordered(
             owner,
             args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
-            &mut status_value,
         );
+        let result = cx.file_access(access).map(|made| status_value = made);
         if !F::is_status_ignore(status) {
             F::status_out(status, &status_value, false);
         }
@@ -2966,13 +2951,13 @@ pub unsafe fn file_read_ordered_begin<F: Face>(
     let owner = F::file_in(fh);
     entry::call::<F>(Procedure::FileReadOrderedBegin, Owner::File(owner), |cx| unsafe {
         args::non_negative("count", count, ErrorClass::COUNT)?;
-        crate::calls::file_shared::file_read_ordered_begin(
-            cx,
+        let access = crate::calls::file_accesses::file_read_ordered(
             owner,
             args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
-        )
+        );
+        cx.file_begin(access)
     })
 }
 
@@ -2987,7 +2972,7 @@ pub unsafe fn file_read_ordered_end<F: Face>(
     entry::call::<F>(Procedure::FileReadOrderedEnd, Owner::File(owner), |cx| unsafe {
         args::status_out::<F>("status", status)?;
         let mut status_value = Status::EMPTY;
-        let result = crate::calls::file_shared::file_read_ordered_end(
+        let result = crate::calls::file_accesses::file_read_ordered_end(
             cx,
             owner,
             args::buffer::<F>("buf", buf)?,
@@ -3014,14 +2999,13 @@ pub unsafe fn file_read_shared<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::status_out::<F>("status", status)?;
         let mut status_value = Status::EMPTY;
-        let result = crate::calls::file_shared::file_read_shared(
-            cx,
+        let access = crate::calls::file_accesses::file_read_shared(
             owner,
             args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
-            &mut status_value,
         );
+        let result = cx.file_access(access).map(|made| status_value = made);
         if !F::is_status_ignore(status) {
             F::status_out(status, &status_value, false);
         }
@@ -3034,7 +3018,7 @@ pub unsafe fn file_read_shared<F: Face>(
 pub unsafe fn file_seek<F: Face>(fh: <F as Face>::File, offset: i64, whence: c_int) -> c_int {
     let owner = F::file_in(fh);
     entry::call::<F>(Procedure::FileSeek, Owner::File(owner), |cx| unsafe {
-        crate::calls::file_transfers::file_seek(
+        crate::calls::file_accesses::file_seek(
             cx,
             owner,
             offset,
@@ -3052,7 +3036,7 @@ pub unsafe fn file_seek_shared<F: Face>(
 ) -> c_int {
     let owner = F::file_in(fh);
     entry::call::<F>(Procedure::FileSeekShared, Owner::File(owner), |cx| unsafe {
-        crate::calls::file_shared::file_seek_shared(
+        crate::calls::file_accesses::file_seek_shared(
             cx,
             owner,
             offset,
@@ -3153,14 +3137,13 @@ pub unsafe fn file_write<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::status_out::<F>("status", status)?;
         let mut status_value = Status::EMPTY;
-        let result = crate::calls::file_transfers::file_write(
-            cx,
+        let access = crate::calls::file_accesses::file_write(
             owner,
             args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
-            &mut status_value,
         );
+        let result = cx.file_access(access).map(|made| status_value = made);
         if !F::is_status_ignore(status) {
             F::status_out(status, &status_value, false);
         }
@@ -3182,14 +3165,13 @@ pub unsafe fn file_write_all<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::status_out::<F>("status", status)?;
         let mut status_value = Status::EMPTY;
-        let result = crate::calls::file_transfers::file_write_all(
-            cx,
+        let access = crate::calls::file_accesses::file_write(
             owner,
             args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
-            &mut status_value,
         );
+        let result = cx.file_access(access).map(|made| status_value = made);
         if !F::is_status_ignore(status) {
             F::status_out(status, &status_value, false);
         }
@@ -3208,13 +3190,13 @@ pub unsafe fn file_write_all_begin<F: Face>(
     let owner = F::file_in(fh);
     entry::call::<F>(Procedure::FileWriteAllBegin, Owner::File(owner), |cx| unsafe {
         args::non_negative("count", count, ErrorClass::COUNT)?;
-        crate::calls::file_pending::file_write_all_begin(
-            cx,
+        let access = crate::calls::file_accesses::file_write(
             owner,
             args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
-        )
+        );
+        cx.file_begin(access)
     })
 }
 
@@ -3229,7 +3211,7 @@ pub unsafe fn file_write_all_end<F: Face>(
     entry::call::<F>(Procedure::FileWriteAllEnd, Owner::File(owner), |cx| unsafe {
         args::status_out::<F>("status", status)?;
         let mut status_value = Status::EMPTY;
-        let result = crate::calls::file_pending::file_write_all_end(
+        let result = crate::calls::file_accesses::file_write_all_end(
             cx,
             owner,
             args::buffer::<F>("buf", buf)?,
@@ -3257,15 +3239,14 @@ pub unsafe fn file_write_at<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::status_out::<F>("status", status)?;
         let mut status_value = Status::EMPTY;
-        let result = crate::calls::file_transfers::file_write_at(
-            cx,
+        let access = crate::calls::file_accesses::file_write_at(
             owner,
             offset,
             args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
-            &mut status_value,
         );
+        let result = cx.file_access(access).map(|made| status_value = made);
         if !F::is_status_ignore(status) {
             F::status_out(status, &status_value, false);
         }
@@ -3288,15 +3269,14 @@ pub unsafe fn file_write_at_all<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::status_out::<F>("status", status)?;
         let mut status_value = Status::EMPTY;
-        let result = crate::calls::file_transfers::file_write_at_all(
-            cx,
+        let access = crate::calls::file_accesses::file_write_at(
             owner,
             offset,
             args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
-            &mut status_value,
         );
+        let result = cx.file_access(access).map(|made| status_value = made);
         if !F::is_status_ignore(status) {
             F::status_out(status, &status_value, false);
         }
@@ -3316,14 +3296,14 @@ pub unsafe fn file_write_at_all_begin<F: Face>(
     let owner = F::file_in(fh);
     entry::call::<F>(Procedure::FileWriteAtAllBegin, Owner::File(owner), |cx| unsafe {
         args::non_negative("count", count, ErrorClass::COUNT)?;
-        crate::calls::file_pending::file_write_at_all_begin(
-            cx,
+        let access = crate::calls::file_accesses::file_write_at(
             owner,
             offset,
             args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
-        )
+        );
+        cx.file_begin(access)
     })
 }
 
@@ -3338,7 +3318,7 @@ pub unsafe fn file_write_at_all_end<F: Face>(
     entry::call::<F>(Procedure::FileWriteAtAllEnd, Owner::File(owner), |cx| unsafe {
         args::status_out::<F>("status", status)?;
         let mut status_value = Status::EMPTY;
-        let result = crate::calls::file_pending::file_write_at_all_end(
+        let result = crate::calls::file_accesses::file_write_at_all_end(
             cx,
             owner,
             args::buffer::<F>("buf", buf)?,
@@ -3365,14 +3345,13 @@ pub unsafe fn file_write_ordered<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::status_out::<F>("status", status)?;
         let mut status_value = Status::EMPTY;
-        let result = crate::calls::file_shared::file_write_ordered(
-            cx,
+        let access = crate::calls::file_accesses::file_write_ordered(
             owner,
             args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
-            &mut status_value,
         );
+        let result = cx.file_access(access).map(|made| status_value = made);
         if !F::is_status_ignore(status) {
             F::status_out(status, &status_value, false);
         }
@@ -3391,13 +3370,13 @@ pub unsafe fn file_write_ordered_begin<F: Face>(
     let owner = F::file_in(fh);
     entry::call::<F>(Procedure::FileWriteOrderedBegin, Owner::File(owner), |cx| unsafe {
         args::non_negative("count", count, ErrorClass::COUNT)?;
-        crate::calls::file_shared::file_write_ordered_begin(
-            cx,
+        let access = crate::calls::file_accesses::file_write_ordered(
             owner,
             args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
-        )
+        );
+        cx.file_begin(access)
     })
 }
 
@@ -3412,7 +3391,7 @@ pub unsafe fn file_write_ordered_end<F: Face>(
     entry::call::<F>(Procedure::FileWriteOrderedEnd, Owner::File(owner), |cx| unsafe {
         args::status_out::<F>("status", status)?;
         let mut status_value = Status::EMPTY;
-        let result = crate::calls::file_shared::file_write_ordered_end(
+        let result = crate::calls::file_accesses::file_write_ordered_end(
             cx,
             owner,
             args::buffer::<F>("buf", buf)?,
@@ -3439,14 +3418,13 @@ pub unsafe fn file_write_shared<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::status_out::<F>("status", status)?;
         let mut status_value = Status::EMPTY;
-        let result = crate::calls::file_shared::file_write_shared(
-            cx,
+        let access = crate::calls::file_accesses::file_write_shared(
             owner,
             args::buffer::<F>("buf", buf)?,
             count,
             F::datatype_in(datatype),
-            &mut status_value,
         );
+        let result = cx.file_access(access).map(|made| status_value = made);
         if !F::is_status_ignore(status) {
             F::status_out(status, &status_value, false);
         }

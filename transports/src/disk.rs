@@ -9,7 +9,7 @@ use std::io;
 
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
-use mpi_core::io::disk::{Access, Disk, Existence, Storage};
+use mpi_core::io::disk::{Disk, Existence, Permission, Storage};
 
 use crate::sys::file;
 
@@ -25,9 +25,14 @@ pub struct Posix;
 struct PosixFile(File);
 
 impl Storage for Posix {
-    fn open(&self, path: &str, access: Access, existence: Existence) -> io::Result<Box<dyn Disk>> {
+    fn open(
+        &self,
+        path: &str,
+        access: Permission,
+        existence: Existence,
+    ) -> io::Result<Box<dyn Disk>> {
         let mut options = OpenOptions::new();
-        options.read(access != Access::Write).write(access != Access::Read);
+        options.read(access != Permission::Write).write(access != Permission::Read);
         match existence {
             Existence::Required => {}
             Existence::Created => _ = options.create(true),

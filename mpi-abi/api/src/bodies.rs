@@ -2,7 +2,9 @@
 //! which have a short way beside it, in `mpi-abi/src/quick`.
 //!
 //! A function that returns a prepared collective is the body of three procedures: of the blocking
-//! one, which has its name, of the nonblocking one and of the persistent one.
+//! one, which has its name, of the nonblocking one and of the persistent one. One that returns an
+//! access of a file is the body of all that make this access: independent or collective, waiting
+//! for it or not.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -34,6 +36,30 @@ pub enum Form {
     Begin,
     /// It is kept to be started (MPI-5.0 §6.13): a request as well.
     Keep,
+    /// The access of a file that it describes is made, and leaves a status.
+    Access,
+    /// The same, but what is left is a request.
+    Start,
+    /// The same, but the status is left to the procedure that ends the access.
+    Split,
+}
+
+impl Form {
+    /// Whether the body describes an access of a file, and needs no more than its arguments.
+    pub(crate) fn of_an_access(self) -> bool {
+        matches!(self, Form::Access | Form::Start | Form::Split)
+    }
+}
+
+/// What a function returns.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Value {
+    /// Only whether it failed, or a plain value.
+    Outcome,
+    /// A prepared collective.
+    Collective,
+    /// An access of a file.
+    Access,
 }
 
 /// Where a body is.
@@ -59,12 +85,12 @@ pub fn find(src: &Path, procedures: &[Procedure]) -> Result<BTreeMap<String, Bod
     let mut bodies = BTreeMap::new();
     for (folder, style) in [("calls", Style::Calls), ("raw", Style::Raw), ("direct", Style::Direct)]
     {
-        for Function { module, name, prepares } in functions(&src.join(folder))? {
+        for Function { module, name, value } in functions(&src.join(folder))? {
             let path = match module.as_str() {
                 "mod" => format!("crate::{folder}::{name}"),
                 module => format!("crate::{folder}::{module}::{name}"),
             };
-            for (procedure, form) in served(&name, prepares) {
+            for (procedure, form) in served(&name, value) {
                 let Some(procedure) = names.get(&procedure) else { continue };
                 if style == Style::Calls && procedure.needs_raw() {
                     bail!("{path} must be in raw/: MPI_{} has arrays of handles", procedure.name);
@@ -91,15 +117,28 @@ pub fn find(src: &Path, procedures: &[Procedure]) -> Result<BTreeMap<String, Bod
     Ok(bodies)
 }
 
-/// The procedures that a function of this name is the body of.
-fn served(name: &str, prepares: bool) -> Vec<(String, Form)> {
-    match prepares {
-        false => vec![(name.to_owned(), Form::Whole)],
-        true => vec![
+/// The procedures that a function of this name is the body of, if there are such.
+fn served(name: &str, value: Value) -> Vec<(String, Form)> {
+    match value {
+        Value::Outcome => vec![(name.to_owned(), Form::Whole)],
+        Value::Collective => vec![
             (name.to_owned(), Form::Run),
             (format!("i{name}"), Form::Begin),
             (format!("{name}_init"), Form::Keep),
         ],
+        Value::Access => {
+            let access = name.strip_prefix("file_").unwrap_or(name);
+            ["", "_all"]
+                .into_iter()
+                .flat_map(|together| {
+                    [
+                        (format!("file_{access}{together}"), Form::Access),
+                        (format!("file_i{access}{together}"), Form::Start),
+                        (format!("file_{access}{together}_begin"), Form::Split),
+                    ]
+                })
+                .collect()
+        }
     }
 }
 
@@ -108,8 +147,7 @@ fn served(name: &str, prepares: bool) -> Vec<(String, Form)> {
 struct Function {
     module: String,
     name: String,
-    /// Whether it returns a prepared collective.
-    prepares: bool,
+    value: Value,
 }
 
 /// The public functions of the modules in `folder`.
@@ -133,7 +171,7 @@ fn functions(folder: &Path) -> Result<Vec<Function>> {
                 found.push(Function {
                     module: module.clone().into_owned(),
                     name: function.sig.ident.to_string(),
-                    prepares: prepares(&function.sig.output),
+                    value: value(&function.sig.output),
                 });
             }
         }
@@ -142,7 +180,12 @@ fn functions(folder: &Path) -> Result<Vec<Function>> {
     Ok(found)
 }
 
-fn prepares(output: &syn::ReturnType) -> bool {
-    let syn::ReturnType::Type(_, result) = output else { return false };
-    *result == syn::parse_quote!(Result<Prepared>)
+fn value(output: &syn::ReturnType) -> Value {
+    match output {
+        syn::ReturnType::Type(_, of) if **of == syn::parse_quote!(Result<Prepared>) => {
+            Value::Collective
+        }
+        syn::ReturnType::Type(_, of) if **of == syn::parse_quote!(Access) => Value::Access,
+        _ => Value::Outcome,
+    }
 }

@@ -175,13 +175,16 @@ fn entry(procedure: &Procedure, body: &Body) -> String {
 
 /// The expression that is the procedure's result; what has to come before it goes to `out`.
 fn call(body: &Body, arguments: &[String], out: &mut String) -> String {
+    if body.form.of_an_access() {
+        let _ = writeln!(out, "let access = {}({});", body.path, arguments.join(", "));
+    }
     let generic = if body.style == Style::Raw { "::<F>" } else { "" };
     let arguments: String = arguments.iter().map(|argument| format!(", {argument}")).collect();
     let call = format!("{}{generic}(cx{arguments})", body.path);
     if let Some(small) = body.small.as_ref().filter(|_| body.form == Form::Run) {
         let _ = writeln!(out, "if {small}(cx{arguments})? {{\nreturn Ok(());\n}}");
     }
-    if body.form != Form::Whole {
+    if matches!(body.form, Form::Run | Form::Begin | Form::Keep) {
         let _ = writeln!(out, "let prepared = {call}?;");
     }
     match body.form {
@@ -191,12 +194,15 @@ fn call(body: &Body, arguments: &[String], out: &mut String) -> String {
         Form::Keep => "crate::calls::persistent::keep(cx, prepared, F::info_in(info))\
                        .map(|made| request_value = made)"
             .to_owned(),
+        Form::Access => "cx.file_access(access).map(|made| status_value = made)".to_owned(),
+        Form::Start => "cx.file_start(access).map(|made| request_value = made)".to_owned(),
+        Form::Split => "cx.file_begin(access)".to_owned(),
     }
 }
 
-/// Whether a parameter is no argument of a collective, but of one of its forms.
+/// Whether a parameter is no argument of a collective or an access, but of one of its forms.
 fn is_of_the_form(parameter: &Parameter) -> bool {
-    matches!(parameter.name.as_str(), "request" | "info")
+    matches!(parameter.name.as_str(), "request" | "info" | "status")
 }
 
 /// The checks that a parameter's kind alone allows.

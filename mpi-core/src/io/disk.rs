@@ -7,7 +7,7 @@ use crate::error::{Error, ErrorClass};
 
 /// What an open file may be used for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Access {
+pub enum Permission {
     /// `MPI_MODE_RDONLY`.
     Read,
     /// `MPI_MODE_WRONLY`.
@@ -33,7 +33,12 @@ pub trait Storage {
     ///
     /// # Errors
     /// What the operating system reports.
-    fn open(&self, path: &str, access: Access, existence: Existence) -> io::Result<Box<dyn Disk>>;
+    fn open(
+        &self,
+        path: &str,
+        access: Permission,
+        existence: Existence,
+    ) -> io::Result<Box<dyn Disk>>;
 
     /// Removes a file.
     ///
@@ -97,7 +102,7 @@ pub trait Disk {
 pub struct NoStorage;
 
 impl Storage for NoStorage {
-    fn open(&self, _: &str, _: Access, _: Existence) -> io::Result<Box<dyn Disk>> {
+    fn open(&self, _: &str, _: Permission, _: Existence) -> io::Result<Box<dyn Disk>> {
         Err(io::ErrorKind::Unsupported.into())
     }
 

@@ -1,7 +1,7 @@
 //! How a file is opened (MPI-5.0 §14.2.1): the bits of `amode`, which of them go together, and
 //! what each of them allows later.
 
-use super::disk::Access;
+use super::disk::Permission;
 use crate::error::{Error, ErrorClass, Result};
 
 /// `MPI_MODE_APPEND`.
@@ -38,7 +38,7 @@ pub struct Modes {
     /// The bits, as the program gave them.
     pub bits: i32,
     /// Reading, writing or both.
-    pub access: Access,
+    pub access: Permission,
 }
 
 impl Modes {
@@ -48,9 +48,9 @@ impl Modes {
     /// `MPI_ERR_AMODE` for bits that are none or do not go together.
     pub fn new(amode: i32) -> Result<Modes> {
         let access = match amode & (RDONLY | RDWR | WRONLY) {
-            RDONLY => Access::Read,
-            RDWR => Access::Both,
-            WRONLY => Access::Write,
+            RDONLY => Permission::Read,
+            RDWR => Permission::Both,
+            WRONLY => Permission::Write,
             0 => crate::fail!(AMODE, "amode", "says neither MPI_MODE_RDONLY, _RDWR nor _WRONLY"),
             _ => crate::fail!(
                 AMODE,
@@ -61,10 +61,10 @@ impl Modes {
         if amode & !ALL != 0 {
             crate::fail!(AMODE, "amode", "has bits ({:#x}) that are no mode", amode & !ALL);
         }
-        if access == Access::Read && amode & (CREATE | EXCL) != 0 {
+        if access == Permission::Read && amode & (CREATE | EXCL) != 0 {
             crate::fail!(AMODE, "amode", "asks to create a file that is only to be read");
         }
-        if access == Access::Both && amode & SEQUENTIAL != 0 {
+        if access == Permission::Both && amode & SEQUENTIAL != 0 {
             crate::fail!(AMODE, "amode", "says MPI_MODE_SEQUENTIAL, which excludes MPI_MODE_RDWR");
         }
         Ok(Modes { bits: amode, access })
@@ -77,7 +77,7 @@ impl Modes {
 
     /// Reading is allowed.
     pub(super) fn check_read(self) -> Result<()> {
-        if self.access == Access::Write {
+        if self.access == Permission::Write {
             crate::fail!(ACCESS, "fh", "was opened with MPI_MODE_WRONLY and cannot be read");
         }
         Ok(())
@@ -85,7 +85,7 @@ impl Modes {
 
     /// Writing is allowed.
     pub(super) fn check_write(self) -> Result<()> {
-        if self.access == Access::Read {
+        if self.access == Permission::Read {
             crate::fail!(READ_ONLY, "fh", "was opened with MPI_MODE_RDONLY and cannot be changed");
         }
         Ok(())
@@ -123,10 +123,10 @@ mod tests {
     #[test]
     fn sound_modes() {
         for (bits, access) in [
-            (RDONLY, Access::Read),
-            (RDWR | CREATE | EXCL, Access::Both),
-            (WRONLY | CREATE | APPEND | SEQUENTIAL, Access::Write),
-            (RDWR | DELETE_ON_CLOSE | UNIQUE_OPEN, Access::Both),
+            (RDONLY, Permission::Read),
+            (RDWR | CREATE | EXCL, Permission::Both),
+            (WRONLY | CREATE | APPEND | SEQUENTIAL, Permission::Write),
+            (RDWR | DELETE_ON_CLOSE | UNIQUE_OPEN, Permission::Both),
         ] {
             assert_eq!(Modes::new(bits).unwrap(), Modes { bits, access });
         }

@@ -1,6 +1,7 @@
 //! Nonblocking and split accesses (MPI-5.0 §14.4.2, §14.4.5): the access is made when it begins, as
 //! the standard allows, and what is left is to hand over its status.
 
+use super::transfer::{Access, Place, Way};
 use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
 use crate::handle::{FileHandle, RequestHandle};
@@ -26,6 +27,17 @@ pub enum Split {
 }
 
 impl Split {
+    fn of(access: &Access) -> Split {
+        match (access.way, access.place) {
+            (Way::Read, Place::At(_)) => Split::ReadAtAll,
+            (Way::Read, Place::Pointer) => Split::ReadAll,
+            (Way::Read, Place::Shared | Place::Ordered) => Split::ReadOrdered,
+            (Way::Write, Place::At(_)) => Split::WriteAtAll,
+            (Way::Write, Place::Pointer) => Split::WriteAll,
+            (Way::Write, Place::Shared | Place::Ordered) => Split::WriteOrdered,
+        }
+    }
+
     fn name(self) -> &'static str {
         match self {
             Split::ReadAll => "MPI_File_read_all_begin",
@@ -39,35 +51,29 @@ impl Split {
 }
 
 impl<P: Port> Entry<'_, P> {
-    /// The request of an access that was made: `MPI_File_iread` and its kin.
+    /// Makes an access of which a request is left: `MPI_File_iread` and its kin.
     ///
     /// # Errors
-    /// `MPI_ERR_NO_MEM`.
-    pub fn file_request(&mut self, fh: FileHandle, status: Status) -> Result<RequestHandle> {
-        let comm = self.file(fh)?.comm;
+    /// As [`Entry::file_access`].
+    pub fn file_start(&mut self, access: Access) -> Result<RequestHandle> {
+        let status = self.file_access(access)?;
+        let comm = self.file(access.fh)?.comm;
         self.vci.requests.insert(Request::finished(status, comm))
     }
 
-    /// Whether a split access may begin: a file has one at a time (§14.4.5).
+    /// Makes a split access, of which a file has one at a time (§14.4.5).
     ///
     /// # Errors
-    /// `MPI_ERR_OTHER` naming the one under way.
-    pub fn file_check_no_split(&self, fh: FileHandle) -> Result<()> {
-        match self.file(fh)?.split {
-            None => Ok(()),
-            Some((begun, _)) => Err(Error::new(
+    /// `MPI_ERR_OTHER` naming the one under way; as [`Entry::file_access`].
+    pub fn file_begin(&mut self, access: Access) -> Result<()> {
+        if let Some((begun, _)) = self.file(access.fh)?.split {
+            return Err(Error::new(
                 ErrorClass::OTHER,
                 format!("{} has begun an access of this file that was not ended", begun.name()),
-            )),
+            ));
         }
-    }
-
-    /// A split access has begun, and is made.
-    ///
-    /// # Errors
-    /// Those of the handle.
-    pub fn file_begin(&mut self, fh: FileHandle, split: Split, status: Status) -> Result<()> {
-        self.file_mut(fh)?.split = Some((split, status));
+        let status = self.file_access(access)?;
+        self.file_mut(access.fh)?.split = Some((Split::of(&access), status));
         Ok(())
     }
 

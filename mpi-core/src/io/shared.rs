@@ -7,16 +7,15 @@
 
 use std::path::Path;
 
-use super::disk::{Access, Disk, Existence, error_of};
+use super::disk::{Disk, Existence, Permission, error_of};
 use super::modes;
-use super::transfer::{Memory, Place};
+use super::transfer::Memory;
 use crate::buffer::UserBuffer;
 use crate::datatype::{Packer, Unpacker};
 use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
 use crate::handle::FileHandle;
 use crate::port::Port;
-use crate::status::Status;
 
 /// A process's way to the shared file pointer of one opening of a file.
 pub(super) struct SharedPointer {
@@ -101,7 +100,7 @@ impl<P: Port> Entry<'_, P> {
     ) -> Result<i64> {
         let mut pointer = self.file_mut(fh)?.shared.take().expect("only taken here");
         let storage = self.port.storage();
-        let open = |path: &str| storage.open(path, Access::Both, Existence::Created);
+        let open = |path: &str| storage.open(path, Permission::Both, Existence::Created);
         let before = pointer.update(open, next);
         self.file_mut(fh)?.shared = Some(pointer);
         before
@@ -186,25 +185,12 @@ impl<P: Port> Entry<'_, P> {
         }
     }
 
-    /// `MPI_File_read_ordered`: each process's part follows that of the rank before it.
+    /// Where this process's part of an ordered access begins, in etypes; the shared pointer moves
+    /// behind the parts of all.
     ///
     /// # Errors
-    /// As [`Entry::file_read`]; if one process fails, all do.
-    pub fn file_read_ordered(&mut self, fh: FileHandle, memory: Memory) -> Result<Status> {
-        let place = self.ordered_place(fh, &memory)?;
-        self.file_read(fh, place, memory)
-    }
-
-    /// `MPI_File_write_ordered`.
-    ///
-    /// # Errors
-    /// As [`Entry::file_write`]; if one process fails, all do.
-    pub fn file_write_ordered(&mut self, fh: FileHandle, memory: Memory) -> Result<Status> {
-        let place = self.ordered_place(fh, &memory)?;
-        self.file_write(fh, place, memory)
-    }
-
-    fn ordered_place(&mut self, fh: FileHandle, memory: &Memory) -> Result<Place> {
+    /// If one process asks for what is no access, all fail.
+    pub(super) fn ordered_place(&mut self, fh: FileHandle, memory: &Memory) -> Result<i64> {
         let comm = self.file(fh)?.comm;
         let units = self.etypes_of(fh, memory);
         let units = self.fail_together(comm, units)?;
@@ -218,6 +204,6 @@ impl<P: Port> Entry<'_, P> {
         let taken = if rank == 0 { self.take_shared(fh, total) } else { Ok(0) };
         let taken = self.fail_together(comm, taken)?;
         let start = self.allgather_bytes(comm, &taken.to_le_bytes())?;
-        Ok(Place::Granted(advanced(number(&start, 0), before)?))
+        advanced(number(&start, 0), before)
     }
 }

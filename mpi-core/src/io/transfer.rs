@@ -22,8 +22,17 @@ pub enum Place {
     Pointer,
     /// At the shared file pointer, which moves on.
     Shared,
-    /// So many etypes from the beginning of the view, as the shared file pointer said.
-    Granted(i64),
+    /// There too, each process behind those of lower ranks.
+    Ordered,
+}
+
+/// Which way data goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// From the file.
+    Read,
+    /// To the file.
+    Write,
 }
 
 /// The program's side of an access.
@@ -35,6 +44,19 @@ pub struct Memory {
     pub count: i64,
     /// What they are.
     pub datatype: DatatypeHandle,
+}
+
+/// An access that the program asks for.
+#[derive(Clone, Copy, Debug)]
+pub struct Access {
+    /// The file.
+    pub fh: FileHandle,
+    /// Which way data goes.
+    pub way: Way,
+    /// Where it begins.
+    pub place: Place,
+    /// What is read or written.
+    pub memory: Memory,
 }
 
 impl OpenFile {
@@ -109,35 +131,36 @@ impl OpenFile {
     }
 }
 
-fn finished(bytes: u64) -> Status {
-    Status { bytes, ..Status::EMPTY }
-}
-
 impl<P: Port> Entry<'_, P> {
-    /// `MPI_File_read` and its kin: the status counts what was there.
+    /// Makes an access: `MPI_File_read` and all its kin. The status counts what was there.
     ///
     /// # Errors
-    /// `MPI_ERR_ACCESS` if the file was opened for writing alone; what the operating system
-    /// reports, by its class.
-    pub fn file_read(&mut self, fh: FileHandle, place: Place, memory: Memory) -> Result<Status> {
+    /// `MPI_ERR_ACCESS` if the file was opened for writing alone, `MPI_ERR_READ_ONLY` if for reading
+    /// alone; what the operating system reports, by its class. If one process fails to get its
+    /// place in the order of ranks, all do.
+    pub fn file_access(&mut self, access: Access) -> Result<Status> {
+        let Access { fh, way, place, memory } = access;
+        // In the order of ranks who may not access the file takes part nevertheless.
+        let ordered = match place {
+            Place::Ordered => Some(self.ordered_place(fh, &memory)?),
+            _ => None,
+        };
         let datatype = self.elements(&memory)?;
-        self.file(fh)?.modes.check_read()?;
-        let offset = self.file_place(fh, place, &memory, &datatype)?;
+        let modes = self.file(fh)?.modes;
+        match way {
+            Way::Read => modes.check_read()?,
+            Way::Write => modes.check_write()?,
+        }
+        let offset = match ordered {
+            Some(offset) => offset,
+            None => self.file_place(fh, place, &memory, &datatype)?,
+        };
         let file = self.file(fh)?;
-        file.exclusively(false, || file.read(offset, &memory, &datatype)).map(finished)
-    }
-
-    /// `MPI_File_write` and its kin.
-    ///
-    /// # Errors
-    /// `MPI_ERR_READ_ONLY` if the file was opened for reading alone; what the operating system
-    /// reports, by its class.
-    pub fn file_write(&mut self, fh: FileHandle, place: Place, memory: Memory) -> Result<Status> {
-        let datatype = self.elements(&memory)?;
-        self.file(fh)?.modes.check_write()?;
-        let offset = self.file_place(fh, place, &memory, &datatype)?;
-        let file = self.file(fh)?;
-        file.exclusively(true, || file.write(offset, &memory, &datatype)).map(finished)
+        let moved = file.exclusively(way == Way::Write, || match way {
+            Way::Read => file.read(offset, &memory, &datatype),
+            Way::Write => file.write(offset, &memory, &datatype),
+        });
+        moved.map(|bytes| Status { bytes, ..Status::EMPTY })
     }
 
     /// Where an access begins; the pointer that it uses moves behind it.
@@ -154,9 +177,9 @@ impl<P: Port> Entry<'_, P> {
         }
         let units = file.etypes(memory, datatype)?;
         match place {
-            Place::At(offset) | Place::Granted(offset) => Ok(offset),
+            Place::At(offset) => Ok(offset),
             Place::Pointer => file.take_position(units),
-            Place::Shared => self.take_shared(fh, units),
+            Place::Shared | Place::Ordered => self.take_shared(fh, units),
         }
     }
 
