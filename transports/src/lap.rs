@@ -5,7 +5,8 @@
 //! each page that is carried, since both processors keep the lines in their own caches. So a
 //! program of a few milliseconds wants a short way round, and a long one the long way: the way is
 //! doubled once it has been gone sixteen times, when what the short one has cost comes near to
-//! what more pages will.
+//! what more pages will. Where the short way is gone past the caches a way of middle length would
+//! be no better, so that one grows all at once.
 
 /// Bytes of the way round at first, between processors that both copy at the same time.
 const FIRST_BYTES: u64 = 128 << 10;
@@ -25,6 +26,7 @@ pub(crate) struct Lap {
     bytes: u64,
     most: u64,
     left: u64,
+    at_once: bool,
 }
 
 impl Lap {
@@ -33,14 +35,26 @@ impl Lap {
         Lap::begin(FIRST_BYTES, most)
     }
 
-    /// The same for ranks that share processors.
+    /// A way that grows to `most` bytes in one step, after as many as a doubled one would.
+    pub(crate) fn at_once(most: u64) -> Lap {
+        let lap = Lap::new(most);
+        Lap { left: TURNS * most / 2, at_once: true, ..lap }
+    }
+
+    /// As [`Lap::new`] for ranks that share processors.
     pub(crate) fn crowded(most: u64) -> Lap {
         Lap::begin(FIRST_CROWDED, most)
     }
 
     fn begin(first: u64, most: u64) -> Lap {
         let bytes = most.min(first);
-        Lap { bytes, most, left: TURNS * bytes }
+        Lap { bytes, most, left: TURNS * bytes, at_once: false }
+    }
+
+    /// Whether it is one that grows at once, and has not grown yet.
+    #[inline]
+    pub(crate) fn is_short(&self) -> bool {
+        self.at_once && self.bytes < self.most
     }
 
     /// Its bytes now.
@@ -58,11 +72,11 @@ impl Lap {
         }
     }
 
-    /// Doubles the way, unless it is as long as it may be already.
+    /// Makes the way longer, unless it is as long as it may be already.
     #[cold]
     pub(crate) fn grow(&mut self) -> bool {
         let grows = self.bytes < self.most;
-        self.bytes = (2 * self.bytes).min(self.most);
+        self.bytes = if self.at_once { self.most } else { (2 * self.bytes).min(self.most) };
         self.left = if grows { TURNS * self.bytes } else { u64::MAX };
         grows
     }
@@ -96,6 +110,13 @@ impl Worn {
         (end > self.end && offset >= self.base).then(|| self.advance(offset, end, limit))
     }
 
+    /// What has not been used below `limit`, which is to be got.
+    pub(crate) fn rest(&mut self, limit: u64) -> (u64, u64) {
+        let from = self.end.min(limit);
+        self.end = self.end.max(limit);
+        (from, limit - from)
+    }
+
     #[cold]
     fn advance(&mut self, offset: u64, end: u64, limit: u64) -> (u64, u64) {
         let from = self.end.max(offset);
@@ -124,6 +145,12 @@ mod tests {
         }
         assert_eq!(steps, [1, 2, 4, 5].map(|n| n * FIRST_BYTES));
         assert!(!lap.grow());
+        let most = 5 * FIRST_BYTES;
+        let mut lap = Lap::at_once(most);
+        lap.carry(TURNS * most / 2 - 1);
+        assert!(lap.is_short() && lap.bytes() == FIRST_BYTES);
+        lap.carry(1);
+        assert!(!lap.is_short() && lap.bytes() == most);
         assert_eq!((Lap::new(1000).bytes(), Lap::crowded(1 << 20).bytes()), (1000, FIRST_CROWDED));
     }
 
@@ -141,5 +168,6 @@ mod tests {
         }
         assert_eq!(end, limit);
         assert_eq!(worn.step(base, 100, limit), None);
+        assert_eq!((worn.rest(limit), worn.rest(limit + 5)), ((limit, 0), (limit, 5)));
     }
 }

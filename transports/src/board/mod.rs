@@ -133,6 +133,8 @@ impl Board {
         self.crowded = crowded;
         self.public.narrow(crowded);
         self.private.iter_mut().for_each(|stream| stream.narrow(crowded));
+        let inbound = self.from_public.iter_mut().chain(&mut self.from_private);
+        inbound.for_each(|stream| stream.narrow(crowded));
     }
 
     /// The largest piece for an audience. Where ranks share processors the fewest turns are
