@@ -63,9 +63,12 @@ impl<'a, P: Port> Entry<'a, P> {
                 self.busy_polls = self.busy_polls.wrapping_add(1);
             } else {
                 idle_polls += 1;
-                if self.port.wait(idle_polls) && self.port.is_asked() {
-                    let answer = self.answer(call(self));
-                    self.port.answer(&answer);
+                if self.port.wait(idle_polls) {
+                    self.begun.has_slept();
+                    if self.port.is_asked() {
+                        let answer = self.answer(call(self));
+                        self.port.answer(&answer);
+                    }
                 }
             }
         }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::attributes::{AttributeList, Keyvals};
 use crate::boards::BoardId;
 use crate::callout::{Reduction, UserCode};
-use crate::coll::board::Scratch;
+use crate::coll::board::{Begun, Scratch};
 use crate::coll::execute::Executions;
 use crate::coll::kept::Kept;
 use crate::coll::select::Selection;
@@ -84,6 +84,8 @@ pub struct Process<P: Port> {
     pub(crate) vci: Vci,
     pub(crate) buffer: Option<AttachedBuffer>,
     pub(crate) executions: Executions,
+    /// Nonblocking collectives under way on boards.
+    pub(crate) begun: Begun,
     /// Schedules of collectives called lately.
     pub(crate) schedules: Kept,
     /// Boards that are closed when all their members have left, by the operations that tell.
@@ -123,6 +125,7 @@ impl<P: Port> Process<P> {
             vci: Vci::new(),
             buffer: None,
             executions: Executions::default(),
+            begun: Begun::default(),
             schedules: Kept::default(),
             closing: Vec::new(),
             board_scratch: Scratch::default(),
@@ -216,7 +219,9 @@ impl<P: Port> Process<P> {
         let activity = self.port.poll(&mut self.vci);
         let flushed = self.vci.has_wishes() && self.vci.flush(&mut self.port);
         let settled = !self.vci.finished.is_empty() && self.settle();
-        activity == crate::port::Activity::Busy || flushed || settled
+        // After the poll, so that what is missed now is what a sleep looks for.
+        let went_on = !self.begun.is_empty() && self.go_on();
+        activity == crate::port::Activity::Busy || flushed || settled || went_on
     }
 
     /// Whether everything that this process sent is delivered and nobody reads its memory.

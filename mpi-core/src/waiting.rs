@@ -134,7 +134,7 @@ impl<P: Port> Process<P> {
                 }
             }
             Operation::Collective => {
-                let running = self.executions.what(handle);
+                let running = self.executions.what(handle).or_else(|| self.begun.what(handle));
                 running.map_or_else(
                     || self.waits_somehow(),
                     |(context, tag)| self.waits_for_collective(context, tag),

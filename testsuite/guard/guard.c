@@ -73,6 +73,25 @@ static void bcast(int n)
         MPI_Bcast(buffer, bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
 }
 
+/* The same begun and waited for. */
+static void ibcast(int n)
+{
+    for (int i = 0; i < n; i++) {
+        MPI_Request request;
+        MPI_Ibcast(buffer, bytes, MPI_BYTE, 0, MPI_COMM_WORLD, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+}
+
+static void igather(int n)
+{
+    for (int i = 0; i < n; i++) {
+        MPI_Request request;
+        MPI_Igather(buffer, bytes, MPI_BYTE, all, bytes, MPI_BYTE, 1, MPI_COMM_WORLD, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+}
+
 static void gather(int n)
 {
     for (int i = 0; i < n; i++)
@@ -98,6 +117,8 @@ static const struct way {
     { "blocking", { send_blocking, receive_blocking } },
     { "nonblocking", { send_nonblocking, receive_nonblocking } },
     { "bcast", { bcast, bcast } },
+    { "ibcast", { ibcast, ibcast } },
+    { "igather", { igather, igather } },
     { "gather", { gather, gather } },
     { "scatter", { scatter, scatter } },
     { "reduce", { reduce, reduce } },

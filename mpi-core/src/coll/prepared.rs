@@ -21,6 +21,17 @@ use crate::handle::{CommHandle, DatatypeHandle, OpHandle, RequestHandle};
 use crate::port::Port;
 use crate::process::Process;
 
+/// How a call is run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Form {
+    /// To its end now: it may look for a board.
+    Blocking,
+    /// Begun, in the same order by all processes: it may use a board that there is.
+    Nonblocking,
+    /// Kept to be started, by each process in an order of its own.
+    Persistent,
+}
+
 /// A collective operation ready to run.
 pub struct Prepared {
     pub(super) comm: CommHandle,
@@ -72,12 +83,12 @@ impl<P: Port> Entry<'_, P> {
     /// Runs a collective operation to its end.
     #[inline]
     pub fn run(&mut self, call: Prepared) -> Result<()> {
-        let mut choice = self.choose(&call, true)?;
+        let mut choice = self.choose(&call, Form::Blocking)?;
         if choice.algorithm.is_board() {
             match self.seat(call.comm)? {
                 Some(seat) => return self.run_on_board(seat, &call, choice.algorithm),
                 // It has been tried, so that now it is known which nodes there are.
-                None => choice = self.choose(&call, true)?,
+                None => choice = self.choose(&call, Form::Blocking)?,
             }
         }
         if choice.algorithm == Algorithm::Nodes {
@@ -94,11 +105,11 @@ impl<P: Port> Entry<'_, P> {
     /// Takes part in a collective operation only to say that it fails here, and why.
     #[cold]
     pub(super) fn fail_call(&mut self, call: &Prepared, why: &Error) -> Result<()> {
-        let mut choice = self.choose(call, true)?;
+        let mut choice = self.choose(call, Form::Blocking)?;
         if choice.algorithm.is_board() {
             match self.seat(call.comm)? {
                 Some(seat) => return self.over_board(seat, |_| Err(why.clone())).map(drop),
-                None => choice = self.choose(call, true)?,
+                None => choice = self.choose(call, Form::Blocking)?,
             }
         }
         let (schedule, memory, reducer) = self.lay_out(call, &choice)?;
@@ -110,7 +121,10 @@ impl<P: Port> Entry<'_, P> {
 
     /// Begins a collective operation.
     pub fn begin(&mut self, call: Prepared) -> Result<RequestHandle> {
-        let choice = self.choose(&call, false)?;
+        let choice = self.choose(&call, Form::Nonblocking)?;
+        if choice.algorithm.is_board() {
+            return self.begin_on_board(&call, choice.algorithm);
+        }
         let (schedule, memory, reducer) = self.lay_out(&call, &choice)?;
         let tag = self.next_call(call.comm)?;
         if self.selection.checked {
@@ -124,9 +138,9 @@ impl<P: Port> Entry<'_, P> {
 }
 
 impl<P: Port> Process<P> {
-    /// The algorithm for a call; `at_once` if it runs to its end now, so that it may use a board.
+    /// The algorithm for a call.
     #[inline]
-    pub(super) fn choose(&self, call: &Prepared, at_once: bool) -> Result<Choice> {
+    pub(super) fn choose(&self, call: &Prepared, form: Form) -> Result<Choice> {
         let state = self.comm(call.comm)?;
         let Some(collective) = call.collective else { return Ok(Choice::ONLY) };
         let (unit, commutative, fit) = match &call.data {
@@ -137,7 +151,12 @@ impl<P: Port> Process<P> {
             }
         };
         // Calls that are compared first are held meanwhile, as those are that begin and end later.
-        let at_once = at_once && !self.selection.checked;
+        let at_once = form == Form::Blocking && !self.selection.checked;
+        let board = match form {
+            Form::Blocking => at_once && state.may_have_board(self.selection.patience),
+            Form::Nonblocking => !self.selection.checked && state.has_board(),
+            Form::Persistent => false,
+        };
         let size = state.size() as usize;
         let shape = Shape {
             collective,
@@ -150,7 +169,7 @@ impl<P: Port> Process<P> {
             bytes: call.bytes,
             unit,
             commutative,
-            board: at_once && fit && state.may_have_board(self.selection.patience),
+            board: fit && board,
             nodes: at_once && state.nodes.as_ref().is_some_and(|nodes| call.suits(nodes)),
         };
         Ok(self.selection.select(&shape))

@@ -27,8 +27,8 @@ pub struct Shape {
     pub unit: i64,
     /// Whether the operation is commutative; `true` where nothing is reduced.
     pub commutative: bool,
-    /// Whether the call may go over a board: it blocks, the communicator has a board or has not
-    /// tried yet, and what is reduced is reduced by a kernel of ours on elements without gaps.
+    /// Whether the call may go over a board: the communicator has one, or has not tried yet and the
+    /// call blocks; and what is reduced is reduced by a kernel of ours on elements without gaps.
     pub board: bool,
     /// Whether the call may go node by node: it blocks, the communicator is known to have several
     /// nodes, and their order and the elements suit.

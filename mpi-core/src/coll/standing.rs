@@ -6,7 +6,7 @@
 
 use std::rc::Rc;
 
-use super::prepared::{Ground, Prepared};
+use super::prepared::{Form, Ground, Prepared};
 use super::schedule::Schedule;
 use crate::entry::Entry;
 use crate::error::Result;
@@ -35,7 +35,7 @@ impl<P: Port> Entry<'_, P> {
         if self.selection.checked {
             self.check_now(&call)?;
         }
-        let choice = self.choose(&call, false)?;
+        let choice = self.choose(&call, Form::Persistent)?;
         let schedule = self.schedule(&call, &choice)?;
         let (comm, ground) = (call.comm, self.ground(&call)?);
         let state = self.comm_mut(comm)?;

@@ -112,6 +112,12 @@ impl Comm {
         self.remote.as_ref().unwrap_or(&self.group)
     }
 
+    /// Whether it has a board, be it one that is of no more use.
+    #[inline]
+    pub(crate) fn has_board(&self) -> bool {
+        matches!(self.board, BoardState::Open(_) | BoardState::Failed(_))
+    }
+
     /// Whether its blocking collectives may go over a board; the same at all of its processes.
     #[inline]
     pub(crate) fn may_have_board(&self, patience: u32) -> bool {

@@ -35,6 +35,12 @@ impl Outgoing {
         Outgoing { to, source, most, done }
     }
 
+    /// An empty message to everyone.
+    pub(super) fn signal() -> Outgoing {
+        let source = Packer::contiguous(UserBuffer::BOTTOM, 0);
+        Outgoing { to: Audience::Everyone, source, most: 1, done: false }
+    }
+
     pub(super) fn to(&self) -> Audience {
         self.to
     }
@@ -74,6 +80,12 @@ impl Incoming {
     pub(super) fn new(from: Source, into: Unpacker) -> Incoming {
         let done = into.remaining() == 0;
         Incoming { from, into, beyond: 0, done }
+    }
+
+    /// A message that comes although it is empty.
+    pub(super) fn signal(from: Source) -> Incoming {
+        let into = Unpacker::contiguous(UserBuffer::BOTTOM, 0);
+        Incoming { from, into, beyond: 0, done: false }
     }
 
     /// Bytes not yet read.
@@ -181,8 +193,7 @@ impl<P: Port> Entry<'_, P> {
     /// Writes an empty message to everyone.
     #[inline]
     pub(super) fn write_signal(&mut self, seat: Seat) -> Result<()> {
-        let source = Packer::contiguous(UserBuffer::BOTTOM, 0);
-        let mut message = Outgoing { to: Audience::Everyone, source, most: 1, done: false };
+        let mut message = Outgoing::signal();
         if message.push(self, seat) {
             return Ok(());
         }

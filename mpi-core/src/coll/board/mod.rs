@@ -1,5 +1,6 @@
-//! Collectives over the shared board of one node (see [`crate::boards`]): the blocking forms of
-//! what is else a schedule of messages, chosen by the same table under the name `board`.
+//! Collectives over the shared board of one node (see [`crate::boards`]): the blocking and
+//! nonblocking forms of what is else a schedule of messages, chosen by the same table under the name
+//! `board`.
 //!
 //! Every process writes its contribution to its own streams and reads what it needs from the
 //! others', in place: a small operation is one cache line from each to each, and nobody waits for
@@ -8,13 +9,14 @@
 //! given the processor finds what all before it have written, and writes what all after it need.
 //!
 //! `seat` gets a communicator its board, `work` waits, `message` moves one message, `transfer` many at
-//! a time, `fold` reduces, `run` says for each collective who writes what to whom, and `quick` is
-//! the short way of small ones.
+//! a time, `fold` reduces, `run` says for each collective who writes what to whom, `begun` keeps what
+//! does not block, and `quick` is the short way of small ones.
 //!
 //! A process at which an operation fails says so on the board, since its streams may have stopped
 //! within a message: whoever waits at that board fails with the same class, says so as well, and
 //! so do all later calls that would use it.
 
+mod begun;
 mod fold;
 mod message;
 mod quick;
@@ -23,5 +25,6 @@ mod seat;
 mod transfer;
 mod work;
 
+pub(crate) use begun::Begun;
 pub(crate) use fold::Scratch;
 pub(crate) use seat::BoardState;

@@ -48,6 +48,9 @@ impl<P: Port> Entry<'_, P> {
         seat: Seat,
         run: impl FnOnce(&mut Self) -> Result<()>,
     ) -> Result<bool> {
+        if !self.begun.is_empty() {
+            self.finish_begun(seat)?;
+        }
         let state = self.comm_mut(seat.comm)?;
         state.collective_number = (state.collective_number + 1) & i32::MAX as u32;
         match run(self) {
@@ -61,7 +64,7 @@ impl<P: Port> Entry<'_, P> {
 
     /// An operation failed here.
     #[cold]
-    fn renounce(&mut self, seat: Seat, class: ErrorClass) -> Result<()> {
+    pub(super) fn renounce(&mut self, seat: Seat, class: ErrorClass) -> Result<()> {
         self.port.renounce(seat.board, class.0);
         self.comm_mut(seat.comm)?.board = BoardState::Failed(class);
         Ok(())
@@ -135,16 +138,16 @@ impl<P: Port> Entry<'_, P> {
         Ok(())
     }
 
-    fn packer_of(&self, place: Option<Place>) -> Result<Packer> {
+    pub(super) fn packer_of(&self, place: Option<Place>) -> Result<Packer> {
         place.map_or(Ok(Packer::contiguous(UserBuffer::BOTTOM, 0)), |place| self.packer(place))
     }
 
-    fn unpacker_of(&self, place: Option<Place>) -> Result<Unpacker> {
+    pub(super) fn unpacker_of(&self, place: Option<Place>) -> Result<Unpacker> {
         place.map_or(Ok(Unpacker::contiguous(UserBuffer::BOTTOM, 0)), |place| self.unpacker(place))
     }
 
     /// Copies what a process has for itself; nothing where it is in place already.
-    fn copy_own(&self, from: Option<Place>, into: Option<Place>) -> Result<()> {
+    pub(super) fn copy_own(&self, from: Option<Place>, into: Option<Place>) -> Result<()> {
         if let (Some(from), Some(into)) = (from, into) {
             copy(self.packer(from)?, self.unpacker(into)?);
         }
@@ -172,7 +175,7 @@ impl<P: Port> Entry<'_, P> {
         Ok(())
     }
 
-    fn receive_all(
+    pub(super) fn receive_all(
         &mut self,
         transfer: &mut Transfer,
         seat: Seat,
@@ -215,7 +218,8 @@ impl<P: Port> Entry<'_, P> {
             }
             return self.collect(seat, recv, Source::Private);
         }
-        let mut transfer = Transfer::new(seat).swapping(in_place);
+        let mut transfer = Transfer::new(seat);
+        transfer.swap(in_place);
         for rank in seat.others() {
             let source = self.packer_of(from.get(rank as usize))?;
             transfer.send(Outgoing::new(self, seat, Audience::One(rank), source, 1));
@@ -240,15 +244,15 @@ impl<P: Port> Entry<'_, P> {
         };
         let shares = algorithm == Algorithm::BoardShares;
         let me = seat.rank;
-        let own = if data.send.is_in_place() { data.recv } else { data.send };
-        let job = Job { seat, kernel, unit: data.unit.max(1) as usize, own, recv: data.recv };
+        let job = Job::new(seat, kernel, data);
+        let own = job.own;
         let bytes = |len: i64| len as usize * data.unit as usize;
         match problem {
             Problem::Reduce { root, len, .. } => {
                 let root = *root as u32;
                 let mine = (root == me).then_some(job.recv);
                 if shares {
-                    return self.reduce_shares(job, bytes(*len), Some(root), mine);
+                    return self.shares(job, bytes(*len), Some(root), mine).run(self);
                 }
                 if root != me {
                     let source = Packer::contiguous(own, bytes(*len) as u64);
@@ -257,12 +261,17 @@ impl<P: Port> Entry<'_, P> {
                 self.fold_all(job, bytes(*len))
             }
             Problem::Allreduce { len, .. } if shares => {
-                self.reduce_shares(job, bytes(*len), None, Some(job.recv))
+                self.shares(job, bytes(*len), None, Some(job.recv)).run(self)
             }
             Problem::Allreduce { len, .. } => self.reduce_everywhere(job, bytes(*len)),
-            Problem::ReduceScatter { blocks, .. } => self.reduce_blocks(job, blocks),
-            Problem::Scan { len, .. } => self.prefix(job, bytes(*len), Some(me)),
-            Problem::Exscan { len, .. } => self.prefix(job, bytes(*len), me.checked_sub(1)),
+            Problem::ReduceScatter { blocks, .. } => {
+                let mut kept = Vec::new();
+                self.blocks_reduced(job, blocks, &mut kept).run(self)
+            }
+            Problem::Scan { len, .. } => self.prefix(job, bytes(*len), Some(me)).run(self),
+            Problem::Exscan { len, .. } => {
+                self.prefix(job, bytes(*len), me.checked_sub(1)).run(self)
+            }
             _ => unreachable!("the other problems move"),
         }
     }
@@ -299,13 +308,13 @@ impl<P: Port> Entry<'_, P> {
     }
 
     /// Each process reduces one share of the elements; the results go to the root, or to all.
-    fn reduce_shares(
+    pub(super) fn shares(
         &mut self,
         job: Job,
         len: usize,
         root: Option<u32>,
         result: Option<UserBuffer>,
-    ) -> Result<()> {
+    ) -> Transfer {
         let seat = job.seat;
         let share = share_bytes(len, seat.size as usize, job.unit);
         let range = |rank: u32| {
@@ -337,16 +346,21 @@ impl<P: Port> Entry<'_, P> {
             task.into = None;
         }
         transfer.reduce(Fold::new(self, seat, task));
-        transfer.run(self)
+        transfer
     }
 
-    /// `MPI_REDUCE_SCATTER`: each process reduces its own block.
-    fn reduce_blocks(&mut self, mut job: Job, blocks: &Layout) -> Result<()> {
+    /// `MPI_REDUCE_SCATTER`: each process reduces its own block. What has to be saved of the
+    /// contribution goes to `kept`, which lasts as long as the transfer.
+    pub(super) fn blocks_reduced(
+        &mut self,
+        mut job: Job,
+        blocks: &Layout,
+        kept: &mut Vec<u8>,
+    ) -> Transfer {
         let seat = job.seat;
-        let mut kept = Vec::new();
         let whole = blocks.total() as usize * job.unit;
         if !self.is_short(seat, Audience::One(seat.rank), whole as u64) {
-            job.keep(&mut kept, whole);
+            job.keep(kept, whole);
         }
         let range = |rank: u32| {
             let begin = blocks.start(rank as usize) as usize * job.unit;
@@ -363,11 +377,11 @@ impl<P: Port> Entry<'_, P> {
         let mut task = job.task(begin, part, order, Streams::Private);
         task.into = Some(job.recv.0);
         transfer.reduce(Fold::new(self, seat, task));
-        transfer.run(self)
+        transfer
     }
 
     /// `MPI_SCAN` and `MPI_EXSCAN`: everyone tells those behind it, and reduces from `first` down.
-    fn prefix(&mut self, job: Job, len: usize, first: Option<u32>) -> Result<()> {
+    pub(super) fn prefix(&mut self, job: Job, len: usize, first: Option<u32>) -> Transfer {
         let seat = job.seat;
         let exclusive = first != Some(seat.rank);
         let mut transfer = Transfer::new(seat).folding_last(job.own == job.recv);
@@ -382,7 +396,7 @@ impl<P: Port> Entry<'_, P> {
             }
             transfer.reduce(Fold::new(self, seat, task));
         }
-        transfer.run(self)
+        transfer
     }
 }
 
@@ -400,6 +414,11 @@ pub(super) struct Job {
 }
 
 impl Job {
+    pub(super) fn new(seat: Seat, kernel: Kernel, data: &Operands) -> Job {
+        let own = if data.send.is_in_place() { data.recv } else { data.send };
+        Job { seat, kernel, unit: data.unit.max(1) as usize, own, recv: data.recv }
+    }
+
     /// Saves a contribution in place, where pieces of it are still to be sent when the first
     /// results overwrite it.
     fn keep(&mut self, kept: &mut Vec<u8>, len: usize) {
@@ -410,7 +429,7 @@ impl Job {
     }
 
     /// To reduce `len` bytes of the vector, from `begin` on.
-    fn task(self, begin: usize, len: usize, order: Order, streams: Streams) -> Task {
+    pub(super) fn task(self, begin: usize, len: usize, order: Order, streams: Streams) -> Task {
         Task {
             kernel: self.kernel,
             unit: self.unit,

@@ -47,7 +47,7 @@ impl Seat {
 }
 
 #[cold]
-fn failed_before(class: ErrorClass) -> Error {
+pub(super) fn failed_before(class: ErrorClass) -> Error {
     let what = "an earlier collective operation on this communicator failed at a process of it";
     Error::new(class, what).hint("After an error make a new communicator.")
 }
@@ -134,7 +134,14 @@ impl<P: Port> Entry<'_, P> {
     /// Members have nothing more to say to each other on this board: the memory goes back when all
     /// of them have come as far, which an operation of its own finds out.
     pub(crate) fn leave_board(&mut self, comm: CommHandle) -> Result<()> {
-        let BoardState::Open(board) = self.comm(comm)?.board else { return Ok(()) };
+        let state = self.comm(comm)?;
+        let BoardState::Open(board) = state.board else { return Ok(()) };
+        // Operations that have begun end as far as this, since the others have begun them too.
+        let seat = Seat::new(board, comm, state);
+        if self.finish_begun(seat).is_err() {
+            return Ok(());
+        }
+        self.begun.forget(board);
         self.comm_mut(comm)?.board = BoardState::None;
         let meeting = self.barrier(comm)?;
         let request = self.begin(meeting)?;

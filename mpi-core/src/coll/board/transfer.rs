@@ -16,7 +16,7 @@ pub(super) struct Transfer {
     seat: Seat,
     outs: Vec<Outgoing>,
     ins: Vec<Incoming>,
-    fold: Option<Fold>,
+    fold: Option<Box<Fold>>,
     /// What comes in may only overwrite what has gone out: the rooms of a message from a rank are
     /// those of the message to it.
     swaps: bool,
@@ -36,6 +36,10 @@ impl Transfer {
         }
     }
 
+    pub(super) fn seat(&self) -> Seat {
+        self.seat
+    }
+
     pub(super) fn send(&mut self, message: Outgoing) {
         self.outs.push(message);
     }
@@ -45,13 +49,12 @@ impl Transfer {
     }
 
     pub(super) fn reduce(&mut self, fold: Fold) {
-        self.fold = Some(fold);
+        self.fold = Some(Box::new(fold));
     }
 
     /// See [`Transfer::swaps`].
-    #[must_use]
-    pub(super) fn swapping(self, swaps: bool) -> Transfer {
-        Transfer { swaps, ..self }
+    pub(super) fn swap(&mut self, swaps: bool) {
+        self.swaps = swaps;
     }
 
     /// See [`Transfer::folds_last`].
@@ -85,10 +88,22 @@ impl Transfer {
                 Err(error) => break Err(error),
             }
         };
+        self.end(entry);
+        outcome
+    }
+
+    /// Whether nothing is left to write.
+    pub(super) fn has_written(&self) -> bool {
+        let told =
+            self.fold.as_ref().is_none_or(|fold| fold.audience().is_none() || fold.is_done());
+        told && self.outs.iter().all(|out| out.done)
+    }
+
+    /// Hands back the memory of the reduction.
+    pub(super) fn end<P: Port>(self, entry: &mut Entry<'_, P>) {
         if let Some(fold) = self.fold {
             fold.give_back(entry);
         }
-        outcome
     }
 
     /// How much of a message may be taken in: what goes to its rank is read from the same memory.
@@ -138,11 +153,11 @@ impl<P: Port> Work<P> for Transfer {
     fn awaited(&self) -> Option<u32> {
         let from = self.ins.iter().find(|incoming| !incoming.done);
         from.map(|incoming| incoming.from.rank())
-            .or_else(|| self.fold.as_ref().and_then(Fold::awaited))
+            .or_else(|| self.fold.as_ref().and_then(|fold| fold.awaited()))
     }
 
     fn awaits(&self, entry: &mut Entry<'_, P>, rank: u32) -> bool {
-        let fold = self.fold.as_ref();
+        let fold = self.fold.as_deref();
         let folding = |from| fold.is_some_and(|fold| fold.reads(from));
         let next = |incoming: &&Incoming| incoming.from.rank() == rank && !folding(incoming.from);
         let mut ins = self.ins.iter().filter(|incoming| !incoming.done);

@@ -38,7 +38,7 @@ pub(super) trait Work<P: Port> {
 /// Looks at the board from one poll to the next.
 const LOOKS_PER_POLL: u32 = 16;
 /// Polls from one look at who is gone to the next.
-const POLLS_PER_CHECK: u32 = 64;
+pub(super) const POLLS_PER_CHECK: u32 = 64;
 
 impl<P: Port> Entry<'_, P> {
     /// Works until all is done. It comes here only when the first step was stuck.
@@ -71,9 +71,12 @@ impl<P: Port> Entry<'_, P> {
             }
             idle_polls += 1;
             slept = self.port.wait(idle_polls);
-            if slept && self.port.is_asked() {
-                let answer = self.answer(self.board_call(seat, work));
-                self.port.answer(&answer);
+            if slept {
+                self.begun.has_slept();
+                if self.port.is_asked() {
+                    let answer = self.answer(self.board_call(seat, work));
+                    self.port.answer(&answer);
+                }
             }
         }
     }
@@ -81,7 +84,7 @@ impl<P: Port> Entry<'_, P> {
     /// Fails if an operation failed at a member, or if one died, or left although it is waited
     /// for.
     #[cold]
-    fn check_members(&mut self, seat: Seat, work: &mut impl Work<P>) -> Result<()> {
+    pub(super) fn check_members(&mut self, seat: Seat, work: &mut impl Work<P>) -> Result<()> {
         for rank in 0..seat.size {
             if let Some(class) = self.port.renounced(seat.board, rank) {
                 return Err(failed_elsewhere(rank, ErrorClass::from_wire(class)));

@@ -1,0 +1,164 @@
+//! Nonblocking collectives over boards in simulated worlds (MPI-5.0 §6.12): several under way at
+//! once, between blocking ones, on communicators that are freed meanwhile, and where a process fails.
+
+mod calls;
+
+use std::rc::Rc;
+
+use calls::{Call, INT64, Memory, SUM, live, memory, prepare};
+use mpi_core::buffer::UserBuffer;
+use mpi_core::coll::menu::{Algorithm, Collective};
+use mpi_core::error::ErrorClass;
+use testsuite::sim::{COMM_WORLD, SimEntry, World};
+use transports::sim::SimOptions;
+
+const MEETING: Call = Call { collective: Collective::Barrier, len: 0, root: 0, salt: 0 };
+
+/// Gets a board, which a blocking call alone does.
+fn open_board(mpi: &mut SimEntry<'_>) {
+    mpi.selection.patience = 0;
+    live(mpi, &[MEETING], 1);
+}
+
+/// Begins some calls, runs one to its end, begins more, and waits for the last ones first.
+fn mixed(mpi: &mut SimEntry<'_>, calls: &[Call]) {
+    let (me, size) = (mpi.identity.rank as usize, mpi.identity.size as usize);
+    let mut memories: Vec<Memory> = calls.iter().map(|call| memory(call, me, size)).collect();
+    let mut requests = Vec::new();
+    for (at, (call, memory)) in calls.iter().zip(&mut memories).enumerate() {
+        let prepared = prepare(mpi, call, memory);
+        match at == calls.len() / 2 {
+            true => mpi.run(prepared).unwrap(),
+            false => requests.push(mpi.begin(prepared).unwrap()),
+        }
+    }
+    for request in requests.into_iter().rev() {
+        mpi.wait_one(request).unwrap();
+    }
+    for (call, memory) in calls.iter().zip(&memories) {
+        assert!(memory.recv == memory.expected, "{call:?} at rank {me} of {size}");
+    }
+}
+
+/// Calls of all collectives and lengths, in an order of the seed's.
+fn shuffled(seed: u64, ranks: u32) -> Vec<Call> {
+    let mut calls = Vec::new();
+    for &collective in Collective::ALL {
+        for (n, len) in [0, 1, 5, 40, 3000].into_iter().enumerate() {
+            let (root, salt) = (n * 7 % ranks as usize, calls.len() as i64);
+            calls.push(Call { collective, len, root, salt });
+        }
+    }
+    calls.sort_by_key(|call| (call.salt as u64 + 1).wrapping_mul(seed * 2 + 0x9e37_79b9_7f4a_7c15));
+    calls
+}
+
+#[test]
+fn what_begins_on_a_board_ends_there_in_its_order() {
+    for seed in 0..16 {
+        let ranks = 2 + (seed % 5) as u32;
+        let calls = Rc::new(shuffled(seed, ranks));
+        let narrow = SimOptions { capacity: 2, refuse: 0.3, ..SimOptions::default() };
+        let world = World { network: narrow, ..World::new(seed, ranks) };
+        let outcome = world.start_mpi(move |mpi| {
+            open_board(mpi);
+            calls.chunks(1 + seed as usize % 9).for_each(|group| mixed(mpi, group));
+        });
+        outcome.unwrap_or_else(|hang| panic!("{hang}"));
+    }
+}
+
+#[test]
+fn reductions_in_shares_may_begin_too() {
+    for seed in 0..8 {
+        let ranks = 2 + (seed % 5) as u32;
+        let outcome = World::new(seed, ranks).start_mpi(move |mpi| {
+            for collective in [Collective::Reduce, Collective::Allreduce] {
+                let selection = mpi.selection.clone();
+                let name = Algorithm::BoardShares.name();
+                mpi.selection = selection.with_override(collective, name).unwrap();
+            }
+            open_board(mpi);
+            let call = |n: usize| {
+                let collective = [Collective::Reduce, Collective::Allreduce][n % 2];
+                let root = n % mpi.identity.size as usize;
+                Call { collective, len: 100 * n, root, salt: n as i64 }
+            };
+            let calls: Vec<Call> = (0..9).map(call).collect();
+            mixed(mpi, &calls);
+        });
+        outcome.unwrap_or_else(|hang| panic!("{hang}"));
+    }
+}
+
+#[test]
+fn a_communicator_may_be_freed_while_some_are_under_way() {
+    let outcome = World::new(5, 4).start_mpi(|mpi| {
+        mpi.selection.patience = 0;
+        let mut sums = Vec::new();
+        for round in 0..6 {
+            let part = mpi.comm_split(COMM_WORLD, (mpi.identity.rank / 2) as i32, 0).unwrap();
+            let meeting = mpi.barrier(part).unwrap();
+            mpi.run(meeting).unwrap();
+            let mut memory = [[i64::from(mpi.identity.rank) + round, 0]; 5];
+            let mut requests = Vec::new();
+            for [own, all] in &mut memory {
+                let [own, into] =
+                    [own, all].map(|data| UserBuffer(std::ptr::from_mut(data).cast()));
+                let call = mpi.allreduce(own, into, 1, INT64, SUM, part).unwrap();
+                requests.push(mpi.begin(call).unwrap());
+            }
+            mpi.comm_free(part).unwrap();
+            for request in requests {
+                mpi.wait_one(request).unwrap();
+            }
+            assert!(memory.iter().all(|[_, all]| *all == memory[0][1]));
+            sums.push(memory[0][1]);
+        }
+        sums
+    });
+    let results = outcome.unwrap_or_else(|hang| panic!("{hang}")).results;
+    for (rank, sums) in results.into_iter().enumerate() {
+        let of_round = |round: i64| 2 * round + [1, 5][rank / 2];
+        assert_eq!(sums, Some((0..6).map(of_round).collect()));
+    }
+}
+
+/// Begins and waits; the class of the error.
+fn try_to(mpi: &mut SimEntry<'_>, call: &Call) -> Option<ErrorClass> {
+    let (me, size) = (mpi.identity.rank as usize, mpi.identity.size as usize);
+    let mut memory = memory(call, me, size);
+    let prepared = prepare(mpi, call, &mut memory);
+    let outcome = mpi.begin(prepared).and_then(|request| mpi.wait_one(request).map(drop));
+    outcome.err().map(|error| error.class())
+}
+
+#[test]
+fn a_failure_is_told_to_those_who_wait() {
+    let failed = Some(ErrorClass::TRUNCATE);
+    for seed in 0..20 {
+        let outcome = World::new(seed, 4).start_mpi(|mpi| {
+            open_board(mpi);
+            let len = if mpi.identity.rank == 2 { 5 } else { 40 };
+            let call = Call { collective: Collective::Bcast, len, root: 0, salt: 0 };
+            [call, MEETING].map(|call| try_to(mpi, &call))
+        });
+        let results = outcome.unwrap_or_else(|hang| panic!("{hang}")).results;
+        let expected = [[None, failed], [None, failed], [failed, failed], [None, failed]];
+        assert_eq!(results, expected.map(Some));
+    }
+}
+
+#[test]
+fn one_that_a_rank_leaves_out_fails_at_the_others() {
+    for seed in 0..8 {
+        let outcome = World::new(seed, 3).start_mpi(|mpi| {
+            open_board(mpi);
+            let call = Call { collective: Collective::Allreduce, len: 1, root: 0, salt: 0 };
+            if mpi.identity.rank == 1 { None } else { try_to(mpi, &call) }
+        });
+        let results = outcome.unwrap_or_else(|hang| panic!("{hang}")).results;
+        let failed = Some(ErrorClass::PROC_ABORTED);
+        assert_eq!(results, [Some(failed), Some(None), Some(failed)]);
+    }
+}
