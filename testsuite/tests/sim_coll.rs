@@ -5,7 +5,7 @@ mod calls;
 
 use std::rc::Rc;
 
-use calls::{Call, INT64, SUM, UNTOUCHED, live, memory, prepare, row};
+use calls::{Call, INT64, Memory, SUM, UNTOUCHED, live, memory, prepare, row};
 use mpi_core::buffer::UserBuffer;
 use mpi_core::coll::calls::Typed;
 use mpi_core::coll::menu::{Algorithm, Collective};
