@@ -12,8 +12,8 @@ use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::header::Header;
 use mpi_core::io::disk::Storage;
 use mpi_core::port::{
-    Activity, Body, Caps, Front, Full, Offer, PeerId, Pieces, Port, ProcessName, Pulled, Sink,
-    Token, Transport,
+    Activity, Body, Caps, Expected, Front, Full, Offer, PeerId, Pieces, Port, ProcessName, Pulled,
+    Sink, Token, Transport,
 };
 use mpi_core::process::Process;
 use mpi_core::rma::Segment;
@@ -153,6 +153,16 @@ impl Transport for NodePort {
         self.local.as_mut().ok_or(Full)?.send(peer, header, body)
     }
 
+    #[inline(always)]
+    fn send_inline(&mut self, peer: PeerId, header: Header, bytes: RawBytes<'_>) -> bool {
+        self.local.as_mut().is_some_and(|local| local.send_inline(peer, header, bytes))
+    }
+
+    #[inline]
+    fn send_at_once(&mut self, peer: PeerId, header: &Header, bytes: RawBytes<'_>) -> bool {
+        self.local.as_mut().is_some_and(|local| local.send_at_once(peer, header, bytes))
+    }
+
     fn send_bulk(&mut self, peer: PeerId, header: &Header, source: Packer, token: Token) {
         if let Some(local) = &mut self.local {
             local.send_bulk(peer, header, source, token);
@@ -174,6 +184,19 @@ impl Transport for NodePort {
         match &mut self.local {
             Some(local) => local.take_front(peer, looks, wanted),
             None => Front::Other,
+        }
+    }
+
+    #[inline(always)]
+    fn take_expected(
+        &mut self,
+        peer: PeerId,
+        looks: u32,
+        expected: &Expected,
+    ) -> Result<(Header, usize), Front> {
+        match &mut self.local {
+            Some(local) => local.take_expected(peer, looks, expected),
+            None => Err(Front::Other),
         }
     }
 

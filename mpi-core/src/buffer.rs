@@ -98,21 +98,35 @@ impl<'a> RawBytes<'a> {
     }
 
     /// The same as [`RawBytes::copy_to`] where few bytes are likely: up to 64 are moved by loads
-    /// and stores that overlap, without a call or a loop.
+    /// and stores that overlap, without a loop.
     ///
     /// # Safety
     /// As [`RawBytes::copy_to`].
-    #[inline]
+    #[inline(always)]
     pub unsafe fn copy_small_to(self, to: *mut u8) {
+        // SAFETY: by the caller's promise, both.
+        unsafe {
+            match self.len {
+                8 => move_at::<[u8; 8]>(self.ptr, to, 0),
+                _ => self.copy_few_to(to),
+            }
+        }
+    }
+
+    /// As [`RawBytes::copy_small_to`].
+    ///
+    /// # Safety
+    /// As [`RawBytes::copy_to`].
+    #[inline(never)]
+    unsafe fn copy_few_to(self, to: *mut u8) {
         let (from, len) = (self.ptr, self.len);
         // SAFETY: each pair of moves of N bytes covers lengths from N to 2 N, so stays inside.
         unsafe {
             match len {
-                8 => move_at::<[u8; 8]>(from, to, 0),
                 9..=16 => both_ends::<[u8; 8]>(from, to, len),
                 17..=32 => both_ends::<[u8; 16]>(from, to, len),
                 33..=64 => both_ends::<[u8; 32]>(from, to, len),
-                4..=7 => both_ends::<[u8; 4]>(from, to, len),
+                4..=8 => both_ends::<[u8; 4]>(from, to, len),
                 2..=3 => both_ends::<[u8; 2]>(from, to, len),
                 1 => move_at::<[u8; 1]>(from, to, 0),
                 0 => {}

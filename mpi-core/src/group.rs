@@ -16,21 +16,30 @@ use crate::port::PeerId;
 
 /// An ordered set of processes.
 #[derive(Clone, Debug)]
-pub struct Group(Arc<Members>, SessionHandle);
+pub struct Group(Members, SessionHandle);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Members {
     /// `first`, `first + stride`, …: `len` of them.
-    Progression { first: u32, stride: i64, len: u32 },
-    /// Any order; the index gives ranks by process.
-    List { peers: Box<[PeerId]>, ranks: OnceLock<HashMap<PeerId, u32>> },
+    Progression { first: u32, stride: i32, len: u32 },
+    /// Any order.
+    List(Arc<List>),
+}
+
+/// Processes in any order; the index gives ranks by process.
+#[derive(Debug)]
+struct List {
+    peers: Box<[PeerId]>,
+    ranks: OnceLock<HashMap<PeerId, u32>>,
 }
 
 impl PartialEq for Group {
     /// The same members in the same order.
     fn eq(&self, other: &Group) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-            || (self.size() == other.size() && self.iter().eq(other.iter()))
+        match (&self.0, &other.0) {
+            (Members::List(one), Members::List(another)) if Arc::ptr_eq(one, another) => true,
+            _ => self.size() == other.size() && self.iter().eq(other.iter()),
+        }
     }
 }
 
@@ -51,22 +60,23 @@ impl Group {
     /// The `len` processes from `first` on.
     pub fn range(first: PeerId, len: u32) -> Group {
         let members = Members::Progression { first: first.0, stride: 1, len };
-        Group(Arc::new(members), SessionHandle::NULL)
+        Group(members, SessionHandle::NULL)
     }
 
     /// The group of these processes, which are distinct.
     pub fn new(peers: Vec<PeerId>) -> Group {
         debug_assert!(first_repeated(peers.iter()).is_none(), "a group holds a process once");
         let number = |rank: usize| i64::from(peers[rank].0);
-        let stride = if peers.len() < 2 { 1 } else { number(1) - number(0) };
-        let regular = peers.windows(2).all(|w| i64::from(w[1].0) - i64::from(w[0].0) == stride);
-        let members = if regular {
-            let first = peers.first().map_or(0, |peer| peer.0);
-            Members::Progression { first, stride, len: peers.len() as u32 }
-        } else {
-            Members::List { peers: peers.into(), ranks: OnceLock::new() }
+        let step = if peers.len() < 2 { 1 } else { number(1) - number(0) };
+        let regular = peers.windows(2).all(|w| i64::from(w[1].0) - i64::from(w[0].0) == step);
+        let members = match i32::try_from(step) {
+            Ok(stride) if regular => {
+                let first = peers.first().map_or(0, |peer| peer.0);
+                Members::Progression { first, stride, len: peers.len() as u32 }
+            }
+            _ => Members::List(Arc::new(List { peers: peers.into(), ranks: OnceLock::new() })),
         };
-        Group(Arc::new(members), SessionHandle::NULL)
+        Group(members, SessionHandle::NULL)
     }
 
     /// The session that the group was derived from; null in the world model (§11.3).
@@ -83,34 +93,39 @@ impl Group {
     /// Number of processes.
     #[inline]
     pub fn size(&self) -> u32 {
-        match &*self.0 {
+        match &self.0 {
             Members::Progression { len, .. } => *len,
-            Members::List { peers, .. } => peers.len() as u32,
+            Members::List(list) => list.peers.len() as u32,
         }
     }
 
     /// The process at `rank`, if there is one.
     #[inline]
     pub fn peer(&self, rank: u32) -> Option<PeerId> {
-        match &*self.0 {
-            Members::Progression { first, stride, len } => (rank < *len)
-                .then(|| PeerId((i64::from(*first) + i64::from(rank) * *stride) as u32)),
-            Members::List { peers, .. } => peers.get(rank as usize).copied(),
+        match &self.0 {
+            Members::Progression { first, stride, len } => {
+                // What wraps on the way to a member's number comes back.
+                let distance = rank.wrapping_mul(*stride as u32);
+                (rank < *len).then(|| PeerId(first.wrapping_add(distance)))
+            }
+            Members::List(list) => list.peers.get(rank as usize).copied(),
         }
     }
 
     /// The rank of `peer`, if it is a member.
     pub fn rank_of(&self, peer: PeerId) -> Option<u32> {
-        match &*self.0 {
+        match &self.0 {
             Members::Progression { first, stride, len } => {
                 let distance = i64::from(peer.0) - i64::from(*first);
+                let stride = i64::from(*stride);
                 let rank = distance / stride;
                 (distance % stride == 0 && (0..i64::from(*len)).contains(&rank))
                     .then_some(rank as u32)
             }
-            Members::List { peers, ranks } => {
-                let index = || peers.iter().zip(0..).map(|(peer, rank)| (*peer, rank)).collect();
-                ranks.get_or_init(index).get(&peer).copied()
+            Members::List(list) => {
+                let peers = list.peers.iter();
+                let index = || peers.zip(0..).map(|(peer, rank)| (*peer, rank)).collect();
+                list.ranks.get_or_init(index).get(&peer).copied()
             }
         }
     }

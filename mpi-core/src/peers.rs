@@ -30,7 +30,9 @@ pub(crate) struct Peer {
     pub(crate) credit: Credit,
     waiting: VecDeque<Waiting>,
     early: Vec<Early>,
-    pub(crate) down: Option<Why>,
+    down: Option<Why>,
+    /// It is down or has frames that wait: what each message asks, as one word.
+    blocked: bool,
 }
 
 /// What is to be done with a message frame by its number.
@@ -77,6 +79,12 @@ impl Peer {
         (self.next_out, self.next_in)
     }
 
+    /// The number of the next message from this peer, if none that follows it is here already.
+    #[inline]
+    pub(crate) fn expected(&self) -> Option<u16> {
+        self.early.is_empty().then_some(self.next_in)
+    }
+
     /// Whether a message with this number is next, and none that follows is here already.
     #[inline]
     pub(crate) fn is_next(&self, sequence: u16) -> bool {
@@ -92,7 +100,7 @@ impl Peer {
     /// Whether a message may go to the port now: the peer lives and nothing is before it.
     #[inline]
     pub(crate) fn is_open(&self) -> bool {
-        self.waiting.is_empty() && self.down.is_none()
+        !self.blocked
     }
 
     /// Keeps a message whose predecessors are missing; doubles are dropped.
@@ -122,6 +130,7 @@ impl Peer {
     /// Puts a frame behind those that wait.
     pub(crate) fn wait(&mut self, header: Header, body: Box<[u8]>) {
         self.waiting.push_back(Waiting { header, body });
+        self.blocked = true;
     }
 
     /// Hands waiting frames to the port until it refuses one; whether none is left.
@@ -134,11 +143,25 @@ impl Peer {
                 Err(Full) => return false,
             };
         }
+        self.blocked = self.down.is_some();
         true
+    }
+
+    /// Why nothing goes there or comes from there any more, if so.
+    #[inline]
+    pub(crate) fn down(&self) -> Option<&Why> {
+        self.down.as_ref()
     }
 
     /// Forgets all frames for a peer that is gone.
     pub(crate) fn drop_waiting(&mut self) {
         self.waiting.clear();
+        self.blocked = self.down.is_some();
+    }
+
+    /// Nothing goes there or comes from there any more.
+    pub(crate) fn close(&mut self, why: Why) {
+        self.down = Some(why);
+        self.blocked = true;
     }
 }

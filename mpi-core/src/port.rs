@@ -11,6 +11,7 @@ use crate::buffer::{RawBytes, UserBuffer};
 use crate::datatype::{Packer, Unpacker};
 use crate::header::Header;
 use crate::io::disk::{NoStorage, Storage};
+pub use crate::p2p::expected::Expected;
 use crate::segments::Segments;
 use crate::waiting::Answer;
 
@@ -137,6 +138,21 @@ pub trait Transport {
     /// [`Full`] when there is no room or no connection yet; nothing was sent.
     fn send(&mut self, peer: PeerId, header: &Header, body: Body<'_>) -> Result<(), Full>;
 
+    /// As [`Transport::send`] for bytes that fit behind a header, if there is an open path that takes
+    /// them at once; whether it has. The short way out, a bid for speed.
+    #[inline]
+    fn send_inline(&mut self, peer: PeerId, header: Header, bytes: RawBytes<'_>) -> bool {
+        let _ = (peer, header, bytes);
+        false
+    }
+
+    /// The same for longer bodies.
+    #[inline]
+    fn send_at_once(&mut self, peer: PeerId, header: &Header, bytes: RawBytes<'_>) -> bool {
+        let _ = (peer, header, bytes);
+        false
+    }
+
     /// Whether [`Transport::send`] would find room for a body of `len` bytes, as far as known. A
     /// long message that would not is better announced than copied aside.
     fn has_room(&mut self, peer: PeerId, len: u64) -> bool {
@@ -171,6 +187,24 @@ pub trait Transport {
     ) -> Front {
         let _ = (peer, looks, wanted);
         Front::Other
+    }
+
+    /// As [`Transport::take_front`] for the one message that is expected, which goes to the memory of
+    /// who expects it: its header and its length, or why it is not taken.
+    #[inline]
+    fn take_expected(
+        &mut self,
+        peer: PeerId,
+        looks: u32,
+        expected: &Expected,
+    ) -> Result<(Header, usize), Front> {
+        let mut taken = None;
+        let front = self.take_front(peer, looks, |header, body| {
+            let fits = expected.differs(&header.to_words(0)) == 0 && expected.fill(body);
+            taken = fits.then_some((*header, body.len()));
+            fits
+        });
+        taken.ok_or(front)
     }
 
     /// As [`Transport::take_front`] for a message that comes in several pieces: `wanted` says where

@@ -124,7 +124,7 @@ impl Vci {
 
     #[cold]
     fn keep(&mut self, peer: PeerId, header: Header, body: Box<[u8]>) {
-        if self.peers[peer.0 as usize].down.is_none() {
+        if self.peers[peer.0 as usize].down().is_none() {
             self.peers[peer.0 as usize].wait(header, body);
             self.congested.push(peer);
         }
@@ -526,7 +526,7 @@ impl Sink for Vci {
     fn peer_down(&mut self, peer: PeerId, why: Why) {
         self.peer(peer).drop_waiting();
         self.fail_all_with(peer, &why);
-        self.peer(peer).down = Some(why);
+        self.peer(peer).close(why);
     }
 }
 

@@ -86,7 +86,7 @@ impl<P: Port> Process<P> {
         if self.vci.has_wishes() || self.vci.requests.iter().any(|(_, request)| comes(request)) {
             return None;
         }
-        let here = self.vci.peers.iter().filter(|peer| peer.down.is_none()).map(State::numbers);
+        let here = self.vci.peers.iter().filter(|peer| peer.down().is_none()).map(State::numbers);
         Some(
             here.fold(self.vci.answers, |sum, (out, came)| {
                 sum.wrapping_add(out).wrapping_sub(came)

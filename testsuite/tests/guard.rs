@@ -21,6 +21,9 @@ const TRIES: usize = 3;
 /// The part of a recorded count by which another compiler's code may differ.
 const TOLERANCE: u64 = 10;
 
+/// What a message may cost more with a network open.
+const NETWORK_INSTRUCTIONS: u64 = 2;
+
 /// What one operation may cost.
 #[derive(Deserialize)]
 struct Limit {
@@ -47,12 +50,31 @@ fn run(command: &mut Command) -> String {
     stdout.into_owned()
 }
 
+/// Who else is there while two ranks send and receive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Company {
+    Nobody,
+    /// A third rank on the same node.
+    Near,
+    /// One that takes itself for another node, so that a network is open and looked at.
+    Far,
+}
+
 /// Counts what giving and what taking cost.
-fn counted(prefix: &Prefix, program: &Path, folder: &Path, limit: &Limit) -> [Counts; 2] {
-    let name = format!("{}-{}", limit.calls, limit.bytes);
+fn counted(
+    prefix: &Prefix,
+    program: &Path,
+    folder: &Path,
+    (limit, company): (&Limit, Company),
+) -> [Counts; 2] {
+    let name = format!("{}-{}-{company:?}", limit.calls, limit.bytes);
     let out = |rank: &str| folder.join(format!("{name}.{rank}"));
     let mut command = prefix.command("mpirun");
-    command.args(["--timeout", "60", "-n", "2", "valgrind", "--quiet"]).args(callgrind::OPTIONS);
+    if company == Company::Far {
+        command.env("FERRITE_NODE_RANKS", "2");
+    }
+    let ranks = if company == Company::Nobody { "2" } else { "3" };
+    command.args(["--timeout", "60", "-n", ranks, "valgrind", "--quiet"]).args(callgrind::OPTIONS);
     command.arg(format!("--callgrind-out-file={}", out("%q{PMI_RANK}").display())).arg(program);
     command.args([&limit.calls, &limit.bytes.to_string(), &TIMES.to_string()]);
     let flag = folder.join(format!("{name}.flag"));
@@ -93,9 +115,8 @@ fn complaints(limit: &Limit, counts: &[Counts; 2]) -> Vec<String> {
     complaints
 }
 
-#[test]
-fn small_data_cost_no_more_than_recorded() {
-    let prefix = Prefix::find().expect("a prefix");
+/// The program, in a folder of its own, and the limits.
+fn made(prefix: &Prefix) -> (tempfile::TempDir, std::path::PathBuf, Limits) {
     let folder = tempfile::tempdir().expect("a folder");
     let home = Path::new(env!("CARGO_MANIFEST_DIR")).join("guard");
     let program = folder.path().join("guard");
@@ -103,8 +124,17 @@ fn small_data_cost_no_more_than_recorded() {
     mpicc.args(["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-o"]);
     run(mpicc.arg(&program).arg(home.join("guard.c")));
     let limits = fs::read_to_string(home.join("limits.toml")).expect("the limits");
-    let limits: Limits = toml::from_str(&limits).expect("the form of the limits");
-    let costs = |limit| complaints(limit, &counted(&prefix, &program, folder.path(), limit));
+    (folder, program, toml::from_str(&limits).expect("the form of the limits"))
+}
+
+#[test]
+fn small_data_cost_no_more_than_recorded() {
+    let prefix = Prefix::find().expect("a prefix");
+    let (folder, program, limits) = made(&prefix);
+    let costs = |limit| {
+        let counts = counted(&prefix, &program, folder.path(), (limit, Company::Nobody));
+        complaints(limit, &counts)
+    };
     let complaints: Vec<String> = limits
         .way
         .iter()
@@ -120,4 +150,36 @@ fn small_data_cost_no_more_than_recorded() {
         })
         .collect();
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+/// A network that is open and not used costs a message through shared memory nothing: neither
+/// instructions beyond those by which two runs differ, nor a system call.
+#[test]
+fn an_open_network_costs_shared_memory_nothing() {
+    let prefix = Prefix::find().expect("a prefix");
+    let (folder, program, limits) = made(&prefix);
+    let short = limits
+        .way
+        .iter()
+        .filter(|limit| limit.calls == "blocking" && matches!(limit.bytes, 8 | 1024));
+    for limit in short {
+        // What is done once in many operations falls into some runs alone.
+        let least = |company| {
+            let runs = (0..TRIES)
+                .map(|_| counted(&prefix, &program, folder.path(), (limit, company)))
+                .collect::<Vec<_>>();
+            [0, 1].map(|side| {
+                let of = |counts: &[Counts; 2]| {
+                    (counts[side].instructions.div_ceil(TIMES), counts[side].system_calls)
+                };
+                runs.iter().map(of).min().expect("a run")
+            })
+        };
+        let (near, far) = (least(Company::Near), least(Company::Far));
+        println!("blocking, {} bytes: {near:?}, with a network open {far:?}", limit.bytes);
+        for (near, far) in near.into_iter().zip(far) {
+            assert!(far.0 <= near.0 + NETWORK_INSTRUCTIONS, "{far:?}, without it {near:?}");
+            assert_eq!(far.1, near.1, "system calls");
+        }
+    }
 }

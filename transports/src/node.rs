@@ -15,8 +15,8 @@ use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::header::Header;
 use mpi_core::port::{
-    Activity, Body, Caps, Front, Full, Offer, PeerId, Pieces, Port, ProcessName, Pulled, Sink,
-    Token, Transport,
+    Activity, Body, Caps, Expected, Front, Full, Offer, PeerId, Pieces, Port, ProcessName, Pulled,
+    Sink, Token, Transport,
 };
 
 use crate::loopback::Loopback;
@@ -361,6 +361,11 @@ impl Transport for LocalPort {
 
     #[inline]
     fn caps(&self, peer: PeerId) -> Caps {
+        // An open lane leads to nobody who is reached in another way, so a network that is open
+        // costs nothing here.
+        if self.shm.has_cell(peer) {
+            return self.shm.caps(peer);
+        }
         if peer == self.me {
             return self.loopback.caps(peer);
         }
@@ -379,11 +384,21 @@ impl Transport for LocalPort {
 
     #[inline(always)]
     fn send(&mut self, peer: PeerId, header: &Header, body: Body<'_>) -> Result<(), Full> {
-        // An open lane leads to nobody who is reached in another way.
+        // As for `caps`.
         if self.shm.has_cell(peer) {
             return self.shm.send(peer, header, body);
         }
         self.send_elsewhere(peer, header, body)
+    }
+
+    #[inline(always)]
+    fn send_inline(&mut self, peer: PeerId, header: Header, bytes: RawBytes<'_>) -> bool {
+        self.shm.send_inline(peer, header, bytes)
+    }
+
+    #[inline]
+    fn send_at_once(&mut self, peer: PeerId, header: &Header, bytes: RawBytes<'_>) -> bool {
+        self.shm.send_at_once(peer, header, bytes)
     }
 
     fn send_bulk(&mut self, peer: PeerId, header: &Header, source: Packer, token: Token) {
@@ -423,6 +438,16 @@ impl Transport for LocalPort {
         wanted: impl FnOnce(&Header, RawBytes<'_>) -> bool,
     ) -> Front {
         self.shm.take_front(peer, looks, wanted)
+    }
+
+    #[inline(always)]
+    fn take_expected(
+        &mut self,
+        peer: PeerId,
+        looks: u32,
+        expected: &Expected,
+    ) -> Result<(Header, usize), Front> {
+        self.shm.take_expected(peer, looks, expected)
     }
 
     #[inline]

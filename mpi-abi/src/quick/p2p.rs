@@ -66,8 +66,12 @@ pub unsafe fn send<F: Face>(
 ) -> bool {
     // SAFETY: the program's promise.
     let Some(mut entry) = (unsafe { enter() }) else { return false };
-    let message = message::<F>(buf, count, datatype, dest, tag, comm);
-    device::is_known(buf) && entry.send_quickly(&message)
+    if !device::is_known(buf) {
+        return false;
+    }
+    // Made twice, so that the first, of which no reference is taken, never lies in memory.
+    entry.send_quickly(&message::<F>(buf, count, datatype, dest, tag, comm))
+        || entry.send_soon(&message::<F>(buf, count, datatype, dest, tag, comm))
 }
 
 /// `MPI_Isend`.

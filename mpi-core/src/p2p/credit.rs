@@ -34,6 +34,9 @@ impl Default for Credit {
 /// What a message of `bytes` costs.
 #[inline]
 fn units(bytes: u64) -> u16 {
+    if bytes < UNIT_BYTES {
+        return 1;
+    }
     (1 + bytes / UNIT_BYTES).min(u64::from(WINDOW_FIRST)) as u16
 }
 

@@ -1,7 +1,7 @@
 //! Point-to-point communication (MPI-5.0 chapter 3).
 //!
 //! [`send`] decides between eager and rendezvous, [`receive`] posts and matches, [`quick`] is the
-//! short way of small messages past both, [`probe`] looks, [`exchange`] does both at once,
+//! short way of small messages past both, [`expected`] what it takes, [`probe`] looks, [`exchange`] does both at once,
 //! [`rendezvous`] is the handshake of large messages, [`credit`] bounds unexpected data,
 //! [`buffered`] keeps the buffers of `MPI_Bsend`, [`persistent`] starts the same operation again.
 
@@ -9,6 +9,7 @@ pub mod buffered;
 mod cancel;
 pub(crate) mod credit;
 pub mod exchange;
+pub mod expected;
 pub mod persistent;
 pub mod probe;
 mod quick;

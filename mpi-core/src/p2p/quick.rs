@@ -8,9 +8,11 @@
 //! a lane only if no unexpected message of that source and context is there and no receive that
 //! was posted before could take it.
 
+use super::expected::Expected;
 use super::receive::Pattern;
 use super::rendezvous::Rts;
 use super::{Arrived, Message};
+use crate::buffer::UserBuffer;
 use crate::constants::ANY_TAG;
 use crate::datatype::{Unpacker, dense_size};
 use crate::entry::Entry;
@@ -20,7 +22,7 @@ use crate::matching::Matcher;
 use crate::peers::Peer;
 use crate::port::{Body, Front, Offer, PeerId, Pieces, Port, Token};
 use crate::process::Process;
-use crate::request::{Incoming, Operation, Owner, ReceiveState, Request, lend, put};
+use crate::request::{Incoming, Operation, Owner, ReceiveState, Request, lend};
 use crate::status::Status;
 
 /// Longest message that is sent the short way, in bytes, if the transport takes it whole.
@@ -39,14 +41,21 @@ const POLLS_A_ROUND: u32 = 8;
 
 /// The bytes of a message if they are at most `most` and one run of memory at its address;
 /// neither they nor the address are doubtful.
-#[inline]
+#[inline(always)]
 fn plain_bytes(message: &Message, most: u64) -> Option<usize> {
     let size = dense_size(message.datatype.raw());
-    // A negative count is larger than any.
-    let bytes = size.checked_mul(message.count as u64)?;
+    // A negative count is larger than any; the product of what is left fits its type.
+    let count = message.count as u64;
+    if size == 0 || count > MOST_ELEMENTS {
+        return None;
+    }
+    let bytes = size * count;
     let sound = message.buf.0.addr() > UNREAL_ADDRESSES || bytes == 0;
-    (size > 0 && bytes <= most && sound).then_some(bytes as usize)
+    (bytes <= most && sound).then_some(bytes as usize)
 }
+
+/// No message of the short way has more elements.
+const MOST_ELEMENTS: u64 = 1 << 48;
 
 /// The highest of the addresses that stand for something else (`MPI_BOTTOM`, `MPI_IN_PLACE`,
 /// `MPI_BUFFER_AUTOMATIC`).
@@ -60,6 +69,7 @@ struct Partner {
 }
 
 /// What a receive of the short way wants.
+#[derive(Clone, Copy)]
 struct Wanted {
     context: u64,
     source: i32,
@@ -68,37 +78,46 @@ struct Wanted {
 }
 
 impl Wanted {
-    #[inline]
-    fn fits(&self, header: &Header, len: u64) -> bool {
-        header.kind == FrameKind::Eager as u8
-            && header.context == self.context
-            && header.source == self.source
-            && (header.tag == self.tag || self.tag == ANY_TAG)
-            && len <= self.room as u64
+    /// The next message of its source, which `state` tells of, if it may be taken: none that
+    /// follows is here already, and it is no receive's that was posted before.
+    #[inline(always)]
+    fn expect(
+        &self,
+        state: &Peer,
+        matcher: &mut Matcher<RequestHandle, Arrived>,
+        to: UserBuffer,
+    ) -> Option<Expected> {
+        let Wanted { context, source, tag, room } = *self;
+        // Of `MPI_ANY_TAG` it is not known before which receives could take what comes.
+        let is_free = matcher.posted_len() == 0
+            || tag != ANY_TAG && matcher.none_posted_for(context, source, tag);
+        let number = state.expected()?;
+        is_free.then(|| Expected::new(number, (context, source, tag), room, to))
     }
 }
 
-/// Counts a message of `len` bytes as taken in by the receive that wants it, if it is next and no
-/// other receive's: its status, and whether it is time to report what was taken in.
+/// Counts a message of `len` bytes as taken in: its status, and whether it is time to report what
+/// was taken in.
 #[inline(always)]
-fn accept(
-    state: &mut Peer,
-    matcher: &mut Matcher<RequestHandle, Arrived>,
-    wanted: &Wanted,
-    header: &Header,
-    len: u64,
-) -> Option<(Status, bool)> {
-    let fits = wanted.fits(header, len)
-        && state.is_next(header.sequence)
-        && matcher.none_posted_for(header.context, header.source, header.tag);
-    if !fits {
-        return None;
-    }
+fn count_in(state: &mut Peer, header: &Header, len: u64) -> (Status, bool) {
     state.count_in();
     state.credit.acknowledge(header.credit);
     let due = state.credit.consume(len);
-    let status = Status { source: header.source, tag: header.tag, bytes: len, ..Status::EMPTY };
-    Some((status, due))
+    (Status { source: header.source, tag: header.tag, bytes: len, ..Status::EMPTY }, due)
+}
+
+/// The header of the next message to the peer that `state` tells of.
+#[inline(always)]
+fn header(state: &Peer, context: u64, source: i32, tag: i32) -> Header {
+    Header {
+        credit: state.credit.sum(),
+        sequence: state.next_out(),
+        kind: FrameKind::Eager as u8,
+        inline_len: 0,
+        context,
+        source,
+        tag,
+    }
 }
 
 impl<P: Port> Process<P> {
@@ -110,9 +129,33 @@ impl<P: Port> Process<P> {
         Some(Partner { peer, context: comm.context, me: comm.rank as i32 })
     }
 
-    /// Sends a small message at once; `false` if it has to go the ordinary way.
+    /// Sends a small message if its receiver's lane takes it at once; whether it has.
     #[inline(always)]
     pub fn send_quickly(&mut self, message: &Message) -> bool {
+        let Some(len) = plain_bytes(message, QUICK_BYTES) else { return false };
+        let Some(Partner { peer, context, me }) = self.partner(message) else { return false };
+        let state = &mut self.vci.peers[peer.0 as usize];
+        if message.tag < 0 || !state.is_open() || !state.credit.covers(len as u64) {
+            return false;
+        }
+        let bytes = lend(message.buf, len);
+        // Two headers, so that the first, of which no reference is taken, never lies in memory.
+        let sent = if len <= INLINE_BYTES {
+            self.port.send_inline(peer, header(state, context, me, message.tag), bytes)
+        } else {
+            self.port.send_at_once(peer, &header(state, context, me, message.tag), bytes)
+        };
+        if sent {
+            state.credit.spend(len as u64);
+            state.number_out();
+        }
+        sent
+    }
+
+    /// Sends a small message that [`Process::send_quickly`] did not, for the way to its receiver is
+    /// another or has no room at hand; `false` if it has to go the ordinary way.
+    #[inline(never)]
+    pub fn send_soon(&mut self, message: &Message) -> bool {
         let Some(len) = plain_bytes(message, QUICK_BYTES) else { return false };
         let Some(Partner { peer, context, me }) = self.partner(message) else { return false };
         let long = len > INLINE_BYTES && len > self.port.caps(peer).frame_bytes_max
@@ -121,15 +164,7 @@ impl<P: Port> Process<P> {
         if long || message.tag < 0 || !state.is_open() || !state.credit.covers(len as u64) {
             return false;
         }
-        let header = Header {
-            credit: state.credit.sum(),
-            sequence: state.next_out(),
-            kind: FrameKind::Eager as u8,
-            inline_len: 0,
-            context,
-            source: me,
-            tag: message.tag,
-        };
+        let header = header(state, context, me, message.tag);
         if self.port.send(peer, &header, Body::Bytes(lend(message.buf, len))).is_err() {
             return false;
         }
@@ -149,7 +184,7 @@ impl<P: Port> Process<P> {
                 return None;
             }
         }
-        self.send_quickly(message).then_some(self.vci.sent)
+        (self.send_quickly(message) || self.send_soon(message)).then_some(self.vci.sent)
     }
 
     /// Takes a small message that is here, or posts the receive.
@@ -161,11 +196,11 @@ impl<P: Port> Process<P> {
         }
         loop {
             match self.take_front(peer, 1, &wanted, message) {
-                (Front::Taken, status) => {
+                Ok(status) => {
                     return self.vci.requests.insert(Request::finished(status, message.comm)).ok();
                 }
-                (Front::Other, _) if self.give_front(peer) => {}
-                _ => return self.post_quickly(peer, wanted, message),
+                Err(Front::Other) if self.give_front(peer) => {}
+                Err(_) => return self.post_quickly(peer, wanted, message),
             }
         }
     }
@@ -178,7 +213,7 @@ impl<P: Port> Process<P> {
         wanted: Wanted,
         message: &Message,
     ) -> Option<RequestHandle> {
-        if self.vci.peers[peer.0 as usize].down.is_some() {
+        if self.vci.peers[peer.0 as usize].down().is_some() {
             return None;
         }
         let Wanted { context, source, tag, room } = wanted;
@@ -207,21 +242,17 @@ impl<P: Port> Process<P> {
         looks: u32,
         wanted: &Wanted,
         message: &Message,
-    ) -> (Front, Status) {
+    ) -> Result<Status, Front> {
         let (state, matcher) = (&mut self.vci.peers[peer.0 as usize], &mut self.vci.matcher);
-        let (mut status, mut due) = (Status::EMPTY, false);
-        let front = self.port.take_front(peer, looks, |header, body| {
-            let fits = accept(state, matcher, wanted, header, body.len() as u64);
-            if let Some((news, is_due)) = fits {
-                (status, due) = (news, is_due);
-                put(body, message.buf);
-            }
-            fits.is_some()
-        });
+        let expected = wanted.expect(state, matcher, message.buf).ok_or(Front::Other)?;
+        // In memory from here on, lest it be worked out when the message is there.
+        let expected = std::hint::black_box(expected);
+        let (header, len) = self.port.take_expected(peer, looks, &expected)?;
+        let (status, due) = count_in(state, &header, len as u64);
         if due {
             self.vci.report_consumed(&mut self.port, peer);
         }
-        (front, status)
+        Ok(status)
     }
 
     /// Takes the message of several pieces that begins at the front of the lane of `peer`, if it is
@@ -235,9 +266,13 @@ impl<P: Port> Process<P> {
         // So that a request can be made when the message is already taken.
         self.vci.requests.next_handle().ok()?;
         let (state, matcher) = (&mut self.vci.peers[peer.0 as usize], &mut self.vci.matcher);
+        let expected = wanted.expect(state, matcher, message.buf)?;
         let (mut status, mut due) = (Status::EMPTY, false);
         let pieces = self.port.take_pieces(peer, |header, len| {
-            (status, due) = accept(state, matcher, wanted, header, len)?;
+            if expected.differs(&header.to_words(0)) != 0 || len > wanted.room as u64 {
+                return None;
+            }
+            (status, due) = count_in(state, header, len);
             Some(message.buf)
         });
         if due {
@@ -266,6 +301,7 @@ impl<P: Port> Process<P> {
     }
 
     /// Gives the front of the lane of `peer` to the posted receive that it is for.
+    #[inline(never)]
     fn give_front(&mut self, peer: PeerId) -> bool {
         let vci = &mut self.vci;
         if vci.matcher.posted_len() == 0 {
@@ -306,28 +342,45 @@ impl<P: Port> Entry<'_, P> {
         if !self.may_take() {
             return None;
         }
+        let looks = if self.port.spins(0) { LOOKS_A_POLL } else { 1 };
+        match self.take_front(peer, looks, &wanted, message) {
+            Ok(status) => Some(status),
+            Err(front) => self.receive_patiently(peer, &wanted, message, (looks, front)),
+        }
+    }
+
+    /// Goes on with a receive that has looked so many times and found no message of its own.
+    #[inline(never)]
+    fn receive_patiently(
+        &mut self,
+        peer: PeerId,
+        wanted: &Wanted,
+        message: &Message,
+        (looks, mut front): (u32, Front),
+    ) -> Option<Status> {
         let mut idle = 0;
-        let looks = if self.port.spins(idle) { LOOKS_A_POLL } else { 1 };
         loop {
-            match self.take_front(peer, looks, &wanted, message) {
-                (Front::Taken, status) => return Some(status),
-                (Front::Other, _) if looks > 1 => match self.take_pieces(peer, &wanted, message) {
+            if front == Front::Empty {
+                idle += POLLS_A_ROUND;
+                if !self.port.spins(idle) {
+                    return self.receive_posted(peer, *wanted, message);
+                }
+                // After any news a new look is due at what the rule above asks for.
+                if self.poll() {
+                    return None;
+                }
+            } else {
+                let begun = if looks > 1 { self.take_pieces(peer, wanted, message) } else { None };
+                match begun {
                     Some(Ok(status)) => return Some(status),
                     Some(Err(request)) => return self.receive_begun(request),
-                    None if self.give_front(peer) => continue,
-                    None => return self.receive_posted(peer, wanted, message),
-                },
-                (Front::Other, _) if self.give_front(peer) => continue,
-                (Front::Other, _) => return self.receive_posted(peer, wanted, message),
-                (Front::Empty, _) => {}
+                    None if self.give_front(peer) => {}
+                    None => return self.receive_posted(peer, *wanted, message),
+                }
             }
-            idle += POLLS_A_ROUND;
-            if !self.port.spins(idle) {
-                return self.receive_posted(peer, wanted, message);
-            }
-            // After any news a new look is due at what the rule above asks for.
-            if self.poll() {
-                return None;
+            match self.take_front(peer, looks, wanted, message) {
+                Ok(status) => return Some(status),
+                Err(other) => front = other,
             }
         }
     }

@@ -71,7 +71,7 @@ impl<P: Port> Process<P> {
             return Ok(request);
         }
         if let Some(peer) = from
-            && let Some(why) = &self.vci.peer(peer).down
+            && let Some(why) = self.vci.peer(peer).down()
         {
             return Err(crate::vci::lost_peer(peer, why));
         }

@@ -42,7 +42,7 @@ impl<P: Port> Process<P> {
     ) -> Result<Begun> {
         let len = packer.remaining();
         let peer = self.vci.peer(route.peer);
-        if let Some(why) = &peer.down {
+        if let Some(why) = peer.down() {
             return Err(crate::vci::lost_peer(route.peer, why));
         }
         let eager_max = self.port.caps(route.peer).frame_bytes_max as u64;
@@ -85,7 +85,7 @@ impl<P: Port> Process<P> {
     pub(crate) fn send_failure(&mut self, route: Route, class: ErrorClass) {
         let payload = class.0.to_le_bytes();
         let peer = self.vci.peer(route.peer);
-        if peer.down.is_some() {
+        if peer.down().is_some() {
             return;
         }
         let mut header = Header {

@@ -20,7 +20,7 @@ pub(crate) fn lend<'a>(buf: UserBuffer, len: usize) -> RawBytes<'a> {
 }
 
 /// Writes a small message that has just been matched to the receive's memory, which has room.
-#[inline]
+#[inline(always)]
 pub(crate) fn put(bytes: RawBytes<'_>, buf: UserBuffer) {
     // SAFETY: the program gave the memory to a receive that has not returned, and the caller
     // compared the lengths; what arrives lies in a transport's memory.

@@ -10,8 +10,8 @@
 
 /// Polls in a row that found nothing in shared memory, after which every poll looks.
 const EMPTY_MAX: u32 = 8;
-/// The longest time between two looks: at most 1 ‰ to 1 % of it is the look itself.
-const GAP_MAX: u64 = 1 << 18;
+/// The longest time between two looks, some 0.7 ms: a look takes the thousandth part of it.
+const GAP_MAX: u64 = 1 << 21;
 /// Polls from one look at the clock to the next where the gap is the longest.
 const POLLS_PER_CLOCK: u32 = 8;
 
@@ -128,9 +128,10 @@ mod tests {
 
     #[test]
     fn a_network_long_silent_is_looked_at_rarely_and_thoroughly() {
+        const STEP: u64 = GAP_MAX >> 6;
         let (mut pace, mut now) = (Pace::default(), 1 << 40);
-        let gaps = gaps(&mut pace, &mut now, 1 << 12, 10_000);
-        let longest = GAP_MAX + (u64::from(POLLS_PER_CLOCK) << 12);
+        let gaps = gaps(&mut pace, &mut now, STEP, 10_000);
+        let longest = GAP_MAX + u64::from(POLLS_PER_CLOCK) * STEP;
         assert!(gaps[1..].iter().all(|gap| (GAP_MAX..=longest).contains(gap)), "{gaps:?}");
         assert!(gaps.len() > 100);
         let around = (0..1000).map(|k| pace.next(k, || now + u64::from(k) * GAP_MAX));

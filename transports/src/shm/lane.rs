@@ -88,7 +88,13 @@ impl Words {
     /// Whether it is a frame of the core with its body in the cell.
     #[inline]
     pub fn is_inline(&self) -> bool {
-        self.header[0] & 0xe == 0
+        self.class_bits() == 0
+    }
+
+    /// The bits that say what the frame is to the transport; none for [`Class::Inline`].
+    #[inline]
+    pub fn class_bits(&self) -> u64 {
+        self.header[0] & 0xe
     }
 
     /// The lowest 8 bits of the count of cells that the other side has consumed.
@@ -137,6 +143,14 @@ impl Writer {
     #[inline]
     pub fn has_room(&self) -> bool {
         self.tail.wrapping_sub(self.consumed) < self.capacity
+    }
+
+    /// Asks for the next cell's line, to be written soon: a reader that waits there has it.
+    #[cfg(not(loom))]
+    #[inline(always)]
+    pub fn claim(&self) {
+        let index = self.tail & self.capacity.wrapping_sub(1);
+        crate::copy::claim(self.cells.wrapping_add(index as usize).cast());
     }
 
     /// Whether the lane is surely able to take so many cells.
@@ -269,6 +283,14 @@ impl Reader {
         self.cell()[0].load(Ordering::Relaxed) & 1 == parity(self.head, self.capacity)
     }
 
+    /// The payload bytes of the frame that stands in the next cell, once it has come. The writer,
+    /// if it is hostile, may still change them.
+    #[cfg(not(loom))]
+    #[inline(always)]
+    pub fn next_payload(&self) -> *const u8 {
+        self.cell()[3..].as_ptr().cast()
+    }
+
     /// The header words of the next frame, if it comes while one looks so many times; as
     /// [`Reader::comes_within`].
     #[cfg(not(loom))]
@@ -315,14 +337,6 @@ impl Reader {
     #[inline]
     pub fn payload_word(&self, i: usize) -> u64 {
         self.cell()[3 + i].load(Ordering::Relaxed)
-    }
-
-    /// The payload bytes of the frame that [`Reader::peek`] showed. The writer, if it is
-    /// hostile, may still change them.
-    #[cfg(not(loom))]
-    #[inline]
-    pub fn payload(&self) -> *const u8 {
-        self.cell()[3..].as_ptr().cast()
     }
 
     /// Goes on to the next cell; the writer hears of it by [`Reader::publish`].

@@ -46,8 +46,8 @@ use std::io;
 use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::header::Header;
 use mpi_core::port::{
-    Activity, Body, Caps, Front, Full, Offer, PeerId, Pieces, ProcessName, Pulled, Sink, Token,
-    Transport, Why,
+    Activity, Body, Caps, Expected, Front, Full, Offer, PeerId, Pieces, ProcessName, Pulled, Sink,
+    Token, Transport, Why,
 };
 
 use crate::lap::Worn;
@@ -306,6 +306,16 @@ impl Transport for Shm {
         self.send_frame(peer, header, body)
     }
 
+    #[inline(always)]
+    fn send_inline(&mut self, peer: PeerId, header: Header, bytes: RawBytes<'_>) -> bool {
+        self.write_inline(peer, header, bytes)
+    }
+
+    #[inline]
+    fn send_at_once(&mut self, peer: PeerId, header: &Header, bytes: RawBytes<'_>) -> bool {
+        self.write_body(peer, header, bytes)
+    }
+
     fn hold(&mut self) {}
 
     fn release(&mut self) {}
@@ -333,6 +343,16 @@ impl Transport for Shm {
         wanted: impl FnOnce(&Header, RawBytes<'_>) -> bool,
     ) -> Front {
         self.show_front(peer, looks, wanted)
+    }
+
+    #[inline(always)]
+    fn take_expected(
+        &mut self,
+        peer: PeerId,
+        looks: u32,
+        expected: &Expected,
+    ) -> Result<(Header, usize), Front> {
+        self.take_expected_front(peer, looks, expected)
     }
 
     #[inline]

@@ -2,11 +2,13 @@
 
 use mpi_core::buffer::RawBytes;
 use mpi_core::header::{Header, INLINE_BYTES};
-use mpi_core::port::{Activity, Front, PeerId, Sink};
+use mpi_core::port::{Activity, Expected, Front, PeerId, Sink};
 
 use super::exchange::EXCHANGE;
-use super::lane::{Class, Words};
+use super::lane::{Class, Impossible, Words};
 use super::peer::Peer;
+use super::pool::Pool;
+use super::ring::Ring;
 use super::{Event, Shm};
 
 /// Frames taken from one lane before the others get their turn, and before the sender hears how
@@ -86,24 +88,62 @@ impl Shm {
         wanted: impl FnOnce(&Header, RawBytes<'_>) -> bool,
     ) -> Front {
         let Some(from) = self.peers.get_mut(peer.0 as usize) else { return Front::Other };
-        let Some(words) = from.reader.peek_within(looks) else {
-            // What comes from now on was written after any look.
-            from.stale = 0;
-            return if from.reader.is_closed() { Front::Other } else { Front::Empty };
-        };
+        let Some(words) = from.reader.peek_within(looks) else { return from.shows_nothing() };
         let (header, _) = Header::from_words(words.header);
         let Some(body) = small_body(from, words, &header) else { return Front::Other };
         if !wanted(&header, body) {
             return Front::Other;
         }
         from.take_over(words);
-        from.reader.advance();
-        from.reader.publish();
         self.heard = self.heard.wrapping_add(1);
-        if from.learn(words.consumed(), &mut self.slots, &mut self.ring).is_err() {
+        if from.go_on(words, &mut self.slots, &mut self.ring).is_err() {
             self.drop_peer(peer, IMPOSSIBLE_RIDE);
         }
         Front::Taken
+    }
+
+    /// Takes the next frame of `peer`, if it comes, is small and the expected one (see
+    /// [`mpi_core::port::Transport::take_expected`]).
+    #[inline(always)]
+    pub(super) fn take_expected_front(
+        &mut self,
+        peer: PeerId,
+        looks: u32,
+        expected: &Expected,
+    ) -> Result<(Header, usize), Front> {
+        let from = self.peers.get_mut(peer.0 as usize).ok_or(Front::Other)?;
+        let payload = from.reader.next_payload();
+        let Some(words) = from.reader.peek_within(looks) else { return Err(from.shows_nothing()) };
+        let (header, _) = Header::from_words(words.header);
+        let mut len = usize::from(header.inline_len);
+        let differs = expected.differs(&words.header);
+        let taken = if differs | words.class_bits() == 0 && len <= INLINE_BYTES {
+            // An answer often goes back at once. Earlier it would come back to the peer, which
+            // looks there while it waits, before it is written.
+            from.writer.claim();
+            // SAFETY: the cell has `INLINE_BYTES` bytes behind its header; as for `small_body`.
+            expected.fill(unsafe { RawBytes::new(payload, len) })
+        } else if differs != 0 || words.class() != Some(Class::Body) {
+            false
+        } else {
+            let (offset, long) = (from.reader.payload_word(0), from.reader.payload_word(1));
+            let at = from.body(offset, long).ok_or(Front::Other)?;
+            len = long as usize;
+            // SAFETY: `body` checked the range; as for `small_body`.
+            let taken = expected.fill(unsafe { RawBytes::new(at, len) });
+            if taken && offset >= EXCHANGE {
+                from.exchange.receive();
+            }
+            taken
+        };
+        if !taken {
+            return Err(Front::Other);
+        }
+        self.heard = self.heard.wrapping_add(1);
+        if from.go_on(words, &mut self.slots, &mut self.ring).is_err() {
+            self.drop_peer(peer, IMPOSSIBLE_RIDE);
+        }
+        Ok((header, len))
     }
 
     /// Takes up to a batch of frames from one lane.
@@ -198,6 +238,22 @@ impl Shm {
 const IMPOSSIBLE_RIDE: &str = "a frame of it carries an impossible count";
 
 impl Peer {
+    /// Says what a look showed that found nothing.
+    #[inline]
+    fn shows_nothing(&mut self) -> Front {
+        // What comes from now on was written after any look.
+        self.stale = 0;
+        if self.reader.is_closed() { Front::Other } else { Front::Empty }
+    }
+
+    /// Goes on behind a small frame that was taken in.
+    #[inline(always)]
+    fn go_on(&mut self, words: Words, slots: &mut Pool, ring: &mut Ring) -> Result<(), Impossible> {
+        self.reader.advance();
+        self.reader.publish();
+        self.learn(words.consumed(), slots, ring)
+    }
+
     /// Holds the exchange buffer if the small frame that was just taken in came through it.
     #[inline(always)]
     fn take_over(&mut self, words: Words) {
@@ -213,7 +269,7 @@ impl Peer {
 fn small_body<'a>(peer: &mut Peer, words: Words, header: &Header) -> Option<RawBytes<'a>> {
     let (at, len) = if words.is_inline() {
         let len = usize::from(header.inline_len);
-        (len <= INLINE_BYTES).then(|| (peer.reader.payload(), len))?
+        (len <= INLINE_BYTES).then(|| (peer.reader.next_payload(), len))?
     } else if words.class() == Some(Class::Body) {
         let (offset, len) = (peer.reader.payload_word(0), peer.reader.payload_word(1));
         (peer.body(offset, len)?, len as usize)

@@ -61,8 +61,37 @@ impl Shm {
         self.peers.get(peer.0 as usize).is_some_and(|to| to.writer.has_room())
     }
 
-    /// Sends a small frame (see [`mpi_core::port::Transport::send`]).
+    /// Writes a frame whose body fits into its cell, if there is an open lane with room; whether
+    /// there is (see [`mpi_core::port::Transport::send_inline`]).
     #[inline(always)]
+    pub(super) fn write_inline(
+        &mut self,
+        peer: PeerId,
+        header: Header,
+        bytes: RawBytes<'_>,
+    ) -> bool {
+        let Some(to) = self.peers.get_mut(peer.0 as usize) else { return false };
+        let len = bytes.len();
+        if !to.writer.has_room() || len > INLINE_BYTES {
+            return false;
+        }
+        let words = Header { inline_len: len as u8, ..header }.to_words(0);
+        let ride = to.reader.ride();
+        if len <= 8 {
+            to.writer.write(Class::Inline, ride, words, &[gather_word(bytes)]);
+        } else if len <= 16 {
+            to.writer.write(Class::Inline, ride, words, &gather_pair(bytes));
+        } else {
+            to.writer.write(Class::Inline, ride, words, &gather_bytes(bytes));
+        }
+        if let Some(word) = to.sleeps() {
+            self.ring(peer, word);
+        }
+        true
+    }
+
+    /// Sends a small frame (see [`mpi_core::port::Transport::send`]).
+    #[inline]
     pub(super) fn send_frame(
         &mut self,
         peer: PeerId,
@@ -70,50 +99,62 @@ impl Shm {
         body: Body<'_>,
     ) -> Result<(), Full> {
         let len = body_len(&body);
-        let Some(to) = self.peers.get_mut(peer.0 as usize) else { return self.refuse() };
-        if !to.writer.has_room() {
+        if peer.0 as usize >= self.peers.len() {
+            return self.refuse();
+        }
+        if !self.has_cell(peer) {
             return self.send_slowly(peer, header, body, len);
         }
-        if len > INLINE_BYTES as u64 {
-            return match body {
-                Body::Bytes(bytes)
-                    if len <= self.whole_most
-                        && (to.exchange.takes(len)
-                            || to.held.len() < BODIES_BEFORE_LOOK as usize) =>
-                {
-                    self.send_body(peer, header, bytes)
-                }
-                body => self.send_slowly(peer, header, body, len),
-            };
-        }
+        let packer = match body {
+            Body::Bytes(bytes) if len <= INLINE_BYTES as u64 => {
+                self.write_inline(peer, *header, bytes);
+                return Ok(());
+            }
+            Body::Bytes(bytes) if self.write_body(peer, header, bytes) => return Ok(()),
+            Body::Packed(packer) if len <= INLINE_BYTES as u64 => packer,
+            body => return self.send_slowly(peer, header, body, len),
+        };
+        let to = &mut self.peers[peer.0 as usize];
         let words = Header { inline_len: len as u8, ..*header }.to_words(0);
         let ride = to.reader.ride();
-        match body {
-            Body::Bytes(bytes) if len <= 8 => {
-                to.writer.write(Class::Inline, ride, words, &[gather_word(bytes)]);
-            }
-            Body::Bytes(bytes) => {
-                to.writer.write(Class::Inline, ride, words, &gather_bytes(bytes));
-            }
-            Body::Packed(packer) => {
-                to.writer.write(Class::Inline, ride, words, &gather_packed(packer));
-            }
-        }
+        to.writer.write(Class::Inline, ride, words, &gather_packed(packer));
         if let Some(word) = to.sleeps() {
             self.ring(peer, word);
         }
         Ok(())
     }
 
-    /// A longer body that is one run of memory and goes in one piece, into a lane with room.
+    /// Writes a longer body that goes in one piece, and the frame that names it, if there is an open
+    /// lane with room, and room for the body; whether there is.
     #[inline(never)]
-    fn send_body(&mut self, peer: PeerId, header: &Header, body: RawBytes<'_>) -> Result<(), Full> {
+    pub(super) fn write_body(&mut self, peer: PeerId, header: &Header, body: RawBytes<'_>) -> bool {
+        let Some(to) = self.peers.get_mut(peer.0 as usize) else { return false };
         let len = body.len() as u64;
-        let Some(place) = self.take_place(peer, len) else { return self.refuse() };
-        // SAFETY: `take_place` gave so many bytes; the body is readable by `Body`'s contract.
-        unsafe { place.fill(&mut self.peers[peer.0 as usize].reach, body) };
-        self.name_place(peer, header, place, len);
-        Ok(())
+        if !to.writer.has_room() || len > self.whole_most {
+            return false;
+        }
+        let offset = if let Some(at) = to.exchange.hand_over(len) {
+            // SAFETY: the buffer has so many bytes; the body is readable by `Body`'s contract.
+            unsafe { body.copy_small_to(at) };
+            EXCHANGE
+        } else {
+            let slots = len <= self.config.shm.slot_bytes.into();
+            if !slots || to.held.len() >= BODIES_BEFORE_LOOK as usize {
+                return false;
+            }
+            let Some(offset) = self.slots.take() else { return false };
+            let at = self.arena.at(offset, body.len());
+            // SAFETY: a slot has so many bytes; as above.
+            unsafe { to.reach.copy(body, at) };
+            to.held.note(to.writer.tail(), offset, 0);
+            offset
+        };
+        let words = Header { inline_len: BODY_ELSEWHERE, ..*header }.to_words(0);
+        to.writer.write(Class::Body, to.reader.ride(), words, &[offset, len]);
+        if let Some(word) = to.sleeps() {
+            self.ring(peer, word);
+        }
+        true
     }
 
     /// Writes the cell that names a filled place.
@@ -301,6 +342,16 @@ fn gather_word(bytes: RawBytes<'_>) -> u64 {
     }
 }
 
+/// A body of 9 to 16 bytes in two words, by loads that overlap.
+#[inline(always)]
+fn gather_pair(bytes: RawBytes<'_>) -> [u64; 2] {
+    let (at, len) = (bytes.as_ptr(), bytes.len());
+    // SAFETY: both loads are within the `len` bytes.
+    let [low, high] =
+        [0, len - 8].map(|from| unsafe { at.add(from).cast::<u64>().read_unaligned() });
+    [low, high >> (8 * (16 - len))]
+}
+
 /// A body of at most 40 bytes in words.
 fn gather_packed(packer: &mut Packer) -> [u64; PAYLOAD_WORDS] {
     let mut words = [0u64; PAYLOAD_WORDS];
@@ -339,6 +390,8 @@ mod tests {
             assert_eq!(&flat[..len], &bytes[..len]);
             if len <= 8 {
                 assert_eq!(gather_word(RawBytes::from(&bytes[..len])), words[0]);
+            } else if len <= 16 {
+                assert_eq!(gather_pair(RawBytes::from(&bytes[..len])), words[..2]);
             }
             assert!(flat[len..].iter().all(|byte| *byte == 0));
         }

@@ -90,7 +90,7 @@ impl<P: Port> Entry<'_, P> {
                 return Err(failed_elsewhere(rank, ErrorClass::from_wire(class)));
             }
             let Some(peer) = self.comm(seat.comm)?.group.peer(rank) else { continue };
-            match self.vci.peers[peer.0 as usize].down.clone() {
+            match self.vci.peers[peer.0 as usize].down().cloned() {
                 Some(Why::Finalized) if !work.awaits(self, rank) => {}
                 Some(why) => return Err(lost_peer(peer, &why)),
                 None => {}
