@@ -51,6 +51,8 @@ pub(crate) struct Server {
     fresh: Keys,
     kept: usize,
     waiting: Vec<bool>,
+    /// What the ranks that wait in the barrier want to know when it opens, one key each.
+    asked: Vec<Option<String>>,
     /// Which of the hosts below are in the barrier.
     arrived: Vec<bool>,
     in_block: Vec<bool>,
@@ -86,6 +88,7 @@ impl Server {
             fresh: Keys::new(),
             kept: 0,
             waiting: vec![false; ranks],
+            asked: vec![None; ranks],
             arrived: vec![false; below],
             in_block: vec![false; ranks],
         }
@@ -121,7 +124,15 @@ impl Server {
                 compose("universe_size", &[("size", &self.universe.to_string()), ("rc", "0")])?
             }
             "put" => self.put(&line)?,
-            "get" => self.get(&line)?,
+            "get" => {
+                let key = line.need("key")?;
+                let known = line.get("kvsname") == Some(&self.kvsname);
+                if known && self.waiting[rank] && self.asked[rank].is_none() {
+                    self.asked[rank] = Some(key.to_string());
+                    return Ok(Outcome::default());
+                }
+                self.get(key, known)?
+            }
             "barrier_in" => {
                 self.waiting[rank] = true;
                 return Ok(Outcome { replies: Vec::new(), event: self.all_in() });
@@ -173,9 +184,7 @@ impl Server {
         compose("put_result", &[("rc", "0"), ("msg", "success")])
     }
 
-    fn get(&self, line: &Line) -> Result<String, WireError> {
-        let key = line.need("key")?;
-        let known = line.get("kvsname") == Some(&self.kvsname);
+    fn get(&self, key: &str, known: bool) -> Result<String, WireError> {
         match self.keys.get(key).filter(|_| known) {
             Some(value) => {
                 compose("get_result", &[("rc", "0"), ("msg", "success"), ("value", value)])
@@ -196,13 +205,22 @@ impl Server {
         all.then(|| Event::Fence(std::mem::take(&mut self.fresh)))
     }
 
-    /// The whole job is in the barrier and has put `keys`: the lines that let the ranks out.
+    /// The whole job is in the barrier and has put `keys`: the lines that let the ranks out, with
+    /// the answers to what they have asked meanwhile.
     pub(crate) fn release(&mut self, keys: Keys) -> Result<Vec<(usize, String)>, WireError> {
         self.keys.extend(keys);
         self.waiting.fill(false);
         self.arrived.fill(false);
-        let line = compose("barrier_out", &[("rc", "0")])?;
-        Ok((0..self.waiting.len()).map(|rank| (rank, line.clone())).collect())
+        let out = compose("barrier_out", &[("rc", "0")])?;
+        (0..self.waiting.len())
+            .map(|rank| {
+                let mut lines = out.clone();
+                if let Some(key) = self.asked[rank].take() {
+                    lines.push_str(&self.get(&key, true)?);
+                }
+                Ok((rank, lines))
+            })
+            .collect()
     }
 
     /// A block asks for further processes (spawn); this launcher does not start any yet.

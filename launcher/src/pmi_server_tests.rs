@@ -58,6 +58,23 @@ fn a_barrier_opens_when_the_last_rank_comes() {
 }
 
 #[test]
+fn what_is_asked_in_a_barrier_comes_when_it_opens() {
+    let mut server = server(2);
+    let say = |server: &mut Server, line: &str| server.line(1, line.as_bytes()).unwrap();
+    say(&mut server, "cmd=barrier_in");
+    assert_eq!(say(&mut server, "cmd=get kvsname=kvs_7 key=a"), Outcome::default());
+    put(&mut server, 0, &keys(&["a"]));
+    let Some(Event::Fence(all)) = server.line(0, b"cmd=barrier_in").unwrap().event else {
+        panic!()
+    };
+    let out = server.release(all).unwrap();
+    assert_eq!(out[0].1, "cmd=barrier_out rc=0\n");
+    let both = "cmd=barrier_out rc=0\ncmd=get_result rc=0 msg=success value=of-a\n";
+    assert_eq!(out[1].1, both);
+    assert!(ask(&mut server, 1, "cmd=get kvsname=kvs_7 key=a").contains("value=of-a"));
+}
+
+#[test]
 fn hosts_exchange_their_keys_in_one_piece() {
     // Two hosts of two ranks each, the second below the first.
     let node_map = [0, 0, 1, 1];

@@ -63,6 +63,14 @@ struct Kind {
     device: c_uint,
 }
 
+impl Kind {
+    /// The name of its file, up to the version.
+    fn family(&self) -> &'static [u8] {
+        let name = self.soname.to_bytes();
+        name.rsplitn(2, |byte| *byte == b'.').last().unwrap_or(name)
+    }
+}
+
 /// The numbers are those of the drivers' interfaces: CUDA's since 4.0, HIP's as renumbered in
 /// version 6 of its library and as before.
 const KINDS: [Kind; 3] = [
@@ -105,9 +113,9 @@ fn driver() -> Option<&'static Driver> {
     /// How many objects had ever been loaded when the question was last asked.
     static ASKED: AtomicU64 = AtomicU64::new(0);
     if FOUND.get().is_none() {
-        let loaded = objects_loaded();
-        if ASKED.swap(loaded, Ordering::Relaxed) != loaded
-            && let Some(driver) = KINDS.iter().find_map(open)
+        let loaded = Loaded::now();
+        if ASKED.swap(loaded.ever, Ordering::Relaxed) != loaded.ever
+            && let Some(driver) = loaded.kinds().find_map(open)
         {
             FOUND.get_or_init(|| driver);
             // What was the host's before the driver came may have become a device's.
@@ -117,6 +125,8 @@ fn driver() -> Option<&'static Driver> {
     FOUND.get()
 }
 
+/// Opens a driver that is loaded. For one that is not, the linker would look through all its
+/// folders, which takes as long as a thousand messages, only to say so.
 fn open(kind: &'static Kind) -> Option<Driver> {
     const LOADED_ALREADY: c_int = libc::RTLD_NOLOAD | libc::RTLD_LAZY;
     let name: *const c_char = kind.soname.as_ptr();
@@ -135,19 +145,71 @@ fn open(kind: &'static Kind) -> Option<Driver> {
     }
 }
 
-/// How many objects the dynamic linker has ever loaded into this process.
-fn objects_loaded() -> u64 {
-    unsafe extern "C" fn first(
-        object: *mut libc::dl_phdr_info,
-        _: usize,
-        count: *mut c_void,
-    ) -> c_int {
-        // SAFETY: the linker passes an object, and `count` is the u64 below.
-        unsafe { *count.cast::<u64>() = (*object).dlpi_adds };
-        1
+/// What the dynamic linker has loaded into this process.
+#[derive(Default)]
+struct Loaded {
+    /// How many objects, those that are gone included.
+    ever: u64,
+    /// Which of [`KINDS`] are among those that are there, by their names.
+    kinds: [bool; KINDS.len()],
+}
+
+impl Loaded {
+    fn now() -> Loaded {
+        unsafe extern "C" fn note(
+            object: *mut libc::dl_phdr_info,
+            _: usize,
+            loaded: *mut c_void,
+        ) -> c_int {
+            // SAFETY: the linker passes an object, whose name ends in a zero or is missing, and
+            // `loaded` is the value below.
+            let (object, loaded) = unsafe { (&*object, &mut *loaded.cast::<Loaded>()) };
+            loaded.ever = object.dlpi_adds;
+            if !object.dlpi_name.is_null() {
+                // SAFETY: as above.
+                loaded.note(unsafe { CStr::from_ptr(object.dlpi_name) }.to_bytes());
+            }
+            0
+        }
+        let mut loaded = Loaded::default();
+        // SAFETY: `note` fits and `loaded` outlives the call.
+        unsafe { libc::dl_iterate_phdr(Some(note), (&raw mut loaded).cast()) };
+        loaded
     }
-    let mut count: u64 = 0;
-    // SAFETY: `first` fits and `count` outlives the call.
-    unsafe { libc::dl_iterate_phdr(Some(first), (&raw mut count).cast()) };
-    count
+
+    /// Takes in an object by the path that it was loaded from. A driver's file may have a longer
+    /// version in its name than its soname has.
+    fn note(&mut self, path: &[u8]) {
+        let file = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+        for (kind, is_there) in KINDS.iter().zip(&mut self.kinds) {
+            *is_there |= file.starts_with(kind.family());
+        }
+    }
+
+    fn kinds(&self) -> impl Iterator<Item = &'static Kind> {
+        KINDS.iter().zip(self.kinds).filter_map(|(kind, is_there)| is_there.then_some(kind))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drivers_are_known_by_the_files_that_they_come_from() {
+        let kinds = |path: &str| {
+            let mut loaded = Loaded::default();
+            loaded.note(path.as_bytes());
+            loaded.kinds().map(|kind| kind.soname.to_str().unwrap()).collect::<Vec<_>>()
+        };
+        assert_eq!(kinds("/usr/lib/x86_64-linux-gnu/libcuda.so.1"), ["libcuda.so.1"]);
+        assert_eq!(kinds("libcuda.so.535.54.03"), ["libcuda.so.1"]);
+        assert_eq!(
+            kinds("/opt/rocm/lib/libamdhip64.so.6.1"),
+            ["libamdhip64.so.6", "libamdhip64.so.5"]
+        );
+        assert_eq!(kinds("/opt/libcuda.so.1/libm.so.6"), [""; 0]);
+        assert_eq!(kinds("/usr/lib/libcudart.so.12"), [""; 0]);
+        assert_eq!(kinds(""), [""; 0]);
+    }
 }

@@ -156,8 +156,12 @@ pub(crate) fn meet(cx: &mut Cx<'_>) -> Result<()> {
         else {
             return Ok(());
         };
-        bootstrap.leave_fence().map_err(launcher_lost)?;
-        (settings, if rank == 0 { None } else { Some(common(bootstrap)?) })
+        if rank == 0 {
+            bootstrap.leave_fence().map_err(launcher_lost)?;
+            (settings, None)
+        } else {
+            (settings, Some(common(bootstrap)?))
+        }
     };
     let Some(port) = cx.port.local() else { return Ok(()) };
     if let Some((secret, text)) = told {
@@ -253,9 +257,9 @@ fn new_secret() -> Result<Secret> {
     Ok(secret)
 }
 
-/// Rank 0's secret, by which ranks of the job know each other, and its settings.
+/// Waits until all have joined, and takes rank 0's secret, by which ranks of the job know each other, and its settings.
 fn common(bootstrap: &mut Bootstrap) -> Result<(Secret, String)> {
-    let bytes = bootstrap.get_bytes(COMMON_KEY).map_err(launcher_lost)?.unwrap_or_default();
+    let bytes = bootstrap.leave_fence_with(COMMON_KEY).map_err(launcher_lost)?.unwrap_or_default();
     let Some((secret, text)) = bytes.split_first_chunk() else {
         return Err(Error::new(ErrorClass::OTHER, "rank 0 has published no secret for this job")
             .hint("Make sure that all ranks use the same version of this library."));

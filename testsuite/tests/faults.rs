@@ -45,6 +45,22 @@ fn an_abort_ends_the_job_with_its_code_and_one_paragraph() {
 }
 
 #[test]
+fn a_driver_that_is_not_loaded_is_not_looked_for() {
+    let built = Built::new("load");
+    let mut mpirun = built.prefix.command("mpirun");
+    mpirun.env("LD_DEBUG", "libs").args(["-n", "2"]).arg(built.folder.path().join("load"));
+    let ended = mpirun.arg("0").output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.success() && said.contains("find library=libmpi"), "{said}");
+    let sought: Vec<_> = said.lines().filter(|line| line.contains("find library=")).collect();
+    let drivers = ["libcuda", "libamdhip64"];
+    assert!(
+        !sought.iter().any(|line| drivers.iter().any(|name| line.contains(name))),
+        "{sought:?}"
+    );
+}
+
+#[test]
 fn memory_of_a_device_is_refused_and_never_touched() {
     let built = Built::new("device");
     // The name that programs know the driver by; nothing of the machine's own is asked.

@@ -216,6 +216,20 @@ impl Bootstrap {
         }
     }
 
+    /// The second half, and the bytes that some rank offered before: in one exchange with our own
+    /// launcher, for which alone the ranks would else queue up a second time.
+    pub fn leave_fence_with(&mut self, key: &str) -> Result<Option<Vec<u8>>, BootstrapError> {
+        match &mut self.exchange {
+            Exchange::Pmi1(client) if self.control.is_some() => {
+                Ok(client.leave_barrier_with(key)?.and_then(|text| from_hex(&text)))
+            }
+            _ => {
+                self.leave_fence()?;
+                self.get_bytes(key)
+            }
+        }
+    }
+
     /// The second socket to our own launcher; no other launcher has one.
     pub fn control(&self) -> Option<&control::Client> {
         self.control.as_ref()

@@ -7,6 +7,7 @@
 use super::menu::{Algorithm, Collective};
 use super::table::{self, Rule};
 use crate::error::{Error, ErrorClass, Result};
+use std::sync::{Arc, LazyLock};
 
 /// What a choice may depend on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,7 +56,7 @@ impl Choice {
 #[derive(Clone, Debug)]
 pub struct Selection {
     /// By collective, in the order of its declaration.
-    rules: Vec<Vec<Rule>>,
+    rules: Vec<Arc<[Rule]>>,
     /// Choices that go before all rules.
     forced: Vec<Option<Rule>>,
     /// Collective calls, for each four of its members, that a communicator makes before it gets a
@@ -67,14 +68,19 @@ pub struct Selection {
     boards: Vec<i64>,
 }
 
+/// The compiled-in table, which is read once: that takes longer than all else in `MPI_Init`.
+static COMPILED_IN: LazyLock<Selection> = LazyLock::new(|| {
+    let count = Collective::ALL.len();
+    let (rules, forced, boards) = (vec![[].into(); count], vec![None; count], vec![-1; count]);
+    Selection { rules, forced, patience: 1, checked: false, boards }
+        .with_table(include_str!("default_table.toml"), "default_table.toml")
+        .expect("a test parses the compiled-in table")
+});
+
 impl Default for Selection {
     /// The compiled-in table.
     fn default() -> Selection {
-        let count = Collective::ALL.len();
-        let (rules, forced, boards) = (vec![Vec::new(); count], vec![None; count], vec![-1; count]);
-        Selection { rules, forced, patience: 1, checked: false, boards }
-            .with_table(include_str!("default_table.toml"), "default_table.toml")
-            .expect("a test parses the compiled-in table")
+        COMPILED_IN.clone()
     }
 }
 
@@ -89,7 +95,7 @@ impl Selection {
             Error::new(ErrorClass::ARG, what).hint(fault.fix)
         })?;
         for (collective, rules) in tables {
-            self.rules[collective as usize] = rules;
+            self.rules[collective as usize] = rules.into();
         }
         Ok(self.weighed())
     }
@@ -111,7 +117,7 @@ impl Selection {
 
     fn weighed(mut self) -> Selection {
         for (index, most) in self.boards.iter_mut().enumerate() {
-            let first = self.forced[index].iter().chain(&self.rules[index]).next();
+            let first = self.forced[index].iter().chain(self.rules[index].iter()).next();
             *most = first.map_or(-1, Rule::board_below);
         }
         self
@@ -127,7 +133,7 @@ impl Selection {
     /// The first rule that applies to `shape` and whose algorithm can serve it.
     pub fn select(&self, shape: &Shape) -> Choice {
         let index = shape.collective as usize;
-        let mut rules = self.forced[index].iter().chain(&self.rules[index]);
+        let mut rules = self.forced[index].iter().chain(self.rules[index].iter());
         let rule = rules.find(|rule| rule.applies(shape)).copied();
         let rule = rule.unwrap_or_else(|| Rule::always(shape.collective.menu()[0].0));
         Choice {
@@ -135,5 +141,17 @@ impl Selection {
             ports: rule.ports,
             segment: (rule.segment / shape.unit.max(1)).max(1),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_compiled_in_table_is_read_once() {
+        let (one, other) = (Selection::default(), Selection::default());
+        let mut rules = one.rules.iter().zip(&other.rules);
+        assert!(rules.all(|(one, other)| Arc::ptr_eq(one, other)));
     }
 }

@@ -23,6 +23,9 @@ const SLEEP_BLIND: Duration = Duration::from_micros(100);
 const SPINS_BARE: u32 = 256;
 /// Yields from one look at the socket to the next, a power of two.
 const YIELDS_PER_LOOK: u32 = 32;
+/// The same while there are peers that may yet say hello, or have been sent one: a look costs less
+/// than a yield, and whoever is met late holds up two.
+const YIELDS_PER_LOOK_STRANGERS: u32 = 4;
 /// Yields from one look at the clock to the next, a power of two.
 const YIELDS_PER_CLOCK: u32 = 8;
 /// Ranks that share a processor yield to each other for so many times as long at most: a sleep
@@ -148,9 +151,14 @@ impl Shm {
         self.look_at_all = true;
         if self.waiter.is_tired(idle_polls) {
             self.sleep(beside());
-        } else if self.waiter.yields.is_multiple_of(YIELDS_PER_LOOK) {
+        } else if self.waiter.yields.is_multiple_of(self.yields_per_look()) {
             self.look_soon();
         }
+    }
+
+    fn yields_per_look(&self) -> u32 {
+        let all_met = self.row.len() >= self.by_rank.len();
+        if all_met { YIELDS_PER_LOOK } else { YIELDS_PER_LOOK_STRANGERS }
     }
 
     fn sleep(&mut self, beside: Option<Beside<'_>>) {

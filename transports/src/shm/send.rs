@@ -188,7 +188,11 @@ impl Shm {
         len: u64,
     ) -> Result<(), Full> {
         if !self.make_room(peer) {
-            return self.refuse();
+            // The hello that is awaited rings; room in a lane does not.
+            return match self.peers[peer.0 as usize].state {
+                State::Greeted => Err(Full),
+                _ => self.refuse(),
+            };
         }
         if len <= INLINE_BYTES as u64 {
             return self.send_frame(peer, header, body);

@@ -84,6 +84,18 @@ fn meets_all_requirements_with_the_smallest_parts() {
 }
 
 #[test]
+fn who_awaits_a_hello_sleeps_until_it_rings() {
+    let mut world = World::new(world(2, &small()));
+    let waiting = world.transport(0);
+    let body = Body::Bytes(RawBytes::from(&b"hi"[..]));
+    assert!(waiting.send(PeerId(1), &eager(), body).is_err());
+    assert_eq!(waiting.greeted, 1);
+    assert!(!waiting.refused, "a refusal that ends with a letter needs no short sleep");
+    world.send(0, 1, &eager(), b"hi");
+    world.run_until("both have met", |world| !world.got(1).frames.is_empty());
+}
+
+#[test]
 fn library_memory_is_read_in_place() {
     let mut world = World::new(world(2, &small()));
     world.send(0, 1, &eager(), b"hi");

@@ -195,7 +195,25 @@ impl Client {
 
     /// What some rank put under `key` before a barrier that this rank has passed.
     pub fn get(&mut self, key: &str) -> Result<Option<String>, PmiError> {
-        let Some(head) = self.get_one(key)? else { return Ok(None) };
+        let head = self.get_one(key)?;
+        self.get_rest(key, head)
+    }
+
+    /// [`Client::leave_barrier`] and [`Client::get`] in one: asked before the barrier opens, so
+    /// that the value comes with the news that it has. Only our own launcher waits with its answer.
+    pub fn leave_barrier_with(&mut self, key: &str) -> Result<Option<String>, PmiError> {
+        if self.barrier == Barrier::Open {
+            return self.get(key);
+        }
+        self.ask(key)?;
+        self.leave_barrier()?;
+        let head = self.answer()?;
+        self.get_rest(key, head)
+    }
+
+    /// The value under `key`, of which the first piece is there.
+    fn get_rest(&mut self, key: &str, head: Option<String>) -> Result<Option<String>, PmiError> {
+        let Some(head) = head else { return Ok(None) };
         let Some(n) = segment::count(&head) else { return Ok(Some(head)) };
         let mut value = String::new();
         for i in 1..=n {
@@ -208,9 +226,17 @@ impl Client {
     }
 
     fn get_one(&mut self, key: &str) -> Result<Option<String>, PmiError> {
+        self.ask(key)?;
+        self.answer()
+    }
+
+    fn ask(&mut self, key: &str) -> Result<(), PmiError> {
         let kvsname = self.kvsname.clone();
-        let words = [("kvsname", kvsname.as_str()), ("key", key)];
-        self.request("get", "get", &words, "get_result", |line| {
+        self.say("get", "get", &[("kvsname", kvsname.as_str()), ("key", key)])
+    }
+
+    fn answer(&mut self) -> Result<Option<String>, PmiError> {
+        self.reply("get", "get_result", |line| {
             match line.number("rc").map_err(|e| PmiError::Wire("get", e))? {
                 0 => {
                     let value = line.need("value").map_err(|e| PmiError::Wire("get", e))?;

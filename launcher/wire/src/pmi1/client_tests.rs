@@ -122,3 +122,18 @@ fn other_requests_come_between_the_halves_of_a_barrier() {
     client.leave_barrier().unwrap();
     assert!(matches!(client.put("nobody", "entered"), Err(PmiError::OutOfTurn(..))));
 }
+
+#[test]
+fn a_value_comes_with_the_end_of_a_barrier() {
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    let value = "cmd=get_result rc=0 value=news\n";
+    let replies = format!("cmd=barrier_out\n{value}cmd=barrier_out\n{value}");
+    ours.write_all(format!("{HELLO}{replies}cmd=put_result rc=0\n").as_bytes()).unwrap();
+    let mut client = Client::new(Socket::from(OwnedFd::from(theirs)), 0, 2).unwrap();
+    client.enter_barrier().unwrap();
+    assert_eq!(client.leave_barrier_with("key").unwrap().as_deref(), Some("news"));
+    // The same when the barrier was seen to open before.
+    client.enter_barrier().unwrap();
+    assert_eq!(client.get("key").unwrap().as_deref(), Some("news"));
+    client.put("later", "on").unwrap();
+}
