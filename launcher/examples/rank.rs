@@ -3,7 +3,8 @@
 
 use launch_wire::control::{Face, Frame};
 use launch_wire::{Bootstrap, BootstrapError};
-use std::process::exit;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, exit};
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -90,16 +91,20 @@ fn report(me: Bootstrap) -> Result<(), BootstrapError> {
     me.finalize()
 }
 
-/// Leaves MPI in good order; rank 0 then fails, the others take their time.
+/// Leaves MPI in good order; rank 0 then fails. The others say what they hear of three signals,
+/// which only a rank does that nobody has ended before.
 fn leave(me: Bootstrap, code: i32) -> Result<(), BootstrapError> {
     let rank = me.rank();
     me.finalize()?;
     if rank == 0 {
+        println!("{}", std::process::id());
         exit(code);
     }
-    std::thread::sleep(std::time::Duration::from_millis(300));
-    println!("rank {rank} was not disturbed");
-    Ok(())
+    let script = "heard=0; trap 'heard=$((heard+1)); echo $1 heard $heard' USR1; echo $1 is ready; \
+                  while [ $heard -lt 3 ]; do sleep 0.01; done; echo $1 was not disturbed";
+    let error = Command::new("sh").args(["-c", script, "sh", &rank.to_string()]).exec();
+    eprintln!("sh: {error}");
+    exit(1)
 }
 
 /// Rank 1 leaves without a word, the others wait.

@@ -11,6 +11,8 @@ use crate::sys::{End, signal_name};
 const TIMED_OUT: u8 = 124;
 /// Exit status of a job in which a rank leaves the others alone without an error of its own.
 const DESERTED: u8 = 1;
+/// Exit status of a job whose output could not be written.
+const UNWRITTEN: u8 = 1;
 /// Exit statuses of programs killed by a signal start here.
 const SIGNALLED: i32 = 128;
 
@@ -39,7 +41,7 @@ impl Rank {
 /// Why the job ends early.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
-    /// What the user is told; empty when the reason is the user's own.
+    /// What the user is told; empty when the reason is the user's own, or has been told.
     pub(crate) text: String,
     /// mpirun's exit status.
     pub(crate) status: u8,
@@ -124,6 +126,11 @@ impl Ledger {
     /// Nobody reads mpirun's output any more.
     pub(crate) fn unread(&mut self) {
         self.unread = true;
+    }
+
+    /// The ranks' output cannot be written, which the user has been told.
+    pub(crate) fn unwritten(&mut self) {
+        self.fail(Failure { text: String::new(), status: UNWRITTEN, asked: false });
     }
 
     /// A rank has ended the job with an error, told by itself.

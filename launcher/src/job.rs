@@ -151,9 +151,6 @@ impl<'a> Job<'a> {
             self.take_news();
             self.release_held();
             self.input.look_again(&self.node.epoll);
-            if self.streams.unread() {
-                self.ledger.unread();
-            }
             if !self.progress_of_the_end() {
                 break;
             }
@@ -193,8 +190,19 @@ impl<'a> Job<'a> {
             other => self.node.notice(other),
         }
         self.take_news();
+        self.look_at_our_output();
         let room = self.streams.settle();
         self.request(room);
+    }
+
+    /// Whoever writes what cannot go out will be ended by the system: the ledger knows why, first.
+    fn look_at_our_output(&mut self) {
+        if self.streams.complain(&self.node.epoll) {
+            self.ledger.unwritten();
+        }
+        if self.streams.unread() {
+            self.ledger.unread();
+        }
     }
 
     /// Has the hosts do something.
@@ -335,10 +343,10 @@ impl<'a> Job<'a> {
 
     /// All ranks have ended: writes out what they left, says what went wrong.
     fn conclude(&mut self) -> Result<u8, Refusal> {
+        self.streams.finish(&self.node.epoll);
+        self.look_at_our_output();
         let epoll = &self.node.epoll;
-        self.streams.finish(epoll);
-        let (text, status) = self.ledger.verdict();
-        if let Some(text) = text {
+        if let (Some(text), _) = self.ledger.verdict() {
             self.streams.say(epoll, &format!("mpirun: {text}\n"));
         }
         if self.global.report {
@@ -349,11 +357,14 @@ impl<'a> Job<'a> {
         while !self.streams.is_empty() {
             for token in self.node.epoll.wait(None)? {
                 match Source::from_token(token) {
-                    Source::Ours(index) => self.streams.writable(&self.node.epoll, index),
+                    Source::Ours(index) => {
+                        self.streams.writable(&self.node.epoll, index);
+                        self.look_at_our_output();
+                    }
                     // Whoever interrupts now does not want to read the rest.
                     Source::Signals => match self.node.signals.next() {
                         Some(libc::SIGINT | libc::SIGTERM | libc::SIGHUP | libc::SIGQUIT) => {
-                            return Ok(status);
+                            return Ok(self.ledger.verdict().1);
                         }
                         Some(libc::SIGTSTP) => sys::stop_self(),
                         _ => {}
@@ -366,6 +377,7 @@ impl<'a> Job<'a> {
                 }
             }
         }
-        Ok(status)
+        self.look_at_our_output();
+        Ok(self.ledger.verdict().1)
     }
 }

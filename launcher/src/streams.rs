@@ -3,13 +3,16 @@
 //! In: what ranks have written, and writable streams of ours. Out: lines (see `output.rs`), in
 //! portions that cannot block mpirun: at most a pipe's atomic size at a time, and only when the system
 //! says that there is room. When a reader is slow the ranks' hosts are not told to go on
-//! ([`Streams::settle`]), and nothing piles up.
+//! ([`Streams::settle`]), and nothing piles up. A stream that nobody reads any more is left in silence,
+//! as in any pipeline; one that cannot be written for another reason is complained of
+//! ([`Streams::complain`]).
 
 use crate::outlets::CREDIT;
 use crate::output::{Lines, Sink, Tag};
 use crate::source::Source;
 use crate::sys::{self, Epoll, Interest, Kind};
 use crate::tree::frame::Down;
+use std::io;
 use std::os::fd::RawFd;
 
 /// What can be written to a pipe without blocking once it is writable (PIPE_BUF).
@@ -17,6 +20,9 @@ const PORTION: usize = 4096;
 
 /// How much of a further host's output is taken before it is told so.
 const WORTH_TELLING: usize = CREDIT / 4;
+
+/// Who mpirun itself is among those that write.
+const OWN: usize = usize::MAX;
 
 /// One of our two output streams.
 #[derive(Debug)]
@@ -28,10 +34,12 @@ struct Ours {
     terminal: bool,
     /// What we wait for.
     waiting: bool,
-    /// Nobody reads it any more.
+    /// Nobody reads it any more, or it cannot be written.
     gone: bool,
     /// That has been told.
     told: bool,
+    /// Why it cannot be written.
+    failed: Option<io::Error>,
 }
 
 /// One output stream of a rank.
@@ -51,6 +59,8 @@ pub(crate) struct Streams {
     merged: bool,
     /// For each host how much of its output and errors was taken and not told.
     owed: Vec<[usize; 2]>,
+    /// Whether a stream that cannot be written has been complained of.
+    complained: bool,
 }
 
 impl Streams {
@@ -72,6 +82,7 @@ impl Streams {
                 waiting: false,
                 gone: false,
                 told: false,
+                failed: None,
             }
         });
         let of_rank = |rank| {
@@ -81,7 +92,7 @@ impl Streams {
             })
         };
         let theirs = (0..ranks).flat_map(of_rank).collect();
-        Streams { ours, theirs, merged, owed: vec![[0; 2]; hosts] }
+        Streams { ours, theirs, merged, owed: vec![[0; 2]; hosts], complained: false }
     }
 
     /// A rank of host `node` has written something, or (no bytes) ended its stream.
@@ -158,8 +169,33 @@ impl Streams {
         let portion = &pending[..pending.len().min(portion)];
         match sys::write(sys::standard_stream(ours.fd), portion) {
             Ok(n) => ours.sink.advance(n.unwrap_or(0)),
-            Err(_) => self.nobody_reads(epoll, index),
+            Err(why) => {
+                // A pipe or a socket that was closed at its other end.
+                let closed = [libc::EPIPE, libc::ECONNRESET];
+                if !why.raw_os_error().is_some_and(|code| closed.contains(&code)) {
+                    ours.failed = Some(why);
+                }
+                self.nobody_reads(epoll, index);
+            }
         }
+    }
+
+    /// Says, once, which of our streams cannot be written, and why, on the other one where it is
+    /// standard error itself. Whether there is such a stream.
+    pub(crate) fn complain(&mut self, epoll: &Epoll) -> bool {
+        let failed = self.ours.iter().position(|ours| ours.failed.is_some());
+        let Some(index) = failed else { return false };
+        if !std::mem::replace(&mut self.complained, true) {
+            let name = ["standard output", "standard error"][index];
+            let why = self.ours[index].failed.as_ref().map(io::Error::to_string);
+            let text = format!(
+                "mpirun: {name} cannot be written: {}. What the ranks wrote there since is lost. \
+                 Make room, or send it to another place, and start the job again.\n",
+                why.unwrap_or_default()
+            );
+            self.queue(epoll, 1 - index, OWN, text.as_bytes());
+        }
+        true
     }
 
     /// Waits for room where there is something to write.
@@ -219,7 +255,6 @@ impl Streams {
 
     /// Queues a message of mpirun's own on standard error.
     pub(crate) fn say(&mut self, epoll: &Epoll, text: &str) {
-        const OWN: usize = usize::MAX;
         self.queue(epoll, 1, OWN, text.as_bytes());
     }
 

@@ -2,7 +2,10 @@
 
 mod common;
 
-use common::{Ended, finish, mpirun, nothing_left, rank_program, read_until, signal, wait_until};
+use common::{
+    Ended, finish, mpirun, nothing_left, rank_program, read_until, signal, wait_until,
+    with_a_late_failure,
+};
 
 fn run(arguments: &[&str]) -> Ended {
     mpirun(arguments).end()
@@ -92,7 +95,7 @@ fn a_rank_that_never_comes_to_init() {
 
 #[test]
 fn a_status_after_finalize_disturbs_nobody() {
-    let ended = run(&["-n", "3", &rank_program(), "exit", "6"]);
+    let ended = with_a_late_failure(mpirun(&["-n", "3", &rank_program(), "exit", "6"]));
     assert_eq!(ended.status, 6);
     assert_eq!(ended.out.matches("was not disturbed").count(), 2, "{}", ended.out);
     one_paragraph(&ended, &["rank 0", "exit status 6"]);

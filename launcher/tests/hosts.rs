@@ -3,7 +3,10 @@
 
 mod common;
 
-use common::{Ended, finish, good, marked, mpirun, rank_program, read_until, signal, wait_until};
+use common::{
+    Ended, finish, good, marked, mpirun, rank_program, read_until, signal, wait_until,
+    with_a_late_failure,
+};
 use std::fs;
 use std::process::{Child, Command, Stdio};
 use testsuite::hosts::{Hosts, LAUNCHER, skipped};
@@ -169,7 +172,7 @@ fn aborts_errors_and_deserters_across_hosts() {
     let ended = run("a,b", &["-n", "2", &rank, "exchange", ":", "-H", "c", "-n", "1", "true"]);
     assert_eq!(ended.status, 1);
     one_paragraph(&ended, &["rank 2 on c (true, pid ", "without calling MPI_Init"]);
-    let ended = run("a,b,c", &["-n", "3", &rank, "exit", "6"]);
+    let ended = with_a_late_failure(forked("a,b,c", &["-n", "3", &rank, "exit", "6"]));
     assert_eq!(ended.status, 6);
     assert_eq!(ended.out.matches("was not disturbed").count(), 2, "{}", ended.out);
 }

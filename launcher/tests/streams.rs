@@ -120,3 +120,33 @@ fn a_file_as_standard_input_is_read_no_further_than_the_program_does() {
     let run = mpirun(&["-s", "all", "-n", "2", "wc", "-l"]);
     assert_eq!(run.with(|c| c.stdin(all)).end().out, "3\n3\n");
 }
+
+/// A device that is always full.
+fn full() -> std::fs::File {
+    std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap()
+}
+
+#[test]
+fn output_that_cannot_be_written_is_no_success() {
+    let complaint = |text: &str, stream: &str| {
+        let expected = format!("mpirun: {stream} cannot be written: No space left on device");
+        assert!(text.starts_with(&expected) && text.lines().count() == 1, "{text}");
+    };
+    // The first line is lost at once, the one without an end when all have ended.
+    for script in ["echo a line", "printf 'no end'", "echo a line; sleep 3600"] {
+        let run = mpirun(&["-n", "4", "sh", "-c", script]);
+        let ended = run.with(|c| c.stdout(full())).end();
+        assert_eq!(ended.status, 1, "{script}: {}", ended.err);
+        complaint(&ended.err, "standard output");
+    }
+    // Ranks that go on writing are ended by the system, and that is not the news.
+    let ended = mpirun(&["-n", "2", "yes"]).with(|c| c.stdout(full())).end();
+    assert_eq!(ended.status, 1, "{}", ended.err);
+    complaint(&ended.err, "standard output");
+    let run = mpirun(&["-n", "2", "sh", "-c", "echo a line >&2"]);
+    let ended = run.with(|c| c.stderr(full())).end();
+    assert_eq!(ended.status, 1);
+    complaint(&ended.out, "standard error");
+    let ended = mpirun(&["-n", "2", "true"]).with(|c| c.stdout(full())).end();
+    assert_eq!((ended.status, ended.err.as_str()), (0, ""));
+}

@@ -148,6 +148,32 @@ pub(crate) fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
+/// Runs three ranks of `rank exit`, of which the first fails after it has left MPI, and asks the
+/// others again and again whether they live. mpirun may think about a failure for as long as
+/// complaints are held back; a signal that it passes on after that time has gone out behind any
+/// that would end the ranks, once it has passed on another in between.
+pub(crate) fn with_a_late_failure(run: Run) -> Ended {
+    const HELD_BACK: Duration = Duration::from_millis(200);
+    let (mut child, mark) = run.start();
+    let mut out = child.stdout.take().unwrap();
+    let mut said: String = (0..3).map(|_| read_until(&mut out, "\n")).collect();
+    let first = said.lines().find_map(|line| line.parse::<i32>().ok()).unwrap();
+    let place = format!("/proc/{first}");
+    wait_until("the first rank is reaped", || !Path::new(&place).exists());
+    for turn in 1..=3 {
+        signal(i32::try_from(child.id()).unwrap(), 10);
+        let heard: String = (0..2).map(|_| read_until(&mut out, "\n")).collect();
+        assert_eq!(heard.matches(&format!("heard {turn}\n")).count(), 2, "{heard}");
+        said += &heard;
+        if turn == 1 {
+            sleep(HELD_BACK);
+        }
+    }
+    child.stdout = Some(out);
+    let ended = finish(child, &mark);
+    Ended { out: said + &ended.out, ..ended }
+}
+
 /// Reads from `from` until `text` has come; fails when that takes for ever.
 pub(crate) fn read_until(from: &mut impl AsFd, text: &str) -> String {
     let mut file = File::from(from.as_fd().try_clone_to_owned().unwrap());
