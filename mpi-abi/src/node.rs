@@ -1,5 +1,5 @@
-//! The one process behind the C interface, with its transports: here, and only here, are they
-//! named (decision 3).
+//! The one process behind the C interface: the core over the transports that `transports::node`
+//! ties together, with what only this side knows beside them (decision 3).
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, Ordering};

@@ -197,6 +197,22 @@ fn the_core_owns_no_clock_and_no_socket() {
 }
 
 #[test]
+fn decisions_have_a_number_each() {
+    let text = std::fs::read_to_string(root().join("docs/decisions.md")).unwrap();
+    let number = |line: &str| {
+        let (number, rest) = line.split_once(". **")?;
+        (number.starts_with(|c: char| c.is_ascii_digit()) && !rest.is_empty())
+            .then(|| number.to_string())
+    };
+    let mut numbers: Vec<String> = text.lines().filter_map(number).collect();
+    assert!(numbers.len() > 50, "{numbers:?}");
+    numbers.sort();
+    complain(
+        numbers.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0].clone() + " twice"),
+    );
+}
+
+#[test]
 fn nothing_is_left_for_later() {
     let words = [concat!("TO", "DO"), concat!("FIX", "ME")];
     complain(sources(&["rs", "c", "h", "sh"]).iter().flat_map(|file| {
