@@ -270,6 +270,19 @@ pub unsafe fn allgatherv<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Allgatherv, Owner::Comm(owner), |cx| unsafe {
+        if crate::calls::small_varied::allgatherv_quickly(
+            cx,
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            sendcount,
+            F::datatype_in(sendtype),
+            args::buffer::<F>("recvbuf", recvbuf)?,
+            recvcounts,
+            displs,
+            F::datatype_in(recvtype),
+            owner,
+        )? {
+            return Ok(());
+        }
         let prepared = crate::calls::exchanges::allgatherv(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
@@ -496,6 +509,20 @@ pub unsafe fn alltoallv<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Alltoallv, Owner::Comm(owner), |cx| unsafe {
+        if crate::calls::small_varied::alltoallv_quickly(
+            cx,
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            sendcounts,
+            sdispls,
+            F::datatype_in(sendtype),
+            args::buffer::<F>("recvbuf", recvbuf)?,
+            recvcounts,
+            rdispls,
+            F::datatype_in(recvtype),
+            owner,
+        )? {
+            return Ok(());
+        }
         let prepared = crate::calls::exchanges::alltoallv(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
@@ -3553,6 +3580,20 @@ pub unsafe fn gatherv<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Gatherv, Owner::Comm(owner), |cx| unsafe {
+        if crate::calls::small_varied::gatherv_quickly(
+            cx,
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            sendcount,
+            F::datatype_in(sendtype),
+            args::buffer::<F>("recvbuf", recvbuf)?,
+            recvcounts,
+            displs,
+            F::datatype_in(recvtype),
+            F::rank_in(root),
+            owner,
+        )? {
+            return Ok(());
+        }
         let prepared = crate::calls::rooted::gatherv(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
@@ -6688,6 +6729,17 @@ pub unsafe fn reduce_scatter<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::ReduceScatter, Owner::Comm(owner), |cx| unsafe {
+        if crate::calls::small_varied::reduce_scatter_quickly(
+            cx,
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            args::buffer::<F>("recvbuf", recvbuf)?,
+            recvcounts,
+            F::datatype_in(datatype),
+            F::op_in(op),
+            owner,
+        )? {
+            return Ok(());
+        }
         let prepared = crate::calls::reductions::reduce_scatter(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
@@ -6713,6 +6765,17 @@ pub unsafe fn reduce_scatter_block<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::ReduceScatterBlock, Owner::Comm(owner), |cx| unsafe {
+        if crate::calls::small_varied::reduce_scatter_block_quickly(
+            cx,
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            args::buffer::<F>("recvbuf", recvbuf)?,
+            recvcount,
+            F::datatype_in(datatype),
+            F::op_in(op),
+            owner,
+        )? {
+            return Ok(());
+        }
         let prepared = crate::calls::reductions::reduce_scatter_block(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
@@ -7294,6 +7357,20 @@ pub unsafe fn scatterv<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Scatterv, Owner::Comm(owner), |cx| unsafe {
+        if crate::calls::small_varied::scatterv_quickly(
+            cx,
+            args::buffer::<F>("sendbuf", sendbuf)?,
+            sendcounts,
+            displs,
+            F::datatype_in(sendtype),
+            args::buffer::<F>("recvbuf", recvbuf)?,
+            recvcount,
+            F::datatype_in(recvtype),
+            F::rank_in(root),
+            owner,
+        )? {
+            return Ok(());
+        }
         let prepared = crate::calls::rooted::scatterv(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,

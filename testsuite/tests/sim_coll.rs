@@ -5,9 +5,9 @@ mod calls;
 
 use std::rc::Rc;
 
-use calls::{Call, INT64, Memory, SUM, UNTOUCHED, live, memory, prepare, row};
+use calls::{Call, INT64, Memory, SUM, UNTOUCHED, live, memory, prepare, row, varied_len};
 use mpi_core::buffer::UserBuffer;
-use mpi_core::coll::calls::Typed;
+use mpi_core::coll::calls::{Reduced, Typed, Uneven};
 use mpi_core::coll::menu::{Algorithm, Collective};
 use mpi_core::datatype::{BYTE, Datatype, Form};
 use mpi_core::error::ErrorClass;
@@ -92,7 +92,22 @@ fn run_quickly(mpi: &mut SimEntry<'_>, call: &Call, memory: &mut Memory) -> bool
     };
     let (send, recv) = (typed(&mut memory.send), typed(&mut memory.recv));
     let (root, comm) = (call.root as i32, COMM_WORLD);
+    let own = |data| Typed { count: varied_len(call, mpi.identity.rank as usize) as i64, ..data };
+    let entries = |list| move |rank| -> i64 { <[i64]>::get(list, rank).copied().unwrap_or(-1) };
+    let uneven = |buf, side: usize| {
+        let (count, displ) = (entries(&memory.counts[side]), entries(&memory.displs[side]));
+        Uneven { buf, datatype: INT64, count, displ }
+    };
+    let at_root = |data| (mpi.identity.rank as usize == call.root).then_some(data);
+    let (out, into) = (uneven(send.buf, 0), uneven(recv.buf, 1));
+    let data = Reduced { send: send.buf, recv: recv.buf, datatype: INT64, op: SUM };
     match call.collective {
+        Collective::Gatherv => mpi.gatherv_quickly(own(send), at_root(into), root, comm),
+        Collective::Scatterv => mpi.scatterv_quickly(at_root(out), own(recv), root, comm),
+        Collective::Allgatherv => mpi.allgatherv_quickly(own(send), into, comm),
+        Collective::Alltoallv => mpi.alltoallv_quickly(out, into, comm),
+        Collective::ReduceScatter => mpi.reduce_scatter_quickly(data, out.count, comm),
+        Collective::ReduceScatterBlock => mpi.reduce_scatter_block_quickly(data, send.count, comm),
         Collective::Barrier => mpi.barrier_quickly(comm),
         Collective::Bcast => mpi.bcast_quickly(recv, root, comm),
         Collective::Gather => mpi.gather_quickly(send, recv, root, comm),
@@ -113,7 +128,7 @@ fn the_short_way_of_some_ranks_meets_the_ordinary_one_of_others() {
             mpi.selection.patience = 0;
             let (me, size) = (mpi.identity.rank as usize, mpi.identity.size as usize);
             let mut quick = 0;
-            for round in 0..160 {
+            for round in 0..320 {
                 let collective = Collective::ALL[round * 5 % Collective::ALL.len()];
                 let (len, root) = ([1, 6, 90, 400][round % 4], round * 7 % size);
                 let call = Call { collective, len, root, salt: round as i64 };
@@ -129,9 +144,28 @@ fn the_short_way_of_some_ranks_meets_the_ordinary_one_of_others() {
             quick
         });
         for quick in outcome.unwrap_or_else(|hang| panic!("{hang}")).results {
-            assert!(quick > Some(20), "{quick:?} calls went the short way");
+            assert!(quick > Some(100), "{quick:?} calls went the short way");
         }
     }
+}
+
+#[test]
+fn a_block_longer_than_agreed_is_refused_on_the_short_way_too() {
+    let outcome = World::new(5, 2).start_mpi(|mpi| {
+        mpi.selection.patience = 0;
+        let me = mpi.identity.rank as usize;
+        let barrier = mpi.barrier(COMM_WORLD).unwrap();
+        mpi.run(barrier).unwrap();
+        let (mut own, mut all) = ([7i64; 5], [0i64; 9]);
+        let [own, all] = [&mut own[..], &mut all].map(|data| UserBuffer(data.as_mut_ptr().cast()));
+        let send = Typed { buf: own, count: [4, 5][me], datatype: INT64 };
+        let recv =
+            Uneven { buf: all, datatype: INT64, count: |_| 4, displ: |rank| 4 * rank as i64 };
+        let recv = (me == 0).then_some(recv);
+        mpi.gatherv_quickly(send, recv, 0, COMM_WORLD).map_err(|error| error.class())
+    });
+    let results = outcome.unwrap_or_else(|hang| panic!("{hang}")).results;
+    assert_eq!(results, [Some(Err(ErrorClass::TRUNCATE)), Some(Ok(true))]);
 }
 
 /// A world with several nodes, whose ranks are told apart at the first call.

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+pub use super::board::{Reduced, Uneven};
 use super::execute::Reducer;
 use super::layout::Layout;
 use super::menu::Collective;

@@ -33,7 +33,7 @@ pub(crate) fn row(call: &Call, from: usize, to: usize, len: usize) -> Vec<i64> {
 }
 
 /// Elements of the block of `rank` in a v-variant.
-fn varied_len(call: &Call, rank: usize) -> usize {
+pub(crate) fn varied_len(call: &Call, rank: usize) -> usize {
     call.len * (rank % 3) / 2
 }
 

@@ -30,6 +30,17 @@ pub(super) enum Order {
     Round(u32),
 }
 
+impl Order {
+    /// The rank whose operand is taken at this place of the order.
+    #[inline]
+    fn nth(self, seat: Seat, index: u32) -> u32 {
+        match self {
+            Order::Down(first) => first - index,
+            Order::Round(size) => (seat.rank + index) % size,
+        }
+    }
+}
+
 /// Where the operands of others are read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Streams {
@@ -166,10 +177,7 @@ impl Fold {
     }
 
     fn nth(&self, index: u32) -> u32 {
-        match self.task.order {
-            Order::Down(first) => first - index,
-            Order::Round(size) => (self.seat.rank + index) % size,
-        }
+        self.task.order.nth(self.seat, index)
     }
 
     fn source(&self, rank: u32) -> Source {
@@ -327,8 +335,8 @@ impl Fold {
 }
 
 impl<P: Port> Entry<'_, P> {
-    /// Reduces contributions of one piece each, from the last rank down, into `into`; does nothing
-    /// and returns `false` if they are longer or do not agree.
+    /// Reduces contributions of one piece each, of all ranks, into `into`; does nothing and returns
+    /// `false` if they are longer or do not agree.
     #[inline]
     pub(super) fn fold_short(&mut self, seat: Seat, task: &Task, into: UserBuffer) -> Result<bool> {
         if task.len == 0 || task.len > TILE_BYTES {
@@ -340,7 +348,7 @@ impl<P: Port> Entry<'_, P> {
                 return Ok(false);
             }
         }
-        if seat.rank + 1 == seat.size || !std::ptr::eq(task.own, into.0) {
+        if task.order.nth(seat, 0) == seat.rank || !std::ptr::eq(task.own, into.0) {
             return self.fold_pieces(seat, task, task.own, into.0).map(|()| true);
         }
         // The result would overwrite the own operand before its turn.
@@ -362,18 +370,18 @@ impl<P: Port> Entry<'_, P> {
         own: *const u8,
         into: *mut u8,
     ) -> Result<()> {
-        let (last, count) = (seat.size - 1, task.len / task.unit);
+        let count = task.len / task.unit;
         let mut operand = |rank: u32| match rank == seat.rank {
             true => Ok(own),
             false => self.await_piece(seat, task.streams.of(rank)).map(|piece| piece.at),
         };
-        let first = operand(last)?;
-        for rank in (0..last).rev() {
-            let left = operand(rank)?;
+        let first = operand(task.order.nth(seat, 0))?;
+        for index in 1..seat.size {
+            let left = operand(task.order.nth(seat, index))?;
             // SAFETY: operands and result have `count` elements; the result may be the first
             // operand and overlaps no other, since an own operand that it overwrites is saved.
             unsafe {
-                match rank + 1 < last || std::ptr::eq(first, into) {
+                match index > 1 || std::ptr::eq(first, into) {
                     true => task.kernel.reduce(left, into, count),
                     false => task.kernel.combine(left, first, into, count),
                 }

@@ -10,7 +10,7 @@
 //!
 //! `seat` gets a communicator its board, `work` waits, `message` moves one message, `transfer` many at
 //! a time, `fold` reduces, `run` says for each collective who writes what to whom, `begun` keeps what
-//! does not block, and `quick` is the short way of small ones.
+//! does not block, and `quick` and `quick_varied` are the short way of small ones.
 //!
 //! A process at which an operation fails says so on the board, since its streams may have stopped
 //! within a message: whoever waits at that board fails with the same class, says so as well, and
@@ -20,6 +20,7 @@ mod begun;
 mod fold;
 mod message;
 mod quick;
+mod quick_varied;
 mod run;
 mod seat;
 mod transfer;
@@ -27,4 +28,5 @@ mod work;
 
 pub(crate) use begun::Begun;
 pub(crate) use fold::Scratch;
+pub use quick_varied::{Reduced, Uneven};
 pub(crate) use seat::BoardState;

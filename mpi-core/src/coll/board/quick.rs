@@ -20,13 +20,13 @@ use crate::port::Port;
 use crate::process::Process;
 
 /// Longest message or block that goes the short way, in bytes.
-const QUICK_BYTES: u64 = 4 << 10;
+pub(super) const QUICK_BYTES: u64 = 4 << 10;
 /// One call of so many goes the ordinary way, which polls, so that everything else goes on
 /// (MPI-5.0 §3.7.4) although collectives find their data without waiting.
 const CALLS_PER_POLL: u32 = 64;
 /// The highest of the addresses that stand for something else (`MPI_BOTTOM`, `MPI_IN_PLACE`,
 /// `MPI_BUFFER_AUTOMATIC`).
-const UNREAL_ADDRESSES: usize = 2;
+pub(super) const UNREAL_ADDRESSES: usize = 2;
 
 /// Whether the ordinary way has to let everything else go on.
 pub(super) fn polls(collective_number: u32) -> bool {
@@ -35,7 +35,7 @@ pub(super) fn polls(collective_number: u32) -> bool {
 
 /// The bytes of a message if they are few and one run of memory at its address.
 #[inline]
-fn plain(data: Typed) -> Option<usize> {
+pub(super) fn plain(data: Typed) -> Option<usize> {
     let size = dense_size(data.datatype.raw());
     // A negative count is larger than any.
     let bytes = size.checked_mul(data.count as u64)?;
@@ -59,7 +59,12 @@ impl<P: Port> Process<P> {
     /// This process's place at the board of `comm` if a call with so many bytes (as the table of
     /// rules counts them) goes the short way.
     #[inline]
-    fn quick_seat(&self, collective: Collective, comm: CommHandle, bytes: usize) -> Option<Seat> {
+    pub(super) fn quick_seat(
+        &self,
+        collective: Collective,
+        comm: CommHandle,
+        bytes: usize,
+    ) -> Option<Seat> {
         let state = self.comms.find(comm)?;
         let BoardState::Open(board) = state.board else { return None };
         let quick = bytes as i64 <= self.selection.board_below(collective)
@@ -80,14 +85,14 @@ impl<P: Port> Process<P> {
     }
 
     #[inline]
-    fn quick_kernel(&self, op: OpHandle, datatype: DatatypeHandle) -> Option<Kernel> {
+    pub(super) fn quick_kernel(&self, op: OpHandle, datatype: DatatypeHandle) -> Option<Kernel> {
         let Op::Builtin(builtin) = self.op(op).ok()? else { return None };
         builtin.kernel(self.committed(datatype).ok()?).ok()
     }
 }
 
 #[inline]
-fn is_member(seat: Seat, rank: i32) -> bool {
+pub(super) fn is_member(seat: Seat, rank: i32) -> bool {
     (rank as u32) < seat.size
 }
 
@@ -248,7 +253,7 @@ impl<P: Port> Entry<'_, P> {
     }
 
     #[inline]
-    fn write_run(
+    pub(super) fn write_run(
         &mut self,
         seat: Seat,
         to: Audience,
@@ -260,7 +265,13 @@ impl<P: Port> Entry<'_, P> {
     }
 
     #[inline]
-    fn read_run(&mut self, seat: Seat, from: Source, at: UserBuffer, len: usize) -> Result<()> {
+    pub(super) fn read_run(
+        &mut self,
+        seat: Seat,
+        from: Source,
+        at: UserBuffer,
+        len: usize,
+    ) -> Result<()> {
         self.read_message(seat, from, Unpacker::contiguous(at, len as u64))
     }
 
@@ -289,7 +300,7 @@ impl<P: Port> Entry<'_, P> {
 
 /// Copies a run of user memory to another.
 #[inline]
-fn copy_run(from: UserBuffer, into: UserBuffer, len: usize) {
+pub(super) fn copy_run(from: UserBuffer, into: UserBuffer, len: usize) {
     let len = len as u64;
     super::message::copy(Packer::contiguous(from, len), Unpacker::contiguous(into, len));
 }

@@ -279,11 +279,17 @@ impl<P: Port> Entry<'_, P> {
     /// Reduces everything at the root.
     pub(super) fn fold_all(&mut self, job: Job, len: usize) -> Result<()> {
         let task = job.task(0, len, Order::Down(job.seat.size - 1), Streams::Private);
-        if self.fold_short(job.seat, &task, job.recv)? {
+        self.fold_in(job.seat, task, job.recv)
+    }
+
+    /// Reduces the operands of everyone into `recv`.
+    #[inline]
+    pub(super) fn fold_in(&mut self, seat: Seat, task: Task, recv: UserBuffer) -> Result<()> {
+        if self.fold_short(seat, &task, recv)? {
             return Ok(());
         }
-        let fold = Fold::new(self, job.seat, task);
-        let mut transfer = Transfer::new(job.seat);
+        let fold = Fold::new(self, seat, task);
+        let mut transfer = Transfer::new(seat);
         transfer.reduce(fold);
         transfer.run(self)
     }

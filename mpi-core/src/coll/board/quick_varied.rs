@@ -1,0 +1,271 @@
+//! The short way of small collectives whose blocks differ (see [`quick`](super::quick)): the
+//! v-variants and reduce-scatters. Lengths are read from the program's own arrays, nothing is
+//! copied of these.
+//!
+//! Enters: the arguments of a call. Leaves: the call is done, or nothing happened. An empty message is
+//! none here as on the ordinary way, so each process may take its own.
+
+use super::fold::{Order, Streams};
+use super::quick::{QUICK_BYTES, UNREAL_ADDRESSES, copy_run, is_member, plain};
+use super::run::Job;
+use super::seat::Seat;
+use crate::boards::{Audience, Source};
+use crate::buffer::UserBuffer;
+use crate::coll::calls::Typed;
+use crate::coll::menu::Collective;
+use crate::datatype::dense_size;
+use crate::entry::Entry;
+use crate::error::Result;
+use crate::handle::{CommHandle, DatatypeHandle, OpHandle};
+use crate::port::Port;
+
+/// A buffer of blocks that differ, whose arrays the program has.
+#[derive(Clone, Copy)]
+pub struct Uneven<C, D> {
+    /// Address.
+    pub buf: UserBuffer,
+    /// Type of the elements.
+    pub datatype: DatatypeHandle,
+    /// Number of elements of a rank's block.
+    pub count: C,
+    /// Where a rank's block begins, in extents of the type.
+    pub displ: D,
+}
+
+/// The arguments of a small reduce-scatter that do not say how the vector is cut.
+#[derive(Clone, Copy)]
+pub struct Reduced {
+    /// The contribution.
+    pub send: UserBuffer,
+    /// Where the own block of the result goes.
+    pub recv: UserBuffer,
+    /// Type of the elements.
+    pub datatype: DatatypeHandle,
+    /// Operation.
+    pub op: OpHandle,
+}
+
+/// The bytes of so many elements if they are few and one run of memory; none are, too.
+#[inline]
+fn few(buf: UserBuffer, count: i64, datatype: DatatypeHandle) -> Option<usize> {
+    if count == 0 {
+        return (dense_size(datatype.raw()) > 0).then_some(0);
+    }
+    plain(Typed { buf, count, datatype })
+}
+
+/// The bytes of the own block.
+#[inline]
+fn own(data: Typed) -> Option<usize> {
+    few(data.buf, data.count, data.datatype).filter(|_| data.buf.0.addr() > UNREAL_ADDRESSES)
+}
+
+impl<C: Fn(usize) -> i64, D: Fn(usize) -> i64> Uneven<C, D> {
+    /// Address and bytes of the block of `rank`.
+    #[inline]
+    fn block(&self, rank: u32) -> Option<(UserBuffer, usize)> {
+        let len = few(self.buf, (self.count)(rank as usize), self.datatype)?;
+        let size = dense_size(self.datatype.raw()) as i64;
+        let at = (self.displ)(rank as usize).checked_mul(size)?;
+        Some((self.buf.offset(at), len))
+    }
+
+    /// The bytes of all blocks, each of which is few.
+    #[inline]
+    fn total(&self, seat: Seat) -> Option<usize> {
+        (0..seat.size).try_fold(0, |sum, rank| Some(sum + self.block(rank)?.1))
+    }
+}
+
+impl<P: Port> Entry<'_, P> {
+    /// `MPI_ALLGATHERV` (§6.7).
+    #[inline]
+    pub fn allgatherv_quickly<C: Fn(usize) -> i64, D: Fn(usize) -> i64>(
+        &mut self,
+        send: Typed,
+        recv: Uneven<C, D>,
+        comm: CommHandle,
+    ) -> Result<bool> {
+        let Some(len) = own(send) else { return Ok(false) };
+        let Some(seat) = self.quick_seat(Collective::Allgatherv, comm, 0) else {
+            return Ok(false);
+        };
+        let Some(total) = recv.total(seat) else { return Ok(false) };
+        let kept = recv.block(seat.rank).filter(|(_, kept)| *kept == len);
+        let served = self.quick_seat(Collective::Allgatherv, comm, total).is_some();
+        let Some((at, _)) = kept.filter(|_| served) else { return Ok(false) };
+        self.over_board(seat, |entry| {
+            entry.write_run(seat, Audience::Everyone, send.buf, len, 1)?;
+            copy_run(send.buf, at, len);
+            entry.read_uneven(seat, Source::Public, &recv)
+        })
+    }
+
+    /// `MPI_GATHERV` (§6.5); only the root needs `recv`.
+    #[inline]
+    pub fn gatherv_quickly<C: Fn(usize) -> i64, D: Fn(usize) -> i64>(
+        &mut self,
+        send: Typed,
+        recv: Option<Uneven<C, D>>,
+        root: i32,
+        comm: CommHandle,
+    ) -> Result<bool> {
+        let Some(len) = own(send) else { return Ok(false) };
+        let seat = self.quick_seat(Collective::Gatherv, comm, 0);
+        let Some(seat) = seat.filter(|seat| is_member(*seat, root)) else { return Ok(false) };
+        let root = root as u32;
+        if root != seat.rank {
+            return self.over_board(seat, |entry| {
+                entry.write_run(seat, Audience::One(root), send.buf, len, 1)
+            });
+        }
+        let Some(recv) = recv else { return Ok(false) };
+        let kept = recv.block(root).filter(|(_, kept)| *kept == len);
+        let Some((at, _)) = kept.filter(|_| recv.total(seat).is_some()) else { return Ok(false) };
+        self.over_board(seat, |entry| {
+            copy_run(send.buf, at, len);
+            entry.read_uneven(seat, Source::Private, &recv)
+        })
+    }
+
+    /// `MPI_SCATTERV` (§6.6); only the root needs `send`.
+    #[inline]
+    pub fn scatterv_quickly<C: Fn(usize) -> i64, D: Fn(usize) -> i64>(
+        &mut self,
+        send: Option<Uneven<C, D>>,
+        recv: Typed,
+        root: i32,
+        comm: CommHandle,
+    ) -> Result<bool> {
+        let Some(len) = own(recv) else { return Ok(false) };
+        let seat = self.quick_seat(Collective::Scatterv, comm, 0);
+        let Some(seat) = seat.filter(|seat| is_member(*seat, root)) else { return Ok(false) };
+        let root = root as u32;
+        if root != seat.rank {
+            return self.over_board(seat, |entry| {
+                entry.read_run(seat, Source::Private(root), recv.buf, len)
+            });
+        }
+        let Some(send) = send else { return Ok(false) };
+        let kept = send.block(root).filter(|(_, kept)| *kept == len);
+        let Some((at, _)) = kept.filter(|_| send.total(seat).is_some()) else { return Ok(false) };
+        self.over_board(seat, |entry| {
+            entry.write_uneven(seat, &send)?;
+            copy_run(at, recv.buf, len);
+            Ok(())
+        })
+    }
+
+    /// `MPI_ALLTOALLV` (§6.8).
+    #[inline]
+    pub fn alltoallv_quickly<C, D>(
+        &mut self,
+        send: Uneven<C, D>,
+        recv: Uneven<C, D>,
+        comm: CommHandle,
+    ) -> Result<bool>
+    where
+        C: Fn(usize) -> i64,
+        D: Fn(usize) -> i64,
+    {
+        let Some(seat) = self.quick_seat(Collective::Alltoallv, comm, 0) else {
+            return Ok(false);
+        };
+        let few = send.total(seat).is_some() && recv.total(seat).is_some();
+        let real = send.buf.0.addr() > UNREAL_ADDRESSES;
+        let kept = (send.block(seat.rank), recv.block(seat.rank));
+        let (Some((from, len)), Some((at, kept))) = kept else { return Ok(false) };
+        if !few || !real || len != kept {
+            return Ok(false);
+        }
+        self.over_board(seat, |entry| {
+            entry.write_uneven(seat, &send)?;
+            copy_run(from, at, len);
+            entry.read_uneven(seat, Source::Private, &recv)
+        })
+    }
+
+    /// `MPI_REDUCE_SCATTER` (§6.10.2).
+    #[inline]
+    pub fn reduce_scatter_quickly(
+        &mut self,
+        data: Reduced,
+        count: impl Fn(usize) -> i64,
+        comm: CommHandle,
+    ) -> Result<bool> {
+        self.reduce_blocks_quickly(Collective::ReduceScatter, data, count, comm)
+    }
+
+    /// `MPI_REDUCE_SCATTER_BLOCK` (§6.10.1).
+    #[inline]
+    pub fn reduce_scatter_block_quickly(
+        &mut self,
+        data: Reduced,
+        count: i64,
+        comm: CommHandle,
+    ) -> Result<bool> {
+        self.reduce_blocks_quickly(Collective::ReduceScatterBlock, data, |_| count, comm)
+    }
+
+    #[inline]
+    fn reduce_blocks_quickly(
+        &mut self,
+        collective: Collective,
+        data: Reduced,
+        count: impl Fn(usize) -> i64,
+        comm: CommHandle,
+    ) -> Result<bool> {
+        let Some(seat) = self.quick_seat(collective, comm, 0) else { return Ok(false) };
+        let len = |rank: u32| few(data.send, count(rank as usize), data.datatype);
+        let total = (0..seat.size).try_fold(0, |sum, rank| Some(sum + len(rank)?));
+        let (Some(total), Some(part)) = (total, len(seat.rank)) else { return Ok(false) };
+        let real = [data.send, data.recv].iter().all(|buf| buf.0.addr() > UNREAL_ADDRESSES);
+        let served = self.quick_seat(collective, comm, total).is_some();
+        if !real || !served || total > QUICK_BYTES as usize {
+            return Ok(false);
+        }
+        let Some(kernel) = self.quick_kernel(data.op, data.datatype) else { return Ok(false) };
+        let unit = dense_size(data.datatype.raw()) as usize;
+        let begin = |rank: u32| (0..rank).filter_map(len).sum::<usize>();
+        self.over_board(seat, |entry| {
+            for rank in seat.others() {
+                let at = data.send.offset(begin(rank) as i64);
+                let len = len(rank).unwrap_or(0);
+                entry.write_run(seat, Audience::One(rank), at, len, unit)?;
+            }
+            let own = data.send.offset(begin(seat.rank) as i64);
+            let job = Job { seat, kernel, unit, own, recv: data.recv };
+            let task = job.task(0, part, Order::Round(seat.size), Streams::Private);
+            entry.fold_in(seat, task, data.recv)
+        })
+    }
+
+    #[inline]
+    fn write_uneven<C: Fn(usize) -> i64, D: Fn(usize) -> i64>(
+        &mut self,
+        seat: Seat,
+        send: &Uneven<C, D>,
+    ) -> Result<()> {
+        for rank in seat.others() {
+            if let Some((at, len)) = send.block(rank) {
+                self.write_run(seat, Audience::One(rank), at, len, 1)?;
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn read_uneven<C: Fn(usize) -> i64, D: Fn(usize) -> i64>(
+        &mut self,
+        seat: Seat,
+        from: fn(u32) -> Source,
+        recv: &Uneven<C, D>,
+    ) -> Result<()> {
+        for rank in seat.others() {
+            if let Some((at, len)) = recv.block(rank) {
+                self.read_run(seat, from(rank), at, len)?;
+            }
+        }
+        Ok(())
+    }
+}
