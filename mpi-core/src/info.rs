@@ -151,11 +151,6 @@ impl Info {
             _ => None,
         }
     }
-
-    /// A hint that is a decimal integer; any other value counts as not given.
-    pub fn hint_int(&self, key: &str) -> Option<i64> {
-        self.get(key)?.trim().parse().ok()
-    }
 }
 
 /// The longest prefix of `text` with at most `max` bytes that does not cut a character.

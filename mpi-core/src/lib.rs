@@ -13,7 +13,6 @@ pub mod callout;
 pub mod coll;
 pub mod comm;
 pub mod constants;
-pub mod counters;
 pub mod datatype;
 pub mod entry;
 pub mod errhandler;

@@ -10,18 +10,12 @@ pub const INFO_KEY_MAX: usize = 255;
 pub const INFO_VALUE_MAX: usize = 1023;
 /// Longest text of a user's error code in bytes without NUL: `MPI_MAX_ERROR_STRING` − 1.
 pub const ERROR_STRING_MAX: usize = 511;
-/// Longest name of a communicator, datatype or window in bytes without NUL:
-/// `MPI_MAX_OBJECT_NAME` − 1 of the standard ABI.
-pub const OBJECT_NAME_MAX: usize = 127;
 /// Entries of a matching queue that are looked through one by one; a search that would go further
 /// has the queue hashed. A compare of neighbouring entries costs about a nanosecond, a hashed look-up some thirty.
 pub const LINEAR_MATCH: usize = 32;
 /// Objects that one segment of a table holds: a table's first allocation, small enough that a
 /// program with one communicator does not pay for thousands.
 pub const TABLE_SEGMENT: usize = 64;
-/// Messages of an ordered pair of VCIs that may be undelivered at once: half the range of the
-/// 16-bit message sequence, so that it never wraps into itself (decision 22).
-pub const UNDELIVERED_MAX: u32 = 1 << 15;
 /// Bytes of a communicator's name that a roll call carries: what is left in its cache line.
 pub const ROLL_CALL_NAME: usize = 24;
 /// Schedules of collectives that a process keeps: what a loop of a program calls, and few enough to

@@ -181,14 +181,6 @@ impl<R, M> Matcher<R, M> {
         self.unexpected.iter().map(|(_, envelope, message)| (envelope, message))
     }
 
-    /// Takes out all posted receives that `which` chooses, in order: those that a dead peer or
-    /// a freed communicator leaves without hope.
-    pub fn extract_posted(&mut self, mut which: impl FnMut(Envelope, &R) -> bool) -> Vec<R> {
-        let chosen = self.posted.iter().filter(|(_, envelope, entry)| which(*envelope, entry));
-        let places: Vec<Place> = chosen.map(|(place, _, _)| place).collect();
-        places.into_iter().filter_map(|place| self.posted.remove(place)).collect()
-    }
-
     /// Takes out all unexpected messages that `which` chooses, in order.
     pub fn extract_unexpected(&mut self, mut which: impl FnMut(Envelope, &M) -> bool) -> Vec<M> {
         let chosen = self.unexpected.iter().filter(|(_, envelope, entry)| which(*envelope, entry));

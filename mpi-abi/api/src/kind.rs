@@ -267,12 +267,4 @@ impl Kind {
         }
         .to_owned()
     }
-
-    /// Whether an `IntArray` or `IntArrayMut` carries arrays of this kind to a body.
-    pub fn is_integer(&self) -> bool {
-        matches!(
-            self,
-            Kind::Int | Kind::Length | Kind::Rank | Kind::Logical | Kind::Wide(_) | Kind::Poly(_)
-        )
-    }
 }

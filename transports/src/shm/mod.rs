@@ -237,12 +237,6 @@ impl Shm {
         self.counters
     }
 
-    /// Says how many ranks run on this node, once that is known better.
-    pub fn set_ranks_on_node(&mut self, ranks: u32) {
-        self.config.ranks_on_node = ranks;
-        self.waiter.set_ranks(ranks);
-    }
-
     /// Memory for the program that peers can read in place, aligned to 64 bytes, or `None` if
     /// the arena has no room for it.
     pub fn allocate(&mut self, len: usize) -> Option<*mut u8> {

@@ -69,10 +69,6 @@ impl Waiter {
         self.share > 1
     }
 
-    pub(super) fn set_ranks(&mut self, ranks: u32) {
-        self.share = share(ranks);
-    }
-
     /// Whether a wait with so many idle polls goes on spinning.
     #[inline]
     fn spins(&mut self, idle_polls: u32) -> bool {
