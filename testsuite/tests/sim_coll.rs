@@ -13,7 +13,7 @@ use mpi_core::datatype::{BYTE, Datatype, Form};
 use mpi_core::error::ErrorClass;
 use mpi_core::handle::DatatypeHandle;
 use testsuite::sim::{COMM_WORLD, SimEntry, World};
-use transports::sim::{Nodes, SimOptions};
+use transports::sim::{Crossings, Nodes, SimOptions};
 
 /// Takes this algorithm wherever it can serve, and a board at once.
 fn use_only(mpi: &mut SimEntry<'_>, collective: Collective, algorithm: Algorithm) {
@@ -197,6 +197,36 @@ fn what_goes_node_by_node_gives_the_right_answer() {
                 let results = outcome.unwrap_or_else(|hang| panic!("{collective}: {hang}")).results;
                 assert!(results.iter().all(|known| *known == Some(most)), "{results:?}");
             }
+        }
+    }
+}
+
+/// What one call moves from node to node: so much more do two move than one.
+fn crossings(ranks: u32, nodes: Nodes, call: Call, algorithm: Algorithm) -> Crossings {
+    let [one, two] = [1, 2].map(|times| {
+        let outcome = world_of_nodes(3, ranks, nodes).start_mpi(move |mpi| {
+            use_only(mpi, call.collective, algorithm);
+            let meeting = Call { collective: Collective::Barrier, len: 0, root: 0, salt: 0 };
+            live(mpi, &[meeting], 1);
+            live(mpi, &vec![call; times], 1);
+        });
+        outcome.unwrap_or_else(|hang| panic!("{hang}")).crossings
+    });
+    Crossings { messages: two.messages - one.messages, bytes: two.bytes - one.bytes }
+}
+
+#[test]
+fn a_nodes_blocks_cross_the_network_in_one_message() {
+    let nodes = Nodes::Blocks(4);
+    for collective in [Collective::Gather, Collective::Scatter] {
+        for (root, len) in [(0, 3), (6, 3), (9, 500)] {
+            let call = Call { collective, len, root, salt: 1 };
+            // The blocks of those who are not on the root's node, each of eight bytes an element.
+            let bytes = 8 * 8 * len as u64;
+            let by_nodes = crossings(12, nodes, call, Algorithm::Nodes);
+            assert_eq!(by_nodes, Crossings { messages: 2, bytes }, "{call:?}");
+            let one_by_one = crossings(12, nodes, call, Algorithm::Linear);
+            assert_eq!(one_by_one, Crossings { messages: 8, bytes }, "{call:?}");
         }
     }
 }

@@ -21,23 +21,23 @@ use crate::handle::CommHandle;
 use crate::port::Port;
 
 /// The operations of one process, in order.
-struct Stages {
-    nodes: Arc<Nodes>,
-    rank: usize,
+pub(super) struct Stages {
+    pub(super) nodes: Arc<Nodes>,
+    pub(super) rank: usize,
     calls: Vec<Prepared>,
 }
 
 impl Stages {
     /// Number of this process's node.
-    fn node(&self) -> usize {
+    pub(super) fn node(&self) -> usize {
         self.nodes.map.node_of(self.rank)
     }
 
-    fn leads(&self) -> bool {
+    pub(super) fn leads(&self) -> bool {
         !self.nodes.across.is_null()
     }
 
-    fn moves(
+    pub(super) fn moves(
         &mut self,
         comm: CommHandle,
         collective: Collective,
@@ -146,18 +146,23 @@ impl Stages {
             self.reduces(nodes.across, problem, bytes, Operands { send, recv: into, ..*data });
         }
         if place > 0 && self.node() == home {
-            let count = nodes.map.members(home).count();
-            let len = |other| if other == place { bytes } else { 0 };
-            let blocks = sum.map(|_| Layout::of((0..count).map(len)));
-            let block = |sum: Place, other| if other == place { sum } else { sum.emptied() };
-            let cut =
-                |sum: Place| Places::Each((0..count).map(|other| block(sum, other)).collect());
-            let own = result.map_or(0, |result| result.bytes());
-            let problem = Problem::Scatterv { root: 0, own, blocks, in_place: sum.is_some() };
-            let send = sum.map_or(Places::None, cut);
-            let recv = result.map_or(Places::None, Places::one);
-            self.moves(nodes.near, Collective::Scatterv, problem, 0, [send, recv]);
+            self.hand_over(place, sum, result);
         }
+    }
+
+    /// The first process of this node gives all that it has to the one at `place`.
+    pub(super) fn hand_over(&mut self, place: usize, all: Option<Place>, into: Option<Place>) {
+        let count = self.nodes.map.members(self.node()).count();
+        let bytes = all.map_or(0, |all| all.bytes());
+        let len = |other| if other == place { bytes } else { 0 };
+        let blocks = all.map(|_| Layout::of((0..count).map(len)));
+        let block = |all: Place, other| if other == place { all } else { all.emptied() };
+        let cut = |all: Place| Places::Each((0..count).map(|other| block(all, other)).collect());
+        let own = into.map_or(0, |into| into.bytes());
+        let problem = Problem::Scatterv { root: 0, own, blocks, in_place: all.is_some() };
+        let send = all.map_or(Places::None, cut);
+        let recv = into.map_or(Places::None, Places::one);
+        self.moves(self.nodes.near, Collective::Scatterv, problem, 0, [send, recv]);
     }
 
     /// The first process of each node collects its node's blocks, then everyone's, and tells.
@@ -170,10 +175,7 @@ impl Stages {
         whole: Place,
     ) {
         let nodes = self.nodes.clone();
-        let ranks = |node: usize| {
-            let first = nodes.map.leader(node);
-            first..first + nodes.map.members(node).count()
-        };
+        let ranks = |node: usize| nodes.map.range(node);
         let mine = ranks(self.node());
         let own = if in_place {
             recv.get(self.rank).map_or(Places::None, Places::one)
@@ -204,7 +206,7 @@ impl Stages {
 }
 
 /// A run of the library's own memory.
-fn bytes(memory: &mut [u8]) -> Place {
+pub(super) fn bytes(memory: &mut [u8]) -> Place {
     let datatype = datatype::predefined(BYTE.raw()).expect("MPI_BYTE is predefined");
     Place::new(UserBuffer(memory.as_mut_ptr()), memory.len() as i64, BYTE, datatype)
 }
@@ -218,7 +220,7 @@ impl<P: Port> Entry<'_, P> {
         let (rank, nodes) = (state.rank as usize, state.nodes.clone());
         let Some(nodes) = nodes else { crate::fail!(INTERN, "a communicator lost its nodes") };
         let near = nodes.map.members(nodes.map.node_of(rank)).count();
-        let (mut signals, mut sums) = (vec![0; near], Vec::new());
+        let (mut signals, mut sums, mut held) = (vec![0; near], Vec::new(), Vec::new());
         let mut stages = Stages { nodes, rank, calls: Vec::new() };
         match (&call.problem, &call.data) {
             (Problem::Barrier, _) => stages.meet(&mut signals),
@@ -226,6 +228,14 @@ impl<P: Port> Entry<'_, P> {
                 if let Some(data) = recv.first() {
                     stages.spread(root, data);
                 }
+            }
+            (&Problem::Gather { root, in_place, .. }, Data::Moved { send, recv }) => {
+                let dealt = self.dealt(&stages, root, recv, call.bytes, &mut held)?;
+                stages.collect(&dealt, in_place, send, recv);
+            }
+            (&Problem::Scatter { root, in_place, .. }, Data::Moved { send, recv }) => {
+                let dealt = self.dealt(&stages, root, send, call.bytes, &mut held)?;
+                stages.deal(&dealt, in_place, send, recv);
             }
             (Problem::Allgather { blocks, in_place }, Data::Moved { send, recv }) => {
                 let whole = self.whole(recv)?;
@@ -269,11 +279,11 @@ impl<P: Port> Entry<'_, P> {
         outcome
     }
 
-    /// All blocks of an `MPI_ALLGATHER` as one.
-    fn whole(&self, blocks: &Places) -> Result<Place> {
+    /// Blocks that are alike as one.
+    pub(super) fn whole(&self, blocks: &Places) -> Result<Place> {
         match *blocks {
             Places::Even(first, _, count) => first.times(count, self),
-            _ => crate::fail!(INTERN, "the blocks of an all-gather are not alike"),
+            _ => crate::fail!(INTERN, "the blocks of a collective are not alike"),
         }
     }
 

@@ -197,9 +197,12 @@ impl Collective {
                 (Board, Needs::Board),
                 (Nodes, Needs::Nodes),
             ],
-            Collective::Gather | Collective::Scatter => {
-                &[(Binomial, Nothing), (Linear, Nothing), (Board, Needs::Board)]
-            }
+            Collective::Gather | Collective::Scatter => &[
+                (Binomial, Nothing),
+                (Linear, Nothing),
+                (Board, Needs::Board),
+                (Nodes, Needs::Nodes),
+            ],
             Collective::Gatherv | Collective::Scatterv => {
                 &[(Linear, Nothing), (Board, Needs::Board)]
             }

@@ -7,6 +7,7 @@
 //! units of a schedule lie, and [`execute`] runs it.
 
 mod across;
+mod across_blocks;
 pub mod algorithms;
 mod between;
 pub(crate) mod board;

@@ -51,6 +51,17 @@ impl NodeMap {
         (0..self.of.len()).filter(move |rank| self.of[*rank] as usize == node)
     }
 
+    /// The number of ranks.
+    pub(crate) fn size(&self) -> usize {
+        self.of.len()
+    }
+
+    /// The ranks of a node where they follow one another.
+    pub(crate) fn range(&self, node: usize) -> std::ops::Range<usize> {
+        let first = self.leader(node);
+        first..first + self.members(node).count()
+    }
+
     /// The place of a rank among those of its node.
     pub(crate) fn place(&self, rank: usize) -> usize {
         self.members(self.node_of(rank)).take_while(|other| *other < rank).count()

@@ -49,7 +49,7 @@ impl Prepared {
     fn suits(&self, nodes: &Nodes) -> bool {
         match &self.data {
             Data::Moved { .. } => {
-                nodes.in_order || !matches!(self.problem, Problem::Allgather { .. })
+                nodes.in_order || matches!(self.problem, Problem::Barrier | Problem::Bcast { .. })
             }
             Data::Reduced(data) => data.suit_nodes(nodes.in_order),
         }

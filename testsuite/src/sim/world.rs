@@ -10,7 +10,7 @@ use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use mpi_core::port::ProcessName;
 use mpi_core::roll_call::Area;
-use transports::sim::{EndpointId, Network, Pause, SharedNetwork, SimOptions, SimPort};
+use transports::sim::{Crossings, EndpointId, Network, Pause, SharedNetwork, SimOptions, SimPort};
 
 /// Turns after which a run counts as going round in circles.
 const TURNS_MAX: u64 = 50_000_000;
@@ -89,6 +89,8 @@ pub struct Outcome<R> {
     pub time: Duration,
     /// Turns that ranks were given.
     pub turns: u64,
+    /// Messages from node to node.
+    pub crossings: Crossings,
 }
 
 /// Nobody can go on: who is where.
@@ -275,10 +277,12 @@ impl<R> Scheduler<'_, R> {
         }
         let network = self.network.borrow();
         let (trace, now) = (network.trace_hash(), network.now());
+        let crossings = network.crossings();
         drop(network);
         let results = self.ranks.iter_mut().map(|rank| rank.result.take()).collect();
         self.abandon();
-        Ok(Outcome { results, trace, time: Duration::from_nanos(now), turns: self.turns })
+        let time = Duration::from_nanos(now);
+        Ok(Outcome { results, trace, time, turns: self.turns, crossings })
     }
 
     /// Makes those ready that wait and got news.

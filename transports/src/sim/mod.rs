@@ -15,5 +15,5 @@ mod segments;
 #[cfg(test)]
 mod tests;
 
-pub use network::{EndpointId, Network, Nodes, SharedNetwork, SimOptions};
+pub use network::{Crossings, EndpointId, Network, Nodes, SharedNetwork, SimOptions};
 pub use port::{Pause, SimPort};

@@ -37,6 +37,15 @@ impl Nodes {
     }
 }
 
+/// Messages between processes on different nodes.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Crossings {
+    /// Their number.
+    pub messages: u64,
+    /// Their bytes, with those of announced ones.
+    pub bytes: u64,
+}
+
 /// What the network is like.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SimOptions {
@@ -176,6 +185,7 @@ pub struct Network {
     /// Endpoints whose inboxes stopped being empty, since last asked.
     news: Vec<EndpointId>,
     trace: u64,
+    crossings: Crossings,
     /// Parts of boards, by number.
     parts: HashMap<u64, Part>,
     parts_made: u64,
@@ -198,6 +208,7 @@ impl Network {
             paths: HashMap::new(),
             news: Vec::new(),
             trace: seed,
+            crossings: Crossings::default(),
             parts: HashMap::new(),
             parts_made: 0,
             segments: HashMap::new(),
@@ -226,6 +237,26 @@ impl Network {
 
     pub(super) fn options(&self) -> &SimOptions {
         &self.options
+    }
+
+    /// What has gone from node to node.
+    pub fn crossings(&self) -> Crossings {
+        self.crossings
+    }
+
+    /// Counts a message from one node to another.
+    fn count(&mut self, from: EndpointId, to: EndpointId, header: &Header, body: &[u8]) {
+        let bytes = match FrameKind::from_wire(header.kind) {
+            Some(FrameKind::Eager) => body.len() as u64,
+            Some(FrameKind::Rts) => {
+                body.first_chunk().map_or(0, |length| u64::from_le_bytes(*length))
+            }
+            _ => return,
+        };
+        if self.options.nodes.of(from) != self.options.nodes.of(to) {
+            self.crossings.messages += 1;
+            self.crossings.bytes += bytes;
+        }
     }
 
     /// Virtual time in nanoseconds.
@@ -399,6 +430,7 @@ impl Network {
         header: Header,
         body: Vec<u8>,
     ) {
+        self.count(from, to, &header, &body);
         let (lose, duplicate) = (self.options.lose, self.options.duplicate);
         if self.chance(lose) {
             return;
