@@ -177,7 +177,19 @@ impl<P: Port> Entry<'_, P> {
                 self.reduce_by(errand, &call.problem, data, shares);
             }
         }
-        Ok(!behind && errand.transfer.step(self)? == Step::Done)
+        Ok(!behind && self.as_far_as_it_goes(&mut errand.transfer)? == Step::Done)
+    }
+
+    /// Does all that can be done now.
+    fn as_far_as_it_goes(&mut self, transfer: &mut Transfer) -> Result<Step> {
+        let mut outcome = Step::Stuck;
+        loop {
+            match transfer.step(self)? {
+                Step::Done => return Ok(Step::Done),
+                Step::Moved => outcome = Step::Moved,
+                Step::Stuck => return Ok(outcome),
+            }
+        }
     }
 
     fn enqueue(&mut self, seat: Seat, errand: Errand, behind: bool) -> RequestHandle {
@@ -212,15 +224,11 @@ impl<P: Port> Entry<'_, P> {
     fn advance(&mut self, queue: &mut Queue, slept: bool) -> Result<bool> {
         let mut moved = false;
         while let Some(first) = queue.errands.front_mut() {
-            match first.transfer.step(self)? {
-                Step::Done => {}
-                Step::Moved => {
-                    moved = true;
-                    break;
-                }
-                Step::Stuck => break,
+            let outcome = self.as_far_as_it_goes(&mut first.transfer)?;
+            moved |= outcome != Step::Stuck;
+            if outcome != Step::Done {
+                break;
             }
-            moved = true;
             if let Some(done) = queue.errands.pop_front() {
                 queue.written = queue.written.saturating_sub(1);
                 done.transfer.end(self);
