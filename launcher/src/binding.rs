@@ -2,8 +2,9 @@
 //!
 //! Without a request ranks are tied down only when nobody else is expected where they would sit: when
 //! the mask that mpirun was given is narrower than the machine, or when the ranks fill the
-//! machine; then each gets an equal share of neighbouring cores, or each core the same number of
-//! neighbouring ranks (the kernel leaves three on one and one on another for seconds). Never when
+//! machine; then each gets an equal share of neighbouring cores, or the cores are dealt to the
+//! ranks in turn (the kernel leaves three on one and one on another for seconds, and neighbouring
+//! ranks often have work at the same time, as in the layers of a graph). Never when
 //! ranks are left over, never under a quota, never when the program starts threads of its own
 //! (OMP_NUM_THREADS > 1).
 
@@ -121,11 +122,14 @@ fn spread(places: &[Place], ranks: usize, kind: BindTo, map_by: MapBy) -> Vec<Op
     (0..ranks).map(|rank| places.get(at(rank)).map(|place| place.cpus.clone())).collect()
 }
 
-/// Equal numbers of neighbouring cores, or one for several neighbouring ranks.
+/// Equal numbers of neighbouring cores, or one for each rank in turn.
 fn shares(cores: &[Place], ranks: usize) -> Vec<Option<Vec<usize>>> {
     let edge = |rank: usize| rank * cores.len() / ranks;
     let share = |rank: usize| {
-        let mine = &cores[edge(rank)..edge(rank + 1).max(edge(rank) + 1)];
+        let mine = match ranks > cores.len() {
+            true => &cores[rank % cores.len()..][..1],
+            false => &cores[edge(rank)..edge(rank + 1)],
+        };
         mine.iter().flat_map(|core| core.cpus.iter().copied()).collect()
     };
     (0..ranks).map(|rank| Some(share(rank))).collect()
@@ -157,7 +161,7 @@ mod tests {
         let full = decide(&machine(2), 4, None, None, None);
         assert_eq!(sets(&full), [vec![0, 4], vec![1, 5], vec![2, 6], vec![3, 7]]);
         let two_each = decide(&machine(1), 4, None, None, None);
-        assert_eq!(sets(&two_each), [vec![0, 2], vec![0, 2], vec![1, 3], vec![1, 3]]);
+        assert_eq!(sets(&two_each), [vec![0, 2], vec![1, 3], vec![0, 2], vec![1, 3]]);
         for (ranks, threads) in [(3, None), (5, None), (4, Some(2)), (1, None)] {
             let free = decide(&machine(2), ranks, None, None, threads);
             assert!(free.cpus.iter().all(Option::is_none), "{free:?}");
