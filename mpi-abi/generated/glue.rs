@@ -3470,6 +3470,16 @@ pub unsafe fn finalize<F: Face>() -> c_int {
 /// `MPI_Finalized`.
 #[inline]
 pub unsafe fn finalized<F: Face>(flag: *mut c_int) -> c_int {
+    unsafe {
+        if crate::quick::any_time::finalized::<F>(flag) {
+            return 0;
+        }
+        finalized_in_full::<F>(flag)
+    }
+}
+
+#[inline(never)]
+unsafe fn finalized_in_full<F: Face>(flag: *mut c_int) -> c_int {
     entry::call_any_time::<F>(Procedure::Finalized, Owner::None, |cx| unsafe {
         args::out("flag", flag.is_null())?;
         let mut flag_value = false;
@@ -5151,6 +5161,16 @@ pub unsafe fn init_thread<F: Face>(
 /// `MPI_Initialized`.
 #[inline]
 pub unsafe fn initialized<F: Face>(flag: *mut c_int) -> c_int {
+    unsafe {
+        if crate::quick::any_time::initialized::<F>(flag) {
+            return 0;
+        }
+        initialized_in_full::<F>(flag)
+    }
+}
+
+#[inline(never)]
+unsafe fn initialized_in_full<F: Face>(flag: *mut c_int) -> c_int {
     entry::call_any_time::<F>(Procedure::Initialized, Owner::None, |cx| unsafe {
         args::out("flag", flag.is_null())?;
         let mut flag_value = false;
@@ -5449,6 +5469,16 @@ pub unsafe fn irsend<F: Face>(
 /// `MPI_Is_thread_main`.
 #[inline]
 pub unsafe fn is_thread_main<F: Face>(flag: *mut c_int) -> c_int {
+    unsafe {
+        if crate::quick::any_time::is_thread_main::<F>(flag) {
+            return 0;
+        }
+        is_thread_main_in_full::<F>(flag)
+    }
+}
+
+#[inline(never)]
+unsafe fn is_thread_main_in_full<F: Face>(flag: *mut c_int) -> c_int {
     entry::call::<F>(Procedure::IsThreadMain, Owner::None, |cx| unsafe {
         args::out("flag", flag.is_null())?;
         let mut flag_value = false;
@@ -6491,6 +6521,16 @@ pub unsafe fn put<F: Face>(
 /// `MPI_Query_thread`.
 #[inline]
 pub unsafe fn query_thread<F: Face>(provided: *mut c_int) -> c_int {
+    unsafe {
+        if crate::quick::any_time::query_thread::<F>(provided) {
+            return 0;
+        }
+        query_thread_in_full::<F>(provided)
+    }
+}
+
+#[inline(never)]
+unsafe fn query_thread_in_full<F: Face>(provided: *mut c_int) -> c_int {
     entry::call::<F>(Procedure::QueryThread, Owner::None, |cx| unsafe {
         args::out("provided", provided.is_null())?;
         let mut provided_value = 0i32;

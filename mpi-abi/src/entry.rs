@@ -92,8 +92,9 @@ fn enter<F: Face>(
     body: impl FnOnce(&mut Cx<'_>) -> Result<()>,
 ) -> c_int {
     // SAFETY: the node lives as long as the process. Below MPI_THREAD_MULTIPLE, which is not
-    // granted, the program calls from one thread at a time; a call from within user code comes
-    // from a `call_out` of the outer entry.
+    // granted, the program calls from one thread at a time (what is asked while another thread
+    // is in here has a short way of its own, `quick::any_time`); a call from within user code
+    // comes from a `call_out` of the outer entry.
     let mut entry = unsafe { mpi_core::entry::Entry::from_raw(node) };
     entry.procedure = procedure.number();
     let mut cx = Cx { entry, procedure, face: &Of::<F>::TABLE, owner };

@@ -84,10 +84,16 @@ impl<'a, P: Port> Entry<'a, P> {
 
     #[cold]
     fn run_reductions(&mut self) -> bool {
-        while let Some((execution, step, reduction)) = self.reductions.pop_front() {
+        while let Some((execution, step, mut reduction)) = self.reductions.pop_front() {
+            let lent = self.lend_datatype(execution, reduction.datatype);
+            reduction.datatype = lent.unwrap_or(reduction.datatype);
             // SAFETY: the schedule's executor names two disjoint regions of memory that the
             // collective owns, each of `count` elements of the type.
             self.call_out(|user| unsafe { user.reduce(&reduction) });
+            if let Some(lent) = lent {
+                // The function cannot have freed it: it was told of no handle of its own.
+                let _ = self.free_datatype(lent);
+            }
             self.reduced(execution, step);
         }
         true

@@ -169,7 +169,8 @@ pub trait Transport {
 
     /// Sends all that `source` has left as bulk data under `header`; the memory belongs to the
     /// transport until it calls [`Sink::sent`] with `token`. Arrives as [`Sink::begin`] with the
-    /// same header and [`Sink::landed`] with the header's context id as token.
+    /// same header and, unless that discards it, [`Sink::landed`] with the header's context id as
+    /// token.
     fn send_bulk(&mut self, peer: PeerId, header: &Header, source: Packer, token: Token);
 
     /// Moves what can be moved without waiting; arrivals go to `sink`.
@@ -263,7 +264,8 @@ pub trait Sink {
     /// Bulk data begins to arrive; says where its `len` bytes go.
     fn begin(&mut self, peer: PeerId, header: &Header, len: u64) -> Landing;
 
-    /// All bulk bytes under `token` are where [`Sink::begin`] wanted them.
+    /// All bulk bytes under `token` are where [`Sink::begin`] wanted them. Not called for what was
+    /// to be discarded, so that a transfer that nobody asked for ends no other.
     fn landed(&mut self, peer: PeerId, token: Token);
 
     /// The memory given to [`Transport::send_bulk`] under `token` is free again.

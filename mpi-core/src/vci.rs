@@ -188,6 +188,9 @@ impl Vci {
         else {
             return;
         };
+        if std::mem::replace(&mut send.handed_over, true) {
+            return;
+        }
         let source = send.outgoing.take();
         let header = Header { kind: FrameKind::Data as u8, context: token, ..Header::default() };
         port.send_bulk(peer, &header, source, Token(u64::from(request.raw())));
@@ -200,6 +203,10 @@ impl Vci {
         else {
             return;
         };
+        if let Some(why) = &self.peers[rts.peer.0 as usize].down {
+            let lost = lost_peer(rts.peer, why);
+            return self.complete(request, Some(lost));
+        }
         if rts.len > receive.incoming.capacity() {
             self.control(port, rts.peer, FrameKind::Fin, rendezvous::fin_payload(rts.token));
             return self.complete_receive(request, rts.len);
@@ -402,11 +409,12 @@ impl Vci {
         }
     }
 
-    /// The send to `peer` that a token of the wire names, if there is one.
+    /// The send to `peer` that a token of the wire names, if there is one on whose bytes the peer
+    /// has a say: not one whose memory the transport reads.
     pub(crate) fn send_request(&self, peer: PeerId, token: u64) -> Option<RequestHandle> {
         let handle = RequestHandle::from_raw(u32::try_from(token).ok()?);
         match &self.requests.get(handle).ok()?.operation {
-            Operation::Send(send) if send.peer == peer => Some(handle),
+            Operation::Send(send) if send.peer == peer && !send.handed_over => Some(handle),
             _ => None,
         }
     }
@@ -489,6 +497,7 @@ impl Sink for Vci {
             return None;
         };
         receive.awaited = Some(Rts { peer, len, offer: Offer::default(), token: 0 });
+        receive.landing = true;
         let room = receive.incoming.take();
         Some((room, Token(u64::from(request.raw()))))
     }
@@ -497,8 +506,10 @@ impl Sink for Vci {
         let Ok(token) = u32::try_from(header.context) else { return Landing::Discard };
         match self.requests.get_mut(RequestHandle::from_raw(token)) {
             Ok(Request { operation: Operation::Receive(receive), .. })
-                if receive.awaited.is_some_and(|rts| rts.peer == peer && rts.len == len) =>
+                if !receive.landing
+                    && receive.awaited.is_some_and(|rts| rts.peer == peer && rts.len == len) =>
             {
+                receive.landing = true;
                 Landing::User(receive.incoming.take())
             }
             _ => Landing::Discard,
@@ -509,7 +520,9 @@ impl Sink for Vci {
         let Ok(token) = u32::try_from(token.0) else { return };
         let request = RequestHandle::from_raw(token);
         let awaited = match self.requests.get(request) {
-            Ok(Request { operation: Operation::Receive(receive), .. }) => receive.awaited,
+            Ok(Request { operation: Operation::Receive(receive), .. }) if receive.landing => {
+                receive.awaited
+            }
             _ => None,
         };
         if let Some(rts) = awaited.filter(|rts| rts.peer == peer) {
@@ -566,3 +579,7 @@ pub(crate) fn lost_peer(peer: PeerId, why: &Why) -> Error {
     };
     Error::new(ErrorClass::PROC_ABORTED, what)
 }
+
+#[cfg(test)]
+#[path = "vci_tests.rs"]
+mod tests;

@@ -59,6 +59,10 @@ static void matched(int immediate) {
             // The one behind it is received first.
             OK(MPI_Recv(&second, 1, MPI_INT, 1, 20, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
             EQUAL(second, i);
+            if (count > 0) {
+                FAILS(MPI_Mrecv(NULL, count, MPI_BYTE, &message, &status), MPI_ERR_BUFFER);
+                FAILS(MPI_Mrecv(MPI_IN_PLACE, count, MPI_BYTE, &message, &status), MPI_ERR_BUFFER);
+            }
             if (immediate) {
                 MPI_Request request;
                 OK(MPI_Imrecv(buffer, count, MPI_BYTE, &message, &request));

@@ -72,8 +72,53 @@ static void in_rank_order(MPI_Datatype type, MPI_Op op) {
     free(wide);
 }
 
+static int extents_seen;
+
+static void sum_of_longs(void *in, void *inout, int *length, MPI_Datatype *type) {
+    MPI_Aint lower = -1, extent = -1;
+    OK(MPI_Type_get_extent(*type, &lower, &extent));
+    EQUAL(extent, 2 * (int)sizeof(long));
+    extents_seen++;
+    long *a = in, *b = inout;
+    for (int i = 0; i < 2 * *length; i++) b[i] += a[i];
+}
+
+// A function is told of the type also when the program has freed its handle meanwhile (§5.1.9).
+static void freed_types(void) {
+    MPI_Datatype type;
+    MPI_Op op;
+    MPI_Request request;
+    long in[2] = {rank, 1}, out[2] = {-1, -1};
+    OK(MPI_Op_create(sum_of_longs, 1, &op));
+    OK(MPI_Type_contiguous(2, MPI_LONG, &type));
+    OK(MPI_Type_commit(&type));
+    MPI_Request barrier;
+    OK(MPI_Ibarrier(MPI_COMM_WORLD, &barrier));
+    OK(MPI_Iallreduce(in, out, 1, type, op, MPI_COMM_WORLD, &request));
+    OK(MPI_Type_free(&type));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    OK(MPI_Wait(&barrier, MPI_STATUS_IGNORE));
+    EQUAL(out[0], size * (size - 1) / 2);
+    EQUAL(out[1], size);
+
+    OK(MPI_Type_contiguous(2, MPI_LONG, &type));
+    OK(MPI_Type_commit(&type));
+    OK(MPI_Allreduce_init(in, out, 1, type, op, MPI_COMM_WORLD, MPI_INFO_NULL, &request));
+    OK(MPI_Type_free(&type));
+    for (int round = 0; round < 3; round++) {
+        memset(out, 0xff, sizeof out);
+        OK(MPI_Start(&request));
+        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        EQUAL(out[1], size);
+    }
+    OK(MPI_Request_free(&request));
+    OK(MPI_Op_free(&op));
+    CHECK(size == 1 || extents_seen > 0 || rank > 0, "rank 0 has reduced something");
+}
+
 int main(int argc, char **argv) {
     start(&argc, &argv);
+    freed_types();
     MPI_Datatype type;
     MPI_Op op, even;
     int flag = -1;

@@ -52,11 +52,12 @@ impl Loopback {
         }
         for _ in 0..self.bulk.len() {
             if let Some((header, mut source, token)) = self.bulk.pop_front() {
-                if let Landing::User(mut to) = sink.begin(me, &header, source.remaining()) {
+                let landing = sink.begin(me, &header, source.remaining());
+                if let Landing::User(mut to) = landing {
                     copy(&mut source, &mut to);
+                    sink.landed(me, Token(header.context));
                 }
                 sink.sent(token);
-                sink.landed(me, Token(header.context));
             }
         }
     }

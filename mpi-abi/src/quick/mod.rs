@@ -5,4 +5,5 @@
 //! procedure's body, which checks and words everything. What it does with a message is
 //! `mpi-core`'s affair (`p2p/quick.rs`).
 
+pub mod any_time;
 pub mod p2p;

@@ -7,6 +7,7 @@
 #![allow(unsafe_code)]
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use super::check::Check;
 use super::memory::{Memory, Temps};
@@ -215,6 +216,24 @@ impl<P: Port> Process<P> {
     pub(crate) fn reduced(&mut self, execution: u32, step: u32) {
         self.step_done(execution, step, None);
         self.settle();
+    }
+
+    /// A handle of the elements' type for the program's function, if the one that the call was
+    /// made with has been freed since, as §5.1.9 allows: to be freed after the function's return.
+    pub(crate) fn lend_datatype(
+        &mut self,
+        execution: u32,
+        called_with: DatatypeHandle,
+    ) -> Option<DatatypeHandle> {
+        let execution = self.executions.slots.get(execution as usize)?.as_ref()?;
+        let datatype = execution.memory.elements()?;
+        match self.datatype(called_with) {
+            Ok(known) if Arc::ptr_eq(known, datatype) => None,
+            _ => {
+                let datatype = datatype.clone();
+                self.new_datatype(datatype).ok()
+            }
+        }
     }
 
     fn step_done(&mut self, index: u32, step: u32, failure: Option<Error>) {

@@ -284,6 +284,14 @@ impl Memory {
         }
     }
 
+    /// The type of the elements that are reduced.
+    pub fn elements(&self) -> Option<&Arc<Datatype>> {
+        match self {
+            Memory::Moved { .. } => None,
+            Memory::Reduced { datatype, .. } => Some(datatype),
+        }
+    }
+
     /// Brings results to where the user expects them.
     pub fn finish(&self) {
         if let Memory::Moved { recv, .. } = self {

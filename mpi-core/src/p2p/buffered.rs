@@ -14,7 +14,7 @@ use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
 use crate::handle::{CommHandle, RequestHandle, SessionHandle};
 use crate::port::Port;
-use crate::request::{Operation, Owner, Request, gather};
+use crate::request::{Operation, Owner, Request, gather_long};
 
 /// Names an attached buffer as long as messages lie in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,19 +53,20 @@ impl AttachedBuffer {
     }
 
     fn charge(&mut self, bytes: u64) -> Result<()> {
-        if !self.automatic && self.used + bytes > self.size {
+        let used = self.used.checked_add(bytes);
+        let Some(used) = used.filter(|used| self.automatic || *used <= self.size) else {
             return Err(Error::new(
                 ErrorClass::BUFFER,
                 format!(
                     "the attached buffer has {} of {} bytes left, but the message needs {bytes} \
                      (its packed size and MPI_BSEND_OVERHEAD)",
-                    self.size - self.used,
+                    self.size.saturating_sub(self.used),
                     self.size
                 ),
             )
             .hint("Attach a larger buffer, or wait until earlier buffered sends are delivered."));
-        }
-        self.used += bytes;
+        };
+        self.used = used;
         Ok(())
     }
 
@@ -78,25 +79,30 @@ impl<P: Port> Entry<'_, P> {
     /// The buffered send behind `MPI_Bsend` and `MPI_Ibsend`: complete when it returns.
     pub(crate) fn buffered_send(&mut self, message: Message) -> Result<()> {
         let Some((mut packer, route)) = self.check_send(&message)? else { return Ok(()) };
-        let bytes = packer.remaining() + BSEND_OVERHEAD as u64;
+        let bytes = packer.remaining().saturating_add(BSEND_OVERHEAD as u64);
         let id = self.bsend_buffer(message.comm)?;
         if let Err(error) = self.attached(id)?.charge(bytes) {
             self.progress();
             self.attached(id)?.charge(bytes).map_err(|_| error)?;
         }
-        let copy = gather(&mut packer);
-        let from = UserBuffer(copy.as_ptr().cast_mut());
         let owner = Owner::Buffer { buffer: id, bytes };
-        let packer = Packer::contiguous(from, copy.len() as u64);
-        match self.start_send(packer, route, false, owner, message.comm)? {
-            Begun::Complete => self.attached(id)?.give_back(bytes),
-            Begun::Pending(request) => {
+        let begun = gather_long(&mut packer).and_then(|copy| {
+            let from = UserBuffer(copy.as_ptr().cast_mut());
+            let packer = Packer::contiguous(from, copy.len() as u64);
+            Ok((self.start_send(packer, route, false, owner, message.comm)?, copy))
+        });
+        match begun {
+            Ok((Begun::Pending(request), copy)) => {
                 if let Operation::Send(send) = &mut self.vci.requests.get_mut(request)?.operation {
                     send.copy = Some(copy);
                 }
+                Ok(())
+            }
+            gone_or_failed => {
+                self.attached(id)?.give_back(bytes);
+                gone_or_failed.map(drop)
             }
         }
-        Ok(())
     }
 
     /// The buffer that a send over `comm` uses: the communicator's, else its session's, else the

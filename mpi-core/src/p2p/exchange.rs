@@ -7,7 +7,7 @@ use crate::entry::Entry;
 use crate::error::Result;
 use crate::handle::RequestHandle;
 use crate::port::Port;
-use crate::request::{Operation, Owner, Request, gather};
+use crate::request::{Operation, Owner, Request, gather_long};
 use crate::status::Status;
 
 impl<P: Port> Entry<'_, P> {
@@ -29,8 +29,15 @@ impl<P: Port> Entry<'_, P> {
         self.check_send(&send)?;
         let comm = send.comm;
         let receive = self.ireceive(receive)?;
-        let send = self.isend(send, Mode::Standard)?;
-        self.both(send, receive, comm)
+        match self.isend(send, Mode::Standard) {
+            Ok(send) => self.both(send, receive, comm),
+            Err(why) => {
+                // The program gets its buffer back, so nothing may come into it any more.
+                self.cancel(receive)?;
+                self.wait_one(receive)?;
+                Err(why)
+            }
+        }
     }
 
     /// `MPI_Isendrecv_replace`: what is sent leaves a copy of the buffer, which then receives.
@@ -44,7 +51,7 @@ impl<P: Port> Entry<'_, P> {
         let sent = match self.check_send(&send)? {
             None => self.isend(send, Mode::Standard)?,
             Some((mut packer, _)) => {
-                let copy = gather(&mut packer);
+                let copy = gather_long(&mut packer)?;
                 let packed = Message {
                     buf: UserBuffer(copy.as_ptr().cast_mut()),
                     count: copy.len() as i64,
@@ -58,8 +65,13 @@ impl<P: Port> Entry<'_, P> {
                 sent
             }
         };
-        let receive = self.ireceive(receive)?;
-        self.both(sent, receive, comm)
+        match self.ireceive(receive) {
+            Ok(receive) => self.both(sent, receive, comm),
+            Err(why) => {
+                self.free_request(sent)?;
+                Err(why)
+            }
+        }
     }
 
     fn both(

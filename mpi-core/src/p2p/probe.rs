@@ -35,12 +35,8 @@ impl<P: Port> Entry<'_, P> {
     /// `MPI_Probe`.
     pub fn probe(&mut self, rank: i32, tag: i32, comm: CommHandle) -> Result<Status> {
         let Some(pattern) = self.pattern(comm, rank, tag)? else { return Ok(Status::PROC_NULL) };
-        let mut found = None;
-        self.block_in(waits_for(&pattern), |process| {
-            found = look(process, &pattern);
-            found.is_some()
-        });
-        Ok(found.expect("the wait ends only when a message is found"))
+        self.await_message(&pattern)?;
+        Ok(self.look(&pattern).expect("the wait ended because it is there"))
     }
 
     /// `MPI_Improbe`: takes the message out of matching.
@@ -59,8 +55,28 @@ impl<P: Port> Entry<'_, P> {
         let Some(pattern) = self.pattern(comm, rank, tag)? else {
             return Ok((MESSAGE_NO_PROC, Status::PROC_NULL));
         };
-        self.block_in(waits_for(&pattern), |process| look(process, &pattern).is_some());
+        self.await_message(&pattern)?;
         Ok(self.extract(&pattern, comm)?.expect("the wait ended because it is there"))
+    }
+
+    /// Waits until a message is there that `pattern` matches.
+    ///
+    /// # Errors
+    /// The one process that could send it is gone.
+    fn await_message(&mut self, pattern: &Pattern) -> Result<()> {
+        let mut lost = None;
+        self.block_in(waits_for(pattern), |process| {
+            if look(process, pattern).is_some() {
+                return true;
+            }
+            if let Some(peer) = pattern.from
+                && let Some(why) = &process.vci.peer(peer).down
+            {
+                lost = Some(crate::vci::lost_peer(peer, why));
+            }
+            lost.is_some()
+        });
+        lost.map_or(Ok(()), Err)
     }
 
     fn look(&mut self, pattern: &Pattern) -> Option<Status> {

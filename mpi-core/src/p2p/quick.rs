@@ -288,6 +288,7 @@ impl<P: Port> Process<P> {
                     posted: None,
                     from: Some(peer),
                     awaited: Some(rts),
+                    landing: true,
                 };
                 let operation = Operation::Receive(state);
                 let request = Request::active(operation, Owner::Program, message.comm);

@@ -39,7 +39,7 @@ impl Vci {
         let request = self.requests.next_handle()?;
         let posted = Some(self.matcher.post(context, source, tag, request));
         let incoming = Incoming::new(unpacker);
-        let state = ReceiveState { incoming, posted, from, awaited: None };
+        let state = ReceiveState { incoming, posted, from, awaited: None, landing: false };
         self.requests.insert(Request::active(Operation::Receive(state), owner, comm))
     }
 }
@@ -61,6 +61,7 @@ impl<P: Port> Process<P> {
                 posted: None,
                 from,
                 awaited: None,
+                landing: false,
             };
             let request = self.vci.requests.insert(Request::active(
                 Operation::Receive(state),
@@ -117,7 +118,7 @@ impl<P: Port> Process<P> {
         // From nobody comes nothing, of whatever type (§3.10).
         let Some(pattern) = pattern else { return Ok(None) };
         let datatype = self.committed(message.datatype)?;
-        check_buffer(message, datatype)?;
+        check_buffer(message.buf, message.count, datatype)?;
         Ok(Some((Unpacker::new(message.buf, message.count, datatype), pattern)))
     }
 }
@@ -171,6 +172,10 @@ impl<P: Port> Entry<'_, P> {
         let unpacker = {
             let datatype = self.committed(datatype)?;
             check_count(count)?;
+            // From nobody comes nothing, wherever it should go (§3.10).
+            if *message != crate::p2p::probe::MESSAGE_NO_PROC {
+                check_buffer(buf, count, datatype)?;
+            }
             Unpacker::new(buf, count, datatype)
         };
         if *message == crate::p2p::probe::MESSAGE_NO_PROC {
@@ -185,6 +190,7 @@ impl<P: Port> Entry<'_, P> {
             posted: None,
             from: Some(matched.arrived.peer),
             awaited: None,
+            landing: false,
         };
         let operation = Operation::Receive(state);
         let request =

@@ -2,7 +2,7 @@
 
 use super::rendezvous::Rts;
 use super::{Begun, Message, Mode};
-use crate::buffer::RawBytes;
+use crate::buffer::{RawBytes, UserBuffer};
 use crate::constants::PROC_NULL;
 use crate::datatype::{Datatype, Packer};
 use crate::entry::Entry;
@@ -13,7 +13,6 @@ use crate::matching::Envelope;
 use crate::port::{Body, PeerId, Port};
 use crate::process::Process;
 use crate::request::{Operation, Outgoing, Owner, Request, SendState};
-use std::sync::Arc;
 
 /// Bytes of the longest eager message that is copied aside when its path is full.
 const COPIED_ASIDE_MAX: u64 = 8 << 10;
@@ -66,7 +65,8 @@ impl<P: Port> Process<P> {
         let offer = outgoing.offer(&self.port, route.peer);
         let Route { context, source, tag, .. } = route;
         let envelope = Envelope { context, source, tag };
-        let state = SendState { peer: route.peer, envelope, outgoing, copy: None };
+        let state =
+            SendState { peer: route.peer, envelope, outgoing, copy: None, handed_over: false };
         let request =
             self.vci.requests.insert(Request::active(Operation::Send(state), owner, comm))?;
         self.vci.sends_pending += 1;
@@ -114,7 +114,7 @@ impl<P: Port> Process<P> {
             return Ok(None);
         }
         let peer = comm.target(message.rank, "dest")?;
-        check_buffer(message, datatype)?;
+        check_buffer(message.buf, message.count, datatype)?;
         let route =
             Route { peer, context: comm.context, source: comm.rank as i32, tag: message.tag };
         Ok(Some((Packer::new(message.buf, message.count, datatype), route)))
@@ -188,15 +188,11 @@ pub(crate) fn check_count(count: i64) -> Result<()> {
 
 /// A null address where there are bytes to move, unless the type has absolute addresses.
 #[inline]
-pub(crate) fn check_buffer(message: &Message, datatype: &Arc<Datatype>) -> Result<()> {
-    if message.buf.0.is_null()
-        && message.count > 0
-        && datatype.size() > 0
-        && datatype.predefined_code().is_some()
-    {
-        crate::fail!(BUFFER, "buf", "is NULL, but count is {}", message.count);
+pub(crate) fn check_buffer(buf: UserBuffer, count: i64, datatype: &Datatype) -> Result<()> {
+    if buf.0.is_null() && count > 0 && datatype.size() > 0 && datatype.predefined_code().is_some() {
+        crate::fail!(BUFFER, "buf", "is NULL, but count is {count}");
     }
-    if message.buf.is_in_place() && message.count > 0 {
+    if buf.is_in_place() && count > 0 {
         crate::fail!(BUFFER, "buf", "is MPI_IN_PLACE, which only collective operations take");
     }
     Ok(())

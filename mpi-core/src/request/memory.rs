@@ -7,6 +7,7 @@
 
 use crate::buffer::{RawBytes, UserBuffer};
 use crate::datatype::{Packer, Unpacker};
+use crate::error::{Error, ErrorClass, Result};
 use crate::port::{Offer, PeerId, Port, Pulled};
 
 /// The bytes of a pending send.
@@ -54,17 +55,31 @@ impl Outgoing {
     }
 }
 
-/// All bytes of a packer in memory of our own.
+/// All bytes of a packer in memory of our own, for messages that are known to be short.
 pub(crate) fn gather(packer: &mut Packer) -> Box<[u8]> {
-    let len = usize::try_from(packer.remaining()).expect("message fits the address space");
-    let mut copy = Vec::with_capacity(len);
+    gather_long(packer).expect("memory for a short message")
+}
+
+/// All bytes of a packer in memory of our own, of any number that a program may ask for.
+///
+/// # Errors
+/// `MPI_ERR_NO_MEM` if there is not so much memory.
+pub(crate) fn gather_long(packer: &mut Packer) -> Result<Box<[u8]>> {
+    let bytes = packer.remaining();
+    let mut copy = Vec::new();
+    let reserved = usize::try_from(bytes).map(|len| copy.try_reserve_exact(len));
+    if !matches!(reserved, Ok(Ok(()))) {
+        return Err(Error::new(ErrorClass::NO_MEM, format!("no memory to copy {bytes} bytes"))
+            .hint("Send in another mode, which needs no copy, or in several messages."));
+    }
+    let len = bytes as usize;
     // SAFETY: the vector has room for `len` bytes, all of which the packer writes; the user
     // memory belongs to a send that is pending.
     unsafe {
         let written = packer.pack_into(copy.as_mut_ptr(), len);
         copy.set_len(written);
     }
-    copy.into()
+    Ok(copy.into())
 }
 
 impl Incoming {

@@ -19,7 +19,7 @@ use crate::p2p::{Message, Mode};
 use crate::port::PeerId;
 use crate::status::Status;
 
-pub(crate) use memory::{Incoming, Outgoing, gather, lend, put};
+pub(crate) use memory::{Incoming, Outgoing, gather, gather_long, lend, put};
 
 /// Who is told of a completion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,6 +79,8 @@ pub(crate) struct SendState {
     pub(crate) outgoing: Outgoing,
     /// The memory that the bytes lie in, if it is the library's.
     pub(crate) copy: Option<Box<[u8]>>,
+    /// Whether the transport has the bytes: then it alone says when the memory is free again.
+    pub(crate) handed_over: bool,
 }
 
 /// A receive in progress.
@@ -91,6 +93,8 @@ pub(crate) struct ReceiveState {
     pub(crate) from: Option<PeerId>,
     /// The announced message whose bytes are on their way.
     pub(crate) awaited: Option<Rts>,
+    /// Whether the transport has the memory: then it alone says when the bytes are there.
+    pub(crate) landing: bool,
 }
 
 /// A persistent operation: its arguments, kept to be started again (§3.9).

@@ -210,7 +210,9 @@ impl Shm {
         let token = Token(header.context);
         let landing = sink.begin(peer, header, len);
         if len == 0 {
-            sink.landed(peer, token);
+            if matches!(landing, Landing::User(_)) {
+                sink.landed(peer, token);
+            }
         } else {
             let long = len >= PAST_BYTES;
             from.bulk_in.push(Incoming { id, token, landing, left: len, long, exchanged: false });
@@ -251,11 +253,13 @@ impl Shm {
         incoming.left -= len;
         self.counters.bytes_pipelined += len;
         if incoming.left == 0 {
-            let token = incoming.token;
-            if from.bulk_in.swap_remove(place).exchanged {
+            let Incoming { token, landing, exchanged, .. } = from.bulk_in.swap_remove(place);
+            if exchanged {
                 from.exchange.receive();
             }
-            sink.landed(peer, token);
+            if matches!(landing, Landing::User(_)) {
+                sink.landed(peer, token);
+            }
         }
         Ok(())
     }

@@ -125,7 +125,9 @@ impl SimPort {
                 }
             }
             Item::End { transfer } => {
-                if let Some(incoming) = self.incoming.remove(&transfer) {
+                if let Some(incoming) = self.incoming.remove(&transfer)
+                    && incoming.to.is_some()
+                {
                     sink.landed(peer, Token(incoming.context));
                 }
             }

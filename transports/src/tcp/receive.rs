@@ -80,8 +80,10 @@ impl<S: Sink> Listener for Ears<'_, S> {
     }
 
     fn piece_done(&mut self, id: u64, len: u64) -> Result<(), &'static str> {
-        if let Some(token) = transfer::count(self.arriving, id, len)? {
-            self.sink.landed(self.peer, token);
+        if let Some(wanted) = transfer::count(self.arriving, id, len)? {
+            if let Some(token) = wanted {
+                self.sink.landed(self.peer, token);
+            }
             self.owes = true;
         }
         Ok(())

@@ -165,12 +165,12 @@ pub(super) fn find(arriving: &[Arriving], id: u64) -> Option<&Arriving> {
     arriving.iter().find(|one| one.id == id)
 }
 
-/// Counts a piece as arrived; the token of a message that is complete.
+/// Counts a piece as arrived; a message that is complete, with its token if somebody wanted it.
 pub(super) fn count(
     arriving: &mut Vec<Arriving>,
     id: u64,
     len: u64,
-) -> Result<Option<Token>, &'static str> {
+) -> Result<Option<Option<Token>>, &'static str> {
     let place = arriving.iter().position(|one| one.id == id);
     let place = place.ok_or("a piece of it belongs to no message")?;
     let one = &mut arriving[place];
@@ -179,5 +179,8 @@ pub(super) fn count(
         return Err("a message of it is longer than it said");
     }
     let is_over = one.received == one.total;
-    Ok(is_over.then(|| arriving.swap_remove(place).token))
+    Ok(is_over.then(|| {
+        let Arriving { token, landing, .. } = arriving.swap_remove(place);
+        matches!(landing, Landing::User(_)).then_some(token)
+    }))
 }

@@ -226,7 +226,7 @@ impl Fold {
         let piece = entry.port.read_piece(self.seat.board, self.source(rank));
         let Some(piece) = piece else { return Ok(None) };
         let taken = self.scratch.taken[rank as usize];
-        let here = piece.len - taken;
+        let Some(here) = piece.len.checked_sub(taken) else { return Err(differs(rank, 0)) };
         let ends = self.base + self.off + here >= self.task.len;
         if here == 0 || !here.is_multiple_of(self.task.unit) || ends != piece.last {
             let beyond = (self.base + self.off + here).saturating_sub(self.task.len);
@@ -373,7 +373,11 @@ impl<P: Port> Entry<'_, P> {
         let count = task.len / task.unit;
         let mut operand = |rank: u32| match rank == seat.rank {
             true => Ok(own),
-            false => self.await_piece(seat, task.streams.of(rank)).map(|piece| piece.at),
+            // It was as long when all of them were looked at, but shared memory may change.
+            false => match self.await_piece(seat, task.streams.of(rank))? {
+                piece if piece.len == task.len => Ok(piece.at),
+                _ => Err(differs(rank, 0)),
+            },
         };
         let first = operand(task.order.nth(seat, 0))?;
         for index in 1..seat.size {
