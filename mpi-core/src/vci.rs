@@ -203,7 +203,7 @@ impl Vci {
         else {
             return;
         };
-        if let Some(why) = &self.peers[rts.peer.0 as usize].down {
+        if let Some(why) = self.peers[rts.peer.0 as usize].down() {
             let lost = lost_peer(rts.peer, why);
             return self.complete(request, Some(lost));
         }

@@ -70,7 +70,7 @@ impl<P: Port> Entry<'_, P> {
                 return true;
             }
             if let Some(peer) = pattern.from
-                && let Some(why) = &process.vci.peer(peer).down
+                && let Some(why) = process.vci.peer(peer).down()
             {
                 lost = Some(crate::vci::lost_peer(peer, why));
             }
