@@ -15,6 +15,8 @@ mod copy;
 #[cfg(not(loom))]
 pub mod disk;
 #[cfg(not(loom))]
+mod fields;
+#[cfg(not(loom))]
 mod lap;
 #[cfg(not(loom))]
 pub mod loopback;

@@ -9,6 +9,7 @@
 
 use super::arena::VERSION;
 use super::layout::Geometry;
+use crate::fields::{Fields, HASH_BYTES};
 use crate::sys::socket::{NAME_BYTES, Name};
 
 /// Bytes of a hello.
@@ -17,7 +18,6 @@ pub(super) const HELLO_BYTES: usize = 180;
 pub(super) const BELL: &[u8] = b"!";
 
 const MAGIC: [u8; 8] = *b"FerrShm\0";
-pub(super) const HASH_BYTES: usize = 32;
 
 /// The secret that all processes of a job share.
 pub type Secret = [u8; 32];
@@ -54,11 +54,6 @@ pub(super) enum Refusal {
     Version(u32),
     /// Its sender does not know the job's secret.
     Secret,
-}
-
-/// The hash of a job's identity, as it stands in a hello.
-pub(super) fn job_hash(job: &str) -> [u8; HASH_BYTES] {
-    blake3::hash(job.as_bytes()).into()
 }
 
 impl Hello {
@@ -125,27 +120,6 @@ impl Hello {
     }
 }
 
-/// The rest of a datagram that is being read.
-pub(super) struct Fields<'a> {
-    pub(super) bytes: &'a [u8],
-}
-
-impl Fields<'_> {
-    pub(super) fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (head, tail) = self.bytes.split_first_chunk()?;
-        self.bytes = tail;
-        Some(*head)
-    }
-
-    pub(super) fn u32(&mut self) -> Option<u32> {
-        self.take().map(u32::from_le_bytes)
-    }
-
-    pub(super) fn u64(&mut self) -> Option<u64> {
-        self.take().map(u64::from_le_bytes)
-    }
-}
-
 /// What a process writes on its business card, so that peers find it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Card {
@@ -197,6 +171,7 @@ impl Card {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fields::job_hash;
     use proptest::prelude::*;
 
     fn hello() -> Hello {

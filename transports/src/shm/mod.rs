@@ -50,13 +50,14 @@ use mpi_core::port::{
     Token, Transport, Why,
 };
 
+use crate::fields::job_hash;
 use crate::lap::Worn;
 use crate::restraint::Restraint;
 use crate::sys::socket::{Datagram, NAME_BYTES};
 use crate::sys::{barrier, cma};
 use alloc::Allocator;
 use arena::Arena;
-use hello::{Card, job_hash};
+use hello::Card;
 use meet::{Letter, Stray};
 use park::Waiter;
 use peer::Peer;

@@ -14,8 +14,9 @@ use mpi_core::segments::Segments;
 
 use super::Shm;
 use super::arena::VERSION;
-use super::hello::{Fields, HASH_BYTES, Secret};
+use super::hello::Secret;
 use super::meet::Letter;
+use crate::fields::{Fields, HASH_BYTES};
 use crate::sys::memory::{Mapping, sealed_memfd, sealed_size};
 use crate::sys::socket::{Arrival, NAME_BYTES, Name, own_uid};
 

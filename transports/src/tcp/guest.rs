@@ -136,7 +136,9 @@ impl Tcp {
             Link::Seeking(seek) => !(seek.has_greeted() && self.config.rank < hello.rank),
             Link::Idle => true,
         };
-        let epoch = stream.epoch.max(hello.epoch) + 1;
+        let Some(epoch) = stream.epoch.max(hello.epoch).checked_add(1) else {
+            return Err(format!("its hello counts {} connections before it", hello.epoch));
+        };
         let welcome = Welcome { is_taken, epoch, received: stream.input.received() };
         if is_taken {
             self.close_link(id);

@@ -8,6 +8,8 @@
 //!
 //! In: bytes from anybody, in their whole length. Out: checked values, or why they were refused.
 
+use crate::fields::{Fields, HASH_BYTES};
+
 /// The version of everything that TCP carries.
 pub(super) const VERSION: u32 = 1;
 /// Bytes of a nonce.
@@ -19,7 +21,6 @@ pub(super) const HELLO_BYTES: usize = 8 + 6 * 4 + 8 + NONCE_BYTES + HASH_BYTES +
 /// Bytes of a welcome.
 pub(super) const WELCOME_BYTES: usize = 8 + 3 * 4 + 8 + HASH_BYTES;
 
-const HASH_BYTES: usize = 32;
 const CHALLENGE: [u8; 8] = *b"FerrTcpC";
 const HELLO: [u8; 8] = *b"FerrTcpH";
 const WELCOME: [u8; 8] = *b"FerrTcpW";
@@ -84,11 +85,6 @@ pub(super) struct Welcome {
     pub received: u64,
 }
 
-/// The hash of a job's identity.
-pub(super) fn job_hash(job: &str) -> [u8; HASH_BYTES] {
-    blake3::hash(job.as_bytes()).into()
-}
-
 /// A challenge with this nonce.
 pub(super) fn challenge(nonce: &Nonce) -> [u8; CHALLENGE_BYTES] {
     let mut words = Words::new();
@@ -98,13 +94,7 @@ pub(super) fn challenge(nonce: &Nonce) -> [u8; CHALLENGE_BYTES] {
 
 /// The nonce in a challenge.
 pub(super) fn read_challenge(bytes: &[u8; CHALLENGE_BYTES]) -> Result<Nonce, Refusal> {
-    let mut at = Fields { bytes };
-    at.begin(CHALLENGE)?;
-    let version = at.u32()?;
-    if version != VERSION {
-        return Err(Refusal::Version(version));
-    }
-    at.take()
+    begin(bytes, CHALLENGE)?.take().ok_or(Refusal::Form)
 }
 
 impl Hello {
@@ -126,17 +116,16 @@ impl Hello {
         secret: &Secret,
         challenge: &Nonce,
     ) -> Result<Hello, Refusal> {
-        let mut at = Fields { bytes };
-        at.begin(HELLO)?;
-        let version = at.u32()?;
-        if version != VERSION {
-            return Err(Refusal::Version(version));
-        }
+        let hello = Hello::fields(&mut begin(bytes, HELLO)?).ok_or(Refusal::Form)?;
+        check(bytes, secret, &[challenge])?;
+        Ok(hello)
+    }
+
+    fn fields(at: &mut Fields<'_>) -> Option<Hello> {
         let (rank, to_rank, face, stream, epoch) =
             (at.u32()?, at.u32()?, at.u32()?, at.u32()?, at.u32()?);
         let (received, nonce, job) = (at.u64()?, at.take()?, at.take()?);
-        check(bytes, secret, &[challenge])?;
-        Ok(Hello { rank, to_rank, face, stream, epoch, received, nonce, job })
+        Some(Hello { rank, to_rank, face, stream, epoch, received, nonce, job })
     }
 }
 
@@ -159,15 +148,14 @@ impl Welcome {
         secret: &Secret,
         nonces: [&Nonce; 2],
     ) -> Result<Welcome, Refusal> {
-        let mut at = Fields { bytes };
-        at.begin(WELCOME)?;
-        let version = at.u32()?;
-        if version != VERSION {
-            return Err(Refusal::Version(version));
-        }
-        let (is_taken, epoch, received) = (at.u32()? == 1, at.u32()?, at.u64()?);
+        let welcome = Welcome::fields(&mut begin(bytes, WELCOME)?).ok_or(Refusal::Form)?;
         check(bytes, secret, &nonces)?;
-        Ok(Welcome { is_taken, epoch, received })
+        Ok(welcome)
+    }
+
+    fn fields(at: &mut Fields<'_>) -> Option<Welcome> {
+        let (is_taken, epoch, received) = (at.u32()? == 1, at.u32()?, at.u64()?);
+        Some(Welcome { is_taken, epoch, received })
     }
 }
 
@@ -214,34 +202,22 @@ impl Words {
     }
 }
 
-/// Words being read.
-struct Fields<'a> {
-    bytes: &'a [u8],
-}
-
-impl Fields<'_> {
-    fn begin(&mut self, with: [u8; 8]) -> Result<(), Refusal> {
-        if self.take::<8>()? == with { Ok(()) } else { Err(Refusal::Form) }
+/// What comes behind this mark and the version.
+fn begin(bytes: &[u8], mark: [u8; 8]) -> Result<Fields<'_>, Refusal> {
+    let mut at = Fields { bytes };
+    if at.take() != Some(mark) {
+        return Err(Refusal::Form);
     }
-
-    fn take<const N: usize>(&mut self) -> Result<[u8; N], Refusal> {
-        let (head, tail) = self.bytes.split_first_chunk().ok_or(Refusal::Form)?;
-        self.bytes = tail;
-        Ok(*head)
-    }
-
-    fn u32(&mut self) -> Result<u32, Refusal> {
-        self.take().map(u32::from_le_bytes)
-    }
-
-    fn u64(&mut self) -> Result<u64, Refusal> {
-        self.take().map(u64::from_le_bytes)
+    match at.u32().ok_or(Refusal::Form)? {
+        VERSION => Ok(at),
+        other => Err(Refusal::Version(other)),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fields::job_hash;
     use proptest::prelude::*;
 
     const KEY: Secret = [7; 32];

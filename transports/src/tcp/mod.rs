@@ -204,7 +204,7 @@ impl Tcp {
             flush_asked: Cell::new(false),
             scratch: Vec::new(),
             own,
-            job: hello::job_hash(&config.job),
+            job: crate::fields::job_hash(&config.job),
             restraint: Restraint::default(),
             counters: TcpCounters::default(),
             config,

@@ -8,10 +8,11 @@ use mpi_core::header::{FrameKind, Header};
 use mpi_core::port::{PeerId, ProcessName, Transport};
 use proptest::prelude::*;
 
-use super::hello::{CHALLENGE_BYTES, Hello, NONCE_BYTES, job_hash, read_challenge};
+use super::hello::{CHALLENGE_BYTES, Hello, NONCE_BYTES, read_challenge};
 use super::tests::{config, small, world};
 use super::{Tcp, TcpConfig};
 use crate::conformance::{Recorder, World};
+use crate::fields::job_hash;
 
 fn header() -> Header {
     Header { kind: FrameKind::Eager as u8, context: 4, ..Header::default() }
@@ -62,13 +63,14 @@ fn who_cannot_prove_to_belong_to_the_job_is_refused() {
     let mut ends = world(2, &small());
     let mut sink = Recorder::default();
     let end = &mut ends[0];
-    let changes: [fn(&mut Hello, &mut [u8; 32]); 6] = [
+    let changes: [fn(&mut Hello, &mut [u8; 32]); 7] = [
         |_, secret| secret[0] ^= 1,
         |hello, _| hello.job = job_hash("another"),
         |hello, _| hello.to_rank = 7,
         |hello, _| hello.rank = 7,
         |hello, _| hello.rank = 0,
         |hello, _| hello.stream = 99,
+        |hello, _| hello.epoch = u32::MAX,
     ];
     for (count, change) in (1..).zip(changes) {
         let (mut stream, nonce) = knock(end, &mut sink);
@@ -80,7 +82,7 @@ fn who_cannot_prove_to_belong_to_the_job_is_refused() {
     let recording = hello(&nonce, |_, _| {});
     let (mut stream, _) = knock(end, &mut sink);
     stream.write_all(&recording).unwrap();
-    refused(end, &mut sink, 7);
+    refused(end, &mut sink, 8);
     assert_eq!(end.counters().connections, 0);
 }
 

@@ -1,0 +1,33 @@
+//! What the first words of all transports have in common: numbers and hashes one after the other.
+//!
+//! In: bytes from anybody. Out: their fields, or nothing when there are too few; which values are
+//! good is for the reader to say (`shm/hello.rs`, `tcp/hello.rs`).
+
+/// Bytes of a hash.
+pub(crate) const HASH_BYTES: usize = 32;
+
+/// The hash of a job's identity, as it stands in a hello.
+pub(crate) fn job_hash(job: &str) -> [u8; HASH_BYTES] {
+    blake3::hash(job.as_bytes()).into()
+}
+
+/// The rest of first words that are being read.
+pub(crate) struct Fields<'a> {
+    pub(crate) bytes: &'a [u8],
+}
+
+impl Fields<'_> {
+    pub(crate) fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (head, tail) = self.bytes.split_first_chunk()?;
+        self.bytes = tail;
+        Some(*head)
+    }
+
+    pub(crate) fn u32(&mut self) -> Option<u32> {
+        self.take().map(u32::from_le_bytes)
+    }
+
+    pub(crate) fn u64(&mut self) -> Option<u64> {
+        self.take().map(u64::from_le_bytes)
+    }
+}
