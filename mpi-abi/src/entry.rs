@@ -30,6 +30,8 @@ pub enum Owner {
     File(FileHandle),
     /// The session's.
     Session(SessionHandle),
+    /// That of a session which the call is to begin: an error ends it once the handler has seen it.
+    NoSession(SessionHandle),
 }
 
 /// What a body works on: the process, as long as the call lasts.

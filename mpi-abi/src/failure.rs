@@ -24,6 +24,10 @@ pub(crate) fn raise(cx: &mut Cx<'_>, error: Error) -> c_int {
     let code = (cx.face.error_out)(error.class());
     let (handler, kind, object) = handler(cx);
     handle(cx, handler, kind, object, code, &line);
+    if let Owner::NoSession(session) = cx.owner {
+        // It is there: the call has just made it.
+        let _ = cx.end_session(session);
+    }
     code
 }
 
@@ -65,7 +69,7 @@ fn handler(cx: &Cx<'_>) -> (ErrhandlerHandle, u32, u32) {
             };
             return (handler, FileKind::NUMBER, object.raw());
         }
-        Owner::Session(session) if cx.session(session).is_ok() => {
+        Owner::Session(session) | Owner::NoSession(session) if cx.session(session).is_ok() => {
             let handler =
                 cx.session(session).map_or(ERRORS_ARE_FATAL, |session| session.errhandler);
             return (handler, SessionKind::NUMBER, session.raw());

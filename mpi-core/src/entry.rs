@@ -37,10 +37,12 @@ impl<'a, P: Port> Entry<'a, P> {
     }
 
     /// Runs the program's code. It may enter the library again, so every handle has to be looked
-    /// up anew afterwards.
+    /// up anew afterwards; only what was called is what it was before.
     pub fn call_out<R>(&mut self, code: impl FnOnce(&dyn UserCode) -> R) -> R {
-        let user = self.user;
-        code(user)
+        let (user, procedure) = (self.user, self.procedure);
+        let result = code(user);
+        self.procedure = procedure;
+        result
     }
 
     /// Polls, and calls out, until `done`; spins, yields and sleeps as the port sees fit.

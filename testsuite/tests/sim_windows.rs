@@ -3,6 +3,7 @@
 
 use mpi_core::buffer::UserBuffer;
 use mpi_core::coll::calls::Typed;
+use mpi_core::error::ErrorClass;
 use mpi_core::group::Group;
 use mpi_core::handle::{DatatypeHandle, OpHandle, WinHandle};
 use mpi_core::info::Info;
@@ -118,6 +119,29 @@ fn locks_exclude_and_accumulates_add_up() {
 }
 
 #[test]
+fn integers_are_not_added_to_floating_point_numbers() {
+    let network = SimOptions { nodes: Nodes::One, ..SimOptions::default() };
+    let outcome = World { network, ..World::new(3, 2) }.start_mpi(|mpi| {
+        let win = mpi.win_allocate_shared(COMM_WORLD, 64, 8, Info::new()).unwrap();
+        mpi.win_fence(win, 0).unwrap();
+        let mut add = |datatype| {
+            let mut value = 1;
+            let datatype = DatatypeHandle::from_raw(datatype);
+            let target = Target { datatype, ..cell(win, 0, 0) };
+            mpi.accumulate(one(&mut value), None, target, SUM).map_err(|error| error.class())
+        };
+        // `MPI_DOUBLE` and `MPI_LONG`, of eight bytes both.
+        let results = [add(0x214), add(0x20a)];
+        mpi.win_fence(win, 0).unwrap();
+        mpi.win_free(win).unwrap();
+        results
+    });
+    for results in outcome.unwrap_or_else(|hang| panic!("{hang}")).results {
+        assert_eq!(results.unwrap(), [Err(ErrorClass::TYPE), Ok(())]);
+    }
+}
+
+#[test]
 fn processes_that_share_no_memory_have_no_shared_window() {
     let network = SimOptions { nodes: Nodes::Blocks(1), ..SimOptions::default() };
     let outcome = World { network, ..World::new(7, 3) }.start_mpi(|mpi| {
@@ -125,6 +149,6 @@ fn processes_that_share_no_memory_have_no_shared_window() {
         failed.class()
     });
     for class in outcome.unwrap_or_else(|hang| panic!("{hang}")).results {
-        assert_eq!(class.unwrap(), mpi_core::error::ErrorClass::RMA_SHARED);
+        assert_eq!(class.unwrap(), ErrorClass::RMA_SHARED);
     }
 }

@@ -6,14 +6,8 @@ use mpi_core::handle::{CommHandle, DatatypeHandle, RequestHandle};
 use mpi_core::p2p::Message;
 use mpi_core::status::Status;
 
+use super::p2p::finish;
 use crate::entry::Cx;
-
-/// Waits for both; the status is that of the received message also when it did not fit.
-fn finish(cx: &mut Cx<'_>, both: RequestHandle, status: &mut Status) -> Result<()> {
-    let report = cx.wait(both)?;
-    *status = report.status;
-    report.failure.map_or(Ok(()), Err)
-}
 
 /// `MPI_Sendrecv`.
 #[allow(clippy::too_many_arguments)]

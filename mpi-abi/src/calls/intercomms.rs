@@ -1,9 +1,9 @@
 //! Intercommunicators, and communicators made of groups alone (MPI-5.0 §7.4.2, §7.6).
 
+use mpi_core::errhandler::Target;
 use mpi_core::error::Result;
 use mpi_core::handle::{CommHandle, ErrhandlerHandle, GroupHandle, InfoHandle};
 
-use super::errors::comm_set_errhandler;
 use super::hints::{given, keep};
 use crate::entry::Cx;
 use crate::startup;
@@ -51,11 +51,8 @@ pub fn comm_create_from_group(
     if group.size() > 1 {
         startup::meet(cx)?;
     }
-    let made = cx.comm_from_group(group, stringtag)?;
-    comm_set_errhandler(cx, made, errhandler)?;
-    keep(cx, made, hints)?;
-    *newcomm = made;
-    Ok(())
+    *newcomm = with_handler(cx, errhandler, |cx| cx.comm_from_group(group, stringtag))?;
+    keep(cx, *newcomm, hints)
 }
 
 /// `MPI_Intercomm_create_from_groups`.
@@ -74,9 +71,28 @@ pub fn intercomm_create_from_groups(
     let hints = given(cx, info)?;
     startup::meet(cx)?;
     let local = (local_group, local_leader);
-    let made = cx.intercomm_from_groups(local, (remote_group, remote_leader), stringtag)?;
-    comm_set_errhandler(cx, made, errhandler)?;
-    keep(cx, made, hints)?;
-    *newintercomm = made;
-    Ok(())
+    let remote = (remote_group, remote_leader);
+    *newintercomm =
+        with_handler(cx, errhandler, |cx| cx.intercomm_from_groups(local, remote, stringtag))?;
+    keep(cx, *newintercomm, hints)
+}
+
+/// Makes a communicator that has this error handler; none is made where the handler does not fit.
+fn with_handler(
+    cx: &mut Cx<'_>,
+    errhandler: ErrhandlerHandle,
+    make: impl FnOnce(&mut Cx<'_>) -> Result<CommHandle>,
+) -> Result<CommHandle> {
+    cx.errhandlers.attach(errhandler, Target::Comm)?;
+    match make(cx) {
+        Ok(made) => {
+            let first = std::mem::replace(&mut cx.comm_mut(made)?.errhandler, errhandler);
+            cx.errhandlers.release(first)?;
+            Ok(made)
+        }
+        Err(error) => {
+            cx.errhandlers.release(errhandler)?;
+            Err(error)
+        }
+    }
 }

@@ -71,7 +71,8 @@ pub fn reduce_local(
             let what = "is MPI_IN_PLACE, which has no meaning here";
             return Err(Error::param(ErrorClass::BUFFER, name, what));
         }
-        if buffer.0.is_null() && count > 0 && kind.size() > 0 {
+        // A derived datatype may have absolute addresses (§5.1.5).
+        if buffer.0.is_null() && count > 0 && kind.size() > 0 && kind.is_predefined() {
             let what = format!("is NULL, but there are {count} elements to reduce");
             return Err(Error::param(ErrorClass::BUFFER, name, what));
         }

@@ -8,9 +8,10 @@ use mpi_core::status::Status;
 
 use crate::entry::Cx;
 
-/// Waits for a receive; the status is that of the message also when it did not fit.
+/// Waits for a receive, alone or with a send; the status is that of the message also when it did
+/// not fit.
 #[inline]
-fn finish(cx: &mut Cx<'_>, request: RequestHandle, status: &mut Status) -> Result<()> {
+pub(super) fn finish(cx: &mut Cx<'_>, request: RequestHandle, status: &mut Status) -> Result<()> {
     let report = cx.wait(request)?;
     *status = report.status;
     report.failure.map_or(Ok(()), Err)

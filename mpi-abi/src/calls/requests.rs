@@ -56,7 +56,7 @@ fn check(cx: &Cx<'_>, code: c_int, what: &'static str) -> Result<()> {
 }
 
 /// Errors from here on go to the error handler of the request's communicator.
-fn own(cx: &mut Cx<'_>, request: RequestHandle) {
+pub(crate) fn own(cx: &mut Cx<'_>, request: RequestHandle) {
     if let Some(comm) = cx.request_comm(request) {
         cx.owner = Owner::Comm(comm);
     }

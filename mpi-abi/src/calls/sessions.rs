@@ -28,8 +28,8 @@ pub fn session_init(
 ) -> Result<()> {
     cx.errhandlers.attach(errhandler, mpi_core::errhandler::Target::Session)?;
     let made = cx.sessions.insert(Session::new(errhandler))?;
-    // Errors of this call go to the handler that it was given.
-    cx.owner = Owner::Session(made);
+    // Errors of this call go to the handler that it was given, and the session with them.
+    cx.owner = Owner::NoSession(made);
     let asked = if info.is_null() { Info::new() } else { look(cx, info)?.into_owned() };
     cx.session_mut(made)?.hints = hints(&asked)?;
     startup::begin_session(cx)?;

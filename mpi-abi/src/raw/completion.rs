@@ -9,7 +9,7 @@ use mpi_core::handle::{CommHandle, RequestHandle};
 use mpi_core::request::completion::Report;
 use mpi_core::status::Status;
 
-use crate::calls::requests::{report, status_of};
+use crate::calls::requests::{own, report, status_of};
 use crate::entry::{Cx, Owner};
 use crate::face::Face;
 use crate::node::Node;
@@ -224,13 +224,6 @@ unsafe fn report_one<F: Face>(
         put::<F>(status, &reported.status);
     }
     reported.failure.map_or(Ok(()), Err)
-}
-
-/// Errors from here on go to the error handler of the request's communicator.
-fn own(cx: &mut Cx<'_>, request: RequestHandle) {
-    if let Some(comm) = cx.request_comm(request) {
-        cx.owner = Owner::Comm(comm);
-    }
 }
 
 /// `MPI_Testany`.

@@ -10,16 +10,22 @@ use crate::p2p::{Message, Mode};
 use crate::port::Port;
 
 impl<P: Port> Entry<'_, P> {
-    /// What `root` has in `bytes`, at all processes of an intracommunicator.
+    /// What `root` has in `bytes`, at most `limit` of them, at all processes of an
+    /// intracommunicator.
     pub(super) fn bcast_bytes(
         &mut self,
         comm: CommHandle,
         root: i32,
         mut bytes: Vec<u8>,
+        limit: usize,
     ) -> Result<Vec<u8>> {
         let mut length = (bytes.len() as u64).to_le_bytes();
         self.bcast_run(comm, root, &mut length)?;
-        bytes.resize(u64::from_le_bytes(length) as usize, 0);
+        let length = u64::from_le_bytes(length);
+        if length > limit as u64 {
+            crate::fail!(INTERN, "the leader of the group announced {length} bytes");
+        }
+        bytes.resize(length as usize, 0);
         if !bytes.is_empty() {
             self.bcast_run(comm, root, &mut bytes)?;
         }

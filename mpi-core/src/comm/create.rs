@@ -65,7 +65,11 @@ impl Ballot {
 
 impl<P: Port> Process<P> {
     /// An intracommunicator, the argument `param`.
-    pub(super) fn intracomm(&self, comm: CommHandle, param: &'static str) -> Result<&Comm> {
+    pub(in crate::comm) fn intracomm(
+        &self,
+        comm: CommHandle,
+        param: &'static str,
+    ) -> Result<&Comm> {
         let state = self.comm(comm)?;
         match state.remote {
             None => Ok(state),

@@ -152,7 +152,8 @@ impl<P: Port> Entry<'_, P> {
             Ok(bytes) => (bytes, None),
             Err(error) => (Vec::new(), Some(error)),
         };
-        let bytes = self.bcast_bytes(local_comm, local_leader, bytes)?;
+        let bytes =
+            self.bcast_bytes(local_comm, local_leader, bytes, self.introduction_most() + 8)?;
         if let Some(failure) = failure {
             return Err(failure);
         }
@@ -169,6 +170,11 @@ impl<P: Port> Entry<'_, P> {
         let first = group.peer(0) < other.group.peer(0);
         let context = if first { u64::from_le_bytes(own_context) } else { other.context };
         self.adopt_pair(local_comm, context, group, other.group, first)
+    }
+
+    /// Bytes of the longest introduction: its context, and all processes of the job.
+    fn introduction_most(&self) -> usize {
+        8 + 4 * self.identity.size as usize
     }
 
     /// Exchanges introductions with the other leader.
@@ -199,8 +205,7 @@ impl<P: Port> Entry<'_, P> {
         own: &[u8],
     ) -> Result<Vec<u8>> {
         let room = self.comms.insert(room)?;
-        let limit = 8 + 4 * self.identity.size as usize;
-        let other = self.swap_bytes(room, rank, tag, own, limit);
+        let other = self.swap_bytes(room, rank, tag, own, self.introduction_most());
         self.comms.remove(room)?;
         other
     }
@@ -311,8 +316,11 @@ impl<P: Port> Entry<'_, P> {
         string_tag: &str,
     ) -> Result<CommHandle> {
         let (group, leader) = (self.groups.get(local.0)?.clone(), local.1);
+        if u32::try_from(leader).ok().and_then(|rank| group.peer(rank)).is_none() {
+            let size = group.size();
+            fail!(RANK, "local_leader", "is {leader}, but the group has {size} processes");
+        }
         let room = self.comm_from_group(group.clone(), string_tag)?;
-        self.comm(room)?.target(leader, "local_leader")?;
         let mut other = Ok(Vec::new());
         if self.comm(room)?.rank == leader as u32 {
             let own = Introduction { context: self.new_context(), group: group.clone() };

@@ -255,6 +255,16 @@ impl Datatype {
         parts.all(|part| part.is_some_and(|part| Arc::ptr_eq(&part, &first))).then_some(first)
     }
 
+    /// Whether elements of both are the same to a reduction, whatever their names: `MPI_LONG` is
+    /// on one platform what `MPI_INT64_T` is.
+    pub fn is_reduced_like(&self, other: &Datatype) -> bool {
+        let basic = |code| basic::row_of(code).map(|row| row.basic);
+        match (self.operand, other.operand) {
+            (Operand::Named(one), Operand::Named(other)) => basic(one) == basic(other),
+            (one, other) => one == other,
+        }
+    }
+
     /// `MPI_Type_commit`. Plans are built with the type, so this only marks it.
     pub fn commit(&self) {
         self.committed.store(true, Ordering::Relaxed);

@@ -232,7 +232,7 @@ fn kernel(op: Builtin, origin: &Span, target: &Span) -> Result<(Kernel, Arc<Data
     let (ours, theirs) =
         (Datatype::component(&origin.datatype), Datatype::component(&target.datatype));
     match (ours, theirs) {
-        (Some(ours), Some(theirs)) if ours.size() == theirs.size() => {
+        (Some(ours), Some(theirs)) if ours.is_reduced_like(&theirs) => {
             Ok((op.kernel(&theirs)?, theirs))
         }
         _ => crate::fail!(

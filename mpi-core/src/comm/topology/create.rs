@@ -9,35 +9,25 @@ use super::Topology;
 use super::cart::Cart;
 use super::distribute::Edge;
 use super::graph::{Adjacent, Graph, check_end};
-use crate::comm::Comm;
 use crate::constants::UNDEFINED;
 use crate::entry::Entry;
-use crate::error::{Error, ErrorClass, Result};
+use crate::error::Result;
 use crate::fail;
 use crate::handle::CommHandle;
 use crate::port::Port;
 use crate::process::Process;
 
 impl<P: Port> Process<P> {
-    /// An intracommunicator, which is what topologies are made of.
-    fn ungrouped(&self, comm: CommHandle) -> Result<&Comm> {
-        let state = self.comm(comm)?;
-        match state.remote {
-            None => Ok(state),
-            Some(_) => Err(Error::param(ErrorClass::COMM, "comm", "is an intercommunicator")),
-        }
-    }
-
     /// `MPI_Cart_map` (§8.5.8): the rank that this process has in such a grid.
     pub fn cart_map(&self, comm: CommHandle, dims: Vec<i32>, periods: Vec<bool>) -> Result<i32> {
-        let state = self.ungrouped(comm)?;
+        let state = self.intracomm(comm, "comm")?;
         let cart = Cart::new(dims, periods, state.size())?;
         Ok(mapped(state.rank, cart.size()))
     }
 
     /// `MPI_Graph_map` (§8.5.8).
     pub fn graph_map(&self, comm: CommHandle, index: Vec<i32>, edges: Vec<i32>) -> Result<i32> {
-        let state = self.ungrouped(comm)?;
+        let state = self.intracomm(comm, "comm")?;
         let nodes = nodes(index.len(), state.size())?;
         Graph::new(index, edges)?;
         Ok(mapped(state.rank, nodes))
@@ -64,7 +54,7 @@ impl<P: Port> Entry<'_, P> {
         dims: Vec<i32>,
         periods: Vec<bool>,
     ) -> Result<CommHandle> {
-        let cart = Cart::new(dims, periods, self.ungrouped(comm)?.size())?;
+        let cart = Cart::new(dims, periods, self.intracomm(comm, "comm")?.size())?;
         let size = cart.size();
         self.first_with(comm, size, Topology::Cart(cart))
     }
@@ -84,7 +74,7 @@ impl<P: Port> Entry<'_, P> {
         index: Vec<i32>,
         edges: Vec<i32>,
     ) -> Result<CommHandle> {
-        let nodes = nodes(index.len(), self.ungrouped(comm)?.size())?;
+        let nodes = nodes(index.len(), self.intracomm(comm, "comm")?.size())?;
         let graph = Graph::new(index, edges)?;
         self.first_with(comm, nodes, Topology::Graph(graph))
     }
@@ -95,7 +85,7 @@ impl<P: Port> Entry<'_, P> {
         comm: CommHandle,
         adjacent: Adjacent,
     ) -> Result<CommHandle> {
-        let size = self.ungrouped(comm)?.size();
+        let size = self.intracomm(comm, "comm")?.size();
         adjacent.sources.check(size, "sources")?;
         adjacent.destinations.check(size, "destinations")?;
         let made = self.comm_clone(comm)?;
@@ -109,7 +99,7 @@ impl<P: Port> Entry<'_, P> {
         named: &[Edge],
         weighted: bool,
     ) -> Result<CommHandle> {
-        let size = self.ungrouped(comm)?.size();
+        let size = self.intracomm(comm, "comm")?.size();
         for edge in named {
             check_end(edge.source, size, "sources")?;
             check_end(edge.destination, size, "destinations")?;

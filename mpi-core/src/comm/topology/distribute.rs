@@ -1,12 +1,13 @@
 //! Brings the edges of a distributed graph, which any process may have named, to the processes
 //! at their ends (`MPI_Dist_graph_create`, MPI-5.0 §8.5.4).
 
-use super::graph::Adjacent;
+use super::graph::{Adjacent, check_end};
 use crate::buffer::UserBuffer;
 use crate::coll::calls::{Typed, Types, Varied};
 use crate::datatype::BYTE;
 use crate::entry::Entry;
-use crate::error::Result;
+use crate::error::{Error, ErrorClass, Result};
+use crate::fail;
 use crate::handle::CommHandle;
 use crate::port::Port;
 
@@ -44,6 +45,7 @@ impl<P: Port> Entry<'_, P> {
         let mut adjacent = Adjacent::default();
         for record in told.chunks_exact(RECORD_BYTES) {
             let number = |at: usize| i32::from_le_bytes(std::array::from_fn(|i| record[at + i]));
+            check_end(number(1), size as u32, "edges")?;
             let edges = match record[0] {
                 0 => &mut adjacent.sources,
                 _ => &mut adjacent.destinations,
@@ -61,10 +63,14 @@ impl<P: Port> Entry<'_, P> {
         let send = eight(counts.as_ptr().cast_mut().cast());
         let prepared = self.alltoall(send, eight(incoming.as_mut_ptr().cast()), comm)?;
         self.run(prepared)?;
-        let (mut bytes, mut told) = (outgoing.concat(), vec![0; total(&incoming)]);
+        let (mut bytes, mut told) = (outgoing.concat(), Vec::new());
+        let length = total(&incoming)?;
         // An empty vector's address is one that MPI gives a meaning of its own.
         bytes.reserve(1);
-        told.reserve(1);
+        if told.try_reserve_exact(length.max(1)).is_err() {
+            fail!(NO_MEM, "no memory for {length} bytes about edges of the graph");
+        }
+        told.resize(length, 0);
         let (send_at, recv_at) = (starts(&counts), starts(&incoming));
         let varied = |buf, counts, displs| Varied {
             buf: UserBuffer(buf),
@@ -80,8 +86,16 @@ impl<P: Port> Entry<'_, P> {
     }
 }
 
-fn total(counts: &[i64]) -> usize {
-    counts.iter().sum::<i64>() as usize
+/// The sum of what the processes announced: whole records, and no more than memory can hold.
+fn total(counts: &[i64]) -> Result<usize> {
+    let add = |sum: usize, &count: &i64| {
+        let bytes =
+            usize::try_from(count).ok().filter(|bytes| bytes.is_multiple_of(RECORD_BYTES))?;
+        sum.checked_add(bytes).filter(|&sum| isize::try_from(sum).is_ok())
+    };
+    counts.iter().try_fold(0, add).ok_or_else(|| {
+        Error::new(ErrorClass::INTERN, "a process announced an impossible number of edges")
+    })
 }
 
 fn starts(counts: &[i64]) -> Vec<i64> {
@@ -90,4 +104,28 @@ fn starts(counts: &[i64]) -> Vec<i64> {
         Some(*end - count)
     });
     ends.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn impossible_numbers_of_edges_are_refused() {
+        assert_eq!(total(&[0, 18, 9]).unwrap(), 27);
+        for counts in [&[-9][..], &[10], &[9, -9, 9], &[i64::MAX - 7, i64::MAX - 7]] {
+            assert_eq!(total(counts).unwrap_err().class(), ErrorClass::INTERN, "{counts:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_numbers_are_added_up_or_refused(counts in prop::collection::vec(any::<i64>(), 0..9)) {
+            let exact: i128 = counts.iter().map(|&count| i128::from(count)).sum();
+            if let Ok(total) = total(&counts) {
+                prop_assert_eq!(total as i128, exact);
+            }
+        }
+    }
 }
