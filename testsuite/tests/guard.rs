@@ -74,7 +74,7 @@ fn counted(
         command.env("FERRITE_NODE_RANKS", "2");
     }
     let ranks = if company == Company::Nobody { "2" } else { "3" };
-    command.args(["--timeout", "60", "-n", ranks, "valgrind", "--quiet"]).args(callgrind::OPTIONS);
+    command.args(["--timeout", "300", "-n", ranks, "valgrind", "--quiet"]).args(callgrind::OPTIONS);
     command.arg(format!("--callgrind-out-file={}", out("%q{PMI_RANK}").display())).arg(program);
     command.args([&limit.calls, &limit.bytes.to_string(), &TIMES.to_string()]);
     let flag = folder.join(format!("{name}.flag"));

@@ -12,8 +12,12 @@
 const EMPTY_MAX: u32 = 8;
 /// The longest time between two looks, some 0.7 ms: a look takes the thousandth part of it.
 const GAP_MAX: u64 = 1 << 21;
-/// Polls from one look at the clock to the next where the gap is the longest.
+/// Polls from one look at the clock to the next where the gap is the longest, at least.
 const POLLS_PER_CLOCK: u32 = 8;
+/// The same at most, as long as half as many take less time than [`CLOCK_GAP`].
+const POLLS_PER_CLOCK_MOST: u32 = 64;
+/// A small part of the longest gap.
+const CLOCK_GAP: u64 = GAP_MAX >> 4;
 
 /// What a poll is to do about the network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,12 +39,15 @@ pub(super) struct Pace {
     heard: u32,
     /// Polls since that changed.
     empty: u32,
-    /// Polls until the clock is looked at.
+    /// Polls until the clock is looked at, and how many there were between the last two times.
     left: u32,
+    stride: u32,
     /// Something has moved on the network since the clock was last looked at.
     fresh: bool,
-    /// When that was last so, when the last look was, and the time to the next.
+    /// When that was last so, when the clock was looked at, when the last look was, and the time to
+    /// the next.
     news: u64,
+    read: u64,
     looked: u64,
     gap: u64,
 }
@@ -66,10 +73,14 @@ impl Pace {
         if std::mem::take(&mut self.fresh) {
             self.news = now;
         } else if now.wrapping_sub(self.looked) < self.gap {
-            self.left = if self.gap == GAP_MAX { POLLS_PER_CLOCK } else { 0 };
+            let is_quick = now.wrapping_sub(self.read) < CLOCK_GAP;
+            let longer = if is_quick { self.stride * 2 } else { 0 };
+            self.stride = longer.clamp(POLLS_PER_CLOCK, POLLS_PER_CLOCK_MOST);
+            self.left = if self.gap == GAP_MAX { self.stride } else { 0 };
+            self.read = now;
             return Look::IfRestless;
         }
-        (self.looked, self.left) = (now, 0);
+        (self.looked, self.read, self.left) = (now, now, 0);
         self.gap = (now.wrapping_sub(self.news) / 8).min(GAP_MAX);
         if self.gap == GAP_MAX { Look::Around } else { Look::Yes }
     }
@@ -113,6 +124,11 @@ mod tests {
         matches!(look, Look::Yes | Look::Around)
     }
 
+    /// The time between two looks at the clock at most, where the gap is the longest.
+    fn slack(step: u64) -> u64 {
+        (u64::from(POLLS_PER_CLOCK) * step).max(2 * CLOCK_GAP) + step
+    }
+
     /// Polls each `step` ticks while shared memory delivers at each; the ticks between two looks.
     fn gaps(pace: &mut Pace, now: &mut u64, step: u64, polls: u32) -> Vec<u64> {
         let (mut gaps, mut last) = (Vec::new(), *now);
@@ -131,7 +147,7 @@ mod tests {
         const STEP: u64 = GAP_MAX >> 6;
         let (mut pace, mut now) = (Pace::default(), 1 << 40);
         let gaps = gaps(&mut pace, &mut now, STEP, 10_000);
-        let longest = GAP_MAX + u64::from(POLLS_PER_CLOCK) * STEP;
+        let longest = GAP_MAX + slack(STEP);
         assert!(gaps[1..].iter().all(|gap| (GAP_MAX..=longest).contains(gap)), "{gaps:?}");
         assert!(gaps.len() > 100);
         let around = (0..1000).map(|k| pace.next(k, || now + u64::from(k) * GAP_MAX));
@@ -165,8 +181,8 @@ mod tests {
                 now += step;
                 if is_due(pace.next(heard, || now)) {
                     let silence = last - begin;
-                    let slack = if silence / 8 >= GAP_MAX { POLLS_PER_CLOCK } else { 2 };
-                    let longest = (silence / 8).min(GAP_MAX) + u64::from(slack) * step;
+                    let slack = if silence / 8 >= GAP_MAX { slack(step) } else { 2 * step };
+                    let longest = (silence / 8).min(GAP_MAX) + slack;
                     prop_assert!(now - last <= longest, "{} after {silence}", now - last);
                     last = now;
                 }

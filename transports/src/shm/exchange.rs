@@ -15,6 +15,8 @@
 use crate::lap::Worn;
 use crate::sys::memory::populate;
 
+/// The longest body whose lines are asked for before it is known that an answer goes there.
+const CLAIMED_BYTES: usize = 256;
 /// What offsets begin with that name the exchange buffer, and not the arena of the sender.
 pub(super) const EXCHANGE: u64 = 1 << 63;
 /// Bodies up to here touch a page or two, which may come by faults.
@@ -84,6 +86,17 @@ impl Exchange {
     #[inline]
     pub(super) fn receive(&mut self) {
         self.held = true;
+    }
+
+    /// Asks for the lines of a short body that was just taken in, for an answer of as many bytes to
+    /// be written there: the peer, which wrote them last, has them.
+    #[inline(always)]
+    pub(super) fn claim(&self, len: usize) {
+        if len <= CLAIMED_BYTES {
+            for at in (0..len).step_by(64) {
+                crate::copy::claim(self.at.wrapping_add(at));
+            }
+        }
     }
 
     /// Gets the pages of the first `len` bytes, with more of those behind them.

@@ -133,6 +133,7 @@ impl Shm {
             let taken = expected.fill(unsafe { RawBytes::new(at, len) });
             if taken && offset >= EXCHANGE {
                 from.exchange.receive();
+                from.exchange.claim(len);
             }
             taken
         };
