@@ -8,21 +8,8 @@ use crate::error::Result;
 use crate::handle::RequestHandle;
 use crate::port::Port;
 use crate::request::{Operation, Owner, Request, gather_long};
-use crate::status::Status;
 
 impl<P: Port> Entry<'_, P> {
-    /// `MPI_Sendrecv`.
-    pub fn send_receive(&mut self, send: Message, receive: Message) -> Result<Status> {
-        let both = self.isend_receive(send, receive)?;
-        self.wait_one(both)
-    }
-
-    /// `MPI_Sendrecv_replace`.
-    pub fn send_receive_replace(&mut self, send: Message, receive: Message) -> Result<Status> {
-        let both = self.isend_receive_replace(send, receive)?;
-        self.wait_one(both)
-    }
-
     /// `MPI_Isendrecv`.
     pub fn isend_receive(&mut self, send: Message, receive: Message) -> Result<RequestHandle> {
         self.check_receive(&receive)?;

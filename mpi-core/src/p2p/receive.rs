@@ -198,16 +198,4 @@ impl<P: Port> Entry<'_, P> {
         self.take(request, matched.arrived);
         Ok(request)
     }
-
-    /// `MPI_Mrecv`; see [`Entry::ireceive_matched`].
-    pub fn receive_matched(
-        &mut self,
-        buf: crate::buffer::UserBuffer,
-        count: i64,
-        datatype: crate::handle::DatatypeHandle,
-        message: &mut MessageHandle,
-    ) -> Result<Status> {
-        let request = self.ireceive_matched(buf, count, datatype, message)?;
-        self.wait_one(request)
-    }
 }

@@ -249,23 +249,4 @@ impl<P: Port> Entry<'_, P> {
         }
         Ok(())
     }
-
-    /// Waits until at least one of the requests that are active is complete; `false` at once if
-    /// none is active. Reports none.
-    pub fn await_some(&mut self, requests: &[RequestHandle]) -> Result<bool> {
-        let mut active = Vec::with_capacity(requests.len());
-        for &request in requests {
-            if !self.is_request_idle(request)? {
-                active.push(request);
-            }
-        }
-        if active.is_empty() {
-            return Ok(false);
-        }
-        let call = |process: &Process<P>| process.waits_for_requests(active.iter().copied());
-        self.block_in(call, |process| {
-            active.iter().any(|&request| process.is_complete(request).unwrap_or(true))
-        });
-        Ok(true)
-    }
 }
