@@ -51,7 +51,7 @@ fn a_driver_that_is_not_loaded_is_not_looked_for() {
     mpirun.env("LD_DEBUG", "libs").args(["-n", "2"]).arg(built.folder.path().join("load"));
     let ended = mpirun.arg("0").output().unwrap();
     let said = String::from_utf8_lossy(&ended.stderr);
-    assert!(ended.status.success() && said.contains("find library=libmpi"), "{said}");
+    assert!(ended.status.success() && said.contains("find library="), "{said}");
     let sought: Vec<_> = said.lines().filter(|line| line.contains("find library=")).collect();
     let drivers = ["libcuda", "libamdhip64"];
     assert!(
