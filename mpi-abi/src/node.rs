@@ -259,6 +259,10 @@ impl Boards for NodePort {
         self.local.as_ref().is_some_and(Boards::is_crowded)
     }
 
+    fn processor(&self) -> Option<u32> {
+        self.local.as_ref().and_then(Boards::processor)
+    }
+
     fn prepare_part(&mut self, size: u32) -> Option<u64> {
         self.local.as_mut()?.prepare_part(size)
     }

@@ -78,6 +78,11 @@ pub trait Boards {
         false
     }
 
+    /// The processor on which this process always runs, where it is bound to a single one.
+    fn processor(&self) -> Option<u32> {
+        None
+    }
+
     /// Takes memory for this process's part of a board with `size` members; the number is what
     /// the others have to be told.
     fn prepare_part(&mut self, size: u32) -> Option<u64> {

@@ -123,8 +123,10 @@ fn run_quickly(mpi: &mut SimEntry<'_>, call: &Call, memory: &mut Memory) -> bool
 
 #[test]
 fn the_short_way_of_some_ranks_meets_the_ordinary_one_of_others() {
-    for ranks in [2, 3, 5, 8] {
-        let outcome = World::new(u64::from(ranks), ranks).start_mpi(|mpi| {
+    for (ranks, processors) in [(2, None), (3, None), (5, Some(2)), (8, None), (8, Some(3))] {
+        let network = SimOptions { processors, ..SimOptions::default() };
+        let world = World { network, ..World::new(u64::from(ranks), ranks) };
+        let outcome = world.start_mpi(|mpi| {
             mpi.selection.patience = 0;
             let (me, size) = (mpi.identity.rank as usize, mpi.identity.size as usize);
             let mut quick = 0;

@@ -66,6 +66,8 @@ pub struct Comm {
     pub ranks_per_node: u32,
     /// Some of its processes share processors with others; `false` where that is not known.
     pub(crate) crowded: bool,
+    /// The others that may run on this process's processor, where that is known and `crowded`.
+    pub(crate) beside: Vec<u32>,
 }
 
 impl Comm {
@@ -91,6 +93,7 @@ impl Comm {
             nodes: None,
             ranks_per_node: 0,
             crowded: false,
+            beside: Vec::new(),
         }
     }
 

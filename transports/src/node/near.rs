@@ -27,6 +27,10 @@ impl Boards for LocalPort {
         self.shm.is_crowded()
     }
 
+    fn processor(&self) -> Option<u32> {
+        self.shm.processor()
+    }
+
     fn prepare_part(&mut self, size: u32) -> Option<u64> {
         self.shm.prepare_part(size)
     }

@@ -11,6 +11,7 @@ use mpi_core::port::PeerId;
 use super::Shm;
 use super::peer::State;
 use crate::board::{Awaited, Board, Layout};
+use crate::sys::cpus;
 
 /// The boards of a process.
 #[derive(Default)]
@@ -94,6 +95,10 @@ impl Boards for Shm {
 
     fn is_crowded(&self) -> bool {
         self.waiter.is_crowded()
+    }
+
+    fn processor(&self) -> Option<u32> {
+        cpus::only()
     }
 
     fn prepare_part(&mut self, size: u32) -> Option<u64> {

@@ -32,6 +32,15 @@ impl Boards for SimPort {
         }
     }
 
+    fn is_crowded(&self) -> bool {
+        self.network.borrow().options().processors.is_some()
+    }
+
+    fn processor(&self) -> Option<u32> {
+        let processors = self.network.borrow().options().processors?;
+        Some(self.id().0 % processors)
+    }
+
     fn prepare_part(&mut self, size: u32) -> Option<u64> {
         Some(self.network.borrow_mut().take_part(Layout::new(size).bytes()))
     }

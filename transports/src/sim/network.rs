@@ -71,6 +71,9 @@ pub struct SimOptions {
     pub lose: f64,
     /// Which processes of a job can share boards.
     pub nodes: Nodes,
+    /// How many processors all processes share, to which they are dealt in turn; without a number
+    /// each has one.
+    pub processors: Option<u32>,
 }
 
 impl Default for SimOptions {
@@ -87,6 +90,7 @@ impl Default for SimOptions {
             duplicate: 0.0,
             lose: 0.0,
             nodes: Nodes::One,
+            processors: None,
         }
     }
 }

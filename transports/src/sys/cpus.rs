@@ -13,6 +13,12 @@ pub fn usable() -> usize {
     machine::quota().map_or(mask, |quota| mask.min(quota)).max(1)
 }
 
+/// The processor that this process is bound to, if that is a single one.
+pub fn only() -> Option<u32> {
+    let mask = machine::affinity();
+    (mask.len() == 1).then(|| mask[0] as u32)
+}
+
 #[cfg(test)]
 mod tests {
     #[test]

@@ -275,7 +275,7 @@ impl<P: Port> Entry<'_, P> {
         let me = seat.rank as usize;
         match problem {
             Problem::Barrier => {
-                transfer.send(Outgoing::signal());
+                transfer.send(Outgoing::signal(Audience::Everyone));
                 for rank in seat.others() {
                     transfer.receive(Incoming::signal(Source::Public(rank)));
                 }

@@ -35,10 +35,10 @@ impl Outgoing {
         Outgoing { to, source, most, done }
     }
 
-    /// An empty message to everyone.
-    pub(super) fn signal() -> Outgoing {
+    /// An empty message.
+    pub(super) fn signal(to: Audience) -> Outgoing {
         let source = Packer::contiguous(UserBuffer::BOTTOM, 0);
-        Outgoing { to: Audience::Everyone, source, most: 1, done: false }
+        Outgoing { to, source, most: 1, done: false }
     }
 
     pub(super) fn to(&self) -> Audience {
@@ -168,6 +168,14 @@ impl<P: Port> Work<P> for Writing<'_> {
     }
 }
 
+/// The one whose doing a writer waits for.
+fn reader_of(to: Audience) -> Option<u32> {
+    match to {
+        Audience::One(rank) => Some(rank),
+        Audience::Everyone => None,
+    }
+}
+
 struct Reading<'a> {
     seat: Seat,
     message: &'a mut Incoming,
@@ -190,14 +198,14 @@ impl<P: Port> Work<P> for Reading<'_> {
 }
 
 impl<P: Port> Entry<'_, P> {
-    /// Writes an empty message to everyone.
+    /// Writes an empty message.
     #[inline]
-    pub(super) fn write_signal(&mut self, seat: Seat) -> Result<()> {
-        let mut message = Outgoing::signal();
+    pub(super) fn write_signal(&mut self, seat: Seat, to: Audience) -> Result<()> {
+        let mut message = Outgoing::signal(to);
         if message.push(self, seat) {
             return Ok(());
         }
-        self.drive(seat, &mut Writing { seat, message: &mut message, reader: None })
+        self.drive(seat, &mut Writing { seat, message: &mut message, reader: reader_of(to) })
     }
 
     /// Writes a whole message.
@@ -214,11 +222,7 @@ impl<P: Port> Entry<'_, P> {
         if message.done {
             return Ok(());
         }
-        let reader = match to {
-            Audience::One(rank) => Some(rank),
-            Audience::Everyone => None,
-        };
-        self.drive(seat, &mut Writing { seat, message: &mut message, reader })
+        self.drive(seat, &mut Writing { seat, message: &mut message, reader: reader_of(to) })
     }
 
     /// Reads a whole message.

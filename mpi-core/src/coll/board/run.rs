@@ -128,13 +128,35 @@ impl<P: Port> Entry<'_, P> {
         }
     }
 
-    /// `MPI_BARRIER`: everyone tells everyone.
+    /// `MPI_BARRIER`: everyone tells everyone, or rank 0, which tells everyone.
     pub(super) fn meet_at_board(&mut self, seat: Seat) -> Result<()> {
-        self.write_signal(seat)?;
-        for rank in seat.others() {
-            self.await_piece(seat, Source::Public(rank))?;
-            self.port.consume_piece(seat.board, Source::Public(rank));
+        if seat.takes_turns() {
+            return self.meet_in_turn(seat);
         }
+        self.write_signal(seat, Audience::Everyone)?;
+        for rank in seat.others() {
+            self.await_signal(seat, Source::Public(rank))?;
+        }
+        Ok(())
+    }
+
+    /// Rank 0 goes on first. Where ranks share processors the order in which they leave a barrier
+    /// is the order in which they have their turns after it, and it is mostly rank 0 that then has
+    /// something for the others, who would come in vain before it.
+    fn meet_in_turn(&mut self, seat: Seat) -> Result<()> {
+        if seat.rank != 0 {
+            self.write_signal(seat, Audience::One(0))?;
+            return self.await_signal(seat, Source::Public(0));
+        }
+        for rank in seat.others() {
+            self.await_signal(seat, Source::Private(rank))?;
+        }
+        self.write_signal(seat, Audience::Everyone)
+    }
+
+    fn await_signal(&mut self, seat: Seat, from: Source) -> Result<()> {
+        self.await_piece(seat, from)?;
+        self.port.consume_piece(seat.board, from);
         Ok(())
     }
 

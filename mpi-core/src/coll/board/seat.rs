@@ -32,12 +32,19 @@ pub(in crate::coll) struct Seat {
     pub comm: CommHandle,
     pub rank: u32,
     pub size: u32,
+    /// Members share processors.
+    pub crowded: bool,
 }
 
 impl Seat {
     #[inline]
     pub(super) fn new(board: BoardId, handle: CommHandle, comm: &Comm) -> Seat {
-        Seat { board, comm: handle, rank: comm.rank, size: comm.size() }
+        Seat { board, comm: handle, rank: comm.rank, size: comm.size(), crowded: comm.crowded }
+    }
+
+    /// Whether the order counts in which members go on.
+    pub(super) fn takes_turns(self) -> bool {
+        self.crowded && self.size > 2
     }
 
     /// The other members, each process beginning with the one behind it.
@@ -56,6 +63,8 @@ pub(super) fn failed_before(class: ErrorClass) -> Error {
 const NO_PART: u64 = u64::MAX;
 /// Beside the rank of the first process near this one: processes share processors here.
 const CROWDED: u64 = 1 << 32;
+/// From this bit on: one more than the processor that this process is bound to, or 0.
+const PROCESSOR: u32 = 33;
 
 impl<P: Port> Entry<'_, P> {
     /// This process's place at the board of `comm`, which is opened if that was never tried.
@@ -102,7 +111,8 @@ impl<P: Port> Entry<'_, P> {
         }
         let part = if near { self.port.prepare_part(members.len() as u32) } else { None };
         let crowded = if self.port.is_crowded() { CROWDED } else { 0 };
-        let own = [part.unwrap_or(NO_PART), u64::from(first) | crowded];
+        let processor = self.port.processor().map_or(0, |at| (u64::from(at) + 1) << PROCESSOR);
+        let own = [part.unwrap_or(NO_PART), u64::from(first) | crowded | processor];
         let told = self.allgather_words(comm, own);
         let told_parts = told.iter().flatten().map(|[part, _]| *part);
         let parts: Vec<(PeerId, u64)> = members.into_iter().zip(told_parts).collect();
@@ -111,7 +121,17 @@ impl<P: Port> Entry<'_, P> {
             self.port.drop_part(part);
         }
         let told = told?;
-        self.comm_mut(comm)?.crowded = told.iter().any(|[_, word]| word & CROWDED != 0);
+        let beside = |(_, [_, word]): &(u32, &[u64; 2])| match (word >> PROCESSOR, processor) {
+            (0, _) | (_, 0) => true,
+            (other, own) => other == own >> PROCESSOR,
+        };
+        let others = (0..).zip(&told).filter(|(other, _)| *other != rank);
+        let beside: Vec<u32> = others.filter(beside).map(|(other, _)| other).collect();
+        let state = self.comm_mut(comm)?;
+        state.crowded = told.iter().any(|[_, word]| word & CROWDED != 0);
+        if state.crowded {
+            state.beside = beside;
+        }
         let firsts: Vec<u32> = told.into_iter().map(|[_, first]| first as u32).collect();
         self.take_nodes(comm, &firsts)?;
         if !all {

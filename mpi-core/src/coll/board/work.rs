@@ -37,6 +37,10 @@ pub(super) trait Work<P: Port> {
 
 /// Looks at the board from one poll to the next.
 const LOOKS_PER_POLL: u32 = 16;
+/// The same where processors are shared, for what comes from another one, after those who share
+/// this one have had a turn: as long as about a turn takes, which is what is lost if it comes while
+/// they, who wait too, are asked in vain.
+const LOOKS_PER_TURN: u32 = 64;
 /// Polls from one look at who is gone to the next.
 pub(super) const POLLS_PER_CHECK: u32 = 64;
 
@@ -44,7 +48,15 @@ impl<P: Port> Entry<'_, P> {
     /// Works until all is done. It comes here only when the first step was stuck.
     pub(super) fn drive(&mut self, seat: Seat, work: &mut impl Work<P>) -> Result<()> {
         let (mut idle_polls, mut slept) = (0, false);
+        let mut rounds: u32 = 0;
         loop {
+            if seat.crowded && idle_polls > 0 && self.comes_from_elsewhere(seat, work) {
+                match self.look_on(work)? {
+                    Step::Done => return Ok(()),
+                    Step::Moved => idle_polls = 0,
+                    Step::Stuck => {}
+                }
+            }
             let mut looks = 0;
             while looks < LOOKS_PER_POLL && self.port.spins(idle_polls + 1) {
                 looks += 1;
@@ -66,8 +78,10 @@ impl<P: Port> Entry<'_, P> {
                 }
                 Step::Stuck => {}
             }
-            if slept || idle_polls % POLLS_PER_CHECK == 0 {
+            rounds += 1;
+            if slept || rounds == POLLS_PER_CHECK {
                 self.check_members(seat, work)?;
+                rounds = 0;
             }
             idle_polls += 1;
             slept = self.port.wait(idle_polls);
@@ -79,6 +93,23 @@ impl<P: Port> Entry<'_, P> {
                 }
             }
         }
+    }
+
+    /// Whether what is awaited comes from a process on another processor.
+    fn comes_from_elsewhere(&self, seat: Seat, work: &impl Work<P>) -> bool {
+        let Some(rank) = work.awaited() else { return false };
+        self.comms.find(seat.comm).is_some_and(|state| !state.beside.contains(&rank))
+    }
+
+    /// Looks as often as is better than to yield.
+    fn look_on(&mut self, work: &mut impl Work<P>) -> Result<Step> {
+        for _ in 0..LOOKS_PER_TURN {
+            match work.step(self)? {
+                Step::Stuck => std::hint::spin_loop(),
+                other => return Ok(other),
+            }
+        }
+        Ok(Step::Stuck)
     }
 
     /// Fails if an operation failed at a member, or if one died, or left although it is waited
