@@ -3,8 +3,11 @@
 
 use launch_wire::control::{Face, Frame};
 use launch_wire::{Bootstrap, BootstrapError};
+use std::fs::{self, OpenOptions};
+use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, exit};
+use std::time::Duration;
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -23,6 +26,8 @@ fn main() {
         "die" => die(me, code(1), word(2)),
         "report" => report(me),
         "exit" => leave(me, code(1)),
+        "linger" => linger(me, word(1), false),
+        "linger-at-exit" => linger(me, word(1), true),
         "desert" => desert(me),
         "hang" => hang(me),
         _ => exchange(me),
@@ -48,7 +53,7 @@ fn exchange(mut me: Bootstrap) -> Result<(), BootstrapError> {
     let (app, universe, local) = (me.appnum()?, me.universe_size()?, me.local_rank());
     me.fence()?;
     println!("rank {rank} of {size} app {app:?} universe {universe:?} local {local:?}");
-    me.finalize()
+    me.finalize(false)
 }
 
 /// All ranks meet the same error at the same moment.
@@ -88,14 +93,14 @@ fn report(me: Bootstrap) -> Result<(), BootstrapError> {
             control.send(&Frame::ReportTable { text });
         }
     }
-    me.finalize()
+    me.finalize(false)
 }
 
 /// Leaves MPI in good order; rank 0 then fails. The others say what they hear of three signals,
 /// which only a rank does that nobody has ended before.
 fn leave(me: Bootstrap, code: i32) -> Result<(), BootstrapError> {
     let rank = me.rank();
-    me.finalize()?;
+    me.finalize(false)?;
     if rank == 0 {
         println!("{}", std::process::id());
         exit(code);
@@ -105,6 +110,30 @@ fn leave(me: Bootstrap, code: i32) -> Result<(), BootstrapError> {
     let error = Command::new("sh").args(["-c", script, "sh", &rank.to_string()]).exec();
     eprintln!("sh: {error}");
     exit(1)
+}
+
+/// Rank 0 works on while the others want to leave, and until they have left where they can at their
+/// exit; who leaves or has left adds a line to a file.
+fn linger(mut me: Bootstrap, file: &str, exit: bool) -> Result<(), BootstrapError> {
+    let (rank, size) = (me.rank(), me.size());
+    let note = |text: String| {
+        let file = OpenOptions::new().append(true).create(true).open(file);
+        file.and_then(|mut file| file.write_all(text.as_bytes())).expect("the file takes a line");
+    };
+    let lines = || fs::read_to_string(file).unwrap_or_default().lines().count();
+    me.fence()?;
+    if rank == 0 {
+        std::thread::sleep(Duration::from_millis(100));
+        while exit && lines() + 1 < size {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        note("0 leaves\n".to_string());
+    }
+    me.finalize(exit)?;
+    if rank > 0 {
+        note(format!("{rank} has left\n"));
+    }
+    Ok(())
 }
 
 /// Rank 1 leaves without a word, the others wait.
@@ -126,6 +155,6 @@ fn hang(me: Bootstrap) -> Result<(), BootstrapError> {
             let text = "in MPI_Recv from rank 1, tag 7".to_string();
             control.send(&Frame::RollCall { moved: 5, awaited, balance: Some(0), text });
         }
-        std::thread::sleep(std::time::Duration::from_millis(5));
+        std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -5,7 +5,7 @@
 //! complains of it.
 
 use crate::node::Node;
-use crate::pmi_server::Event;
+use crate::pmi_server::{Event, FAREWELL};
 use crate::sys::{self, End};
 use crate::tree::frame::Up;
 use launch_wire::control::{FRAME_MAX, Frame as Word};
@@ -41,6 +41,7 @@ impl Node<'_> {
         self.members[index].running = false;
         self.complained |= matches!(end, End::Killed { .. });
         self.news.push_back(Up::Ended { rank: self.site.ranks[index], end });
+        self.let_leave();
     }
 
     /// A rank reports a failure. Where another one dies at this moment, that is the cause: its sockets
@@ -107,7 +108,10 @@ impl Node<'_> {
             }
             match outcome.event {
                 Some(Event::Init) => self.inside(index, true),
-                Some(Event::Finalize) => self.inside(index, false),
+                Some(Event::Finalize) => {
+                    self.members[index].leaving = true;
+                    self.inside(index, false);
+                }
                 Some(Event::Abort(code)) => {
                     // The reason was sent before this, on the other socket.
                     self.hear_control(index);
@@ -132,6 +136,21 @@ impl Node<'_> {
         member.inside = inside;
         member.ever |= inside;
         self.news.push_back(Up::Inside { rank: self.site.ranks[index], inside });
+        self.let_leave();
+    }
+
+    /// Lets those go who are done with MPI. Where ranks share processors they go together: to end a
+    /// process takes a processor some hundred microseconds, which a rank that still works would lack.
+    fn let_leave(&mut self) {
+        let crowded = self.members.len() > self.site.cpus;
+        if crowded && self.members.iter().any(|member| member.running && member.inside) {
+            return;
+        }
+        for index in 0..self.members.len() {
+            if std::mem::take(&mut self.members[index].leaving) {
+                self.reply(index, FAREWELL);
+            }
+        }
     }
 
     /// Says which ranks are in a barrier.

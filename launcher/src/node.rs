@@ -37,6 +37,8 @@ pub(crate) struct Member {
     pub(crate) inside: bool,
     /// MPI_Init seen at least once.
     pub(crate) ever: bool,
+    /// It wants to leave, and has not been answered yet.
+    pub(crate) leaving: bool,
     /// Where it speaks PMI-1, as long as somebody holds the other end.
     pub(crate) pmi: Option<OwnedFd>,
     /// Where it sends frames.
@@ -150,6 +152,7 @@ impl<'a> Node<'a> {
                     running: true,
                     inside: false,
                     ever: false,
+                    leaving: false,
                     pmi: Some(pmi),
                     control: Some(control),
                     buffer: LineBuffer::default(),

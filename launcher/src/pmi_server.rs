@@ -16,12 +16,20 @@ use std::collections::HashMap;
 /// Most bytes of keys and values that a job may keep here.
 const KEPT_MAX: usize = 256 << 20;
 
+/// Most bytes of keys and values that a barrier's end brings to a rank that has asked for some. In a
+/// small job that is all of them: first contacts between its ranks then need no launcher, which may
+/// have to wait for a processor. Ranks of a large one talk to few others each.
+const TOLD_MAX: usize = 4 << 10;
+
+/// What a rank that leaves is answered.
+pub(crate) const FAREWELL: &str = "cmd=finalize_ack rc=0\n";
+
 /// What the job learns from a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Event {
     /// The rank has begun to use the process manager.
     Init,
-    /// The rank will not use it any more.
+    /// The rank will not use it any more, and waits for [`FAREWELL`].
     Finalize,
     /// The rank asks for the end of the job.
     Abort(i32),
@@ -141,8 +149,7 @@ impl Server {
                 return Ok(Outcome { replies: Vec::new(), event: Some(Event::Name) });
             }
             "finalize" => {
-                event = Some(Event::Finalize);
-                compose("finalize_ack", &[("rc", "0")])?
+                return Ok(Outcome { replies: Vec::new(), event: Some(Event::Finalize) });
             }
             "abort" => {
                 let code = line.number("exitcode").unwrap_or(1);
@@ -208,16 +215,17 @@ impl Server {
     /// The whole job is in the barrier and has put `keys`: the lines that let the ranks out, with
     /// the answers to what they have asked meanwhile.
     pub(crate) fn release(&mut self, keys: Keys) -> Result<Vec<(usize, String)>, WireError> {
+        let out = compose("barrier_out", &[("rc", "0")])?;
+        let out_and_told = told(&keys)? + &out;
         self.keys.extend(keys);
         self.waiting.fill(false);
         self.arrived.fill(false);
-        let out = compose("barrier_out", &[("rc", "0")])?;
         (0..self.waiting.len())
             .map(|rank| {
-                let mut lines = out.clone();
-                if let Some(key) = self.asked[rank].take() {
-                    lines.push_str(&self.get(&key, true)?);
-                }
+                let lines = match self.asked[rank].take() {
+                    Some(key) => out_and_told.clone() + &self.get(&key, true)?,
+                    None => out.clone(),
+                };
                 Ok((rank, lines))
             })
             .collect()
@@ -275,6 +283,15 @@ impl Names {
             None => compose("unpublish_result", &[("rc", "1"), ("msg", "service_not_found")]),
         }
     }
+}
+
+/// The lines that tell these keys to a rank which has not asked for them; none if they are many.
+fn told(keys: &Keys) -> Result<String, WireError> {
+    let bytes: usize = keys.iter().map(|(key, value)| key.len() + value.len()).sum();
+    if bytes > TOLD_MAX {
+        return Ok(String::new());
+    }
+    keys.iter().map(|(key, value)| compose("told", &[("key", key), ("value", value)])).collect()
 }
 
 fn maxes() -> Result<String, WireError> {

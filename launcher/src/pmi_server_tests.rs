@@ -69,9 +69,21 @@ fn what_is_asked_in_a_barrier_comes_when_it_opens() {
     };
     let out = server.release(all).unwrap();
     assert_eq!(out[0].1, "cmd=barrier_out rc=0\n");
-    let both = "cmd=barrier_out rc=0\ncmd=get_result rc=0 msg=success value=of-a\n";
-    assert_eq!(out[1].1, both);
+    let all_of_a_small_job = "cmd=told key=a value=of-a\ncmd=barrier_out rc=0\n\
+                              cmd=get_result rc=0 msg=success value=of-a\n";
+    assert_eq!(out[1].1, all_of_a_small_job);
     assert!(ask(&mut server, 1, "cmd=get kvsname=kvs_7 key=a").contains("value=of-a"));
+}
+
+#[test]
+fn a_large_job_is_told_what_it_asks_for() {
+    let mut server = server(1);
+    server.line(0, b"cmd=barrier_in").unwrap();
+    server.line(0, b"cmd=get kvsname=kvs_7 key=k7").unwrap();
+    let many: Vec<(String, String)> =
+        (0..100).map(|i| (format!("k{i}"), "v".repeat(TOLD_MAX / 100))).collect();
+    let out = server.release(many.into_iter().collect()).unwrap();
+    assert!(out[0].1.starts_with("cmd=barrier_out rc=0\ncmd=get_result rc=0"), "{}", out[0].1);
 }
 
 #[test]

@@ -40,11 +40,12 @@ fn our_ranks_under_hydra() {
     let (hydra, rank) = (mpich("mpiexec.hydra"), rank_program());
     for line in [&["-n", "3"][..], &["-pmi-port", "-n", "3"]] {
         let words: Vec<&str> = line.iter().copied().chain([rank.as_str(), "exchange"]).collect();
-        let ended = Run::of(&hydra, &words).end();
+        let ended = Run::of(&hydra, &words).end_with_helpers();
         assert_eq!(ended.status, 0, "{}", ended.err);
         assert_eq!(ended.out.matches(" of 3 app Some(0)").count(), 3, "{}", ended.out);
     }
-    assert_eq!(Run::of(&hydra, &["-n", "2", &rank, "abort", "9", "why"]).end().status, 9);
+    let aborted = Run::of(&hydra, &["-n", "2", &rank, "abort", "9", "why"]);
+    assert_eq!(aborted.end_with_helpers().status, 9);
 }
 
 #[test]

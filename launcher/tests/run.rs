@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Run, mpirun, rank_program};
+use std::fs;
 use std::process::Command;
 
 /// The lines of a run that succeeded without a word, sorted.
@@ -39,6 +40,27 @@ fn ranks_exchange_cards() {
     assert!(got[1].starts_with("rank 1 of 5 app Some(0)"), "{got:?}");
     assert!(got[4].starts_with("rank 4 of 5 app Some(1)"), "{got:?}");
     assert!(got[4].ends_with("local Some(4)"), "{got:?}");
+}
+
+/// The lines that one more rank than there are processors write about how they leave.
+fn leave_lines(how: &str) -> Vec<String> {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("lines");
+    let ranks = std::thread::available_parallelism().unwrap().get() + 1;
+    lines(&["-n", &ranks.to_string(), &rank_program(), how, file.to_str().unwrap()]);
+    let lines: Vec<String> = fs::read_to_string(&file).unwrap().lines().map(String::from).collect();
+    assert_eq!(lines.len(), ranks);
+    lines
+}
+
+#[test]
+fn ranks_that_share_processors_leave_together() {
+    assert_eq!(leave_lines("linger")[0], "0 leaves");
+}
+
+#[test]
+fn nobody_waits_for_others_at_exit() {
+    assert_eq!(leave_lines("linger-at-exit").last().unwrap(), "0 leaves");
 }
 
 #[test]

@@ -309,15 +309,15 @@ fn rest(cx: &mut Cx<'_>) -> Result<()> {
     }
     node::set_running(false);
     if leaves_at_exit.is_none() {
-        return leave(cx);
+        return leave(cx, false);
     }
     // If the process ends now it is missed by nobody.
     library::answer(Frame::FinalizeSeen);
     Ok(())
 }
 
-/// Leaves the job.
-fn leave(process: &mut node::Node) -> Result<()> {
+/// Leaves the job, at the process's `exit` or before.
+fn leave(process: &mut node::Node, exit: bool) -> Result<()> {
     let report = process.port.report(process.identity.size);
     process.port.close();
     let Some(bootstrap) = library().bootstrap.take() else { return Ok(()) };
@@ -326,7 +326,7 @@ fn leave(process: &mut node::Node) -> Result<()> {
     {
         control.send(&Frame::ReportTable { text: report });
     }
-    bootstrap.finalize().map_err(launcher_lost)
+    bootstrap.finalize(exit).map_err(launcher_lost)
 }
 
 /// Leaves the job when the process exits, unless it still uses MPI, which is an error that the
@@ -336,7 +336,7 @@ extern "C" fn leave_at_exit() {
     let Some(mut process) = node::idle().filter(|_| own) else { return };
     // SAFETY: the node lives as long as the process, and the library is closed, so that nobody
     // else is in it.
-    if let Err(error) = leave(unsafe { process.as_mut() }) {
+    if let Err(error) = leave(unsafe { process.as_mut() }, true) {
         tracing::warn!("{}", error.what());
     }
 }

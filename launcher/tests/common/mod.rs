@@ -89,10 +89,21 @@ impl Run {
         let (child, mark) = self.start();
         finish(child, &mark)
     }
+
+    /// Runs a launcher of others to its end; its helpers may end after it.
+    pub(crate) fn end_with_helpers(self) -> Ended {
+        let (child, mark) = self.start();
+        outcome(child, || wait_until("its helpers have ended", || marked(&mark).is_empty()))
+    }
 }
 
 /// Waits for a started run, and checks that nothing is left behind.
-pub(crate) fn finish(mut child: Child, mark: &str) -> Ended {
+pub(crate) fn finish(child: Child, mark: &str) -> Ended {
+    outcome(child, || nothing_left(mark))
+}
+
+/// Waits for the end of a run, and for `after` before it takes the rest of its output.
+fn outcome(mut child: Child, after: impl FnOnce()) -> Ended {
     use std::os::unix::process::ExitStatusExt;
     let readers = (child.stdout.take().map(reader), child.stderr.take().map(reader));
     let start = Instant::now();
@@ -109,7 +120,7 @@ pub(crate) fn finish(mut child: Child, mark: &str) -> Ended {
     let text = |reader: Option<std::thread::JoinHandle<String>>| {
         reader.map(|r| r.join().unwrap()).unwrap_or_default()
     };
-    nothing_left(mark);
+    after();
     let status = status.code().unwrap_or_else(|| 1000 + status.signal().unwrap_or(0));
     Ended { status, out: text(readers.0), err: text(readers.1) }
 }

@@ -235,13 +235,15 @@ impl Bootstrap {
         self.control.as_ref()
     }
 
-    /// Tells the launcher that this process has left the job in good order. Other launchers than
+    /// Tells the launcher that this process has left the job in good order, and waits for its answer;
+    /// at the process's `exit` it waits for nobody of our own launcher's job. Other launchers than
     /// ours are left when the fence that this process is in has opened.
-    pub fn finalize(self) -> Result<(), BootstrapError> {
+    pub fn finalize(self, exit: bool) -> Result<(), BootstrapError> {
         if let Some(control) = &self.control {
             control.send(&control::Frame::FinalizeSeen);
         }
         match self.exchange {
+            Exchange::Pmi1(client) if exit && self.control.is_some() => Ok(client.leave()?),
             Exchange::Pmi1(mut client) => {
                 if self.control.is_none() {
                     client.settle()?;
@@ -293,7 +295,7 @@ mod tests {
         assert_eq!(alone.get("card-0").unwrap().as_deref(), Some("here"));
         assert_eq!(alone.get("card-1").unwrap(), None);
         assert_eq!(alone.appnum().unwrap(), None);
-        alone.finalize().unwrap();
+        alone.finalize(false).unwrap();
     }
 
     #[test]

@@ -60,6 +60,8 @@ pub struct Client {
     kvsname: String,
     maxes: Maxes,
     barrier: Barrier,
+    /// Keys and values that came unasked with the end of a barrier.
+    told: Vec<(String, String)>,
 }
 
 /// Whether this rank is in a barrier.
@@ -115,6 +117,7 @@ impl Client {
             kvsname: String::new(),
             maxes: Maxes { kvsname: 0, key: 0, value: 0 },
             barrier: Barrier::Outside,
+            told: Vec::new(),
         }
     }
 
@@ -225,7 +228,11 @@ impl Client {
         Ok(Some(value))
     }
 
+    /// What came unasked is kept until it is wanted, since nobody is asked for a card twice.
     fn get_one(&mut self, key: &str) -> Result<Option<String>, PmiError> {
+        if let Some(at) = self.told.iter().position(|(told, _)| told == key) {
+            return Ok(Some(self.told.swap_remove(at).1));
+        }
         self.ask(key)?;
         self.answer()
     }
@@ -284,6 +291,12 @@ impl Client {
         self.request("finalize", "finalize", &[], "finalize_ack", |_| Ok(()))
     }
 
+    /// Tells the same without waiting for an answer, which our own launcher may hold back until
+    /// others leave too.
+    pub fn leave(mut self) -> Result<(), PmiError> {
+        self.say("finalize", "finalize", &[])
+    }
+
     /// Asks the launcher to end the whole job with exit status `code`. There is no reply: the
     /// caller exits by itself.
     pub fn abort(&mut self, code: i32) -> Result<(), PmiError> {
@@ -325,6 +338,11 @@ impl Client {
             let wire = |e| PmiError::Wire(doing, e);
             if let Some(bytes) = self.buffer.next_line().map_err(wire)? {
                 let line = Line::parse(bytes).map_err(wire)?;
+                if line.command() == "told" {
+                    let word = |key| line.need(key).map(str::to_string).map_err(wire);
+                    self.told.push((word("key")?, word("value")?));
+                    continue;
+                }
                 if line.command() == "barrier_out" && self.barrier == Barrier::Entered {
                     self.barrier = Barrier::Open;
                     continue;

@@ -74,6 +74,20 @@ fn a_launcher_that_goes_away_is_an_error() {
 }
 
 #[test]
+fn what_a_barrier_has_told_is_not_asked_for() {
+    let told = "cmd=told key=card-1 value=here\ncmd=barrier_out rc=0\n\
+                cmd=get_result rc=0 value=common\n";
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    ours.write_all(format!("{HELLO}{told}").as_bytes()).unwrap();
+    ours.shutdown(std::net::Shutdown::Write).unwrap();
+    let mut client = Client::new(Socket::from(OwnedFd::from(theirs)), 0, 2).unwrap();
+    client.enter_barrier().unwrap();
+    assert_eq!(client.leave_barrier_with("secret").unwrap().as_deref(), Some("common"));
+    assert_eq!(client.get("card-1").unwrap().as_deref(), Some("here"));
+    assert!(client.get("card-2").is_err(), "this launcher says nothing more");
+}
+
+#[test]
 fn answers_out_of_turn_are_errors() {
     assert!(matches!(scripted(b"cmd=put_result rc=0\n"), Err(PmiError::OutOfTurn(..))));
     let refused = b"cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=-1\n";
