@@ -255,8 +255,8 @@ impl Boards for NodePort {
         self.local.as_mut().map_or(Meeting::Elsewhere, |local| local.meet(peer))
     }
 
-    fn is_crowded(&self) -> bool {
-        self.local.as_ref().is_some_and(Boards::is_crowded)
+    fn share(&self) -> u32 {
+        self.local.as_ref().map_or(1, Boards::share)
     }
 
     fn processor(&self) -> Option<u32> {
@@ -286,6 +286,10 @@ impl Boards for NodePort {
     #[inline]
     fn piece_max(&self, board: BoardId, to: Audience) -> usize {
         self.local.as_ref().map_or(0, |local| local.piece_max(board, to))
+    }
+
+    fn turns(&mut self, board: BoardId, rank: u32, wanted: usize) -> Option<(*mut u8, usize)> {
+        self.local.as_mut()?.turns(board, rank, wanted)
     }
 
     #[inline]

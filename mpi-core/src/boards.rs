@@ -73,9 +73,9 @@ pub trait Boards {
         Meeting::Elsewhere
     }
 
-    /// Whether more processes of the job run here than there are processors for them.
-    fn is_crowded(&self) -> bool {
-        false
+    /// Processes of the job that run here for each processor, rounded up.
+    fn share(&self) -> u32 {
+        1
     }
 
     /// The processor on which this process always runs, where it is bound to a single one.
@@ -111,6 +111,14 @@ pub trait Boards {
     fn piece_max(&self, board: BoardId, to: Audience) -> usize {
         let _ = (board, to);
         0
+    }
+
+    /// Memory in the part of the member of this rank to which members write in turn: where, and
+    /// how many bytes, the same at all of them; they will use at most `wanted`. Whose turn it is they
+    /// tell each other by pieces.
+    fn turns(&mut self, board: BoardId, rank: u32, wanted: usize) -> Option<(*mut u8, usize)> {
+        let _ = (board, rank, wanted);
+        None
     }
 
     /// Writes the next `len` bytes of `source` as a piece, if there is room for it now.

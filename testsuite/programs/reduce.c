@@ -1,4 +1,4 @@
-// ranks: 1 2 3 4
+// ranks: 1 2 3 4 7
 // Reduce and allreduce: operations over types, against values computed here (MPI-5.0 §6.9.1 to
 // §6.9.3, §6.9.6).
 #include "check.h"

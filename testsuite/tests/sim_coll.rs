@@ -404,7 +404,7 @@ fn play_with_256(seed: u64, algorithm: Algorithm, collectives: Vec<Collective>) 
 fn every_algorithm_serves_256_ranks_and_a_seed_replays_it() {
     for &collective in Collective::ALL {
         for &(algorithm, _) in collective.menu() {
-            if matches!(algorithm, Algorithm::Board | Algorithm::BoardShares) {
+            if algorithm.is_board() {
                 continue;
             }
             let first = play_with_256(1, algorithm, vec![collective]);
@@ -420,7 +420,7 @@ fn every_algorithm_serves_256_ranks_and_a_seed_replays_it() {
 /// What takes long is the opening, at which all meet all, so one board serves all collectives.
 #[test]
 fn boards_serve_256_ranks() {
-    for algorithm in [Algorithm::Board, Algorithm::BoardShares] {
+    for algorithm in [Algorithm::Board, Algorithm::BoardShares, Algorithm::BoardChains] {
         let serves = |collective: &Collective| {
             collective.menu().iter().any(|(other, _)| *other == algorithm)
         };

@@ -113,6 +113,9 @@ names! {
         Board = "board",
         /// Over the board, each process reducing its share of the elements.
         BoardShares = "board_shares",
+        /// Over the board, chains of processes adding in turn to sums that lie there; calls that do
+        /// not block take `board_shares` instead.
+        BoardChains = "board_chains",
         /// Within each node, and across nodes by one process of each.
         Nodes = "nodes",
     }
@@ -121,7 +124,7 @@ names! {
 impl Algorithm {
     /// Whether it runs over a board and not as a schedule.
     pub fn is_board(self) -> bool {
-        matches!(self, Algorithm::Board | Algorithm::BoardShares)
+        matches!(self, Algorithm::Board | Algorithm::BoardShares | Algorithm::BoardChains)
     }
 }
 
@@ -230,6 +233,7 @@ impl Collective {
                 (Tree, Nothing),
                 (Board, Needs::Board),
                 (BoardShares, Needs::Board),
+                (BoardChains, Needs::Board),
                 (Nodes, Needs::Nodes),
             ],
             Collective::ReduceScatter | Collective::ReduceScatterBlock => &[

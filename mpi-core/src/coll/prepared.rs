@@ -165,7 +165,7 @@ impl<P: Port> Process<P> {
                 0 => size,
                 known => known as usize,
             },
-            crowded: state.crowded,
+            crowded: state.share > 1,
             bytes: call.bytes,
             unit,
             commutative,

@@ -64,9 +64,9 @@ pub struct Comm {
     pub(crate) nodes: Option<Arc<Nodes>>,
     /// The largest number of its processes on one node; 0 where that is not known.
     pub ranks_per_node: u32,
-    /// Some of its processes share processors with others; `false` where that is not known.
-    pub(crate) crowded: bool,
-    /// The others that may run on this process's processor, where that is known and `crowded`.
+    /// How many processes share a processor, at most; 1 where that is not known.
+    pub(crate) share: u32,
+    /// The others that may run on this process's processor, where that is known and some do.
     pub(crate) beside: Vec<u32>,
 }
 
@@ -92,7 +92,7 @@ impl Comm {
             board: BoardState::Untried,
             nodes: None,
             ranks_per_node: 0,
-            crowded: false,
+            share: 1,
             beside: Vec::new(),
         }
     }

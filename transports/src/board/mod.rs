@@ -16,6 +16,9 @@ use farewell::Farewell;
 pub use layout::Layout;
 use stream::{Inbound, Outbound};
 
+use crate::lap::Worn;
+use crate::sys::memory::populate;
+
 /// Largest piece where every rank has a processor: what is read while the next is written.
 const PIECE_BYTES: usize = 32 << 10;
 /// How many of the largest pieces fit into a stream where ranks share processors. Measured with 4
@@ -29,11 +32,22 @@ pub struct Board {
     private: Vec<Outbound>,
     from_public: Vec<Inbound>,
     from_private: Vec<Inbound>,
+    turns: Vec<Turns>,
     farewells: Vec<Farewell>,
     members: Vec<PeerId>,
     part: u64,
     crowded: bool,
 }
+
+/// Memory in one member's part to which members write in turn, and how far its pages are got.
+struct Turns {
+    at: *mut u8,
+    room: usize,
+    worn: Worn,
+}
+
+// SAFETY: the pointer leads into shared memory that the board's owner keeps mapped.
+unsafe impl Send for Turns {}
 
 /// What a process waits for at a board.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -82,10 +96,16 @@ impl Board {
                 let room = body(of, layout.private_body(me));
                 Inbound::new(at, room, narrow, mark, counter(me, of, 1))
             };
+            let turns = |of: usize| Turns {
+                at: body(of, layout.private_body(of)),
+                room: narrow,
+                worn: Worn::new(0),
+            };
             // The counters that a member would have of its own streams.
             let farewell = |of: usize| Farewell::new(counter(of, of, 0).cast(), mark);
             Board {
                 rank: me,
+                turns: all.clone().map(turns).collect(),
                 farewells: all.clone().map(farewell).collect(),
                 public,
                 private: all.clone().map(to).collect(),
@@ -145,6 +165,16 @@ impl Board {
             Audience::One(rank) => self.private[rank as usize].room(),
         };
         if self.crowded { room / CROWDED_PIECES } else { PIECE_BYTES.min(room / 2) }
+    }
+
+    /// The memory in the part of this member to which members write in turn, with the pages of
+    /// `wanted` bytes of it, and its length. It is what a stream of the member to itself would have.
+    pub fn turns(&mut self, rank: u32, wanted: usize) -> (*mut u8, usize) {
+        let Turns { at, room, worn } = &mut self.turns[rank as usize];
+        if let Some((from, len)) = worn.step(0, wanted.min(*room) as u64, *room as u64) {
+            populate(at.wrapping_add(from as usize), len as usize, true);
+        }
+        (*at, *room)
     }
 
     /// Writes a piece, if there is room.

@@ -23,8 +23,8 @@ impl Boards for LocalPort {
         }
     }
 
-    fn is_crowded(&self) -> bool {
-        self.shm.is_crowded()
+    fn share(&self) -> u32 {
+        self.shm.share()
     }
 
     fn processor(&self) -> Option<u32> {
@@ -50,6 +50,10 @@ impl Boards for LocalPort {
     #[inline]
     fn piece_max(&self, board: BoardId, to: Audience) -> usize {
         self.shm.piece_max(board, to)
+    }
+
+    fn turns(&mut self, board: BoardId, rank: u32, wanted: usize) -> Option<(*mut u8, usize)> {
+        self.shm.turns(board, rank, wanted)
     }
 
     #[inline]

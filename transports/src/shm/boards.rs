@@ -93,8 +93,8 @@ impl Boards for Shm {
         }
     }
 
-    fn is_crowded(&self) -> bool {
-        self.waiter.is_crowded()
+    fn share(&self) -> u32 {
+        self.waiter.share()
     }
 
     fn processor(&self) -> Option<u32> {
@@ -146,6 +146,10 @@ impl Boards for Shm {
     fn piece_max(&self, board: BoardId, to: Audience) -> usize {
         let board = self.boards.boards.get(board.0 as usize).and_then(Option::as_ref);
         board.map_or(0, |board| board.piece_max(to))
+    }
+
+    fn turns(&mut self, board: BoardId, rank: u32, wanted: usize) -> Option<(*mut u8, usize)> {
+        Some(self.boards.get(board)?.turns(rank, wanted))
     }
 
     #[inline]

@@ -64,6 +64,11 @@ impl Waiter {
         self.pid
     }
 
+    /// Ranks for each processor, rounded up.
+    pub(super) fn share(&self) -> u32 {
+        self.share
+    }
+
     /// Whether there are more ranks than processors.
     pub(super) fn is_crowded(&self) -> bool {
         self.share > 1

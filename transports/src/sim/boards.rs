@@ -32,8 +32,9 @@ impl Boards for SimPort {
         }
     }
 
-    fn is_crowded(&self) -> bool {
-        self.network.borrow().options().processors.is_some()
+    fn share(&self) -> u32 {
+        // How many, nobody asks but for the number of chains.
+        1 + u32::from(self.network.borrow().options().processors.is_some())
     }
 
     fn processor(&self) -> Option<u32> {
@@ -76,6 +77,12 @@ impl Boards for SimPort {
         // Pieces of another size at each second process.
         let most = [700, 4096][self.id().0 as usize % 2];
         board.map_or(0, |board| board.piece_max(to).min(most))
+    }
+
+    fn turns(&mut self, board: BoardId, rank: u32, wanted: usize) -> Option<(*mut u8, usize)> {
+        // So few bytes that they are used again and again.
+        let (at, room) = self.board(board)?.turns(rank, wanted);
+        Some((at, room.min(4096)))
     }
 
     fn write_piece(

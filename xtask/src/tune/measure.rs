@@ -91,7 +91,7 @@ impl Bench {
             bail!("{collective}: the library does not say which algorithms it has:\n{said}");
         };
         let has_ports = |name: &str| {
-            !["chain", "ring", "board", "board_shares", "nodes"].contains(&name)
+            !["chain", "ring", "board", "board_shares", "board_chains", "nodes"].contains(&name)
                 && !name.contains("doubling")
         };
         let with_ports = |name: &str| -> Vec<String> {

@@ -173,7 +173,7 @@ impl<P: Port> Entry<'_, P> {
         match &call.data {
             Data::Moved { send, recv } => self.move_by(transfer, &call.problem, send, recv)?,
             Data::Reduced(data) => {
-                let shares = algorithm == Algorithm::BoardShares;
+                let shares = algorithm != Algorithm::Board;
                 self.reduce_by(errand, &call.problem, data, shares);
             }
         }

@@ -400,7 +400,7 @@ impl<P: Port> Entry<'_, P> {
 
 /// A member's operand has another length.
 #[cold]
-fn differs(rank: u32, beyond: u64) -> Error {
+pub(super) fn differs(rank: u32, beyond: u64) -> Error {
     if beyond > 0 {
         return too_long(rank, beyond);
     }

@@ -10,13 +10,15 @@
 //!
 //! `seat` gets a communicator its board, `work` waits, `message` moves one message, `transfer` many at
 //! a time, `fold` reduces, `run` says for each collective who writes what to whom, `begun` keeps what
-//! does not block, and `quick` and `quick_varied` are the short way of small ones.
+//! does not block, `chains` reduces longer vectors where ranks share processors, and `quick` and
+//! `quick_varied` are the short way of small ones.
 //!
 //! A process at which an operation fails says so on the board, since its streams may have stopped
 //! within a message: whoever waits at that board fails with the same class, says so as well, and
 //! so do all later calls that would use it.
 
 mod begun;
+mod chains;
 mod fold;
 mod message;
 mod quick;

@@ -285,6 +285,9 @@ impl<P: Port> Entry<'_, P> {
             Problem::Allreduce { len, .. } if shares => {
                 self.shares(job, bytes(*len), None, Some(job.recv)).run(self)
             }
+            Problem::Allreduce { len, .. } if algorithm == Algorithm::BoardChains => {
+                self.reduce_by_chains(job, bytes(*len))
+            }
             Problem::Allreduce { len, .. } => self.reduce_everywhere(job, bytes(*len)),
             Problem::ReduceScatter { blocks, .. } => {
                 let mut kept = Vec::new();

@@ -39,7 +39,7 @@ pub(in crate::coll) struct Seat {
 impl Seat {
     #[inline]
     pub(super) fn new(board: BoardId, handle: CommHandle, comm: &Comm) -> Seat {
-        Seat { board, comm: handle, rank: comm.rank, size: comm.size(), crowded: comm.crowded }
+        Seat { board, comm: handle, rank: comm.rank, size: comm.size(), crowded: comm.share > 1 }
     }
 
     /// Whether the order counts in which members go on.
@@ -61,10 +61,12 @@ pub(super) fn failed_before(class: ErrorClass) -> Error {
 
 /// In place of a part: this process can have none.
 const NO_PART: u64 = u64::MAX;
-/// Beside the rank of the first process near this one: processes share processors here.
-const CROWDED: u64 = 1 << 32;
+/// Beside the rank of the first process near this one stands how many share a processor here, in so
+/// many bits.
+const SHARE: u32 = 32;
+const SHARE_MOST: u32 = 0xffff;
 /// From this bit on: one more than the processor that this process is bound to, or 0.
-const PROCESSOR: u32 = 33;
+const PROCESSOR: u32 = 48;
 
 impl<P: Port> Entry<'_, P> {
     /// This process's place at the board of `comm`, which is opened if that was never tried.
@@ -110,9 +112,9 @@ impl<P: Port> Entry<'_, P> {
             }
         }
         let part = if near { self.port.prepare_part(members.len() as u32) } else { None };
-        let crowded = if self.port.is_crowded() { CROWDED } else { 0 };
+        let share = u64::from(self.port.share().min(SHARE_MOST)) << SHARE;
         let processor = self.port.processor().map_or(0, |at| (u64::from(at) + 1) << PROCESSOR);
-        let own = [part.unwrap_or(NO_PART), u64::from(first) | crowded | processor];
+        let own = [part.unwrap_or(NO_PART), u64::from(first) | share | processor];
         let told = self.allgather_words(comm, own);
         let told_parts = told.iter().flatten().map(|[part, _]| *part);
         let parts: Vec<(PeerId, u64)> = members.into_iter().zip(told_parts).collect();
@@ -128,8 +130,9 @@ impl<P: Port> Entry<'_, P> {
         let others = (0..).zip(&told).filter(|(other, _)| *other != rank);
         let beside: Vec<u32> = others.filter(beside).map(|(other, _)| other).collect();
         let state = self.comm_mut(comm)?;
-        state.crowded = told.iter().any(|[_, word]| word & CROWDED != 0);
-        if state.crowded {
+        let share = told.iter().map(|[_, word]| (word >> SHARE) as u32 & SHARE_MOST).max();
+        state.share = share.unwrap_or(1);
+        if state.share > 1 {
             state.beside = beside;
         }
         let firsts: Vec<u32> = told.into_iter().map(|[_, first]| first as u32).collect();
