@@ -149,28 +149,33 @@ fn join(cx: &mut Cx<'_>) -> Result<()> {
 /// Meets the others, if this process has not yet: waits until all have joined, and takes the
 /// settings on which all agree. Nothing is sent to another process before.
 pub(crate) fn meet(cx: &mut Cx<'_>) -> Result<()> {
-    let rank = cx.identity.rank;
+    let alone = cx.identity.size == 1;
     let (mut settings, told) = {
         let mut library = library();
         let (Some(settings), Some(bootstrap)) = (library.unmet.take(), &mut library.bootstrap)
         else {
             return Ok(());
         };
-        if rank == 0 {
+        if alone {
             bootstrap.leave_fence().map_err(launcher_lost)?;
             (settings, None)
         } else {
+            // Rank 0 too, since who asks is told more.
             (settings, Some(common(bootstrap)?))
         }
     };
+    if let Some((_, text)) = &told
+        && *text != settings.uniform_text()
+    {
+        settings.apply_uniform(text)?;
+        cx.selection = configure::selection(&settings)?;
+    }
     let Some(port) = cx.port.local() else { return Ok(()) };
-    if let Some((secret, text)) = told {
+    if let Some((secret, _)) = told {
         port.set_secret(secret);
-        settings.apply_uniform(&text)?;
     }
     agree(port, &settings)?;
     port.set_deaf(false);
-    cx.selection = configure::selection(&settings)?;
     connect_all(cx, settings.connect)
 }
 
