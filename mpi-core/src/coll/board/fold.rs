@@ -9,6 +9,7 @@
 
 use super::message::{Outgoing, too_long};
 use super::seat::Seat;
+use super::work::WaitFor;
 use crate::boards::{Audience, Source};
 use crate::buffer::{RawBytes, UserBuffer};
 use crate::datatype::Packer;
@@ -55,6 +56,15 @@ impl Streams {
             Streams::Public => Source::Public(rank),
             Streams::Private => Source::Private(rank),
         }
+    }
+
+    /// The wait for the operand of each member.
+    #[inline]
+    fn of_each(self) -> WaitFor {
+        WaitFor::Each(match self {
+            Streams::Public => Source::Public,
+            Streams::Private => Source::Private,
+        })
     }
 }
 
@@ -343,7 +353,7 @@ impl<P: Port> Entry<'_, P> {
             return Ok(task.len == 0);
         }
         for rank in seat.others() {
-            let piece = self.await_piece(seat, task.streams.of(rank))?;
+            let piece = self.await_piece(seat, task.streams.of(rank), task.streams.of_each())?;
             if piece.len != task.len || !piece.last {
                 return Ok(false);
             }
@@ -374,7 +384,7 @@ impl<P: Port> Entry<'_, P> {
         let mut operand = |rank: u32| match rank == seat.rank {
             true => Ok(own),
             // It was as long when all of them were looked at, but shared memory may change.
-            false => match self.await_piece(seat, task.streams.of(rank))? {
+            false => match self.await_piece(seat, task.streams.of(rank), task.streams.of_each())? {
                 piece if piece.len == task.len => Ok(piece.at),
                 _ => Err(differs(rank, 0)),
             },

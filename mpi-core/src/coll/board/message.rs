@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::seat::Seat;
-use super::work::{Step, Work};
+use super::work::{Step, WaitFor, Work};
 use crate::boards::{Audience, Piece, Source};
 use crate::buffer::{RawBytes, UserBuffer};
 use crate::datatype::{Packer, Unpacker};
@@ -178,6 +178,7 @@ fn reader_of(to: Audience) -> Option<u32> {
 
 struct Reading<'a> {
     seat: Seat,
+    wait_for: WaitFor,
     message: &'a mut Incoming,
 }
 
@@ -194,6 +195,10 @@ impl<P: Port> Work<P> for Reading<'_> {
 
     fn awaited(&self) -> Option<u32> {
         Some(self.message.from.rank())
+    }
+
+    fn wait_for(&self) -> WaitFor {
+        self.wait_for
     }
 }
 
@@ -227,12 +232,18 @@ impl<P: Port> Entry<'_, P> {
 
     /// Reads a whole message.
     #[inline]
-    pub(super) fn read_message(&mut self, seat: Seat, from: Source, into: Unpacker) -> Result<()> {
+    pub(super) fn read_message(
+        &mut self,
+        seat: Seat,
+        from: Source,
+        into: Unpacker,
+        wait_for: WaitFor,
+    ) -> Result<()> {
         let mut message = Incoming::new(from, into);
         while !message.done && message.pull(self, seat)? {}
         if message.done {
             return Ok(());
         }
-        self.drive(seat, &mut Reading { seat, message: &mut message })
+        self.drive(seat, &mut Reading { seat, wait_for, message: &mut message })
     }
 }

@@ -7,6 +7,7 @@
 
 use super::run::Job;
 use super::seat::{BoardState, Seat};
+use super::work::WaitFor;
 use crate::boards::{Audience, Source};
 use crate::buffer::UserBuffer;
 use crate::coll::calls::Typed;
@@ -115,7 +116,7 @@ impl<P: Port> Entry<'_, P> {
         let root = root as u32;
         self.over_board(seat, |entry| match root == seat.rank {
             true => entry.write_run(seat, Audience::Everyone, data.buf, len, 1),
-            false => entry.read_run(seat, Source::Public(root), data.buf, len),
+            false => entry.read_run(seat, Source::Public(root), data.buf, len, WaitFor::Root),
         })
     }
 
@@ -162,7 +163,7 @@ impl<P: Port> Entry<'_, P> {
         }
         self.over_board(seat, |entry| {
             if root != seat.rank {
-                return entry.read_run(seat, Source::Private(root), recv.buf, len);
+                return entry.read_run(seat, Source::Private(root), recv.buf, len, WaitFor::Root);
             }
             entry.write_blocks(seat, send.buf, len)?;
             copy_run(block(send.buf, root, len), recv.buf, len);
@@ -271,8 +272,9 @@ impl<P: Port> Entry<'_, P> {
         from: Source,
         at: UserBuffer,
         len: usize,
+        wait_for: WaitFor,
     ) -> Result<()> {
-        self.read_message(seat, from, Unpacker::contiguous(at, len as u64))
+        self.read_message(seat, from, Unpacker::contiguous(at, len as u64), wait_for)
     }
 
     #[inline]
@@ -292,7 +294,7 @@ impl<P: Port> Entry<'_, P> {
         len: usize,
     ) -> Result<()> {
         for rank in seat.others() {
-            self.read_run(seat, from(rank), block(at, rank, len), len)?;
+            self.read_run(seat, from(rank), block(at, rank, len), len, WaitFor::Each(from))?;
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ use super::fold::{Order, Streams};
 use super::quick::{QUICK_BYTES, UNREAL_ADDRESSES, copy_run, is_member, plain};
 use super::run::Job;
 use super::seat::Seat;
+use super::work::WaitFor;
 use crate::boards::{Audience, Source};
 use crate::buffer::UserBuffer;
 use crate::coll::calls::Typed;
@@ -143,7 +144,7 @@ impl<P: Port> Entry<'_, P> {
         let root = root as u32;
         if root != seat.rank {
             return self.over_board(seat, |entry| {
-                entry.read_run(seat, Source::Private(root), recv.buf, len)
+                entry.read_run(seat, Source::Private(root), recv.buf, len, WaitFor::Root)
             });
         }
         let Some(send) = send else { return Ok(false) };
@@ -263,7 +264,7 @@ impl<P: Port> Entry<'_, P> {
     ) -> Result<()> {
         for rank in seat.others() {
             if let Some((at, len)) = recv.block(rank) {
-                self.read_run(seat, from(rank), at, len)?;
+                self.read_run(seat, from(rank), at, len, WaitFor::Each(from))?;
             }
         }
         Ok(())

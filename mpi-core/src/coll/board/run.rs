@@ -5,6 +5,7 @@ use super::message::{Incoming, Outgoing, copy};
 use super::quick;
 use super::seat::{BoardState, Seat};
 use super::transfer::Transfer;
+use super::work::WaitFor;
 use crate::boards::{Audience, Source};
 use crate::buffer::UserBuffer;
 use crate::coll::execute::Reducer;
@@ -87,7 +88,7 @@ impl<P: Port> Entry<'_, P> {
                     return self.write_message(seat, Audience::Everyone, source, 1);
                 }
                 let into = self.unpacker(place)?;
-                self.read_message(seat, Source::Public(*root as u32), into)
+                self.read_message(seat, Source::Public(*root as u32), into, WaitFor::Root)
             }
             Problem::Gather { root, .. } | Problem::Gatherv { root, .. } => {
                 if *root != me {
@@ -100,7 +101,8 @@ impl<P: Port> Entry<'_, P> {
             Problem::Scatter { root, .. } | Problem::Scatterv { root, .. } => {
                 if *root != me {
                     let into = self.unpacker_of(recv.first())?;
-                    return self.read_message(seat, Source::Private(*root as u32), into);
+                    let from = Source::Private(*root as u32);
+                    return self.read_message(seat, from, into, WaitFor::Root);
                 }
                 self.distribute(seat, send)?;
                 self.copy_own(send.get(me), recv.first())
@@ -135,7 +137,7 @@ impl<P: Port> Entry<'_, P> {
         }
         self.write_signal(seat, Audience::Everyone)?;
         for rank in seat.others() {
-            self.await_signal(seat, Source::Public(rank))?;
+            self.await_signal(seat, Source::Public(rank), WaitFor::Each(Source::Public))?;
         }
         Ok(())
     }
@@ -146,16 +148,16 @@ impl<P: Port> Entry<'_, P> {
     fn meet_in_turn(&mut self, seat: Seat) -> Result<()> {
         if seat.rank != 0 {
             self.write_signal(seat, Audience::One(0))?;
-            return self.await_signal(seat, Source::Public(0));
+            return self.await_signal(seat, Source::Public(0), WaitFor::Answer);
         }
         for rank in seat.others() {
-            self.await_signal(seat, Source::Private(rank))?;
+            self.await_signal(seat, Source::Private(rank), WaitFor::Each(Source::Private))?;
         }
         self.write_signal(seat, Audience::Everyone)
     }
 
-    fn await_signal(&mut self, seat: Seat, from: Source) -> Result<()> {
-        self.await_piece(seat, from)?;
+    fn await_signal(&mut self, seat: Seat, from: Source, wait_for: WaitFor) -> Result<()> {
+        self.await_piece(seat, from, wait_for)?;
         self.port.consume_piece(seat.board, from);
         Ok(())
     }
@@ -192,7 +194,7 @@ impl<P: Port> Entry<'_, P> {
         }
         for rank in seat.others() {
             let into = self.unpacker_of(recv.get(rank as usize))?;
-            self.read_message(seat, from(rank), into)?;
+            self.read_message(seat, from(rank), into, WaitFor::Each(from))?;
         }
         Ok(())
     }

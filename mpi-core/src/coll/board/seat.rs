@@ -42,6 +42,11 @@ impl Seat {
         Seat { board, comm: handle, rank: comm.rank, size: comm.size(), crowded: comm.share > 1 }
     }
 
+    /// Where a member stands in that order.
+    pub(super) fn place(self, rank: u32) -> u32 {
+        (rank + self.size - self.rank) % self.size
+    }
+
     /// Whether the order counts in which members go on.
     pub(super) fn takes_turns(self) -> bool {
         self.crowded && self.size > 2

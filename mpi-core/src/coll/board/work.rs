@@ -6,6 +6,7 @@ use crate::boards::{Piece, Source};
 use crate::entry::Entry;
 use crate::error::{ErrorClass, Result};
 use crate::port::{Port, Why};
+use crate::process::Process;
 use crate::roll_call::{Call, Peer};
 use crate::vci::{failed_elsewhere, lost_peer};
 
@@ -20,6 +21,19 @@ pub(super) enum Step {
     Stuck,
 }
 
+/// What is known of those who share a processor with one that waits, which tells whether they
+/// should have a turn.
+#[derive(Clone, Copy)]
+pub(super) enum WaitFor {
+    /// A root that has something for all and waits for nobody: it may be about to write.
+    Root,
+    /// One that waits itself, for what the others still have to do.
+    Answer,
+    /// A piece from each other member in turn, in the order of [`Seat::others`]: those that have
+    /// written theirs have done what they have to.
+    Each(fn(u32) -> Source),
+}
+
 /// Something that is done as far as pieces and room have come.
 pub(super) trait Work<P: Port> {
     /// Does what can be done now, or some of it.
@@ -27,6 +41,11 @@ pub(super) trait Work<P: Port> {
 
     /// A member whose doing it waits for; any of them.
     fn awaited(&self) -> Option<u32>;
+
+    /// What kind of wait it is.
+    fn wait_for(&self) -> WaitFor {
+        WaitFor::Answer
+    }
 
     /// Whether it cannot end unless this member does something yet.
     fn awaits(&self, entry: &mut Entry<'_, P>, rank: u32) -> bool {
@@ -41,6 +60,11 @@ const LOOKS_PER_POLL: u32 = 16;
 /// this one have had a turn: as long as about a turn takes, which is what is lost if it comes while
 /// they, who wait too, are asked in vain.
 const LOOKS_PER_TURN: u32 = 64;
+/// The same before they had one, for a root's data: as long as it takes to get from one call to the
+/// next.
+const LOOKS_FOR_ROOT: u32 = 32;
+/// The same when they have done what they have to, so that they need no turn.
+const LOOKS_FOR_LAST: u32 = 128;
 /// Polls from one look at who is gone to the next.
 pub(super) const POLLS_PER_CHECK: u32 = 64;
 
@@ -50,8 +74,9 @@ impl<P: Port> Entry<'_, P> {
         let (mut idle_polls, mut slept) = (0, false);
         let mut rounds: u32 = 0;
         loop {
-            if seat.crowded && idle_polls > 0 && self.comes_from_elsewhere(seat, work) {
-                match self.look_on(work)? {
+            if seat.crowded {
+                let looks = self.looks_in_turn(seat, work, idle_polls > 0);
+                match self.look_on(work, looks)? {
                     Step::Done => return Ok(()),
                     Step::Moved => idle_polls = 0,
                     Step::Stuck => {}
@@ -95,15 +120,35 @@ impl<P: Port> Entry<'_, P> {
         }
     }
 
-    /// Whether what is awaited comes from a process on another processor.
-    fn comes_from_elsewhere(&self, seat: Seat, work: &impl Work<P>) -> bool {
-        let Some(rank) = work.awaited() else { return false };
-        self.comms.find(seat.comm).is_some_and(|state| !state.beside.contains(&rank))
+    /// How often to look before those have a turn who share this processor: not at all if what is
+    /// awaited may come from one of them.
+    fn looks_in_turn(&mut self, seat: Seat, work: &impl Work<P>, yielded: bool) -> u32 {
+        let Some(awaited) = work.awaited() else { return 0 };
+        let process: &mut Process<P> = self;
+        let Some(state) = process.comms.find(seat.comm) else { return 0 };
+        if state.beside.contains(&awaited) {
+            return 0;
+        }
+        match work.wait_for() {
+            WaitFor::Each(_) if state.beside.is_empty() => LOOKS_FOR_LAST,
+            WaitFor::Each(of) => {
+                let passed = |rank: u32| seat.place(rank) < seat.place(awaited);
+                let port = &mut process.port;
+                let mut open = state.beside.iter().filter(|rank| !passed(**rank));
+                match open.all(|rank| port.read_piece(seat.board, of(*rank)).is_some()) {
+                    true => LOOKS_FOR_LAST,
+                    false => 0,
+                }
+            }
+            WaitFor::Root if !yielded => LOOKS_FOR_ROOT,
+            WaitFor::Answer if !yielded => 0,
+            WaitFor::Root | WaitFor::Answer => LOOKS_PER_TURN,
+        }
     }
 
-    /// Looks as often as is better than to yield.
-    fn look_on(&mut self, work: &mut impl Work<P>) -> Result<Step> {
-        for _ in 0..LOOKS_PER_TURN {
+    /// Looks so often.
+    fn look_on(&mut self, work: &mut impl Work<P>, looks: u32) -> Result<Step> {
+        for _ in 0..looks {
             match work.step(self)? {
                 Step::Stuck => std::hint::spin_loop(),
                 other => return Ok(other),
@@ -146,11 +191,16 @@ impl<P: Port> Entry<'_, P> {
 
     /// Waits for the next piece of a stream, and shows it.
     #[inline]
-    pub(super) fn await_piece(&mut self, seat: Seat, from: Source) -> Result<Piece> {
+    pub(super) fn await_piece(
+        &mut self,
+        seat: Seat,
+        from: Source,
+        wait_for: WaitFor,
+    ) -> Result<Piece> {
         if let Some(piece) = self.port.read_piece(seat.board, from) {
             return Ok(piece);
         }
-        let mut arrival = Arrival { seat, from, piece: NOTHING };
+        let mut arrival = Arrival { seat, from, wait_for, piece: NOTHING };
         self.drive(seat, &mut arrival)?;
         Ok(arrival.piece)
     }
@@ -160,6 +210,7 @@ impl<P: Port> Entry<'_, P> {
 struct Arrival {
     seat: Seat,
     from: Source,
+    wait_for: WaitFor,
     piece: Piece,
 }
 
@@ -178,5 +229,9 @@ impl<P: Port> Work<P> for Arrival {
 
     fn awaited(&self) -> Option<u32> {
         Some(self.from.rank())
+    }
+
+    fn wait_for(&self) -> WaitFor {
+        self.wait_for
     }
 }
