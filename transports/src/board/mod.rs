@@ -180,8 +180,8 @@ impl Board {
     /// Writes a piece, if there is room.
     #[inline]
     pub fn write(&mut self, to: Audience, source: &mut Packer, len: usize, last: bool) -> bool {
-        let plainly = self.crowded;
-        self.outbound(to).write(source, len, last, plainly)
+        let crowded = self.crowded;
+        self.outbound(to).write(source, len, last, crowded)
     }
 
     /// The next piece of a stream, if it has come.

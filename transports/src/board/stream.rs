@@ -123,15 +123,14 @@ impl Outbound {
         self.lap = if crowded { Lap::crowded(room / 2) } else { Lap::at_once(room) };
     }
 
-    /// Writes the next `len` bytes of `source`, if there is room; `plainly` where the reader may
-    /// be on this processor, so that its cache is the best place.
+    /// Writes the next `len` bytes of `source`, if there is room; `crowded` where ranks share processors.
     #[inline]
     pub(super) fn write(
         &mut self,
         source: &mut Packer,
         len: usize,
         last: bool,
-        plainly: bool,
+        crowded: bool,
     ) -> bool {
         if self.next - self.consumed >= CELLS as u64 && !self.look(self.next - CELLS as u64) {
             return false;
@@ -146,7 +145,7 @@ impl Outbound {
             // SAFETY: the cell has the room, and no reader looks at it before its sequence word.
             unsafe { source.pack_into(at, len) };
         } else {
-            let Some(at) = self.make_place(len, plainly) else { return false };
+            let Some(at) = self.make_place(len, crowded) else { return false };
             self.bodies[place] = (at, at + len);
             self.at = (at + len).next_multiple_of(64);
             self.touch(at, len);
@@ -154,10 +153,10 @@ impl Outbound {
             let streamed = self.lap.is_short() && len >= STREAMED_BODY;
             // SAFETY: `place_body` found `len` unused bytes within the room.
             unsafe {
-                match (plainly, streamed) {
-                    (true, _) => source.pack_into(self.body.add(at), len),
-                    (false, true) => copy::pack_streamed(source, self.body.add(at), len),
-                    (false, false) => self.reach.pack(source, self.body.add(at), len),
+                if streamed {
+                    copy::pack_streamed(source, self.body.add(at), len)
+                } else {
+                    self.reach.pack(source, self.body.add(at), len)
                 }
             };
         }
