@@ -158,8 +158,8 @@ impl Transport for NodePort {
         self.local.as_mut().is_some_and(|local| local.send_inline(peer, header, bytes))
     }
 
-    #[inline]
-    fn send_at_once(&mut self, peer: PeerId, header: &Header, bytes: RawBytes<'_>) -> bool {
+    #[inline(always)]
+    fn send_at_once(&mut self, peer: PeerId, header: Header, bytes: RawBytes<'_>) -> bool {
         self.local.as_mut().is_some_and(|local| local.send_at_once(peer, header, bytes))
     }
 

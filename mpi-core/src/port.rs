@@ -147,8 +147,8 @@ pub trait Transport {
     }
 
     /// The same for longer bodies.
-    #[inline]
-    fn send_at_once(&mut self, peer: PeerId, header: &Header, bytes: RawBytes<'_>) -> bool {
+    #[inline(always)]
+    fn send_at_once(&mut self, peer: PeerId, header: Header, bytes: RawBytes<'_>) -> bool {
         let _ = (peer, header, bytes);
         false
     }

@@ -129,11 +129,13 @@ pub(crate) fn claim(at: *const u8) {
     }
 }
 
-/// Returns when all stores before are done.
+/// Asks for the line at `at` so that it can be read without waiting; as [`claim`].
 #[cfg(target_arch = "x86_64")]
-pub(crate) fn drain() {
-    // SAFETY: as for `settle`.
-    unsafe { std::arch::x86_64::_mm_mfence() };
+#[inline(always)]
+pub(crate) fn ask(at: *const u8) {
+    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+    // SAFETY: as for `claim`.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
 }
 
 #[cfg(not(target_arch = "x86_64"))]
@@ -154,7 +156,7 @@ pub(crate) fn finish_loads() {
 pub(crate) fn claim(_: *const u8) {}
 
 #[cfg(not(target_arch = "x86_64"))]
-pub(crate) fn drain() {}
+pub(crate) fn ask(_: *const u8) {}
 
 #[cfg(test)]
 mod tests {

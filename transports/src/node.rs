@@ -396,8 +396,8 @@ impl Transport for LocalPort {
         self.shm.send_inline(peer, header, bytes)
     }
 
-    #[inline]
-    fn send_at_once(&mut self, peer: PeerId, header: &Header, bytes: RawBytes<'_>) -> bool {
+    #[inline(always)]
+    fn send_at_once(&mut self, peer: PeerId, header: Header, bytes: RawBytes<'_>) -> bool {
         self.shm.send_at_once(peer, header, bytes)
     }
 

@@ -139,11 +139,11 @@ impl<P: Port> Process<P> {
             return false;
         }
         let bytes = lend(message.buf, len);
-        // Two headers, so that the first, of which no reference is taken, never lies in memory.
+        let header = header(state, context, me, message.tag);
         let sent = if len <= INLINE_BYTES {
-            self.port.send_inline(peer, header(state, context, me, message.tag), bytes)
+            self.port.send_inline(peer, header, bytes)
         } else {
-            self.port.send_at_once(peer, &header(state, context, me, message.tag), bytes)
+            self.port.send_at_once(peer, header, bytes)
         };
         if sent {
             state.credit.spend(len as u64);

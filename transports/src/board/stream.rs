@@ -69,8 +69,15 @@ pub(super) struct Outbound {
     at: usize,
     /// Where the bodies of the last pieces lie.
     bodies: [(usize, usize); CELLS],
-    counters: Vec<*const AtomicU64>,
+    counters: Vec<Counter>,
     reach: Reach,
+}
+
+/// What a reader counts in.
+struct Counter {
+    at: *const AtomicU64,
+    /// What the last look showed.
+    seen: Option<u64>,
 }
 
 // SAFETY: the pointers lead into shared memory that the board's owner keeps mapped; any thread
@@ -94,6 +101,7 @@ impl Outbound {
         let reach = Reach::default();
         let (lap, worn) = (Lap::at_once(room as u64), Worn::new(0));
         let messages_left = MESSAGES_BEFORE_PAGES;
+        let counters = counters.into_iter().map(|at| Counter { at, seen: None }).collect();
         let (next, consumed, at) = (0, 0, 0);
         Outbound {
             cells,
@@ -243,9 +251,13 @@ impl Outbound {
     #[cold]
     fn look(&mut self, piece: u64) -> bool {
         let mut least = self.next;
-        for counter in &self.counters {
-            // SAFETY: mapped and aligned by `new`'s promise.
-            let count = unsafe { (**counter).load(Ordering::Acquire) }.wrapping_sub(self.mark);
+        for Counter { at, seen } in &mut self.counters {
+            let count = self.reach.look(|| {
+                // SAFETY: mapped and aligned by `new`'s promise.
+                let count = unsafe { (**at).load(Ordering::Acquire) };
+                (count, seen.replace(count).is_some_and(|seen| seen != count))
+            });
+            let count = count.wrapping_sub(self.mark);
             // What is no count of this board is what an earlier one left there.
             least = least.min(if count > self.next { 0 } else { count });
         }

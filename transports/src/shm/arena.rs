@@ -15,7 +15,7 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::sys::memory::{Mapping, sealed_memfd, sealed_size};
 
 /// Version of everything in an arena and of the hello.
-pub(super) const VERSION: u32 = 3;
+pub(super) const VERSION: u32 = 4;
 
 /// The arena that this process made.
 pub(super) struct Arena {

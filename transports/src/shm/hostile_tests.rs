@@ -184,6 +184,19 @@ fn a_message_that_stalls_goes_on_where_it_lands() {
 }
 
 #[test]
+fn a_body_longer_than_its_place_is_the_end_of_the_acquaintance() {
+    let most = super::lane::BESIDE_BYTES as u64;
+    for (len, is_sound) in [(most, true), (most + 1, false), (u64::MAX, false)] {
+        let (mut victim, _hostile) = met();
+        let mut sink = Recorder::default();
+        let control = 1 | (Class::Beside as u64) << 1;
+        write_cell(&victim, 0, [control, 0, 0, len, 0, 0, 0, 0]);
+        victim.poll(&mut sink);
+        assert_eq!((sink.frames.len(), sink.down.len()), if is_sound { (1, 0) } else { (0, 1) });
+    }
+}
+
+#[test]
 fn a_body_outside_the_slots_is_the_end_of_the_acquaintance() {
     let (mut victim, _hostile) = met();
     let mut sink = Recorder::default();

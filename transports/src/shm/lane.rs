@@ -19,6 +19,15 @@ pub const PAYLOAD_WORDS: usize = 5;
 /// Cells of a lane at most: the count that rides back has 8 bits.
 pub const CELLS_MAX: u32 = 128;
 
+/// Bytes of a place beside the cells, for a body that does not fit into its cell. Of 256 bytes, four
+/// lines, the exchange buffer is the better place where processors are near each other.
+pub const BESIDE_BYTES: usize = 128;
+/// Places beside the cells of a lane, taken in turn.
+const BESIDE_PLACES: u32 = 2;
+/// What the places of a lane take, in cells.
+pub const BESIDE_CELLS: u32 = BESIDE_PLACES * PLACE_CELLS;
+const PLACE_CELLS: u32 = BESIDE_BYTES as u32 / 64;
+
 /// One cache line of a ring.
 #[repr(C, align(64))]
 pub struct Cell([AtomicU64; CELL_WORDS]);
@@ -54,6 +63,8 @@ pub enum Class {
     Stream = 4,
     /// The next piece of it.
     Piece = 5,
+    /// A frame of the core with its body in the lane, beside the cells.
+    Beside = 6,
 }
 
 impl Class {
@@ -65,6 +76,7 @@ impl Class {
             3 => Class::Chunk,
             4 => Class::Stream,
             5 => Class::Piece,
+            6 => Class::Beside,
             _ => return None,
         })
     }
@@ -91,6 +103,12 @@ impl Words {
         self.class_bits() == 0
     }
 
+    /// Whether it is a frame of the core with its body beside the cells.
+    #[inline]
+    pub fn is_beside(&self) -> bool {
+        self.class_bits() == (Class::Beside as u64) << 1
+    }
+
     /// The bits that say what the frame is to the transport; none for [`Class::Inline`].
     #[inline]
     pub fn class_bits(&self) -> u64 {
@@ -102,6 +120,13 @@ impl Words {
     pub fn consumed(&self) -> u8 {
         (self.header[0] >> 8) as u8
     }
+}
+
+/// The place beside `capacity` cells for the body of frame number `n`.
+#[cfg(not(loom))]
+#[inline(always)]
+fn beside(cells: *const Cell, capacity: u32, n: u32) -> *const u8 {
+    cells.wrapping_add((capacity + n % BESIDE_PLACES * PLACE_CELLS) as usize).cast()
 }
 
 /// A count that the reader of a lane cannot have reached.
@@ -117,6 +142,8 @@ pub struct Writer {
     capacity: u32,
     tail: u32,
     consumed: u32,
+    /// What the last look at the reader's count showed.
+    seen: u32,
 }
 
 // SAFETY: the pointers are into shared memory that any thread may use; the end has one owner.
@@ -126,17 +153,17 @@ impl Writer {
     /// An end that leads nowhere and so has never room.
     pub fn closed() -> Writer {
         let (cells, counter) = (std::ptr::null(), std::ptr::null());
-        Writer { cells, counter, capacity: 0, tail: 0, consumed: 0 }
+        Writer { cells, counter, capacity: 0, tail: 0, consumed: 0, seen: 0 }
     }
 
     /// The writing end of an unused lane.
     ///
     /// # Safety
-    /// `cells` points to `capacity` cells, a power of two, and `counter` to the reader's count;
-    /// both outlive the end. Nobody else writes these cells.
+    /// `cells` points to `capacity` cells, a power of two, and [`BESIDE_CELLS`] more, `counter` to the
+    /// reader's count; all outlive the end. Nobody else writes these cells.
     pub unsafe fn new(cells: *const Cell, counter: *const AtomicU32, capacity: u32) -> Writer {
         debug_assert!(capacity.is_power_of_two() && capacity <= CELLS_MAX);
-        Writer { cells, counter, capacity, tail: 0, consumed: 0 }
+        Writer { cells, counter, capacity, tail: 0, consumed: 0, seen: 0 }
     }
 
     /// Whether the lane is surely able to take a cell.
@@ -151,6 +178,29 @@ impl Writer {
     pub fn claim(&self) {
         let index = self.tail & self.capacity.wrapping_sub(1);
         crate::copy::claim(self.cells.wrapping_add(index as usize).cast());
+    }
+
+    /// The place beside the cells for the body of the next frame, if it is surely not read any more
+    /// for an earlier one.
+    #[cfg(not(loom))]
+    #[inline(always)]
+    pub fn beside(&self) -> Option<*mut u8> {
+        (self.outstanding() < BESIDE_PLACES.min(self.capacity)).then(|| self.next_beside())
+    }
+
+    #[cfg(not(loom))]
+    #[inline(always)]
+    fn next_beside(&self) -> *mut u8 {
+        beside(self.cells, self.capacity, self.tail).cast_mut()
+    }
+
+    /// As [`Writer::claim`] for the lines of that place that a body of `len` bytes takes.
+    #[cfg(not(loom))]
+    #[inline(always)]
+    pub fn claim_beside(&self, len: usize) {
+        for at in (0..len.min(BESIDE_BYTES)).step_by(64) {
+            crate::copy::claim(self.next_beside().wrapping_add(at));
+        }
     }
 
     /// Whether the lane is surely able to take so many cells.
@@ -201,13 +251,13 @@ impl Writer {
         self.tail = self.tail.wrapping_add(1);
     }
 
-    /// Looks up the reader's count.
+    /// Looks up the reader's count; whether the reader has written it since the last look.
     ///
     /// # Errors
     /// The count is not one that the reader can have reached.
-    pub fn look(&mut self) -> Result<(), Impossible> {
+    pub fn look(&mut self) -> Result<bool, Impossible> {
         if self.capacity == 0 {
-            return Ok(());
+            return Ok(false);
         }
         // SAFETY: `new`'s caller promised the counter.
         let count = unsafe { (*self.counter).load(Ordering::Acquire) };
@@ -216,7 +266,8 @@ impl Writer {
             return Err(Impossible);
         }
         self.consumed = count;
-        Ok(())
+        let seen = std::mem::replace(&mut self.seen, count);
+        Ok(seen != count)
     }
 
     /// Takes in the count that rode back on a frame.
@@ -241,6 +292,8 @@ pub struct Reader {
     counter: *const AtomicU32,
     capacity: u32,
     head: u32,
+    /// Bytes of the last frame that lay beside the cells.
+    beside: u32,
 }
 
 // SAFETY: as for `Writer`.
@@ -250,7 +303,13 @@ impl Reader {
     /// An end to which nobody writes.
     #[cfg(not(loom))]
     pub fn closed() -> Reader {
-        Reader { cells: &raw const SILENCE, counter: std::ptr::null(), capacity: 1, head: 0 }
+        Reader {
+            cells: &raw const SILENCE,
+            counter: std::ptr::null(),
+            capacity: 1,
+            head: 0,
+            beside: 0,
+        }
     }
 
     /// Whether nobody writes to this end.
@@ -266,7 +325,7 @@ impl Reader {
     /// As [`Writer::new`]; nobody else writes the counter.
     pub unsafe fn new(cells: *const Cell, counter: *const AtomicU32, capacity: u32) -> Reader {
         debug_assert!(capacity.is_power_of_two() && capacity <= CELLS_MAX);
-        Reader { cells, counter, capacity, head: 0 }
+        Reader { cells, counter, capacity, head: 0, beside: 0 }
     }
 
     #[inline]
@@ -291,8 +350,24 @@ impl Reader {
         self.cell()[3..].as_ptr().cast()
     }
 
+    /// The bytes beside the cells of the frame that stands in the next cell; as
+    /// [`Reader::next_payload`].
+    #[cfg(not(loom))]
+    #[inline(always)]
+    pub fn next_beside(&self) -> *const u8 {
+        beside(self.cells, self.capacity, self.head)
+    }
+
+    /// Notes how many bytes of the last frame lay beside the cells: as many are looked for then.
+    #[cfg(not(loom))]
+    #[inline(always)]
+    pub fn expect_beside(&mut self, len: usize) {
+        self.beside = len as u32;
+    }
+
     /// The header words of the next frame, if it comes while one looks so many times; as
-    /// [`Reader::comes_within`].
+    /// [`Reader::comes_within`]. Each look asks for the lines beside the cells too of which the last frame
+    /// made use: the next body then comes together with its cell, not after it.
     #[cfg(not(loom))]
     #[inline(always)]
     pub fn peek_within(&self, looks: u32) -> Option<Words> {
@@ -302,6 +377,9 @@ impl Reader {
             left = left.saturating_sub(1);
             if words.is_some() || left == 0 {
                 return words;
+            }
+            for at in (0..self.beside).step_by(64) {
+                crate::copy::ask(self.next_beside().wrapping_add(at as usize));
             }
             crate::copy::finish_loads();
         }

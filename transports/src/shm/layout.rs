@@ -4,7 +4,7 @@
 //! The geometry is chosen by the arena's owner and travels in its hello; a peer checks it before
 //! it maps anything.
 
-use super::lane::{CELLS_MAX, Cell};
+use super::lane::{BESIDE_CELLS, CELLS_MAX, Cell};
 use crate::sys::memory::PAGE;
 
 /// Offset of the arena's version in the control page.
@@ -68,7 +68,7 @@ impl Geometry {
     }
 
     fn lane_bytes(&self) -> usize {
-        self.cells as usize * size_of::<Cell>()
+        (self.cells + BESIDE_CELLS) as usize * size_of::<Cell>()
     }
 
     /// Offset of the first slot.
@@ -125,7 +125,7 @@ mod tests {
             let last = lanes - 1;
             prop_assert!(geometry.counter(last) + 4 <= geometry.cells_of(0));
             prop_assert_eq!(geometry.cells_of(0) % 64, 0);
-            let end = geometry.cells_of(last) + (64usize << shift);
+            let end = geometry.cells_of(last) + 64 * ((1 << shift) + BESIDE_CELLS as usize);
             prop_assert!(end as u64 <= geometry.slots_at());
             prop_assert!(geometry.slots_at() <= geometry.ring_at());
             prop_assert!(geometry.ring_at() + ring_bytes <= geometry.exchange_of(0));

@@ -2,8 +2,8 @@
 //!
 //! Each process has one arena, a memfd that peers map at first contact: inbound lanes (see
 //! `lane`), which peers write, and outgoing buffers, which peers read. A message of up to 40
-//! bytes is one cache line written into the receiver's lane; a longer eager one puts its body
-//! into a slot of the sender and names it in the cell, or passes through the sender's ring piece
+//! bytes is one cache line written into the receiver's lane, one of up to 128 takes one or two more beside
+//! it; a longer eager one puts its body into a slot of the sender and names it in the cell, or passes through the sender's ring piece
 //! by piece (`stream`); a rendezvous is fetched by the receiver (`pull`) or goes through the
 //! ring too, both sides copying at the same time (`bulk`). Memory that
 //! the library allocates for programs lies in the arena and is read in place (VIA over SISCI).
@@ -306,9 +306,9 @@ impl Transport for Shm {
         self.write_inline(peer, header, bytes)
     }
 
-    #[inline]
-    fn send_at_once(&mut self, peer: PeerId, header: &Header, bytes: RawBytes<'_>) -> bool {
-        self.write_body(peer, header, bytes)
+    #[inline(always)]
+    fn send_at_once(&mut self, peer: PeerId, header: Header, bytes: RawBytes<'_>) -> bool {
+        self.write_body(peer, header.to_words(0), bytes)
     }
 
     fn hold(&mut self) {}

@@ -147,7 +147,11 @@ impl Peer {
 
     /// Looks up how far the peer has read, and takes back the buffers that this frees.
     pub(super) fn look(&mut self, slots: &mut Pool, ring: &mut Ring) -> Result<(), Impossible> {
-        self.writer.look()?;
+        let writer = &mut self.writer;
+        self.reach.look(|| {
+            let looked = writer.look();
+            (looked, looked == Ok(true))
+        })?;
         self.stale = CELLS_MAX;
         self.held.give_back(self.writer.consumed(), slots, ring);
         Ok(())

@@ -1,8 +1,12 @@
 //! Whether a peer's cache is near: which way of writing a buffer that it will read is cheaper.
 //!
-//! Processors that share a last-level cache take a line from each other in a few nanoseconds,
-//! others in 30; the difference is the processors' and changes when the system moves a process.
-//! So an ordinary copy is timed now and then, and a peer that proves far gets streamed ones.
+//! Processors that share a last-level cache take a line from each other in 20 nanoseconds, others in
+//! 100 and more; the difference is the processors' and changes when the system moves a process. So the
+//! load of a count that the peer has written since the last look is timed now and then, and a peer
+//! that proves far gets streamed copies. (How long it takes to overwrite a line of a buffer does not
+//! tell: in a buffer as large as its cache the peer has given the line back by then.)
+//!
+//! Enters: how long looks took. Leaves: the copies, made one way or the other.
 
 use std::time::{Duration, Instant};
 
@@ -10,36 +14,35 @@ use crate::copy;
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::Packer;
 
-/// A line that takes longer than this to overwrite lies in a far cache, the clock's and the
-/// fence's own time included. Measured here, the mean of a trial: near half of them below 4 to
-/// 9 ns and nine tenths below 15, far half of them above 24 to 30.
-const NEAR_LINE: Duration = Duration::from_nanos(18);
-/// The longest that a part counts for: a page touched for the first time, or an interrupt,
-/// delays one of them.
-const PART_MOST: Duration = Duration::from_nanos(500);
-/// Copies from one trial to the next: a trial costs about a microsecond, and a process that is
+/// A count that takes longer than this to load comes from a far cache, the clock's own time included.
+/// Measured here, with a clock of 20 to 30 ns: near half of the loads take 40 and one in fifty more
+/// than 70; a line goes from hand to hand far in 120 or more.
+const NEAR_LOAD: Duration = Duration::from_nanos(90);
+/// Long copies from one trial to the next: it costs two looks at the clock, and a process that is
 /// moved is found out within a few megabytes.
 const COPIES_PER_TRIAL: u32 = 256;
 /// The same while the trials do not agree.
-const COPIES_IN_DOUBT: u32 = 16;
+const COPIES_IN_DOUBT: u32 = 4;
 /// Trials by which one verdict must lead to be believed. One in fifty errs.
 const LEAD: i8 = 2;
-/// Shorter copies are never streamed, and never a trial.
-const LONG_BYTES: usize = TRIAL_BYTES;
-/// A trial is made of so many parts.
-const TRIAL_PARTS: usize = 4;
-/// Bytes of a part.
-const PART_BYTES: usize = 1024;
-/// Bytes of a trial.
-const TRIAL_BYTES: usize = TRIAL_PARTS * PART_BYTES;
+/// Shorter copies are never streamed.
+const LONG_BYTES: usize = 4096;
 
 /// What is known of the way to one peer.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Reach {
     is_far: bool,
     /// By how many trials far leads, or near if negative; at most [`LEAD`].
     lead: i8,
+    /// Long copies until a look is timed.
     until_trial: u32,
+}
+
+impl Default for Reach {
+    /// Nothing is known, nor need be before the first long copy.
+    fn default() -> Reach {
+        Reach { is_far: false, lead: 0, until_trial: 1 }
+    }
 }
 
 impl Reach {
@@ -48,17 +51,10 @@ impl Reach {
     /// # Safety
     /// As [`copy::streamed`].
     #[inline]
-    pub(super) unsafe fn copy(&mut self, mut bytes: RawBytes<'_>, mut to: *mut u8) {
-        if self.is_trial_due(bytes.len()) {
-            // SAFETY: by the caller's promise; the parts are within what is long.
-            unsafe {
-                self.judge(to, |tile| bytes.take(PART_BYTES).copy_to(tile));
-            }
-            to = to.wrapping_add(TRIAL_BYTES);
-        }
-        // SAFETY: by the caller's promise, both; parts are whole lines.
+    pub(super) unsafe fn copy(&mut self, bytes: RawBytes<'_>, to: *mut u8) {
+        // SAFETY: by the caller's promise, both.
         unsafe {
-            if self.is_far && bytes.len() >= LONG_BYTES {
+            if self.goes_past(bytes.len()) {
                 copy::streamed(bytes, to);
             } else {
                 bytes.copy_to(to);
@@ -72,20 +68,9 @@ impl Reach {
     /// As [`copy::pack_streamed`].
     pub(crate) unsafe fn pack(&mut self, source: &mut Packer, to: *mut u8, room: usize) -> usize {
         let len = source.remaining().min(room as u64) as usize;
-        let mut done = 0;
-        if self.is_trial_due(len) {
-            // SAFETY: by the caller's promise; the parts are within what is long.
-            unsafe {
-                self.judge(to, |tile| {
-                    source.pack_into(tile, PART_BYTES);
-                });
-            }
-            done = TRIAL_BYTES;
-        }
-        // SAFETY: by the caller's promise, both; parts are whole lines.
-        done + unsafe {
-            let (to, room) = (to.wrapping_add(done), room - done);
-            if self.is_far && len >= LONG_BYTES {
+        // SAFETY: by the caller's promise, both.
+        unsafe {
+            if self.goes_past(len) {
                 copy::pack_streamed(source, to, room)
             } else {
                 source.pack_into(to, room)
@@ -93,42 +78,35 @@ impl Reach {
         }
     }
 
-    /// Whether a copy of `len` bytes is to be timed.
+    /// Counts a copy of `len` bytes; whether it goes past the cache.
     #[inline]
-    fn is_trial_due(&mut self, len: usize) -> bool {
-        if len < LONG_BYTES {
-            return false;
+    fn goes_past(&mut self, len: usize) -> bool {
+        let is_long = len >= LONG_BYTES;
+        self.until_trial = self.until_trial.saturating_sub(is_long.into());
+        self.is_far && is_long
+    }
+
+    /// Looks at a count that the peer writes, and sees how long that takes if it is time to. `load`
+    /// returns the count, and whether it has changed since the last look: the line of one that has
+    /// not may be here still.
+    #[inline]
+    pub(crate) fn look<T>(&mut self, load: impl FnOnce() -> (T, bool)) -> T {
+        if self.until_trial > 0 {
+            return load().0;
         }
-        self.until_trial = self.until_trial.saturating_sub(1);
-        self.until_trial == 0
+        let start = Instant::now();
+        let (count, has_changed) = load();
+        let time = start.elapsed();
+        if has_changed {
+            self.learn(time);
+        }
+        count
     }
 
-    /// Copies the first parts of a message to `to` the ordinary way, and sees how long each
-    /// takes until all is written. `fill` brings the next part into the nearest cache before, so
-    /// that what the reading of it costs does not count.
-    ///
-    /// # Safety
-    /// `to` is writable for `TRIAL_BYTES`; `fill` writes `PART_BYTES`.
+    /// Draws the conclusion from the time of a look.
     #[cold]
-    unsafe fn judge(&mut self, to: *mut u8, mut fill: impl FnMut(*mut u8)) {
-        let mut tile = [0u8; PART_BYTES];
-        let parts = (0..TRIAL_PARTS).map(|part| {
-            fill(tile.as_mut_ptr());
-            copy::drain();
-            let start = Instant::now();
-            // SAFETY: by the caller's promise.
-            unsafe { RawBytes::from(&tile[..]).copy_to(to.wrapping_add(part * PART_BYTES)) };
-            copy::drain();
-            start.elapsed().min(PART_MOST)
-        });
-        let all = parts.sum();
-        self.learn(all);
-    }
-
-    /// Draws the conclusion from the time of all parts of a trial.
-    fn learn(&mut self, all: Duration) {
-        let is_far = all > NEAR_LINE * (TRIAL_BYTES / 64) as u32;
-        self.lead = (self.lead + if is_far { 1 } else { -1 }).clamp(-LEAD, LEAD);
+    fn learn(&mut self, time: Duration) {
+        self.lead = (self.lead + if time > NEAR_LOAD { 1 } else { -1 }).clamp(-LEAD, LEAD);
         let sure = self.lead.abs() == LEAD;
         if sure {
             self.is_far = self.lead > 0;
@@ -146,8 +124,8 @@ mod tests {
     #[test]
     fn trials_come_round_and_decide() {
         let mut reach = Reach::default();
-        assert!(!reach.is_trial_due(LONG_BYTES - 1) && reach.is_trial_due(LONG_BYTES));
-        let (near, far) = (Duration::from_nanos(600), Duration::from_nanos(1600));
+        assert!(!reach.goes_past(LONG_BYTES));
+        let (near, far) = (Duration::from_nanos(40), Duration::from_nanos(140));
         let trials = [
             (far, false, COPIES_IN_DOUBT),
             (far, true, COPIES_PER_TRIAL),
@@ -159,12 +137,28 @@ mod tests {
             (near, false, COPIES_PER_TRIAL),
             (near, false, COPIES_PER_TRIAL),
         ];
-        for (all, is_far, copies) in trials {
-            reach.learn(all);
+        for (time, is_far, copies) in trials {
+            assert_eq!(reach.until_trial, 0);
+            reach.learn(time);
             assert_eq!(reach.is_far, is_far);
-            let quiet = (0..1000).take_while(|_| !reach.is_trial_due(1 << 20)).count();
-            assert_eq!(quiet as u32, copies - 1);
+            assert!(!reach.goes_past(LONG_BYTES - 1));
+            assert_eq!(reach.until_trial, copies);
+            (0..copies).for_each(|_| assert_eq!(reach.goes_past(LONG_BYTES), is_far));
         }
+    }
+
+    #[test]
+    fn only_news_are_a_trial_and_only_when_one_is_due() {
+        let mut reach = Reach::default();
+        assert_eq!(reach.look(|| (6, true)), 6);
+        assert_eq!((reach.lead, reach.until_trial), (0, 1));
+        assert!(!reach.goes_past(LONG_BYTES));
+        assert_eq!(reach.look(|| (7, false)), 7);
+        assert_eq!((reach.lead, reach.until_trial), (0, 0));
+        assert_eq!(reach.look(|| (8, true)), 8);
+        assert_eq!((reach.lead.abs(), reach.until_trial), (1, COPIES_IN_DOUBT));
+        assert_eq!(reach.look(|| (9, true)), 9);
+        assert_eq!((reach.lead.abs(), reach.until_trial), (1, COPIES_IN_DOUBT));
     }
 
     #[repr(align(64))]
@@ -172,14 +166,15 @@ mod tests {
 
     #[test]
     fn all_is_copied_whatever_is_believed() {
-        for (len, until_trial, is_far) in (0..4).flat_map(|n| {
-            [1, 63, 4095, 4096, 4097, 8192, 19_999].map(|len| (len, n / 2 % 2 + 1, n % 2 == 0))
-        }) {
+        for (len, is_far) in [true, false]
+            .into_iter()
+            .flat_map(|is_far| [1, 63, 4095, 4096, 4097, 8192, 19_999].map(|len| (len, is_far)))
+        {
             let bytes = pattern(len as u64, len);
             let mut room = Room([0xee; 20_000]);
             let user = UserBuffer(bytes.as_ptr().cast_mut());
             for packed in [false, true] {
-                let mut reach = Reach { is_far, lead: 0, until_trial };
+                let mut reach = Reach { is_far, ..Reach::default() };
                 room.0.fill(0xee);
                 let to = room.0.as_mut_ptr();
                 // SAFETY: the room is as long as the longest message and begins on a line.

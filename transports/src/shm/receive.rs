@@ -5,7 +5,7 @@ use mpi_core::header::{Header, INLINE_BYTES};
 use mpi_core::port::{Activity, Expected, Front, PeerId, Sink};
 
 use super::exchange::EXCHANGE;
-use super::lane::{Class, Impossible, Words};
+use super::lane::{BESIDE_BYTES, Class, Impossible, Reader, Words};
 use super::peer::Peer;
 use super::pool::Pool;
 use super::ring::Ring;
@@ -121,8 +121,16 @@ impl Shm {
             // An answer often goes back at once. Earlier it would come back to the peer, which
             // looks there while it waits, before it is written.
             from.writer.claim();
+            from.reader.expect_beside(0);
             // SAFETY: the cell has `INLINE_BYTES` bytes behind its header; as for `small_body`.
             expected.fill(unsafe { RawBytes::new(payload, len) })
+        } else if differs == 0 && words.is_beside() {
+            let body = beside_body(&from.reader).ok_or(Front::Other)?;
+            len = body.len();
+            from.reader.expect_beside(len);
+            from.writer.claim_beside(len);
+            from.writer.claim();
+            expected.fill(body)
         } else if differs != 0 || words.class() != Some(Class::Body) {
             false
         } else {
@@ -208,7 +216,9 @@ impl Shm {
                 let part = word(0);
                 self.take_piece(peer, part, sink)
             }
-            Some(Class::Inline) | None => Err("a frame of it has an impossible form"),
+            Some(Class::Inline | Class::Beside) | None => {
+                Err("a frame of it has an impossible form")
+            }
         }
     }
 
@@ -264,13 +274,25 @@ impl Peer {
     }
 }
 
-/// The body of a small frame that has come from `peer`: behind the header, in the exchange buffer,
-/// or in a slot or the ring of the peer. `None` if it is no such frame, or not a sound one.
+/// The body of the frame that stands in the next cell and has it beside the cells; `None` if it says
+/// that it is longer than the place.
+#[inline(always)]
+fn beside_body<'a>(reader: &Reader) -> Option<RawBytes<'a>> {
+    let len = reader.payload_word(0);
+    // SAFETY: a place has so many bytes; as for `small_body`.
+    let body = || unsafe { RawBytes::new(reader.next_beside(), len as usize) };
+    (len <= BESIDE_BYTES as u64).then(body)
+}
+
+/// The body of a small frame that has come from `peer`: behind the header, beside the cells, in the
+/// exchange buffer, or in a slot or the ring of the peer. `None` if it is no such frame, or not a sound one.
 #[inline(always)]
 fn small_body<'a>(peer: &mut Peer, words: Words, header: &Header) -> Option<RawBytes<'a>> {
     let (at, len) = if words.is_inline() {
         let len = usize::from(header.inline_len);
         (len <= INLINE_BYTES).then(|| (peer.reader.next_payload(), len))?
+    } else if words.is_beside() {
+        return beside_body(&peer.reader);
     } else if words.class() == Some(Class::Body) {
         let (offset, len) = (peer.reader.payload_word(0), peer.reader.payload_word(1));
         (peer.body(offset, len)?, len as usize)

@@ -7,7 +7,7 @@ use mpi_core::header::{BODY_ELSEWHERE, Header, INLINE_BYTES};
 use mpi_core::port::{Body, Full, PeerId};
 
 use super::exchange::EXCHANGE;
-use super::lane::{Class, PAYLOAD_WORDS, Reader};
+use super::lane::{BESIDE_BYTES, Class, PAYLOAD_WORDS, Reader};
 use super::peer::State;
 use super::reach::Reach;
 use super::{Event, Shm};
@@ -16,6 +16,9 @@ use crate::sys::socket::Datagram;
 /// Bodies that the cells of one lane may name before the sender looks how far the reader is: so
 /// many slots stay in the cache.
 const BODIES_BEFORE_LOOK: u32 = 8;
+
+/// [`BODY_ELSEWHERE`] as it stands in the first word of a header.
+const BODY_ELSEWHERE_WORD: u64 = (BODY_ELSEWHERE as u64) << 56;
 
 /// Where a body goes: into the exchange buffer, a slot, or a run of the ring of so many bytes.
 #[derive(Clone, Copy)]
@@ -110,7 +113,7 @@ impl Shm {
                 self.write_inline(peer, *header, bytes);
                 return Ok(());
             }
-            Body::Bytes(bytes) if self.write_body(peer, header, bytes) => return Ok(()),
+            Body::Bytes(bytes) if self.write_body(peer, header.to_words(0), bytes) => return Ok(()),
             Body::Packed(packer) if len <= INLINE_BYTES as u64 => packer,
             body => return self.send_slowly(peer, header, body, len),
         };
@@ -124,14 +127,33 @@ impl Shm {
         Ok(())
     }
 
-    /// Writes a longer body that goes in one piece, and the frame that names it, if there is an open
-    /// lane with room, and room for the body; whether there is.
+    /// Writes a longer body that goes in one piece, beside the cells if it is short, and the frame that
+    /// names it, if there is an open lane with room, and room for the body; whether there is. The header comes in words: its fields,
+    /// written one by one to memory and read back as words at once, would have to wait until all
+    /// stores before them have left the processor.
     #[inline(never)]
-    pub(super) fn write_body(&mut self, peer: PeerId, header: &Header, body: RawBytes<'_>) -> bool {
+    pub(super) fn write_body(
+        &mut self,
+        peer: PeerId,
+        header: [u64; 3],
+        body: RawBytes<'_>,
+    ) -> bool {
         let Some(to) = self.peers.get_mut(peer.0 as usize) else { return false };
         let len = body.len() as u64;
         if !to.writer.has_room() || len > self.whole_most {
             return false;
+        }
+        let words = [header[0] | BODY_ELSEWHERE_WORD, header[1], header[2]];
+        if len <= BESIDE_BYTES as u64
+            && let Some(at) = to.writer.beside()
+        {
+            // SAFETY: the place has so many bytes; the body is readable by `Body`'s contract.
+            unsafe { body.copy_small_to(at) };
+            to.writer.write(Class::Beside, to.reader.ride(), words, &[len]);
+            if let Some(word) = to.sleeps() {
+                self.ring(peer, word);
+            }
+            return true;
         }
         let offset = if let Some(at) = to.exchange.hand_over(len) {
             // SAFETY: the buffer has so many bytes; the body is readable by `Body`'s contract.
@@ -149,7 +171,6 @@ impl Shm {
             to.held.note(to.writer.tail(), offset, 0);
             offset
         };
-        let words = Header { inline_len: BODY_ELSEWHERE, ..*header }.to_words(0);
         to.writer.write(Class::Body, to.reader.ride(), words, &[offset, len]);
         if let Some(word) = to.sleeps() {
             self.ring(peer, word);

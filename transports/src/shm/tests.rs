@@ -84,6 +84,24 @@ fn meets_all_requirements_with_the_smallest_parts() {
 }
 
 #[test]
+fn bodies_that_nobody_reads_yet_stay_as_they_are() {
+    let mut world = World::new(world(2, &small()));
+    world.send(0, 1, &eager(), b"hi");
+    world.run_until("the two have met", |world| world.got(1).frames.pop().is_some());
+    for round in 0..5 {
+        let bodies: Vec<_> =
+            (0..20).map(|n| pattern(20 * round + n, 41 + 13 * n as usize)).collect();
+        for body in &bodies {
+            let body = Body::Bytes(RawBytes::from(&body[..]));
+            assert!(world.transport(0).send(PeerId(1), &eager(), body).is_ok());
+        }
+        world.run_until("all have come", |world| world.got(1).frames.len() == bodies.len());
+        let come = std::mem::take(&mut world.got(1).frames);
+        assert!(come.into_iter().map(|frame| frame.body).eq(bodies));
+    }
+}
+
+#[test]
 fn who_awaits_a_hello_sleeps_until_it_rings() {
     let mut world = World::new(world(2, &small()));
     let waiting = world.transport(0);
