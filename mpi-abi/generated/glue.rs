@@ -592,6 +592,12 @@ pub unsafe fn alltoallw<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Alltoallw, Owner::Comm(owner), |cx| unsafe {
+        if crate::raw::alltoallw::alltoallw_quickly::<F>(
+            cx, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
+            comm,
+        )? {
+            return Ok(());
+        }
         let prepared = crate::raw::alltoallw::alltoallw::<F>(
             cx, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
             comm,
@@ -4341,6 +4347,22 @@ pub unsafe fn iallgather<F: Face>(
     entry::call::<F>(Procedure::Iallgather, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
+        let quickly = |cx: &mut entry::Cx<'_>| {
+            crate::calls::small_collectives::allgather_quickly(
+                cx,
+                args::buffer::<F>("sendbuf", sendbuf)?,
+                sendcount,
+                F::datatype_in(sendtype),
+                args::buffer::<F>("recvbuf", recvbuf)?,
+                recvcount,
+                F::datatype_in(recvtype),
+                owner,
+            )
+        };
+        if let Some(made) = entry::begin_quickly(cx, owner, quickly)? {
+            *request = F::request_out(made);
+            return Ok(());
+        }
         let prepared = crate::calls::exchanges::allgather(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
@@ -4374,6 +4396,23 @@ pub unsafe fn iallgatherv<F: Face>(
     entry::call::<F>(Procedure::Iallgatherv, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
+        let quickly = |cx: &mut entry::Cx<'_>| {
+            crate::calls::small_varied::allgatherv_quickly(
+                cx,
+                args::buffer::<F>("sendbuf", sendbuf)?,
+                sendcount,
+                F::datatype_in(sendtype),
+                args::buffer::<F>("recvbuf", recvbuf)?,
+                recvcounts,
+                displs,
+                F::datatype_in(recvtype),
+                owner,
+            )
+        };
+        if let Some(made) = entry::begin_quickly(cx, owner, quickly)? {
+            *request = F::request_out(made);
+            return Ok(());
+        }
         let prepared = crate::calls::exchanges::allgatherv(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
@@ -4407,6 +4446,21 @@ pub unsafe fn iallreduce<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
+        let quickly = |cx: &mut entry::Cx<'_>| {
+            crate::calls::small_collectives::allreduce_quickly(
+                cx,
+                args::buffer::<F>("sendbuf", sendbuf)?,
+                args::buffer::<F>("recvbuf", recvbuf)?,
+                count,
+                F::datatype_in(datatype),
+                F::op_in(op),
+                owner,
+            )
+        };
+        if let Some(made) = entry::begin_quickly(cx, owner, quickly)? {
+            *request = F::request_out(made);
+            return Ok(());
+        }
         let prepared = crate::calls::reductions::allreduce(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
@@ -4438,6 +4492,22 @@ pub unsafe fn ialltoall<F: Face>(
     entry::call::<F>(Procedure::Ialltoall, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
+        let quickly = |cx: &mut entry::Cx<'_>| {
+            crate::calls::small_collectives::alltoall_quickly(
+                cx,
+                args::buffer::<F>("sendbuf", sendbuf)?,
+                sendcount,
+                F::datatype_in(sendtype),
+                args::buffer::<F>("recvbuf", recvbuf)?,
+                recvcount,
+                F::datatype_in(recvtype),
+                owner,
+            )
+        };
+        if let Some(made) = entry::begin_quickly(cx, owner, quickly)? {
+            *request = F::request_out(made);
+            return Ok(());
+        }
         let prepared = crate::calls::exchanges::alltoall(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
@@ -4472,6 +4542,24 @@ pub unsafe fn ialltoallv<F: Face>(
     entry::call::<F>(Procedure::Ialltoallv, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
+        let quickly = |cx: &mut entry::Cx<'_>| {
+            crate::calls::small_varied::alltoallv_quickly(
+                cx,
+                args::buffer::<F>("sendbuf", sendbuf)?,
+                sendcounts,
+                sdispls,
+                F::datatype_in(sendtype),
+                args::buffer::<F>("recvbuf", recvbuf)?,
+                recvcounts,
+                rdispls,
+                F::datatype_in(recvtype),
+                owner,
+            )
+        };
+        if let Some(made) = entry::begin_quickly(cx, owner, quickly)? {
+            *request = F::request_out(made);
+            return Ok(());
+        }
         let prepared = crate::calls::exchanges::alltoallv(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
@@ -4508,6 +4596,16 @@ pub unsafe fn ialltoallw<F: Face>(
     entry::call::<F>(Procedure::Ialltoallw, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
+        let quickly = |cx: &mut entry::Cx<'_>| {
+            crate::raw::alltoallw::alltoallw_quickly::<F>(
+                cx, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+                recvtypes, comm,
+            )
+        };
+        if let Some(made) = entry::begin_quickly(cx, owner, quickly)? {
+            *request = F::request_out(made);
+            return Ok(());
+        }
         let prepared = crate::raw::alltoallw::alltoallw::<F>(
             cx, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,
             comm,
@@ -4528,6 +4626,12 @@ pub unsafe fn ibarrier<F: Face>(
     entry::call::<F>(Procedure::Ibarrier, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
+        let quickly =
+            |cx: &mut entry::Cx<'_>| crate::calls::small_collectives::barrier_quickly(cx, owner);
+        if let Some(made) = entry::begin_quickly(cx, owner, quickly)? {
+            *request = F::request_out(made);
+            return Ok(());
+        }
         let prepared = crate::calls::rooted::barrier(cx, owner)?;
         cx.begin(prepared).map(|made| request_value = made)?;
         *request = F::request_out(request_value);
@@ -4550,6 +4654,20 @@ pub unsafe fn ibcast<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
+        let quickly = |cx: &mut entry::Cx<'_>| {
+            crate::calls::small_collectives::bcast_quickly(
+                cx,
+                args::buffer::<F>("buffer", buffer)?,
+                count,
+                F::datatype_in(datatype),
+                F::rank_in(root),
+                owner,
+            )
+        };
+        if let Some(made) = entry::begin_quickly(cx, owner, quickly)? {
+            *request = F::request_out(made);
+            return Ok(());
+        }
         let prepared = crate::calls::rooted::bcast(
             cx,
             args::buffer::<F>("buffer", buffer)?,
@@ -4643,6 +4761,23 @@ pub unsafe fn igather<F: Face>(
     entry::call::<F>(Procedure::Igather, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
+        let quickly = |cx: &mut entry::Cx<'_>| {
+            crate::calls::small_collectives::gather_quickly(
+                cx,
+                args::buffer::<F>("sendbuf", sendbuf)?,
+                sendcount,
+                F::datatype_in(sendtype),
+                args::buffer::<F>("recvbuf", recvbuf)?,
+                recvcount,
+                F::datatype_in(recvtype),
+                F::rank_in(root),
+                owner,
+            )
+        };
+        if let Some(made) = entry::begin_quickly(cx, owner, quickly)? {
+            *request = F::request_out(made);
+            return Ok(());
+        }
         let prepared = crate::calls::rooted::gather(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
@@ -4678,6 +4813,24 @@ pub unsafe fn igatherv<F: Face>(
     entry::call::<F>(Procedure::Igatherv, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
+        let quickly = |cx: &mut entry::Cx<'_>| {
+            crate::calls::small_varied::gatherv_quickly(
+                cx,
+                args::buffer::<F>("sendbuf", sendbuf)?,
+                sendcount,
+                F::datatype_in(sendtype),
+                args::buffer::<F>("recvbuf", recvbuf)?,
+                recvcounts,
+                displs,
+                F::datatype_in(recvtype),
+                F::rank_in(root),
+                owner,
+            )
+        };
+        if let Some(made) = entry::begin_quickly(cx, owner, quickly)? {
+            *request = F::request_out(made);
+            return Ok(());
+        }
         let prepared = crate::calls::rooted::gatherv(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
@@ -5359,6 +5512,22 @@ pub unsafe fn ireduce<F: Face>(
         args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
+        let quickly = |cx: &mut entry::Cx<'_>| {
+            crate::calls::small_collectives::reduce_quickly(
+                cx,
+                args::buffer::<F>("sendbuf", sendbuf)?,
+                args::buffer::<F>("recvbuf", recvbuf)?,
+                count,
+                F::datatype_in(datatype),
+                F::op_in(op),
+                F::rank_in(root),
+                owner,
+            )
+        };
+        if let Some(made) = entry::begin_quickly(cx, owner, quickly)? {
+            *request = F::request_out(made);
+            return Ok(());
+        }
         let prepared = crate::calls::reductions::reduce(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
@@ -5390,6 +5559,21 @@ pub unsafe fn ireduce_scatter<F: Face>(
     entry::call::<F>(Procedure::IreduceScatter, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
+        let quickly = |cx: &mut entry::Cx<'_>| {
+            crate::calls::small_varied::reduce_scatter_quickly(
+                cx,
+                args::buffer::<F>("sendbuf", sendbuf)?,
+                args::buffer::<F>("recvbuf", recvbuf)?,
+                recvcounts,
+                F::datatype_in(datatype),
+                F::op_in(op),
+                owner,
+            )
+        };
+        if let Some(made) = entry::begin_quickly(cx, owner, quickly)? {
+            *request = F::request_out(made);
+            return Ok(());
+        }
         let prepared = crate::calls::reductions::reduce_scatter(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
@@ -5420,6 +5604,21 @@ pub unsafe fn ireduce_scatter_block<F: Face>(
     entry::call::<F>(Procedure::IreduceScatterBlock, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
+        let quickly = |cx: &mut entry::Cx<'_>| {
+            crate::calls::small_varied::reduce_scatter_block_quickly(
+                cx,
+                args::buffer::<F>("sendbuf", sendbuf)?,
+                args::buffer::<F>("recvbuf", recvbuf)?,
+                recvcount,
+                F::datatype_in(datatype),
+                F::op_in(op),
+                owner,
+            )
+        };
+        if let Some(made) = entry::begin_quickly(cx, owner, quickly)? {
+            *request = F::request_out(made);
+            return Ok(());
+        }
         let prepared = crate::calls::reductions::reduce_scatter_block(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
@@ -5536,6 +5735,23 @@ pub unsafe fn iscatter<F: Face>(
     entry::call::<F>(Procedure::Iscatter, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
+        let quickly = |cx: &mut entry::Cx<'_>| {
+            crate::calls::small_collectives::scatter_quickly(
+                cx,
+                args::buffer::<F>("sendbuf", sendbuf)?,
+                sendcount,
+                F::datatype_in(sendtype),
+                args::buffer::<F>("recvbuf", recvbuf)?,
+                recvcount,
+                F::datatype_in(recvtype),
+                F::rank_in(root),
+                owner,
+            )
+        };
+        if let Some(made) = entry::begin_quickly(cx, owner, quickly)? {
+            *request = F::request_out(made);
+            return Ok(());
+        }
         let prepared = crate::calls::rooted::scatter(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
@@ -5571,6 +5787,24 @@ pub unsafe fn iscatterv<F: Face>(
     entry::call::<F>(Procedure::Iscatterv, Owner::Comm(owner), |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
+        let quickly = |cx: &mut entry::Cx<'_>| {
+            crate::calls::small_varied::scatterv_quickly(
+                cx,
+                args::buffer::<F>("sendbuf", sendbuf)?,
+                sendcounts,
+                displs,
+                F::datatype_in(sendtype),
+                args::buffer::<F>("recvbuf", recvbuf)?,
+                recvcount,
+                F::datatype_in(recvtype),
+                F::rank_in(root),
+                owner,
+            )
+        };
+        if let Some(made) = entry::begin_quickly(cx, owner, quickly)? {
+            *request = F::request_out(made);
+            return Ok(());
+        }
         let prepared = crate::calls::rooted::scatterv(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,

@@ -8,7 +8,7 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
 use mpi_core::error::{Error, ErrorClass, Result};
-use mpi_core::handle::{CommHandle, FileHandle, SessionHandle, WinHandle};
+use mpi_core::handle::{CommHandle, FileHandle, RequestHandle, SessionHandle, WinHandle};
 
 use crate::face::Face;
 use crate::failure;
@@ -104,6 +104,19 @@ fn enter<F: Face>(
         Ok(()) => 0,
         Err(error) => failure::raise(&mut cx, error),
     }
+}
+
+/// Begins a collective on the short way of its blocking form, `quickly`; `None` if it has to go the
+/// ordinary way.
+#[inline]
+pub fn begin_quickly(
+    cx: &mut Cx<'_>,
+    comm: CommHandle,
+    quickly: impl FnOnce(&mut Cx<'_>) -> Result<bool>,
+) -> Result<Option<RequestHandle>> {
+    cx.begin_quickly();
+    let outcome = quickly(cx);
+    cx.begun_quickly(comm, outcome)
 }
 
 /// The end of a procedure that is not implemented.

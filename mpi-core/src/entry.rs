@@ -60,6 +60,9 @@ impl<'a, P: Port> Entry<'a, P> {
     ) {
         let mut idle_polls = 0;
         while !done(self) {
+            if !self.begun.is_empty() && self.look_at_boards(idle_polls, &mut done) {
+                return;
+            }
             if self.poll() {
                 idle_polls = 0;
                 self.busy_polls = self.busy_polls.wrapping_add(1);

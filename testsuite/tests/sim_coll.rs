@@ -2,16 +2,19 @@
 //! blocking and several at once, against answers computed without communication.
 
 mod calls;
+#[path = "calls/quickly.rs"]
+mod quickly;
 
 use std::rc::Rc;
 
-use calls::{Call, INT64, Memory, SUM, UNTOUCHED, live, memory, prepare, row, varied_len};
+use calls::{Call, INT64, SUM, UNTOUCHED, live, memory, prepare, row};
 use mpi_core::buffer::UserBuffer;
-use mpi_core::coll::calls::{Reduced, Typed, Uneven};
+use mpi_core::coll::calls::{Elements, Typed, Uneven};
 use mpi_core::coll::menu::{Algorithm, Collective};
 use mpi_core::datatype::{BYTE, Datatype, Form};
 use mpi_core::error::ErrorClass;
 use mpi_core::handle::DatatypeHandle;
+use quickly::quickly;
 use testsuite::sim::{COMM_WORLD, SimEntry, World};
 use transports::sim::{Crossings, Nodes, SimOptions};
 
@@ -83,44 +86,6 @@ fn a_collective_that_one_rank_leaves_out_fails_at_the_other() {
     assert_eq!(outcome.unwrap().results, [failed, Some(Ok(()))]);
 }
 
-/// The same call by the short way of small ones; whether that was open.
-fn run_quickly(mpi: &mut SimEntry<'_>, call: &Call, memory: &mut Memory) -> bool {
-    let typed = |data: &mut [i64]| Typed {
-        buf: UserBuffer(data.as_mut_ptr().cast()),
-        count: call.len as i64,
-        datatype: INT64,
-    };
-    let (send, recv) = (typed(&mut memory.send), typed(&mut memory.recv));
-    let (root, comm) = (call.root as i32, COMM_WORLD);
-    let own = |data| Typed { count: varied_len(call, mpi.identity.rank as usize) as i64, ..data };
-    let entries = |list| move |rank| -> i64 { <[i64]>::get(list, rank).copied().unwrap_or(-1) };
-    let uneven = |buf, side: usize| {
-        let (count, displ) = (entries(&memory.counts[side]), entries(&memory.displs[side]));
-        Uneven { buf, datatype: INT64, count, displ }
-    };
-    let at_root = |data| (mpi.identity.rank as usize == call.root).then_some(data);
-    let (out, into) = (uneven(send.buf, 0), uneven(recv.buf, 1));
-    let data = Reduced { send: send.buf, recv: recv.buf, datatype: INT64, op: SUM };
-    match call.collective {
-        Collective::Gatherv => mpi.gatherv_quickly(own(send), at_root(into), root, comm),
-        Collective::Scatterv => mpi.scatterv_quickly(at_root(out), own(recv), root, comm),
-        Collective::Allgatherv => mpi.allgatherv_quickly(own(send), into, comm),
-        Collective::Alltoallv => mpi.alltoallv_quickly(out, into, comm),
-        Collective::ReduceScatter => mpi.reduce_scatter_quickly(data, out.count, comm),
-        Collective::ReduceScatterBlock => mpi.reduce_scatter_block_quickly(data, send.count, comm),
-        Collective::Barrier => mpi.barrier_quickly(comm),
-        Collective::Bcast => mpi.bcast_quickly(recv, root, comm),
-        Collective::Gather => mpi.gather_quickly(send, recv, root, comm),
-        Collective::Scatter => mpi.scatter_quickly(send, recv, root, comm),
-        Collective::Allgather => mpi.allgather_quickly(send, recv, comm),
-        Collective::Alltoall => mpi.alltoall_quickly(send, recv, comm),
-        Collective::Reduce => mpi.reduce_quickly(send, recv.buf, SUM, root, comm),
-        Collective::Allreduce => mpi.allreduce_quickly(send, recv.buf, SUM, comm),
-        _ => Ok(false),
-    }
-    .unwrap()
-}
-
 #[test]
 fn the_short_way_of_some_ranks_meets_the_ordinary_one_of_others() {
     for (ranks, processors) in [(2, None), (3, None), (5, Some(2)), (8, None), (8, Some(3))] {
@@ -135,7 +100,7 @@ fn the_short_way_of_some_ranks_meets_the_ordinary_one_of_others() {
                 let (len, root) = ([1, 6, 90, 400][round % 4], round * 7 % size);
                 let call = Call { collective, len, root, salt: round as i64 };
                 let mut memory = memory(&call, me, size);
-                if (round + me) % 3 == 0 || !run_quickly(mpi, &call, &mut memory) {
+                if (round + me) % 3 == 0 || !quickly(mpi, &call, &mut memory).unwrap() {
                     let prepared = prepare(mpi, &call, &mut memory);
                     mpi.run(prepared).unwrap();
                 } else {
@@ -161,8 +126,9 @@ fn a_block_longer_than_agreed_is_refused_on_the_short_way_too() {
         let (mut own, mut all) = ([7i64; 5], [0i64; 9]);
         let [own, all] = [&mut own[..], &mut all].map(|data| UserBuffer(data.as_mut_ptr().cast()));
         let send = Typed { buf: own, count: [4, 5][me], datatype: INT64 };
-        let recv =
-            Uneven { buf: all, datatype: INT64, count: |_| 4, displ: |rank| 4 * rank as i64 };
+        let block =
+            |rank| Elements { count: 4, datatype: INT64, displ: 4 * rank as i64, in_bytes: false };
+        let recv = Uneven { buf: all, block };
         let recv = (me == 0).then_some(recv);
         mpi.gatherv_quickly(send, recv, 0, COMM_WORLD).map_err(|error| error.class())
     });

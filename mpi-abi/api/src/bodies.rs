@@ -73,8 +73,8 @@ pub struct Body {
     pub path: String,
     /// The path of a function with the C parameters that says whether it did the whole call.
     pub quick: Option<String>,
-    /// The path of a function with the body's parameters that says so, of a blocking collective:
-    /// the one whose name ends in `_quickly`.
+    /// The path of a function with the body's parameters that says so, of a collective that runs to
+    /// its end or only begins: the one whose name ends in `_quickly`.
     pub small: Option<String>,
 }
 
@@ -108,10 +108,16 @@ pub fn find(src: &Path, procedures: &[Procedure]) -> Result<BTreeMap<String, Bod
             body.quick = Some(format!("crate::quick::{module}::{name}"));
         }
     }
-    for Function { module, name, .. } in functions(&src.join("calls"))? {
-        let procedure = name.strip_suffix("_quickly").and_then(|name| names.get(name));
-        if let Some(body) = procedure.and_then(|procedure| bodies.get_mut(&procedure.name)) {
-            body.small = Some(format!("crate::calls::{module}::{name}"));
+    for folder in ["calls", "raw"] {
+        for Function { module, name, .. } in functions(&src.join(folder))? {
+            let Some(blocking) = name.strip_suffix("_quickly") else { continue };
+            for form in [blocking.to_owned(), format!("i{blocking}")] {
+                let procedure = names.get(&form);
+                let body = procedure.and_then(|procedure| bodies.get_mut(&procedure.name));
+                if let Some(body) = body {
+                    body.small = Some(format!("crate::{folder}::{module}::{name}"));
+                }
+            }
         }
     }
     Ok(bodies)

@@ -182,7 +182,15 @@ fn call(body: &Body, arguments: &[String], out: &mut String) -> String {
     let arguments: String = arguments.iter().map(|argument| format!(", {argument}")).collect();
     let call = format!("{}{generic}(cx{arguments})", body.path);
     if let Some(small) = body.small.as_ref().filter(|_| body.form == Form::Run) {
-        let _ = writeln!(out, "if {small}(cx{arguments})? {{\nreturn Ok(());\n}}");
+        let _ = writeln!(out, "if {small}{generic}(cx{arguments})? {{\nreturn Ok(());\n}}");
+    }
+    if let Some(small) = body.small.as_ref().filter(|_| body.form == Form::Begin) {
+        let _ = writeln!(
+            out,
+            "let quickly = |cx: &mut entry::Cx<'_>| {small}{generic}(cx{arguments});\n\
+             if let Some(made) = entry::begin_quickly(cx, owner, quickly)? {{\n\
+             *request = F::request_out(made);\nreturn Ok(());\n}}"
+        );
     }
     if matches!(body.form, Form::Run | Form::Begin | Form::Keep) {
         let _ = writeln!(out, "let prepared = {call}?;");

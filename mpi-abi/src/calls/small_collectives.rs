@@ -1,5 +1,5 @@
-//! The short way of small blocking collectives, tried before the operation is prepared: each says
-//! whether it did the whole call.
+//! The short way of small collectives, tried before the operation is prepared: each says whether it
+//! did the whole call. A nonblocking call goes it as far as it need not wait.
 #![allow(clippy::too_many_arguments)]
 
 use mpi_core::buffer::UserBuffer;
@@ -10,13 +10,13 @@ use crate::calls::blocks::typed;
 use crate::entry::Cx;
 
 /// `MPI_Barrier`.
-#[inline]
+#[inline(always)]
 pub fn barrier_quickly(cx: &mut Cx<'_>, comm: CommHandle) -> Result<bool> {
     cx.barrier_quickly(comm)
 }
 
 /// `MPI_Bcast`.
-#[inline]
+#[inline(always)]
 pub fn bcast_quickly(
     cx: &mut Cx<'_>,
     buffer: UserBuffer,
@@ -29,7 +29,7 @@ pub fn bcast_quickly(
 }
 
 /// `MPI_Gather`.
-#[inline]
+#[inline(always)]
 pub fn gather_quickly(
     cx: &mut Cx<'_>,
     sendbuf: UserBuffer,
@@ -47,7 +47,7 @@ pub fn gather_quickly(
 }
 
 /// `MPI_Scatter`.
-#[inline]
+#[inline(always)]
 pub fn scatter_quickly(
     cx: &mut Cx<'_>,
     sendbuf: UserBuffer,
@@ -65,7 +65,7 @@ pub fn scatter_quickly(
 }
 
 /// `MPI_Allgather`.
-#[inline]
+#[inline(always)]
 pub fn allgather_quickly(
     cx: &mut Cx<'_>,
     sendbuf: UserBuffer,
@@ -82,7 +82,7 @@ pub fn allgather_quickly(
 }
 
 /// `MPI_Alltoall`.
-#[inline]
+#[inline(always)]
 pub fn alltoall_quickly(
     cx: &mut Cx<'_>,
     sendbuf: UserBuffer,
@@ -99,7 +99,7 @@ pub fn alltoall_quickly(
 }
 
 /// `MPI_Reduce`.
-#[inline]
+#[inline(always)]
 pub fn reduce_quickly(
     cx: &mut Cx<'_>,
     sendbuf: UserBuffer,
@@ -114,7 +114,7 @@ pub fn reduce_quickly(
 }
 
 /// `MPI_Allreduce`.
-#[inline]
+#[inline(always)]
 pub fn allreduce_quickly(
     cx: &mut Cx<'_>,
     sendbuf: UserBuffer,

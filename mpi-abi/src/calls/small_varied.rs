@@ -1,9 +1,9 @@
-//! The short way of small blocking collectives whose blocks differ, as in
+//! The short way of small collectives whose blocks differ, as in
 //! [`small_collectives`](super::small_collectives).
 #![allow(clippy::too_many_arguments)]
 
 use mpi_core::buffer::UserBuffer;
-use mpi_core::coll::calls::{Reduced, Uneven};
+use mpi_core::coll::calls::{Elements, Reduced, Uneven};
 use mpi_core::error::Result;
 use mpi_core::handle::{CommHandle, DatatypeHandle, OpHandle};
 
@@ -19,7 +19,7 @@ fn entries(array: IntArray) -> impl Fn(usize) -> i64 {
 }
 
 /// `MPI_Allgatherv`.
-#[inline]
+#[inline(always)]
 pub fn allgatherv_quickly(
     cx: &mut Cx<'_>,
     sendbuf: UserBuffer,
@@ -36,7 +36,7 @@ pub fn allgatherv_quickly(
 }
 
 /// `MPI_Gatherv`.
-#[inline]
+#[inline(always)]
 pub fn gatherv_quickly(
     cx: &mut Cx<'_>,
     sendbuf: UserBuffer,
@@ -54,7 +54,7 @@ pub fn gatherv_quickly(
 }
 
 /// `MPI_Scatterv`.
-#[inline]
+#[inline(always)]
 pub fn scatterv_quickly(
     cx: &mut Cx<'_>,
     sendbuf: UserBuffer,
@@ -72,7 +72,7 @@ pub fn scatterv_quickly(
 }
 
 /// `MPI_Alltoallv`.
-#[inline]
+#[inline(always)]
 pub fn alltoallv_quickly(
     cx: &mut Cx<'_>,
     sendbuf: UserBuffer,
@@ -91,7 +91,7 @@ pub fn alltoallv_quickly(
 }
 
 /// `MPI_Reduce_scatter`.
-#[inline]
+#[inline(always)]
 pub fn reduce_scatter_quickly(
     cx: &mut Cx<'_>,
     sendbuf: UserBuffer,
@@ -109,7 +109,7 @@ pub fn reduce_scatter_quickly(
 }
 
 /// `MPI_Reduce_scatter_block`.
-#[inline]
+#[inline(always)]
 pub fn reduce_scatter_block_quickly(
     cx: &mut Cx<'_>,
     sendbuf: UserBuffer,
@@ -130,7 +130,12 @@ fn uneven(
     counts: IntArray,
     displs: IntArray,
     datatype: DatatypeHandle,
-) -> Option<Uneven<impl Fn(usize) -> i64, impl Fn(usize) -> i64>> {
+) -> Option<Uneven<impl Fn(usize) -> Elements>> {
     let whole = !counts.is_null() && !displs.is_null();
-    whole.then(|| Uneven { buf, datatype, count: entries(counts), displ: entries(displs) })
+    let (count, displ) = (entries(counts), entries(displs));
+    let block = move |rank| {
+        let (count, displ) = (count(rank), displ(rank));
+        Elements { count, datatype, displ, in_bytes: false }
+    };
+    whole.then_some(Uneven { buf, block })
 }

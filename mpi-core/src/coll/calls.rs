@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-pub use super::board::{Reduced, Uneven};
+pub use super::board::{Elements, Reduced, Uneven};
 use super::execute::Reducer;
 use super::layout::Layout;
 use super::menu::Collective;

@@ -15,7 +15,7 @@ use super::quick;
 use super::run::Job;
 use super::seat::{BoardState, Seat, failed_before};
 use super::transfer::Transfer;
-use super::work::{POLLS_PER_CHECK, Step, Work};
+use super::work::{LOOKS_PER_POLL, POLLS_PER_CHECK, Step, Work};
 use crate::boards::{Audience, BoardId, Source};
 use crate::coll::execute::Reducer;
 use crate::coll::menu::Algorithm;
@@ -24,7 +24,7 @@ use crate::coll::plan::Problem;
 use crate::coll::prepared::{Data, Operands, Prepared};
 use crate::entry::Entry;
 use crate::error::{Error, Result};
-use crate::handle::RequestHandle;
+use crate::handle::{CommHandle, RequestHandle};
 use crate::port::Port;
 use crate::process::Process;
 use crate::request::{Operation, Owner, Request};
@@ -38,6 +38,12 @@ pub(crate) struct Begun {
     count: usize,
     /// The process has slept: who is gone meanwhile has to be seen before it sleeps again.
     slept: bool,
+    /// What runs now only begins: nothing may be waited for.
+    starting: bool,
+    /// What it could not do at once.
+    rest: Option<Transfer>,
+    /// The lists of one that has ended.
+    spare: Option<Transfer>,
 }
 
 /// The operations under way on one board.
@@ -49,6 +55,9 @@ struct Queue {
     /// Polls since anything moved.
     idle: u32,
 }
+
+/// Looks in vain from one look at who is gone to the next, unless the process has slept.
+const LOOKS_PER_CHECK: u32 = POLLS_PER_CHECK * LOOKS_PER_POLL;
 
 /// One operation.
 struct Errand {
@@ -65,6 +74,18 @@ impl Begun {
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.count == 0
+    }
+
+    /// Whether an operation that runs now only begins, so that it leaves what it would wait for.
+    #[inline]
+    pub(super) fn is_starting(&self) -> bool {
+        self.starting
+    }
+
+    /// Whether it has left something already.
+    #[inline]
+    pub(super) fn lags(&self) -> bool {
+        self.rest.is_some()
     }
 
     /// The process has slept.
@@ -88,6 +109,16 @@ impl Begun {
         self.queues.retain(|queue| queue.seat.board != board);
     }
 
+    /// Room for what an operation does.
+    fn transfer(&mut self, seat: Seat) -> Transfer {
+        self.spare.take().map_or_else(|| Transfer::new(seat), |spare| spare.anew(seat))
+    }
+
+    /// Keeps the lists of an operation that has ended.
+    pub(super) fn keep(&mut self, transfer: Transfer) {
+        self.spare = Some(transfer);
+    }
+
     fn first(&self, board: BoardId) -> Option<RequestHandle> {
         let queue = self.queues.iter().find(|queue| queue.seat.board == board)?;
         queue.errands.front().map(|errand| errand.request)
@@ -97,10 +128,11 @@ impl Begun {
 impl<P: Port> Process<P> {
     /// Goes on with what is under way; whether anything moved.
     pub(crate) fn go_on(&mut self) -> bool {
-        let mut begun = std::mem::take(&mut self.begun);
+        let mut queues = std::mem::take(&mut self.begun.queues);
+        let slept = std::mem::take(&mut self.begun.slept);
         let mut entry = Entry::new(self);
-        let (slept, mut moved) = (begun.slept, false);
-        for queue in begun.queues.iter_mut().filter(|queue| !queue.errands.is_empty()) {
+        let mut moved = false;
+        for queue in queues.iter_mut().filter(|queue| !queue.errands.is_empty()) {
             let before = queue.errands.len();
             match entry.advance(queue, slept) {
                 Ok(any) => moved |= any,
@@ -109,15 +141,31 @@ impl<P: Port> Process<P> {
                     entry.abandon(queue, &error);
                 }
             }
-            begun.count -= before - queue.errands.len();
+            entry.begun.count -= before - queue.errands.len();
         }
-        begun.slept = false;
-        self.begun = begun;
+        self.begun.queues = queues;
         moved
     }
 }
 
 impl<P: Port> Entry<'_, P> {
+    /// Looks only at the boards, as long as that finds nothing that ends the wait and nobody else
+    /// needs the processor, from one poll to the next; whether the wait has ended.
+    pub(crate) fn look_at_boards(
+        &mut self,
+        idle_polls: u32,
+        done: &mut impl FnMut(&mut Process<P>) -> bool,
+    ) -> bool {
+        let mut looks = 0;
+        while looks < LOOKS_PER_POLL && self.port.spins(idle_polls + 1) {
+            looks += 1;
+            if self.go_on() && done(self) {
+                return true;
+            }
+        }
+        false
+    }
+
     /// Begins a collective operation over the board of its communicator.
     pub(in crate::coll) fn begin_on_board(
         &mut self,
@@ -137,9 +185,9 @@ impl<P: Port> Entry<'_, P> {
         }
         self.next_call(call.comm)?;
         // Behind others it waits for its turn.
-        let behind = self.begun.queue(board).is_some_and(|queue| !queue.errands.is_empty());
+        let behind = self.begun.first(board).is_some();
         let mut errand = Errand {
-            transfer: Transfer::new(seat),
+            transfer: self.begun.transfer(seat),
             _kept: Vec::new(),
             request: self.vci.sent,
             what,
@@ -171,7 +219,9 @@ impl<P: Port> Entry<'_, P> {
     ) -> Result<bool> {
         let transfer = &mut errand.transfer;
         match &call.data {
-            Data::Moved { send, recv } => self.move_by(transfer, &call.problem, send, recv)?,
+            Data::Moved { send, recv } => {
+                self.move_by(transfer, &call.problem, send, recv, behind)?;
+            }
             Data::Reduced(data) => {
                 let shares = algorithm != Algorithm::Board;
                 self.reduce_by(errand, &call.problem, data, shares);
@@ -206,6 +256,88 @@ impl<P: Port> Entry<'_, P> {
             self.go_on();
         }
         request
+    }
+
+    /// What runs from here to [`Entry::begun_quickly`] is the short way of a blocking operation
+    /// whose nonblocking form has been called: what would have to be waited for there is left.
+    #[inline]
+    pub fn begin_quickly(&mut self) {
+        self.begun.starting = true;
+    }
+
+    /// The request of an operation that has begun on the short way, where the outcome was this;
+    /// `None` if nothing happened. What was left goes on when the process polls.
+    #[inline]
+    pub fn begun_quickly(
+        &mut self,
+        comm: CommHandle,
+        outcome: Result<bool>,
+    ) -> Result<Option<RequestHandle>> {
+        self.begun.starting = false;
+        if self.begun.lags() {
+            return self.keep_rest(comm, outcome);
+        }
+        outcome.map(|done| done.then_some(self.vci.sent))
+    }
+
+    /// The request of an operation that has begun and left something.
+    fn keep_rest(
+        &mut self,
+        comm: CommHandle,
+        outcome: Result<bool>,
+    ) -> Result<Option<RequestHandle>> {
+        let Some(transfer) = self.begun.rest.take() else { return Ok(None) };
+        if let Err(error) = outcome {
+            transfer.end(self);
+            return Err(error);
+        }
+        let state = self.comm(comm)?;
+        let number = state.collective_number.wrapping_sub(1) & i32::MAX as u32;
+        let what = (state.context + 1, number as i32);
+        let request = Request::active(Operation::Collective, Owner::Program, comm);
+        let request = self.vci.requests.insert(request)?;
+        let seat = transfer.seat();
+        let errand = Errand { transfer, _kept: Vec::new(), request, what };
+        Ok(Some(self.enqueue(seat, errand, false)))
+    }
+
+    /// Leaves something of an operation that begins for later.
+    #[inline]
+    pub(super) fn leave_rest(
+        &mut self,
+        seat: Seat,
+        what: impl FnOnce(&mut Transfer),
+    ) -> Result<()> {
+        let mut rest = self.begun.rest.take().unwrap_or_else(|| self.begun.transfer(seat));
+        what(&mut rest);
+        self.begun.rest = Some(rest);
+        Ok(())
+    }
+
+    /// Does what can be done now of an operation that begins, and leaves the rest.
+    #[cold]
+    pub(super) fn set_off(&mut self, transfer: Transfer) -> Result<()> {
+        let mut all = transfer;
+        if let Some(rest) = self.begun.rest.take() {
+            all.join(rest);
+        }
+        let outcome = self.as_far_as_it_goes(&mut all);
+        if let Ok(Step::Moved | Step::Stuck) = outcome {
+            self.begun.rest = Some(all);
+            return Ok(());
+        }
+        all.end(self);
+        outcome.map(drop)
+    }
+
+    /// Whether a board is free for an operation that is to run now: a blocking one lets all end
+    /// that is under way there.
+    #[cold]
+    pub(super) fn is_free(&mut self, seat: Seat) -> Result<bool> {
+        if self.begun.starting {
+            return Ok(self.begun.first(seat.board).is_none());
+        }
+        self.finish_begun(seat).map(|()| true)
     }
 
     /// Lets everything end that is under way on a board.
@@ -246,7 +378,7 @@ impl<P: Port> Entry<'_, P> {
             queue.idle = 0;
         } else if let Some(first) = queue.errands.front_mut() {
             queue.idle = queue.idle.wrapping_add(1);
-            if slept || queue.idle.is_multiple_of(POLLS_PER_CHECK) {
+            if slept || queue.idle.is_multiple_of(LOOKS_PER_CHECK) {
                 self.check_members(queue.seat, &mut first.transfer)?;
             }
         }
@@ -270,6 +402,7 @@ impl<P: Port> Entry<'_, P> {
         problem: &Problem,
         send: &Places,
         recv: &Places,
+        behind: bool,
     ) -> Result<()> {
         let seat = transfer.seat();
         let me = seat.rank as usize;
@@ -300,17 +433,21 @@ impl<P: Port> Entry<'_, P> {
             }
             Problem::Scatter { .. } | Problem::Scatterv { .. } => {
                 self.send_each(transfer, seat, send)?;
+                // The others wait for this, not for the own copy.
+                let _ = !behind && transfer.write(self);
                 self.copy_own(send.get(me), recv.first())?;
             }
             Problem::Allgather { in_place, .. } => {
                 let (own, at) = if *in_place { (recv, me) } else { (send, 0) };
                 self.send_one(transfer, Audience::Everyone, own, at)?;
+                let _ = !behind && transfer.write(self);
                 self.receive_all(transfer, seat, recv, Source::Public)?;
                 self.copy_own(send.first(), recv.get(me))?;
             }
             Problem::Alltoall { in_place, .. } | Problem::Alltoallv { in_place, .. } => {
                 transfer.swap(*in_place);
                 self.send_each(transfer, seat, if *in_place { recv } else { send })?;
+                let _ = !behind && transfer.write(self);
                 self.receive_all(transfer, seat, recv, Source::Private)?;
                 if !*in_place {
                     self.copy_own(send.get(me), recv.get(me))?;

@@ -346,14 +346,19 @@ impl Fold {
 
 impl<P: Port> Entry<'_, P> {
     /// Reduces contributions of one piece each, of all ranks, into `into`; does nothing and returns
-    /// `false` if they are longer or do not agree.
+    /// `false` if they are longer or do not agree, or may not be waited for.
     #[inline]
     pub(super) fn fold_short(&mut self, seat: Seat, task: &Task, into: UserBuffer) -> Result<bool> {
         if task.len == 0 || task.len > TILE_BYTES {
             return Ok(task.len == 0);
         }
         for rank in seat.others() {
-            let piece = self.await_piece(seat, task.streams.of(rank), task.streams.of_each())?;
+            let from = task.streams.of(rank);
+            let piece = match self.port.read_piece(seat.board, from) {
+                Some(piece) => piece,
+                None if self.begun.is_starting() => return Ok(false),
+                None => self.await_piece(seat, from, task.streams.of_each())?,
+            };
             if piece.len != task.len || !piece.last {
                 return Ok(false);
             }

@@ -210,11 +210,11 @@ impl<P: Port> Entry<'_, P> {
         if message.push(self, seat) {
             return Ok(());
         }
-        self.drive(seat, &mut Writing { seat, message: &mut message, reader: reader_of(to) })
+        self.write_later(seat, &mut message)
     }
 
     /// Writes a whole message.
-    #[inline]
+    #[inline(always)]
     pub(super) fn write_message(
         &mut self,
         seat: Seat,
@@ -227,11 +227,22 @@ impl<P: Port> Entry<'_, P> {
         if message.done {
             return Ok(());
         }
-        self.drive(seat, &mut Writing { seat, message: &mut message, reader: reader_of(to) })
+        self.write_later(seat, &mut message)
+    }
+
+    /// Writes what there is no room for yet, or leaves it.
+    #[cold]
+    fn write_later(&mut self, seat: Seat, message: &mut Outgoing) -> Result<()> {
+        if self.begun.is_starting() {
+            let left = std::mem::replace(message, Outgoing::signal(message.to));
+            return self.leave_rest(seat, |rest| rest.send(left));
+        }
+        let reader = reader_of(message.to);
+        self.drive(seat, &mut Writing { seat, message, reader })
     }
 
     /// Reads a whole message.
-    #[inline]
+    #[inline(always)]
     pub(super) fn read_message(
         &mut self,
         seat: Seat,
@@ -244,6 +255,31 @@ impl<P: Port> Entry<'_, P> {
         if message.done {
             return Ok(());
         }
-        self.drive(seat, &mut Reading { seat, wait_for, message: &mut message })
+        self.read_later(seat, &mut message, wait_for)
+    }
+
+    /// Reads an empty message.
+    #[inline]
+    pub(super) fn read_signal(
+        &mut self,
+        seat: Seat,
+        from: Source,
+        wait_for: WaitFor,
+    ) -> Result<()> {
+        let mut message = Incoming::signal(from);
+        if message.pull(self, seat)? {
+            return Ok(());
+        }
+        self.read_later(seat, &mut message, wait_for)
+    }
+
+    /// Reads what has not come yet, or leaves it.
+    #[cold]
+    fn read_later(&mut self, seat: Seat, message: &mut Incoming, wait_for: WaitFor) -> Result<()> {
+        if self.begun.is_starting() {
+            let left = std::mem::replace(message, Incoming::signal(message.from));
+            return self.leave_rest(seat, |rest| rest.receive(left));
+        }
+        self.drive(seat, &mut Reading { seat, wait_for, message })
     }
 }

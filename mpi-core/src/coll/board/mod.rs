@@ -30,5 +30,5 @@ mod work;
 
 pub(crate) use begun::Begun;
 pub(crate) use fold::Scratch;
-pub use quick_varied::{Reduced, Uneven};
+pub use quick_varied::{Elements, Reduced, Uneven};
 pub(crate) use seat::BoardState;

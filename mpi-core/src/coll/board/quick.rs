@@ -3,7 +3,8 @@
 //!
 //! Enters: the arguments of a call. Leaves: the call is done, or nothing happened and the ordinary
 //! way takes over, which words all errors of arguments: here a doubtful one is a reason to
-//! decline. Both ways write and read the same pieces, so each process takes its own.
+//! decline. Both ways write and read the same pieces, so each process takes its own. All of it is
+//! always inlined, since each function has two callers, the blocking and the nonblocking procedure.
 
 use super::run::Job;
 use super::seat::{BoardState, Seat};
@@ -21,7 +22,7 @@ use crate::port::Port;
 use crate::process::Process;
 
 /// Longest message or block that goes the short way, in bytes.
-pub(super) const QUICK_BYTES: u64 = 4 << 10;
+pub(super) const QUICK_BYTES: u64 = 32 << 10;
 /// One call of so many goes the ordinary way, which polls, so that everything else goes on
 /// (MPI-5.0 §3.7.4) although collectives find their data without waiting.
 const CALLS_PER_POLL: u32 = 64;
@@ -34,14 +35,14 @@ pub(super) fn polls(collective_number: u32) -> bool {
     collective_number.is_multiple_of(CALLS_PER_POLL)
 }
 
-/// The bytes of a message if they are few and one run of memory at its address.
+/// The bytes of a message if they are few and one run of memory at its address, or none at all.
 #[inline]
 pub(super) fn plain(data: Typed) -> Option<usize> {
     let size = dense_size(data.datatype.raw());
     // A negative count is larger than any.
     let bytes = size.checked_mul(data.count as u64)?;
-    let sound = data.buf.0.addr() > UNREAL_ADDRESSES && (1..=QUICK_BYTES).contains(&bytes);
-    sound.then_some(bytes as usize)
+    let real = data.buf.0.addr() > UNREAL_ADDRESSES || bytes == 0;
+    (size > 0 && real && bytes <= QUICK_BYTES).then_some(bytes as usize)
 }
 
 /// The bytes of two blocks if both are plain and as long as each other.
@@ -99,14 +100,14 @@ pub(super) fn is_member(seat: Seat, rank: i32) -> bool {
 
 impl<P: Port> Entry<'_, P> {
     /// `MPI_BARRIER` (§6.3); `false` if it has to go the ordinary way, as for all that follow.
-    #[inline]
+    #[inline(always)]
     pub fn barrier_quickly(&mut self, comm: CommHandle) -> Result<bool> {
         let Some(seat) = self.quick_seat(Collective::Barrier, comm, 0) else { return Ok(false) };
         self.over_board(seat, |entry| entry.meet_at_board(seat))
     }
 
     /// `MPI_BCAST` (§6.4).
-    #[inline]
+    #[inline(always)]
     pub fn bcast_quickly(&mut self, data: Typed, root: i32, comm: CommHandle) -> Result<bool> {
         let Some(len) = plain(data) else { return Ok(false) };
         let Some(seat) = self.quick_seat(Collective::Bcast, comm, len) else { return Ok(false) };
@@ -121,7 +122,7 @@ impl<P: Port> Entry<'_, P> {
     }
 
     /// `MPI_GATHER` (§6.5).
-    #[inline]
+    #[inline(always)]
     pub fn gather_quickly(
         &mut self,
         send: Typed,
@@ -146,7 +147,7 @@ impl<P: Port> Entry<'_, P> {
     }
 
     /// `MPI_SCATTER` (§6.6).
-    #[inline]
+    #[inline(always)]
     pub fn scatter_quickly(
         &mut self,
         send: Typed,
@@ -172,7 +173,7 @@ impl<P: Port> Entry<'_, P> {
     }
 
     /// `MPI_ALLGATHER` (§6.7).
-    #[inline]
+    #[inline(always)]
     pub fn allgather_quickly(
         &mut self,
         send: Typed,
@@ -190,7 +191,7 @@ impl<P: Port> Entry<'_, P> {
     }
 
     /// `MPI_ALLTOALL` (§6.8).
-    #[inline]
+    #[inline(always)]
     pub fn alltoall_quickly(&mut self, send: Typed, recv: Typed, comm: CommHandle) -> Result<bool> {
         let Some(len) = plain_pair(send, recv) else { return Ok(false) };
         let seat = self.quick_seat_of_blocks(Collective::Alltoall, comm, len);
@@ -203,7 +204,7 @@ impl<P: Port> Entry<'_, P> {
     }
 
     /// `MPI_REDUCE` (§6.9.1).
-    #[inline]
+    #[inline(always)]
     pub fn reduce_quickly(
         &mut self,
         send: Typed,
@@ -233,7 +234,7 @@ impl<P: Port> Entry<'_, P> {
     }
 
     /// `MPI_ALLREDUCE` (§6.9.6).
-    #[inline]
+    #[inline(always)]
     pub fn allreduce_quickly(
         &mut self,
         send: Typed,
@@ -253,7 +254,7 @@ impl<P: Port> Entry<'_, P> {
         self.over_board(seat, |entry| entry.reduce_everywhere(job, len))
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn write_run(
         &mut self,
         seat: Seat,
@@ -262,10 +263,13 @@ impl<P: Port> Entry<'_, P> {
         len: usize,
         unit: usize,
     ) -> Result<()> {
+        if len == 0 {
+            return Ok(());
+        }
         self.write_message(seat, to, Packer::contiguous(at, len as u64), unit)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn read_run(
         &mut self,
         seat: Seat,
@@ -274,6 +278,9 @@ impl<P: Port> Entry<'_, P> {
         len: usize,
         wait_for: WaitFor,
     ) -> Result<()> {
+        if len == 0 {
+            return Ok(());
+        }
         self.read_message(seat, from, Unpacker::contiguous(at, len as u64), wait_for)
     }
 

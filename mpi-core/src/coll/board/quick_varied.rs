@@ -22,15 +22,24 @@ use crate::port::Port;
 
 /// A buffer of blocks that differ, whose arrays the program has.
 #[derive(Clone, Copy)]
-pub struct Uneven<C, D> {
+pub struct Uneven<B> {
     /// Address.
     pub buf: UserBuffer,
-    /// Type of the elements.
+    /// What the arrays say of a rank's block.
+    pub block: B,
+}
+
+/// A block of such a buffer.
+#[derive(Clone, Copy)]
+pub struct Elements {
+    /// How many.
+    pub count: i64,
+    /// Their type.
     pub datatype: DatatypeHandle,
-    /// Number of elements of a rank's block.
-    pub count: C,
-    /// Where a rank's block begins, in extents of the type.
-    pub displ: D,
+    /// Where the block begins.
+    pub displ: i64,
+    /// Whether that is told in bytes, and not in extents of the type.
+    pub in_bytes: bool,
 }
 
 /// The arguments of a small reduce-scatter that do not say how the vector is cut.
@@ -46,28 +55,20 @@ pub struct Reduced {
     pub op: OpHandle,
 }
 
-/// The bytes of so many elements if they are few and one run of memory; none are, too.
-#[inline]
-fn few(buf: UserBuffer, count: i64, datatype: DatatypeHandle) -> Option<usize> {
-    if count == 0 {
-        return (dense_size(datatype.raw()) > 0).then_some(0);
-    }
-    plain(Typed { buf, count, datatype })
-}
-
 /// The bytes of the own block.
 #[inline]
 fn own(data: Typed) -> Option<usize> {
-    few(data.buf, data.count, data.datatype).filter(|_| data.buf.0.addr() > UNREAL_ADDRESSES)
+    plain(data).filter(|_| data.buf.0.addr() > UNREAL_ADDRESSES)
 }
 
-impl<C: Fn(usize) -> i64, D: Fn(usize) -> i64> Uneven<C, D> {
+impl<B: Fn(usize) -> Elements> Uneven<B> {
     /// Address and bytes of the block of `rank`.
     #[inline]
     fn block(&self, rank: u32) -> Option<(UserBuffer, usize)> {
-        let len = few(self.buf, (self.count)(rank as usize), self.datatype)?;
-        let size = dense_size(self.datatype.raw()) as i64;
-        let at = (self.displ)(rank as usize).checked_mul(size)?;
+        let Elements { count, datatype, displ, in_bytes } = (self.block)(rank as usize);
+        let len = plain(Typed { buf: self.buf, count, datatype })?;
+        let unit = if in_bytes { 1 } else { dense_size(datatype.raw()) as i64 };
+        let at = displ.checked_mul(unit)?;
         Some((self.buf.offset(at), len))
     }
 
@@ -80,11 +81,11 @@ impl<C: Fn(usize) -> i64, D: Fn(usize) -> i64> Uneven<C, D> {
 
 impl<P: Port> Entry<'_, P> {
     /// `MPI_ALLGATHERV` (§6.7).
-    #[inline]
-    pub fn allgatherv_quickly<C: Fn(usize) -> i64, D: Fn(usize) -> i64>(
+    #[inline(always)]
+    pub fn allgatherv_quickly<B: Fn(usize) -> Elements>(
         &mut self,
         send: Typed,
-        recv: Uneven<C, D>,
+        recv: Uneven<B>,
         comm: CommHandle,
     ) -> Result<bool> {
         let Some(len) = own(send) else { return Ok(false) };
@@ -103,11 +104,11 @@ impl<P: Port> Entry<'_, P> {
     }
 
     /// `MPI_GATHERV` (§6.5); only the root needs `recv`.
-    #[inline]
-    pub fn gatherv_quickly<C: Fn(usize) -> i64, D: Fn(usize) -> i64>(
+    #[inline(always)]
+    pub fn gatherv_quickly<B: Fn(usize) -> Elements>(
         &mut self,
         send: Typed,
-        recv: Option<Uneven<C, D>>,
+        recv: Option<Uneven<B>>,
         root: i32,
         comm: CommHandle,
     ) -> Result<bool> {
@@ -130,10 +131,10 @@ impl<P: Port> Entry<'_, P> {
     }
 
     /// `MPI_SCATTERV` (§6.6); only the root needs `send`.
-    #[inline]
-    pub fn scatterv_quickly<C: Fn(usize) -> i64, D: Fn(usize) -> i64>(
+    #[inline(always)]
+    pub fn scatterv_quickly<B: Fn(usize) -> Elements>(
         &mut self,
-        send: Option<Uneven<C, D>>,
+        send: Option<Uneven<B>>,
         recv: Typed,
         root: i32,
         comm: CommHandle,
@@ -158,20 +159,36 @@ impl<P: Port> Entry<'_, P> {
     }
 
     /// `MPI_ALLTOALLV` (§6.8).
-    #[inline]
-    pub fn alltoallv_quickly<C, D>(
+    #[inline(always)]
+    pub fn alltoallv_quickly<B: Fn(usize) -> Elements>(
         &mut self,
-        send: Uneven<C, D>,
-        recv: Uneven<C, D>,
+        send: Uneven<B>,
+        recv: Uneven<B>,
         comm: CommHandle,
-    ) -> Result<bool>
-    where
-        C: Fn(usize) -> i64,
-        D: Fn(usize) -> i64,
-    {
-        let Some(seat) = self.quick_seat(Collective::Alltoallv, comm, 0) else {
-            return Ok(false);
-        };
+    ) -> Result<bool> {
+        self.swap_quickly(Collective::Alltoallv, send, recv, comm)
+    }
+
+    /// `MPI_ALLTOALLW` (§6.8).
+    #[inline(always)]
+    pub fn alltoallw_quickly<B: Fn(usize) -> Elements>(
+        &mut self,
+        send: Uneven<B>,
+        recv: Uneven<B>,
+        comm: CommHandle,
+    ) -> Result<bool> {
+        self.swap_quickly(Collective::Alltoallw, send, recv, comm)
+    }
+
+    #[inline]
+    fn swap_quickly<B: Fn(usize) -> Elements>(
+        &mut self,
+        collective: Collective,
+        send: Uneven<B>,
+        recv: Uneven<B>,
+        comm: CommHandle,
+    ) -> Result<bool> {
+        let Some(seat) = self.quick_seat(collective, comm, 0) else { return Ok(false) };
         let few = send.total(seat).is_some() && recv.total(seat).is_some();
         let real = send.buf.0.addr() > UNREAL_ADDRESSES;
         let kept = (send.block(seat.rank), recv.block(seat.rank));
@@ -187,7 +204,7 @@ impl<P: Port> Entry<'_, P> {
     }
 
     /// `MPI_REDUCE_SCATTER` (§6.10.2).
-    #[inline]
+    #[inline(always)]
     pub fn reduce_scatter_quickly(
         &mut self,
         data: Reduced,
@@ -198,7 +215,7 @@ impl<P: Port> Entry<'_, P> {
     }
 
     /// `MPI_REDUCE_SCATTER_BLOCK` (§6.10.1).
-    #[inline]
+    #[inline(always)]
     pub fn reduce_scatter_block_quickly(
         &mut self,
         data: Reduced,
@@ -217,7 +234,8 @@ impl<P: Port> Entry<'_, P> {
         comm: CommHandle,
     ) -> Result<bool> {
         let Some(seat) = self.quick_seat(collective, comm, 0) else { return Ok(false) };
-        let len = |rank: u32| few(data.send, count(rank as usize), data.datatype);
+        let of = |count| Typed { buf: data.send, count, datatype: data.datatype };
+        let len = |rank: u32| plain(of(count(rank as usize)));
         let total = (0..seat.size).try_fold(0, |sum, rank| Some(sum + len(rank)?));
         let (Some(total), Some(part)) = (total, len(seat.rank)) else { return Ok(false) };
         let real = [data.send, data.recv].iter().all(|buf| buf.0.addr() > UNREAL_ADDRESSES);
@@ -242,10 +260,10 @@ impl<P: Port> Entry<'_, P> {
     }
 
     #[inline]
-    fn write_uneven<C: Fn(usize) -> i64, D: Fn(usize) -> i64>(
+    fn write_uneven<B: Fn(usize) -> Elements>(
         &mut self,
         seat: Seat,
-        send: &Uneven<C, D>,
+        send: &Uneven<B>,
     ) -> Result<()> {
         for rank in seat.others() {
             if let Some((at, len)) = send.block(rank) {
@@ -256,11 +274,11 @@ impl<P: Port> Entry<'_, P> {
     }
 
     #[inline]
-    fn read_uneven<C: Fn(usize) -> i64, D: Fn(usize) -> i64>(
+    fn read_uneven<B: Fn(usize) -> Elements>(
         &mut self,
         seat: Seat,
         from: fn(u32) -> Source,
-        recv: &Uneven<C, D>,
+        recv: &Uneven<B>,
     ) -> Result<()> {
         for rank in seat.others() {
             if let Some((at, len)) = recv.block(rank) {

@@ -49,8 +49,8 @@ impl<P: Port> Entry<'_, P> {
         seat: Seat,
         run: impl FnOnce(&mut Self) -> Result<()>,
     ) -> Result<bool> {
-        if !self.begun.is_empty() {
-            self.finish_begun(seat)?;
+        if !self.begun.is_empty() && !self.is_free(seat)? {
+            return Ok(false);
         }
         let state = self.comm_mut(seat.comm)?;
         state.collective_number = (state.collective_number + 1) & i32::MAX as u32;
@@ -132,12 +132,13 @@ impl<P: Port> Entry<'_, P> {
 
     /// `MPI_BARRIER`: everyone tells everyone, or rank 0, which tells everyone.
     pub(super) fn meet_at_board(&mut self, seat: Seat) -> Result<()> {
-        if seat.takes_turns() {
+        // What only begins may not go by what has come in.
+        if seat.takes_turns() && !self.begun.is_starting() {
             return self.meet_in_turn(seat);
         }
         self.write_signal(seat, Audience::Everyone)?;
         for rank in seat.others() {
-            self.await_signal(seat, Source::Public(rank), WaitFor::Each(Source::Public))?;
+            self.read_signal(seat, Source::Public(rank), WaitFor::Each(Source::Public))?;
         }
         Ok(())
     }
@@ -148,18 +149,12 @@ impl<P: Port> Entry<'_, P> {
     fn meet_in_turn(&mut self, seat: Seat) -> Result<()> {
         if seat.rank != 0 {
             self.write_signal(seat, Audience::One(0))?;
-            return self.await_signal(seat, Source::Public(0), WaitFor::Answer);
+            return self.read_signal(seat, Source::Public(0), WaitFor::Answer);
         }
         for rank in seat.others() {
-            self.await_signal(seat, Source::Private(rank), WaitFor::Each(Source::Private))?;
+            self.read_signal(seat, Source::Private(rank), WaitFor::Each(Source::Private))?;
         }
         self.write_signal(seat, Audience::Everyone)
-    }
-
-    fn await_signal(&mut self, seat: Seat, from: Source, wait_for: WaitFor) -> Result<()> {
-        self.await_piece(seat, from, wait_for)?;
-        self.port.consume_piece(seat.board, from);
-        Ok(())
     }
 
     pub(super) fn packer_of(&self, place: Option<Place>) -> Result<Packer> {
@@ -329,9 +324,10 @@ impl<P: Port> Entry<'_, P> {
         if self.is_short(seat, Audience::Everyone, len as u64) {
             let source = Packer::contiguous(job.own, len as u64);
             self.write_message(seat, Audience::Everyone, source, job.unit)?;
-            if self.fold_short(seat, &task, job.recv)? {
+            if !self.begun.lags() && self.fold_short(seat, &task, job.recv)? {
                 return Ok(());
             }
+            transfer = transfer.folding_last(job.own == job.recv);
         } else {
             task.follows = job.own == job.recv;
             transfer.send(section(self, seat, Audience::Everyone, job.own, len, job.unit));

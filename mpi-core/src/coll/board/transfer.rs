@@ -78,8 +78,12 @@ impl Transfer {
         }
     }
 
-    /// Runs it to its end, and hands back the memory of the reduction.
+    /// Runs it to its end, and hands back the memory of the reduction; of an operation that only
+    /// begins, as far as it goes now.
     pub(super) fn run<P: Port>(mut self, entry: &mut Entry<'_, P>) -> Result<()> {
+        if entry.begun.is_starting() {
+            return entry.set_off(self);
+        }
         let outcome = loop {
             match self.step(entry) {
                 Ok(Step::Done) => break Ok(()),
@@ -92,6 +96,14 @@ impl Transfer {
         outcome
     }
 
+    /// Takes over what another one, which does not reduce, has left to do in other streams.
+    pub(super) fn join(&mut self, other: Transfer) {
+        self.outs.extend(other.outs);
+        self.ins.extend(other.ins);
+        self.swaps |= other.swaps;
+        self.folds_last |= other.folds_last;
+    }
+
     /// Whether nothing is left to write.
     pub(super) fn has_written(&self) -> bool {
         let told =
@@ -99,11 +111,20 @@ impl Transfer {
         told && self.outs.iter().all(|out| out.done)
     }
 
-    /// Hands back the memory of the reduction.
-    pub(super) fn end<P: Port>(self, entry: &mut Entry<'_, P>) {
-        if let Some(fold) = self.fold {
+    /// Hands back its memory.
+    pub(super) fn end<P: Port>(mut self, entry: &mut Entry<'_, P>) {
+        if let Some(fold) = self.fold.take() {
             fold.give_back(entry);
         }
+        entry.begun.keep(self);
+    }
+
+    /// The same lists for another one.
+    pub(super) fn anew(mut self, seat: Seat) -> Transfer {
+        self.outs.clear();
+        self.ins.clear();
+        let (outs, ins) = (self.outs, self.ins);
+        Transfer { outs, ins, ..Transfer::new(seat) }
     }
 
     /// How much of a message may be taken in: what goes to its rank is read from the same memory.

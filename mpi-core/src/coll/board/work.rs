@@ -55,7 +55,7 @@ pub(super) trait Work<P: Port> {
 }
 
 /// Looks at the board from one poll to the next.
-const LOOKS_PER_POLL: u32 = 16;
+pub(super) const LOOKS_PER_POLL: u32 = 16;
 /// The same where processors are shared, for what comes from another one, after those who share
 /// this one have had a turn: as long as about a turn takes, which is what is lost if it comes while
 /// they, who wait too, are asked in vain.
