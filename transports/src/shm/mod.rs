@@ -2,11 +2,12 @@
 //!
 //! Each process has one arena, a memfd that peers map at first contact: inbound lanes (see
 //! `lane`), which peers write, and outgoing buffers, which peers read. A message of up to 40
-//! bytes is one cache line written into the receiver's lane, one of up to 128 takes one or two more beside
-//! it; a longer eager one puts its body into a slot of the sender and names it in the cell, or passes through the sender's ring piece
-//! by piece (`stream`); a rendezvous is fetched by the receiver (`pull`) or goes through the
-//! ring too, both sides copying at the same time (`bulk`). Memory that
-//! the library allocates for programs lies in the arena and is read in place (VIA over SISCI).
+//! bytes is one cache line written into the receiver's lane, one of up to 128 takes one or two
+//! more beside it; a longer eager one puts its body into a slot of the sender and names it in
+//! the cell, or passes through the sender's ring piece by piece (`stream`); a rendezvous is
+//! fetched by the receiver (`pull`) or goes through the ring too, both sides copying at the
+//! same time (`bulk`). Memory that the library allocates for programs lies in the arena and is
+//! read in place (VIA over SISCI).
 //!
 //! Two processes meet over a datagram socket (`meet`); they are on one node when that worked.
 //!

@@ -127,10 +127,10 @@ impl Shm {
         Ok(())
     }
 
-    /// Writes a longer body that goes in one piece, beside the cells if it is short, and the frame that
-    /// names it, if there is an open lane with room, and room for the body; whether there is. The header comes in words: its fields,
-    /// written one by one to memory and read back as words at once, would have to wait until all
-    /// stores before them have left the processor.
+    /// Writes a longer body that goes in one piece, beside the cells if it is short, and the frame
+    /// that names it, if there is an open lane with room, and room for the body; whether there is.
+    /// The header comes in words: its fields, written one by one to memory and read back as words
+    /// at once, would have to wait until all stores before them have left the processor.
     #[inline(never)]
     pub(super) fn write_body(
         &mut self,
