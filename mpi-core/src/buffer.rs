@@ -97,7 +97,7 @@ impl<'a> RawBytes<'a> {
         }
     }
 
-    /// The same as [`RawBytes::copy_to`] where few bytes are likely: up to 256 are moved by loads
+    /// The same as [`RawBytes::copy_to`] where few bytes are likely: up to 128 are moved by loads
     /// and stores that overlap, without a loop.
     ///
     /// # Safety
@@ -128,7 +128,6 @@ impl<'a> RawBytes<'a> {
                 17..=32 => both_ends::<[u8; 16]>(from, to, len),
                 33..=64 => both_ends::<[u8; 32]>(from, to, len),
                 65..=128 => both_ends::<[u8; 64]>(from, to, len),
-                129..=256 => both_ends::<[u8; 128]>(from, to, len),
                 4..=8 => both_ends::<[u8; 4]>(from, to, len),
                 2..=3 => both_ends::<[u8; 2]>(from, to, len),
                 1 => move_at::<[u8; 1]>(from, to, 0),

@@ -142,6 +142,8 @@ impl Shm {
             if taken && offset >= EXCHANGE {
                 from.exchange.receive();
                 from.exchange.claim(len);
+                // The cell of the answer too, so that its line comes together with the body's.
+                from.writer.claim();
             }
             taken
         };
