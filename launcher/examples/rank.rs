@@ -2,7 +2,7 @@
 //! do what an MPI library does when something goes wrong. Runs under any PMI-1 launcher.
 
 use launch_wire::control::{Face, Frame};
-use launch_wire::{Bootstrap, BootstrapError};
+use launch_wire::{Bootstrap, BootstrapError, Leaving};
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::os::unix::process::CommandExt;
@@ -26,8 +26,8 @@ fn main() {
         "die" => die(me, code(1), word(2)),
         "report" => report(me),
         "exit" => leave(me, code(1)),
-        "linger" => linger(me, word(1), false),
-        "linger-at-exit" => linger(me, word(1), true),
+        "linger" => linger(me, word(1), Leaving::BeforeExit),
+        "linger-at-exit" => linger(me, word(1), Leaving::AtExit),
         "desert" => desert(me),
         "hang" => hang(me),
         _ => exchange(me),
@@ -53,7 +53,7 @@ fn exchange(mut me: Bootstrap) -> Result<(), BootstrapError> {
     let (app, universe, local) = (me.appnum()?, me.universe_size()?, me.local_rank());
     me.fence()?;
     println!("rank {rank} of {size} app {app:?} universe {universe:?} local {local:?}");
-    me.finalize(false)
+    me.finalize(Leaving::BeforeExit)
 }
 
 /// All ranks meet the same error at the same moment.
@@ -93,14 +93,14 @@ fn report(me: Bootstrap) -> Result<(), BootstrapError> {
             control.send(&Frame::ReportTable { text });
         }
     }
-    me.finalize(false)
+    me.finalize(Leaving::BeforeExit)
 }
 
 /// Leaves MPI in good order; rank 0 then fails. The others say what they hear of three signals,
 /// which only a rank does that nobody has ended before.
 fn leave(me: Bootstrap, code: i32) -> Result<(), BootstrapError> {
     let rank = me.rank();
-    me.finalize(false)?;
+    me.finalize(Leaving::BeforeExit)?;
     if rank == 0 {
         println!("{}", std::process::id());
         exit(code);
@@ -114,7 +114,7 @@ fn leave(me: Bootstrap, code: i32) -> Result<(), BootstrapError> {
 
 /// Rank 0 works on while the others want to leave, and until they have left where they can at their
 /// exit; who leaves or has left adds a line to a file.
-fn linger(mut me: Bootstrap, file: &str, exit: bool) -> Result<(), BootstrapError> {
+fn linger(mut me: Bootstrap, file: &str, moment: Leaving) -> Result<(), BootstrapError> {
     let (rank, size) = (me.rank(), me.size());
     let note = |text: String| {
         let file = OpenOptions::new().append(true).create(true).open(file);
@@ -124,12 +124,12 @@ fn linger(mut me: Bootstrap, file: &str, exit: bool) -> Result<(), BootstrapErro
     me.fence()?;
     if rank == 0 {
         std::thread::sleep(Duration::from_millis(100));
-        while exit && lines() + 1 < size {
+        while moment == Leaving::AtExit && lines() + 1 < size {
             std::thread::sleep(Duration::from_millis(5));
         }
         note("0 leaves\n".to_string());
     }
-    me.finalize(exit)?;
+    me.finalize(moment)?;
     if rank > 0 {
         note(format!("{rank} has left\n"));
     }

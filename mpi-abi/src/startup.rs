@@ -4,8 +4,8 @@
 //! is fetched when somebody first talks to its owner. `MPI_Init` does both; a session joins, and
 //! waits for the others only where a communicator of several processes is made.
 
-use launch_wire::Bootstrap;
 use launch_wire::control::{self, Frame};
+use launch_wire::{Bootstrap, Leaving};
 use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::handle::{CommHandle, SessionHandle};
 use mpi_core::process::Identity;
@@ -314,15 +314,15 @@ fn rest(cx: &mut Cx<'_>) -> Result<()> {
     }
     node::set_running(false);
     if leaves_at_exit.is_none() {
-        return leave(cx, false);
+        return leave(cx, Leaving::BeforeExit);
     }
     // If the process ends now it is missed by nobody.
     library::answer(Frame::FinalizeSeen);
     Ok(())
 }
 
-/// Leaves the job, at the process's `exit` or before.
-fn leave(process: &mut node::Node, exit: bool) -> Result<()> {
+/// Leaves the job.
+fn leave(process: &mut node::Node, moment: Leaving) -> Result<()> {
     let report = process.port.report(process.identity.size);
     process.port.close();
     let Some(bootstrap) = library().bootstrap.take() else { return Ok(()) };
@@ -331,7 +331,7 @@ fn leave(process: &mut node::Node, exit: bool) -> Result<()> {
     {
         control.send(&Frame::ReportTable { text: report });
     }
-    bootstrap.finalize(exit).map_err(launcher_lost)
+    bootstrap.finalize(moment).map_err(launcher_lost)
 }
 
 /// Leaves the job when the process exits, unless it still uses MPI, which is an error that the
@@ -341,7 +341,7 @@ extern "C" fn leave_at_exit() {
     let Some(mut process) = node::idle().filter(|_| own) else { return };
     // SAFETY: the node lives as long as the process, and the library is closed, so that nobody
     // else is in it.
-    if let Err(error) = leave(unsafe { process.as_mut() }, true) {
+    if let Err(error) = leave(unsafe { process.as_mut() }, Leaving::AtExit) {
         tracing::warn!("{}", error.what());
     }
 }

@@ -49,6 +49,15 @@ impl From<PmiError> for BootstrapError {
     }
 }
 
+/// When a process leaves its job.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Leaving {
+    /// It works on afterwards: it waits until all others of our own launcher's job leave too.
+    BeforeExit,
+    /// It ends at once, and of our own launcher's job it waits for nobody.
+    AtExit,
+}
+
 /// Where the texts go.
 #[derive(Debug)]
 enum Exchange {
@@ -235,15 +244,17 @@ impl Bootstrap {
         self.control.as_ref()
     }
 
-    /// Tells the launcher that this process has left the job in good order, and waits for its answer;
-    /// at the process's `exit` it waits for nobody of our own launcher's job. Other launchers than
-    /// ours are left when the fence that this process is in has opened.
-    pub fn finalize(self, exit: bool) -> Result<(), BootstrapError> {
+    /// Tells the launcher that this process has left the job in good order. Other launchers than ours
+    /// are left when the fence that this process is in has opened, and their answer is waited for
+    /// at any moment.
+    pub fn finalize(self, moment: Leaving) -> Result<(), BootstrapError> {
         if let Some(control) = &self.control {
             control.send(&control::Frame::FinalizeSeen);
         }
         match self.exchange {
-            Exchange::Pmi1(client) if exit && self.control.is_some() => Ok(client.leave()?),
+            Exchange::Pmi1(client) if moment == Leaving::AtExit && self.control.is_some() => {
+                Ok(client.leave()?)
+            }
             Exchange::Pmi1(mut client) => {
                 if self.control.is_none() {
                     client.settle()?;
@@ -295,7 +306,7 @@ mod tests {
         assert_eq!(alone.get("card-0").unwrap().as_deref(), Some("here"));
         assert_eq!(alone.get("card-1").unwrap(), None);
         assert_eq!(alone.appnum().unwrap(), None);
-        alone.finalize(false).unwrap();
+        alone.finalize(Leaving::BeforeExit).unwrap();
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub mod pmi1;
 mod refusal;
 mod socket;
 
-pub use bootstrap::{Bootstrap, BootstrapError};
+pub use bootstrap::{Bootstrap, BootstrapError, Leaving};
 pub use refusal::{Refusal, Start, judge};
 pub use socket::Socket;
 

@@ -14,9 +14,12 @@ use crate::calls::blocks::read;
 use crate::entry::Cx;
 use crate::face::Face;
 
+/// One side's arguments, in their order.
+type Given<F> = (*const c_void, IntArray, IntArray, *const <F as Face>::Datatype);
+
 /// One side's buffer with counts, displacements in bytes and types.
 struct Side<F: Face> {
-    buf: *const c_void,
+    buf: UserBuffer,
     counts: IntArray,
     displs: IntArray,
     types: *const F::Datatype,
@@ -30,8 +33,8 @@ struct Lists {
 }
 
 impl<F: Face> Side<F> {
-    fn buffer(&self, param: &'static str) -> Result<UserBuffer> {
-        args::buffer::<F>(param, self.buf)
+    fn new(param: &'static str, (buf, counts, displs, types): Given<F>) -> Result<Side<F>> {
+        Ok(Side { buf: args::buffer::<F>(param, buf)?, counts, displs, types })
     }
 
     /// Whether no array is missing.
@@ -51,6 +54,12 @@ impl<F: Face> Side<F> {
             .collect();
         Ok(Lists { counts, displs, types })
     }
+}
+
+/// What is sent and what is received.
+#[inline]
+fn sides<F: Face>(send: Given<F>, recv: Given<F>) -> Result<(Side<F>, Side<F>)> {
+    Ok((Side::new("sendbuf", send)?, Side::new("recvbuf", recv)?))
 }
 
 /// What the standard calls the arrays of a side.
@@ -90,10 +99,10 @@ pub unsafe fn alltoallw<F: Face>(
     recvtypes: *const F::Datatype,
     comm: F::Comm,
 ) -> Result<Prepared> {
-    let send = Side::<F> { buf: sendbuf, counts: sendcounts, displs: sdispls, types: sendtypes };
-    let recv = Side::<F> { buf: recvbuf, counts: recvcounts, displs: rdispls, types: recvtypes };
+    let send = (sendbuf, sendcounts, sdispls, sendtypes);
+    let (send, recv) = sides::<F>(send, (recvbuf, recvcounts, rdispls, recvtypes))?;
     let comm = F::comm_in(comm);
-    let (from, to) = (send.buffer("sendbuf")?, recv.buffer("recvbuf")?);
+    let (from, to) = (send.buf, recv.buf);
     let size = cx.comm(comm)?.targets().size() as usize;
     // SAFETY: the caller's promise.
     let (outgoing, incoming) = unsafe {
@@ -125,12 +134,12 @@ pub unsafe fn alltoallw_quickly<F: Face>(
     recvtypes: *const F::Datatype,
     comm: F::Comm,
 ) -> Result<bool> {
-    let send = Side::<F> { buf: sendbuf, counts: sendcounts, displs: sdispls, types: sendtypes };
-    let recv = Side::<F> { buf: recvbuf, counts: recvcounts, displs: rdispls, types: recvtypes };
+    let send = (sendbuf, sendcounts, sdispls, sendtypes);
+    let (send, recv) = sides::<F>(send, (recvbuf, recvcounts, rdispls, recvtypes))?;
     if !send.is_whole() || !recv.is_whole() {
         return Ok(false);
     }
-    let (from, to) = (send.buffer("sendbuf")?, recv.buffer("recvbuf")?);
+    let (from, to) = (send.buf, recv.buf);
     let block = |side: Side<F>| {
         // SAFETY: the caller's promise; the core asks for the ranks of the communicator.
         move |rank| unsafe {
@@ -161,10 +170,10 @@ pub unsafe fn neighbor_alltoallw<F: Face>(
     comm: F::Comm,
 ) -> Result<Prepared> {
     let (sdispls, rdispls) = (IntArray::wide(sdispls), IntArray::wide(rdispls));
-    let send = Side::<F> { buf: sendbuf, counts: sendcounts, displs: sdispls, types: sendtypes };
-    let recv = Side::<F> { buf: recvbuf, counts: recvcounts, displs: rdispls, types: recvtypes };
+    let send = (sendbuf, sendcounts, sdispls, sendtypes);
+    let (send, recv) = sides::<F>(send, (recvbuf, recvcounts, rdispls, recvtypes))?;
     let comm = F::comm_in(comm);
-    let (from, to) = (send.buffer("sendbuf")?, recv.buffer("recvbuf")?);
+    let (from, to) = (send.buf, recv.buf);
     let neighbors = cx.comm(comm)?.neighbors()?;
     // SAFETY: the caller's promise.
     let (outgoing, incoming) = unsafe {

@@ -9,22 +9,16 @@
 
 use std::collections::VecDeque;
 
-use super::fold::{Fold, Order, Streams, section};
-use super::message::{Incoming, Outgoing};
 use super::quick;
-use super::run::Job;
 use super::seat::{BoardState, Seat, failed_before};
 use super::transfer::Transfer;
 use super::work::{LOOKS_PER_POLL, POLLS_PER_CHECK, Step, Work};
-use crate::boards::{Audience, BoardId, Source};
-use crate::coll::execute::Reducer;
+use crate::boards::BoardId;
 use crate::coll::menu::Algorithm;
-use crate::coll::place::Places;
-use crate::coll::plan::Problem;
-use crate::coll::prepared::{Data, Operands, Prepared};
+use crate::coll::prepared::Prepared;
 use crate::entry::Entry;
 use crate::error::{Error, Result};
-use crate::handle::{CommHandle, RequestHandle};
+use crate::handle::RequestHandle;
 use crate::port::Port;
 use crate::process::Process;
 use crate::request::{Operation, Owner, Request};
@@ -39,9 +33,9 @@ pub(crate) struct Begun {
     /// The process has slept: who is gone meanwhile has to be seen before it sleeps again.
     slept: bool,
     /// What runs now only begins: nothing may be waited for.
-    starting: bool,
+    pub(super) starting: bool,
     /// What it could not do at once.
-    rest: Option<Transfer>,
+    pub(super) rest: Option<Transfer>,
     /// The lists of one that has ended.
     spare: Option<Transfer>,
 }
@@ -60,13 +54,13 @@ struct Queue {
 const LOOKS_PER_CHECK: u32 = POLLS_PER_CHECK * LOOKS_PER_POLL;
 
 /// One operation.
-struct Errand {
-    transfer: Transfer,
+pub(super) struct Errand {
+    pub(super) transfer: Transfer,
     /// A contribution that the result overwrites; the transfer reads it.
-    _kept: Vec<u8>,
-    request: RequestHandle,
+    pub(super) kept: Vec<u8>,
+    pub(super) request: RequestHandle,
     /// The context and the number by which its messages would be known.
-    what: (u64, i32),
+    pub(super) what: (u64, i32),
 }
 
 impl Begun {
@@ -110,7 +104,7 @@ impl Begun {
     }
 
     /// Room for what an operation does.
-    fn transfer(&mut self, seat: Seat) -> Transfer {
+    pub(super) fn transfer(&mut self, seat: Seat) -> Transfer {
         self.spare.take().map_or_else(|| Transfer::new(seat), |spare| spare.anew(seat))
     }
 
@@ -119,7 +113,7 @@ impl Begun {
         self.spare = Some(transfer);
     }
 
-    fn first(&self, board: BoardId) -> Option<RequestHandle> {
+    pub(super) fn first(&self, board: BoardId) -> Option<RequestHandle> {
         let queue = self.queues.iter().find(|queue| queue.seat.board == board)?;
         queue.errands.front().map(|errand| errand.request)
     }
@@ -188,7 +182,7 @@ impl<P: Port> Entry<'_, P> {
         let behind = self.begun.first(board).is_some();
         let mut errand = Errand {
             transfer: self.begun.transfer(seat),
-            _kept: Vec::new(),
+            kept: Vec::new(),
             request: self.vci.sent,
             what,
         };
@@ -209,29 +203,8 @@ impl<P: Port> Entry<'_, P> {
         }
     }
 
-    /// Fills in what an operation does and begins with it; whether it has ended.
-    fn set_out(
-        &mut self,
-        errand: &mut Errand,
-        call: &Prepared,
-        algorithm: Algorithm,
-        behind: bool,
-    ) -> Result<bool> {
-        let transfer = &mut errand.transfer;
-        match &call.data {
-            Data::Moved { send, recv } => {
-                self.move_by(transfer, &call.problem, send, recv, behind)?;
-            }
-            Data::Reduced(data) => {
-                let shares = algorithm != Algorithm::Board;
-                self.reduce_by(errand, &call.problem, data, shares);
-            }
-        }
-        Ok(!behind && self.as_far_as_it_goes(&mut errand.transfer)? == Step::Done)
-    }
-
     /// Does all that can be done now.
-    fn as_far_as_it_goes(&mut self, transfer: &mut Transfer) -> Result<Step> {
+    pub(super) fn as_far_as_it_goes(&mut self, transfer: &mut Transfer) -> Result<Step> {
         let mut outcome = Step::Stuck;
         loop {
             match transfer.step(self)? {
@@ -242,7 +215,7 @@ impl<P: Port> Entry<'_, P> {
         }
     }
 
-    fn enqueue(&mut self, seat: Seat, errand: Errand, behind: bool) -> RequestHandle {
+    pub(super) fn enqueue(&mut self, seat: Seat, errand: Errand, behind: bool) -> RequestHandle {
         let request = errand.request;
         self.begun.count += 1;
         match self.begun.queue(seat.board) {
@@ -256,88 +229,6 @@ impl<P: Port> Entry<'_, P> {
             self.go_on();
         }
         request
-    }
-
-    /// What runs from here to [`Entry::begun_quickly`] is the short way of a blocking operation
-    /// whose nonblocking form has been called: what would have to be waited for there is left.
-    #[inline]
-    pub fn begin_quickly(&mut self) {
-        self.begun.starting = true;
-    }
-
-    /// The request of an operation that has begun on the short way, where the outcome was this;
-    /// `None` if nothing happened. What was left goes on when the process polls.
-    #[inline]
-    pub fn begun_quickly(
-        &mut self,
-        comm: CommHandle,
-        outcome: Result<bool>,
-    ) -> Result<Option<RequestHandle>> {
-        self.begun.starting = false;
-        if self.begun.lags() {
-            return self.keep_rest(comm, outcome);
-        }
-        outcome.map(|done| done.then_some(self.vci.sent))
-    }
-
-    /// The request of an operation that has begun and left something.
-    fn keep_rest(
-        &mut self,
-        comm: CommHandle,
-        outcome: Result<bool>,
-    ) -> Result<Option<RequestHandle>> {
-        let Some(transfer) = self.begun.rest.take() else { return Ok(None) };
-        if let Err(error) = outcome {
-            transfer.end(self);
-            return Err(error);
-        }
-        let state = self.comm(comm)?;
-        let number = state.collective_number.wrapping_sub(1) & i32::MAX as u32;
-        let what = (state.context + 1, number as i32);
-        let request = Request::active(Operation::Collective, Owner::Program, comm);
-        let request = self.vci.requests.insert(request)?;
-        let seat = transfer.seat();
-        let errand = Errand { transfer, _kept: Vec::new(), request, what };
-        Ok(Some(self.enqueue(seat, errand, false)))
-    }
-
-    /// Leaves something of an operation that begins for later.
-    #[inline]
-    pub(super) fn leave_rest(
-        &mut self,
-        seat: Seat,
-        what: impl FnOnce(&mut Transfer),
-    ) -> Result<()> {
-        let mut rest = self.begun.rest.take().unwrap_or_else(|| self.begun.transfer(seat));
-        what(&mut rest);
-        self.begun.rest = Some(rest);
-        Ok(())
-    }
-
-    /// Does what can be done now of an operation that begins, and leaves the rest.
-    #[cold]
-    pub(super) fn set_off(&mut self, transfer: Transfer) -> Result<()> {
-        let mut all = transfer;
-        if let Some(rest) = self.begun.rest.take() {
-            all.join(rest);
-        }
-        let outcome = self.as_far_as_it_goes(&mut all);
-        if let Ok(Step::Moved | Step::Stuck) = outcome {
-            self.begun.rest = Some(all);
-            return Ok(());
-        }
-        all.end(self);
-        outcome.map(drop)
-    }
-
-    /// Whether a board is free for an operation that is to run now: a blocking one lets all end
-    /// that is under way there.
-    #[cold]
-    pub(super) fn is_free(&mut self, seat: Seat) -> Result<bool> {
-        if self.begun.starting {
-            return Ok(self.begun.first(seat.board).is_none());
-        }
-        self.finish_begun(seat).map(|()| true)
     }
 
     /// Lets everything end that is under way on a board.
@@ -393,133 +284,6 @@ impl<P: Port> Entry<'_, P> {
         for errand in queue.errands.drain(..) {
             errand.transfer.end(self);
             self.vci.complete(errand.request, Some(error.clone()));
-        }
-    }
-
-    fn move_by(
-        &mut self,
-        transfer: &mut Transfer,
-        problem: &Problem,
-        send: &Places,
-        recv: &Places,
-        behind: bool,
-    ) -> Result<()> {
-        let seat = transfer.seat();
-        let me = seat.rank as usize;
-        match problem {
-            Problem::Barrier => {
-                transfer.send(Outgoing::signal(Audience::Everyone));
-                for rank in seat.others() {
-                    transfer.receive(Incoming::signal(Source::Public(rank)));
-                }
-            }
-            Problem::Bcast { root, .. } if *root == me => {
-                self.send_one(transfer, Audience::Everyone, recv, 0)?;
-            }
-            Problem::Bcast { root, .. } => {
-                let into = self.unpacker_of(recv.first())?;
-                transfer.receive(Incoming::new(Source::Public(*root as u32), into));
-            }
-            Problem::Gather { root, .. } | Problem::Gatherv { root, .. } if *root != me => {
-                self.send_one(transfer, Audience::One(*root as u32), send, 0)?;
-            }
-            Problem::Gather { .. } | Problem::Gatherv { .. } => {
-                self.copy_own(send.first(), recv.get(me))?;
-                self.receive_all(transfer, seat, recv, Source::Private)?;
-            }
-            Problem::Scatter { root, .. } | Problem::Scatterv { root, .. } if *root != me => {
-                let into = self.unpacker_of(recv.first())?;
-                transfer.receive(Incoming::new(Source::Private(*root as u32), into));
-            }
-            Problem::Scatter { .. } | Problem::Scatterv { .. } => {
-                self.send_each(transfer, seat, send)?;
-                // The others wait for this, not for the own copy.
-                let _ = !behind && transfer.write(self);
-                self.copy_own(send.get(me), recv.first())?;
-            }
-            Problem::Allgather { in_place, .. } => {
-                let (own, at) = if *in_place { (recv, me) } else { (send, 0) };
-                self.send_one(transfer, Audience::Everyone, own, at)?;
-                let _ = !behind && transfer.write(self);
-                self.receive_all(transfer, seat, recv, Source::Public)?;
-                self.copy_own(send.first(), recv.get(me))?;
-            }
-            Problem::Alltoall { in_place, .. } | Problem::Alltoallv { in_place, .. } => {
-                transfer.swap(*in_place);
-                self.send_each(transfer, seat, if *in_place { recv } else { send })?;
-                let _ = !behind && transfer.write(self);
-                self.receive_all(transfer, seat, recv, Source::Private)?;
-                if !*in_place {
-                    self.copy_own(send.get(me), recv.get(me))?;
-                }
-            }
-            _ => unreachable!("the other problems reduce"),
-        }
-        Ok(())
-    }
-
-    fn send_one(
-        &mut self,
-        transfer: &mut Transfer,
-        to: Audience,
-        blocks: &Places,
-        at: usize,
-    ) -> Result<()> {
-        let source = self.packer_of(blocks.get(at))?;
-        transfer.send(Outgoing::new(self, transfer.seat(), to, source, 1));
-        Ok(())
-    }
-
-    fn send_each(&mut self, transfer: &mut Transfer, seat: Seat, blocks: &Places) -> Result<()> {
-        for rank in seat.others() {
-            self.send_one(transfer, Audience::One(rank), blocks, rank as usize)?;
-        }
-        Ok(())
-    }
-
-    fn reduce_by(&mut self, errand: &mut Errand, problem: &Problem, data: &Operands, shares: bool) {
-        let Reducer::Kernel(kernel) = data.reducer else {
-            unreachable!("functions of the program are no choice of the table");
-        };
-        let Errand { transfer, _kept: kept, .. } = errand;
-        let seat = transfer.seat();
-        let job = Job::new(seat, kernel, data);
-        let me = seat.rank;
-        let bytes = |len: i64| len as usize * data.unit as usize;
-        match problem {
-            Problem::Reduce { root, len, .. } if shares => {
-                let root = *root as u32;
-                let mine = (root == me).then_some(job.recv);
-                *transfer = self.shares(job, bytes(*len), Some(root), mine);
-            }
-            Problem::Reduce { root, len, .. } if *root as u32 != me => {
-                let to = Audience::One(*root as u32);
-                transfer.send(section(self, seat, to, job.own, bytes(*len), job.unit));
-            }
-            Problem::Reduce { len, .. } => {
-                let order = Order::Down(seat.size - 1);
-                let task = job.task(0, bytes(*len), order, Streams::Private);
-                transfer.reduce(Fold::new(self, seat, task));
-            }
-            Problem::Allreduce { len, .. } if shares => {
-                *transfer = self.shares(job, bytes(*len), None, Some(job.recv));
-            }
-            Problem::Allreduce { len, .. } => {
-                let order = Order::Down(seat.size - 1);
-                let mut task = job.task(0, bytes(*len), order, Streams::Public);
-                task.follows = job.own == job.recv;
-                let to = Audience::Everyone;
-                transfer.send(section(self, seat, to, job.own, bytes(*len), job.unit));
-                transfer.reduce(Fold::new(self, seat, task));
-            }
-            Problem::ReduceScatter { blocks, .. } => {
-                *transfer = self.blocks_reduced(job, blocks, kept);
-            }
-            Problem::Scan { len, .. } => *transfer = self.prefix(job, bytes(*len), Some(me)),
-            Problem::Exscan { len, .. } => {
-                *transfer = self.prefix(job, bytes(*len), me.checked_sub(1));
-            }
-            _ => unreachable!("the other problems move"),
         }
     }
 }

@@ -9,16 +9,19 @@
 //! given the processor finds what all before it have written, and writes what all after it need.
 //!
 //! `seat` gets a communicator its board, `work` waits, `message` moves one message, `transfer` many at
-//! a time, `fold` reduces, `run` says for each collective who writes what to whom, `begun` keeps what
-//! does not block, `chains` reduces longer vectors where ranks share processors, and `quick` and
-//! `quick_varied` are the short way of small ones.
+//! a time, `fold` reduces, `run` says for each collective who writes what to whom, and `errand`
+//! the same of one that does not block, of which `begun` keeps the queue; `chains` reduces longer vectors
+//! where ranks share processors, `quick` and `quick_varied` are the short way of small ones, and
+//! `begun_quick` leads from there into the queue.
 //!
 //! A process at which an operation fails says so on the board, since its streams may have stopped
 //! within a message: whoever waits at that board fails with the same class, says so as well, and
 //! so do all later calls that would use it.
 
 mod begun;
+mod begun_quick;
 mod chains;
+mod errand;
 mod fold;
 mod message;
 mod quick;
