@@ -85,7 +85,14 @@ impl NodePort {
         self.local = Some(local);
     }
 
-    /// Closes them; what was handed to them has left.
+    /// Leaves the other processes (see [`LocalPort::leave`]).
+    pub(crate) fn leave(&mut self) {
+        if let Some(local) = &mut self.local {
+            local.leave();
+        }
+    }
+
+    /// Gives back what the ways hold.
     pub(crate) fn close(&mut self) {
         self.local = None;
     }

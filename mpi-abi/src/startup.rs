@@ -323,15 +323,18 @@ fn rest(cx: &mut Cx<'_>) -> Result<()> {
 
 /// Leaves the job.
 fn leave(process: &mut node::Node, moment: Leaving) -> Result<()> {
-    let report = process.port.report(process.identity.size);
-    process.port.close();
-    let Some(bootstrap) = library().bootstrap.take() else { return Ok(()) };
+    let bootstrap = library().bootstrap.take();
     if std::env::var_os(REPORT_VARIABLE).is_some()
-        && let Some(control) = bootstrap.control()
+        && let Some(control) = bootstrap.as_ref().and_then(Bootstrap::control)
     {
-        control.send(&Frame::ReportTable { text: report });
+        let text = process.port.report(process.identity.size);
+        control.send(&Frame::ReportTable { text });
     }
-    bootstrap.finalize(moment).map_err(launcher_lost)
+    process.port.leave();
+    let left = bootstrap.map_or(Ok(()), |bootstrap| bootstrap.finalize(moment));
+    // Behind the launcher's answer, since it takes time that ranks at work can use better.
+    process.port.close();
+    left.map_err(launcher_lost)
 }
 
 /// Leaves the job when the process exits, unless it still uses MPI, which is an error that the

@@ -187,6 +187,14 @@ impl LocalPort {
         &mut self.shm
     }
 
+    /// Leaves the other processes for good: what was handed to this port has been delivered. The
+    /// memory that was shared with those of this host stays until the port is dropped, which may
+    /// take longer than all the rest of an end.
+    pub fn leave(&mut self) {
+        self.shm.leave();
+        self.net = None;
+    }
+
     /// The TCP transport, if a network is open.
     pub fn tcp(&mut self) -> Option<&mut Tcp> {
         self.net.as_mut().map(|net| &mut net.tcp)

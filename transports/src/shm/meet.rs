@@ -119,6 +119,7 @@ impl Shm {
         if to.state != State::Down {
             to.state = State::Greeted;
             self.greeted += 1;
+            self.looks_in_vain = 0;
         }
         self.look_soon();
     }
@@ -171,10 +172,15 @@ impl Shm {
     /// Looks at the socket, and does again what could not be done before.
     pub(super) fn look_around(&mut self) {
         let mut buffer = [0; HELLO_BYTES + 1];
+        self.has_looked = true;
+        self.looks_in_vain = self.looks_in_vain.saturating_add(1);
         for _ in 0..DATAGRAMS_PER_LOOK {
             match self.socket.receive(&mut buffer) {
                 Ok(Some(arrival)) if arrival.len == 1 => {}
-                Ok(Some(arrival)) => self.take_datagram(&buffer[..arrival.len], arrival),
+                Ok(Some(arrival)) => {
+                    self.looks_in_vain = 0;
+                    self.take_datagram(&buffer[..arrival.len], arrival);
+                }
                 Ok(None) => break,
                 Err(error) => {
                     tracing::warn!(%error, "the shared-memory socket cannot be read");

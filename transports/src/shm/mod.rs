@@ -132,6 +132,10 @@ pub struct Shm {
     pumped: bool,
     /// Polls until the socket is looked at.
     until_look: u32,
+    /// Whether it was looked at since the last yield.
+    has_looked: bool,
+    /// Looks in a row that found nothing.
+    looks_in_vain: u32,
     /// Whether a frame was refused since the last wait: its owner must not sleep for long.
     refused: bool,
     waiter: Waiter,
@@ -189,6 +193,8 @@ impl Shm {
             chores: false,
             pumped: false,
             until_look: 1,
+            has_looked: false,
+            looks_in_vain: 0,
             refused: false,
             waiter: Waiter::new(&config.shm, config.ranks_on_node),
             boards: boards::Table::default(),
@@ -270,6 +276,14 @@ impl Shm {
     #[inline]
     pub(crate) fn heard(&self) -> u32 {
         self.heard
+    }
+
+    /// Tells peers that this process has left for good; its memory stays until this is dropped.
+    pub fn leave(&self) {
+        if std::process::id() == self.waiter.pid() {
+            self.arena.leave();
+            self.socket.close();
+        }
     }
 
     /// Whether the handshake with `peer` is complete, so that the two are on one node.
@@ -391,9 +405,7 @@ impl Transport for Shm {
 
 impl Drop for Shm {
     fn drop(&mut self) {
-        if std::process::id() == self.waiter.pid() {
-            self.arena.leave();
-        }
+        self.leave();
     }
 }
 

@@ -26,6 +26,10 @@ const YIELDS_PER_LOOK: u32 = 32;
 /// The same while there are peers that may yet say hello, or have been sent one: a look costs less
 /// than a yield, and whoever is met late holds up two.
 const YIELDS_PER_LOOK_STRANGERS: u32 = 4;
+/// Looks in a row that found nobody, up to which each yield has one before it: at the beginning of a
+/// program, where the others' hellos mostly lie there already when a wait begins, each yield saved
+/// is one in which everybody else gets a turn.
+const LOOKS_IN_HOPE: u32 = 64;
 /// Yields from one look at the clock to the next, a power of two.
 const YIELDS_PER_CLOCK: u32 = 8;
 /// Ranks that share a processor yield to each other for so many times as long at most: a sleep
@@ -150,7 +154,10 @@ impl Shm {
         beside: impl FnOnce() -> Option<Beside<'a>>,
     ) {
         self.look_at_all = true;
-        if self.waiter.is_tired(idle_polls) {
+        let hopes = !self.has_met_all() && self.looks_in_vain < LOOKS_IN_HOPE;
+        if hopes && !std::mem::take(&mut self.has_looked) {
+            self.look_soon();
+        } else if self.waiter.is_tired(idle_polls) {
             self.sleep(beside());
         } else if self.waiter.yields.is_multiple_of(self.yields_per_look()) {
             self.look_soon();
@@ -158,8 +165,11 @@ impl Shm {
     }
 
     fn yields_per_look(&self) -> u32 {
-        let all_met = self.row.len() >= self.by_rank.len();
-        if all_met { YIELDS_PER_LOOK } else { YIELDS_PER_LOOK_STRANGERS }
+        if self.has_met_all() { YIELDS_PER_LOOK } else { YIELDS_PER_LOOK_STRANGERS }
+    }
+
+    fn has_met_all(&self) -> bool {
+        self.row.len() >= self.by_rank.len()
     }
 
     fn sleep(&mut self, beside: Option<Beside<'_>>) {

@@ -79,7 +79,7 @@ impl Datagram {
     ///
     /// # Errors
     /// `WouldBlock` when the receiver's queue is full; `ConnectionRefused` when no socket has
-    /// that name; else the kernel's.
+    /// that name, or its owner takes nothing more; else the kernel's.
     pub fn send(&self, to: &Name, bytes: &[u8], fd: Option<BorrowedFd<'_>>) -> io::Result<()> {
         let (mut address, address_len) = address(to);
         let mut part = libc::iovec { iov_base: bytes.as_ptr() as *mut _, iov_len: bytes.len() };
@@ -106,7 +106,18 @@ impl Datagram {
         }
         // SAFETY: all that `message` points to lives until the end of this function.
         let n = unsafe { libc::sendmsg(self.fd.as_raw_fd(), &message, libc::MSG_NOSIGNAL) };
-        if n < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+        if n >= 0 {
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
+        let is_closed = error.kind() == io::ErrorKind::BrokenPipe;
+        Err(if is_closed { io::ErrorKind::ConnectionRefused.into() } else { error })
+    }
+
+    /// Takes nothing more: whoever sends to this socket is refused.
+    pub fn close(&self) {
+        // SAFETY: integers only. It fails if it was done before.
+        unsafe { libc::shutdown(self.fd.as_raw_fd(), libc::SHUT_RDWR) };
     }
 
     /// Takes the next datagram into `buffer` (a longer one is cut), or `None` if there is none.
@@ -230,5 +241,12 @@ mod tests {
         let a = Datagram::bind(&names[0]).unwrap();
         let error = a.send(&names[1], b"x", None).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+        let b = Datagram::bind(&names[1]).unwrap();
+        a.send(&names[1], b"x", None).unwrap();
+        for _ in 0..2 {
+            b.close();
+            let error = a.send(&names[1], b"x", None).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+        }
     }
 }
