@@ -5,6 +5,7 @@ mod calls;
 #[path = "calls/quickly.rs"]
 mod quickly;
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use calls::{Call, INT64, SUM, UNTOUCHED, live, memory, prepare, row};
@@ -113,6 +114,70 @@ fn the_short_way_of_some_ranks_meets_the_ordinary_one_of_others() {
         for quick in outcome.unwrap_or_else(|hang| panic!("{hang}")).results {
             assert!(quick > Some(100), "{quick:?} calls went the short way");
         }
+    }
+}
+
+/// What a program of barriers and other calls does next, the same at all ranks.
+fn next_call(random: &mut u64, round: usize, ranks: usize) -> (Call, bool) {
+    *random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+    let mut draw = (*random >> 33) as usize;
+    let mut take = |below: usize| {
+        let drawn = draw % below;
+        draw /= below;
+        drawn
+    };
+    let rooted = [Collective::Bcast, Collective::Scatter, Collective::Scatterv];
+    let collective = match take(8) {
+        0..=3 => Collective::Barrier,
+        4..=6 => rooted[take(3)],
+        _ => Collective::ALL[take(Collective::ALL.len())],
+    };
+    let (root, len) = (take(ranks), [0, 1, 30, 400][take(4)]);
+    (Call { collective, len, root, salt: round as i64 }, take(5) == 0)
+}
+
+#[test]
+fn a_barrier_holds_everyone_whatever_came_before_it() {
+    for seed in 0..24 {
+        let ranks = 3 + seed as u32 % 5;
+        let network = SimOptions { processors: Some(2), ..SimOptions::default() };
+        let world = World { network, ..World::new(seed, ranks) };
+        let come = Rc::new(RefCell::new(vec![0; ranks as usize]));
+        let outcome = world.start_mpi(move |mpi| {
+            mpi.selection.patience = 0;
+            let (me, size) = (mpi.identity.rank as usize, mpi.identity.size as usize);
+            let mut random = seed;
+            for round in 0..200 {
+                let (call, begins) = next_call(&mut random, round, size);
+                let mut memory = memory(&call, me, size);
+                let short = (round + me) % 3 != 0;
+                come.borrow_mut()[me] = round;
+                let mut done = false;
+                if begins {
+                    if short {
+                        mpi.begin_quickly();
+                    }
+                    let outcome = if short { quickly(mpi, &call, &mut memory) } else { Ok(false) };
+                    let begun = mpi.begun_quickly(COMM_WORLD, outcome).unwrap();
+                    let request = begun.unwrap_or_else(|| {
+                        let prepared = prepare(mpi, &call, &mut memory);
+                        mpi.begin(prepared).unwrap()
+                    });
+                    mpi.wait_one(request).unwrap();
+                    done = true;
+                } else if short {
+                    done = quickly(mpi, &call, &mut memory).unwrap();
+                }
+                if !done {
+                    let prepared = prepare(mpi, &call, &mut memory);
+                    mpi.run(prepared).unwrap();
+                }
+                let held = || come.borrow().iter().all(|reached| *reached >= round);
+                assert!(call.collective != Collective::Barrier || held(), "{call:?} at {me}");
+                assert!(memory.recv == memory.expected, "{call:?} at rank {me} of {size}");
+            }
+        });
+        outcome.unwrap_or_else(|hang| panic!("{hang}"));
     }
 }
 

@@ -10,7 +10,7 @@ pub mod topology;
 use std::sync::Arc;
 
 use crate::attributes::AttributeList;
-use crate::coll::board::BoardState;
+use crate::coll::board::{BoardState, Lead};
 use crate::coll::nodes::Nodes;
 use crate::constants::Comparison;
 use crate::errhandler::ERRORS_ARE_FATAL;
@@ -68,6 +68,8 @@ pub struct Comm {
     pub(crate) share: u32,
     /// The others that may run on this process's processor, where that is known and some do.
     pub(crate) beside: Vec<u32>,
+    /// What followed the last barrier on its board.
+    pub(crate) lead: Lead,
 }
 
 impl Comm {
@@ -94,6 +96,7 @@ impl Comm {
             ranks_per_node: 0,
             share: 1,
             beside: Vec::new(),
+            lead: Lead::default(),
         }
     }
 

@@ -11,8 +11,8 @@
 //! `seat` gets a communicator its board, `work` waits, `message` moves one message, `transfer` many at
 //! a time, `fold` reduces, `run` says for each collective who writes what to whom, and `errand`
 //! the same of one that does not block, of which `begun` keeps the queue; `chains` reduces longer vectors
-//! where ranks share processors, `quick` and `quick_varied` are the short way of small ones, and
-//! `begun_quick` leads from there into the queue.
+//! where ranks share processors, `turns` says who leaves a barrier first there, `quick` and
+//! `quick_varied` are the short way of small ones, and `begun_quick` leads from there into the queue.
 //!
 //! A process at which an operation fails says so on the board, since its streams may have stopped
 //! within a message: whoever waits at that board fails with the same class, says so as well, and
@@ -29,9 +29,11 @@ mod quick_varied;
 mod run;
 mod seat;
 mod transfer;
+mod turns;
 mod work;
 
 pub(crate) use begun::Begun;
 pub(crate) use fold::Scratch;
 pub use quick_varied::{Elements, Reduced, Uneven};
 pub(crate) use seat::BoardState;
+pub(crate) use turns::Lead;

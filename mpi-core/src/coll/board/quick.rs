@@ -115,9 +115,12 @@ impl<P: Port> Entry<'_, P> {
             return Ok(false);
         }
         let root = root as u32;
-        self.over_board(seat, |entry| match root == seat.rank {
-            true => entry.write_run(seat, Audience::Everyone, data.buf, len, 1),
-            false => entry.read_run(seat, Source::Public(root), data.buf, len, WaitFor::Root),
+        self.over_board(seat, |entry| {
+            entry.gives(seat, root)?;
+            match root == seat.rank {
+                true => entry.write_run(seat, Audience::Everyone, data.buf, len, 1),
+                false => entry.read_run(seat, Source::Public(root), data.buf, len, WaitFor::Root),
+            }
         })
     }
 
@@ -163,6 +166,7 @@ impl<P: Port> Entry<'_, P> {
             return Ok(false);
         }
         self.over_board(seat, |entry| {
+            entry.gives(seat, root)?;
             if root != seat.rank {
                 return entry.read_run(seat, Source::Private(root), recv.buf, len, WaitFor::Root);
             }

@@ -145,6 +145,7 @@ impl<P: Port> Entry<'_, P> {
         let root = root as u32;
         if root != seat.rank {
             return self.over_board(seat, |entry| {
+                entry.gives(seat, root)?;
                 entry.read_run(seat, Source::Private(root), recv.buf, len, WaitFor::Root)
             });
         }
@@ -152,6 +153,7 @@ impl<P: Port> Entry<'_, P> {
         let kept = send.block(root).filter(|(_, kept)| *kept == len);
         let Some((at, _)) = kept.filter(|_| send.total(seat).is_some()) else { return Ok(false) };
         self.over_board(seat, |entry| {
+            entry.gives(seat, root)?;
             entry.write_uneven(seat, &send)?;
             copy_run(at, recv.buf, len);
             Ok(())

@@ -82,6 +82,7 @@ impl<P: Port> Entry<'_, P> {
         match problem {
             Problem::Barrier => self.meet_at_board(seat),
             Problem::Bcast { root, .. } => {
+                self.gives(seat, *root as u32)?;
                 let Some(place) = recv.first() else { return Ok(()) };
                 if *root == me {
                     let source = self.packer(place)?;
@@ -99,6 +100,7 @@ impl<P: Port> Entry<'_, P> {
                 self.collect(seat, recv, Source::Private)
             }
             Problem::Scatter { root, .. } | Problem::Scatterv { root, .. } => {
+                self.gives(seat, *root as u32)?;
                 if *root != me {
                     let into = self.unpacker_of(recv.first())?;
                     let from = Source::Private(*root as u32);
@@ -128,33 +130,6 @@ impl<P: Port> Entry<'_, P> {
             }
             _ => unreachable!("the other problems reduce"),
         }
-    }
-
-    /// `MPI_BARRIER`: everyone tells everyone, or rank 0, which tells everyone.
-    pub(super) fn meet_at_board(&mut self, seat: Seat) -> Result<()> {
-        // What only begins may not go by what has come in.
-        if seat.takes_turns() && !self.begun.is_starting() {
-            return self.meet_in_turn(seat);
-        }
-        self.write_signal(seat, Audience::Everyone)?;
-        for rank in seat.others() {
-            self.read_signal(seat, Source::Public(rank), WaitFor::Each(Source::Public))?;
-        }
-        Ok(())
-    }
-
-    /// Rank 0 goes on first. Where ranks share processors the order in which they leave a barrier
-    /// is the order in which they have their turns after it, and it is mostly rank 0 that then has
-    /// something for the others, who would come in vain before it.
-    fn meet_in_turn(&mut self, seat: Seat) -> Result<()> {
-        if seat.rank != 0 {
-            self.write_signal(seat, Audience::One(0))?;
-            return self.read_signal(seat, Source::Public(0), WaitFor::Answer);
-        }
-        for rank in seat.others() {
-            self.read_signal(seat, Source::Private(rank), WaitFor::Each(Source::Private))?;
-        }
-        self.write_signal(seat, Audience::Everyone)
     }
 
     pub(super) fn packer_of(&self, place: Option<Place>) -> Result<Packer> {

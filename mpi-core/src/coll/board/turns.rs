@@ -1,0 +1,117 @@
+//! Who goes on first after a barrier. Where ranks share processors the order in which they leave it
+//! is the order in which they have their turns after it, so a root that then has something for the
+//! others should come first: who comes before it comes in vain, and gives its turn away.
+//!
+//! Enters: the blocking barriers, broadcasts and scatters of a board, as they are called. Leaves:
+//! through whom the next barrier goes. All members see the same sequence of collectives on a
+//! communicator (MPI-5.0 §6.14), so what a program did after one barrier all know alike, and it
+//! will mostly do it after the next one, as loops do. Calls are known by their number, which every
+//! collective on the communicator raises in whichever way it goes; those that only begin are
+//! ignored, since they may not go by what has come in.
+
+use super::seat::Seat;
+use super::work::WaitFor;
+use crate::boards::{Audience, Source};
+use crate::entry::Entry;
+use crate::error::Result;
+use crate::port::Port;
+
+/// What followed the last barrier on a board.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Lead {
+    /// The number of the call after it.
+    next: u32,
+    /// The root of that call, if it gave something to all.
+    root: Option<u32>,
+}
+
+impl Lead {
+    /// Call `number` is a barrier: through whom it goes.
+    fn meet(&mut self, number: u32) -> Option<u32> {
+        self.next = after(number);
+        self.root.take()
+    }
+
+    /// In call `number` this root gives something to all.
+    fn give(&mut self, number: u32, root: u32) {
+        if number == self.next {
+            self.root = Some(root);
+        }
+    }
+}
+
+fn after(number: u32) -> u32 {
+    (number + 1) & i32::MAX as u32
+}
+
+impl<P: Port> Entry<'_, P> {
+    /// `MPI_BARRIER`: everyone tells everyone, or one that goes on first.
+    pub(super) fn meet_at_board(&mut self, seat: Seat) -> Result<()> {
+        if seat.takes_turns()
+            && !self.begun.is_starting()
+            && let Some(first) = self.lead(seat, Lead::meet)?
+        {
+            return self.meet_through(seat, first);
+        }
+        self.write_signal(seat, Audience::Everyone)?;
+        for rank in seat.others() {
+            self.read_signal(seat, Source::Public(rank), WaitFor::Each(Source::Public))?;
+        }
+        Ok(())
+    }
+
+    /// `first` hears all and tells all, and so goes on before the others have their turn. It takes
+    /// a turn more of each processor than where everyone tells everyone.
+    fn meet_through(&mut self, seat: Seat, first: u32) -> Result<()> {
+        if seat.rank != first {
+            self.write_signal(seat, Audience::One(first))?;
+            return self.read_signal(seat, Source::Public(first), WaitFor::Answer);
+        }
+        for rank in seat.others() {
+            self.read_signal(seat, Source::Private(rank), WaitFor::Each(Source::Private))?;
+        }
+        self.write_signal(seat, Audience::Everyone)
+    }
+
+    /// The call that runs gives something of this root's to all.
+    #[inline]
+    pub(super) fn gives(&mut self, seat: Seat, root: u32) -> Result<()> {
+        if seat.takes_turns() && !self.begun.is_starting() {
+            self.lead(seat, |lead, number| lead.give(number, root))?;
+        }
+        Ok(())
+    }
+
+    /// Tells the record of what leads of the call that runs.
+    fn lead<T>(&mut self, seat: Seat, tell: impl FnOnce(&mut Lead, u32) -> T) -> Result<T> {
+        let state = self.comm_mut(seat.comm)?;
+        // The call has been counted.
+        let number = state.collective_number.wrapping_sub(1) & i32::MAX as u32;
+        Ok(tell(&mut state.lead, number))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_root_of_the_call_right_after_a_barrier_leads_the_next_one_alone() {
+        let mut lead = Lead::default();
+        assert_eq!(lead.meet(4), None);
+        lead.give(5, 3);
+        lead.give(6, 2);
+        assert_eq!(lead.meet(7), Some(3));
+        assert_eq!(lead.meet(8), None);
+        lead.give(10, 1);
+        assert_eq!(lead.meet(11), None);
+    }
+
+    #[test]
+    fn numbers_begin_anew_after_the_last() {
+        let mut lead = Lead::default();
+        lead.meet(i32::MAX as u32);
+        lead.give(0, 1);
+        assert_eq!(lead.meet(1), Some(1));
+    }
+}
