@@ -110,7 +110,7 @@ fn settle() {
 }
 
 /// Returns when all loads before are done: one line is looked at again and again at no more than
-/// this pace.
+/// this pace. No load behind it begins before, not even by way of a guess.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(crate) fn finish_loads() {

@@ -89,9 +89,14 @@ impl Reach {
     /// Looks at a count that the peer writes, and sees how long that takes if it is time to. `load`
     /// returns the count, and whether it has changed since the last look: the line of one that has
     /// not may be here still.
+    ///
+    /// Most looks are not timed, so the processor expects one that is not, and begins its load before
+    /// it finds out that it errs. By the time that the clock has been read the line is here then, and a
+    /// far peer looks near (20 to 55 in 100 trials did, none since). So nothing is loaded ahead there.
     #[inline]
     pub(crate) fn look<T>(&mut self, load: impl FnOnce() -> (T, bool)) -> T {
         if self.until_trial > 0 {
+            copy::finish_loads();
             return load().0;
         }
         let start = Instant::now();
