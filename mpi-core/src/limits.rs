@@ -23,6 +23,9 @@ pub const ROLL_CALL_NAME: usize = 24;
 pub const KEPT_SCHEDULES: usize = 16;
 /// Steps of all schedules kept together, of some hundred bytes each.
 pub const KEPT_STEPS: usize = 4096;
+/// Persistent collective operations of a process that have a board of their own, some mebibytes of
+/// address space each: the others go by messages.
+pub const ROOMS_MAX: u32 = 64;
 /// Collective operations in progress at once whose lists and scratch memory are kept for others.
 pub const LEFT_MAX: usize = 8;
 /// Bytes of scratch memory that an ended operation leaves for the next: more is given back, since

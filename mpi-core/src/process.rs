@@ -91,6 +91,8 @@ pub struct Process<P: Port> {
     /// Boards that are closed when all their members have left, by the operations that tell.
     pub(crate) closing: Vec<(RequestHandle, BoardId)>,
     pub(crate) board_scratch: Scratch,
+    /// Persistent collectives that have a board of their own.
+    pub(crate) rooms: u32,
     pub(crate) reductions: VecDeque<(u32, u32, Reduction)>,
     pub(crate) user: &'static dyn UserCode,
     /// Polls within waits that brought something, for who asks whether anything moves.
@@ -129,6 +131,7 @@ impl<P: Port> Process<P> {
             schedules: Kept::default(),
             closing: Vec::new(),
             board_scratch: Scratch::default(),
+            rooms: 0,
             reductions: VecDeque::new(),
             user,
             busy_polls: 0,

@@ -159,14 +159,17 @@ pub unsafe fn wait<F: Face>(request: *mut F::Request, status: *mut F::Status) ->
     entry.procedure = Procedure::Wait.number();
     // SAFETY: the program's promise, and not null.
     let handle = F::request_in(unsafe { *request });
-    let known = match entry.settled(handle) {
-        Glance::Empty => Some(Status::EMPTY),
-        _ => entry.collect(handle),
+    let (known, stays) = match entry.settled(handle) {
+        Glance::Empty => (Some(Status::EMPTY), false),
+        Glance::Round => (entry.collect_round(handle), true),
+        _ => (entry.collect(handle), false),
     };
     let Some(known) = known else { return false };
     // SAFETY: as above; the status is neither null nor to be ignored.
     unsafe {
-        *request = F::request_out(RequestHandle::NULL);
+        if !stays {
+            *request = F::request_out(RequestHandle::NULL);
+        }
         if !F::is_status_ignore(status) {
             F::status_out(status, &known, false);
         }

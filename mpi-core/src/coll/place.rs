@@ -66,6 +66,13 @@ impl Place {
         (self.datatype, self.count)
     }
 
+    /// The handle by which its elements will be found, if that takes a datatype that the program may
+    /// free.
+    pub(super) fn needed_datatype(&mut self) -> Option<&mut DatatypeHandle> {
+        let needed = self.run.is_none() && !self.datatype.is_predefined();
+        needed.then_some(&mut self.datatype)
+    }
+
     fn at(self, offset: i64) -> Place {
         Place { address: self.address.offset(offset), ..self }
     }
@@ -137,6 +144,15 @@ impl Places {
                 }
                 Some(run.map_or(UserBuffer::BOTTOM, |[start, _]| start))
             }
+        }
+    }
+
+    /// The blocks as they are kept: of even ones the first.
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Place> {
+        match self {
+            Places::None => [].iter_mut(),
+            Places::Even(first, ..) => std::slice::from_mut(first).iter_mut(),
+            Places::Each(places) => places.iter_mut(),
         }
     }
 

@@ -28,8 +28,10 @@ pub(super) enum Form {
     Blocking,
     /// Begun, in the same order by all processes: it may use a board that there is.
     Nonblocking,
-    /// Kept to be started, by each process in an order of its own.
+    /// Kept to be started, by each process in an order of its own, and run by messages.
     Persistent,
+    /// The same, on a board that it gets for itself.
+    Room,
 }
 
 /// A collective operation ready to run.
@@ -156,6 +158,9 @@ impl<P: Port> Process<P> {
             Form::Blocking => at_once && state.may_have_board(self.selection.patience),
             Form::Nonblocking => !self.selection.checked && state.has_board(),
             Form::Persistent => false,
+            Form::Room => {
+                !self.selection.checked && state.remote.is_none() && state.may_have_board(0)
+            }
         };
         let size = state.size() as usize;
         let shape = Shape {

@@ -1,25 +1,44 @@
 //! Persistent collectives (MPI-5.0 §6.13): planned once, started many times.
 //!
-//! Processes make them in the same order, but may start them in any; so each has a tag of its
-//! own, beside those of the other collective calls, and its rounds keep their order because the
-//! messages of one pair under one tag do.
+//! Processes make them in the same order, but may start them in any. So one that suits a board gets a
+//! room of its own, a communicator that the program never sees: on its board there is nothing but
+//! the rounds of this operation, which all processes start in the same order. Any other one has a
+//! tag of its own, beside those of the other collective calls, and its rounds keep their order
+//! because the messages of one pair under one tag do.
 
 use std::rc::Rc;
 
-use super::prepared::{Form, Ground, Prepared};
+use super::menu::Algorithm;
+use super::place::Places;
+use super::prepared::{Data, Form, Ground, Prepared};
 use super::schedule::Schedule;
 use crate::entry::Entry;
 use crate::error::Result;
-use crate::handle::{CommHandle, RequestHandle};
+use crate::handle::{CommHandle, DatatypeHandle, RequestHandle};
+use crate::limits::ROOMS_MAX;
 use crate::port::Port;
 use crate::request::Recipe;
 
 /// A collective operation that is kept to be started.
 pub(crate) struct Standing {
     comm: CommHandle,
-    schedule: Rc<Schedule>,
-    ground: Ground,
-    tag: i32,
+    way: Way,
+}
+
+/// How it is run.
+enum Way {
+    Messages {
+        schedule: Rc<Schedule>,
+        ground: Ground,
+        tag: i32,
+    },
+    /// As a call on the room's communicator, with handles of its own for datatypes that the program
+    /// may free.
+    Room {
+        call: Prepared,
+        algorithm: Algorithm,
+        datatypes: Vec<DatatypeHandle>,
+    },
 }
 
 impl Standing {
@@ -31,26 +50,93 @@ impl Standing {
 
 impl<P: Port> Entry<'_, P> {
     /// Keeps a collective operation to be started: `MPI_Barrier_init` and its kin.
-    pub fn keep(&mut self, call: Prepared) -> Result<RequestHandle> {
+    pub fn keep(&mut self, mut call: Prepared) -> Result<RequestHandle> {
         if self.selection.checked {
             self.check_now(&call)?;
         }
-        let choice = self.choose(&call, Form::Persistent)?;
-        let schedule = self.schedule(&call, &choice)?;
-        let (comm, ground) = (call.comm, self.ground(&call)?);
+        let comm = call.comm;
         let state = self.comm_mut(comm)?;
-        // The smallest integers, where the numbers of the other calls never come.
-        let tag = i32::MIN + state.standing_number as i32;
-        state.standing_number = (state.standing_number + 1) & i32::MAX as u32 >> 1;
-        let standing = Standing { comm, schedule, ground, tag };
-        self.persistent(Recipe::Collective(Rc::new(standing)))
+        let number = state.standing_number;
+        state.standing_number = (number + 1) & i32::MAX as u32 >> 1;
+        let way = match self.room(&mut call, number)? {
+            Some(algorithm) => {
+                let datatypes = self.own_datatypes(&mut call)?;
+                Way::Room { call, algorithm, datatypes }
+            }
+            None => {
+                let choice = self.choose(&call, Form::Persistent)?;
+                let schedule = self.schedule(&call, &choice)?;
+                // The smallest integers, where the numbers of the other calls never come.
+                let tag = i32::MIN + number as i32;
+                Way::Messages { schedule, ground: self.ground(&call)?, tag }
+            }
+        };
+        self.persistent(Recipe::Collective(Rc::new(Standing { comm, way })))
+    }
+
+    /// Moves a call to a room of its own, the `number`th of its communicator, if it suits a board and
+    /// all processes have memory for one; the algorithm there.
+    fn room(&mut self, call: &mut Prepared, number: u32) -> Result<Option<Algorithm>> {
+        let comm = call.comm;
+        if !self.choose(call, Form::Room)?.algorithm.is_board() {
+            return Ok(None);
+        }
+        let state = self.comm(comm)?;
+        let (context, group) = (state.context, state.group.clone());
+        let name = format!("persistent {number}");
+        let room = self.adopt_within(comm, &name, context, group)?;
+        let affords = self.rooms < ROOMS_MAX;
+        if self.open_own_seat(room, affords)?.is_some() {
+            call.comm = room;
+            // Now it is known who shares processors.
+            let choice = self.choose(call, Form::Nonblocking)?;
+            if choice.algorithm.is_board() {
+                self.rooms += 1;
+                return Ok(Some(choice.algorithm));
+            }
+            call.comm = comm;
+        }
+        self.comm_free(room)?;
+        Ok(None)
+    }
+
+    /// Gives a call handles of its own for the datatypes that it still needs.
+    fn own_datatypes(&mut self, call: &mut Prepared) -> Result<Vec<DatatypeHandle>> {
+        let mut made = Vec::new();
+        if let Data::Moved { send, recv } = &mut call.data {
+            for place in [send, recv].into_iter().flat_map(Places::iter_mut) {
+                let Some(needed) = place.needed_datatype() else { continue };
+                let datatype = self.datatype(*needed)?.clone();
+                *needed = self.datatypes.insert(datatype)?;
+                made.push(*needed);
+            }
+        }
+        Ok(made)
     }
 
     /// Starts a round.
     pub(crate) fn start_standing(&mut self, standing: &Standing) -> Result<RequestHandle> {
-        let temps = self.executions.temps();
-        let (memory, reducer) = standing.ground.clone().memory(&standing.schedule, temps);
-        let schedule = standing.schedule.clone();
-        self.launch(standing.comm, standing.tag, schedule, memory, reducer)
+        match &standing.way {
+            Way::Room { call, algorithm, .. } => self.start_on_board(call, *algorithm),
+            Way::Messages { schedule, ground, tag } => {
+                let temps = self.executions.temps();
+                let (memory, reducer) = ground.clone().memory(schedule, temps);
+                self.launch(standing.comm, *tag, schedule.clone(), memory, reducer)
+            }
+        }
+    }
+
+    /// The program has given an operation up. One that is under way then, which the standard forbids,
+    /// keeps its room to the end.
+    pub(crate) fn release_standing(&mut self, standing: &Standing, is_active: bool) -> Result<()> {
+        let Way::Room { call, datatypes, .. } = &standing.way else { return Ok(()) };
+        if is_active {
+            return Ok(());
+        }
+        for datatype in datatypes {
+            self.datatypes.remove(*datatype)?;
+        }
+        self.rooms -= 1;
+        self.comm_free(call.comm)
     }
 }

@@ -7,7 +7,6 @@ use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
 use crate::handle::RequestHandle;
 use crate::port::Port;
-use crate::process::Process;
 use crate::request::{Operation, Owner, Persistent, Recipe, Request};
 
 impl<P: Port> Entry<'_, P> {
@@ -65,16 +64,18 @@ impl<P: Port> Entry<'_, P> {
     }
 }
 
-impl<P: Port> Process<P> {
+impl<P: Port> Entry<'_, P> {
     /// Gives up what the request kept, when its request is freed.
-    pub(crate) fn release_recipe(&mut self, recipe: Recipe) -> Result<()> {
-        let (Recipe::Send(message, _) | Recipe::Receive(message)) = recipe else {
-            return Ok(());
-        };
-        if !message.datatype.is_predefined() {
-            self.datatypes.remove(message.datatype)?;
+    pub(crate) fn release_recipe(&mut self, recipe: Recipe, is_active: bool) -> Result<()> {
+        match recipe {
+            Recipe::Send(message, _) | Recipe::Receive(message) => {
+                if !message.datatype.is_predefined() {
+                    self.datatypes.remove(message.datatype)?;
+                }
+                Ok(())
+            }
+            Recipe::Collective(standing) => self.release_standing(&standing, is_active),
         }
-        Ok(())
     }
 }
 

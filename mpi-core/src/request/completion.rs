@@ -102,34 +102,6 @@ impl<P: Port> Process<P> {
         Ok(Report { status: done.status, failure: done.failure, released: true, generalized })
     }
 
-    /// `MPI_Request_free`: the operation goes on and the request goes away with it.
-    /// Returns the functions of a generalized request that is gone: free is to be called.
-    pub fn free_request(&mut self, request: RequestHandle) -> Result<Option<Generalized>> {
-        if request == self.vci.sent {
-            return Ok(None);
-        }
-        let state = self.vci.requests.get_mut(request)?;
-        if let Operation::Persistent(persistent) = &state.operation {
-            let (active, recipe) = (persistent.active, persistent.recipe.clone());
-            self.vci.requests.remove(request)?;
-            self.release_recipe(recipe)?;
-            return active.map_or(Ok(None), |active| self.free_request(active));
-        }
-        match state.operation {
-            Operation::Both { send, receive } => {
-                self.vci.requests.remove(request)?;
-                self.free_request(send)?;
-                self.free_request(receive)
-            }
-            Operation::Flush(_) => self.vci.requests.remove(request).map(|_| None),
-            _ if state.complete => Ok(self.vci.requests.remove(request)?.operation.generalized()),
-            _ => {
-                state.owner = Owner::Nobody;
-                Ok(None)
-            }
-        }
-    }
-
     /// `MPI_Cancel`: takes back a receive that has not matched, or asks for the like of a send
     /// (§3.8.4; see [`cancel`](crate::p2p)).
     /// Returns the functions of a generalized request and whether it is complete: cancel is to
@@ -200,6 +172,34 @@ impl<P: Port> Process<P> {
 }
 
 impl<P: Port> Entry<'_, P> {
+    /// `MPI_Request_free`: the operation goes on and the request goes away with it.
+    /// Returns the functions of a generalized request that is gone: free is to be called.
+    pub fn free_request(&mut self, request: RequestHandle) -> Result<Option<Generalized>> {
+        if request == self.vci.sent {
+            return Ok(None);
+        }
+        let state = self.vci.requests.get_mut(request)?;
+        if let Operation::Persistent(persistent) = &state.operation {
+            let (active, recipe) = (persistent.active, persistent.recipe.clone());
+            self.vci.requests.remove(request)?;
+            self.release_recipe(recipe, active.is_some())?;
+            return active.map_or(Ok(None), |active| self.free_request(active));
+        }
+        match state.operation {
+            Operation::Both { send, receive } => {
+                self.vci.requests.remove(request)?;
+                self.free_request(send)?;
+                self.free_request(receive)
+            }
+            Operation::Flush(_) => self.vci.requests.remove(request).map(|_| None),
+            _ if state.complete => Ok(self.vci.requests.remove(request)?.operation.generalized()),
+            _ => {
+                state.owner = Owner::Nobody;
+                Ok(None)
+            }
+        }
+    }
+
     /// Waits for one request, reports it and returns its status.
     ///
     /// # Errors

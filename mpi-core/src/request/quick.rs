@@ -19,6 +19,8 @@ pub enum Glance {
     Empty,
     /// It has completed well.
     Complete,
+    /// It is persistent, and its round has completed well.
+    Round,
     /// Progress will complete it.
     Pending,
     /// Another kind of request, a failed one, or none.
@@ -44,7 +46,33 @@ impl<P: Port> Process<P> {
                 operation: Operation::Receive(_) | Operation::Send(_) | Operation::Collective,
                 ..
             }) => Glance::Pending,
+            Some(Request { operation: Operation::Persistent(persistent), .. }) => {
+                persistent.active.map_or(Glance::Other, |active| self.glance_at_round(active))
+            }
             _ => Glance::Other,
+        }
+    }
+
+    fn glance_at_round(&self, active: RequestHandle) -> Glance {
+        match self.glance(active) {
+            Glance::Empty | Glance::Complete => Glance::Round,
+            other => other,
+        }
+    }
+
+    /// Reports the round of a request that is [`Glance::Round`], which is inactive then. `None` for
+    /// any other.
+    #[inline]
+    pub fn collect_round(&mut self, request: RequestHandle) -> Option<Status> {
+        let Operation::Persistent(persistent) =
+            &mut self.vci.requests.get_mut(request).ok()?.operation
+        else {
+            return None;
+        };
+        let active = persistent.active.take()?;
+        match self.is_empty_request(active) {
+            true => Some(Status::EMPTY),
+            false => self.collect(active),
         }
     }
 

@@ -5,14 +5,27 @@
 //! that has ended already, or of one that is queued with what was left ([`begun`](super::begun)).
 
 use super::begun::Errand;
-use super::seat::Seat;
+use super::quick;
+use super::seat::{BoardState, Seat};
 use super::transfer::Transfer;
 use super::work::Step;
+use crate::coll::menu::Algorithm;
+use crate::coll::plan::Problem;
+use crate::coll::prepared::Prepared;
 use crate::entry::Entry;
 use crate::error::Result;
 use crate::handle::{CommHandle, RequestHandle};
 use crate::port::Port;
 use crate::request::{Operation, Owner, Request};
+
+/// Whether the blocking form of this overwrites, or frees, what it has to have written before.
+fn may_not_follow(problem: &Problem) -> bool {
+    match problem {
+        Problem::Alltoall { in_place, .. } | Problem::Alltoallv { in_place, .. } => *in_place,
+        Problem::ReduceScatter { .. } => true,
+        _ => false,
+    }
+}
 
 impl<P: Port> Entry<'_, P> {
     /// What runs from here to [`Entry::begun_quickly`] is the short way of a blocking operation
@@ -56,6 +69,33 @@ impl<P: Port> Entry<'_, P> {
         let seat = transfer.seat();
         let errand = Errand { transfer, kept: Vec::new(), request, what };
         Ok(Some(self.enqueue(seat, errand, false)))
+    }
+
+    /// Begins a collective operation on a board on which nothing is under way: where it can, as the
+    /// blocking form would, up to where that waits.
+    pub(in crate::coll) fn start_on_board(
+        &mut self,
+        call: &Prepared,
+        algorithm: Algorithm,
+    ) -> Result<RequestHandle> {
+        let state = self.comm(call.comm)?;
+        let BoardState::Open(board) = state.board else {
+            return self.begin_on_board(call, algorithm);
+        };
+        if may_not_follow(&call.problem) || quick::polls(state.collective_number) {
+            return self.begin_on_board(call, algorithm);
+        }
+        let algorithm = match algorithm {
+            Algorithm::Board => Algorithm::Board,
+            _ => Algorithm::BoardShares,
+        };
+        let seat = Seat::new(board, call.comm, state);
+        self.begin_quickly();
+        let outcome = self.run_on_board(seat, call, algorithm).map(|()| true);
+        match self.begun_quickly(call.comm, outcome)? {
+            Some(request) => Ok(request),
+            None => crate::fail!(INTERN, "a collective operation that begins did nothing"),
+        }
     }
 
     /// Leaves something of an operation that begins for later.

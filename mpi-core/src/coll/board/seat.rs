@@ -89,8 +89,19 @@ impl<P: Port> Entry<'_, P> {
 
     #[cold]
     fn open_seat(&mut self, comm: CommHandle) -> Result<Option<Seat>> {
+        self.open_own_seat(comm, true)
+    }
+
+    /// The same of a communicator that has not tried; nobody gets a place unless all processes can
+    /// afford one.
+    #[cold]
+    pub(in crate::coll) fn open_own_seat(
+        &mut self,
+        comm: CommHandle,
+        affords: bool,
+    ) -> Result<Option<Seat>> {
         self.comm_mut(comm)?.board = BoardState::Opening;
-        let opened = self.try_to_open(comm);
+        let opened = self.try_to_open(comm, affords);
         let state = self.comm_mut(comm)?;
         state.board = match opened {
             Ok(Some(board)) => BoardState::Open(board),
@@ -99,7 +110,7 @@ impl<P: Port> Entry<'_, P> {
         Ok(opened?.map(|board| Seat::new(board, comm, state)))
     }
 
-    fn try_to_open(&mut self, comm: CommHandle) -> Result<Option<BoardId>> {
+    fn try_to_open(&mut self, comm: CommHandle, affords: bool) -> Result<Option<BoardId>> {
         let state = self.comm(comm)?;
         let (rank, mark, own) = (state.rank, state.context, self.own_peer());
         let members: Vec<PeerId> = state.group.iter().collect();
@@ -116,7 +127,8 @@ impl<P: Port> Entry<'_, P> {
                 _ => near = false,
             }
         }
-        let part = if near { self.port.prepare_part(members.len() as u32) } else { None };
+        let part =
+            if near && affords { self.port.prepare_part(members.len() as u32) } else { None };
         let share = u64::from(self.port.share().min(SHARE_MOST)) << SHARE;
         let processor = self.port.processor().map_or(0, |at| (u64::from(at) + 1) << PROCESSOR);
         let own = [part.unwrap_or(NO_PART), u64::from(first) | share | processor];
