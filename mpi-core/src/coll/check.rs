@@ -193,7 +193,7 @@ impl<P: Port> Process<P> {
         let start = UserBuffer(records.as_mut_ptr());
         let (send, recv) = (Span::Flat(start), Span::Flat(start.offset(half as i64)));
         let schedule = self.exchange(call.comm, mine.len())?;
-        let memory = Memory::moved(&schedule, send, recv, Temps::default());
+        let memory = Memory::moved(&schedule, send, recv, Temps::default())?;
         let state = self.comm_mut(call.comm)?;
         let tag = TAGS + state.check_number as i32;
         state.check_number = (state.check_number + 1) % NUMBERS;

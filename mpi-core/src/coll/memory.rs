@@ -6,12 +6,17 @@
 //! functions expect it.
 #![allow(unsafe_code)]
 
+use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 use super::layout::Layout;
 use super::schedule::{Buffer, Region, Schedule};
 use crate::buffer::{RawBytes, UserBuffer};
 use crate::datatype::{Datatype, Packer, Unpacker};
+use crate::error::{Error, ErrorClass, Result};
+
+/// Bytes in which elements with gaps are copied: they stay in the nearest cache between the two copies.
+const PIECE_BYTES: usize = 8192;
 
 /// One block of a user buffer.
 #[derive(Clone, Debug)]
@@ -63,9 +68,12 @@ pub enum Bytes {
 
 impl Bytes {
     /// Chooses how `schedule` reaches the blocks of its buffer `which`.
-    pub fn new(span: Span, schedule: &Schedule, which: Buffer) -> Bytes {
+    ///
+    /// # Errors
+    /// `MPI_ERR_NO_MEM` if there is none for a packed copy.
+    pub fn new(span: Span, schedule: &Schedule, which: Buffer) -> Result<Bytes> {
         let blocks = match span {
-            Span::Flat(start) => return Bytes::Flat(start),
+            Span::Flat(start) => return Ok(Bytes::Flat(start)),
             Span::Blocks(blocks) => blocks,
         };
         let runs: Option<Vec<UserBuffer>> = blocks
@@ -80,19 +88,28 @@ impl Bytes {
         let within =
             |region: Region| region.buffer != which || layout.pieces(region).take(2).count() < 2;
         if schedule.actions().all(|action| action.regions().into_iter().flatten().all(within)) {
-            return Bytes::Blocks(layout, runs);
+            return Ok(Bytes::Blocks(layout, runs));
         }
         Bytes::staged(blocks)
     }
 
-    fn staged(blocks: Vec<Block>) -> Bytes {
-        let total: i64 = blocks.iter().map(Block::bytes).sum();
-        let mut copy = Vec::with_capacity(total as usize);
+    fn staged(blocks: Vec<Block>) -> Result<Bytes> {
+        let total = blocks.iter().map(Block::bytes).fold(0, i64::saturating_add);
+        let mut copy: Vec<u8> = Vec::new();
+        if copy.try_reserve_exact(total as usize).is_err() {
+            return Err(no_room(total as u64));
+        }
         for block in &blocks {
             let mut packer = Packer::new(block.address, block.count, &block.datatype);
-            copy.extend_from_slice(&crate::request::gather(&mut packer));
+            let len = copy.len();
+            // SAFETY: there is room for the bytes of all blocks, and the packer writes those that it
+            // says; the block is user memory that the collective owns.
+            unsafe {
+                let packed = packer.pack_into(copy.as_mut_ptr().add(len), copy.capacity() - len);
+                copy.set_len(len + packed);
+            }
         }
-        Bytes::Staged(copy.into(), blocks)
+        Ok(Bytes::Staged(copy.into(), blocks))
     }
 
     fn at(&mut self, start: i64) -> UserBuffer {
@@ -123,17 +140,27 @@ impl Bytes {
     }
 }
 
+fn no_room(bytes: u64) -> Error {
+    let what =
+        format!("no memory for the {bytes} bytes that the operation needs besides its buffers");
+    Error::new(ErrorClass::NO_MEM, what)
+        .hint("Split the operation into several of smaller counts, or use datatypes without gaps.")
+}
+
 /// Scratch memory of a schedule, kept from one run to another: its buffers one behind the other.
 #[derive(Default)]
 pub struct Temps {
-    memory: Vec<u128>,
+    memory: Vec<MaybeUninit<u128>>,
     /// Where each buffer begins, in units of 16 bytes, and where the last one ends.
     starts: Vec<usize>,
 }
 
 impl Temps {
     /// Room for buffers of so many bytes.
-    fn fit(&mut self, lens: impl Iterator<Item = usize>) {
+    ///
+    /// # Errors
+    /// `MPI_ERR_NO_MEM`.
+    fn fit(&mut self, lens: impl Iterator<Item = usize>) -> Result<()> {
         self.starts.clear();
         self.starts.push(0);
         let mut end = 0;
@@ -142,8 +169,13 @@ impl Temps {
             end
         }));
         if self.memory.len() < end {
-            self.memory = vec![0; end];
+            self.memory = Vec::new();
+            if self.memory.try_reserve_exact(end).is_err() {
+                return Err(no_room(end as u64 * 16));
+            }
+            self.memory.resize_with(end, MaybeUninit::uninit);
         }
+        Ok(())
     }
 
     /// Bytes of memory that it holds.
@@ -185,26 +217,33 @@ pub enum Memory {
 
 impl Memory {
     /// For a schedule that moves packed bytes.
-    pub fn moved(schedule: &Schedule, send: Span, recv: Span, mut temps: Temps) -> Memory {
-        temps.fit(schedule.temps().iter().map(|&len| len as usize));
-        Memory::Moved {
-            send: Bytes::new(send, schedule, Buffer::Send),
-            recv: Bytes::new(recv, schedule, Buffer::Recv),
+    ///
+    /// # Errors
+    /// `MPI_ERR_NO_MEM`.
+    pub fn moved(schedule: &Schedule, send: Span, recv: Span, mut temps: Temps) -> Result<Memory> {
+        temps.fit(schedule.temps().iter().map(|&len| len as usize))?;
+        Ok(Memory::Moved {
+            send: Bytes::new(send, schedule, Buffer::Send)?,
+            recv: Bytes::new(recv, schedule, Buffer::Recv)?,
             temps,
-        }
+        })
     }
 
     /// For a schedule that reduces elements of `datatype`.
+    ///
+    /// # Errors
+    /// `MPI_ERR_NO_MEM`.
     pub fn reduced(
         schedule: &Schedule,
         send: UserBuffer,
         recv: UserBuffer,
         datatype: Arc<Datatype>,
         mut temps: Temps,
-    ) -> Memory {
+    ) -> Result<Memory> {
         let (extent, true_extent) = (datatype.extent().abs(), datatype.true_extent());
-        temps.fit(schedule.temps().iter().map(|&len| (extent * len + true_extent) as usize));
-        Memory::Reduced { send, recv, datatype, temps }
+        let bytes = |&len: &i64| extent.saturating_mul(len).saturating_add(true_extent) as usize;
+        temps.fit(schedule.temps().iter().map(bytes))?;
+        Ok(Memory::Reduced { send, recv, datatype, temps })
     }
 
     /// The scratch memory, to be used again.
@@ -262,17 +301,20 @@ impl Memory {
     pub fn copy(&mut self, from: Region, into: Region) {
         let mut packer = self.packer(from);
         let mut unpacker = self.unpacker(into);
-        let bytes = match packer.as_contiguous() {
+        if let Some((at, len)) = packer.as_contiguous() {
             // SAFETY: the region lies in memory that the collective owns and is readable; a
             // schedule's copy has disjoint regions.
-            Some((at, len)) => unsafe {
-                unpacker.unpack_from(RawBytes::new(at, len as usize));
-                return;
-            },
-            None => crate::request::gather(&mut packer),
-        };
-        // SAFETY: as above; the bytes are our own.
-        unsafe { unpacker.unpack_from(RawBytes::from(&*bytes)) };
+            unsafe { unpacker.unpack_from(RawBytes::new(at, len as usize)) };
+            return;
+        }
+        let mut piece = [0; PIECE_BYTES];
+        while packer.remaining() > 0 {
+            // SAFETY: as above; the piece is our own.
+            unsafe {
+                let packed = packer.pack_into(piece.as_mut_ptr(), PIECE_BYTES);
+                unpacker.unpack_from(RawBytes::from(&piece[..packed]));
+            }
+        }
     }
 
     /// Address and extent of a region's elements, to be reduced.
@@ -297,5 +339,27 @@ impl Memory {
         if let Memory::Moved { recv, .. } = self {
             recv.write_back();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_machine_holds_is_an_error() {
+        let datatype = crate::datatype::predefined(0x209).expect("MPI_INT");
+        let block = Block::new(UserBuffer::BOTTOM, i64::MAX, datatype);
+        for blocks in [vec![block.clone()], vec![block.clone(), block]] {
+            let Err(error) = Bytes::staged(blocks) else { panic!("there was memory") };
+            assert_eq!(error.class(), ErrorClass::NO_MEM);
+        }
+        let mut temps = Temps::default();
+        temps.fit([16, 40].into_iter()).unwrap();
+        assert_eq!(temps.bytes(), 64);
+        let error = temps.fit([16, usize::MAX >> 1].into_iter()).unwrap_err();
+        assert_eq!(error.class(), ErrorClass::NO_MEM);
+        temps.fit([48].into_iter()).unwrap();
+        assert_eq!(temps.get(0).1, 48);
     }
 }

@@ -188,7 +188,7 @@ impl<P: Port> Process<P> {
     ) -> Result<(Rc<Schedule>, Memory, Option<Reducer>)> {
         let schedule = self.schedule(call, choice)?;
         let ground = self.ground(call)?;
-        let (memory, reducer) = ground.memory(&schedule, self.executions.temps());
+        let (memory, reducer) = ground.memory(&schedule, self.executions.temps())?;
         Ok((schedule, memory, reducer))
     }
 
@@ -238,12 +238,16 @@ pub(super) enum Ground {
 
 impl Ground {
     /// The memory of one run of `schedule`.
-    pub(super) fn memory(self, schedule: &Schedule, temps: Temps) -> (Memory, Option<Reducer>) {
-        match self {
-            Ground::Moved { send, recv } => (Memory::moved(schedule, send, recv, temps), None),
+    pub(super) fn memory(
+        self,
+        schedule: &Schedule,
+        temps: Temps,
+    ) -> Result<(Memory, Option<Reducer>)> {
+        Ok(match self {
+            Ground::Moved { send, recv } => (Memory::moved(schedule, send, recv, temps)?, None),
             Ground::Reduced { send, recv, datatype, reducer } => {
-                (Memory::reduced(schedule, send, recv, datatype, temps), Some(reducer))
+                (Memory::reduced(schedule, send, recv, datatype, temps)?, Some(reducer))
             }
-        }
+        })
     }
 }

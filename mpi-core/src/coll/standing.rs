@@ -120,7 +120,7 @@ impl<P: Port> Entry<'_, P> {
             Way::Room { call, algorithm, .. } => self.start_on_board(call, *algorithm),
             Way::Messages { schedule, ground, tag } => {
                 let temps = self.executions.temps();
-                let (memory, reducer) = ground.clone().memory(schedule, temps);
+                let (memory, reducer) = ground.clone().memory(schedule, temps)?;
                 self.launch(standing.comm, *tag, schedule.clone(), memory, reducer)
             }
         }
