@@ -8,7 +8,9 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
 use mpi_core::error::{Error, ErrorClass, Result};
-use mpi_core::handle::{CommHandle, FileHandle, RequestHandle, SessionHandle, WinHandle};
+use mpi_core::handle::{
+    CommHandle, ErrhandlerHandle, FileHandle, RequestHandle, SessionHandle, WinHandle,
+};
 
 use crate::face::Face;
 use crate::failure;
@@ -32,6 +34,8 @@ pub enum Owner {
     Session(SessionHandle),
     /// That of a session which the call is to begin: an error ends it once the handler has seen it.
     NoSession(SessionHandle),
+    /// The handler itself, which the communicator that the call is to make would have.
+    NoComm(ErrhandlerHandle),
 }
 
 /// What a body works on: the process, as long as the call lasts.

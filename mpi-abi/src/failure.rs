@@ -74,6 +74,7 @@ fn handler(cx: &Cx<'_>) -> (ErrhandlerHandle, u32, u32) {
                 cx.session(session).map_or(ERRORS_ARE_FATAL, |session| session.errhandler);
             return (handler, SessionKind::NUMBER, session.raw());
         }
+        Owner::NoComm(handler) => return (handler, CommKind::NUMBER, CommHandle::NULL.raw()),
         Owner::Win(win) if cx.window(win).is_ok() => {
             let handler = cx.window(win).map_or(ERRORS_ARE_FATAL, |window| window.errhandler);
             return (handler, WinKind::NUMBER, win.raw());

@@ -13,6 +13,14 @@ static void count(MPI_Session *session, int *code, ...) {
     handled++;
 }
 
+static void count_unmade(MPI_Comm *comm, int *code, ...) {
+    int class = 0;
+    MPI_Error_class(*code, &class);
+    CHECK(class == MPI_ERR_GROUP, "the class is %d", class);
+    CHECK(*comm == MPI_COMM_NULL, "there is no communicator yet");
+    handled++;
+}
+
 static MPI_Session begin(void) {
     MPI_Session session = MPI_SESSION_NULL;
     OK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session));
@@ -137,6 +145,25 @@ static void handlers(void) {
     OK(MPI_Session_finalize(&expected));
 }
 
+// Who is to handle the errors of a communicator handles those of making it (§7.4.2, §7.6.2).
+static void unmade(void) {
+    MPI_Errhandler own;
+    MPI_Comm comm = MPI_COMM_NULL;
+    handled = 0;
+    OK(MPI_Comm_create_errhandler(count_unmade, &own));
+    FAILS(MPI_Comm_create_from_group(MPI_GROUP_NULL, "none", MPI_INFO_NULL, own, &comm),
+          MPI_ERR_GROUP);
+    FAILS(MPI_Intercomm_create_from_groups(MPI_GROUP_NULL, 0, MPI_GROUP_NULL, 0, "none",
+                                           MPI_INFO_NULL, own, &comm),
+          MPI_ERR_GROUP);
+    EQUAL(handled, 2);
+    FAILS(MPI_Comm_create_from_group(MPI_GROUP_NULL, "none", MPI_INFO_NULL, MPI_ERRORS_RETURN,
+                                     &comm),
+          MPI_ERR_GROUP);
+    CHECK(comm == MPI_COMM_NULL, "none was made");
+    OK(MPI_Errhandler_free(&own));
+}
+
 // Communicators of parts of a set, of both halves, and what is made of them.
 static void communicators(MPI_Session session) {
     MPI_Group world, part, rest, self;
@@ -216,6 +243,7 @@ int main(int argc, char **argv) {
     OK(MPI_Initialized(&flag));
     CHECK(!flag, "a session is not the world model");
     communicators(session);
+    unmade();
 #if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
     buffers(session);
 #endif

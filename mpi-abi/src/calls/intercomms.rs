@@ -5,7 +5,7 @@ use mpi_core::error::Result;
 use mpi_core::handle::{CommHandle, ErrhandlerHandle, GroupHandle, InfoHandle};
 
 use super::hints::{given, keep};
-use crate::entry::Cx;
+use crate::entry::{Cx, Owner};
 use crate::startup;
 
 /// `MPI_Intercomm_create`.
@@ -42,17 +42,20 @@ pub fn comm_create_from_group(
     errhandler: ErrhandlerHandle,
     newcomm: &mut CommHandle,
 ) -> Result<()> {
-    let hints = given(cx, info)?;
-    let group = cx.groups.get(group)?.clone();
-    if group.size() == 0 {
-        *newcomm = CommHandle::NULL;
-        return Ok(());
-    }
-    if group.size() > 1 {
-        startup::meet(cx)?;
-    }
-    *newcomm = with_handler(cx, errhandler, |cx| cx.comm_from_group(group, stringtag))?;
-    keep(cx, *newcomm, hints)
+    *newcomm = with_handler(cx, errhandler, |cx| {
+        let hints = given(cx, info)?;
+        let group = cx.groups.get(group)?.clone();
+        if group.size() == 0 {
+            return Ok(CommHandle::NULL);
+        }
+        if group.size() > 1 {
+            startup::meet(cx)?;
+        }
+        let made = cx.comm_from_group(group, stringtag)?;
+        keep(cx, made, hints)?;
+        Ok(made)
+    })?;
+    Ok(())
 }
 
 /// `MPI_Intercomm_create_from_groups`.
@@ -68,31 +71,34 @@ pub fn intercomm_create_from_groups(
     errhandler: ErrhandlerHandle,
     newintercomm: &mut CommHandle,
 ) -> Result<()> {
-    let hints = given(cx, info)?;
-    startup::meet(cx)?;
-    let local = (local_group, local_leader);
-    let remote = (remote_group, remote_leader);
-    *newintercomm =
-        with_handler(cx, errhandler, |cx| cx.intercomm_from_groups(local, remote, stringtag))?;
-    keep(cx, *newintercomm, hints)
+    *newintercomm = with_handler(cx, errhandler, |cx| {
+        let hints = given(cx, info)?;
+        startup::meet(cx)?;
+        let local = (local_group, local_leader);
+        let remote = (remote_group, remote_leader);
+        let made = cx.intercomm_from_groups(local, remote, stringtag)?;
+        keep(cx, made, hints)?;
+        Ok(made)
+    })?;
+    Ok(())
 }
 
-/// Makes a communicator that has this error handler; none is made where the handler does not fit.
+/// Makes a communicator that has this error handler, which sees the errors of making it too; none
+/// is made where the handler does not fit.
 fn with_handler(
     cx: &mut Cx<'_>,
     errhandler: ErrhandlerHandle,
     make: impl FnOnce(&mut Cx<'_>) -> Result<CommHandle>,
 ) -> Result<CommHandle> {
     cx.errhandlers.attach(errhandler, Target::Comm)?;
-    match make(cx) {
-        Ok(made) => {
-            let first = std::mem::replace(&mut cx.comm_mut(made)?.errhandler, errhandler);
-            cx.errhandlers.release(first)?;
-            Ok(made)
+    cx.owner = Owner::NoComm(errhandler);
+    let made = make(cx);
+    let spare = match made {
+        Ok(made) if !made.is_null() => {
+            std::mem::replace(&mut cx.comm_mut(made)?.errhandler, errhandler)
         }
-        Err(error) => {
-            cx.errhandlers.release(errhandler)?;
-            Err(error)
-        }
-    }
+        _ => errhandler,
+    };
+    cx.errhandlers.release(spare)?;
+    made
 }
