@@ -230,6 +230,32 @@ impl<P: Port> Entry<'_, P> {
         self.write_later(seat, &mut message)
     }
 
+    /// Writes a run of memory that is one piece, if there is room for it; whether it did.
+    #[inline(always)]
+    pub(super) fn write_whole(
+        &mut self,
+        seat: Seat,
+        to: Audience,
+        at: UserBuffer,
+        len: usize,
+    ) -> bool {
+        let mut source = Packer::contiguous(at, len as u64);
+        len <= self.port.piece_max(seat.board, to)
+            && self.port.write_piece(seat.board, to, &mut source, len, true)
+    }
+
+    /// Writes a message that is more than a piece, or for which there was no room.
+    #[inline(never)]
+    pub(super) fn write_pieces(
+        &mut self,
+        seat: Seat,
+        to: Audience,
+        source: Packer,
+        unit: usize,
+    ) -> Result<()> {
+        self.write_message(seat, to, source, unit)
+    }
+
     /// Writes what there is no room for yet, or leaves it.
     #[cold]
     fn write_later(&mut self, seat: Seat, message: &mut Outgoing) -> Result<()> {
@@ -256,6 +282,38 @@ impl<P: Port> Entry<'_, P> {
             return Ok(());
         }
         self.read_later(seat, &mut message, wait_for)
+    }
+
+    /// Reads a run of memory that is one piece, if it has come; whether it did.
+    #[inline(always)]
+    pub(super) fn read_whole(
+        &mut self,
+        seat: Seat,
+        from: Source,
+        at: UserBuffer,
+        len: usize,
+    ) -> bool {
+        let Some(piece) = self.port.read_piece(seat.board, from) else { return false };
+        if piece.len != len || !piece.last {
+            return false;
+        }
+        // SAFETY: the piece is readable until it is consumed; the run is user memory of `len` bytes
+        // that the collective owns, and shared memory is none of it.
+        unsafe { std::ptr::copy_nonoverlapping(piece.at, at.0, len) };
+        self.port.consume_piece(seat.board, from);
+        true
+    }
+
+    /// Reads a message that is more than a piece, or has not come.
+    #[inline(never)]
+    pub(super) fn read_pieces(
+        &mut self,
+        seat: Seat,
+        from: Source,
+        into: Unpacker,
+        wait_for: WaitFor,
+    ) -> Result<()> {
+        self.read_message(seat, from, into, wait_for)
     }
 
     /// Reads an empty message.

@@ -267,10 +267,10 @@ impl<P: Port> Entry<'_, P> {
         len: usize,
         unit: usize,
     ) -> Result<()> {
-        if len == 0 {
+        if len == 0 || self.write_whole(seat, to, at, len) {
             return Ok(());
         }
-        self.write_message(seat, to, Packer::contiguous(at, len as u64), unit)
+        self.write_pieces(seat, to, Packer::contiguous(at, len as u64), unit)
     }
 
     #[inline(always)]
@@ -282,10 +282,10 @@ impl<P: Port> Entry<'_, P> {
         len: usize,
         wait_for: WaitFor,
     ) -> Result<()> {
-        if len == 0 {
+        if len == 0 || self.read_whole(seat, from, at, len) {
             return Ok(());
         }
-        self.read_message(seat, from, Unpacker::contiguous(at, len as u64), wait_for)
+        self.read_pieces(seat, from, Unpacker::contiguous(at, len as u64), wait_for)
     }
 
     #[inline]

@@ -42,8 +42,9 @@ impl<P: Port> Entry<'_, P> {
         self.over_board(seat, run).map(drop)
     }
 
-    /// Runs something on the board as one collective operation.
-    #[inline]
+    /// Runs something on the board as one collective operation. It is always inlined: what the short
+    /// ways run takes their arguments with it.
+    #[inline(always)]
     pub(in crate::coll) fn over_board(
         &mut self,
         seat: Seat,
