@@ -300,6 +300,21 @@ impl Boards for NodePort {
     }
 
     #[inline]
+    fn share_caches(&mut self, board: BoardId, streams: u32) {
+        if let Some(local) = &mut self.local {
+            local.share_caches(board, streams);
+        }
+    }
+
+    fn beyond_caches(&self) -> u64 {
+        self.local.as_ref().map_or(u64::MAX, Boards::beyond_caches)
+    }
+
+    fn land_piece(&mut self, piece: Piece, into: &mut Unpacker) -> Option<usize> {
+        self.local.as_mut()?.land_piece(piece, into)
+    }
+
+    #[inline]
     fn write_piece(
         &mut self,
         board: BoardId,

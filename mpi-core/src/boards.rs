@@ -9,7 +9,7 @@
 //! What was asked for in vain since the last poll (a piece, or room for one) ends a sleep when it
 //! comes.
 
-use crate::datatype::Packer;
+use crate::datatype::{Packer, Unpacker};
 use crate::port::PeerId;
 
 /// A board, by the number that the transport gave it.
@@ -65,6 +65,9 @@ pub struct Piece {
     pub last: bool,
 }
 
+/// From this many bytes on it counts where a piece lies, if processors are shared.
+pub const LONG_PIECE: usize = 8 << 10;
+
 /// A transport's boards. The defaults are those of a transport that has none.
 pub trait Boards {
     /// Makes contact with `peer`, and says how far that has come.
@@ -118,6 +121,26 @@ pub trait Boards {
     /// tell each other by pieces.
     fn turns(&mut self, board: BoardId, rank: u32, wanted: usize) -> Option<(*mut u8, usize)> {
         let _ = (board, rank, wanted);
+        None
+    }
+
+    /// Says that so many streams of a board are written at the same time, by all members together:
+    /// where ranks share processors, the ways that long pieces go round in them are to fit into the
+    /// processors' caches together. It holds until the next word.
+    fn share_caches(&mut self, board: BoardId, streams: u32) {
+        let _ = (board, streams);
+    }
+
+    /// Bytes of user memory from which on they pass through the caches of this machine anyway.
+    fn beyond_caches(&self) -> u64 {
+        u64::MAX
+    }
+
+    /// Copies the piece that [`Boards::read_piece`] shows where it belongs, so that it displaces
+    /// nothing in the caches; returns how many bytes had room, or nothing if the transport knows no
+    /// such way.
+    fn land_piece(&mut self, piece: Piece, into: &mut Unpacker) -> Option<usize> {
+        let _ = (piece, into);
         None
     }
 

@@ -10,7 +10,7 @@
 //! 1.06), so `reach` finds out which of the two a peer wants.
 
 use mpi_core::buffer::RawBytes;
-use mpi_core::datatype::Packer;
+use mpi_core::datatype::{Packer, Unpacker};
 
 /// From this many bytes on a copy is streamed.
 const STREAM_BYTES: usize = 2048;
@@ -47,6 +47,23 @@ pub(crate) unsafe fn past_the_cache(mut bytes: RawBytes<'_>, to: *mut u8) {
         stream(bytes, to.wrapping_add(skew));
     }
     settle();
+}
+
+/// Copies as many of `bytes` as have room where a message goes, and returns how many; past the
+/// caches if that is one run of memory.
+///
+/// # Safety
+/// As `Unpacker::unpack_from`.
+pub(crate) unsafe fn unpack_past(mut bytes: RawBytes<'_>, into: &mut Unpacker) -> usize {
+    let Some((to, room)) = into.as_contiguous() else {
+        // SAFETY: by the caller's promise.
+        return unsafe { into.unpack_from(bytes) };
+    };
+    let bytes = bytes.take(room.min(bytes.len() as u64) as usize);
+    // SAFETY: there is as much room left, by the caller's promise.
+    unsafe { past_the_cache(bytes, to) };
+    into.skip(bytes.len() as u64);
+    bytes.len()
 }
 
 /// Copies up to `room` bytes of a message to `to`, and returns how many; as [`streamed`].
@@ -166,6 +183,21 @@ mod tests {
 
     #[repr(align(64))]
     struct Room([u8; 3 * TILE_BYTES]);
+
+    #[test]
+    fn what_has_room_is_unpacked_and_nothing_more() {
+        for (len, room, skew) in [(0, 9, 0), (100, 100, 1), (5000, 4999, 7), (4999, 5000, 64)] {
+            let bytes = pattern(len as u64, len);
+            let mut target = [0xee; 6000];
+            let at = UserBuffer(target.as_mut_ptr().wrapping_add(skew));
+            let mut into = Unpacker::contiguous(at, room as u64);
+            // SAFETY: the target has room behind the skew.
+            let taken = unsafe { unpack_past(RawBytes::from(&bytes[..]), &mut into) };
+            assert_eq!((taken, into.remaining()), (len.min(room), (room - taken) as u64));
+            assert!(target[skew..skew + taken] == bytes[..taken]);
+            assert!(target[..skew].iter().chain(&target[skew + taken..]).all(|byte| *byte == 0xee));
+        }
+    }
 
     #[test]
     fn every_length_near_the_edges_is_copied_and_nothing_more() {

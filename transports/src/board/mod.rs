@@ -24,6 +24,9 @@ const PIECE_BYTES: usize = 32 << 10;
 /// How many of the largest pieces fit into a stream where ranks share processors. Measured with 4
 /// and 8 ranks on two: allreduce of 1 MiB is slower with pieces of half and of twice the size.
 const CROWDED_PIECES: usize = 8;
+/// About what the second-level caches of two processors hold: the ways round of all streams that
+/// are written at the same time, where ranks share processors.
+const CACHES: usize = 2 << 20;
 
 /// One member's view of a board.
 pub struct Board {
@@ -37,6 +40,8 @@ pub struct Board {
     members: Vec<PeerId>,
     part: u64,
     crowded: bool,
+    /// Where ranks share processors, bytes of the way round in each stream that is written.
+    round: usize,
 }
 
 /// Memory in one member's part to which members write in turn, and how far its pages are got.
@@ -114,6 +119,7 @@ impl Board {
                 members: members.into_iter().map(|(peer, _)| peer).collect(),
                 part,
                 crowded: false,
+                round: CACHES,
             }
         }
     }
@@ -157,6 +163,12 @@ impl Board {
         inbound.for_each(|stream| stream.narrow(crowded));
     }
 
+    /// Says that so many streams are written at the same time.
+    #[inline]
+    pub fn share_caches(&mut self, streams: u32) {
+        self.round = CACHES / streams.max(1) as usize;
+    }
+
     /// The largest piece for an audience. Where ranks share processors the fewest turns are
     /// best, so pieces are large.
     pub fn piece_max(&self, to: Audience) -> usize {
@@ -180,8 +192,8 @@ impl Board {
     /// Writes a piece, if there is room.
     #[inline]
     pub fn write(&mut self, to: Audience, source: &mut Packer, len: usize, last: bool) -> bool {
-        let crowded = self.crowded;
-        self.outbound(to).write(source, len, last, crowded)
+        let round = self.round;
+        self.outbound(to).write(source, len, last, round)
     }
 
     /// The next piece of a stream, if it has come.
@@ -210,7 +222,10 @@ impl Board {
     pub fn has_come(&mut self, what: Awaited) -> bool {
         let come = match what {
             Awaited::Piece(from) => self.inbound(from).peek().is_some(),
-            Awaited::Room(to, len) => self.outbound(to).has_room(len),
+            Awaited::Room(to, len) => {
+                let round = self.round;
+                self.outbound(to).has_room(len, round)
+            }
         };
         come || self.farewells.iter().any(|member| member.hear().is_some())
     }

@@ -8,7 +8,7 @@
 //!
 //! In: pieces of messages. Out: the same, in place.
 
-use mpi_core::boards::Piece;
+use mpi_core::boards::{LONG_PIECE, Piece};
 use mpi_core::datatype::Packer;
 
 use super::layout::CELLS;
@@ -28,7 +28,7 @@ const WINDOW: usize = 8;
 const WINDOW_MIN: usize = 4 << 10;
 /// Bodies from this length on go round in all the room that they may use: a line that both processors still
 /// hold is dearer to write and to read again than one that has left their own caches.
-const LONG_BODY: usize = 8 << 10;
+const LONG_BODY: usize = LONG_PIECE;
 /// While the way round is short they are written past the caches instead. Two bare threads that share a
 /// last-level cache take 64 KiB in two pieces through 128 KiB in 7.8 µs, and in 4.0 so; through 2 MiB
 /// in 2.2 by ordinary copies.
@@ -71,6 +71,8 @@ pub(super) struct Outbound {
     bodies: [(usize, usize); CELLS],
     counters: Vec<Counter>,
     reach: Reach,
+    /// Ranks share processors.
+    crowded: bool,
 }
 
 /// What a reader counts in.
@@ -117,6 +119,7 @@ impl Outbound {
             bodies,
             counters,
             reach,
+            crowded: false,
         }
     }
 
@@ -128,17 +131,19 @@ impl Outbound {
     /// that come one after the other on one find more in its caches.
     pub(super) fn narrow(&mut self, crowded: bool) {
         let room = self.room as u64;
+        self.crowded = crowded;
         self.lap = if crowded { Lap::crowded(room / 2) } else { Lap::at_once(room) };
     }
 
-    /// Writes the next `len` bytes of `source`, if there is room; `crowded` where ranks share processors.
+    /// Writes the next `len` bytes of `source`, if there is room; where ranks share processors long ones
+    /// go round in `round` bytes as far as readers keep up.
     #[inline]
     pub(super) fn write(
         &mut self,
         source: &mut Packer,
         len: usize,
         last: bool,
-        crowded: bool,
+        round: usize,
     ) -> bool {
         if self.next - self.consumed >= CELLS as u64 && !self.look(self.next - CELLS as u64) {
             return false;
@@ -153,13 +158,13 @@ impl Outbound {
             // SAFETY: the cell has the room, and no reader looks at it before its sequence word.
             unsafe { source.pack_into(at, len) };
         } else {
-            let Some(at) = self.make_place(len, crowded) else { return false };
+            let Some(at) = self.make_place(len, round) else { return false };
             self.bodies[place] = (at, at + len);
             self.at = (at + len).next_multiple_of(64);
-            self.touch(at, len);
+            self.touch(at, len, round);
             form |= (at as u64) << 32;
             let streamed = self.lap.is_short() && len >= STREAMED_BODY;
-            // SAFETY: `place_body` found `len` unused bytes within the room.
+            // SAFETY: `make_place` found `len` unused bytes within the room.
             unsafe {
                 if streamed {
                     copy::pack_streamed(source, self.body.add(at), len)
@@ -189,29 +194,31 @@ impl Outbound {
 
     /// Bodies of this length go round in so many bytes.
     #[inline]
-    fn window(&self, len: usize) -> usize {
-        let round = self.lap.bytes() as usize;
-        match len < LONG_BODY || self.lap.is_short() {
-            true => (WINDOW * len).next_power_of_two().clamp(WINDOW_MIN, round),
-            false => round,
+    fn window(&self, len: usize, round: usize) -> usize {
+        let lap = self.lap.bytes() as usize;
+        if len < LONG_BODY || self.lap.is_short() {
+            return (WINDOW * len).next_power_of_two().clamp(WINDOW_MIN, lap);
+        }
+        match self.crowded && !self.reach.is_far() {
+            true => lap.min(round).max(len),
+            false => lap,
         }
     }
 
-    /// As [`Outbound::place_body`]. Where ranks share processors, waiting for a reader costs a
-    /// turn of each of them, which is more than new pages do.
+    /// Where a body of `len` bytes can lie without harm to one that is still read. Where ranks share
+    /// processors a long one may lie beyond the way round, since waiting for a reader costs a turn
+    /// of each of them, which is more than new pages do.
     #[inline]
-    fn make_place(&mut self, len: usize, crowded: bool) -> Option<usize> {
-        loop {
-            let place = self.place_body(len);
-            if place.is_some() || !crowded || len < LONG_BODY || !self.lap.grow() {
-                return place;
-            }
+    fn make_place(&mut self, len: usize, round: usize) -> Option<usize> {
+        let place = self.place_within(len, self.window(len, round));
+        if place.is_some() || !self.crowded || len < LONG_BODY {
+            return place;
         }
+        self.place_within(len, self.room / 2)
     }
 
-    /// Where a body of `len` bytes can lie without harm to one that is still read.
-    fn place_body(&mut self, len: usize) -> Option<usize> {
-        let window = self.window(len);
+    /// The same within so many bytes.
+    fn place_within(&mut self, len: usize, window: usize) -> Option<usize> {
         if len > window {
             return None;
         }
@@ -229,9 +236,9 @@ impl Outbound {
 
     /// Counts a body, and gets the pages that it is the first to use: its readers find them too.
     #[inline]
-    fn touch(&mut self, at: usize, len: usize) {
+    fn touch(&mut self, at: usize, len: usize, round: usize) {
         if self.worn.ends_before((at + len) as u64) {
-            self.get(at, len);
+            self.get(at, len, round);
         }
         if len >= LONG_BODY {
             self.lap.carry(len as u64);
@@ -240,8 +247,8 @@ impl Outbound {
 
     #[cold]
     #[inline(never)]
-    fn get(&mut self, at: usize, len: usize) {
-        let window = self.window(len) as u64;
+    fn get(&mut self, at: usize, len: usize, round: usize) {
+        let window = self.window(len, round).max(at + len) as u64;
         if let Some((from, len)) = self.worn.step(at as u64, len as u64, window) {
             populate(self.body.wrapping_add(from as usize), len as usize, true);
         }
@@ -252,6 +259,13 @@ impl Outbound {
     fn look(&mut self, piece: u64) -> bool {
         let mut least = self.next;
         for Counter { at, seen } in &mut self.counters {
+            if self.crowded {
+                // So the page is known when a load is timed: after a change of processes it often is
+                // not, and to find it takes as long as a line does that comes from a far cache.
+                // SAFETY: mapped, since the words for two writers are two lines apart.
+                unsafe { (*at).cast::<u8>().wrapping_add(64).read_volatile() };
+                copy::finish_loads();
+            }
             let count = self.reach.look(|| {
                 // SAFETY: mapped and aligned by `new`'s promise.
                 let count = unsafe { (**at).load(Ordering::Acquire) };
@@ -266,9 +280,9 @@ impl Outbound {
     }
 
     /// Whether a piece of the largest size that was in vain has room now.
-    pub(super) fn has_room(&mut self, len: usize) -> bool {
+    pub(super) fn has_room(&mut self, len: usize, round: usize) -> bool {
         let cell = self.next - self.consumed < CELLS as u64 || self.look(self.next - CELLS as u64);
-        cell && (len <= INLINE_BYTES || self.place_body(len).is_some())
+        cell && (len <= INLINE_BYTES || self.make_place(len, round).is_some())
     }
 }
 
@@ -345,5 +359,27 @@ impl Inbound {
         self.next += 1;
         // SAFETY: mapped and aligned by `new`'s promise.
         unsafe { (*self.counter).store(self.mark.wrapping_add(self.next), Ordering::Release) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ptr;
+
+    #[test]
+    fn long_bodies_go_round_in_their_share_of_the_caches_where_ranks_share_processors() {
+        // SAFETY: nothing is written, and no counter looked at.
+        let mut stream = unsafe { Outbound::new(ptr::null(), ptr::null_mut(), 1 << 20, 0, vec![]) };
+        let (long, short) = (16 << 10, 1000);
+        stream.narrow(true);
+        while stream.lap.grow() {}
+        assert_eq!(stream.window(long, 100_000), 100_000);
+        assert_eq!(stream.window(200_000, 100_000), 200_000);
+        assert_eq!(stream.window(long, 1 << 21), 512 << 10, "half of the room is the most");
+        assert_eq!(stream.window(short, 5000), 8192);
+        stream.narrow(false);
+        while stream.lap.grow() {}
+        assert_eq!(stream.window(long, 100_000), 1 << 20);
     }
 }

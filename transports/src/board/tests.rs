@@ -133,13 +133,19 @@ fn two_threads_exchange_messages_of_all_lengths() {
 
 proptest! {
     #[test]
-    fn pieces_arrive_in_order_and_whole(steps in prop::collection::vec((0u8..3, 0usize..70_000), 1..200)) {
+    fn pieces_arrive_in_order_and_whole(
+        crowded: bool,
+        steps in prop::collection::vec((0u8..4, 0usize..70_000), 1..200),
+    ) {
         let mut shared = Shared::new(2, 0);
         let mut views = shared.views(3);
+        views.iter_mut().for_each(|view| view.set_crowded(crowded));
         let (mut under_way, mut number) = (std::collections::VecDeque::new(), 0);
         for (kind, len) in steps {
             let len = if kind == 0 { len % 60 } else { len };
-            if kind < 2 {
+            if kind == 3 {
+                views[0].share_caches(len as u32 % 100);
+            } else if kind < 2 {
                 let sent = pattern(number, len);
                 if views[0].write(Audience::One(1), &mut packer(&sent), len, number % 2 == 0) {
                     under_way.push_back((sent, number % 2 == 0));

@@ -4,7 +4,7 @@
 //! In: the core's calls. Out: those of [`crate::shm`], and which peers are elsewhere.
 
 use mpi_core::boards::{Audience, BoardId, Boards, Meeting, Piece, Source};
-use mpi_core::datatype::Packer;
+use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::port::{Full, PeerId};
 use mpi_core::rma::Segment;
 use mpi_core::segments::Segments;
@@ -54,6 +54,19 @@ impl Boards for LocalPort {
 
     fn turns(&mut self, board: BoardId, rank: u32, wanted: usize) -> Option<(*mut u8, usize)> {
         self.shm.turns(board, rank, wanted)
+    }
+
+    #[inline]
+    fn share_caches(&mut self, board: BoardId, streams: u32) {
+        self.shm.share_caches(board, streams);
+    }
+
+    fn beyond_caches(&self) -> u64 {
+        self.shm.beyond_caches()
+    }
+
+    fn land_piece(&mut self, piece: Piece, into: &mut Unpacker) -> Option<usize> {
+        self.shm.land_piece(piece, into)
     }
 
     #[inline]

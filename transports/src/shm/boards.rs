@@ -5,13 +5,19 @@
 //! In: [`mpi_core::boards::Boards`]' calls. Out: pieces, and bells for members that sleep.
 
 use mpi_core::boards::{Audience, BoardId, Boards, Meeting, Piece, Source};
-use mpi_core::datatype::Packer;
+use mpi_core::buffer::RawBytes;
+use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::port::PeerId;
 
 use super::Shm;
 use super::peer::State;
 use crate::board::{Awaited, Board, Layout};
+use crate::copy;
 use crate::sys::cpus;
+
+/// User memory of all processes from which on a collective operation's data pass through the
+/// caches anyway: about what a last-level cache of many processors holds.
+const BEYOND_CACHES: u64 = 32 << 20;
 
 /// The boards of a process.
 #[derive(Default)]
@@ -150,6 +156,22 @@ impl Boards for Shm {
 
     fn turns(&mut self, board: BoardId, rank: u32, wanted: usize) -> Option<(*mut u8, usize)> {
         Some(self.boards.get(board)?.turns(rank, wanted))
+    }
+
+    #[inline]
+    fn share_caches(&mut self, board: BoardId, streams: u32) {
+        if let Some(at) = self.boards.get(board) {
+            at.share_caches(streams);
+        }
+    }
+
+    fn beyond_caches(&self) -> u64 {
+        BEYOND_CACHES
+    }
+
+    fn land_piece(&mut self, piece: Piece, into: &mut Unpacker) -> Option<usize> {
+        // SAFETY: the caller shows a piece of this board that it has not given back.
+        Some(unsafe { copy::unpack_past(RawBytes::new(piece.at, piece.len), into) })
     }
 
     #[inline]

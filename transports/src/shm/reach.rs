@@ -78,6 +78,12 @@ impl Reach {
         }
     }
 
+    /// Whether the peer proved far.
+    #[inline]
+    pub(crate) fn is_far(&self) -> bool {
+        self.is_far
+    }
+
     /// Counts a copy of `len` bytes; whether it goes past the cache.
     #[inline]
     fn goes_past(&mut self, len: usize) -> bool {

@@ -2,12 +2,14 @@
 //! gets news of it, after a delay like any other.
 
 use mpi_core::boards::{Audience, BoardId, Boards, Meeting, Piece, Source};
-use mpi_core::datatype::Packer;
+use mpi_core::buffer::RawBytes;
+use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::port::PeerId;
 
 use super::network::Item;
 use super::port::SimPort;
 use crate::board::{Board, Layout};
+use crate::copy;
 
 impl SimPort {
     fn board(&mut self, board: BoardId) -> Option<&mut Board> {
@@ -83,6 +85,22 @@ impl Boards for SimPort {
         // So few bytes that they are used again and again.
         let (at, room) = self.board(board)?.turns(rank, wanted);
         Some((at, room.min(4096)))
+    }
+
+    fn share_caches(&mut self, board: BoardId, streams: u32) {
+        if let Some(at) = self.board(board) {
+            at.share_caches(streams);
+        }
+    }
+
+    fn beyond_caches(&self) -> u64 {
+        // Little enough that it happens.
+        20_000
+    }
+
+    fn land_piece(&mut self, piece: Piece, into: &mut Unpacker) -> Option<usize> {
+        // SAFETY: the caller shows a piece of this board that it has not given back.
+        Some(unsafe { copy::unpack_past(RawBytes::new(piece.at, piece.len), into) })
     }
 
     fn write_piece(

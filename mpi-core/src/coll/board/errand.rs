@@ -6,6 +6,7 @@
 use super::begun::Errand;
 use super::fold::{Fold, Order, Streams, section};
 use super::message::{Incoming, Outgoing};
+use super::pattern::Pattern;
 use super::run::Job;
 use super::seat::Seat;
 use super::transfer::Transfer;
@@ -30,12 +31,14 @@ impl<P: Port> Entry<'_, P> {
         behind: bool,
     ) -> Result<bool> {
         let transfer = &mut errand.transfer;
+        let shares = matches!(call.data, Data::Reduced(_)) && algorithm != Algorithm::Board;
+        let pattern = Pattern::of_reduction(&call.problem, shares);
+        self.share_caches(transfer.seat(), usize::MAX, pattern);
         match &call.data {
             Data::Moved { send, recv } => {
                 self.move_by(transfer, &call.problem, send, recv, behind)?;
             }
             Data::Reduced(data) => {
-                let shares = algorithm != Algorithm::Board;
                 self.reduce_by(errand, &call.problem, data, shares);
             }
         }
@@ -71,7 +74,7 @@ impl<P: Port> Entry<'_, P> {
             }
             Problem::Gather { .. } | Problem::Gatherv { .. } => {
                 self.copy_own(send.first(), recv.get(me))?;
-                self.receive_all(transfer, seat, recv, Source::Private)?;
+                self.receive_all(transfer, seat, recv, Pattern::Rooted)?;
             }
             Problem::Scatter { root, .. } | Problem::Scatterv { root, .. } if *root != me => {
                 let into = self.unpacker_of(recv.first())?;
@@ -86,14 +89,14 @@ impl<P: Port> Entry<'_, P> {
                 let (own, at) = if *in_place { (recv, me) } else { (send, 0) };
                 self.send_one(transfer, Audience::Everyone, own, at)?;
                 self.send_ahead(transfer, behind);
-                self.receive_all(transfer, seat, recv, Source::Public)?;
+                self.receive_all(transfer, seat, recv, Pattern::EachToAll)?;
                 self.copy_own(send.first(), recv.get(me))?;
             }
             Problem::Alltoall { in_place, .. } | Problem::Alltoallv { in_place, .. } => {
                 transfer.swap(*in_place);
                 self.send_each(transfer, seat, if *in_place { recv } else { send })?;
                 self.send_ahead(transfer, behind);
-                self.receive_all(transfer, seat, recv, Source::Private)?;
+                self.receive_all(transfer, seat, recv, Pattern::EachToEach)?;
                 if !*in_place {
                     self.copy_own(send.get(me), recv.get(me))?;
                 }

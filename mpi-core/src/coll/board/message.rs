@@ -71,6 +71,8 @@ pub(super) struct Incoming {
     into: Unpacker,
     /// Bytes beyond what there is room for.
     beyond: u64,
+    /// It goes past the caches.
+    past: bool,
     /// Everything has come.
     pub done: bool,
 }
@@ -79,13 +81,18 @@ impl Incoming {
     /// A message into this room; an empty one is none.
     pub(super) fn new(from: Source, into: Unpacker) -> Incoming {
         let done = into.remaining() == 0;
-        Incoming { from, into, beyond: 0, done }
+        Incoming { from, into, beyond: 0, past: false, done }
     }
 
     /// A message that comes although it is empty.
     pub(super) fn signal(from: Source) -> Incoming {
         let into = Unpacker::contiguous(UserBuffer::BOTTOM, 0);
-        Incoming { from, into, beyond: 0, done: false }
+        Incoming { from, into, beyond: 0, past: false, done: false }
+    }
+
+    /// The same past the caches, if so.
+    pub(super) fn past_caches(self, past: bool) -> Incoming {
+        Incoming { past, ..self }
     }
 
     /// Bytes not yet read.
@@ -111,7 +118,7 @@ impl Incoming {
         if piece.len as u64 > most {
             return Ok(false);
         }
-        self.take(piece);
+        self.take(entry, piece);
         entry.port.consume_piece(seat.board, self.from);
         if piece.last && self.beyond > 0 {
             return Err(too_long(self.from.rank(), self.beyond));
@@ -119,10 +126,16 @@ impl Incoming {
         Ok(true)
     }
 
-    fn take(&mut self, piece: Piece) {
+    #[inline]
+    fn take<P: Port>(&mut self, entry: &mut Entry<'_, P>, piece: Piece) {
+        let landed = match self.past {
+            true => entry.port.land_piece(piece, &mut self.into),
+            false => None,
+        };
         // SAFETY: the piece is readable until it is consumed; the room is user memory that the
         // collective owns, and shared memory is none of it.
-        let taken = unsafe { self.into.unpack_from(RawBytes::new(piece.at, piece.len)) };
+        let unpack = || unsafe { self.into.unpack_from(RawBytes::new(piece.at, piece.len)) };
+        let taken = landed.unwrap_or_else(unpack);
         self.beyond += (piece.len - taken) as u64;
         self.done = piece.last;
     }

@@ -24,6 +24,7 @@ mod chains;
 mod errand;
 mod fold;
 mod message;
+mod pattern;
 mod quick;
 mod quick_varied;
 mod run;

@@ -6,6 +6,7 @@
 //! decline. Both ways write and read the same pieces, so each process takes its own. All of it is
 //! always inlined, since each function has two callers, the blocking and the nonblocking procedure.
 
+use super::pattern::Pattern;
 use super::run::Job;
 use super::seat::{BoardState, Seat};
 use super::work::WaitFor;
@@ -115,6 +116,7 @@ impl<P: Port> Entry<'_, P> {
             return Ok(false);
         }
         let root = root as u32;
+        self.share_caches(seat, len, Pattern::OneToAll);
         self.over_board(seat, |entry| {
             entry.gives(seat, root)?;
             match root == seat.rank {
@@ -140,6 +142,7 @@ impl<P: Port> Entry<'_, P> {
         if root == seat.rank && plain(recv) != Some(len) {
             return Ok(false);
         }
+        self.share_caches(seat, len, Pattern::Rooted);
         self.over_board(seat, |entry| {
             if root != seat.rank {
                 return entry.write_run(seat, Audience::One(root), send.buf, len, 1);
@@ -165,6 +168,7 @@ impl<P: Port> Entry<'_, P> {
         if root == seat.rank && plain(send) != Some(len) {
             return Ok(false);
         }
+        self.share_caches(seat, len, Pattern::Rooted);
         self.over_board(seat, |entry| {
             entry.gives(seat, root)?;
             if root != seat.rank {
@@ -187,6 +191,7 @@ impl<P: Port> Entry<'_, P> {
         let Some(len) = plain_pair(send, recv) else { return Ok(false) };
         let seat = self.quick_seat_of_blocks(Collective::Allgather, comm, len);
         let Some(seat) = seat else { return Ok(false) };
+        self.share_caches(seat, len, Pattern::EachToAll);
         self.over_board(seat, |entry| {
             entry.write_run(seat, Audience::Everyone, send.buf, len, 1)?;
             copy_run(send.buf, block(recv.buf, seat.rank, len), len);
@@ -200,6 +205,7 @@ impl<P: Port> Entry<'_, P> {
         let Some(len) = plain_pair(send, recv) else { return Ok(false) };
         let seat = self.quick_seat_of_blocks(Collective::Alltoall, comm, len);
         let Some(seat) = seat else { return Ok(false) };
+        self.share_caches(seat, len, Pattern::EachToEach);
         self.over_board(seat, |entry| {
             entry.write_blocks(seat, send.buf, len)?;
             copy_run(block(send.buf, seat.rank, len), block(recv.buf, seat.rank, len), len);
@@ -231,6 +237,7 @@ impl<P: Port> Entry<'_, P> {
         let Some(kernel) = kernel else { return Ok(false) };
         let unit = dense_size(send.datatype.raw()) as usize;
         let job = Job { seat, kernel, unit, own: own.buf, recv };
+        self.share_caches(seat, len, Pattern::Rooted);
         self.over_board(seat, |entry| match root == seat.rank {
             true => entry.fold_all(job, len),
             false => entry.write_run(seat, Audience::One(root), own.buf, len, unit),
@@ -255,6 +262,7 @@ impl<P: Port> Entry<'_, P> {
         let Some(kernel) = self.quick_kernel(op, send.datatype) else { return Ok(false) };
         let unit = dense_size(send.datatype.raw()) as usize;
         let job = Job { seat, kernel, unit, own: own.buf, recv };
+        self.share_caches(seat, len, Pattern::EachToAll);
         self.over_board(seat, |entry| entry.reduce_everywhere(job, len))
     }
 

@@ -6,6 +6,7 @@
 //! none here as on the ordinary way, so each process may take its own.
 
 use super::fold::{Order, Streams};
+use super::pattern::Pattern;
 use super::quick::{QUICK_BYTES, UNREAL_ADDRESSES, copy_run, is_member, plain};
 use super::run::Job;
 use super::seat::Seat;
@@ -96,6 +97,7 @@ impl<P: Port> Entry<'_, P> {
         let kept = recv.block(seat.rank).filter(|(_, kept)| *kept == len);
         let served = self.quick_seat(Collective::Allgatherv, comm, total).is_some();
         let Some((at, _)) = kept.filter(|_| served) else { return Ok(false) };
+        self.share_caches(seat, len, Pattern::EachToAll);
         self.over_board(seat, |entry| {
             entry.write_run(seat, Audience::Everyone, send.buf, len, 1)?;
             copy_run(send.buf, at, len);
@@ -116,6 +118,7 @@ impl<P: Port> Entry<'_, P> {
         let seat = self.quick_seat(Collective::Gatherv, comm, 0);
         let Some(seat) = seat.filter(|seat| is_member(*seat, root)) else { return Ok(false) };
         let root = root as u32;
+        self.share_caches(seat, len, Pattern::Rooted);
         if root != seat.rank {
             return self.over_board(seat, |entry| {
                 entry.write_run(seat, Audience::One(root), send.buf, len, 1)
@@ -143,6 +146,7 @@ impl<P: Port> Entry<'_, P> {
         let seat = self.quick_seat(Collective::Scatterv, comm, 0);
         let Some(seat) = seat.filter(|seat| is_member(*seat, root)) else { return Ok(false) };
         let root = root as u32;
+        self.share_caches(seat, len, Pattern::Rooted);
         if root != seat.rank {
             return self.over_board(seat, |entry| {
                 entry.gives(seat, root)?;
@@ -198,6 +202,7 @@ impl<P: Port> Entry<'_, P> {
         if !few || !real || len != kept {
             return Ok(false);
         }
+        self.share_caches(seat, usize::MAX, Pattern::EachToEach);
         self.over_board(seat, |entry| {
             entry.write_uneven(seat, &send)?;
             copy_run(from, at, len);
@@ -248,6 +253,7 @@ impl<P: Port> Entry<'_, P> {
         let Some(kernel) = self.quick_kernel(data.op, data.datatype) else { return Ok(false) };
         let unit = dense_size(data.datatype.raw()) as usize;
         let begin = |rank: u32| (0..rank).filter_map(len).sum::<usize>();
+        self.share_caches(seat, part, Pattern::EachToEach);
         self.over_board(seat, |entry| {
             for rank in seat.others() {
                 let at = data.send.offset(begin(rank) as i64);

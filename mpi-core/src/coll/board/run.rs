@@ -2,6 +2,7 @@
 
 use super::fold::{Fold, Order, Streams, Task, keep, section};
 use super::message::{Incoming, Outgoing, copy};
+use super::pattern::Pattern;
 use super::quick;
 use super::seat::{BoardState, Seat};
 use super::transfer::Transfer;
@@ -80,6 +81,7 @@ impl<P: Port> Entry<'_, P> {
         recv: &Places,
     ) -> Result<()> {
         let me = seat.rank as usize;
+        self.share_caches(seat, usize::MAX, Pattern::of(problem));
         match problem {
             Problem::Barrier => self.meet_at_board(seat),
             Problem::Bcast { root, .. } => {
@@ -98,7 +100,7 @@ impl<P: Port> Entry<'_, P> {
                     return self.write_message(seat, Audience::One(*root as u32), source, 1);
                 }
                 self.copy_own(send.first(), recv.get(me))?;
-                self.collect(seat, recv, Source::Private)
+                self.collect(seat, recv, Pattern::Rooted)
             }
             Problem::Scatter { root, .. } | Problem::Scatterv { root, .. } => {
                 self.gives(seat, *root as u32)?;
@@ -116,12 +118,12 @@ impl<P: Port> Entry<'_, P> {
                 if self.is_short(seat, Audience::Everyone, out.remaining()) {
                     self.write_message(seat, Audience::Everyone, out, 1)?;
                     self.copy_own(send.first(), recv.get(me))?;
-                    return self.collect(seat, recv, Source::Public);
+                    return self.collect(seat, recv, Pattern::EachToAll);
                 }
                 let mut transfer = Transfer::new(seat);
                 transfer.send(Outgoing::new(self, seat, Audience::Everyone, out, 1));
                 transfer.write(self);
-                self.receive_all(&mut transfer, seat, recv, Source::Public)?;
+                self.receive_all(&mut transfer, seat, recv, Pattern::EachToAll)?;
                 self.copy_own(send.first(), recv.get(me))?;
                 transfer.run(self)
             }
@@ -154,15 +156,16 @@ impl<P: Port> Entry<'_, P> {
     }
 
     /// Reads every other member's block; short ones as they come, in order.
-    fn collect(&mut self, seat: Seat, recv: &Places, from: fn(u32) -> Source) -> Result<()> {
+    fn collect(&mut self, seat: Seat, recv: &Places, pattern: Pattern) -> Result<()> {
         let short = (0..seat.size as usize)
             .filter_map(|rank| recv.get(rank))
             .all(|place| self.is_short(seat, Audience::One(seat.rank), place.bytes() as u64));
         if !short && seat.size > 2 {
             let mut transfer = Transfer::new(seat);
-            self.receive_all(&mut transfer, seat, recv, from)?;
+            self.receive_all(&mut transfer, seat, recv, pattern)?;
             return transfer.run(self);
         }
+        let from = pattern.source();
         for rank in seat.others() {
             let into = self.unpacker_of(recv.get(rank as usize))?;
             self.read_message(seat, from(rank), into, WaitFor::Each(from))?;
@@ -175,11 +178,13 @@ impl<P: Port> Entry<'_, P> {
         transfer: &mut Transfer,
         seat: Seat,
         recv: &Places,
-        from: fn(u32) -> Source,
+        pattern: Pattern,
     ) -> Result<()> {
+        let past = self.is_beyond_caches(seat, recv, pattern);
+        let from = pattern.source();
         for rank in seat.others() {
             let into = self.unpacker_of(recv.get(rank as usize))?;
-            transfer.receive(Incoming::new(from(rank), into));
+            transfer.receive(Incoming::new(from(rank), into).past_caches(past));
         }
         Ok(())
     }
@@ -211,7 +216,7 @@ impl<P: Port> Entry<'_, P> {
             if !in_place {
                 self.copy_own(from.get(me), recv.get(me))?;
             }
-            return self.collect(seat, recv, Source::Private);
+            return self.collect(seat, recv, Pattern::EachToEach);
         }
         let mut transfer = Transfer::new(seat);
         transfer.swap(in_place);
@@ -219,7 +224,7 @@ impl<P: Port> Entry<'_, P> {
             let source = self.packer_of(from.get(rank as usize))?;
             transfer.send(Outgoing::new(self, seat, Audience::One(rank), source, 1));
         }
-        self.receive_all(&mut transfer, seat, recv, Source::Private)?;
+        self.receive_all(&mut transfer, seat, recv, Pattern::EachToEach)?;
         if !in_place {
             transfer.write(self);
             self.copy_own(from.get(me), recv.get(me))?;
@@ -239,6 +244,8 @@ impl<P: Port> Entry<'_, P> {
         };
         let shares = algorithm == Algorithm::BoardShares;
         let me = seat.rank;
+        let pattern = Pattern::of_reduction(problem, shares);
+        self.share_caches(seat, usize::MAX, pattern);
         let job = Job::new(seat, kernel, data);
         let own = job.own;
         let bytes = |len: i64| len as usize * data.unit as usize;

@@ -1,0 +1,91 @@
+//! Who writes to whom in an operation, as far as it matters to caches: how many streams are written
+//! at the same time, and whether what the processes have does not fit in anyway.
+
+use super::seat::Seat;
+use crate::boards::{LONG_PIECE, Source};
+use crate::coll::place::Places;
+use crate::coll::plan::Problem;
+use crate::entry::Entry;
+use crate::port::Port;
+
+/// Who writes to whom.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Pattern {
+    /// One process to all.
+    OneToAll,
+    /// One process to each, or each to one.
+    Rooted,
+    /// Each process to all.
+    EachToAll,
+    /// Each process to each other one.
+    EachToEach,
+}
+
+impl Pattern {
+    /// That of an operation in which nobody reduces a share for others.
+    pub(super) fn of(problem: &Problem) -> Pattern {
+        match problem {
+            Problem::Barrier | Problem::Bcast { .. } => Pattern::OneToAll,
+            Problem::Gather { .. }
+            | Problem::Gatherv { .. }
+            | Problem::Scatter { .. }
+            | Problem::Scatterv { .. }
+            | Problem::Reduce { .. } => Pattern::Rooted,
+            Problem::Allgather { .. } | Problem::Allreduce { .. } => Pattern::EachToAll,
+            _ => Pattern::EachToEach,
+        }
+    }
+
+    /// That of a reduction, perhaps in shares.
+    pub(super) fn of_reduction(problem: &Problem, shares: bool) -> Pattern {
+        if shares { Pattern::EachToEach } else { Pattern::of(problem) }
+    }
+
+    /// Streams that are written in it.
+    #[inline]
+    fn streams(self, size: u32) -> u32 {
+        match self {
+            Pattern::OneToAll => 1,
+            Pattern::Rooted => size - 1,
+            Pattern::EachToAll => size,
+            Pattern::EachToEach => size * (size - 1),
+        }
+    }
+
+    /// The streams from which one process receives.
+    pub(super) fn source(self) -> fn(u32) -> Source {
+        match self {
+            Pattern::OneToAll | Pattern::EachToAll => Source::Public,
+            Pattern::Rooted | Pattern::EachToEach => Source::Private,
+        }
+    }
+
+    /// Bytes that all processes together have in user memory, where one receives so many.
+    fn user_memory(self, seat: Seat, received: u64) -> u64 {
+        let size = u64::from(seat.size);
+        match self {
+            Pattern::OneToAll => received * size,
+            Pattern::Rooted => 2 * received,
+            Pattern::EachToAll => received * (size + 1),
+            Pattern::EachToEach => 2 * received * size,
+        }
+    }
+}
+
+impl<P: Port> Entry<'_, P> {
+    /// Says how the caches are shared in an operation whose messages have up to `len` bytes each.
+    #[inline]
+    pub(super) fn share_caches(&mut self, seat: Seat, len: usize, pattern: Pattern) {
+        if seat.crowded && len >= LONG_PIECE {
+            self.port.share_caches(seat.board, pattern.streams(seat.size));
+        }
+    }
+
+    /// Whether what comes in goes past the caches, through which it would pass anyway: until the
+    /// program reads it there is more behind it than they hold.
+    pub(super) fn is_beyond_caches(&self, seat: Seat, recv: &Places, pattern: Pattern) -> bool {
+        let places = (0..seat.size as usize).filter_map(|rank| recv.get(rank));
+        let bytes: u64 = places.map(|place| place.bytes() as u64).sum();
+        pattern.user_memory(seat, bytes) >= self.port.beyond_caches()
+    }
+}
