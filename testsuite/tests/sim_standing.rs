@@ -8,7 +8,7 @@ use std::rc::Rc;
 use calls::{Call, INT64, Memory, UNTOUCHED, live, memory, prepare};
 use mpi_core::buffer::UserBuffer;
 use mpi_core::coll::calls::Typed;
-use mpi_core::coll::menu::Collective;
+use mpi_core::coll::menu::{Algorithm, Collective};
 use mpi_core::datatype::{Datatype, Form};
 use mpi_core::handle::RequestHandle;
 use testsuite::sim::{COMM_WORLD, SimEntry, World};
@@ -85,6 +85,10 @@ fn they_may_be_started_in_any_order() {
         let narrow = SimOptions { capacity: 2, refuse: 0.3, ..SimOptions::default() };
         let world = World { network: narrow, ..World::new(seed, ranks) };
         let outcome = world.start_mpi(move |mpi| {
+            if seed % 4 > 1 {
+                let (selection, name) = (mpi.selection.clone(), Algorithm::BoardChains.name());
+                mpi.selection = selection.with_override(Collective::Allreduce, name).unwrap();
+            }
             if seed % 2 == 0 {
                 mpi.selection.patience = 0;
                 live(mpi, &[MEETING], 1);
