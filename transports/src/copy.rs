@@ -155,6 +155,24 @@ pub(crate) fn ask(at: *const u8) {
     unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
 }
 
+/// Bytes of a page: the processor's own asking ahead ends with it, and the place of the next one in
+/// memory has to be looked up first.
+const PAGE_BYTES: usize = 4096;
+
+/// Asks for a line of each page behind the first of `len` bytes that will be read, up to that where
+/// they end: of the program's memory, which no cache may have; not of shared memory, whose lines
+/// the other end may still write.
+#[inline]
+pub(crate) fn ask_pages(at: *const u8, len: usize) {
+    (PAGE_BYTES..=len).step_by(PAGE_BYTES).for_each(|ahead| ask(at.wrapping_add(ahead)));
+}
+
+/// As [`ask_pages`], for bytes that will be written.
+#[inline]
+pub(crate) fn claim_pages(at: *const u8, len: usize) {
+    (PAGE_BYTES..=len).step_by(PAGE_BYTES).for_each(|ahead| claim(at.wrapping_add(ahead)));
+}
+
 #[cfg(not(target_arch = "x86_64"))]
 unsafe fn stream(bytes: RawBytes<'_>, to: *mut u8) {
     // SAFETY: by the caller's promise.

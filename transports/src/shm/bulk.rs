@@ -5,6 +5,7 @@
 //! cell. A few chunks at most are under way to one peer, and some cells of the lane stay free,
 //! so that small messages are not held up. Transfers to one peer take turns.
 
+use crate::copy;
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::Packer;
 use mpi_core::header::{BODY_ELSEWHERE, Header};
@@ -129,6 +130,9 @@ impl Shm {
             out.begun = true;
         }
         if let Some((offset, at)) = chunk {
+            if let Some((from, left)) = out.source.as_contiguous() {
+                copy::ask_pages(from, left.min(room) as usize);
+            }
             // SAFETY: the chunk is ours until the reader has consumed the cell that names it;
             // the message is readable until `sent`, by the contract of `send_bulk`.
             let len = unsafe {
@@ -246,6 +250,9 @@ impl Shm {
                 if incoming.long {
                     from.outlet.write(piece, to);
                 } else {
+                    if let Some((target, _)) = to.as_contiguous() {
+                        copy::claim_pages(target, len as usize);
+                    }
                     to.unpack_from(piece);
                 }
             }

@@ -74,6 +74,7 @@ impl Outlet {
             if past {
                 copy::past_the_cache(piece, at);
             } else {
+                copy::claim_pages(at, len);
                 piece.copy_to(at);
             }
         }

@@ -7,6 +7,7 @@
 //! waits for yet stays in the ring until it is whole, and is then a frame like any other. The
 //! cells of one message follow each other in the lane, and the last one gives its run back.
 
+use crate::copy;
 use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::datatype::Unpacker;
 use mpi_core::header::{BODY_ELSEWHERE, Header, INLINE_BYTES};
@@ -152,6 +153,9 @@ impl Shm {
             let part = piece(moved, most).min((len - moved) as usize);
             let at = base.wrapping_add(moved as usize);
             let to = &mut self.peers[peer.0 as usize];
+            if let Body::Bytes(bytes) = &body {
+                copy::ask_pages(bytes.as_ptr(), part);
+            }
             // SAFETY: the place is ours until the reader has consumed the last cell of the
             // message, and it has `len` bytes; it begins on a line, as every piece but the
             // last ends on one. The body is readable by `Body`'s contract.
@@ -243,6 +247,7 @@ impl Shm {
                 return Pieces::Begun(arriving.taken);
             }
             let at = arriving.taken as usize;
+            copy::claim_pages(to.0.wrapping_add(at), part as usize);
             // SAFETY: `body` checked the whole range against the mapping, which `self` keeps, and
             // no part goes beyond it; `wanted` gave room for all of it.
             unsafe {
