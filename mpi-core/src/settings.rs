@@ -150,7 +150,7 @@ settings! {
         "Buffer of a process that long eager messages and pipelined copies go through";
     shm_exchange_bytes: u64 = 1 << 20, true,
         "Buffer that two processes share, through which answers go back; 0 for none";
-    shm_chunk_bytes: u64 = 32 << 10, true,
+    shm_chunk_bytes: u64 = 128 << 10, true,
         "Bytes that one end of a pipelined copy moves while the other moves those before";
     shm_chunks_per_peer: u32 = 32, true,
         "Such pieces that are under way to one process at most";

@@ -57,7 +57,7 @@ impl Default for ShmSettings {
             slot_bytes: 2 << 10,
             ring_bytes: 8 << 20,
             exchange_bytes: 1 << 20,
-            chunk_bytes: 32 << 10,
+            chunk_bytes: 128 << 10,
             chunks_per_peer: 32,
             alloc_bytes: 4 << 30,
             bulk: Bulk::Auto,
