@@ -105,7 +105,8 @@ impl Shm {
         let to = &mut self.peers[peer.0 as usize];
         let Some(front) = to.bulk_out.front_mut() else { return false };
         let left = front.source.remaining();
-        let room = (piece(front.moved, self.config.shm.chunk_bytes as usize) as u64).min(left);
+        let most = u64::from(self.config.shm.chunk_bytes).min(self.ring.chunk_most());
+        let room = (piece(front.moved, most as usize) as u64).min(left);
         if !front.begun {
             front.exchanged = room > 0 && to.exchange.hand_over(room).is_some();
         }

@@ -34,6 +34,9 @@ pub(super) struct Ring {
     lap: Lap,
 }
 
+/// Bytes of a chunk that are worth what it costs, however short the way round is.
+const CHUNK_FIRST: u64 = 32 << 10;
+
 /// Units that hold so many bytes.
 #[inline]
 fn units(bytes: u64) -> u32 {
@@ -47,6 +50,13 @@ impl Ring {
         let taken = vec![0; units.div_ceil(64) as usize];
         let lap = Lap::new(LAP_BYTES.min(u64::from(units) * UNIT_BYTES));
         Ring { base, units, taken, free: units, cursor: 0, lap }
+    }
+
+    /// The longest chunk of which four go round, but at least [`CHUNK_FIRST`]: while the way is short
+    /// longer ones would each be beyond it, on new pages.
+    #[inline]
+    pub(super) fn chunk_most(&self) -> u64 {
+        (self.lap.bytes() / 4).max(CHUNK_FIRST)
     }
 
     /// Whether so many bytes are free, if perhaps not side by side.
