@@ -73,6 +73,7 @@ pub(crate) fn shared_memory(settings: &Settings) -> ShmSettings {
             BulkWay::Auto => Bulk::Auto,
             BulkWay::CrossMemory => Bulk::CrossMemory,
             BulkWay::Pipeline => Bulk::Pipeline,
+            BulkWay::Joint => Bulk::Joint,
         },
         cross_memory_bytes: settings.shm_cross_memory_bytes,
         spin_polls: settings.wait_spin_polls,

@@ -225,8 +225,8 @@ impl Transport for NodePort {
         }
     }
 
-    fn has_room(&mut self, peer: PeerId, len: u64) -> bool {
-        self.local.as_mut().is_some_and(|local| local.has_room(peer, len))
+    fn has_room(&mut self, peer: PeerId, len: u64, plain: bool) -> bool {
+        self.local.as_mut().is_some_and(|local| local.has_room(peer, len, plain))
     }
 
     fn hold(&mut self) {
@@ -241,13 +241,20 @@ impl Transport for NodePort {
         }
     }
 
-    fn offer(&self, peer: PeerId, address: *const u8, len: u64) -> Offer {
-        self.local.as_ref().map_or(Offer::default(), |local| local.offer(peer, address, len))
+    fn offer(&mut self, peer: PeerId, address: *const u8, len: u64) -> Offer {
+        self.local.as_mut().map_or(Offer::default(), |local| local.offer(peer, address, len))
     }
 
-    fn pull(&mut self, peer: PeerId, offer: &Offer, len: u64, to: &mut Unpacker) -> Pulled {
+    fn pull(
+        &mut self,
+        peer: PeerId,
+        offer: &Offer,
+        len: u64,
+        to: &mut Unpacker,
+        token: Token,
+    ) -> Pulled {
         match &mut self.local {
-            Some(local) => local.pull(peer, offer, len, to),
+            Some(local) => local.pull(peer, offer, len, to, token),
             None => Pulled::Unavailable,
         }
     }

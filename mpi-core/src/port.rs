@@ -120,6 +120,8 @@ pub struct Offer {
 pub enum Pulled {
     /// All bytes are in place.
     Done,
+    /// They are on their way: the sink hears of their end.
+    Begun,
     /// This way is not open between the two; ask for the bytes by a CTS.
     Unavailable,
 }
@@ -153,10 +155,11 @@ pub trait Transport {
         false
     }
 
-    /// Whether [`Transport::send`] would find room for a body of `len` bytes, as far as known. A
-    /// long message that would not is better announced than copied aside.
-    fn has_room(&mut self, peer: PeerId, len: u64) -> bool {
-        let _ = (peer, len);
+    /// Whether [`Transport::send`] would find room for a body of `len` bytes, as far as known, and
+    /// is the way for it: one run of memory, if `plain`. A long message for which it is not is better
+    /// announced than copied aside.
+    fn has_room(&mut self, peer: PeerId, len: u64, plain: bool) -> bool {
+        let _ = (peer, len, plain);
         true
     }
 
@@ -227,14 +230,22 @@ pub trait Transport {
     }
 
     /// How `peer` could fetch these contiguous bytes by itself.
-    fn offer(&self, peer: PeerId, address: *const u8, len: u64) -> Offer {
+    fn offer(&mut self, peer: PeerId, address: *const u8, len: u64) -> Offer {
         let _ = (peer, address, len);
         Offer::default()
     }
 
-    /// Fetches `len` bytes from where `peer` offered them.
-    fn pull(&mut self, peer: PeerId, offer: &Offer, len: u64, to: &mut Unpacker) -> Pulled {
-        let _ = (peer, offer, len, to);
+    /// Fetches `len` bytes from where `peer` offered them. If that is only begun, the memory of `to`
+    /// belongs to the transport until [`Sink::landed`] or [`Sink::stranded`] follows with `token`.
+    fn pull(
+        &mut self,
+        peer: PeerId,
+        offer: &Offer,
+        len: u64,
+        to: &mut Unpacker,
+        token: Token,
+    ) -> Pulled {
+        let _ = (peer, offer, len, to, token);
         Pulled::Unavailable
     }
 
@@ -267,6 +278,12 @@ pub trait Sink {
     /// All bulk bytes under `token` are where [`Sink::begin`] wanted them. Not called for what was
     /// to be discarded, so that a transfer that nobody asked for ends no other.
     fn landed(&mut self, peer: PeerId, token: Token);
+
+    /// The bytes that a [`Transport::pull`] has begun to fetch under `token` do not come this way after
+    /// all: ask for them by a CTS. Only of a transport that says [`Pulled::Begun`].
+    fn stranded(&mut self, peer: PeerId, token: Token) {
+        let _ = (peer, token);
+    }
 
     /// The memory given to [`Transport::send_bulk`] under `token` is free again.
     fn sent(&mut self, token: Token);

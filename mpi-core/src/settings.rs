@@ -23,6 +23,8 @@ choices! {
         CrossMemory = "cross_memory",
         /// Both copy, through buffers of the sender.
         Pipeline = "pipeline",
+        /// Both copy, a part each, from memory to memory, if the kernel lets them.
+        Joint = "joint",
     }
 }
 
@@ -159,7 +161,7 @@ settings! {
     shm_bulk: BulkWay = BulkWay::Auto, true,
         "How large messages go between processes of one node";
     shm_cross_memory_bytes: u64 = 64 << 20, true,
-        "Length from which the receiver copies alone when the way is chosen automatically";
+        "Length from which the receiver copies alone what goes to memory of several runs, if the way is auto";
     wait_spin_polls: u32 = 10_000, false,
         "Polls that find nothing before a wait yields the processor";
     wait_yield: Duration = Duration::from_micros(200), false,

@@ -52,7 +52,7 @@ fn refusals_say_what_where_and_what_was_meant() {
     assert_eq!(
         refusal(&[("FERRITE_SHM_BULK", "magic")], &[]),
         "the setting FERRITE_SHM_BULK (from the environment) is \"magic\", \
-         which is none of auto, cross_memory, pipeline"
+         which is none of auto, cross_memory, pipeline, joint"
     );
     assert!(refusal(&[], &[file("y.toml", "log = 'a'\nlog = ")]).starts_with("y.toml, line 2: "));
     assert!(refusal(&[], &[file("z.toml", "log = [1]")]).starts_with("z.toml: log is [1], but"));

@@ -16,7 +16,7 @@ use crate::p2p::rendezvous::{self, Payload, Rts};
 use crate::p2p::{Arrived, Content};
 use crate::peers::{Early, Order, Peer};
 use crate::port::{Body, Landing, Offer, PeerId, Port, Pulled, Sink, Token, Why};
-use crate::request::{Operation, Owner, Request};
+use crate::request::{Operation, Owner, ReceiveState, Request};
 use crate::status::Status;
 use crate::table::Table;
 
@@ -26,6 +26,10 @@ pub(crate) enum Wish {
     Bulk(PeerId, RequestHandle, u64),
     /// To fetch an announced message into a receive request.
     Pull(RequestHandle, Rts),
+    /// To ask for one that could not be fetched.
+    Ask(RequestHandle, Rts),
+    /// To tell that an announced message has been fetched, by the sender's token.
+    Finish(PeerId, u64),
     /// To tell that an announced message was dropped, by the sender's token.
     Cancelled(PeerId, u64),
 }
@@ -153,6 +157,10 @@ impl Vci {
             match wish {
                 Wish::Bulk(peer, request, token) => self.send_bulk(port, peer, request, token),
                 Wish::Pull(request, rts) => self.pull(port, request, rts),
+                Wish::Ask(request, rts) => self.ask(port, request, rts),
+                Wish::Finish(peer, token) => {
+                    self.control(port, peer, FrameKind::Fin, rendezvous::fin_payload(token));
+                }
                 Wish::Cancelled(peer, token) => {
                     self.control(port, peer, FrameKind::Cancelled, rendezvous::fin_payload(token));
                 }
@@ -213,18 +221,38 @@ impl Vci {
         }
         let pulled = match rts.len {
             0 => Pulled::Done,
-            len => receive.incoming.pull(port, rts.peer, &rts.offer, len),
+            len => {
+                let token = Token(u64::from(request.raw()));
+                receive.incoming.pull(port, rts.peer, &rts.offer, len, token)
+            }
         };
         match pulled {
             Pulled::Done => {
                 self.control(port, rts.peer, FrameKind::Fin, rendezvous::fin_payload(rts.token));
                 self.complete_receive(request, rts.len);
             }
-            Pulled::Unavailable => {
-                let cts = rendezvous::cts_payload(rts.token, u64::from(request.raw()));
+            Pulled::Begun => {
                 receive.awaited = Some(rts);
-                self.control(port, rts.peer, FrameKind::Cts, cts);
+                (receive.landing, receive.fetching) = (true, true);
             }
+            Pulled::Unavailable => self.ask(port, request, rts),
+        }
+    }
+
+    /// Asks for the bytes of the announced message `rts` for the receive `request`.
+    fn ask<P: Port>(&mut self, port: &mut P, request: RequestHandle, rts: Rts) {
+        if let Some(receive) = self.receive_mut(request) {
+            receive.awaited = Some(rts);
+            let cts = rendezvous::cts_payload(rts.token, u64::from(request.raw()));
+            self.control(port, rts.peer, FrameKind::Cts, cts);
+        }
+    }
+
+    /// The state of a pending receive.
+    fn receive_mut(&mut self, request: RequestHandle) -> Option<&mut ReceiveState> {
+        match self.requests.get_mut(request) {
+            Ok(Request { operation: Operation::Receive(receive), .. }) => Some(receive),
+            _ => None,
         }
     }
 
@@ -519,14 +547,27 @@ impl Sink for Vci {
     fn landed(&mut self, peer: PeerId, token: Token) {
         let Ok(token) = u32::try_from(token.0) else { return };
         let request = RequestHandle::from_raw(token);
-        let awaited = match self.requests.get(request) {
-            Ok(Request { operation: Operation::Receive(receive), .. }) if receive.landing => {
-                receive.awaited
-            }
-            _ => None,
+        let Some(receive) = self.receive_mut(request).filter(|receive| receive.landing) else {
+            return;
         };
-        if let Some(rts) = awaited.filter(|rts| rts.peer == peer) {
+        let fetching = receive.fetching;
+        if let Some(rts) = receive.awaited.filter(|rts| rts.peer == peer) {
+            if fetching {
+                self.wishes.push_back(Wish::Finish(peer, rts.token));
+            }
             self.complete_receive(request, rts.len);
+        }
+    }
+
+    fn stranded(&mut self, peer: PeerId, token: Token) {
+        let Ok(token) = u32::try_from(token.0) else { return };
+        let request = RequestHandle::from_raw(token);
+        let Some(receive) = self.receive_mut(request).filter(|receive| receive.fetching) else {
+            return;
+        };
+        (receive.landing, receive.fetching) = (false, false);
+        if let Some(rts) = receive.awaited.filter(|rts| rts.peer == peer) {
+            self.wishes.push_back(Wish::Ask(request, rts));
         }
     }
 

@@ -33,6 +33,7 @@ fn awaited_receive(vci: &mut Vci, buf: &mut [u8]) -> RequestHandle {
         from: Some(PEER),
         awaited: Some(rts),
         landing: false,
+        fetching: false,
     };
     insert(vci, Operation::Receive(state))
 }

@@ -143,12 +143,17 @@ impl End {
         self.poll_until(|taker| taker.rts.is_some());
         let Some((offer, len)) = self.taker.rts.take() else { return };
         let mut to = Unpacker::contiguous(UserBuffer(self.taker.buffer.as_mut_ptr()), len);
-        if self.port.pull(PEER, &offer, len, &mut to) == Pulled::Done {
-            return self.send(FrameKind::Fin, RawBytes::EMPTY);
+        let pulled = self.port.pull(PEER, &offer, len, &mut to, Token(2));
+        if pulled == Pulled::Unavailable {
+            self.send(FrameKind::Cts, RawBytes::EMPTY);
         }
-        self.send(FrameKind::Cts, RawBytes::EMPTY);
-        self.poll_until(|taker| taker.landed);
-        self.taker.landed = false;
+        if pulled != Pulled::Done {
+            self.poll_until(|taker| taker.landed);
+            self.taker.landed = false;
+        }
+        if pulled != Pulled::Unavailable {
+            self.send(FrameKind::Fin, RawBytes::EMPTY);
+        }
     }
 
     /// Microseconds of half a round trip.

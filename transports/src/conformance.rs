@@ -34,6 +34,8 @@ pub struct Recorder {
     pub begun: Vec<(u64, u64)>,
     /// Bulk data that has landed.
     pub landed: Vec<Token>,
+    /// Pulls that came to nothing.
+    pub stranded: Vec<Token>,
     /// Bulk data that has left.
     pub sent: Vec<Token>,
     /// Peers that are gone.
@@ -60,6 +62,10 @@ impl Sink for Recorder {
 
     fn landed(&mut self, _: PeerId, token: Token) {
         self.landed.push(token);
+    }
+
+    fn stranded(&mut self, _: PeerId, token: Token) {
+        self.stranded.push(token);
     }
 
     fn sent(&mut self, token: Token) {
@@ -387,9 +393,18 @@ fn a_pull_fetches_what_was_offered<T: Transport>(world: &mut World<T>) {
         let offer = world.transport(from).offer(peer, source.as_ptr(), len as u64);
         let mut way_in = unpacker(&mut target[..len]);
         let peer = PeerId(from as u32);
-        match world.transport(to).pull(peer, &offer, len as u64, &mut way_in) {
-            Pulled::Done => assert!(target[..len] == source, "{len} pulled bytes are wrong"),
+        let token = Token(len as u64);
+        match world.transport(to).pull(peer, &offer, len as u64, &mut way_in, token) {
             Pulled::Unavailable => assert_eq!(way_in.remaining(), len as u64),
+            Pulled::Done => assert!(target[..len] == source, "{len} pulled bytes are wrong"),
+            Pulled::Begun => {
+                world.run_until("it has ended", |world| {
+                    let got = world.got(to);
+                    got.landed.contains(&token) || got.stranded.contains(&token)
+                });
+                let landed = world.got(to).landed.contains(&token);
+                assert!(!landed || target[..len] == source, "{len} fetched bytes are wrong");
+            }
         }
         assert!(target[len..].iter().all(|byte| *byte == 0xee), "a pull ran over its end");
     }

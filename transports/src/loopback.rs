@@ -115,11 +115,11 @@ impl Transport for Loopback {
         Activity::Busy
     }
 
-    fn offer(&self, _: PeerId, address: *const u8, _: u64) -> Offer {
+    fn offer(&mut self, _: PeerId, address: *const u8, _: u64) -> Offer {
         Offer { address: address as u64, arena: 0 }
     }
 
-    fn pull(&mut self, _: PeerId, offer: &Offer, len: u64, to: &mut Unpacker) -> Pulled {
+    fn pull(&mut self, _: PeerId, offer: &Offer, len: u64, to: &mut Unpacker, _: Token) -> Pulled {
         if offer.address == 0 {
             return Pulled::Unavailable; // a message with gaps, which has no one place
         }
@@ -160,7 +160,7 @@ mod tests {
     fn what_was_not_offered_is_not_fetched() {
         let mut room = [0_u8; 64];
         let mut to = Unpacker::contiguous(UserBuffer(room.as_mut_ptr()), 64);
-        let pulled = Loopback::new().pull(PeerId(0), &Offer::default(), 64, &mut to);
+        let pulled = Loopback::new().pull(PeerId(0), &Offer::default(), 64, &mut to, Token(1));
         assert_eq!(pulled, Pulled::Unavailable);
         assert_eq!(to.remaining(), 64);
     }

@@ -471,13 +471,13 @@ impl Transport for LocalPort {
         self.shm.land(peer, rest, token);
     }
 
-    fn has_room(&mut self, peer: PeerId, len: u64) -> bool {
+    fn has_room(&mut self, peer: PeerId, len: u64, plain: bool) -> bool {
         if peer == self.me {
             return true;
         }
         match &mut self.net {
-            Some(net) if net.way(peer) == Way::Tcp => net.tcp.has_room(peer, len),
-            _ => self.shm.has_room(peer, len),
+            Some(net) if net.way(peer) == Way::Tcp => net.tcp.has_room(peer, len, plain),
+            _ => self.shm.has_room(peer, len, plain),
         }
     }
 
@@ -493,7 +493,7 @@ impl Transport for LocalPort {
         }
     }
 
-    fn offer(&self, peer: PeerId, address: *const u8, len: u64) -> Offer {
+    fn offer(&mut self, peer: PeerId, address: *const u8, len: u64) -> Offer {
         if peer == self.me {
             return self.loopback.offer(peer, address, len);
         }
@@ -503,13 +503,20 @@ impl Transport for LocalPort {
         }
     }
 
-    fn pull(&mut self, peer: PeerId, offer: &Offer, len: u64, to: &mut Unpacker) -> Pulled {
+    fn pull(
+        &mut self,
+        peer: PeerId,
+        offer: &Offer,
+        len: u64,
+        to: &mut Unpacker,
+        token: Token,
+    ) -> Pulled {
         if peer == self.me {
-            return self.loopback.pull(peer, offer, len, to);
+            return self.loopback.pull(peer, offer, len, to, token);
         }
         match &self.net {
             Some(net) if net.way(peer) == Way::Tcp => Pulled::Unavailable,
-            _ => self.shm.pull(peer, offer, len, to),
+            _ => self.shm.pull(peer, offer, len, to, token),
         }
     }
 

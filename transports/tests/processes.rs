@@ -183,7 +183,11 @@ fn large(mut rank: Rank, expected: fn(&mut LocalPort) -> u64) {
     let word = |i: usize| u64::from_le_bytes(std::array::from_fn(|k| body[8 * i + k]));
     let offer = mpi_core::port::Offer { address: word(0), arena: word(1) };
     let mut to = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), len as u64);
-    let pulled = rank.port.pull(PeerId(other), &offer, len as u64, &mut to);
+    let mut pulled = rank.port.pull(PeerId(other), &offer, len as u64, &mut to, Token(4));
+    if pulled == Pulled::Begun {
+        rank.wait_until("it is fetched", |sink| sink.landed == [Token(4)]);
+        pulled = Pulled::Done;
+    }
     let kind = if pulled == Pulled::Done { FrameKind::Fin } else { FrameKind::Cts };
     if pulled == Pulled::Unavailable {
         rank.sink.landings.push((5, to));
@@ -242,6 +246,21 @@ fn rank_process() {
             forbid_reading();
             let way = ShmSettings { bulk: Bulk::CrossMemory, ..base };
             large(Rank::new(rank, size, way), |port| port.shm().counters().bytes_pipelined);
+        }
+        "jointly" => {
+            let way = ShmSettings { bulk: Bulk::Joint, ..base };
+            large(Rank::new(rank, size, way), |port| port.shm().counters().bytes_cross_memory);
+        }
+        "one_way" => {
+            // Rank 0 cannot reach into rank 1, which so fetches without help and is asked for bulk.
+            drop_capabilities();
+            if rank == 1 {
+                forbid_reading();
+            }
+            let way = ShmSettings { bulk: Bulk::Joint, ..base };
+            let by_fetching = |port: &mut LocalPort| port.shm().counters().bytes_cross_memory;
+            let by_asking = |port: &mut LocalPort| port.shm().counters().bytes_pipelined;
+            large(Rank::new(rank, size, way), if rank == 1 { by_fetching } else { by_asking });
         }
         "pipeline" => {
             let way = ShmSettings { bulk: Bulk::Pipeline, ..base };
@@ -313,6 +332,16 @@ fn a_megabyte_goes_across_where_the_kernel_allows_it() {
 #[test]
 fn a_megabyte_goes_through_chunks_where_the_kernel_forbids_it() {
     run("forbidden", 2);
+}
+
+#[test]
+fn a_megabyte_is_moved_by_both_ends_at_once() {
+    run("jointly", 2);
+}
+
+#[test]
+fn who_cannot_be_helped_fetches_a_megabyte_alone() {
+    run("one_way", 2);
 }
 
 #[test]

@@ -27,8 +27,9 @@ use crate::status::Status;
 
 /// Longest message that is sent the short way, in bytes, if the transport takes it whole.
 const QUICK_BYTES: u64 = 1 << 20;
-/// Up to here the transport is not asked for room before it is given the message.
-const PLAIN_BYTES: usize = 64 << 10;
+/// Up to here the transport is not asked for room before it is given the message: there is no better
+/// way for it.
+const PLAIN_BYTES: usize = (32 << 10) - 1;
 /// Up to here a nonblocking send copies whatever is on its way already.
 const ALWAYS_COPIED: u64 = 4 << 10;
 /// Messages taken the short way before others get their turn, so that what a program only ever
@@ -159,7 +160,7 @@ impl<P: Port> Process<P> {
         let Some(len) = plain_bytes(message, QUICK_BYTES) else { return false };
         let Some(Partner { peer, context, me }) = self.partner(message) else { return false };
         let long = len > INLINE_BYTES && len > self.port.caps(peer).frame_bytes_max
-            || len > PLAIN_BYTES && !self.port.has_room(peer, len as u64);
+            || len > PLAIN_BYTES && !self.port.has_room(peer, len as u64, true);
         let state = &mut self.vci.peers[peer.0 as usize];
         if long || message.tag < 0 || !state.is_open() || !state.credit.covers(len as u64) {
             return false;
@@ -180,7 +181,7 @@ impl<P: Port> Process<P> {
         let len = plain_bytes(message, QUICK_BYTES)? as u64;
         if len > ALWAYS_COPIED {
             let Partner { peer, .. } = self.partner(message)?;
-            if !self.port.has_room(peer, len) {
+            if !self.port.has_room(peer, len, true) {
                 return None;
             }
         }
@@ -289,6 +290,7 @@ impl<P: Port> Process<P> {
                     from: Some(peer),
                     awaited: Some(rts),
                     landing: true,
+                    fetching: false,
                 };
                 let operation = Operation::Receive(state);
                 let request = Request::active(operation, Owner::Program, message.comm);

@@ -39,7 +39,8 @@ impl Vci {
         let request = self.requests.next_handle()?;
         let posted = Some(self.matcher.post(context, source, tag, request));
         let incoming = Incoming::new(unpacker);
-        let state = ReceiveState { incoming, posted, from, awaited: None, landing: false };
+        let state =
+            ReceiveState { incoming, posted, from, awaited: None, landing: false, fetching: false };
         self.requests.insert(Request::active(Operation::Receive(state), owner, comm))
     }
 }
@@ -62,6 +63,7 @@ impl<P: Port> Process<P> {
                 from,
                 awaited: None,
                 landing: false,
+                fetching: false,
             };
             let request = self.vci.requests.insert(Request::active(
                 Operation::Receive(state),
@@ -191,6 +193,7 @@ impl<P: Port> Entry<'_, P> {
             from: Some(matched.arrived.peer),
             awaited: None,
             landing: false,
+            fetching: false,
         };
         let operation = Operation::Receive(state);
         let request =

@@ -53,16 +53,18 @@ impl<P: Port> Process<P> {
             ..Header::default()
         };
         let fits = len <= eager_max && !synchronous;
+        let plain = packer.as_contiguous().is_some();
         // A long message that would have to wait is announced rather than copied aside.
         let goes = fits
-            && (len <= COPIED_ASIDE_MAX || peer.is_clear() && self.port.has_room(route.peer, len));
+            && (len <= COPIED_ASIDE_MAX
+                || peer.is_clear() && self.port.has_room(route.peer, len, plain));
         if goes && peer.credit.take(len) {
             header.sequence = peer.number_out();
             self.vci.send(&mut self.port, route.peer, &mut header, Body::Packed(&mut packer));
             return Ok(Begun::Complete);
         }
         let outgoing = Outgoing::new(packer);
-        let offer = outgoing.offer(&self.port, route.peer);
+        let offer = outgoing.offer(&mut self.port, route.peer);
         let Route { context, source, tag, .. } = route;
         let envelope = Envelope { context, source, tag };
         let state =

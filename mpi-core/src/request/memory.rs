@@ -8,7 +8,7 @@
 use crate::buffer::{RawBytes, UserBuffer};
 use crate::datatype::{Packer, Unpacker};
 use crate::error::{Error, ErrorClass, Result};
-use crate::port::{Offer, PeerId, Port, Pulled};
+use crate::port::{Offer, PeerId, Port, Pulled, Token};
 
 /// The bytes of a pending send.
 pub(crate) struct Outgoing(Packer);
@@ -47,7 +47,7 @@ impl Outgoing {
     }
 
     /// How `peer` could fetch the bytes by itself.
-    pub(crate) fn offer<P: Port>(&self, port: &P, peer: PeerId) -> Offer {
+    pub(crate) fn offer<P: Port>(&self, port: &mut P, peer: PeerId) -> Offer {
         match self.0.as_contiguous() {
             Some((address, len)) => port.offer(peer, address, len),
             None => Offer::default(),
@@ -114,15 +114,17 @@ impl Incoming {
         }
     }
 
-    /// Fetches `len` bytes, which fit, from where `peer` offered them.
+    /// Fetches `len` bytes, which fit, from where `peer` offered them (see
+    /// [`crate::port::Transport::pull`]).
     pub(crate) fn pull<P: Port>(
         &mut self,
         port: &mut P,
         peer: PeerId,
         offer: &Offer,
         len: u64,
+        token: Token,
     ) -> Pulled {
-        port.pull(peer, offer, len, &mut self.unpacker)
+        port.pull(peer, offer, len, &mut self.unpacker, token)
     }
 
     /// The unpacker, for a transport to write through; one of no room takes its place.

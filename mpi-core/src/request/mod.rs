@@ -95,6 +95,8 @@ pub(crate) struct ReceiveState {
     pub(crate) awaited: Option<Rts>,
     /// Whether the transport has the memory: then it alone says when the bytes are there.
     pub(crate) landing: bool,
+    /// Whether it fetches them, so that the sender is to be told when they are there.
+    pub(crate) fetching: bool,
 }
 
 /// A persistent operation: its arguments, kept to be started again (§3.9).

@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use super::exchange::Exchange;
+use super::joint::Ledger;
 use super::lane::{Cell, Reader, Writer};
 use super::layout::{self, Geometry};
 use crate::lap::Worn;
@@ -15,7 +16,7 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::sys::memory::{Mapping, sealed_memfd, sealed_size};
 
 /// Version of everything in an arena and of the hello.
-pub(super) const VERSION: u32 = 4;
+pub(super) const VERSION: u32 = 5;
 
 /// The arena that this process made.
 pub(super) struct Arena {
@@ -105,6 +106,11 @@ impl Arena {
         unsafe { Reader::new(cells, counter, self.geometry.cells) }
     }
 
+    /// The ledger of an inbound lane.
+    pub(super) fn ledger(&self, lane: u32) -> Ledger {
+        ledger(&self.map, &self.geometry, lane)
+    }
+
     /// The exchange buffer of a lane that was just taken: this process holds it first.
     pub(super) fn exchange(&self, lane: u32) -> Exchange {
         let (at, len) = exchange(&self.map, &self.geometry, lane);
@@ -183,6 +189,11 @@ impl Remote {
         Ok(unsafe { Writer::new(cells, counter, self.geometry.cells) })
     }
 
+    /// The ledger of the lane that the peer gave this process, which `writer` has checked.
+    pub(super) fn ledger(&self, lane: u32) -> Ledger {
+        ledger(&self.map, &self.geometry, lane)
+    }
+
     /// The exchange buffer of the lane that the peer gave this process: the peer holds it first.
     pub(super) fn exchange(&self, lane: u32) -> io::Result<Exchange> {
         if lane >= self.geometry.lanes {
@@ -249,6 +260,14 @@ fn ends(map: &Mapping, geometry: &Geometry, lane: u32) -> (*const Cell, *const A
     let cells = map.base().wrapping_add(geometry.cells_of(lane));
     let counter = map.base().wrapping_add(geometry.counter(lane));
     (cells.cast_const().cast(), counter.cast_const().cast())
+}
+
+/// Where a lane's ledger lies.
+fn ledger(map: &Mapping, geometry: &Geometry, lane: u32) -> Ledger {
+    assert!(lane < geometry.lanes && geometry.alloc_at() as usize <= map.len());
+    let at = map.base().wrapping_add(geometry.ledger(lane));
+    // SAFETY: in the pages of the counters, which are mapped as long as the arena; aligned to a line.
+    unsafe { Ledger::new(at.cast_const().cast()) }
 }
 
 /// Where a lane's exchange buffer lies, and its length.

@@ -44,9 +44,8 @@ pub(super) struct Incoming {
     id: u64,
     token: Token,
     landing: Landing,
+    len: u64,
     left: u64,
-    /// Whether it may be written past the cache.
-    long: bool,
     /// Whether some of it has come through the exchange buffer.
     exchanged: bool,
 }
@@ -219,8 +218,8 @@ impl Shm {
                 sink.landed(peer, token);
             }
         } else {
-            let long = len >= PAST_BYTES;
-            from.bulk_in.push(Incoming { id, token, landing, left: len, long, exchanged: false });
+            let incoming = Incoming { id, token, landing, len, left: len, exchanged: false };
+            from.bulk_in.push(incoming);
         }
         Ok(())
     }
@@ -244,11 +243,12 @@ impl Shm {
             return Err("a bulk transfer of it is longer than it said");
         }
         if let Landing::User(to) = &mut incoming.landing {
+            let timer = from.ways.begin_piece(incoming.len);
             // SAFETY: `body` checked the range against the mapping, which `self` keeps; the
             // request's memory is writable until `landed`, by the contract of `Landing`.
             unsafe {
                 let piece = RawBytes::new(body, len as usize);
-                if incoming.long {
+                if incoming.len >= PAST_BYTES {
                     from.outlet.write(piece, to);
                 } else {
                     if let Some((target, _)) = to.as_contiguous() {
@@ -257,6 +257,7 @@ impl Shm {
                     to.unpack_from(piece);
                 }
             }
+            from.ways.end_piece(timer, incoming.len, len);
         }
         incoming.left -= len;
         self.counters.bytes_pipelined += len;
@@ -265,6 +266,7 @@ impl Shm {
             if exchanged {
                 from.exchange.receive();
             }
+            from.tell_ways();
             if matches!(landing, Landing::User(_)) {
                 sink.landed(peer, token);
             }

@@ -131,7 +131,7 @@ fn attack(steps: Vec<Step>) {
             Step::Pull(offer, len) => {
                 let to = UserBuffer(target.as_mut_ptr());
                 let mut to = Unpacker::contiguous(to, len);
-                victim.pull(PeerId(1), &offer, len, &mut to);
+                victim.pull(PeerId(1), &offer, len, &mut to, Token(8));
             }
             Step::Pieces(room) => {
                 let to = UserBuffer(target.as_mut_ptr());

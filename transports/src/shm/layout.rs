@@ -18,6 +18,8 @@ pub(super) const PARKED: usize = 128;
 
 /// Bytes from one lane's counter to the next: two lines, since processors fetch pairs.
 const COUNTER_STRIDE: usize = 128;
+/// Where the ledger of a lane lies behind its counter: in the other line.
+const LEDGER: usize = 64;
 
 /// How an arena is divided.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,6 +61,11 @@ impl Geometry {
     /// Offset of the counter of a lane.
     pub(super) fn counter(&self, lane: u32) -> usize {
         PAGE + lane as usize * COUNTER_STRIDE
+    }
+
+    /// Offset of the ledger of a lane (see `joint`).
+    pub(super) fn ledger(&self, lane: u32) -> usize {
+        self.counter(lane) + LEDGER
     }
 
     /// Offset of the first cell of a lane.

@@ -292,6 +292,8 @@ impl Shm {
         }
         known.writer = writer;
         known.exchange = exchange;
+        known.ledger = self.arena.ledger(lane);
+        known.ledger_out = remote.ledger(hello.lane);
         known.parked = remote.parked();
         known.readable = may_read(pid, hello.probe).then_some(pid);
         known.fences = hello.fences;

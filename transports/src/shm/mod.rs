@@ -5,8 +5,8 @@
 //! bytes is one cache line written into the receiver's lane, one of up to 128 takes one or two
 //! more beside it; a longer eager one puts its body into a slot of the sender and names it in
 //! the cell, or passes through the sender's ring piece by piece (`stream`); a rendezvous is
-//! fetched by the receiver (`pull`) or goes through the ring too, both sides copying at the
-//! same time (`bulk`). Memory that the library allocates for programs lies in the arena and is
+//! fetched by the receiver (`pull`), as a rule with the sender's help (`joint`), or goes through the
+//! ring too, both sides copying at the same time (`bulk`), whichever is cheaper here (`ways`). Memory that the library allocates for programs lies in the arena and is
 //! read in place (VIA over SISCI).
 //!
 //! Two processes meet over a datagram socket (`meet`); they are on one node when that worked.
@@ -17,8 +17,10 @@ mod alloc;
 mod arena;
 mod boards;
 mod bulk;
+mod claims;
 mod exchange;
 mod hello;
+mod joint;
 pub mod lane;
 mod layout;
 mod meet;
@@ -34,6 +36,7 @@ mod segments;
 mod send;
 mod settings;
 mod stream;
+mod ways;
 
 pub(crate) use hello::CARD_GAP;
 pub use hello::Secret;
@@ -378,12 +381,12 @@ impl Transport for Shm {
         self.land_rest(peer, rest, token);
     }
 
-    fn has_room(&mut self, peer: PeerId, len: u64) -> bool {
-        self.holds_eager(peer, len)
+    fn has_room(&mut self, peer: PeerId, len: u64, plain: bool) -> bool {
+        self.holds_eager(peer, len, plain)
     }
 
-    fn offer(&self, _: PeerId, address: *const u8, len: u64) -> Offer {
-        self.offer_bytes(address, len)
+    fn offer(&mut self, peer: PeerId, address: *const u8, len: u64) -> Offer {
+        self.offer_bytes(peer, address, len)
     }
 
     fn pull(
@@ -392,8 +395,9 @@ impl Transport for Shm {
         offer: &Offer,
         len: u64,
         to: &mut mpi_core::datatype::Unpacker,
+        token: Token,
     ) -> Pulled {
-        self.pull_bytes(peer, offer, len, to)
+        self.pull_bytes(peer, offer, len, to, token)
     }
 
     fn is_flushed(&self) -> bool {

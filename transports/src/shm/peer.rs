@@ -5,12 +5,14 @@ use std::collections::VecDeque;
 use super::arena::Remote;
 use super::bulk::{Incoming, Outgoing};
 use super::exchange::{EXCHANGE, Exchange};
+use super::joint::{Across, Ledger};
 use super::lane::{CELLS_MAX, Impossible, Reader, Writer};
 use super::outlet::Outlet;
 use super::pool::{Held, Pool};
 use super::reach::Reach;
 use super::ring::Ring;
 use super::stream::Arriving;
+use super::ways::Ways;
 use crate::sync::{AtomicU32, Ordering};
 use crate::sys::socket::Name;
 
@@ -45,6 +47,13 @@ pub(super) struct Peer {
     pub exchange: Exchange,
     pub reach: Reach,
     pub outlet: Outlet,
+    /// Which way its long messages are to come, and what it was told of that.
+    pub ways: Ways,
+    pub told: u64,
+    /// What the two share about messages that come across from it, and that go there.
+    pub ledger: Ledger,
+    pub ledger_out: Ledger,
+    pub across: Across,
     pub bulk_out: VecDeque<Outgoing>,
     pub bulk_in: Vec<Incoming>,
     pub bulk_next: u32,
@@ -79,6 +88,11 @@ impl Peer {
             exchange: Exchange::none(),
             reach: Reach::default(),
             outlet: Outlet::new(),
+            ways: Ways::new(),
+            told: 0,
+            ledger: Ledger::closed(),
+            ledger_out: Ledger::closed(),
+            across: Across::default(),
             bulk_out: VecDeque::new(),
             bulk_in: Vec::new(),
             bulk_next: 0,

@@ -1,30 +1,64 @@
 //! Large messages fetched by their receiver: in place when they lie in the sender's arena, else
-//! out of the sender's address space, if the kernel lets it.
+//! out of the sender's address space, with the sender's help or alone, if the kernel lets it.
 
 use std::io;
 
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::Unpacker;
-use mpi_core::port::{Offer, PeerId, Pulled};
+use mpi_core::port::{Offer, PeerId, Pulled, Token};
 
+use super::ways::{ACROSS_BYTES, is_wanted};
 use super::{Bulk, Shm};
+use crate::sync::Ordering;
 use crate::sys::cma;
 
 /// Bytes fetched at a time for a destination that is not one run of memory.
 const BOUNCE_BYTES: usize = 64 << 10;
 
+/// How announced bytes are fetched.
+enum Fetching {
+    /// Not at all: they are asked for.
+    Never,
+    /// By the receiver.
+    Alone,
+    /// By both ends.
+    Jointly,
+}
+
 impl Shm {
-    /// How a peer could fetch bytes of this process. Whether it may is for the peer to find
-    /// out; what is slower than the pipeline is not offered.
-    pub(super) fn offer_bytes(&self, address: *const u8, len: u64) -> Offer {
+    /// How a peer could fetch bytes of this process. Whether it may, and whether that is the
+    /// cheaper way, is for the peer to find out.
+    pub(super) fn offer_bytes(&mut self, peer: PeerId, address: *const u8, len: u64) -> Offer {
         let arena = self.arena.offset_of(address, len).map_or(0, |offset| offset + 1);
-        let shm = &self.config.shm;
-        let cross = match shm.bulk {
-            Bulk::Auto => self.waiter.is_crowded() || len >= shm.cross_memory_bytes,
-            Bulk::CrossMemory => true,
+        let crowded = self.waiter.is_crowded();
+        let cross = match self.config.shm.bulk {
+            Bulk::Auto => crowded || len >= ACROSS_BYTES,
+            Bulk::CrossMemory | Bulk::Joint => true,
             Bulk::Pipeline => false,
         };
+        if cross
+            && !crowded
+            && let Some(to) = self.peers.get_mut(peer.0 as usize)
+        {
+            to.across.offer(address as u64, len);
+        }
         Offer { address: if cross { address as u64 } else { 0 }, arena }
+    }
+
+    /// Whether a message of `len` bytes in one run is better announced to `peer` than sent, since it
+    /// goes across then.
+    #[inline]
+    pub(super) fn is_better_announced(&self, peer: PeerId, len: u64) -> bool {
+        if len < ACROSS_BYTES || self.waiter.is_crowded() {
+            return false;
+        }
+        let to = &self.peers[peer.0 as usize];
+        match self.config.shm.bulk {
+            Bulk::Auto if to.readable.is_some() => {
+                is_wanted(to.ledger_out.told().load(Ordering::Relaxed), len)
+            }
+            _ => false,
+        }
     }
 
     /// Fetches what a peer offered (see [`mpi_core::port::Transport::pull`]).
@@ -34,6 +68,7 @@ impl Shm {
         offer: &Offer,
         len: u64,
         to: &mut Unpacker,
+        token: Token,
     ) -> Pulled {
         let Some(from) = self.peers.get(peer.0 as usize) else { return Pulled::Unavailable };
         let Some(remote) = &from.remote else { return Pulled::Unavailable };
@@ -46,19 +81,50 @@ impl Shm {
             self.counters.bytes_in_place += len;
             return Pulled::Done;
         }
-        let Some(pid) = from.readable else { return Pulled::Unavailable };
-        if offer.address == 0 || self.config.shm.bulk == Bulk::Pipeline {
+        if from.readable.is_none() || offer.address == 0 {
             return Pulled::Unavailable;
         }
+        let run = to.as_contiguous().filter(|(_, room)| *room >= len).map(|(at, _)| at);
+        let joined = match (self.fetching(peer, len, run.is_some()), run) {
+            (Fetching::Never, _) => return Pulled::Unavailable,
+            (Fetching::Jointly, Some(at)) => self.join(peer, offer.address, at, len, token),
+            _ => None,
+        };
+        joined.unwrap_or_else(|| self.pull_alone(peer, offer.address, len, to))
+    }
+
+    /// How `len` bytes of `peer` are fetched, into one run of memory or several.
+    fn fetching(&mut self, peer: PeerId, len: u64, one_run: bool) -> Fetching {
+        let shm = &self.config.shm;
+        match shm.bulk {
+            Bulk::Pipeline => Fetching::Never,
+            Bulk::CrossMemory => Fetching::Alone,
+            Bulk::Joint => Fetching::Jointly,
+            Bulk::Auto if self.waiter.is_crowded() => Fetching::Alone,
+            Bulk::Auto if !one_run && len >= shm.cross_memory_bytes => Fetching::Alone,
+            Bulk::Auto if one_run => {
+                let from = &mut self.peers[peer.0 as usize];
+                let across = from.ways.goes_across(len);
+                from.tell_ways();
+                if across { Fetching::Jointly } else { Fetching::Never }
+            }
+            Bulk::Auto => Fetching::Never,
+        }
+    }
+
+    /// Fetches bytes of `peer` without its help.
+    fn pull_alone(&mut self, peer: PeerId, from: u64, len: u64, to: &mut Unpacker) -> Pulled {
+        let known = &self.peers[peer.0 as usize];
+        let (rank, Some(pid)) = (known.rank, known.readable) else { return Pulled::Unavailable };
         let mut trial = to.clone();
-        match self.read_across(pid, offer.address, len, &mut trial) {
+        match self.read_across(pid, from, len, &mut trial) {
             Ok(()) => {
                 *to = trial;
                 self.counters.bytes_cross_memory += len;
                 Pulled::Done
             }
             Err(error) => {
-                tracing::info!(rank = from_rank(self, peer), %error, "cross-memory copy failed");
+                tracing::info!(rank, %error, "cross-memory copy failed");
                 self.peers[peer.0 as usize].readable = None;
                 Pulled::Unavailable
             }
@@ -84,8 +150,4 @@ impl Shm {
         }
         Ok(())
     }
-}
-
-fn from_rank(shm: &Shm, peer: PeerId) -> u32 {
-    shm.peers[peer.0 as usize].rank
 }

@@ -218,6 +218,10 @@ impl Shm {
                 let part = word(0);
                 self.take_piece(peer, part, sink)
             }
+            Some(Class::Joint) => {
+                let words = [0, 1, 2, 3].map(word);
+                self.take_joint(peer, words, sink)
+            }
             Some(Class::Inline | Class::Beside) | None => {
                 Err("a frame of it has an impossible form")
             }
@@ -231,7 +235,7 @@ impl Shm {
         if self.until_look == 0 {
             self.look_around();
         }
-        self.chores = self.pump();
+        self.chores = self.pump() | self.go_on_across(sink);
         for event in std::mem::take(&mut self.events) {
             match event {
                 Event::Sent(token) => sink.sent(token),

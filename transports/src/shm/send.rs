@@ -323,6 +323,7 @@ impl Shm {
         to.state = State::Down;
         to.writer = super::lane::Writer::closed();
         to.bulk_out.clear();
+        to.across.clear();
         to.held.give_all_back(&mut self.slots, &mut self.ring);
         let rank = to.rank;
         let why = if has_left {

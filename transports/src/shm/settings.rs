@@ -12,6 +12,8 @@ pub enum Bulk {
     CrossMemory,
     /// Both copy, through the ring of the sender's arena.
     Pipeline,
+    /// Both copy, a part each, from memory to memory.
+    Joint,
 }
 
 /// Settings of the shared-memory transport.
@@ -39,7 +41,8 @@ pub struct ShmSettings {
     pub alloc_bytes: u64,
     /// How large messages go.
     pub bulk: Bulk,
-    /// With [`Bulk::Auto`]: from this many bytes on the receiver copies by itself.
+    /// With [`Bulk::Auto`]: from this many bytes on the receiver copies by itself what goes to memory
+    /// that is not one run.
     pub cross_memory_bytes: u64,
     /// Polls that find nothing before a wait begins to yield the processor.
     pub spin_polls: u32,

@@ -103,9 +103,13 @@ pub(super) fn eager_most(shm: &ShmSettings) -> u64 {
 
 impl Shm {
     /// Whether there is room now for an eager message of `len` bytes to `peer`, as far as known
-    /// without a look at shared memory.
-    pub(super) fn holds_eager(&mut self, peer: PeerId, len: u64) -> bool {
+    /// without a look at shared memory, and it is not better announced: a `plain` one, one run of
+    /// memory, can come across.
+    pub(super) fn holds_eager(&mut self, peer: PeerId, len: u64, plain: bool) -> bool {
         if self.peers.get(peer.0 as usize).is_none_or(|to| to.state != State::Open) {
+            return false;
+        }
+        if plain && self.is_better_announced(peer, len) {
             return false;
         }
         let shm = &self.config.shm;
@@ -247,6 +251,7 @@ impl Shm {
                 return Pieces::Begun(arriving.taken);
             }
             let at = arriving.taken as usize;
+            let timer = from.ways.begin_piece(len);
             copy::claim_pages(to.0.wrapping_add(at), part as usize);
             // SAFETY: `body` checked the whole range against the mapping, which `self` keeps, and
             // no part goes beyond it; `wanted` gave room for all of it.
@@ -254,6 +259,7 @@ impl Shm {
                 let piece = RawBytes::new(body.wrapping_add(at), part as usize);
                 piece.copy_to(to.0.wrapping_add(at));
             }
+            from.ways.end_piece(timer, len, part);
             arriving.taken += part;
             from.reader.advance();
             from.reader.publish();
@@ -261,6 +267,7 @@ impl Shm {
                 if offset >= EXCHANGE {
                     from.exchange.receive();
                 }
+                from.count_eager(len);
                 self.counters.bytes_eager += len;
                 return Pieces::Taken;
             }
@@ -296,14 +303,17 @@ impl Shm {
         let Some(arriving) = &mut from.arriving else { return Ok(()) };
         arriving.taken += part;
         if let Some((to, _)) = &mut arriving.landing {
+            let timer = from.ways.begin_piece(arriving.len);
             // SAFETY: `body` checked the range against the mapping, which `self` keeps; the
             // request's memory is writable until `landed`, by the contract of `begin_eager`.
             unsafe { to.unpack_from(RawBytes::new(body, part as usize)) };
+            from.ways.end_piece(timer, arriving.len, part);
         }
         if arriving.taken < arriving.len {
             return Ok(());
         }
         let Some(whole) = from.arriving.take() else { return Ok(()) };
+        from.count_eager(whole.len);
         self.counters.bytes_eager += whole.len;
         match whole.landing {
             Some((_, token)) => sink.landed(peer, token),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::datatype::Unpacker;
 use mpi_core::header::{FrameKind, Header};
-use mpi_core::port::{Body, PeerId, ProcessName, Pulled, Transport};
+use mpi_core::port::{Body, PeerId, ProcessName, Pulled, Token, Transport};
 use parking_lot::Mutex;
 
 use super::{Bulk, Directory, LocalConfig, Shm, ShmSettings};
@@ -69,6 +69,11 @@ fn meets_all_requirements_by_cross_memory_copy() {
 }
 
 #[test]
+fn meets_all_requirements_by_joint_copies() {
+    check(|| world(2, &ShmSettings { bulk: Bulk::Joint, ..small() }));
+}
+
+#[test]
 fn meets_all_requirements_with_the_smallest_parts() {
     let shm = ShmSettings {
         lane_cells: 4,
@@ -126,7 +131,7 @@ fn library_memory_is_read_in_place() {
     let offer = world.transport(0).offer(PeerId(1), memory, len as u64);
     let mut target = vec![0u8; len];
     let mut to = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), len as u64);
-    let pulled = world.transport(1).pull(PeerId(0), &offer, len as u64, &mut to);
+    let pulled = world.transport(1).pull(PeerId(0), &offer, len as u64, &mut to, Token(0));
     assert_eq!(pulled, Pulled::Done);
     assert!(target == bytes);
     let counters = world.transport(1).counters();

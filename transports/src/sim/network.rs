@@ -117,6 +117,8 @@ pub(super) struct Posted {
 pub(super) enum Item {
     /// A small frame.
     Frame(Header, Vec<u8>),
+    /// A pull that was begun here may end.
+    Fetched { token: u64 },
     /// A bulk transfer to here begins.
     Begin { transfer: u64, header: Header, len: u64 },
     /// Bytes of a transfer to here.
@@ -336,6 +338,7 @@ impl Network {
             }
             Item::End { transfer } => mix(*transfer << 8 | 3),
             Item::Push { transfer } => mix(*transfer << 8 | 4),
+            Item::Fetched { token } => mix(*token << 8 | 7),
             Item::Room => mix(5),
             Item::Down(_) => mix(6),
         }
@@ -475,7 +478,7 @@ impl Network {
         match item {
             // Down comes after everything that was sent before.
             Item::Down(_) => time = time.max(path.last[0]).max(path.last[1]),
-            Item::Room | Item::Push { .. } => {}
+            Item::Room | Item::Push { .. } | Item::Fetched { .. } => {}
             Item::Frame(..) if self.options.reorder => path.last[0] = path.last[0].max(time),
             Item::Frame(..) => {
                 time = time.max(path.last[0]);

@@ -44,6 +44,15 @@ struct Incoming {
     context: u64,
 }
 
+/// A pull that is under way.
+struct Fetch {
+    from: EndpointId,
+    address: u64,
+    len: u64,
+    to: Unpacker,
+    token: Token,
+}
+
 /// A process's transport, clock and way to wait in a simulated world.
 pub struct SimPort {
     pub(super) network: SharedNetwork,
@@ -57,6 +66,7 @@ pub struct SimPort {
     strangers: Vec<(EndpointId, Item)>,
     outgoing: HashMap<u64, Outgoing>,
     incoming: HashMap<u64, Incoming>,
+    fetches: Vec<Fetch>,
     idle_polls: u32,
     waits: u32,
 }
@@ -76,6 +86,7 @@ impl SimPort {
             strangers: Vec::new(),
             outgoing: HashMap::new(),
             incoming: HashMap::new(),
+            fetches: Vec::new(),
             idle_polls: 0,
             waits: 0,
         }
@@ -102,6 +113,7 @@ impl SimPort {
     fn deliver<S: Sink>(&mut self, sink: &mut S, from: EndpointId, item: Item) {
         match item {
             Item::Push { transfer } => return self.push(sink, transfer),
+            Item::Fetched { token } => return self.end_fetch(sink, Token(token)),
             Item::Room => return,
             _ => {}
         }
@@ -134,9 +146,27 @@ impl SimPort {
             Item::Down(why) => {
                 self.outgoing.retain(|_, outgoing| outgoing.to != from);
                 self.incoming.retain(|_, incoming| incoming.from != from);
+                self.fetches.retain(|fetch| fetch.from != from);
                 sink.peer_down(peer, why);
             }
-            Item::Push { .. } | Item::Room => {}
+            Item::Push { .. } | Item::Fetched { .. } | Item::Room => {}
+        }
+    }
+
+    /// Ends a pull that was begun, one way or the other.
+    fn end_fetch<S: Sink>(&mut self, sink: &mut S, token: Token) {
+        let Some(at) = self.fetches.iter().position(|fetch| fetch.token == token) else { return };
+        let mut fetch = self.fetches.swap_remove(at);
+        let Some(&peer) = self.peers.get(&fetch.from) else { return };
+        let mut network = self.network.borrow_mut();
+        let chance = network.options().pull;
+        let comes = network.chance(chance);
+        drop(network);
+        if comes {
+            copy_offered(fetch.address, fetch.len, &mut fetch.to);
+            sink.landed(peer, token);
+        } else {
+            sink.stranded(peer, token);
         }
     }
 
@@ -275,28 +305,46 @@ impl Transport for SimPort {
         network.show_front(self.me, from, |header, body| wanted(header, RawBytes::from(body)))
     }
 
-    fn offer(&self, _: PeerId, address: *const u8, _: u64) -> Offer {
+    fn offer(&mut self, _: PeerId, address: *const u8, _: u64) -> Offer {
         let offered = self.network.borrow().options().pull > 0.0;
         Offer { address: if offered { address.expose_provenance() as u64 } else { 0 }, arena: 0 }
     }
 
-    fn pull(&mut self, peer: PeerId, offer: &Offer, len: u64, to: &mut Unpacker) -> Pulled {
+    fn pull(
+        &mut self,
+        peer: PeerId,
+        offer: &Offer,
+        len: u64,
+        to: &mut Unpacker,
+        token: Token,
+    ) -> Pulled {
         let from = self.endpoint(peer);
         let mut network = self.network.borrow_mut();
         let chance = network.options().pull;
         if offer.address == 0 || !network.is_open(from, self.me) || !network.chance(chance) {
             return Pulled::Unavailable;
         }
-        let bytes = std::ptr::with_exposed_provenance(offer.address as usize);
-        // SAFETY: all simulated processes share this address space, and the sender's request
-        // keeps the offered bytes readable until its rendezvous ends.
-        unsafe { to.unpack_from(RawBytes::new(bytes, len as usize)) };
-        Pulled::Done
+        if network.chance(chance) {
+            copy_offered(offer.address, len, to);
+            return Pulled::Done;
+        }
+        let (address, to) = (offer.address, to.clone());
+        self.fetches.push(Fetch { from, address, len, to, token });
+        network.schedule(self.me, self.me, Item::Fetched { token: token.0 });
+        Pulled::Begun
     }
 
     fn is_flushed(&self) -> bool {
         self.outgoing.is_empty()
     }
+}
+
+/// Copies bytes that a simulated process has offered.
+fn copy_offered(address: u64, len: u64, to: &mut Unpacker) {
+    let bytes = std::ptr::with_exposed_provenance(address as usize);
+    // SAFETY: all simulated processes share this address space, and the sender's request keeps
+    // the offered bytes readable until its rendezvous ends.
+    unsafe { to.unpack_from(RawBytes::new(bytes, len as usize)) };
 }
 
 impl Port for SimPort {

@@ -11,12 +11,28 @@ use std::io;
 /// # Safety
 /// `to` is writable for `len` bytes.
 pub unsafe fn read(pid: i32, from: u64, to: *mut u8, len: usize) -> io::Result<usize> {
-    let local = libc::iovec { iov_base: to.cast(), iov_len: len };
-    let remote = libc::iovec { iov_base: from as usize as *mut libc::c_void, iov_len: len };
+    let (local, remote) = (run(to, len), run(from as usize as *mut u8, len));
     // SAFETY: the caller promised `to`; `remote` is only read by the kernel, in the other
     // process, and checked by it.
     let n = unsafe { libc::process_vm_readv(pid, &local, 1, &remote, 1, 0) };
     usize::try_from(n).map_err(|_| io::Error::last_os_error())
+}
+
+/// Copies `len` bytes at `from` to address `to` of process `pid`; returns how many were copied.
+/// Nothing of this process is written, and what it does not have the kernel refuses to read.
+///
+/// # Errors
+/// As [`read`]; `EFAULT` also where `from` is not readable here.
+fn write(pid: i32, from: u64, to: u64, len: usize) -> io::Result<usize> {
+    let [local, remote] = [from, to].map(|at| run(at as usize as *mut u8, len));
+    // SAFETY: the kernel reads the local range and checks it, and writes to the other process only.
+    let n = unsafe { libc::process_vm_writev(pid, &local, 1, &remote, 1, 0) };
+    usize::try_from(n).map_err(|_| io::Error::last_os_error())
+}
+
+/// A run of memory, as the kernel wants it told.
+fn run(at: *mut u8, len: usize) -> libc::iovec {
+    libc::iovec { iov_base: at.cast(), iov_len: len }
 }
 
 /// Copies exactly `len` bytes, in as many calls as the kernel wants.
@@ -27,14 +43,26 @@ pub unsafe fn read(pid: i32, from: u64, to: *mut u8, len: usize) -> io::Result<u
 /// # Safety
 /// As [`read`].
 pub unsafe fn read_exact(pid: i32, from: u64, to: *mut u8, len: usize) -> io::Result<()> {
+    // SAFETY: the caller's promise for the rest of the range.
+    whole(len, |done| unsafe { read(pid, from + done as u64, to.wrapping_add(done), len - done) })
+}
+
+/// Copies exactly `len` bytes at `from` to address `to` of process `pid`.
+///
+/// # Errors
+/// As for reading; part of the bytes may have been copied.
+pub fn write_exact(pid: i32, from: u64, to: u64, len: usize) -> io::Result<()> {
+    whole(len, |done| write(pid, from + done as u64, to + done as u64, len - done))
+}
+
+/// Goes on until `len` bytes are copied.
+fn whole(len: usize, mut more: impl FnMut(usize) -> io::Result<usize>) -> io::Result<()> {
     let mut done = 0;
     while done < len {
-        // SAFETY: the caller's promise for the rest of the range.
-        let n = unsafe { read(pid, from + done as u64, to.wrapping_add(done), len - done)? };
-        if n == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
+        match more(done)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            n => done += n,
         }
-        done += n;
     }
     Ok(())
 }
@@ -65,5 +93,18 @@ mod tests {
         // SAFETY: as before.
         let error = unsafe { read_exact(pid, 8, to.as_mut_ptr(), 32) }.unwrap_err();
         assert_eq!(error.raw_os_error(), Some(libc::EFAULT));
+    }
+
+    #[test]
+    fn writes_to_its_own_process_and_names_what_fails() {
+        let (from, mut to) = ([9u8; 32], [0u8; 32]);
+        let pid = std::process::id() as i32;
+        let at = to.as_mut_ptr() as u64;
+        write_exact(pid, from.as_ptr() as u64, at, 32).unwrap();
+        assert_eq!(std::hint::black_box(to), from);
+        for (from, to) in [(8, at), (from.as_ptr() as u64, 8)] {
+            let error = write_exact(pid, from, to, 32).unwrap_err();
+            assert_eq!(error.raw_os_error(), Some(libc::EFAULT));
+        }
     }
 }

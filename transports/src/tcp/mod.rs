@@ -328,7 +328,7 @@ impl Transport for Tcp {
         self.send_frame(peer, header, body)
     }
 
-    fn has_room(&mut self, peer: PeerId, len: u64) -> bool {
+    fn has_room(&mut self, peer: PeerId, len: u64, _: bool) -> bool {
         self.has_room_for(peer, len)
     }
 

@@ -1,0 +1,254 @@
+//! Which way is cheaper for a long message from a peer: across, from memory to memory, or through
+//! buffers that both share.
+//!
+//! Across, a byte is moved once, by the kernel, and each end moves half of them; through a buffer it
+//! is moved twice, once by each end. Which costs less is the machine's: where a line takes 20 ns from
+//! one processor's cache to the other's, the kernel's price for finding pages decides for the buffer,
+//! and where it takes 100 ns the second move is dearer (decision 61). Where the memory lies that the
+//! program uses decides too. So the receiver times what it moves itself, for each length by powers of
+//! two, and now and then lets a message come the way that seems dearer.
+//!
+//! In: lengths, and how long the moves of this process took. Out: the way, and what the peer is told.
+
+use std::time::Instant;
+
+/// Shorter messages are not worth a system call at each end.
+pub(super) const ACROSS_BYTES: u64 = 32 << 10;
+/// Lengths are told apart by powers of two, from this one on and up to 4 MiB.
+const FIRST_POWER: u32 = ACROSS_BYTES.ilog2();
+const CLASSES: usize = 8;
+/// Measurements of a way before it is judged: the first may have met new pages.
+const SAMPLES: u8 = 3;
+/// Messages from one trial of the dearer way to the next, at first and at most.
+const TRIAL_FIRST: u16 = 32;
+const TRIAL_MOST: u16 = 1024;
+/// What a message that goes across costs besides, in nanoseconds: the announcement, the call for
+/// help and the end of it go from one processor to the other.
+const HANDSHAKE_NANOS: u64 = 500;
+/// One in so many pieces that come through a buffer is timed: the clock takes 40 ns of some 1000.
+const TIMED: u32 = 4;
+
+/// What this end pays for 64 KiB that it moves one way.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cost {
+    nanos: u32,
+    samples: u8,
+}
+
+impl Cost {
+    fn learn(&mut self, nanos: u64, bytes: u64) {
+        let now = ((nanos << 16) / bytes.max(1)).min(u32::MAX.into()) as u32;
+        self.nanos = match self.samples {
+            0 => now,
+            1..SAMPLES => self.nanos.min(now),
+            // What is far off is an interrupt's time.
+            _ => (self.nanos / 4 * 3).saturating_add(now.min(self.nanos.saturating_mul(4)) / 4),
+        };
+        self.samples = self.samples.saturating_add(1);
+    }
+
+    fn is_known(self) -> bool {
+        self.samples >= SAMPLES
+    }
+
+    /// Nanoseconds for so many bytes.
+    fn of(self, bytes: u64) -> u64 {
+        (u64::from(self.nanos) * bytes) >> 16
+    }
+}
+
+/// What is known of messages of about one length.
+#[derive(Clone, Copy, Debug)]
+struct Class {
+    across: Cost,
+    through: Cost,
+    until_trial: u16,
+    interval: u16,
+}
+
+impl Class {
+    fn is_judged(&self) -> bool {
+        self.across.is_known() && self.through.is_known()
+    }
+
+    /// Whether across is the way: the better one, or the one that less is known of.
+    fn prefers_across(&self, len: u64) -> bool {
+        if self.is_judged() {
+            return self.across.of(len / 2) + HANDSHAKE_NANOS <= self.through.of(len);
+        }
+        !self.across.is_known()
+    }
+}
+
+/// What is known of the two ways from one peer.
+#[derive(Debug)]
+pub(super) struct Ways {
+    classes: [Class; CLASSES],
+    pieces: u32,
+}
+
+/// The class of messages of `len` bytes, which are no fewer than [`ACROSS_BYTES`].
+fn class(len: u64) -> usize {
+    (len.max(ACROSS_BYTES).ilog2() - FIRST_POWER).min(CLASSES as u32 - 1) as usize
+}
+
+/// Whether a peer that was told so much wants a message of `len` bytes announced.
+#[inline]
+pub(super) fn is_wanted(told: u64, len: u64) -> bool {
+    len >= ACROSS_BYTES && told & 1 << class(len) == 0
+}
+
+impl Ways {
+    /// Nothing is known.
+    pub(super) fn new() -> Ways {
+        let unknown = Class {
+            across: Cost::default(),
+            through: Cost::default(),
+            until_trial: TRIAL_FIRST,
+            interval: TRIAL_FIRST,
+        };
+        Ways { classes: [unknown; CLASSES], pieces: 0 }
+    }
+
+    /// Whether the announced message of `len` bytes is to come across; counts it.
+    pub(super) fn goes_across(&mut self, len: u64) -> bool {
+        if len < ACROSS_BYTES {
+            return false;
+        }
+        let class = &mut self.classes[class(len)];
+        let better = class.prefers_across(len);
+        if !class.is_judged() {
+            return better;
+        }
+        let tried = class.until_trial == 0;
+        if tried {
+            class.interval = (class.interval * 2).min(TRIAL_MOST);
+            class.until_trial = class.interval;
+        }
+        class.until_trial -= 1;
+        better != tried
+    }
+
+    /// Counts a message of `len` bytes that came without being announced; whether such messages are
+    /// any concern here.
+    #[inline]
+    pub(super) fn count_eager(&mut self, len: u64) -> bool {
+        let counts = len >= ACROSS_BYTES;
+        if counts {
+            let class = &mut self.classes[class(len)];
+            class.until_trial = class.until_trial.saturating_sub(1);
+        }
+        counts
+    }
+
+    /// What the peer is told: a bit for each length that it need not announce. Nothing is told by 0,
+    /// with which memory begins.
+    pub(super) fn told(&self) -> u64 {
+        let eager = |(at, class): (usize, &Class)| {
+            let len = ACROSS_BYTES << at;
+            let is_due = class.is_judged() && class.until_trial == 0;
+            u64::from(class.is_judged() && !is_due && !class.prefers_across(len)) << at
+        };
+        self.classes.iter().enumerate().map(eager).sum()
+    }
+
+    /// This end has moved `bytes` of a message of `len` bytes across, in so many nanoseconds.
+    pub(super) fn learn_across(&mut self, len: u64, bytes: u64, nanos: u64) {
+        if bytes > 0 {
+            self.classes[class(len)].across.learn(nanos, bytes);
+        }
+    }
+
+    /// This end begins to take a piece out of a buffer, of a message of `len` bytes: since when, if
+    /// that is to be timed.
+    #[inline]
+    pub(super) fn begin_piece(&mut self, len: u64) -> Option<Instant> {
+        if len < ACROSS_BYTES {
+            return None;
+        }
+        self.pieces = self.pieces.wrapping_add(1);
+        let timed =
+            self.pieces.is_multiple_of(TIMED) || !self.classes[class(len)].through.is_known();
+        timed.then(Instant::now)
+    }
+
+    /// It has taken that piece, of `bytes`.
+    #[inline]
+    pub(super) fn end_piece(&mut self, begun: Option<Instant>, len: u64, bytes: u64) {
+        if let Some(begun) = begun {
+            self.learn_through(len, bytes, begun.elapsed().as_nanos() as u64);
+        }
+    }
+
+    fn learn_through(&mut self, len: u64, bytes: u64, nanos: u64) {
+        if bytes > 0 {
+            self.classes[class(len)].through.learn(nanos, bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEN: u64 = 64 << 10;
+
+    /// Messages of one length at these prices a 64 KiB: which went across.
+    fn run(ways: &mut Ways, messages: usize, across: u64, through: u64) -> Vec<bool> {
+        let one = |_| {
+            let goes = ways.goes_across(LEN);
+            match goes {
+                true => ways.learn_across(LEN, LEN / 2, across / 2),
+                false => ways.learn_through(LEN, LEN / 4, through / 4),
+            }
+            goes
+        };
+        (0..messages).map(one).collect()
+    }
+
+    #[test]
+    fn both_ways_are_tried_and_the_cheaper_one_is_taken() {
+        for (across, through, expected) in [(6000, 7000, true), (6000, 2200, false)] {
+            let mut ways = Ways::new();
+            let first = run(&mut ways, 6, across, through);
+            assert_eq!(first, [true, true, true, false, false, false]);
+            let then = run(&mut ways, 10_000, across, through);
+            let others = then.iter().filter(|goes| **goes != expected).count();
+            assert!((5..20).contains(&others), "{others} trials");
+            assert_eq!(is_wanted(ways.told(), LEN), expected);
+        }
+    }
+
+    #[test]
+    fn what_was_cheaper_once_is_found_out_when_it_changes() {
+        let mut ways = Ways::new();
+        run(&mut ways, 100, 6000, 2200);
+        let later = run(&mut ways, 2000, 6000, 30_000);
+        assert!(later[1900..].iter().filter(|across| !**across).count() <= 1);
+        let later = run(&mut ways, 20_000, 6000, 2200);
+        assert!(later[19_990..].iter().filter(|across| **across).count() <= 1);
+    }
+
+    #[test]
+    fn eager_messages_bring_the_next_trial_nearer() {
+        let mut ways = Ways::new();
+        run(&mut ways, 6, 6000, 2200);
+        assert!(!is_wanted(ways.told(), LEN));
+        assert!((0..TRIAL_FIRST).all(|_| ways.count_eager(LEN)));
+        assert!(is_wanted(ways.told(), LEN), "the trial is announced");
+        assert!(ways.goes_across(LEN));
+        assert!(!is_wanted(ways.told(), LEN) && !ways.goes_across(LEN));
+    }
+
+    #[test]
+    fn short_messages_are_nobodys_concern_and_long_ones_are_of_one_kind() {
+        let mut ways = Ways::new();
+        assert!(
+            !ways.goes_across(ACROSS_BYTES - 1) && ways.begin_piece(ACROSS_BYTES - 1).is_none()
+        );
+        assert!(!is_wanted(0, ACROSS_BYTES - 1) && is_wanted(0, ACROSS_BYTES));
+        assert_eq!((class(0), class(LEN), class(4 << 20), class(u64::MAX)), (0, 1, 7, 7));
+        ways.learn_through(u64::MAX, 0, 1);
+        assert!(ways.goes_across(u64::MAX));
+    }
+}
