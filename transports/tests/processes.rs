@@ -210,10 +210,15 @@ fn large(mut rank: Rank, expected: fn(&mut LocalPort) -> u64) {
 
 /// Makes this process unreadable to others, as a program file without read permission is.
 fn forbid_reading() {
-    // SAFETY: integers only.
-    unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) };
+    hide();
     // A process may always read one that it could trace; root could, were it not for this.
     drop_capabilities();
+}
+
+/// Makes this process unreadable to those that may not do everything.
+fn hide() {
+    // SAFETY: integers only.
+    unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) };
 }
 
 fn drop_capabilities() {
@@ -252,10 +257,10 @@ fn rank_process() {
             large(Rank::new(rank, size, way), |port| port.shm().counters().bytes_cross_memory);
         }
         "one_way" => {
-            // Rank 0 cannot reach into rank 1, which so fetches without help and is asked for bulk.
-            drop_capabilities();
-            if rank == 1 {
-                forbid_reading();
+            // Rank 0 may not reach into rank 1, which may and is not helped.
+            match rank {
+                0 => drop_capabilities(),
+                _ => hide(),
             }
             let way = ShmSettings { bulk: Bulk::Joint, ..base };
             let by_fetching = |port: &mut LocalPort| port.shm().counters().bytes_cross_memory;

@@ -292,6 +292,8 @@ impl Shm {
         if to.state != State::Open || !to.writer.has_room() {
             return false;
         }
+        // In the middle of a batch the count that rides would be ahead of the one that can be looked up.
+        to.reader.publish();
         let ride = to.reader.ride();
         let [a, b, c] = rest;
         let words = [what << 32 | u64::from(number), a, b, c];
