@@ -16,6 +16,7 @@ use super::lane::Class;
 use super::peer::State;
 use super::send::IMPOSSIBLE_COUNT;
 use super::stream::piece;
+use super::ways::{time_of, timer};
 use super::{Event, Shm};
 
 /// Cells of a lane that bulk data leaves to small messages, as a fraction: one in four.
@@ -130,6 +131,7 @@ impl Shm {
             out.begun = true;
         }
         if let Some((offset, at)) = chunk {
+            let begun = to.ways.begin_piece(out.moved + out.source.remaining());
             if let Some((from, left)) = out.source.as_contiguous() {
                 copy::ask_pages(from, left.min(room) as usize);
             }
@@ -145,7 +147,12 @@ impl Shm {
             };
             out.moved += len as u64;
             self.pumped = true;
-            to.writer.write(Class::Chunk, ride, [0; 3], &[out.id, offset, len as u64]);
+            to.writer.write(
+                Class::Chunk,
+                ride,
+                [0; 3],
+                &[out.id, offset, len as u64, time_of(begun)],
+            );
         }
         let rung = to.sleeps();
         if out.source.remaining() == 0 {
@@ -224,13 +231,12 @@ impl Shm {
         Ok(())
     }
 
-    /// A chunk from `peer` has come.
+    /// A chunk from `peer` has come: of which transfer, where it lies, its length, and how long the
+    /// peer took for it if that was timed.
     pub(super) fn receive_chunk<S: Sink>(
         &mut self,
         peer: PeerId,
-        id: u64,
-        offset: u64,
-        len: u64,
+        [id, offset, len, time]: [u64; 4],
         sink: &mut S,
     ) -> Result<(), &'static str> {
         let from = &mut self.peers[peer.0 as usize];
@@ -243,7 +249,7 @@ impl Shm {
             return Err("a bulk transfer of it is longer than it said");
         }
         if let Landing::User(to) = &mut incoming.landing {
-            let timer = from.ways.begin_piece(incoming.len);
+            let begun = timer(time);
             // SAFETY: `body` checked the range against the mapping, which `self` keeps; the
             // request's memory is writable until `landed`, by the contract of `Landing`.
             unsafe {
@@ -257,7 +263,7 @@ impl Shm {
                     to.unpack_from(piece);
                 }
             }
-            from.ways.end_piece(timer, incoming.len, len);
+            from.ways.end_piece(begun, time, incoming.len, len);
         }
         incoming.left -= len;
         self.counters.bytes_pipelined += len;

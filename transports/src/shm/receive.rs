@@ -207,16 +207,16 @@ impl Shm {
                 self.begin_bulk(peer, header, len, id, sink)
             }
             Some(Class::Chunk) => {
-                let (id, offset, len) = (word(0), word(1), word(2));
-                self.receive_chunk(peer, id, offset, len, sink)
+                let chunk = [0, 1, 2, 3].map(word);
+                self.receive_chunk(peer, chunk, sink)
             }
             Some(Class::Stream) => {
-                let place = [word(0), word(1), word(2)];
+                let place = [0, 1, 2, 3].map(word);
                 self.begin_stream(peer, header, place, sink)
             }
             Some(Class::Piece) => {
-                let part = word(0);
-                self.take_piece(peer, part, sink)
+                let (part, time) = (word(0), word(1));
+                self.take_piece(peer, part, time, sink)
             }
             Some(Class::Joint) => {
                 let words = [0, 1, 2, 3].map(word);

@@ -19,6 +19,7 @@ use super::lane::{Class, Words};
 use super::peer::{Peer, State};
 use super::send::IMPOSSIBLE_COUNT;
 use super::settings::ShmSettings;
+use super::ways::{time_of, timer};
 
 /// Bytes of a message's first piece; later ones grow with what has gone, up to a chunk. The
 /// receiver begins so much earlier, and each piece costs both ends a cell: 8 KiB is what 50 ns
@@ -42,10 +43,10 @@ pub(super) struct Arriving {
 impl Peer {
     /// The next piece of a message of which `left` bytes are to come, if it comes soon, and is one.
     #[inline]
-    fn next_piece(&mut self, left: u64) -> Option<(Words, u64)> {
+    fn next_piece(&mut self, left: u64) -> Option<(Words, u64, u64)> {
         let words = self.reader.peek_within(LOOKS_A_PIECE)?;
-        let part = self.reader.payload_word(0);
-        (words.class() == Some(Class::Piece) && part <= left).then_some((words, part))
+        let (part, time) = (self.reader.payload_word(0), self.reader.payload_word(1));
+        (words.class() == Some(Class::Piece) && part <= left).then_some((words, part, time))
     }
 }
 
@@ -157,6 +158,7 @@ impl Shm {
             let part = piece(moved, most).min((len - moved) as usize);
             let at = base.wrapping_add(moved as usize);
             let to = &mut self.peers[peer.0 as usize];
+            let begun = to.ways.begin_piece(len);
             if let Body::Bytes(bytes) = &body {
                 copy::ask_pages(bytes.as_ptr(), part);
             }
@@ -180,12 +182,13 @@ impl Shm {
                 to.held.note(to.writer.tail(), offset, len as u32);
             }
             let ride = to.reader.ride();
+            let time = time_of(begun);
             match header.take() {
                 Some(header) => {
-                    let payload = [offset, len, part as u64];
+                    let payload = [offset, len, part as u64, time];
                     to.writer.write(Class::Stream, ride, header.to_words(0), &payload);
                 }
-                None => to.writer.write(Class::Piece, ride, [0; 3], &[part as u64]),
+                None => to.writer.write(Class::Piece, ride, [0; 3], &[part as u64, time]),
             }
             if let Some(word) = to.sleeps() {
                 self.ring(peer, word);
@@ -212,7 +215,7 @@ impl Shm {
         &mut self,
         peer: PeerId,
         header: &Header,
-        [offset, len, part]: [u64; 3],
+        [offset, len, part, time]: [u64; 4],
         sink: &mut S,
     ) -> Result<(), &'static str> {
         let from = &mut self.peers[peer.0 as usize];
@@ -223,7 +226,7 @@ impl Shm {
         let landing = sink.begin_eager(peer, header, len);
         let header = *header;
         from.arriving = Some(Arriving { header, offset, len, taken: 0, landing });
-        self.take_piece(peer, part, sink)
+        self.take_piece(peer, part, time, sink)
     }
 
     /// Shows a message of `peer` whose first piece has come to `wanted`, and copies its pieces as
@@ -236,7 +239,7 @@ impl Shm {
         let Some(from) = self.peers.get_mut(peer.0 as usize) else { return Pieces::Other };
         let first = from.reader.peek().filter(|words| words.class() == Some(Class::Stream));
         let Some(first) = first.filter(|_| from.arriving.is_none()) else { return Pieces::Other };
-        let [offset, len, part] = [0, 1, 2].map(|i| from.reader.payload_word(i));
+        let [offset, len, part, time] = [0, 1, 2, 3].map(|i| from.reader.payload_word(i));
         // What is wrong is said by the poll that finds the same.
         let Some(body) = from.body(offset, len).filter(|_| part <= len) else {
             return Pieces::Other;
@@ -244,14 +247,14 @@ impl Shm {
         let (header, _) = Header::from_words(first.header);
         let Some(to) = wanted(&header, len) else { return Pieces::Other };
         let mut arriving = Arriving { header, offset, len, taken: 0, landing: None };
-        let mut next = Some((first, part));
-        while let Some((words, part)) = next {
+        let mut next = Some((first, part, time));
+        while let Some((words, part, time)) = next {
             if from.learn(words.consumed(), &mut self.slots, &mut self.ring).is_err() {
                 self.drop_peer(peer, IMPOSSIBLE_COUNT);
                 return Pieces::Begun(arriving.taken);
             }
             let at = arriving.taken as usize;
-            let timer = from.ways.begin_piece(len);
+            let begun = timer(time);
             copy::claim_pages(to.0.wrapping_add(at), part as usize);
             // SAFETY: `body` checked the whole range against the mapping, which `self` keeps, and
             // no part goes beyond it; `wanted` gave room for all of it.
@@ -259,7 +262,7 @@ impl Shm {
                 let piece = RawBytes::new(body.wrapping_add(at), part as usize);
                 piece.copy_to(to.0.wrapping_add(at));
             }
-            from.ways.end_piece(timer, len, part);
+            from.ways.end_piece(begun, time, len, part);
             arriving.taken += part;
             from.reader.advance();
             from.reader.publish();
@@ -285,11 +288,13 @@ impl Shm {
         }
     }
 
-    /// So many bytes more of a message from `peer` have come.
+    /// So many bytes more of a message from `peer` have come, for which it took so long if that was
+    /// timed.
     pub(super) fn take_piece<S: Sink>(
         &mut self,
         peer: PeerId,
         part: u64,
+        time: u64,
         sink: &mut S,
     ) -> Result<(), &'static str> {
         let from = &mut self.peers[peer.0 as usize];
@@ -303,11 +308,11 @@ impl Shm {
         let Some(arriving) = &mut from.arriving else { return Ok(()) };
         arriving.taken += part;
         if let Some((to, _)) = &mut arriving.landing {
-            let timer = from.ways.begin_piece(arriving.len);
+            let begun = timer(time);
             // SAFETY: `body` checked the range against the mapping, which `self` keeps; the
             // request's memory is writable until `landed`, by the contract of `begin_eager`.
             unsafe { to.unpack_from(RawBytes::new(body, part as usize)) };
-            from.ways.end_piece(timer, arriving.len, part);
+            from.ways.end_piece(begun, time, arriving.len, part);
         }
         if arriving.taken < arriving.len {
             return Ok(());

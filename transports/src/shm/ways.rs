@@ -6,9 +6,10 @@
 //! one processor's cache to the other's, the kernel's price for finding pages decides for the buffer,
 //! and where it takes 100 ns the second move is dearer (decision 61). Where the memory lies that the
 //! program uses decides too. So the receiver times what it moves itself, for each length by powers of
-//! two, and now and then lets a message come the way that seems dearer.
+//! two, is told by some cells how long the sender took for a piece, and now and then lets a message
+//! come the way that seems dearer.
 //!
-//! In: lengths, and how long the moves of this process took. Out: the way, and what the peer is told.
+//! In: lengths, and how long moves took. Out: the way, and what the peer is told.
 
 use std::time::Instant;
 
@@ -159,24 +160,25 @@ impl Ways {
         }
     }
 
-    /// This end begins to take a piece out of a buffer, of a message of `len` bytes: since when, if
-    /// that is to be timed.
+    /// This end begins to move a piece into a buffer, of a message of `len` bytes: since when, if that
+    /// is to be timed.
     #[inline]
     pub(super) fn begin_piece(&mut self, len: u64) -> Option<Instant> {
         if len < ACROSS_BYTES {
             return None;
         }
         self.pieces = self.pieces.wrapping_add(1);
-        let timed =
-            self.pieces.is_multiple_of(TIMED) || !self.classes[class(len)].through.is_known();
-        timed.then(Instant::now)
+        self.pieces.is_multiple_of(TIMED).then(Instant::now)
     }
 
-    /// It has taken that piece, of `bytes`.
+    /// This end has taken a piece of `bytes` out of a buffer, which it began at `begun` and the other
+    /// end has put there in `theirs` nanoseconds, of a message of `len` bytes. Both work at the same
+    /// time, so the slower one decides.
     #[inline]
-    pub(super) fn end_piece(&mut self, begun: Option<Instant>, len: u64, bytes: u64) {
-        if let Some(begun) = begun {
-            self.learn_through(len, bytes, begun.elapsed().as_nanos() as u64);
+    pub(super) fn end_piece(&mut self, begun: Option<Instant>, theirs: u64, len: u64, bytes: u64) {
+        if let Some(begun) = begun.filter(|_| len >= ACROSS_BYTES) {
+            let own = begun.elapsed().as_nanos() as u64;
+            self.learn_through(len, bytes, own.max(theirs.min(u32::MAX.into())));
         }
     }
 
@@ -185,6 +187,18 @@ impl Ways {
             self.classes[class(len)].through.learn(nanos, bytes);
         }
     }
+}
+
+/// How long a piece took that was begun then, for the cell that tells of it; 0 if it was not timed.
+#[inline]
+pub(super) fn time_of(begun: Option<Instant>) -> u64 {
+    begun.map_or(0, |begun| (begun.elapsed().as_nanos() as u64).max(1))
+}
+
+/// The clock, for a piece whose cell tells how long the other end took.
+#[inline]
+pub(super) fn timer(theirs: u64) -> Option<Instant> {
+    (theirs > 0).then(Instant::now)
 }
 
 #[cfg(test)]
