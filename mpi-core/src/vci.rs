@@ -15,8 +15,8 @@ use crate::matching::Matcher;
 use crate::p2p::rendezvous::{self, Payload, Rts};
 use crate::p2p::{Arrived, Content};
 use crate::peers::{Early, Order, Peer};
-use crate::port::{Body, Landing, Offer, PeerId, Port, Pulled, Sink, Token, Why};
-use crate::request::{Operation, Owner, ReceiveState, Request};
+use crate::port::{Body, Landing, Offer, PeerId, Port, Sink, Token, Why};
+use crate::request::{Operation, Owner, Request};
 use crate::status::Status;
 use crate::table::Table;
 
@@ -172,7 +172,13 @@ impl Vci {
         moved
     }
 
-    fn control<P: Port>(&mut self, port: &mut P, peer: PeerId, kind: FrameKind, payload: Payload) {
+    pub(crate) fn control<P: Port>(
+        &mut self,
+        port: &mut P,
+        peer: PeerId,
+        kind: FrameKind,
+        payload: Payload,
+    ) {
         let bytes = match kind {
             FrameKind::Credit => &payload[..0],
             _ => {
@@ -202,58 +208,6 @@ impl Vci {
         let source = send.outgoing.take();
         let header = Header { kind: FrameKind::Data as u8, context: token, ..Header::default() };
         port.send_bulk(peer, &header, source, Token(u64::from(request.raw())));
-    }
-
-    /// Fetches the announced message `rts` into the receive `request`, or asks for its bytes.
-    pub(crate) fn pull<P: Port>(&mut self, port: &mut P, request: RequestHandle, rts: Rts) {
-        let Ok(Request { operation: Operation::Receive(receive), .. }) =
-            self.requests.get_mut(request)
-        else {
-            return;
-        };
-        if let Some(why) = self.peers[rts.peer.0 as usize].down() {
-            let lost = lost_peer(rts.peer, why);
-            return self.complete(request, Some(lost));
-        }
-        if rts.len > receive.incoming.capacity() {
-            self.control(port, rts.peer, FrameKind::Fin, rendezvous::fin_payload(rts.token));
-            return self.complete_receive(request, rts.len);
-        }
-        let pulled = match rts.len {
-            0 => Pulled::Done,
-            len => {
-                let token = Token(u64::from(request.raw()));
-                receive.incoming.pull(port, rts.peer, &rts.offer, len, token)
-            }
-        };
-        match pulled {
-            Pulled::Done => {
-                self.control(port, rts.peer, FrameKind::Fin, rendezvous::fin_payload(rts.token));
-                self.complete_receive(request, rts.len);
-            }
-            Pulled::Begun => {
-                receive.awaited = Some(rts);
-                (receive.landing, receive.fetching) = (true, true);
-            }
-            Pulled::Unavailable => self.ask(port, request, rts),
-        }
-    }
-
-    /// Asks for the bytes of the announced message `rts` for the receive `request`.
-    fn ask<P: Port>(&mut self, port: &mut P, request: RequestHandle, rts: Rts) {
-        if let Some(receive) = self.receive_mut(request) {
-            receive.awaited = Some(rts);
-            let cts = rendezvous::cts_payload(rts.token, u64::from(request.raw()));
-            self.control(port, rts.peer, FrameKind::Cts, cts);
-        }
-    }
-
-    /// The state of a pending receive.
-    fn receive_mut(&mut self, request: RequestHandle) -> Option<&mut ReceiveState> {
-        match self.requests.get_mut(request) {
-            Ok(Request { operation: Operation::Receive(receive), .. }) => Some(receive),
-            _ => None,
-        }
     }
 
     /// Gives a message in its order to the receive that matches, or keeps it.
@@ -384,7 +338,7 @@ impl Vci {
     }
 
     /// Completes a receive whose message had `len` bytes.
-    fn complete_receive(&mut self, request: RequestHandle, len: u64) {
+    pub(crate) fn complete_receive(&mut self, request: RequestHandle, len: u64) {
         let Ok(entry) = self.requests.get_mut(request) else { return };
         let mut failure = None;
         if let Operation::Receive(receive) = &entry.operation {
@@ -545,30 +499,11 @@ impl Sink for Vci {
     }
 
     fn landed(&mut self, peer: PeerId, token: Token) {
-        let Ok(token) = u32::try_from(token.0) else { return };
-        let request = RequestHandle::from_raw(token);
-        let Some(receive) = self.receive_mut(request).filter(|receive| receive.landing) else {
-            return;
-        };
-        let fetching = receive.fetching;
-        if let Some(rts) = receive.awaited.filter(|rts| rts.peer == peer) {
-            if fetching {
-                self.wishes.push_back(Wish::Finish(peer, rts.token));
-            }
-            self.complete_receive(request, rts.len);
-        }
+        self.end_landing(peer, token);
     }
 
     fn stranded(&mut self, peer: PeerId, token: Token) {
-        let Ok(token) = u32::try_from(token.0) else { return };
-        let request = RequestHandle::from_raw(token);
-        let Some(receive) = self.receive_mut(request).filter(|receive| receive.fetching) else {
-            return;
-        };
-        (receive.landing, receive.fetching) = (false, false);
-        if let Some(rts) = receive.awaited.filter(|rts| rts.peer == peer) {
-            self.wishes.push_back(Wish::Ask(request, rts));
-        }
+        self.end_fetching_in_vain(peer, token);
     }
 
     fn sent(&mut self, token: Token) {

@@ -10,6 +10,7 @@ mod cancel;
 pub(crate) mod credit;
 pub mod exchange;
 pub mod expected;
+mod fetch;
 pub mod persistent;
 pub mod probe;
 mod quick;

@@ -6,8 +6,8 @@
 //! more beside it; a longer eager one puts its body into a slot of the sender and names it in
 //! the cell, or passes through the sender's ring piece by piece (`stream`); a rendezvous is
 //! fetched by the receiver (`pull`), as a rule with the sender's help (`joint`), or goes through the
-//! ring too, both sides copying at the same time (`bulk`), whichever is cheaper here (`ways`). Memory that the library allocates for programs lies in the arena and is
-//! read in place (VIA over SISCI).
+//! ring too, both sides copying at the same time (`bulk`), whichever is cheaper here (`ways`). Memory
+//! that the library allocates for programs lies in the arena and is read in place (VIA over SISCI).
 //!
 //! Two processes meet over a datagram socket (`meet`); they are on one node when that worked.
 //!
