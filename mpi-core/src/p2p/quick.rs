@@ -27,9 +27,10 @@ use crate::status::Status;
 
 /// Longest message that is sent the short way, in bytes, if the transport takes it whole.
 const QUICK_BYTES: u64 = 1 << 20;
-/// Up to here the transport is not asked for room before it is given the message: there is no better
-/// way for it.
-const PLAIN_BYTES: usize = (32 << 10) - 1;
+/// Up to here the transport is not asked for room before it is given the message, even if there is a
+/// faster way for one that is announced: who blocks in such a send may have to receive next, and so may
+/// its receiver.
+const PLAIN_BYTES: usize = 64 << 10;
 /// Up to here a nonblocking send copies whatever is on its way already.
 const ALWAYS_COPIED: u64 = 4 << 10;
 /// Messages taken the short way before others get their turn, so that what a program only ever
