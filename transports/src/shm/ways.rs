@@ -4,7 +4,7 @@
 //! Across, a byte is moved once, by the kernel, and each end moves half of them; through a buffer it
 //! is moved twice, once by each end. Which costs less is the machine's: where a line takes 20 ns from
 //! one processor's cache to the other's, the kernel's price for finding pages decides for the buffer,
-//! and where it takes 100 ns the second move is dearer (decision 62). Where the memory lies that the
+//! and where it takes 100 ns the second move is dearer (decision 61). Where the memory lies that the
 //! program uses decides too. So the receiver times what it moves itself, for each length by powers of
 //! two, is told by some cells how long the sender took for a piece, and now and then lets a message
 //! come the way that seems dearer.
