@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::Duration;
 
 use launch_wire::control::Frame;
-use mpi_core::boards::{Audience, BoardId, Boards, Meeting, Piece, Source};
+use mpi_core::boards::{Audience, BoardId, Boards, Meeting, Piece, Shown, Source};
 use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::header::Header;
@@ -331,6 +331,18 @@ impl Boards for NodePort {
         last: bool,
     ) -> bool {
         self.local.as_mut().is_some_and(|local| local.write_piece(board, to, source, len, last))
+    }
+
+    fn show_piece(&mut self, board: BoardId, to: Audience, at: *const u8, len: u64) -> bool {
+        self.local.as_mut().is_some_and(|local| local.show_piece(board, to, at, len))
+    }
+
+    fn shown(&mut self, board: BoardId, to: Audience) -> Shown {
+        self.local.as_mut().map_or(Shown::Waits, |local| local.shown(board, to))
+    }
+
+    fn fetch_piece(&mut self, board: BoardId, from: Source, into: &mut Unpacker) -> Option<u64> {
+        self.local.as_mut()?.fetch_piece(board, from, into)
     }
 
     #[inline]

@@ -63,6 +63,21 @@ pub struct Piece {
     pub len: usize,
     /// Whether it ends its message.
     pub last: bool,
+    /// If not 0, the piece is so many bytes of the writer's own memory, none of which is here:
+    /// [`Boards::fetch_piece`] gets them.
+    pub apart: u64,
+}
+
+/// What has become of a piece that a process has shown in its own memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shown {
+    /// Somebody has not come for it yet.
+    Waits,
+    /// The reader of this rank could not fetch it, which is said once. It reads the private stream now,
+    /// whatever the others do.
+    Refused(u32),
+    /// All readers have come, and all who refused have been named.
+    Taken,
 }
 
 /// From this many bytes on it counts where a piece lies, if processors are shared.
@@ -155,6 +170,28 @@ pub trait Boards {
     ) -> bool {
         let _ = (board, to, source, len, last);
         false
+    }
+
+    /// Shows `len` bytes at `at`, a whole message, which its readers fetch from there, if they all
+    /// can, that is cheaper than to write it, and there is room for a word about it now. The memory stays
+    /// as it is, and nothing more is written in that stream, until [`Boards::shown`] says that it is taken.
+    fn show_piece(&mut self, board: BoardId, to: Audience, at: *const u8, len: u64) -> bool {
+        let _ = (board, to, at, len);
+        false
+    }
+
+    /// What has become of what was shown last.
+    fn shown(&mut self, board: BoardId, to: Audience) -> Shown {
+        let _ = (board, to);
+        Shown::Waits
+    }
+
+    /// Fetches the piece apart that [`Boards::read_piece`] shows where it belongs; returns how many
+    /// bytes had room. If it cannot be fetched it is refused: it is to be consumed all the same, and
+    /// comes in pieces in the writer's private stream.
+    fn fetch_piece(&mut self, board: BoardId, from: Source, into: &mut Unpacker) -> Option<u64> {
+        let _ = (board, from, into);
+        None
     }
 
     /// The next piece of a stream, if it has come.

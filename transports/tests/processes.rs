@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use mpi_core::boards::{Audience, Boards, Shown, Source};
 use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::header::{FrameKind, Header};
@@ -208,6 +209,70 @@ fn large(mut rank: Rank, expected: fn(&mut LocalPort) -> u64) {
     rank.finish();
 }
 
+/// When a process becomes unreadable to others.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Unreadable {
+    Never,
+    /// Before they have met.
+    First,
+    /// When they have said on a board that they fetch what it shows them.
+    Late,
+}
+
+/// Rank 0 shows rank 1 a megabyte on a board.
+fn show(mut rank: Rank, unreadable: Unreadable) {
+    rank.meet_all();
+    let other = 1 - rank.rank;
+    let own = rank.port.prepare_part(2).unwrap();
+    rank.send(other, &numbered(own), &[]);
+    rank.wait_until("the other's part is known", |sink| !sink.frames.is_empty());
+    let theirs = rank.sink.frames.remove(0).header.context;
+    let (first, second) = if rank.rank == 0 { (own, theirs) } else { (theirs, own) };
+    let parts = [(PeerId(0), first), (PeerId(1), second)];
+    let board = rank.port.open_board(rank.rank, 77, &parts).unwrap();
+    rank.meet_all();
+    if unreadable == Unreadable::Late {
+        forbid_reading();
+        rank.send(other, &numbered(0), &[]);
+        rank.wait_until("the other is unreadable", |sink| !sink.frames.is_empty());
+    }
+    let sent = pattern(8, 1 << 20);
+    let mut target = vec![0u8; sent.len()];
+    let expected = unreadable != Unreadable::First && rank.port.share() == 1;
+    let (to, from) = (Audience::One(1), Source::Private(0));
+    let start = Instant::now();
+    let patient = || assert!(start.elapsed() < PATIENCE, "nothing has come");
+    if rank.rank == 0 {
+        let shown = rank.port.show_piece(board, to, sent.as_ptr(), sent.len() as u64);
+        assert_eq!(shown, expected);
+        let late = unreadable == Unreadable::Late;
+        while shown {
+            match rank.port.shown(board, to) {
+                Shown::Waits => patient(),
+                answer => {
+                    assert_eq!(answer, if late { Shown::Refused(1) } else { Shown::Taken });
+                    break;
+                }
+            }
+        }
+    } else if expected {
+        let piece = loop {
+            if let Some(piece) = rank.port.read_piece(board, from) {
+                break piece;
+            }
+            patient();
+        };
+        assert_eq!((piece.len, piece.last, piece.apart), (0, true, 1 << 20));
+        let mut into = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), 1 << 20);
+        let fetched = rank.port.fetch_piece(board, from, &mut into);
+        assert_eq!(fetched, (unreadable == Unreadable::Never).then_some(1 << 20));
+        assert_eq!(target == sent, fetched.is_some());
+        assert_eq!(rank.port.shm().counters().bytes_cross_memory, fetched.unwrap_or(0));
+        rank.port.consume_piece(board, from);
+    }
+    rank.finish();
+}
+
 /// Makes this process unreadable to others, as a program file without read permission is.
 fn forbid_reading() {
     hide();
@@ -236,7 +301,7 @@ fn rank_process() {
     let name = words.next().unwrap();
     let mut number = || words.next().unwrap().parse::<u32>().unwrap();
     let (rank, size) = (number(), number());
-    let base = ShmSettings { alloc_bytes: 1 << 20, ..ShmSettings::default() };
+    let base = ShmSettings { alloc_bytes: 16 << 20, ..ShmSettings::default() };
     match name {
         "all_to_all" => all_to_all(Rank::new(rank, size, base)),
         "sleeper" => {
@@ -270,6 +335,12 @@ fn rank_process() {
         "pipeline" => {
             let way = ShmSettings { bulk: Bulk::Pipeline, ..base };
             large(Rank::new(rank, size, way), |port| port.shm().counters().bytes_pipelined);
+        }
+        "shown" => show(Rank::new(rank, size, base), Unreadable::Never),
+        "shown_in_vain" => show(Rank::new(rank, size, base), Unreadable::Late),
+        "not_shown" => {
+            forbid_reading();
+            show(Rank::new(rank, size, base), Unreadable::First);
         }
         _ => panic!("no program {name}"),
     }
@@ -352,4 +423,19 @@ fn who_cannot_be_helped_fetches_a_megabyte_alone() {
 #[test]
 fn a_megabyte_goes_through_chunks_when_told_so() {
     run("pipeline", 2);
+}
+
+#[test]
+fn what_a_board_shows_is_fetched() {
+    run("shown", 2);
+}
+
+#[test]
+fn what_a_board_shows_is_refused_where_the_kernel_forbids_it() {
+    run("shown_in_vain", 2);
+}
+
+#[test]
+fn a_board_shows_nothing_to_whom_the_kernel_never_let_read() {
+    run("not_shown", 2);
 }

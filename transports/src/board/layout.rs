@@ -10,6 +10,8 @@ pub(super) const CELLS: usize = 32;
 /// Bytes from the counters for one writer to those for the next: two lines, since processors
 /// fetch pairs.
 const COUNTER_STRIDE: usize = 128;
+/// Bytes from a counter to the consent of its owner.
+pub(super) const CONSENT: usize = 16;
 /// Room for bodies of the stream that everyone reads: about what the second-level caches of two
 /// processors hold. Of 256 KiB, 1, 2 and 4 MiB this was the best on the whole.
 const PUBLIC_ROOM: usize = 2 << 20;
@@ -38,7 +40,8 @@ impl Layout {
     }
 
     /// The counters of what the owner has consumed of `writer`'s streams: the public one's, and
-    /// eight bytes further the private one's. In place of those of its own is its farewell.
+    /// eight bytes further the private one's. In place of those of its own is its farewell. [`CONSENT`]
+    /// bytes behind each is the word that says whether the owner fetches what it is shown there.
     pub(super) fn counters(self, writer: usize) -> usize {
         writer * COUNTER_STRIDE
     }
@@ -78,7 +81,7 @@ mod tests {
         for size in (2..70).chain([256, 1000]) {
             let layout = Layout::new(size);
             let last = size as usize - 1;
-            assert!(layout.counters(last) + 16 <= layout.public_cells());
+            assert!(layout.counters(last) + CONSENT + 16 <= layout.public_cells());
             assert_eq!(layout.public_cells() % 64, 0);
             assert_eq!(layout.private_cells(0), layout.public_cells() + CELLS_BYTES);
             assert!(layout.private_cells(last) + CELLS_BYTES <= layout.public_body());

@@ -8,13 +8,13 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-use mpi_core::boards::{Audience, Piece, Source};
+use mpi_core::boards::{Audience, Piece, Shown, Source};
 use mpi_core::datatype::Packer;
 use mpi_core::port::PeerId;
 
 use farewell::Farewell;
 pub use layout::Layout;
-use stream::{Inbound, Outbound};
+use stream::{Answer, Inbound, Outbound};
 
 use crate::lap::Worn;
 use crate::sys::memory::populate;
@@ -61,6 +61,8 @@ pub enum Awaited {
     Piece(Source),
     /// Room for a piece of so many bytes.
     Room(Audience, usize),
+    /// One of those for whom a piece was shown.
+    Reader(Audience),
 }
 
 impl Board {
@@ -196,6 +198,42 @@ impl Board {
         self.outbound(to).write(source, len, last, round)
     }
 
+    /// Shows `len` bytes at `at` as a piece, if all readers fetch such, and there is room.
+    pub fn show(&mut self, to: Audience, at: *const u8, len: u64) -> bool {
+        self.outbound(to).show(at.expose_provenance() as u64, len)
+    }
+
+    /// What has become of what was shown last.
+    pub fn shown(&mut self, to: Audience) -> Shown {
+        let me = self.rank;
+        match (self.outbound(to).shown(), to) {
+            (Answer::Waits, _) => Shown::Waits,
+            (Answer::Taken, _) => Shown::Taken,
+            (Answer::Refused(_), Audience::One(rank)) => Shown::Refused(rank),
+            (Answer::Refused(reader), Audience::Everyone) => {
+                Shown::Refused((reader + usize::from(reader >= me)) as u32)
+            }
+        }
+    }
+
+    /// Tells the member of this rank that this process fetches what it shows.
+    pub fn consent(&mut self, rank: u32) {
+        self.from_public[rank as usize].consent();
+        self.from_private[rank as usize].consent();
+    }
+
+    /// Where the piece that `peek` shows lies in its writer's memory, and how many bytes, if it is
+    /// such a one.
+    pub fn apart(&mut self, from: Source) -> Option<(u64, u64)> {
+        self.inbound(from).apart()
+    }
+
+    /// Says that this piece, and all to come in this stream, cannot be fetched; it is to be consumed
+    /// all the same.
+    pub fn refuse(&mut self, from: Source) {
+        self.inbound(from).refuse();
+    }
+
     /// The next piece of a stream, if it has come.
     #[inline]
     pub fn peek(&mut self, from: Source) -> Option<Piece> {
@@ -222,6 +260,7 @@ impl Board {
     pub fn has_come(&mut self, what: Awaited) -> bool {
         let come = match what {
             Awaited::Piece(from) => self.inbound(from).peek().is_some(),
+            Awaited::Reader(to) => self.outbound(to).has_answer(),
             Awaited::Room(to, len) => {
                 let round = self.round;
                 self.outbound(to).has_room(len, round)

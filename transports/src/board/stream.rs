@@ -11,7 +11,7 @@
 use mpi_core::boards::{LONG_PIECE, Piece};
 use mpi_core::datatype::Packer;
 
-use super::layout::CELLS;
+use super::layout::{CELLS, CONSENT};
 use crate::copy;
 use crate::lap::{Lap, Worn};
 use crate::shm::Reach;
@@ -22,6 +22,8 @@ use crate::sys::memory::populate;
 pub(super) const INLINE_BYTES: usize = 48;
 /// The form of a piece that ends its message.
 const LAST: u64 = 1 << 63;
+/// The form of a message that lies in the memory of its writer: the cell has address and length.
+const APART: u64 = 1 << 31 | LAST;
 /// Short bodies, and all while the way round is short, go round in so many times their length, and
 /// at least in so many bytes, so that they stay in the cache and few pages are touched.
 const WINDOW: usize = 8;
@@ -50,6 +52,14 @@ pub(super) struct Cell {
 
 const _: () = assert!(size_of::<Cell>() == 64);
 
+impl Cell {
+    /// Address and length of a piece apart.
+    fn apart(&self) -> (u64, u64) {
+        let [address, len, ..] = &self.payload;
+        (address.load(Ordering::Relaxed), len.load(Ordering::Relaxed))
+    }
+}
+
 /// The writing end.
 pub(super) struct Outbound {
     cells: *const Cell,
@@ -73,6 +83,10 @@ pub(super) struct Outbound {
     reach: Reach,
     /// Ranks share processors.
     crowded: bool,
+    /// Whether all readers fetch what they are shown; unknown as long as one has said nothing.
+    fetched: Option<bool>,
+    /// The piece that was shown last.
+    apart: u64,
 }
 
 /// What a reader counts in.
@@ -80,6 +94,27 @@ struct Counter {
     at: *const AtomicU64,
     /// What the last look showed.
     seen: Option<u64>,
+    /// It has not said what it did with the piece that was shown last.
+    open: bool,
+}
+
+/// What readers did with a piece that was shown.
+pub(super) enum Answer {
+    /// One has said nothing yet.
+    Waits,
+    /// This one could not fetch it.
+    Refused(usize),
+    /// There is no more to say.
+    Taken,
+}
+
+impl Counter {
+    /// Whether the reader says that it fetches what it is shown.
+    fn consents(&self, mark: u64) -> bool {
+        // SAFETY: the counter is mapped, and so is the rest of its line (see `layout`).
+        let word = unsafe { &*self.at.wrapping_byte_add(CONSENT) };
+        word.load(Ordering::Relaxed) == !mark
+    }
 }
 
 // SAFETY: the pointers lead into shared memory that the board's owner keeps mapped; any thread
@@ -103,7 +138,8 @@ impl Outbound {
         let reach = Reach::default();
         let (lap, worn) = (Lap::at_once(room as u64), Worn::new(0));
         let messages_left = MESSAGES_BEFORE_PAGES;
-        let counters = counters.into_iter().map(|at| Counter { at, seen: None }).collect();
+        let counters =
+            counters.into_iter().map(|at| Counter { at, seen: None, open: false }).collect();
         let (next, consumed, at) = (0, 0, 0);
         Outbound {
             cells,
@@ -120,6 +156,8 @@ impl Outbound {
             counters,
             reach,
             crowded: false,
+            fetched: None,
+            apart: 0,
         }
     }
 
@@ -180,6 +218,70 @@ impl Outbound {
             self.count_message();
         }
         true
+    }
+
+    /// Shows `len` bytes at this address, a whole message, if all readers fetch such.
+    pub(super) fn show(&mut self, address: u64, len: u64) -> bool {
+        let crosses = CELLS as u64;
+        if !self.is_fetched()
+            || self.next - self.consumed >= crosses && !self.look(self.next - crosses)
+        {
+            return false;
+        }
+        let place = (self.next % CELLS as u64) as usize;
+        // SAFETY: within the ring of cells, by `new`'s promise.
+        let cell = unsafe { &*self.cells.add(place) };
+        self.bodies[place] = (0, 0);
+        cell.payload[0].store(address, Ordering::Relaxed);
+        cell.payload[1].store(len, Ordering::Relaxed);
+        cell.form.store(APART, Ordering::Relaxed);
+        self.apart = self.next;
+        self.counters.iter_mut().for_each(|reader| reader.open = true);
+        self.next += 1;
+        cell.seq.store(self.mark.wrapping_add(self.next), Ordering::Release);
+        true
+    }
+
+    /// Whether all readers have said that they fetch, and none has refused to.
+    fn is_fetched(&mut self) -> bool {
+        if self.fetched.is_none() && self.counters.iter().all(|reader| reader.consents(self.mark)) {
+            self.fetched = Some(true);
+        }
+        self.fetched == Some(true)
+    }
+
+    /// What readers did with the piece that was shown last. Who refuses says so before it counts the
+    /// piece, and nothing more is shown in the stream meanwhile.
+    pub(super) fn shown(&mut self) -> Answer {
+        while let Some(reader) = self.answering() {
+            self.counters[reader].open = false;
+            if !self.counters[reader].consents(self.mark) {
+                self.fetched = Some(false);
+                return Answer::Refused(reader);
+            }
+        }
+        match self.counters.iter().any(|reader| reader.open) {
+            true => Answer::Waits,
+            false => Answer::Taken,
+        }
+    }
+
+    /// Whether there is an answer now.
+    pub(super) fn has_answer(&mut self) -> bool {
+        self.answering().is_some() || self.counters.iter().all(|reader| !reader.open)
+    }
+
+    /// A reader that has counted the piece and has not been asked.
+    fn answering(&mut self) -> Option<usize> {
+        if self.consumed <= self.apart {
+            self.look(self.apart);
+        }
+        let (mark, next, apart) = (self.mark, self.next, self.apart);
+        let has_counted = |reader: &Counter| {
+            let count = reader.seen.map_or(0, |count| count.wrapping_sub(mark));
+            count > apart && count <= next
+        };
+        self.counters.iter().position(|reader| reader.open && has_counted(reader))
     }
 
     #[cold]
@@ -259,7 +361,7 @@ impl Outbound {
     fn look(&mut self, piece: u64) -> bool {
         let mut least = self.next;
         let warms = self.crowded && self.counters.len() == 1;
-        for Counter { at, seen } in &mut self.counters {
+        for Counter { at, seen, .. } in &mut self.counters {
             if warms {
                 // So the page is known when a load is timed: after a change of processes it often is
                 // not, and to find it takes as long as a line does that comes from a far cache. (What
@@ -334,16 +436,24 @@ impl Inbound {
         let form = cell.form.load(Ordering::Relaxed);
         let (len, last) = (form as u32 as usize, form & LAST != 0);
         if len <= INLINE_BYTES {
-            return Some(Piece { at: cell.payload.as_ptr().cast(), len, last });
+            return Some(Piece { at: cell.payload.as_ptr().cast(), len, last, apart: 0 });
         }
         let at = ((form & !LAST) >> 32) as usize;
         if at + len > self.room {
-            return Some(Piece { at: self.body, len: 0, last: true });
+            return Some(self.apart_piece(cell, form));
         }
         if at + len > self.known {
             self.get();
         }
-        Some(Piece { at: self.body.wrapping_add(at), len, last })
+        Some(Piece { at: self.body.wrapping_add(at), len, last, apart: 0 })
+    }
+
+    /// A piece whose form asks for more room than there is: one apart, or none at all.
+    #[cold]
+    #[inline(never)]
+    fn apart_piece(&self, cell: &Cell, form: u64) -> Piece {
+        let apart = if form == APART { cell.apart().1 } else { 0 };
+        Piece { at: self.body, len: 0, last: true, apart }
     }
 
     /// Maps the pages that the writer has got.
@@ -353,6 +463,29 @@ impl Inbound {
         let at = self.body.wrapping_add(self.known).cast_mut();
         populate(at, self.room - self.known, false);
         self.known = self.room;
+    }
+
+    /// Address and length of the piece that `peek` shows, if it is one apart.
+    pub(super) fn apart(&self) -> Option<(u64, u64)> {
+        // SAFETY: within the ring of cells, by `new`'s promise.
+        let cell = unsafe { &*self.cells.add((self.next % CELLS as u64) as usize) };
+        (cell.form.load(Ordering::Relaxed) == APART).then(|| cell.apart())
+    }
+
+    /// Tells the writer that its pieces are fetched.
+    pub(super) fn consent(&mut self) {
+        self.say(!self.mark);
+    }
+
+    /// Tells the writer that they are not, this one and all that come.
+    pub(super) fn refuse(&mut self) {
+        self.say(self.mark);
+    }
+
+    fn say(&self, word: u64) {
+        // SAFETY: the counter is mapped, and so is the rest of its line (see `layout`).
+        let consent = unsafe { &*self.counter.wrapping_byte_add(CONSENT) };
+        consent.store(word, Ordering::Relaxed);
     }
 
     /// Gives the piece back that `peek` shows.

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use mpi_core::boards::{Audience, Source};
+use mpi_core::boards::{Audience, Shown, Source};
 use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::datatype::Packer;
 use mpi_core::port::PeerId;
@@ -90,10 +90,77 @@ fn a_form_that_cannot_be_is_an_empty_last_piece() {
     let cells = Layout::new(2).private_cells(1);
     let at = shared.parts[0].as_mut_ptr().cast::<u8>();
     let form = at.wrapping_add(at.align_offset(64) + cells + 8).cast::<u64>();
-    // SAFETY: the form word of the first cell; nobody else touches it now.
-    unsafe { form.write(0x7fff_ffff_7fff_ffff) };
-    let piece = views[1].peek(Source::Private(0)).unwrap();
-    assert_eq!((piece.len, piece.last), (0, true));
+    for word in [0x7fff_ffff_7fff_ffff, 1 << 31, 1 << 63 | 1 << 40 | 1 << 31, u64::MAX] {
+        // SAFETY: the form word of the first cell; nobody else touches it now.
+        unsafe { form.write(word) };
+        let piece = views[1].peek(Source::Private(0)).unwrap();
+        assert_eq!((piece.len, piece.last, piece.apart), (0, true, 0));
+        assert_eq!(views[1].apart(Source::Private(0)), None);
+    }
+}
+
+#[test]
+fn what_is_shown_goes_to_readers_that_all_fetch() {
+    for fill in [u128::MAX, 0, 0x1234_5678_9abc_def0_1234_5678_9abc_def0] {
+        let mut shared = Shared::new(3, fill);
+        let mut views = shared.views(7);
+        let everyone = Audience::Everyone;
+        let bytes = pattern(1, 100_000);
+        views[1].consent(0);
+        assert!(!views[0].show(everyone, bytes.as_ptr(), 100_000), "rank 2 has said nothing");
+        assert!(!views[0].show(Audience::One(2), bytes.as_ptr(), 100_000));
+        views[2].consent(0);
+        assert!(views[0].show(everyone, bytes.as_ptr(), 100_000));
+        let reader_comes = Awaited::Reader(everyone);
+        for reader in [2, 1] {
+            assert_eq!(views[0].shown(everyone), Shown::Waits);
+            assert!(!views[0].has_come(reader_comes));
+            let (from, piece) = (Source::Public(0), views[reader].peek(Source::Public(0)).unwrap());
+            assert_eq!((piece.len, piece.last, piece.apart), (0, true, 100_000));
+            assert_eq!(views[reader].apart(from), Some((bytes.as_ptr() as u64, 100_000)));
+            views[reader].consume(from);
+            assert!(views[0].has_come(reader_comes));
+        }
+        assert_eq!(views[0].shown(everyone), Shown::Taken);
+    }
+}
+
+#[test]
+fn who_refuses_is_named_and_shown_no_more() {
+    let mut shared = Shared::new(4, 0);
+    let mut views = shared.views(7);
+    let (everyone, bytes) = (Audience::Everyone, [1u8; 8]);
+    for reader in [0, 1, 3] {
+        views[reader].consent(2);
+    }
+    for (refusers, shown) in [(vec![], true), (vec![1, 3], true), (vec![], false)] {
+        assert_eq!(views[2].show(everyone, bytes.as_ptr(), 8), shown);
+        for reader in [1, 0, 3].into_iter().filter(|_| shown) {
+            assert_eq!(views[2].shown(everyone), Shown::Waits);
+            let refuses = refusers.contains(&reader);
+            if refuses {
+                views[reader as usize].refuse(Source::Public(2));
+            }
+            views[reader as usize].consume(Source::Public(2));
+            let come = Awaited::Reader(everyone);
+            assert!(views[2].has_come(come), "who has come is known before all have");
+            assert!(!refuses || views[2].shown(everyone) == Shown::Refused(reader));
+        }
+        assert!(!shown || views[2].shown(everyone) == Shown::Taken);
+    }
+    assert!(views[2].write(everyone, &mut packer(&bytes), 8, true));
+    assert_eq!(take(&mut views[1], Source::Public(2)), Some((bytes.to_vec(), true)));
+    assert!(views[2].show(Audience::One(3), bytes.as_ptr(), 8), "the private stream is another");
+}
+
+#[test]
+fn what_an_earlier_board_agreed_to_means_nothing() {
+    let mut shared = Shared::new(2, 0);
+    let mut views = shared.views(7);
+    views[1].consent(0);
+    let mut later = shared.views(8);
+    assert!(!later[0].show(Audience::One(1), [1u8; 8].as_ptr(), 8));
+    assert!(views[0].show(Audience::One(1), [1u8; 8].as_ptr(), 8));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //!
 //! In: the core's calls. Out: those of [`crate::shm`], and which peers are elsewhere.
 
-use mpi_core::boards::{Audience, BoardId, Boards, Meeting, Piece, Source};
+use mpi_core::boards::{Audience, BoardId, Boards, Meeting, Piece, Shown, Source};
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::port::{Full, PeerId};
 use mpi_core::rma::Segment;
@@ -79,6 +79,18 @@ impl Boards for LocalPort {
         last: bool,
     ) -> bool {
         self.shm.write_piece(board, to, source, len, last)
+    }
+
+    fn show_piece(&mut self, board: BoardId, to: Audience, at: *const u8, len: u64) -> bool {
+        self.shm.show_piece(board, to, at, len)
+    }
+
+    fn shown(&mut self, board: BoardId, to: Audience) -> Shown {
+        self.shm.shown(board, to)
+    }
+
+    fn fetch_piece(&mut self, board: BoardId, from: Source, into: &mut Unpacker) -> Option<u64> {
+        self.shm.fetch_piece(board, from, into)
     }
 
     #[inline]

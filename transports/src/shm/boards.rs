@@ -4,13 +4,14 @@
 //!
 //! In: [`mpi_core::boards::Boards`]' calls. Out: pieces, and bells for members that sleep.
 
-use mpi_core::boards::{Audience, BoardId, Boards, Meeting, Piece, Source};
+use mpi_core::boards::{Audience, BoardId, Boards, Meeting, Piece, Shown, Source};
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::port::PeerId;
 
-use super::Shm;
 use super::peer::State;
+use super::ways::ACROSS_BYTES;
+use super::{Bulk, Shm};
 use crate::board::{Awaited, Board, Layout};
 use crate::copy;
 use crate::sys::cpus;
@@ -84,6 +85,40 @@ impl Shm {
     }
 }
 
+impl Shm {
+    /// Whether it pays that readers fetch a message of this process out of its memory: unless one of
+    /// them has found that messages of this length come sooner through a buffer (see `ways`).
+    fn fetching_pays(&self, board: BoardId, to: Audience, len: u64) -> bool {
+        let Some(Some(board)) = self.boards.boards.get(board.0 as usize) else { return false };
+        match (self.config.shm.bulk, to) {
+            (Bulk::Pipeline, _) => false,
+            (Bulk::Auto, Audience::One(rank)) => self.is_better_announced(board.member(rank), len),
+            (Bulk::Auto, Audience::Everyone) => {
+                board.others().all(|peer| self.is_better_announced(peer, len))
+            }
+            _ => !self.waiter.is_crowded() && len >= ACROSS_BYTES,
+        }
+    }
+
+    /// Fetches `len` bytes at an address of a peer; all that have room or, if the kernel forbids it, none.
+    fn fetch(&mut self, peer: PeerId, address: u64, len: u64, into: &mut Unpacker) -> Option<u64> {
+        let pid = self.peers[peer.0 as usize].readable?;
+        let mut trial = into.clone();
+        let len = len.min(trial.remaining());
+        match self.read_across(pid, address, len, &mut trial) {
+            Ok(()) => {
+                *into = trial;
+                self.counters.bytes_cross_memory += len;
+                Some(len)
+            }
+            Err(error) => {
+                tracing::info!(rank = self.peers[peer.0 as usize].rank, %error, "not fetched");
+                None
+            }
+        }
+    }
+}
+
 impl Boards for Shm {
     fn meet(&mut self, peer: PeerId) -> Meeting {
         if peer.0 as usize >= self.peers.len() {
@@ -131,6 +166,13 @@ impl Boards for Shm {
         // peer's entry, which goes with the boards; the own part was taken for this board alone.
         let mut board = unsafe { Board::new(rank, mark, members?, parts.get(rank as usize)?.1) };
         board.set_crowded(self.waiter.is_crowded());
+        if self.config.shm.bulk != Bulk::Pipeline {
+            let readable = |peer: PeerId| self.peers[peer.0 as usize].readable.is_some();
+            let others = (0..).zip(parts).filter(|(other, _)| *other != rank);
+            others
+                .filter(|(_, (peer, _))| readable(*peer))
+                .for_each(|(other, _)| board.consent(other));
+        }
         let free = self.boards.boards.iter().position(Option::is_none);
         let at = free.unwrap_or(self.boards.boards.len());
         if at == self.boards.boards.len() {
@@ -189,6 +231,33 @@ impl Boards for Shm {
             false => self.boards.miss(board, Awaited::Room(to, len)),
         }
         written
+    }
+
+    fn show_piece(&mut self, board: BoardId, to: Audience, at: *const u8, len: u64) -> bool {
+        let pays = self.fetching_pays(board, to, len);
+        let shown = pays && self.boards.get(board).is_some_and(|board| board.show(to, at, len));
+        if shown {
+            self.wake_audience(board, to);
+        }
+        shown
+    }
+
+    fn shown(&mut self, board: BoardId, to: Audience) -> Shown {
+        let shown = self.boards.get(board).map_or(Shown::Waits, |board| board.shown(to));
+        if shown == Shown::Waits {
+            self.boards.miss(board, Awaited::Reader(to));
+        }
+        shown
+    }
+
+    fn fetch_piece(&mut self, board: BoardId, from: Source, into: &mut Unpacker) -> Option<u64> {
+        let at = self.boards.get(board)?;
+        let ((address, len), writer) = (at.apart(from)?, at.member(from.rank()));
+        let fetched = self.fetch(writer, address, len, into);
+        if fetched.is_none() {
+            self.boards.get(board)?.refuse(from);
+        }
+        fetched
     }
 
     #[inline]

@@ -131,7 +131,14 @@ impl Shm {
         }
     }
 
-    fn read_across(&mut self, pid: i32, from: u64, len: u64, to: &mut Unpacker) -> io::Result<()> {
+    /// Copies up to `len` bytes at an address of another process.
+    pub(super) fn read_across(
+        &mut self,
+        pid: i32,
+        from: u64,
+        len: u64,
+        to: &mut Unpacker,
+    ) -> io::Result<()> {
         let len = len.min(to.remaining());
         if let Some((at, room)) = to.as_contiguous() {
             let len = len.min(room) as usize;

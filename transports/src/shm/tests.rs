@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use mpi_core::boards::{Audience, BoardId, Boards, Shown, Source};
 use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::datatype::Unpacker;
 use mpi_core::header::{FrameKind, Header};
@@ -139,6 +140,68 @@ fn library_memory_is_read_in_place() {
     assert_eq!((counters.bytes_cross_memory, counters.bytes_pipelined), (0, 0));
     assert!(world.transport(0).free(memory));
     assert!(!world.transport(0).free(memory));
+}
+
+/// Two that have met and share a board.
+fn at_a_board(shm: &ShmSettings, on_node: u32) -> (World<Shm>, BoardId) {
+    let cards = Board::default();
+    let shm = ShmSettings { alloc_bytes: 32 << 20, ..shm.clone() };
+    let config = |rank| LocalConfig { ranks_on_node: on_node, ..config(rank, 2, shm.clone()) };
+    let mut world = World::new((0..2).map(|rank| join(&cards, config(rank))).collect());
+    world.send(0, 1, &eager(), b"hi");
+    world.run_until("both have met", |world| !world.got(1).frames.is_empty());
+    let mut part = |rank| (PeerId(rank), world.transport(rank as usize).prepare_part(2).unwrap());
+    let parts = [part(0), part(1)];
+    let mut open = |rank| world.transport(rank as usize).open_board(rank, 5, &parts).unwrap();
+    let board = open(1);
+    assert_eq!(open(0), board);
+    (world, board)
+}
+
+#[test]
+fn a_long_message_is_shown_where_that_pays() {
+    let few = ShmSettings { bulk: Bulk::CrossMemory, ..small() };
+    let bytes = pattern(3, 100_000);
+    for (settings, on_node, len, pays) in [
+        (few.clone(), 1, 100_000, true),
+        (few.clone(), 1, 10_000, false),
+        (few, 10_000, 100_000, false),
+        (ShmSettings { bulk: Bulk::Pipeline, ..small() }, 1, 100_000, false),
+    ] {
+        let (mut world, board) = at_a_board(&settings, on_node);
+        let shown = world.transport(0).show_piece(board, Audience::One(1), bytes.as_ptr(), len);
+        assert_eq!(shown, pays);
+    }
+}
+
+#[test]
+fn what_is_shown_fills_the_room_there_is_and_no_more() {
+    let (mut world, board) = at_a_board(&small(), 1);
+    let (bytes, mut target) = (pattern(3, 100_000), vec![7u8; 100_000]);
+    let (to, from) = (Audience::Everyone, Source::Public(0));
+    for (address, len, room) in [
+        (bytes.as_ptr(), 100_000, 100_000),
+        (bytes.as_ptr(), 90_000, 100_000),
+        (bytes.as_ptr(), u64::MAX, 40_000),
+        (std::ptr::null(), 100_000, 50_000),
+    ] {
+        assert!(world.transport(0).show_piece(board, to, address, len));
+        let piece = world.transport(1).read_piece(board, from).unwrap();
+        assert_eq!((piece.len, piece.apart), (0, len));
+        target.fill(7);
+        let mut into = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), room);
+        let fetched = world.transport(1).fetch_piece(board, from, &mut into);
+        world.transport(1).consume_piece(board, from);
+        let expected = (!address.is_null()).then_some(len.min(room));
+        assert_eq!(fetched, expected);
+        let (come, rest) = target.split_at(expected.unwrap_or(0) as usize);
+        assert!(come == &bytes[..come.len()] && rest.iter().all(|byte| *byte == 7));
+        if fetched.is_none() {
+            assert_eq!(world.transport(0).shown(board, to), Shown::Refused(1));
+        }
+        assert_eq!(world.transport(0).shown(board, to), Shown::Taken);
+    }
+    assert!(!world.transport(0).show_piece(board, to, bytes.as_ptr(), 100_000));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Boards in a simulated world: parts are memory of the network, and whoever may wait for a piece
 //! gets news of it, after a delay like any other.
 
-use mpi_core::boards::{Audience, BoardId, Boards, Meeting, Piece, Source};
+use mpi_core::boards::{Audience, BoardId, Boards, Meeting, Piece, Shown, Source};
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::port::PeerId;
@@ -11,9 +11,22 @@ use super::port::SimPort;
 use crate::board::{Board, Layout};
 use crate::copy;
 
+/// Chance that a process can fetch what it is shown.
+const FETCHED: f64 = 0.9;
+
 impl SimPort {
     fn board(&mut self, board: BoardId) -> Option<&mut Board> {
         self.boards.get_mut(board.0 as usize)?.as_mut()
+    }
+
+    /// Lets those look again who read what goes to this audience.
+    fn nudge_audience(&mut self, board: BoardId, to: Audience) {
+        let Some(at) = self.board(board) else { return };
+        let readers: Vec<PeerId> = match to {
+            Audience::One(rank) => vec![at.member(rank)],
+            Audience::Everyone => at.others().collect(),
+        };
+        readers.into_iter().for_each(|peer| self.nudge(peer));
     }
 
     /// Lets a member look again.
@@ -62,7 +75,11 @@ impl Boards for SimPort {
             .collect();
         // SAFETY: the network has the parts, of this length, until their owners drop them, which
         // they do when no member uses the board any more; it outlives its ports.
-        let board = unsafe { Board::new(rank, mark, members?, own) };
+        let mut board = unsafe { Board::new(rank, mark, members?, own) };
+        if network.options().pull > 0.0 {
+            let others = (0..parts.len() as u32).filter(|other| *other != rank);
+            others.for_each(|other| board.consent(other));
+        }
         drop(network);
         self.boards.push(Some(board));
         Some(BoardId(self.boards.len() as u32 - 1))
@@ -113,14 +130,34 @@ impl Boards for SimPort {
     ) -> bool {
         let Some(at) = self.board(board) else { return false };
         let written = at.write(to, source, len, last);
-        let readers: Vec<PeerId> = match to {
-            Audience::One(rank) => vec![at.member(rank)],
-            Audience::Everyone => at.others().collect(),
-        };
         if written {
-            readers.into_iter().for_each(|peer| self.nudge(peer));
+            self.nudge_audience(board, to);
         }
         written
+    }
+
+    fn show_piece(&mut self, board: BoardId, to: Audience, at: *const u8, len: u64) -> bool {
+        let shown = self.board(board).is_some_and(|board| board.show(to, at, len));
+        if shown {
+            self.nudge_audience(board, to);
+        }
+        shown
+    }
+
+    fn shown(&mut self, board: BoardId, to: Audience) -> Shown {
+        self.board(board).map_or(Shown::Waits, |board| board.shown(to))
+    }
+
+    fn fetch_piece(&mut self, board: BoardId, from: Source, into: &mut Unpacker) -> Option<u64> {
+        let (address, len) = self.board(board)?.apart(from)?;
+        if !self.network.borrow_mut().chance(FETCHED) {
+            self.board(board)?.refuse(from);
+            return None;
+        }
+        let bytes = std::ptr::with_exposed_provenance(address as usize);
+        // SAFETY: all simulated processes share this address space, and the writer keeps what it shows
+        // readable until all have consumed it.
+        Some(unsafe { into.unpack_from(RawBytes::new(bytes, len as usize)) } as u64)
     }
 
     fn read_piece(&mut self, board: BoardId, from: Source) -> Option<Piece> {

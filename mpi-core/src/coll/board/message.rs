@@ -3,12 +3,13 @@
 
 use super::seat::Seat;
 use super::work::{Step, WaitFor, Work};
-use crate::boards::{Audience, Piece, Source};
+use crate::boards::{Audience, Piece, Shown, Source};
 use crate::buffer::{RawBytes, UserBuffer};
 use crate::datatype::{Packer, Unpacker};
 use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
 use crate::port::Port;
+use crate::vci::failed_elsewhere;
 
 /// A message on its way out.
 pub(super) struct Outgoing {
@@ -16,8 +17,21 @@ pub(super) struct Outgoing {
     source: Packer,
     /// Largest piece.
     most: usize,
-    /// Nothing is left to write.
+    way: Way,
+    /// Nothing is left to write, and nobody will come for what was shown.
     pub done: bool,
+}
+
+/// How a message goes.
+enum Way {
+    /// In pieces.
+    Written,
+    /// Its readers may fetch it, which has not been offered yet.
+    Open,
+    /// They have been shown where it lies.
+    Shown,
+    /// In pieces to one who could not fetch it. This is the whole, and to whom it was shown.
+    Again(Box<(Packer, Audience)>),
 }
 
 impl Outgoing {
@@ -32,13 +46,20 @@ impl Outgoing {
         let most = entry.port.piece_max(seat.board, to);
         let most = (most / unit.max(1) * unit.max(1)).max(1);
         let done = source.remaining() == 0;
-        Outgoing { to, source, most, done }
+        Outgoing { to, source, most, way: Way::Written, done }
     }
 
     /// An empty message.
     pub(super) fn signal(to: Audience) -> Outgoing {
         let source = Packer::contiguous(UserBuffer::BOTTOM, 0);
-        Outgoing { to, source, most: 1, done: false }
+        Outgoing { to, source, most: 1, way: Way::Written, done: false }
+    }
+
+    /// Lets its readers fetch it, if it is longer than a piece.
+    pub(super) fn let_fetch(&mut self) {
+        if self.remaining() > self.most as u64 {
+            self.way = Way::Open;
+        }
     }
 
     pub(super) fn to(&self) -> Audience {
@@ -56,12 +77,60 @@ impl Outgoing {
         if self.done {
             return false;
         }
+        if !matches!(self.way, Way::Written)
+            && let Some(moved) = self.show(entry, seat)
+        {
+            return moved;
+        }
         let left = self.source.remaining();
         let len = left.min(self.most as u64) as usize;
         let last = len as u64 == left;
         let written = entry.port.write_piece(seat.board, self.to, &mut self.source, len, last);
         self.done = written && last;
+        if self.done && matches!(self.way, Way::Again(_)) {
+            self.go_on_showing();
+        }
         written
+    }
+
+    /// Shows where it lies, or looks whether all have it; whether either was so, and nothing if a piece
+    /// has to be written.
+    #[inline(never)]
+    fn show<P: Port>(&mut self, entry: &mut Entry<'_, P>, seat: Seat) -> Option<bool> {
+        match &mut self.way {
+            Way::Written => None,
+            Way::Open => {
+                let run = self.source.as_contiguous();
+                let mut show = |(at, len)| entry.port.show_piece(seat.board, self.to, at, len);
+                let shown = run.is_some_and(&mut show);
+                self.way = if shown { Way::Shown } else { Way::Written };
+                shown.then_some(true)
+            }
+            Way::Shown => {
+                let rank = match entry.port.shown(seat.board, self.to) {
+                    Shown::Waits => return Some(false),
+                    Shown::Taken => {
+                        self.done = true;
+                        return Some(true);
+                    }
+                    Shown::Refused(rank) => rank,
+                };
+                self.way = Way::Again(Box::new((self.source.clone(), self.to)));
+                self.to = Audience::One(rank);
+                self.most = entry.port.piece_max(seat.board, self.to).max(1);
+                None
+            }
+            Way::Again(_) => None,
+        }
+    }
+
+    /// One who could not fetch it has it now.
+    #[cold]
+    fn go_on_showing(&mut self) {
+        if let Way::Again(again) = std::mem::replace(&mut self.way, Way::Shown) {
+            (self.source, self.to) = *again;
+            self.done = false;
+        }
     }
 }
 
@@ -115,11 +184,16 @@ impl Incoming {
         most: u64,
     ) -> Result<bool> {
         let Some(piece) = entry.port.read_piece(seat.board, self.from) else { return Ok(false) };
-        if piece.len as u64 > most {
+        if piece.apart.max(piece.len as u64) > most {
             return Ok(false);
         }
-        self.take(entry, piece);
-        entry.port.consume_piece(seat.board, self.from);
+        let from = self.from;
+        if piece.apart > 0 {
+            self.fetch(entry, seat, piece)?;
+        } else {
+            self.take(entry, piece);
+        }
+        entry.port.consume_piece(seat.board, from);
         if piece.last && self.beyond > 0 {
             return Err(too_long(self.from.rank(), self.beyond));
         }
@@ -138,6 +212,24 @@ impl Incoming {
         let taken = landed.unwrap_or_else(unpack);
         self.beyond += (piece.len - taken) as u64;
         self.done = piece.last;
+    }
+
+    /// Gets a piece out of the writer's memory, or from now on what it writes instead. A writer that
+    /// fails may change its memory after it has said so.
+    #[inline(never)]
+    fn fetch<P: Port>(&mut self, entry: &mut Entry<'_, P>, seat: Seat, piece: Piece) -> Result<()> {
+        let rank = self.from.rank();
+        match entry.port.fetch_piece(seat.board, self.from, &mut self.into) {
+            Some(taken) => {
+                self.beyond += piece.apart.saturating_sub(taken);
+                self.done = piece.last;
+            }
+            None => self.from = Source::Private(rank),
+        }
+        match entry.port.renounced(seat.board, rank) {
+            Some(class) => Err(failed_elsewhere(rank, ErrorClass::from_wire(class))),
+            None => Ok(()),
+        }
     }
 }
 

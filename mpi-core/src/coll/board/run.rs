@@ -109,8 +109,7 @@ impl<P: Port> Entry<'_, P> {
                     let from = Source::Private(*root as u32);
                     return self.read_message(seat, from, into, WaitFor::Root);
                 }
-                self.distribute(seat, send)?;
-                self.copy_own(send.get(me), recv.first())
+                self.distribute(seat, send, (send.get(me), recv.first()))
             }
             Problem::Allgather { in_place, .. } => {
                 let own = if *in_place { recv.get(me) } else { send.first() };
@@ -122,6 +121,7 @@ impl<P: Port> Entry<'_, P> {
                 }
                 let mut transfer = Transfer::new(seat);
                 transfer.send(Outgoing::new(self, seat, Audience::Everyone, out, 1));
+                transfer.let_fetch();
                 transfer.write(self);
                 self.receive_all(&mut transfer, seat, recv, Pattern::EachToAll)?;
                 self.copy_own(send.first(), recv.get(me))?;
@@ -189,19 +189,29 @@ impl<P: Port> Entry<'_, P> {
         Ok(())
     }
 
-    /// Writes every other member its block.
-    fn distribute(&mut self, seat: Seat, send: &Places) -> Result<()> {
+    /// Writes every other member its block, and copies what is this process's own.
+    fn distribute(
+        &mut self,
+        seat: Seat,
+        send: &Places,
+        (own, into): (Option<Place>, Option<Place>),
+    ) -> Result<()> {
         let mut transfer = None;
         for rank in seat.others() {
             let to = Audience::One(rank);
             let source = self.packer_of(send.get(rank as usize))?;
-            if self.is_short(seat, to, source.remaining()) || seat.size == 2 {
+            if self.is_short(seat, to, source.remaining()) {
                 self.write_message(seat, to, source, 1)?;
             } else {
                 let out = Outgoing::new(self, seat, to, source, 1);
                 transfer.get_or_insert_with(|| Transfer::new(seat)).send(out);
             }
         }
+        if let Some(transfer) = &mut transfer {
+            transfer.let_fetch();
+            transfer.write(self);
+        }
+        self.copy_own(own, into)?;
         transfer.map_or(Ok(()), |transfer| transfer.run(self))
     }
 
@@ -212,10 +222,8 @@ impl<P: Port> Entry<'_, P> {
             .filter_map(|rank| from.get(rank))
             .all(|place| self.is_short(seat, Audience::One(seat.rank), place.bytes() as u64));
         if short {
-            self.distribute(seat, from)?;
-            if !in_place {
-                self.copy_own(from.get(me), recv.get(me))?;
-            }
+            let own = if in_place { (None, None) } else { (from.get(me), recv.get(me)) };
+            self.distribute(seat, from, own)?;
             return self.collect(seat, recv, Pattern::EachToEach);
         }
         let mut transfer = Transfer::new(seat);
@@ -226,6 +234,7 @@ impl<P: Port> Entry<'_, P> {
         }
         self.receive_all(&mut transfer, seat, recv, Pattern::EachToEach)?;
         if !in_place {
+            transfer.let_fetch();
             transfer.write(self);
             self.copy_own(from.get(me), recv.get(me))?;
         }

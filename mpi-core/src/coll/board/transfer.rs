@@ -63,6 +63,14 @@ impl Transfer {
         Transfer { folds_last, ..self }
     }
 
+    /// Lets readers fetch what goes out, which pays where this process has something else to do
+    /// meanwhile. Not where what comes in waits for what goes out, since both sides might.
+    pub(super) fn let_fetch(&mut self) {
+        if !self.swaps {
+            self.outs.iter_mut().for_each(Outgoing::let_fetch);
+        }
+    }
+
     /// Writes what there is room for now; whether that was anything.
     pub(super) fn write<P: Port>(&mut self, entry: &mut Entry<'_, P>) -> bool {
         let mut written = false;
