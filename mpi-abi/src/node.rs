@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::Duration;
 
 use launch_wire::control::Frame;
-use mpi_core::boards::{Audience, BoardId, Boards, Meeting, Piece, Shown, Source};
+use mpi_core::boards::{Audience, BoardId, Boards, Fetched, Meeting, Mover, Piece, Shown, Source};
 use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::header::Header;
@@ -341,8 +341,17 @@ impl Boards for NodePort {
         self.local.as_mut().map_or(Shown::Waits, |local| local.shown(board, to))
     }
 
-    fn fetch_piece(&mut self, board: BoardId, from: Source, into: &mut Unpacker) -> Option<u64> {
-        self.local.as_mut()?.fetch_piece(board, from, into)
+    fn fetch_piece(
+        &mut self,
+        board: BoardId,
+        from: Source,
+        into: &mut Unpacker,
+        by: Mover,
+    ) -> Fetched {
+        match &mut self.local {
+            Some(local) => local.fetch_piece(board, from, into, by),
+            None => Fetched::Refused,
+        }
     }
 
     #[inline]

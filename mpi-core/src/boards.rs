@@ -80,6 +80,30 @@ pub enum Shown {
     Taken,
 }
 
+/// Who moves the bytes of a piece that is fetched.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mover {
+    /// The reader: the writer has something else to do.
+    Reader,
+    /// Both, if that is possible.
+    Both,
+    /// The writer, if that is possible, until the reader asks again: it has something else to do.
+    Writer,
+}
+
+/// What became of a [`Boards::fetch_piece`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fetched {
+    /// It is where it belongs; so many bytes had room.
+    Whole(u64),
+    /// It is under way: ask again after a poll, with the same room, which belongs to the board as long
+    /// as neither side has renounced.
+    Begun,
+    /// It cannot be fetched: it is to be consumed all the same, and comes in pieces in the writer's
+    /// private stream.
+    Refused,
+}
+
 /// From this many bytes on it counts where a piece lies, if processors are shared.
 pub const LONG_PIECE: usize = 8 << 10;
 
@@ -186,12 +210,16 @@ pub trait Boards {
         Shown::Waits
     }
 
-    /// Fetches the piece apart that [`Boards::read_piece`] shows where it belongs; returns how many
-    /// bytes had room. If it cannot be fetched it is refused: it is to be consumed all the same, and
-    /// comes in pieces in the writer's private stream.
-    fn fetch_piece(&mut self, board: BoardId, from: Source, into: &mut Unpacker) -> Option<u64> {
-        let _ = (board, from, into);
-        None
+    /// Fetches the piece apart that [`Boards::read_piece`] shows where it belongs.
+    fn fetch_piece(
+        &mut self,
+        board: BoardId,
+        from: Source,
+        into: &mut Unpacker,
+        by: Mover,
+    ) -> Fetched {
+        let _ = (board, from, into, by);
+        Fetched::Refused
     }
 
     /// The next piece of a stream, if it has come.

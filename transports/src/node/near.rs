@@ -3,7 +3,7 @@
 //!
 //! In: the core's calls. Out: those of [`crate::shm`], and which peers are elsewhere.
 
-use mpi_core::boards::{Audience, BoardId, Boards, Meeting, Piece, Shown, Source};
+use mpi_core::boards::{Audience, BoardId, Boards, Fetched, Meeting, Mover, Piece, Shown, Source};
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::port::{Full, PeerId};
 use mpi_core::rma::Segment;
@@ -89,8 +89,14 @@ impl Boards for LocalPort {
         self.shm.shown(board, to)
     }
 
-    fn fetch_piece(&mut self, board: BoardId, from: Source, into: &mut Unpacker) -> Option<u64> {
-        self.shm.fetch_piece(board, from, into)
+    fn fetch_piece(
+        &mut self,
+        board: BoardId,
+        from: Source,
+        into: &mut Unpacker,
+        by: Mover,
+    ) -> Fetched {
+        self.shm.fetch_piece(board, from, into, by)
     }
 
     #[inline]

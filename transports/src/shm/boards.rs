@@ -4,11 +4,12 @@
 //!
 //! In: [`mpi_core::boards::Boards`]' calls. Out: pieces, and bells for members that sleep.
 
-use mpi_core::boards::{Audience, BoardId, Boards, Meeting, Piece, Shown, Source};
+use mpi_core::boards::{Audience, BoardId, Boards, Fetched, Meeting, Mover, Piece, Shown, Source};
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::port::PeerId;
 
+use super::fetch::Fetches;
 use super::peer::State;
 use super::ways::ACROSS_BYTES;
 use super::{Bulk, Shm};
@@ -26,10 +27,11 @@ pub(super) struct Table {
     boards: Vec<Option<Board>>,
     /// What was asked for in vain since the last poll.
     missed: Vec<(BoardId, Awaited)>,
+    pub(super) fetches: Fetches,
 }
 
 impl Table {
-    fn get(&mut self, board: BoardId) -> Option<&mut Board> {
+    pub(super) fn get(&mut self, board: BoardId) -> Option<&mut Board> {
         self.boards.get_mut(board.0 as usize)?.as_mut()
     }
 
@@ -99,24 +101,6 @@ impl Shm {
             _ => !self.waiter.is_crowded() && len >= ACROSS_BYTES,
         }
     }
-
-    /// Fetches `len` bytes at an address of a peer; all that have room or, if the kernel forbids it, none.
-    fn fetch(&mut self, peer: PeerId, address: u64, len: u64, into: &mut Unpacker) -> Option<u64> {
-        let pid = self.peers[peer.0 as usize].readable?;
-        let mut trial = into.clone();
-        let len = len.min(trial.remaining());
-        match self.read_across(pid, address, len, &mut trial) {
-            Ok(()) => {
-                *into = trial;
-                self.counters.bytes_cross_memory += len;
-                Some(len)
-            }
-            Err(error) => {
-                tracing::info!(rank = self.peers[peer.0 as usize].rank, %error, "not fetched");
-                None
-            }
-        }
-    }
 }
 
 impl Boards for Shm {
@@ -183,6 +167,7 @@ impl Boards for Shm {
     }
 
     fn close_board(&mut self, board: BoardId) {
+        self.abandon_fetches(board);
         let closed = self.boards.boards.get_mut(board.0 as usize).and_then(Option::take);
         self.boards.missed.clear();
         if let Some(board) = closed {
@@ -237,6 +222,7 @@ impl Boards for Shm {
         let pays = self.fetching_pays(board, to, len);
         let shown = pays && self.boards.get(board).is_some_and(|board| board.show(to, at, len));
         if shown {
+            self.let_help(board, at as u64, len);
             self.wake_audience(board, to);
         }
         shown
@@ -250,14 +236,14 @@ impl Boards for Shm {
         shown
     }
 
-    fn fetch_piece(&mut self, board: BoardId, from: Source, into: &mut Unpacker) -> Option<u64> {
-        let at = self.boards.get(board)?;
-        let ((address, len), writer) = (at.apart(from)?, at.member(from.rank()));
-        let fetched = self.fetch(writer, address, len, into);
-        if fetched.is_none() {
-            self.boards.get(board)?.refuse(from);
-        }
-        fetched
+    fn fetch_piece(
+        &mut self,
+        board: BoardId,
+        from: Source,
+        into: &mut Unpacker,
+        by: Mover,
+    ) -> Fetched {
+        self.fetch_apart(board, from, into, by)
     }
 
     #[inline]
@@ -278,6 +264,8 @@ impl Boards for Shm {
     }
 
     fn renounce(&mut self, board: BoardId, why: i32) {
+        self.withdraw_offers(board);
+        self.abandon_fetches(board);
         if let Some(at) = self.boards.get(board) {
             at.renounce(why);
             self.wake_audience(board, Audience::Everyone);
@@ -285,6 +273,10 @@ impl Boards for Shm {
     }
 
     fn renounced(&mut self, board: BoardId, rank: u32) -> Option<i32> {
-        self.boards.get(board)?.renounced(rank)
+        let renounced = self.boards.get(board)?.renounced(rank);
+        if renounced.is_some() {
+            self.abandon_fetches(board);
+        }
+        renounced
     }
 }

@@ -140,6 +140,11 @@ impl Across {
             || !self.waiting.is_empty() && self.joints.len() < WORDS
     }
 
+    /// Begins to help with nothing that was offered so far.
+    pub(super) fn forget_offers(&mut self) {
+        self.offers.clear();
+    }
+
     /// Forgets everything, since the peer is gone.
     pub(super) fn clear(&mut self) {
         *self = Across { next: self.next, ..Across::default() };
@@ -218,8 +223,8 @@ impl Helping {
 }
 
 impl Shm {
-    /// Fetches `len` bytes at `from` of `peer` to `to`, with its help; nothing if too much is under
-    /// way already.
+    /// Fetches `len` bytes at `from` of `peer` to `to`, with its help, or calls for that and `waits`
+    /// until the next poll; nothing if there is no such way.
     pub(super) fn join(
         &mut self,
         peer: PeerId,
@@ -227,6 +232,7 @@ impl Shm {
         to: *mut u8,
         len: u64,
         token: Token,
+        waits: bool,
     ) -> Option<Pulled> {
         let known = &mut self.peers[peer.0 as usize];
         let pid = known.readable?;
@@ -254,7 +260,10 @@ impl Shm {
             known.across.waiting.push_back(joint);
         } else {
             joint.number = known.across.free_number();
-            self.begin_joint(peer, pid, &mut joint);
+            self.call(peer, &joint);
+            if !waits {
+                joint.go_on(pid, self.peers[peer.0 as usize].ledger.claims(joint.number));
+            }
             if joint.is_settled(pid) {
                 return Some(self.end_joint(peer, &joint));
             }
@@ -264,12 +273,10 @@ impl Shm {
         Some(Pulled::Begun)
     }
 
-    /// Calls for help and begins to fetch.
-    fn begin_joint(&mut self, peer: PeerId, pid: i32, joint: &mut Joint) {
-        let claims = self.peers[peer.0 as usize].ledger.claims(joint.number);
-        claims.open(joint.number);
+    /// Calls for help.
+    fn call(&mut self, peer: PeerId, joint: &Joint) {
+        self.peers[peer.0 as usize].ledger.claims(joint.number).open(joint.number);
         self.tell(peer, HELP, joint.number, [joint.from, joint.to as u64, joint.len]);
-        joint.go_on(pid, claims);
     }
 
     /// What came of a message that nobody works at any more.
@@ -384,9 +391,7 @@ impl Shm {
         {
             let known = &mut self.peers[peer.0 as usize];
             next.number = known.across.free_number();
-            // Where the kernel has refused meanwhile, each of them finds that out.
-            let pid = known.readable.unwrap_or(-1);
-            self.begin_joint(peer, pid, &mut next);
+            self.call(peer, &next);
             self.hand_over(peer, next, sink);
         }
         self.chores |= self.peers[peer.0 as usize].across.is_busy();
@@ -395,19 +400,33 @@ impl Shm {
     /// Goes on with one of them and hands it over if it is whole, or keeps it.
     fn hand_over<S: Sink>(&mut self, peer: PeerId, mut joint: Joint, sink: &mut S) {
         let known = &mut self.peers[peer.0 as usize];
+        // Where the kernel has refused meanwhile, each of them finds that out.
         let pid = known.readable.unwrap_or(-1);
         joint.go_on(pid, known.ledger.claims(joint.number));
         if !joint.is_settled(pid) {
             return known.across.joints.push_back(joint);
         }
-        match self.end_joint(peer, &joint) {
-            Pulled::Done => sink.landed(peer, joint.token),
-            _ => sink.stranded(peer, joint.token),
+        let whole = self.end_joint(peer, &joint) == Pulled::Done;
+        match whole {
+            _ if self.boards.fetches.end(joint.token, whole) => {}
+            true => sink.landed(peer, joint.token),
+            false => sink.stranded(peer, joint.token),
         }
     }
 }
 
 impl Peer {
+    /// Lets go of a fetch whose end nobody waits for any more.
+    pub(super) fn abandon(&mut self, token: Token) {
+        let across = &mut self.across;
+        across.waiting.retain(|joint| joint.token != token);
+        if let Some(at) = across.joints.iter().position(|joint| joint.token == token)
+            && let Some(joint) = across.joints.remove(at)
+        {
+            self.ledger.claims(joint.number).close(joint.number, joint.parts);
+        }
+    }
+
     /// Counts a message of `len` bytes of the peer that was not announced.
     #[inline]
     pub(super) fn count_eager(&mut self, len: u64) {

@@ -19,6 +19,7 @@ mod boards;
 mod bulk;
 mod claims;
 mod exchange;
+mod fetch;
 mod hello;
 mod joint;
 pub mod lane;

@@ -87,7 +87,7 @@ impl Shm {
         let run = to.as_contiguous().filter(|(_, room)| *room >= len).map(|(at, _)| at);
         let joined = match (self.fetching(peer, len, run.is_some()), run) {
             (Fetching::Never, _) => return Pulled::Unavailable,
-            (Fetching::Jointly, Some(at)) => self.join(peer, offer.address, at, len, token),
+            (Fetching::Jointly, Some(at)) => self.join(peer, offer.address, at, len, token, false),
             _ => None,
         };
         joined.unwrap_or_else(|| self.pull_alone(peer, offer.address, len, to))
@@ -113,7 +113,13 @@ impl Shm {
     }
 
     /// Fetches bytes of `peer` without its help.
-    fn pull_alone(&mut self, peer: PeerId, from: u64, len: u64, to: &mut Unpacker) -> Pulled {
+    pub(super) fn pull_alone(
+        &mut self,
+        peer: PeerId,
+        from: u64,
+        len: u64,
+        to: &mut Unpacker,
+    ) -> Pulled {
         let known = &self.peers[peer.0 as usize];
         let (rank, Some(pid)) = (known.rank, known.readable) else { return Pulled::Unavailable };
         let mut trial = to.clone();

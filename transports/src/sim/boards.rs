@@ -1,7 +1,7 @@
 //! Boards in a simulated world: parts are memory of the network, and whoever may wait for a piece
 //! gets news of it, after a delay like any other.
 
-use mpi_core::boards::{Audience, BoardId, Boards, Meeting, Piece, Shown, Source};
+use mpi_core::boards::{Audience, BoardId, Boards, Fetched, Meeting, Mover, Piece, Shown, Source};
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::port::PeerId;
@@ -148,16 +148,23 @@ impl Boards for SimPort {
         self.board(board).map_or(Shown::Waits, |board| board.shown(to))
     }
 
-    fn fetch_piece(&mut self, board: BoardId, from: Source, into: &mut Unpacker) -> Option<u64> {
-        let (address, len) = self.board(board)?.apart(from)?;
-        if !self.network.borrow_mut().chance(FETCHED) {
-            self.board(board)?.refuse(from);
-            return None;
-        }
+    fn fetch_piece(
+        &mut self,
+        board: BoardId,
+        from: Source,
+        into: &mut Unpacker,
+        _: Mover,
+    ) -> Fetched {
+        let chance = self.network.borrow_mut().chance(FETCHED);
+        let Some(at) = self.board(board) else { return Fetched::Refused };
+        let Some((address, len)) = at.apart(from).filter(|_| chance) else {
+            at.refuse(from);
+            return Fetched::Refused;
+        };
         let bytes = std::ptr::with_exposed_provenance(address as usize);
         // SAFETY: all simulated processes share this address space, and the writer keeps what it shows
         // readable until all have consumed it.
-        Some(unsafe { into.unpack_from(RawBytes::new(bytes, len as usize)) } as u64)
+        Fetched::Whole(unsafe { into.unpack_from(RawBytes::new(bytes, len as usize)) } as u64)
     }
 
     fn read_piece(&mut self, board: BoardId, from: Source) -> Option<Piece> {

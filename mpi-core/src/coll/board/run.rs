@@ -1,7 +1,7 @@
 //! Who writes what to whom, collective by collective.
 
 use super::fold::{Fold, Order, Streams, Task, keep, section};
-use super::message::{Incoming, Outgoing, copy};
+use super::message::{Incoming, Outgoing, copy, is_shared};
 use super::pattern::Pattern;
 use super::quick;
 use super::seat::{BoardState, Seat};
@@ -89,15 +89,22 @@ impl<P: Port> Entry<'_, P> {
                 let Some(place) = recv.first() else { return Ok(()) };
                 if *root == me {
                     let source = self.packer(place)?;
-                    return self.write_message(seat, Audience::Everyone, source, 1);
+                    return self.write_or_show(seat, Audience::Everyone, source);
                 }
-                let into = self.unpacker(place)?;
-                self.read_message(seat, Source::Public(*root as u32), into, WaitFor::Root)
+                let (from, into) = (Source::Public(*root as u32), self.unpacker(place)?);
+                if is_shared(seat, into.remaining()) {
+                    return self.read_shared(seat, from, into, WaitFor::Root, None);
+                }
+                self.read_message(seat, from, into, WaitFor::Root)
             }
             Problem::Gather { root, .. } | Problem::Gatherv { root, .. } => {
                 if *root != me {
                     let source = self.packer_of(send.first())?;
-                    return self.write_message(seat, Audience::One(*root as u32), source, 1);
+                    return self.write_or_show(seat, Audience::One(*root as u32), source);
+                }
+                let other = recv.get(1 - me.min(1));
+                if is_shared(seat, other.map_or(0, |place| place.bytes() as u64)) {
+                    return self.collect_shared(seat, other, (send.first(), recv.get(me)));
                 }
                 self.copy_own(send.first(), recv.get(me))?;
                 self.collect(seat, recv, Pattern::Rooted)
@@ -153,6 +160,22 @@ impl<P: Port> Entry<'_, P> {
 
     fn is_short(&self, seat: Seat, to: Audience, len: u64) -> bool {
         len <= self.port.piece_max(seat.board, to) as u64
+    }
+
+    /// Reads the only other member's block, which both move.
+    fn collect_shared(
+        &mut self,
+        seat: Seat,
+        other: Option<Place>,
+        own: (Option<Place>, Option<Place>),
+    ) -> Result<()> {
+        let own = match own {
+            (Some(from), Some(into)) => Some((self.packer(from)?, self.unpacker(into)?)),
+            _ => None,
+        };
+        let from = Pattern::Rooted.source();
+        let into = self.unpacker_of(other)?;
+        self.read_shared(seat, from(1 - seat.rank), into, WaitFor::Each(from), own)
     }
 
     /// Reads every other member's block; short ones as they come, in order.
