@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use mpi_core::boards::{Audience, Boards, Shown, Source};
+use mpi_core::boards::{Audience, Boards, Fetched, Mover, Shown, Source};
 use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::header::{FrameKind, Header};
@@ -220,7 +220,7 @@ enum Unreadable {
 }
 
 /// Rank 0 shows rank 1 a megabyte on a board.
-fn show(mut rank: Rank, unreadable: Unreadable) {
+fn show(mut rank: Rank, unreadable: Unreadable, by: Mover) {
     rank.meet_all();
     let other = 1 - rank.rank;
     let own = rank.port.prepare_part(2).unwrap();
@@ -248,7 +248,10 @@ fn show(mut rank: Rank, unreadable: Unreadable) {
         let late = unreadable == Unreadable::Late;
         while shown {
             match rank.port.shown(board, to) {
-                Shown::Waits => patient(),
+                Shown::Waits => {
+                    rank.port.poll(&mut rank.sink);
+                    patient();
+                }
                 answer => {
                     assert_eq!(answer, if late { Shown::Refused(1) } else { Shown::Taken });
                     break;
@@ -264,10 +267,19 @@ fn show(mut rank: Rank, unreadable: Unreadable) {
         };
         assert_eq!((piece.len, piece.last, piece.apart), (0, true, 1 << 20));
         let mut into = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), 1 << 20);
-        let fetched = rank.port.fetch_piece(board, from, &mut into);
-        assert_eq!(fetched, (unreadable == Unreadable::Never).then_some(1 << 20));
-        assert_eq!(target == sent, fetched.is_some());
-        assert_eq!(rank.port.shm().counters().bytes_cross_memory, fetched.unwrap_or(0));
+        let fetched = loop {
+            match rank.port.fetch_piece(board, from, &mut into, by) {
+                Fetched::Begun => rank.port.poll(&mut rank.sink),
+                fetched => break fetched,
+            };
+            patient();
+        };
+        let comes = unreadable == Unreadable::Never;
+        let bytes = if comes { 1 << 20 } else { 0 };
+        assert_eq!(fetched, if comes { Fetched::Whole(bytes) } else { Fetched::Refused });
+        assert_eq!(target == sent, comes);
+        assert_eq!(into.remaining(), (1 << 20) - bytes);
+        assert_eq!(rank.port.shm().counters().bytes_cross_memory, bytes);
         rank.port.consume_piece(board, from);
     }
     rank.finish();
@@ -336,11 +348,18 @@ fn rank_process() {
             let way = ShmSettings { bulk: Bulk::Pipeline, ..base };
             large(Rank::new(rank, size, way), |port| port.shm().counters().bytes_pipelined);
         }
-        "shown" => show(Rank::new(rank, size, base), Unreadable::Never),
-        "shown_in_vain" => show(Rank::new(rank, size, base), Unreadable::Late),
+        "shown" => show(Rank::new(rank, size, base), Unreadable::Never, Mover::Reader),
+        "shown_by_both" => show(Rank::new(rank, size, base), Unreadable::Never, Mover::Both),
+        "shown_by_the_writer" => {
+            show(Rank::new(rank, size, base), Unreadable::Never, Mover::Writer);
+        }
+        "shown_in_vain" => show(Rank::new(rank, size, base), Unreadable::Late, Mover::Reader),
+        "shown_to_both_in_vain" => {
+            show(Rank::new(rank, size, base), Unreadable::Late, Mover::Both);
+        }
         "not_shown" => {
             forbid_reading();
-            show(Rank::new(rank, size, base), Unreadable::First);
+            show(Rank::new(rank, size, base), Unreadable::First, Mover::Both);
         }
         _ => panic!("no program {name}"),
     }
@@ -431,8 +450,15 @@ fn what_a_board_shows_is_fetched() {
 }
 
 #[test]
+fn what_a_board_shows_is_moved_by_both_or_first_by_its_writer() {
+    run("shown_by_both", 2);
+    run("shown_by_the_writer", 2);
+}
+
+#[test]
 fn what_a_board_shows_is_refused_where_the_kernel_forbids_it() {
     run("shown_in_vain", 2);
+    run("shown_to_both_in_vain", 2);
 }
 
 #[test]

@@ -149,7 +149,9 @@ impl Shm {
         if let Some((at, room)) = to.as_contiguous() {
             let len = len.min(room) as usize;
             // SAFETY: the request's memory is writable for `room` bytes.
-            return unsafe { cma::read_exact(pid, from, at, len) };
+            unsafe { cma::read_exact(pid, from, at, len)? };
+            to.skip(len as u64);
+            return Ok(());
         }
         self.bounce.resize(BOUNCE_BYTES, 0);
         let mut done = 0;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mpi_core::boards::{Audience, BoardId, Boards, Shown, Source};
+use mpi_core::boards::{Audience, BoardId, Boards, Fetched, Mover, Shown, Source};
 use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::datatype::Unpacker;
 use mpi_core::header::{FrameKind, Header};
@@ -190,13 +190,14 @@ fn what_is_shown_fills_the_room_there_is_and_no_more() {
         assert_eq!((piece.len, piece.apart), (0, len));
         target.fill(7);
         let mut into = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), room);
-        let fetched = world.transport(1).fetch_piece(board, from, &mut into);
+        let fetched = world.transport(1).fetch_piece(board, from, &mut into, Mover::Reader);
         world.transport(1).consume_piece(board, from);
-        let expected = (!address.is_null()).then_some(len.min(room));
-        assert_eq!(fetched, expected);
-        let (come, rest) = target.split_at(expected.unwrap_or(0) as usize);
+        let expected = if address.is_null() { 0 } else { len.min(room) };
+        let refused = expected == 0;
+        assert_eq!(fetched, if refused { Fetched::Refused } else { Fetched::Whole(expected) });
+        let (come, rest) = target.split_at(expected as usize);
         assert!(come == &bytes[..come.len()] && rest.iter().all(|byte| *byte == 7));
-        if fetched.is_none() {
+        if refused {
             assert_eq!(world.transport(0).shown(board, to), Shown::Refused(1));
         }
         assert_eq!(world.transport(0).shown(board, to), Shown::Taken);
