@@ -354,6 +354,10 @@ impl Boards for NodePort {
         }
     }
 
+    fn fetch_part(&mut self, board: BoardId, from: Source, at: u64, into: &mut Unpacker) -> bool {
+        self.local.as_mut().is_some_and(|local| local.fetch_part(board, from, at, into))
+    }
+
     #[inline]
     fn read_piece(&mut self, board: BoardId, from: Source) -> Option<Piece> {
         self.local.as_mut()?.read_piece(board, from)

@@ -222,6 +222,14 @@ pub trait Boards {
         Fetched::Refused
     }
 
+    /// Fetches as many bytes of the piece apart that [`Boards::read_piece`] shows as there is room for, from
+    /// this place of it on, and all or none of them. If they cannot be fetched the piece is refused, as
+    /// by [`Boards::fetch_piece`]: it comes as a whole in the writer's private stream.
+    fn fetch_part(&mut self, board: BoardId, from: Source, at: u64, into: &mut Unpacker) -> bool {
+        let _ = (board, from, at, into);
+        false
+    }
+
     /// The next piece of a stream, if it has come.
     fn read_piece(&mut self, board: BoardId, from: Source) -> Option<Piece> {
         let _ = (board, from);

@@ -343,6 +343,36 @@ fn bytes_broadcast_to_many_ranks() {
     assert!(outcome.unwrap().results.iter().all(|right| *right == Some(true)));
 }
 
+/// Whatever a rank shows in its memory or writes in pieces, and whoever refuses to fetch in the middle.
+#[test]
+fn two_ranks_add_up_long_vectors_in_place_and_not() {
+    for seed in 0..200u64 {
+        let lens = [400, 2_000, 6_001, 20_000].map(|len: i64| len + (seed % 7) as i64);
+        let outcome = World::new(seed, 2).start_mpi(move |mpi| {
+            use_only(mpi, Collective::Allreduce, Algorithm::Board);
+            let me = i64::from(mpi.identity.rank);
+            (0..8).all(|round| {
+                let len = lens[round % lens.len()];
+                let own = |i: i64| i * (me + 2) + round as i64;
+                let sum = |i: i64| i * 5 + 2 * round as i64;
+                let mut from: Vec<i64> = (0..len).map(own).collect();
+                let mut into = if round < 4 { vec![0; len as usize] } else { from.clone() };
+                let send = match round < 4 {
+                    true => UserBuffer(from.as_mut_ptr().cast()),
+                    false => UserBuffer::IN_PLACE,
+                };
+                let recv = UserBuffer(into.as_mut_ptr().cast());
+                let prepared = mpi.allreduce(send, recv, len, INT64, SUM, COMM_WORLD).unwrap();
+                mpi.run(prepared).unwrap();
+                into.iter().zip(0..).all(|(got, i)| *got == sum(i))
+                    && from.iter().zip(0..).all(|(kept, i)| *kept == own(i))
+            })
+        });
+        let outcome = outcome.unwrap_or_else(|hang| panic!("seed {seed}: {hang}"));
+        assert!(outcome.results.iter().all(|right| *right == Some(true)), "seed {seed}");
+    }
+}
+
 /// Elements of what a rank sends to or receives from one other, and the memory between two.
 const LEN: usize = 6;
 const STRIDE: usize = 3;

@@ -140,7 +140,7 @@ impl Bytes {
     }
 }
 
-fn no_room(bytes: u64) -> Error {
+pub(super) fn no_room(bytes: u64) -> Error {
     let what =
         format!("no memory for the {bytes} bytes that the operation needs besides its buffers");
     Error::new(ErrorClass::NO_MEM, what)

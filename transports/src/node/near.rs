@@ -99,6 +99,10 @@ impl Boards for LocalPort {
         self.shm.fetch_piece(board, from, into, by)
     }
 
+    fn fetch_part(&mut self, board: BoardId, from: Source, at: u64, into: &mut Unpacker) -> bool {
+        self.shm.fetch_part(board, from, at, into)
+    }
+
     #[inline]
     fn read_piece(&mut self, board: BoardId, from: Source) -> Option<Piece> {
         self.shm.read_piece(board, from)

@@ -7,7 +7,7 @@
 use mpi_core::boards::{Audience, BoardId, Boards, Fetched, Meeting, Mover, Piece, Shown, Source};
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
-use mpi_core::port::PeerId;
+use mpi_core::port::{PeerId, Pulled};
 
 use super::fetch::Fetches;
 use super::peer::State;
@@ -244,6 +244,19 @@ impl Boards for Shm {
         by: Mover,
     ) -> Fetched {
         self.fetch_apart(board, from, into, by)
+    }
+
+    fn fetch_part(&mut self, board: BoardId, from: Source, at: u64, into: &mut Unpacker) -> bool {
+        let Some(on) = self.boards.get(board) else { return false };
+        let Some((address, len)) = on.apart(from) else { return false };
+        let (writer, wanted) = (on.member(from.rank()), into.remaining());
+        let is_there = at.checked_add(wanted).is_some_and(|end| end <= len);
+        let fetched = is_there
+            && self.pull_alone(writer, address.wrapping_add(at), wanted, into) == Pulled::Done;
+        if !fetched && let Some(on) = self.boards.get(board) {
+            on.refuse(from);
+        }
+        fetched
     }
 
     #[inline]

@@ -167,6 +167,21 @@ impl Boards for SimPort {
         Fetched::Whole(unsafe { into.unpack_from(RawBytes::new(bytes, len as usize)) } as u64)
     }
 
+    fn fetch_part(&mut self, board: BoardId, from: Source, at: u64, into: &mut Unpacker) -> bool {
+        let fetched = self.network.borrow_mut().chance(FETCHED);
+        let Some(on) = self.board(board) else { return false };
+        let Some((address, len)) = on.apart(from) else { return false };
+        let wanted = into.remaining();
+        if !fetched || at.checked_add(wanted).is_none_or(|end| end > len) {
+            on.refuse(from);
+            return false;
+        }
+        let bytes = std::ptr::with_exposed_provenance((address + at) as usize);
+        // SAFETY: as in `fetch_piece`, and the part lies within the piece.
+        unsafe { into.unpack_from(RawBytes::new(bytes, wanted as usize)) };
+        true
+    }
+
     fn read_piece(&mut self, board: BoardId, from: Source) -> Option<Piece> {
         self.board(board)?.peek(from)
     }

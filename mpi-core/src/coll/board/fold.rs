@@ -7,19 +7,24 @@
 //! implementors).
 #![allow(unsafe_code)]
 
+use std::ops::Range;
+
 use super::message::{Outgoing, too_long};
 use super::seat::Seat;
 use super::work::WaitFor;
-use crate::boards::{Audience, Source};
+use crate::boards::{Audience, Piece, Source};
 use crate::buffer::{RawBytes, UserBuffer};
-use crate::datatype::Packer;
+use crate::datatype::{Packer, Unpacker};
 use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
 use crate::op::Kernel;
 use crate::port::Port;
+use crate::vci::failed_elsewhere;
 
 /// Largest tile in bytes.
 const TILE_BYTES: usize = 32 << 10;
+/// Tiles that are fetched at a time from where others have them.
+const PART_TILES: usize = 4;
 
 /// Which operands there are, and in which order they are taken: each one stands left of all
 /// before it.
@@ -74,6 +79,7 @@ pub(crate) struct Scratch {
     taken: Vec<usize>,
     own: Vec<u128>,
     result: Vec<u128>,
+    fetched: Vec<u128>,
 }
 
 /// What a fold works on.
@@ -90,6 +96,8 @@ pub(super) struct Task {
     pub len: usize,
     pub order: Order,
     pub streams: Streams,
+    /// Where the operands of others begin in their messages, and bytes of such a message.
+    pub message: (usize, usize),
     /// Who is told the result.
     pub to: Option<Audience>,
     /// The result overwrites the contribution, which is still going out to everyone.
@@ -112,6 +120,10 @@ pub(super) struct Fold {
     stage: u32,
     /// Bytes of the tile that have been through the current stage.
     off: usize,
+    /// Which bytes of another's message, of those in its writer's memory, have been fetched to here.
+    fetched: Range<usize>,
+    /// Bytes of a message that are of no use here but come all the same.
+    rest: usize,
 }
 
 impl Fold {
@@ -124,13 +136,15 @@ impl Fold {
         let tile = (most / task.unit).max(1) * task.unit;
         let mut scratch = std::mem::take(&mut entry.board_scratch);
         scratch.taken.clear();
-        scratch.taken.resize(seat.size as usize, 0);
+        scratch.taken.resize(seat.size as usize, task.message.0);
         let terms = match task.order {
             Order::Down(first) => first + 1,
             Order::Round(size) => size,
         };
+        let (saves, fetched) = (false, 0..0);
+        let (base, stage, off, rest) = (0, 0, 0, 0);
         let mut fold =
-            Fold { seat, task, tile, terms, saves: false, scratch, base: 0, stage: 0, off: 0 };
+            Fold { seat, task, tile, terms, saves, scratch, base, stage, off, fetched, rest };
         let words = tile.min(task.len) / 16 + 1;
         if task.into.is_none() && fold.scratch.result.len() < words {
             fold.scratch.result.resize(words, 0);
@@ -150,7 +164,7 @@ impl Fold {
     }
 
     pub(super) fn is_done(&self) -> bool {
-        self.base >= self.task.len
+        self.base >= self.task.len && self.rest == 0
     }
 
     /// Who is told the result.
@@ -160,7 +174,7 @@ impl Fold {
 
     /// Whether operands are still read from this stream.
     pub(super) fn reads(&self, from: Source) -> bool {
-        self.base < self.task.len && from == self.source(from.rank())
+        !self.is_done() && from == self.source(from.rank())
     }
 
     /// The rank whose operand is next.
@@ -221,7 +235,7 @@ impl Fold {
     /// What is there of the operand of `rank` for the current stage: where, and how many bytes.
     #[inline]
     fn operand<P: Port>(
-        &self,
+        &mut self,
         entry: &mut Entry<'_, P>,
         rank: u32,
     ) -> Result<Option<(*const u8, usize)>> {
@@ -233,16 +247,99 @@ impl Fold {
             };
             return Ok(Some((at, left)));
         }
-        let piece = entry.port.read_piece(self.seat.board, self.source(rank));
-        let Some(piece) = piece else { return Ok(None) };
+        let Some(piece) = self.piece(entry, rank) else { return Ok(None) };
+        if piece.apart > 0 {
+            let part = self.fetch(entry, rank, piece)?;
+            return Ok(part.map(|(at, here)| (at, here.min(left))));
+        }
         let taken = self.scratch.taken[rank as usize];
         let Some(here) = piece.len.checked_sub(taken) else { return Err(differs(rank, 0)) };
-        let ends = self.base + self.off + here >= self.task.len;
-        if here == 0 || !here.is_multiple_of(self.task.unit) || ends != piece.last {
-            let beyond = (self.base + self.off + here).saturating_sub(self.task.len);
-            return Err(differs(rank, beyond as u64));
+        let (begin, whole) = self.task.message;
+        let end = begin + self.base + self.off + here;
+        if here == 0 || !here.is_multiple_of(self.task.unit) || (end >= whole) != piece.last {
+            return Err(differs(rank, end.saturating_sub(whole) as u64));
         }
         Ok(Some((piece.at.wrapping_add(taken), here.min(left))))
+    }
+
+    /// The piece that has what is next of the operand of `rank`, if it has come.
+    #[inline]
+    fn piece<P: Port>(&mut self, entry: &mut Entry<'_, P>, rank: u32) -> Option<Piece> {
+        let from = self.source(rank);
+        loop {
+            let piece = entry.port.read_piece(self.seat.board, from)?;
+            let taken = &mut self.scratch.taken[rank as usize];
+            if piece.apart > 0 || piece.last || *taken < piece.len.max(1) {
+                return Some(piece);
+            }
+            *taken -= piece.len;
+            entry.port.consume_piece(self.seat.board, from);
+        }
+    }
+
+    /// What is there of an operand that lies in the memory of its writer: a part of it is fetched at a
+    /// time, that stays in the cache while it is reduced.
+    #[inline(never)]
+    fn fetch<P: Port>(
+        &mut self,
+        entry: &mut Entry<'_, P>,
+        rank: u32,
+        piece: Piece,
+    ) -> Result<Option<(*const u8, usize)>> {
+        let (begin, whole) = self.task.message;
+        if piece.apart != whole as u64 {
+            return Err(differs(rank, piece.apart.saturating_sub(whole as u64)));
+        }
+        let at = begin + self.base + self.off;
+        if !self.fetched.contains(&at) {
+            let len = (begin + self.task.len - at).min(self.tile * PART_TILES);
+            let words = &mut self.scratch.fetched;
+            words.resize(words.len().max(len.div_ceil(16)), 0);
+            let room = UserBuffer(words.as_mut_ptr().cast());
+            let mut into = Unpacker::contiguous(room, len as u64);
+            let (board, from) = (self.seat.board, self.source(rank));
+            let fetched = entry.port.fetch_part(board, from, at as u64, &mut into);
+            // A writer that fails may change its memory after it has said so.
+            if let Some(class) = entry.port.renounced(board, rank) {
+                return Err(failed_elsewhere(rank, ErrorClass::from_wire(class)));
+            }
+            if !fetched {
+                self.refused(entry, rank);
+                return Ok(None);
+            }
+            self.fetched = at..at + len;
+        }
+        let here = self.scratch.fetched.as_ptr().cast::<u8>().wrapping_add(at - self.fetched.start);
+        Ok(Some((here, self.fetched.end - at)))
+    }
+
+    /// The message comes as a whole, in pieces, for this reader alone.
+    #[cold]
+    fn refused<P: Port>(&mut self, entry: &mut Entry<'_, P>, rank: u32) {
+        entry.port.consume_piece(self.seat.board, self.source(rank));
+        let (begin, whole) = self.task.message;
+        self.rest = whole - begin - self.task.len;
+        self.task.streams = Streams::Private;
+    }
+
+    /// Passes over what is of no use here; whether there was any.
+    #[cold]
+    fn pass_over<P: Port>(&mut self, entry: &mut Entry<'_, P>) -> Result<bool> {
+        let (mut moved, rank) = (false, 1 - self.seat.rank);
+        let from = self.source(rank);
+        while self.rest > 0
+            && let Some(piece) = entry.port.read_piece(self.seat.board, from)
+        {
+            let taken = std::mem::take(&mut self.scratch.taken[rank as usize]);
+            let here = piece.len.saturating_sub(taken);
+            if here > self.rest || piece.last != (here == self.rest) {
+                return Err(differs(rank, here.saturating_sub(self.rest) as u64));
+            }
+            self.rest -= here;
+            entry.port.consume_piece(self.seat.board, from);
+            moved = true;
+        }
+        Ok(moved)
     }
 
     /// Notes that `len` bytes of the operand of `rank` are used up.
@@ -254,8 +351,12 @@ impl Fold {
         let from = self.source(rank);
         let taken = &mut self.scratch.taken[rank as usize];
         *taken += len;
-        let whole = entry.port.read_piece(self.seat.board, from).map(|piece| piece.len);
-        if whole == Some(*taken) {
+        let piece = entry.port.read_piece(self.seat.board, from);
+        let end = piece.map(|piece| match piece.apart {
+            0 => piece.len,
+            _ => self.task.message.0 + self.task.len,
+        });
+        if end == Some(*taken) {
             *taken = 0;
             entry.port.consume_piece(self.seat.board, from);
         }
@@ -268,8 +369,11 @@ impl Fold {
         entry: &mut Entry<'_, P>,
         free: bool,
     ) -> Result<bool> {
-        if self.base >= self.task.len {
+        if self.is_done() {
             return Ok(false);
+        }
+        if self.base >= self.task.len {
+            return self.pass_over(entry);
         }
         if self.stage + 1 >= self.terms.max(2) {
             return Ok(self.pass_on(entry, free));

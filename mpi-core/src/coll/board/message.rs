@@ -27,6 +27,8 @@ const OWN_BYTES: usize = 64 << 10;
 pub(super) struct Outgoing {
     to: Audience,
     source: Packer,
+    /// Bytes that pieces hold whole multiples of.
+    unit: usize,
     /// Largest piece.
     most: usize,
     way: Way,
@@ -55,16 +57,16 @@ impl Outgoing {
         source: Packer,
         unit: usize,
     ) -> Outgoing {
-        let most = entry.port.piece_max(seat.board, to);
-        let most = (most / unit.max(1) * unit.max(1)).max(1);
+        let unit = unit.max(1);
+        let most = whole_units(entry.port.piece_max(seat.board, to), unit);
         let done = source.remaining() == 0;
-        Outgoing { to, source, most, way: Way::Written, done }
+        Outgoing { to, source, unit, most, way: Way::Written, done }
     }
 
     /// An empty message.
     pub(super) fn signal(to: Audience) -> Outgoing {
         let source = Packer::contiguous(UserBuffer::BOTTOM, 0);
-        Outgoing { to, source, most: 1, way: Way::Written, done: false }
+        Outgoing { to, source, unit: 1, most: 1, way: Way::Written, done: false }
     }
 
     /// Lets its readers fetch it, if it is longer than a piece.
@@ -72,6 +74,11 @@ impl Outgoing {
         if self.remaining() > self.most as u64 {
             self.way = Way::Open;
         }
+    }
+
+    /// Whether its readers have been shown where it lies.
+    pub(super) fn is_shown(&self) -> bool {
+        matches!(self.way, Way::Shown)
     }
 
     pub(super) fn to(&self) -> Audience {
@@ -129,7 +136,7 @@ impl Outgoing {
                 };
                 self.way = Way::Again(Box::new((self.source.clone(), self.to)));
                 self.to = Audience::One(rank);
-                self.most = entry.port.piece_max(seat.board, self.to).max(1);
+                self.most = whole_units(entry.port.piece_max(seat.board, self.to), self.unit);
                 None
             }
             Way::Again(_) => None,
@@ -144,6 +151,11 @@ impl Outgoing {
             self.done = false;
         }
     }
+}
+
+/// The largest piece of whole units within so many bytes.
+fn whole_units(most: usize, unit: usize) -> usize {
+    (most / unit * unit).max(1)
 }
 
 /// A message on its way in.

@@ -18,6 +18,7 @@
 //! within a message: whoever waits at that board fails with the same class, says so as well, and
 //! so do all later calls that would use it.
 
+mod across;
 mod begun;
 mod begun_quick;
 mod chains;

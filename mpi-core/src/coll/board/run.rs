@@ -344,8 +344,12 @@ impl<P: Port> Entry<'_, P> {
             }
             transfer = transfer.folding_last(job.own == job.recv);
         } else {
+            let mut out = section(self, seat, Audience::Everyone, job.own, len, job.unit);
+            if seat.size == 2 && !self.begun.is_starting() && self.show_operand(seat, &mut out) {
+                return self.reduce_across(job, len, out);
+            }
             task.follows = job.own == job.recv;
-            transfer.send(section(self, seat, Audience::Everyone, job.own, len, job.unit));
+            transfer.send(out);
         }
         transfer.reduce(Fold::new(self, seat, task));
         transfer.run(self)
@@ -482,6 +486,7 @@ impl Job {
             len,
             order,
             streams,
+            message: (0, len),
             to: None,
             follows: false,
         }
@@ -489,7 +494,7 @@ impl Job {
 }
 
 /// Bytes of the share of each of `size` processes: whole elements and, if it can be, whole lines.
-fn share_bytes(len: usize, size: usize, unit: usize) -> usize {
+pub(super) fn share_bytes(len: usize, size: usize, unit: usize) -> usize {
     let even = len.div_ceil(size);
     let grain = if SHARE_BYTES.is_multiple_of(unit) { SHARE_BYTES } else { unit };
     even.next_multiple_of(grain)

@@ -17,6 +17,8 @@ pub(super) struct Transfer {
     outs: Vec<Outgoing>,
     ins: Vec<Incoming>,
     fold: Option<Box<Fold>>,
+    /// What the reduction makes, which goes out when all else has.
+    result: Option<Outgoing>,
     /// What comes in may only overwrite what has gone out: the rooms of a message from a rank are
     /// those of the message to it.
     swaps: bool,
@@ -31,6 +33,7 @@ impl Transfer {
             outs: Vec::new(),
             ins: Vec::new(),
             fold: None,
+            result: None,
             swaps: false,
             folds_last: false,
         }
@@ -50,6 +53,11 @@ impl Transfer {
 
     pub(super) fn reduce(&mut self, fold: Fold) {
         self.fold = Some(Box::new(fold));
+    }
+
+    /// See [`Transfer::result`].
+    pub(super) fn send_last(&mut self, result: Outgoing) {
+        self.result = Some(result);
     }
 
     /// See [`Transfer::swaps`].
@@ -153,11 +161,18 @@ impl<P: Port> Work<P> for Transfer {
             // A result follows the contribution to the same reader.
             let out = fold.audience();
             let free = self.outs.iter().all(|message| Some(message.to()) != out || message.done);
-            let left = self.outs.first().map_or(0, Outgoing::remaining);
+            let left = self.outs.first().filter(|out| !out.done).map_or(0, Outgoing::remaining);
             if sent || !self.folds_last && fold.may_go_on(left) {
                 moved |= fold.advance(entry, free)?;
             }
             reduced = fold.is_done();
+        }
+        if sent
+            && reduced
+            && let Some(result) = self.result.take()
+        {
+            self.outs.push(result);
+            return Ok(Step::Moved);
         }
         let mut received = true;
         for at in 0..self.ins.len() {
