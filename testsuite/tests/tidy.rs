@@ -30,6 +30,7 @@ const UNSAFE: &[&str] = &[
     "testsuite/",
     "mpi-core/src/buffer.rs",
     "mpi-core/src/callout.rs",
+    "mpi-core/src/coll/board/across.rs",
     "mpi-core/src/coll/board/chains.rs",
     "mpi-core/src/coll/board/fold.rs",
     "mpi-core/src/coll/board/message.rs",

@@ -246,17 +246,15 @@ fn show(mut rank: Rank, unreadable: Unreadable, by: Mover) {
         let shown = rank.port.show_piece(board, to, sent.as_ptr(), sent.len() as u64);
         assert_eq!(shown, expected);
         let late = unreadable == Unreadable::Late;
-        while shown {
-            match rank.port.shown(board, to) {
-                Shown::Waits => {
-                    rank.port.poll(&mut rank.sink);
-                    patient();
-                }
-                answer => {
-                    assert_eq!(answer, if late { Shown::Refused(1) } else { Shown::Taken });
-                    break;
-                }
-            }
+        if shown {
+            let answer = loop {
+                match rank.port.shown(board, to) {
+                    Shown::Waits => rank.port.poll(&mut rank.sink),
+                    answer => break answer,
+                };
+                patient();
+            };
+            assert_eq!(answer, if late { Shown::Refused(1) } else { Shown::Taken });
         }
     } else if expected {
         let piece = loop {
