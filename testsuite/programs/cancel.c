@@ -7,24 +7,27 @@ enum { LONG = 1 << 18 };
 static int data[LONG], room[LONG];
 
 // A send that nobody receives: after its cancel the wait ends, and if the cancel won the message is gone.
+// Each has a tag of its own, since the other may be at the next one already.
 static void cancel_send(int other, int count, int synchronous) {
     MPI_Request request;
     MPI_Status status;
+    static int tag = 20;
     int mine = -1, theirs = -1, found = -1;
+    tag++;
     for (int i = 0; i < count; i++) data[i] = i + rank;
     if (synchronous)
-        OK(MPI_Issend(data, count, MPI_INT, other, 9, MPI_COMM_WORLD, &request));
+        OK(MPI_Issend(data, count, MPI_INT, other, tag, MPI_COMM_WORLD, &request));
     else
-        OK(MPI_Isend(data, count, MPI_INT, other, 9, MPI_COMM_WORLD, &request));
+        OK(MPI_Isend(data, count, MPI_INT, other, tag, MPI_COMM_WORLD, &request));
     OK(MPI_Cancel(&request));
     OK(MPI_Wait(&request, &status));
     OK(MPI_Test_cancelled(&status, &mine));
     OK(MPI_Sendrecv(&mine, 1, MPI_INT, other, 10, &theirs, 1, MPI_INT, other, 10, MPI_COMM_WORLD,
                     MPI_STATUS_IGNORE));
-    OK(MPI_Iprobe(other, 9, MPI_COMM_WORLD, &found, &status));
+    OK(MPI_Iprobe(other, tag, MPI_COMM_WORLD, &found, &status));
     EQUAL(found, !theirs);
     if (theirs) return;
-    OK(MPI_Recv(room, count, MPI_INT, other, 9, MPI_COMM_WORLD, &status));
+    OK(MPI_Recv(room, count, MPI_INT, other, tag, MPI_COMM_WORLD, &status));
     EQUAL(room[count - 1], count - 1 + other);
 }
 
