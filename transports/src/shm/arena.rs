@@ -8,9 +8,9 @@ use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use super::exchange::Exchange;
-use super::joint::Ledger;
 use super::lane::{Cell, Reader, Writer};
 use super::layout::{self, Geometry};
+use super::ledger::Ledger;
 use crate::lap::Worn;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::sys::memory::{Mapping, sealed_memfd, sealed_size};

@@ -1,5 +1,5 @@
 //! Pieces of boards that their readers fetch out of the writer's memory: alone, or where a board has
-//! two members with the writer's help (see `joint`).
+//! two members with the writer's help (see `across`).
 //!
 //! A member that fails gives its memory back to the program. So who renounces takes back what it has
 //! offered, and a fetch that is under way ends there; of two members no other can fail meanwhile.
@@ -129,7 +129,7 @@ impl Shm {
         let mut others = at.others();
         if let (Some(peer), None) = (others.next(), others.next()) {
             drop(others);
-            self.peers[peer.0 as usize].across.offer(address, len);
+            self.peers[peer.0 as usize].across.helps.offer(address, len);
         }
     }
 
@@ -138,7 +138,7 @@ impl Shm {
     pub(super) fn withdraw_offers(&mut self, board: BoardId) {
         let Some(at) = self.boards.get(board) else { return };
         for peer in at.others().collect::<Vec<_>>() {
-            self.peers[peer.0 as usize].across.forget_offers();
+            self.peers[peer.0 as usize].across.helps.forget_offers();
         }
     }
 

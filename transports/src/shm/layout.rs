@@ -63,7 +63,7 @@ impl Geometry {
         PAGE + lane as usize * COUNTER_STRIDE
     }
 
-    /// Offset of the ledger of a lane (see `joint`).
+    /// Offset of the ledger of a lane (see `ledger`).
     pub(super) fn ledger(&self, lane: u32) -> usize {
         self.counter(lane) + LEDGER
     }

@@ -5,7 +5,7 @@
 //! bytes is one cache line written into the receiver's lane, one of up to 128 takes one or two
 //! more beside it; a longer eager one puts its body into a slot of the sender and names it in
 //! the cell, or passes through the sender's ring piece by piece (`stream`); a rendezvous is
-//! fetched by the receiver (`pull`), as a rule with the sender's help (`joint`), or goes through the
+//! fetched by the receiver (`pull`), as a rule with the sender's help (`across`), or goes through the
 //! ring too, both sides copying at the same time (`bulk`), whichever is cheaper here (`ways`). Memory
 //! that the library allocates for programs lies in the arena and is read in place (VIA over SISCI).
 //!
@@ -13,6 +13,7 @@
 //!
 //! In: [`Transport`]'s calls and what peers write. Out: [`mpi_core::port::Sink`]'s calls.
 
+mod across;
 mod alloc;
 mod arena;
 mod boards;
@@ -21,9 +22,11 @@ mod claims;
 mod exchange;
 mod fetch;
 mod hello;
+mod helping;
 mod joint;
 pub mod lane;
 mod layout;
+mod ledger;
 mod meet;
 mod outlet;
 mod park;

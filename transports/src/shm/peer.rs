@@ -2,11 +2,12 @@
 
 use std::collections::VecDeque;
 
+use super::across::Across;
 use super::arena::Remote;
 use super::bulk::{Incoming, Outgoing};
 use super::exchange::{EXCHANGE, Exchange};
-use super::joint::{Across, Ledger};
 use super::lane::{CELLS_MAX, Impossible, Reader, Writer};
+use super::ledger::Ledger;
 use super::outlet::Outlet;
 use super::pool::{Held, Pool};
 use super::reach::Reach;
@@ -169,5 +170,23 @@ impl Peer {
         self.stale = CELLS_MAX;
         self.held.give_back(self.writer.consumed(), slots, ring);
         Ok(())
+    }
+
+    /// Counts a message of `len` bytes of the peer that was not announced.
+    #[inline]
+    pub(super) fn count_eager(&mut self, len: u64) {
+        if self.ways.count_eager(len) {
+            self.tell_ways();
+        }
+    }
+
+    /// Tells the peer what it need not announce, if that has changed.
+    #[inline]
+    pub(super) fn tell_ways(&mut self) {
+        let told = self.ways.told();
+        if told != self.told && self.state == State::Open {
+            self.told = told;
+            self.ledger.told().store(told, Ordering::Relaxed);
+        }
     }
 }

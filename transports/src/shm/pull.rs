@@ -40,7 +40,7 @@ impl Shm {
             && !crowded
             && let Some(to) = self.peers.get_mut(peer.0 as usize)
         {
-            to.across.offer(address as u64, len);
+            to.across.helps.offer(address as u64, len);
         }
         Offer { address: if cross { address as u64 } else { 0 }, arena }
     }

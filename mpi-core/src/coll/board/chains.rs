@@ -13,8 +13,9 @@
 //! sums behind it any more, so that their memory needs no other account.
 #![allow(unsafe_code)]
 
-use super::fold::{differs, section};
+use super::fold::section;
 use super::message::{Incoming, Outgoing};
+use super::operand::differs;
 use super::run::Job;
 use super::seat::Seat;
 use super::work::{Step, Work};

@@ -9,22 +9,19 @@
 
 use std::ops::Range;
 
-use super::message::{Outgoing, too_long};
+use super::message::Outgoing;
 use super::seat::Seat;
 use super::work::WaitFor;
-use crate::boards::{Audience, Piece, Source};
+use crate::boards::{Audience, Source};
 use crate::buffer::{RawBytes, UserBuffer};
-use crate::datatype::{Packer, Unpacker};
+use crate::datatype::Packer;
 use crate::entry::Entry;
-use crate::error::{Error, ErrorClass, Result};
+use crate::error::Result;
 use crate::op::Kernel;
 use crate::port::Port;
-use crate::vci::failed_elsewhere;
 
 /// Largest tile in bytes.
-const TILE_BYTES: usize = 32 << 10;
-/// Tiles that are fetched at a time from where others have them.
-const PART_TILES: usize = 4;
+pub(super) const TILE_BYTES: usize = 32 << 10;
 
 /// Which operands there are, and in which order they are taken: each one stands left of all
 /// before it.
@@ -39,7 +36,7 @@ pub(super) enum Order {
 impl Order {
     /// The rank whose operand is taken at this place of the order.
     #[inline]
-    fn nth(self, seat: Seat, index: u32) -> u32 {
+    pub(super) fn nth(self, seat: Seat, index: u32) -> u32 {
         match self {
             Order::Down(first) => first - index,
             Order::Round(size) => (seat.rank + index) % size,
@@ -56,7 +53,7 @@ pub(super) enum Streams {
 
 impl Streams {
     #[inline]
-    fn of(self, rank: u32) -> Source {
+    pub(super) fn of(self, rank: u32) -> Source {
         match self {
             Streams::Public => Source::Public(rank),
             Streams::Private => Source::Private(rank),
@@ -65,7 +62,7 @@ impl Streams {
 
     /// The wait for the operand of each member.
     #[inline]
-    fn of_each(self) -> WaitFor {
+    pub(super) fn of_each(self) -> WaitFor {
         WaitFor::Each(match self {
             Streams::Public => Source::Public,
             Streams::Private => Source::Private,
@@ -76,10 +73,10 @@ impl Streams {
 /// Memory that folds use again.
 #[derive(Default)]
 pub(crate) struct Scratch {
-    taken: Vec<usize>,
-    own: Vec<u128>,
+    pub(super) taken: Vec<usize>,
+    pub(super) own: Vec<u128>,
     result: Vec<u128>,
-    fetched: Vec<u128>,
+    pub(super) fetched: Vec<u128>,
 }
 
 /// What a fold works on.
@@ -106,24 +103,24 @@ pub(super) struct Task {
 
 /// A reduction under way.
 pub(super) struct Fold {
-    seat: Seat,
-    task: Task,
-    tile: usize,
+    pub seat: Seat,
+    pub task: Task,
+    pub tile: usize,
     /// Operands: all of the order.
     terms: u32,
     /// The own operand has to be saved from the result that overwrites it.
-    saves: bool,
-    scratch: Scratch,
+    pub saves: bool,
+    pub scratch: Scratch,
     /// Where the current tile begins.
-    base: usize,
+    pub base: usize,
     /// Operands of the tile that are reduced, the first two together.
     stage: u32,
     /// Bytes of the tile that have been through the current stage.
-    off: usize,
+    pub off: usize,
     /// Which bytes of another's message, of those in its writer's memory, have been fetched to here.
-    fetched: Range<usize>,
+    pub fetched: Range<usize>,
     /// Bytes of a message that are of no use here but come all the same.
-    rest: usize,
+    pub rest: usize,
 }
 
 impl Fold {
@@ -204,11 +201,11 @@ impl Fold {
         self.task.order.nth(self.seat, index)
     }
 
-    fn source(&self, rank: u32) -> Source {
+    pub(super) fn source(&self, rank: u32) -> Source {
         self.task.streams.of(rank)
     }
 
-    fn tile_len(&self) -> usize {
+    pub(super) fn tile_len(&self) -> usize {
         self.tile.min(self.task.len - self.base)
     }
 
@@ -229,136 +226,6 @@ impl Fold {
                 let to = self.scratch.own.as_mut_ptr().cast();
                 std::ptr::copy_nonoverlapping(from, to, self.tile_len());
             }
-        }
-    }
-
-    /// What is there of the operand of `rank` for the current stage: where, and how many bytes.
-    #[inline]
-    fn operand<P: Port>(
-        &mut self,
-        entry: &mut Entry<'_, P>,
-        rank: u32,
-    ) -> Result<Option<(*const u8, usize)>> {
-        let left = self.tile_len() - self.off;
-        if rank == self.seat.rank {
-            let at = match self.saves {
-                true => self.scratch.own.as_ptr().cast::<u8>().wrapping_add(self.off),
-                false => self.task.own.wrapping_add(self.base + self.off),
-            };
-            return Ok(Some((at, left)));
-        }
-        let Some(piece) = self.piece(entry, rank) else { return Ok(None) };
-        if piece.apart > 0 {
-            let part = self.fetch(entry, rank, piece)?;
-            return Ok(part.map(|(at, here)| (at, here.min(left))));
-        }
-        let taken = self.scratch.taken[rank as usize];
-        let Some(here) = piece.len.checked_sub(taken) else { return Err(differs(rank, 0)) };
-        let (begin, whole) = self.task.message;
-        let end = begin + self.base + self.off + here;
-        if here == 0 || !here.is_multiple_of(self.task.unit) || (end >= whole) != piece.last {
-            return Err(differs(rank, end.saturating_sub(whole) as u64));
-        }
-        Ok(Some((piece.at.wrapping_add(taken), here.min(left))))
-    }
-
-    /// The piece that has what is next of the operand of `rank`, if it has come.
-    #[inline]
-    fn piece<P: Port>(&mut self, entry: &mut Entry<'_, P>, rank: u32) -> Option<Piece> {
-        let from = self.source(rank);
-        loop {
-            let piece = entry.port.read_piece(self.seat.board, from)?;
-            let taken = &mut self.scratch.taken[rank as usize];
-            if piece.apart > 0 || piece.last || *taken < piece.len.max(1) {
-                return Some(piece);
-            }
-            *taken -= piece.len;
-            entry.port.consume_piece(self.seat.board, from);
-        }
-    }
-
-    /// What is there of an operand that lies in the memory of its writer: a part of it is fetched at a
-    /// time, that stays in the cache while it is reduced.
-    #[inline(never)]
-    fn fetch<P: Port>(
-        &mut self,
-        entry: &mut Entry<'_, P>,
-        rank: u32,
-        piece: Piece,
-    ) -> Result<Option<(*const u8, usize)>> {
-        let (begin, whole) = self.task.message;
-        if piece.apart != whole as u64 {
-            return Err(differs(rank, piece.apart.saturating_sub(whole as u64)));
-        }
-        let at = begin + self.base + self.off;
-        if !self.fetched.contains(&at) {
-            let len = (begin + self.task.len - at).min(self.tile * PART_TILES);
-            let words = &mut self.scratch.fetched;
-            words.resize(words.len().max(len.div_ceil(16)), 0);
-            let room = UserBuffer(words.as_mut_ptr().cast());
-            let mut into = Unpacker::contiguous(room, len as u64);
-            let (board, from) = (self.seat.board, self.source(rank));
-            let fetched = entry.port.fetch_part(board, from, at as u64, &mut into);
-            // A writer that fails may change its memory after it has said so.
-            if let Some(class) = entry.port.renounced(board, rank) {
-                return Err(failed_elsewhere(rank, ErrorClass::from_wire(class)));
-            }
-            if !fetched {
-                self.refused(entry, rank);
-                return Ok(None);
-            }
-            self.fetched = at..at + len;
-        }
-        let here = self.scratch.fetched.as_ptr().cast::<u8>().wrapping_add(at - self.fetched.start);
-        Ok(Some((here, self.fetched.end - at)))
-    }
-
-    /// The message comes as a whole, in pieces, for this reader alone.
-    #[cold]
-    fn refused<P: Port>(&mut self, entry: &mut Entry<'_, P>, rank: u32) {
-        entry.port.consume_piece(self.seat.board, self.source(rank));
-        let (begin, whole) = self.task.message;
-        self.rest = whole - begin - self.task.len;
-        self.task.streams = Streams::Private;
-    }
-
-    /// Passes over what is of no use here; whether there was any.
-    #[cold]
-    fn pass_over<P: Port>(&mut self, entry: &mut Entry<'_, P>) -> Result<bool> {
-        let (mut moved, rank) = (false, 1 - self.seat.rank);
-        let from = self.source(rank);
-        while self.rest > 0
-            && let Some(piece) = entry.port.read_piece(self.seat.board, from)
-        {
-            let taken = std::mem::take(&mut self.scratch.taken[rank as usize]);
-            let here = piece.len.saturating_sub(taken);
-            if here > self.rest || piece.last != (here == self.rest) {
-                return Err(differs(rank, here.saturating_sub(self.rest) as u64));
-            }
-            self.rest -= here;
-            entry.port.consume_piece(self.seat.board, from);
-            moved = true;
-        }
-        Ok(moved)
-    }
-
-    /// Notes that `len` bytes of the operand of `rank` are used up.
-    #[inline]
-    fn use_up<P: Port>(&mut self, entry: &mut Entry<'_, P>, rank: u32, len: usize) {
-        if rank == self.seat.rank {
-            return;
-        }
-        let from = self.source(rank);
-        let taken = &mut self.scratch.taken[rank as usize];
-        *taken += len;
-        let piece = entry.port.read_piece(self.seat.board, from);
-        let end = piece.map(|piece| match piece.apart {
-            0 => piece.len,
-            _ => self.task.message.0 + self.task.len,
-        });
-        if end == Some(*taken) {
-            *taken = 0;
-            entry.port.consume_piece(self.seat.board, from);
         }
     }
 
@@ -446,85 +313,6 @@ impl Fold {
         }
         true
     }
-}
-
-impl<P: Port> Entry<'_, P> {
-    /// Reduces contributions of one piece each, of all ranks, into `into`; does nothing and returns
-    /// `false` if they are longer or do not agree, or may not be waited for.
-    #[inline]
-    pub(super) fn fold_short(&mut self, seat: Seat, task: &Task, into: UserBuffer) -> Result<bool> {
-        if task.len == 0 || task.len > TILE_BYTES {
-            return Ok(task.len == 0);
-        }
-        for rank in seat.others() {
-            let from = task.streams.of(rank);
-            let piece = match self.port.read_piece(seat.board, from) {
-                Some(piece) => piece,
-                None if self.begun.is_starting() => return Ok(false),
-                None => self.await_piece(seat, from, task.streams.of_each())?,
-            };
-            if piece.len != task.len || !piece.last {
-                return Ok(false);
-            }
-        }
-        if task.order.nth(seat, 0) == seat.rank || !std::ptr::eq(task.own, into.0) {
-            return self.fold_pieces(seat, task, task.own, into.0).map(|()| true);
-        }
-        // The result would overwrite the own operand before its turn.
-        let mut own = std::mem::take(&mut self.board_scratch.own);
-        own.resize(own.len().max(task.len / 16 + 1), 0);
-        // SAFETY: the operand has `len` bytes, and so has the scratch memory.
-        unsafe { std::ptr::copy_nonoverlapping(task.own, own.as_mut_ptr().cast(), task.len) };
-        let outcome = self.fold_pieces(seat, task, own.as_ptr().cast(), into.0);
-        self.board_scratch.own = own;
-        outcome.map(|()| true)
-    }
-
-    /// Reduces operands that are all there.
-    #[inline]
-    fn fold_pieces(
-        &mut self,
-        seat: Seat,
-        task: &Task,
-        own: *const u8,
-        into: *mut u8,
-    ) -> Result<()> {
-        let count = task.len / task.unit;
-        let mut operand = |rank: u32| match rank == seat.rank {
-            true => Ok(own),
-            // It was as long when all of them were looked at, but shared memory may change.
-            false => match self.await_piece(seat, task.streams.of(rank), task.streams.of_each())? {
-                piece if piece.len == task.len => Ok(piece.at),
-                _ => Err(differs(rank, 0)),
-            },
-        };
-        let first = operand(task.order.nth(seat, 0))?;
-        for index in 1..seat.size {
-            let left = operand(task.order.nth(seat, index))?;
-            // SAFETY: operands and result have `count` elements; the result may be the first
-            // operand and overlaps no other, since an own operand that it overwrites is saved.
-            unsafe {
-                match index > 1 || std::ptr::eq(first, into) {
-                    true => task.kernel.reduce(left, into, count),
-                    false => task.kernel.combine(left, first, into, count),
-                }
-            }
-        }
-        for rank in seat.others() {
-            self.port.consume_piece(seat.board, task.streams.of(rank));
-        }
-        Ok(())
-    }
-}
-
-/// A member's operand has another length.
-#[cold]
-pub(super) fn differs(rank: u32, beyond: u64) -> Error {
-    if beyond > 0 {
-        return too_long(rank, beyond);
-    }
-    let what = format!("rank {rank} contributes fewer elements than this process");
-    Error::new(ErrorClass::TRUNCATE, what).hint("Make the counts of all processes agree.")
 }
 
 /// A copy of a contribution that its result overwrites.

@@ -2,50 +2,26 @@
 #![allow(unsafe_code)]
 
 use super::seat::Seat;
+use super::shown::Way;
 use super::work::{Step, WaitFor, Work};
-use crate::boards::{Audience, Fetched, Mover, Piece, Shown, Source};
+use crate::boards::{Audience, Mover, Piece, Source};
 use crate::buffer::{RawBytes, UserBuffer};
 use crate::datatype::{Packer, Unpacker};
 use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
 use crate::port::Port;
-use crate::vci::failed_elsewhere;
-
-/// From this many bytes on a writer that would only wait helps its reader to fetch. Two ranks, far from
-/// each other, IMB, 1 MiB: broadcast 49 µs so and 119 through the board.
-const SHARED_BYTES: u64 = 256 << 10;
-
-/// Whether both ends move a message of so many bytes.
-pub(super) fn is_shared(seat: Seat, bytes: u64) -> bool {
-    seat.size == 2 && bytes >= SHARED_BYTES
-}
-
-/// A process that copies its own looks so often, in bytes, whether another waits to be let begin.
-const OWN_BYTES: usize = 64 << 10;
 
 /// A message on its way out.
 pub(super) struct Outgoing {
-    to: Audience,
-    source: Packer,
+    pub to: Audience,
+    pub source: Packer,
     /// Bytes that pieces hold whole multiples of.
-    unit: usize,
+    pub unit: usize,
     /// Largest piece.
-    most: usize,
-    way: Way,
+    pub most: usize,
+    pub way: Way,
     /// Nothing is left to write, and nobody will come for what was shown.
     pub done: bool,
-}
-
-/// How a message goes.
-enum Way {
-    /// In pieces.
-    Written,
-    /// Its readers may fetch it, which has not been offered yet.
-    Open,
-    /// They have been shown where it lies.
-    Shown,
-    /// In pieces to one who could not fetch it. This is the whole, and to whom it was shown.
-    Again(Box<(Packer, Audience)>),
 }
 
 impl Outgoing {
@@ -67,18 +43,6 @@ impl Outgoing {
     pub(super) fn signal(to: Audience) -> Outgoing {
         let source = Packer::contiguous(UserBuffer::BOTTOM, 0);
         Outgoing { to, source, unit: 1, most: 1, way: Way::Written, done: false }
-    }
-
-    /// Lets its readers fetch it, if it is longer than a piece.
-    pub(super) fn let_fetch(&mut self) {
-        if self.remaining() > self.most as u64 {
-            self.way = Way::Open;
-        }
-    }
-
-    /// Whether its readers have been shown where it lies.
-    pub(super) fn is_shown(&self) -> bool {
-        matches!(self.way, Way::Shown)
     }
 
     pub(super) fn to(&self) -> Audience {
@@ -111,63 +75,23 @@ impl Outgoing {
         }
         written
     }
-
-    /// Shows where it lies, or looks whether all have it; whether either was so, and nothing if a piece
-    /// has to be written.
-    #[inline(never)]
-    fn show<P: Port>(&mut self, entry: &mut Entry<'_, P>, seat: Seat) -> Option<bool> {
-        match &mut self.way {
-            Way::Written => None,
-            Way::Open => {
-                let run = self.source.as_contiguous();
-                let mut show = |(at, len)| entry.port.show_piece(seat.board, self.to, at, len);
-                let shown = run.is_some_and(&mut show);
-                self.way = if shown { Way::Shown } else { Way::Written };
-                shown.then_some(true)
-            }
-            Way::Shown => {
-                let rank = match entry.port.shown(seat.board, self.to) {
-                    Shown::Waits => return Some(false),
-                    Shown::Taken => {
-                        self.done = true;
-                        return Some(true);
-                    }
-                    Shown::Refused(rank) => rank,
-                };
-                self.way = Way::Again(Box::new((self.source.clone(), self.to)));
-                self.to = Audience::One(rank);
-                self.most = whole_units(entry.port.piece_max(seat.board, self.to), self.unit);
-                None
-            }
-            Way::Again(_) => None,
-        }
-    }
-
-    /// One who could not fetch it has it now.
-    #[cold]
-    fn go_on_showing(&mut self) {
-        if let Way::Again(again) = std::mem::replace(&mut self.way, Way::Shown) {
-            (self.source, self.to) = *again;
-            self.done = false;
-        }
-    }
 }
 
 /// The largest piece of whole units within so many bytes.
-fn whole_units(most: usize, unit: usize) -> usize {
+pub(super) fn whole_units(most: usize, unit: usize) -> usize {
     (most / unit * unit).max(1)
 }
 
 /// A message on its way in.
 pub(super) struct Incoming {
     pub from: Source,
-    into: Unpacker,
+    pub into: Unpacker,
     /// Bytes beyond what there is room for.
-    beyond: u64,
+    pub beyond: u64,
     /// It goes past the caches.
     past: bool,
     /// Who moves it if it is to be fetched.
-    by: Mover,
+    pub by: Mover,
     /// Everything has come.
     pub done: bool,
 }
@@ -188,19 +112,6 @@ impl Incoming {
     /// The same past the caches, if so.
     pub(super) fn past_caches(self, past: bool) -> Incoming {
         Incoming { past, ..self }
-    }
-
-    /// The same moved by the writer too, who would only wait (see [`Entry::write_or_show`]).
-    pub(super) fn shared(self) -> Incoming {
-        Incoming { by: Mover::Both, ..self }
-    }
-
-    /// Lets the writer begin, if it has come, while this process does something else.
-    pub(super) fn let_begin<P: Port>(&mut self, entry: &mut Entry<'_, P>, seat: Seat) {
-        let piece = entry.port.read_piece(seat.board, self.from);
-        if piece.is_some_and(|piece| piece.apart > 0 && piece.apart <= self.remaining()) {
-            entry.port.fetch_piece(seat.board, self.from, &mut self.into, Mover::Writer);
-        }
     }
 
     /// Bytes not yet read.
@@ -253,30 +164,6 @@ impl Incoming {
         let taken = landed.unwrap_or_else(unpack);
         self.beyond += (piece.len - taken) as u64;
         self.done = piece.last;
-    }
-
-    /// Gets a piece out of the writer's memory, or from now on what it writes instead; whether it has
-    /// come to an end. A writer that fails may change its memory after it has said so.
-    #[inline(never)]
-    fn fetch<P: Port>(
-        &mut self,
-        entry: &mut Entry<'_, P>,
-        seat: Seat,
-        piece: Piece,
-    ) -> Result<bool> {
-        let rank = self.from.rank();
-        match entry.port.fetch_piece(seat.board, self.from, &mut self.into, self.by) {
-            Fetched::Begun => return Ok(false),
-            Fetched::Whole(taken) => {
-                self.beyond += piece.apart.saturating_sub(taken);
-                self.done = piece.last;
-            }
-            Fetched::Refused => self.from = Source::Private(rank),
-        }
-        match entry.port.renounced(seat.board, rank) {
-            Some(class) => Err(failed_elsewhere(rank, ErrorClass::from_wire(class))),
-            None => Ok(true),
-        }
     }
 }
 
@@ -382,20 +269,6 @@ impl<P: Port> Entry<'_, P> {
         self.write_later(seat, &mut message)
     }
 
-    /// Writes a whole message, or shows it to the only other member: both then move a part of it.
-    pub(super) fn write_or_show(&mut self, seat: Seat, to: Audience, source: Packer) -> Result<()> {
-        if !is_shared(seat, source.remaining()) {
-            return self.write_message(seat, to, source, 1);
-        }
-        let mut message = Outgoing::new(self, seat, to, source, 1);
-        message.let_fetch();
-        while message.push(self, seat) {}
-        match message.done {
-            true => Ok(()),
-            false => self.write_later(seat, &mut message),
-        }
-    }
-
     /// Writes a run of memory that is one piece, if there is room for it; whether it did.
     #[inline(always)]
     pub(super) fn write_whole(
@@ -424,7 +297,7 @@ impl<P: Port> Entry<'_, P> {
 
     /// Writes what there is no room for yet, or leaves it.
     #[cold]
-    fn write_later(&mut self, seat: Seat, message: &mut Outgoing) -> Result<()> {
+    pub(super) fn write_later(&mut self, seat: Seat, message: &mut Outgoing) -> Result<()> {
         if self.begun.is_starting() {
             let left = std::mem::replace(message, Outgoing::signal(message.to));
             return self.leave_rest(seat, |rest| rest.send(left));
@@ -448,30 +321,6 @@ impl<P: Port> Entry<'_, P> {
             return Ok(());
         }
         self.read_later(seat, &mut message, wait_for)
-    }
-
-    /// Reads a whole message of [`Entry::write_or_show`], and copies `own` meanwhile.
-    pub(super) fn read_shared(
-        &mut self,
-        seat: Seat,
-        from: Source,
-        into: Unpacker,
-        wait_for: WaitFor,
-        own: Option<(Packer, Unpacker)>,
-    ) -> Result<()> {
-        let mut message = Incoming::new(from, into).shared();
-        if let Some((mut out, mut into)) = own {
-            while let Some((at, len)) = out.next_run(OWN_BYTES) {
-                message.let_begin(self, seat);
-                // SAFETY: as in `copy`.
-                unsafe { into.unpack_from(RawBytes::new(at, len)) };
-            }
-        }
-        while !message.done && message.pull(self, seat)? {}
-        match message.done {
-            true => Ok(()),
-            false => self.read_later(seat, &mut message, wait_for),
-        }
     }
 
     /// Reads a run of memory that is one piece, if it has come; whether it did.
@@ -523,7 +372,12 @@ impl<P: Port> Entry<'_, P> {
 
     /// Reads what has not come yet, or leaves it.
     #[cold]
-    fn read_later(&mut self, seat: Seat, message: &mut Incoming, wait_for: WaitFor) -> Result<()> {
+    pub(super) fn read_later(
+        &mut self,
+        seat: Seat,
+        message: &mut Incoming,
+        wait_for: WaitFor,
+    ) -> Result<()> {
         if self.begun.is_starting() {
             let left = std::mem::replace(message, Incoming::signal(message.from));
             return self.leave_rest(seat, |rest| rest.receive(left));

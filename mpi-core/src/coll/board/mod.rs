@@ -8,8 +8,9 @@
 //! written. With more ranks than processors that is also the form with the fewest turns: who is
 //! given the processor finds what all before it have written, and writes what all after it need.
 //!
-//! `seat` gets a communicator its board, `work` waits, `message` moves one message, `transfer` many at
-//! a time, `fold` reduces, `run` says for each collective who writes what to whom, and `errand`
+//! `seat` gets a communicator its board, `work` waits, `message` moves one message, in pieces or, if it is
+//! long, from where it is `shown`, `transfer` many at a time, `fold` reduces (`operand` by `operand`, or
+//! `fold_short` all at once), `run` says for each collective who writes what to whom, and `errand`
 //! the same of one that does not block, of which `begun` keeps the queue; `chains` reduces longer vectors
 //! where ranks share processors, `turns` says who leaves a barrier first there, `quick` and
 //! `quick_varied` are the short way of small ones, and `begun_quick` leads from there into the queue.
@@ -24,12 +25,15 @@ mod begun_quick;
 mod chains;
 mod errand;
 mod fold;
+mod fold_short;
 mod message;
+mod operand;
 mod pattern;
 mod quick;
 mod quick_varied;
 mod run;
 mod seat;
+mod shown;
 mod transfer;
 mod turns;
 mod work;

@@ -1,10 +1,11 @@
 //! Who writes what to whom, collective by collective.
 
 use super::fold::{Fold, Order, Streams, Task, keep, section};
-use super::message::{Incoming, Outgoing, copy, is_shared};
+use super::message::{Incoming, Outgoing, copy};
 use super::pattern::Pattern;
 use super::quick;
 use super::seat::{BoardState, Seat};
+use super::shown::is_shared;
 use super::transfer::Transfer;
 use super::work::WaitFor;
 use crate::boards::{Audience, Source};

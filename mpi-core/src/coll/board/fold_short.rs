@@ -1,0 +1,83 @@
+//! Reducing contributions of one piece each, without a description of what is under way: all of them are
+//! there before the first is read, as they are as a rule when the ranks come to a call together.
+//!
+//! Enters: what is to be reduced, in one piece from everyone. Leaves: the result, or that the longer way
+//! (see `fold`) has to be taken.
+#![allow(unsafe_code)]
+
+use super::fold::{TILE_BYTES, Task};
+use super::operand::differs;
+use super::seat::Seat;
+use crate::buffer::UserBuffer;
+use crate::entry::Entry;
+use crate::error::Result;
+use crate::port::Port;
+
+impl<P: Port> Entry<'_, P> {
+    /// Reduces contributions of one piece each, of all ranks, into `into`; does nothing and returns
+    /// `false` if they are longer or do not agree, or may not be waited for.
+    #[inline]
+    pub(super) fn fold_short(&mut self, seat: Seat, task: &Task, into: UserBuffer) -> Result<bool> {
+        if task.len == 0 || task.len > TILE_BYTES {
+            return Ok(task.len == 0);
+        }
+        for rank in seat.others() {
+            let from = task.streams.of(rank);
+            let piece = match self.port.read_piece(seat.board, from) {
+                Some(piece) => piece,
+                None if self.begun.is_starting() => return Ok(false),
+                None => self.await_piece(seat, from, task.streams.of_each())?,
+            };
+            if piece.len != task.len || !piece.last {
+                return Ok(false);
+            }
+        }
+        if task.order.nth(seat, 0) == seat.rank || !std::ptr::eq(task.own, into.0) {
+            return self.fold_pieces(seat, task, task.own, into.0).map(|()| true);
+        }
+        // The result would overwrite the own operand before its turn.
+        let mut own = std::mem::take(&mut self.board_scratch.own);
+        own.resize(own.len().max(task.len / 16 + 1), 0);
+        // SAFETY: the operand has `len` bytes, and so has the scratch memory.
+        unsafe { std::ptr::copy_nonoverlapping(task.own, own.as_mut_ptr().cast(), task.len) };
+        let outcome = self.fold_pieces(seat, task, own.as_ptr().cast(), into.0);
+        self.board_scratch.own = own;
+        outcome.map(|()| true)
+    }
+
+    /// Reduces operands that are all there.
+    #[inline]
+    fn fold_pieces(
+        &mut self,
+        seat: Seat,
+        task: &Task,
+        own: *const u8,
+        into: *mut u8,
+    ) -> Result<()> {
+        let count = task.len / task.unit;
+        let mut operand = |rank: u32| match rank == seat.rank {
+            true => Ok(own),
+            // It was as long when all of them were looked at, but shared memory may change.
+            false => match self.await_piece(seat, task.streams.of(rank), task.streams.of_each())? {
+                piece if piece.len == task.len => Ok(piece.at),
+                _ => Err(differs(rank, 0)),
+            },
+        };
+        let first = operand(task.order.nth(seat, 0))?;
+        for index in 1..seat.size {
+            let left = operand(task.order.nth(seat, index))?;
+            // SAFETY: operands and result have `count` elements; the result may be the first
+            // operand and overlaps no other, since an own operand that it overwrites is saved.
+            unsafe {
+                match index > 1 || std::ptr::eq(first, into) {
+                    true => task.kernel.reduce(left, into, count),
+                    false => task.kernel.combine(left, first, into, count),
+                }
+            }
+        }
+        for rank in seat.others() {
+            self.port.consume_piece(seat.board, task.streams.of(rank));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,163 @@
+//! Where a fold finds the operands of others: in the pieces that they write, or in their own memory,
+//! from which they are fetched by parts that stay in the cache while they are reduced.
+//!
+//! An operand may be a section of a message. Who cannot fetch one after all is sent the whole message in
+//! pieces, and passes over what is of no use.
+//!
+//! Enters: the rank whose operand is next. Leaves: where it lies and how much of it is there, until
+//! that is used up.
+
+use super::fold::{Fold, Streams};
+use super::message::too_long;
+use crate::boards::Piece;
+use crate::buffer::UserBuffer;
+use crate::datatype::Unpacker;
+use crate::entry::Entry;
+use crate::error::{Error, ErrorClass, Result};
+use crate::port::Port;
+use crate::vci::failed_elsewhere;
+
+/// Tiles that are fetched at a time from where others have them.
+const PART_TILES: usize = 4;
+
+impl Fold {
+    /// What is there of the operand of `rank` for the current stage: where, and how many bytes.
+    #[inline]
+    pub(super) fn operand<P: Port>(
+        &mut self,
+        entry: &mut Entry<'_, P>,
+        rank: u32,
+    ) -> Result<Option<(*const u8, usize)>> {
+        let left = self.tile_len() - self.off;
+        if rank == self.seat.rank {
+            let at = match self.saves {
+                true => self.scratch.own.as_ptr().cast::<u8>().wrapping_add(self.off),
+                false => self.task.own.wrapping_add(self.base + self.off),
+            };
+            return Ok(Some((at, left)));
+        }
+        let Some(piece) = self.piece(entry, rank) else { return Ok(None) };
+        if piece.apart > 0 {
+            let part = self.fetch(entry, rank, piece)?;
+            return Ok(part.map(|(at, here)| (at, here.min(left))));
+        }
+        let taken = self.scratch.taken[rank as usize];
+        let Some(here) = piece.len.checked_sub(taken) else { return Err(differs(rank, 0)) };
+        let (begin, whole) = self.task.message;
+        let end = begin + self.base + self.off + here;
+        if here == 0 || !here.is_multiple_of(self.task.unit) || (end >= whole) != piece.last {
+            return Err(differs(rank, end.saturating_sub(whole) as u64));
+        }
+        Ok(Some((piece.at.wrapping_add(taken), here.min(left))))
+    }
+
+    /// The piece that has what is next of the operand of `rank`, if it has come.
+    #[inline]
+    fn piece<P: Port>(&mut self, entry: &mut Entry<'_, P>, rank: u32) -> Option<Piece> {
+        let from = self.source(rank);
+        loop {
+            let piece = entry.port.read_piece(self.seat.board, from)?;
+            let taken = &mut self.scratch.taken[rank as usize];
+            if piece.apart > 0 || piece.last || *taken < piece.len.max(1) {
+                return Some(piece);
+            }
+            *taken -= piece.len;
+            entry.port.consume_piece(self.seat.board, from);
+        }
+    }
+
+    /// What is there of an operand that lies in the memory of its writer: a part of it is fetched at a
+    /// time, that stays in the cache while it is reduced.
+    #[inline(never)]
+    fn fetch<P: Port>(
+        &mut self,
+        entry: &mut Entry<'_, P>,
+        rank: u32,
+        piece: Piece,
+    ) -> Result<Option<(*const u8, usize)>> {
+        let (begin, whole) = self.task.message;
+        if piece.apart != whole as u64 {
+            return Err(differs(rank, piece.apart.saturating_sub(whole as u64)));
+        }
+        let at = begin + self.base + self.off;
+        if !self.fetched.contains(&at) {
+            let len = (begin + self.task.len - at).min(self.tile * PART_TILES);
+            let words = &mut self.scratch.fetched;
+            words.resize(words.len().max(len.div_ceil(16)), 0);
+            let room = UserBuffer(words.as_mut_ptr().cast());
+            let mut into = Unpacker::contiguous(room, len as u64);
+            let (board, from) = (self.seat.board, self.source(rank));
+            let fetched = entry.port.fetch_part(board, from, at as u64, &mut into);
+            // A writer that fails may change its memory after it has said so.
+            if let Some(class) = entry.port.renounced(board, rank) {
+                return Err(failed_elsewhere(rank, ErrorClass::from_wire(class)));
+            }
+            if !fetched {
+                self.refused(entry, rank);
+                return Ok(None);
+            }
+            self.fetched = at..at + len;
+        }
+        let here = self.scratch.fetched.as_ptr().cast::<u8>().wrapping_add(at - self.fetched.start);
+        Ok(Some((here, self.fetched.end - at)))
+    }
+
+    /// The message comes as a whole, in pieces, for this reader alone.
+    #[cold]
+    fn refused<P: Port>(&mut self, entry: &mut Entry<'_, P>, rank: u32) {
+        entry.port.consume_piece(self.seat.board, self.source(rank));
+        let (begin, whole) = self.task.message;
+        self.rest = whole - begin - self.task.len;
+        self.task.streams = Streams::Private;
+    }
+
+    /// Passes over what is of no use here; whether there was any.
+    #[cold]
+    pub(super) fn pass_over<P: Port>(&mut self, entry: &mut Entry<'_, P>) -> Result<bool> {
+        let (mut moved, rank) = (false, 1 - self.seat.rank);
+        let from = self.source(rank);
+        while self.rest > 0
+            && let Some(piece) = entry.port.read_piece(self.seat.board, from)
+        {
+            let taken = std::mem::take(&mut self.scratch.taken[rank as usize]);
+            let here = piece.len.saturating_sub(taken);
+            if here > self.rest || piece.last != (here == self.rest) {
+                return Err(differs(rank, here.saturating_sub(self.rest) as u64));
+            }
+            self.rest -= here;
+            entry.port.consume_piece(self.seat.board, from);
+            moved = true;
+        }
+        Ok(moved)
+    }
+
+    /// Notes that `len` bytes of the operand of `rank` are used up.
+    #[inline]
+    pub(super) fn use_up<P: Port>(&mut self, entry: &mut Entry<'_, P>, rank: u32, len: usize) {
+        if rank == self.seat.rank {
+            return;
+        }
+        let from = self.source(rank);
+        let taken = &mut self.scratch.taken[rank as usize];
+        *taken += len;
+        let piece = entry.port.read_piece(self.seat.board, from);
+        let end = piece.map(|piece| match piece.apart {
+            0 => piece.len,
+            _ => self.task.message.0 + self.task.len,
+        });
+        if end == Some(*taken) {
+            *taken = 0;
+            entry.port.consume_piece(self.seat.board, from);
+        }
+    }
+}
+
+/// A member's operand has another length.
+#[cold]
+pub(super) fn differs(rank: u32, beyond: u64) -> Error {
+    if beyond > 0 {
+        return too_long(rank, beyond);
+    }
+    let what = format!("rank {rank} contributes fewer elements than this process");
+    Error::new(ErrorClass::TRUNCATE, what).hint("Make the counts of all processes agree.")
+}

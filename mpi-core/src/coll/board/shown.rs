@@ -1,0 +1,178 @@
+//! Messages that stay where they are: the writer shows where one lies in its own memory, and its
+//! readers fetch it from there, with the writer's help where it would only wait (decision 62).
+//!
+//! Who cannot fetch it refuses, and gets it in pieces, written for it alone. A reader does what each piece
+//! says, so nobody has to agree on anything beforehand.
+//!
+//! Enters: messages that may be fetched, and pieces that are shown. Leaves: whether they have moved on.
+#![allow(unsafe_code)]
+
+use super::message::{Incoming, Outgoing, whole_units};
+use super::seat::Seat;
+use super::work::WaitFor;
+use crate::boards::{Audience, Fetched, Mover, Piece, Shown, Source};
+use crate::buffer::RawBytes;
+use crate::datatype::{Packer, Unpacker};
+use crate::entry::Entry;
+use crate::error::{ErrorClass, Result};
+use crate::port::Port;
+use crate::vci::failed_elsewhere;
+
+/// From this many bytes on a writer that would only wait helps its reader to fetch. Two ranks, far from
+/// each other, IMB, 1 MiB: broadcast 49 µs so and 119 through the board.
+const SHARED_BYTES: u64 = 256 << 10;
+
+/// Whether both ends move a message of so many bytes.
+pub(super) fn is_shared(seat: Seat, bytes: u64) -> bool {
+    seat.size == 2 && bytes >= SHARED_BYTES
+}
+
+/// A process that copies its own looks so often, in bytes, whether another waits to be let begin.
+const OWN_BYTES: usize = 64 << 10;
+
+/// How a message goes.
+pub(super) enum Way {
+    /// In pieces.
+    Written,
+    /// Its readers may fetch it, which has not been offered yet.
+    Open,
+    /// They have been shown where it lies.
+    Shown,
+    /// In pieces to one who could not fetch it. This is the whole, and to whom it was shown.
+    Again(Box<(Packer, Audience)>),
+}
+
+impl Outgoing {
+    /// Lets its readers fetch it, if it is longer than a piece.
+    pub(super) fn let_fetch(&mut self) {
+        if self.remaining() > self.most as u64 {
+            self.way = Way::Open;
+        }
+    }
+
+    /// Whether its readers have been shown where it lies.
+    pub(super) fn is_shown(&self) -> bool {
+        matches!(self.way, Way::Shown)
+    }
+
+    /// Shows where it lies, or looks whether all have it; whether either was so, and nothing if a piece
+    /// has to be written.
+    #[inline(never)]
+    pub(super) fn show<P: Port>(&mut self, entry: &mut Entry<'_, P>, seat: Seat) -> Option<bool> {
+        match &mut self.way {
+            Way::Written => None,
+            Way::Open => {
+                let run = self.source.as_contiguous();
+                let mut show = |(at, len)| entry.port.show_piece(seat.board, self.to, at, len);
+                let shown = run.is_some_and(&mut show);
+                self.way = if shown { Way::Shown } else { Way::Written };
+                shown.then_some(true)
+            }
+            Way::Shown => {
+                let rank = match entry.port.shown(seat.board, self.to) {
+                    Shown::Waits => return Some(false),
+                    Shown::Taken => {
+                        self.done = true;
+                        return Some(true);
+                    }
+                    Shown::Refused(rank) => rank,
+                };
+                self.way = Way::Again(Box::new((self.source.clone(), self.to)));
+                self.to = Audience::One(rank);
+                self.most = whole_units(entry.port.piece_max(seat.board, self.to), self.unit);
+                None
+            }
+            Way::Again(_) => None,
+        }
+    }
+
+    /// One who could not fetch it has it now.
+    #[cold]
+    pub(super) fn go_on_showing(&mut self) {
+        if let Way::Again(again) = std::mem::replace(&mut self.way, Way::Shown) {
+            (self.source, self.to) = *again;
+            self.done = false;
+        }
+    }
+}
+
+impl Incoming {
+    /// The same moved by the writer too, who would only wait (see [`Entry::write_or_show`]).
+    pub(super) fn shared(mut self) -> Incoming {
+        self.by = Mover::Both;
+        self
+    }
+
+    /// Lets the writer begin, if it has come, while this process does something else.
+    pub(super) fn let_begin<P: Port>(&mut self, entry: &mut Entry<'_, P>, seat: Seat) {
+        let piece = entry.port.read_piece(seat.board, self.from);
+        if piece.is_some_and(|piece| piece.apart > 0 && piece.apart <= self.remaining()) {
+            entry.port.fetch_piece(seat.board, self.from, &mut self.into, Mover::Writer);
+        }
+    }
+
+    /// Gets a piece out of the writer's memory, or from now on what it writes instead; whether it has
+    /// come to an end. A writer that fails may change its memory after it has said so.
+    #[inline(never)]
+    pub(super) fn fetch<P: Port>(
+        &mut self,
+        entry: &mut Entry<'_, P>,
+        seat: Seat,
+        piece: Piece,
+    ) -> Result<bool> {
+        let rank = self.from.rank();
+        match entry.port.fetch_piece(seat.board, self.from, &mut self.into, self.by) {
+            Fetched::Begun => return Ok(false),
+            Fetched::Whole(taken) => {
+                self.beyond += piece.apart.saturating_sub(taken);
+                self.done = piece.last;
+            }
+            Fetched::Refused => self.from = Source::Private(rank),
+        }
+        match entry.port.renounced(seat.board, rank) {
+            Some(class) => Err(failed_elsewhere(rank, ErrorClass::from_wire(class))),
+            None => Ok(true),
+        }
+    }
+}
+
+impl<P: Port> Entry<'_, P> {
+    /// Writes a whole message, or shows it to the only other member: both then move a part of it.
+    pub(super) fn write_or_show(&mut self, seat: Seat, to: Audience, source: Packer) -> Result<()> {
+        if !is_shared(seat, source.remaining()) {
+            return self.write_message(seat, to, source, 1);
+        }
+        let mut message = Outgoing::new(self, seat, to, source, 1);
+        message.let_fetch();
+        while message.push(self, seat) {}
+        match message.done {
+            true => Ok(()),
+            false => self.write_later(seat, &mut message),
+        }
+    }
+
+    /// Reads a whole message of [`Entry::write_or_show`], and copies `own` meanwhile.
+    pub(super) fn read_shared(
+        &mut self,
+        seat: Seat,
+        from: Source,
+        into: Unpacker,
+        wait_for: WaitFor,
+        own: Option<(Packer, Unpacker)>,
+    ) -> Result<()> {
+        let mut message = Incoming::new(from, into).shared();
+        if let Some((mut out, mut into)) = own {
+            while let Some((at, len)) = out.next_run(OWN_BYTES) {
+                message.let_begin(self, seat);
+                // SAFETY: user memory that the collective owns, readable and writable; the standard
+                // forbids that its buffers overlap.
+                unsafe { into.unpack_from(RawBytes::new(at, len)) };
+            }
+        }
+        while !message.done && message.pull(self, seat)? {}
+        match message.done {
+            true => Ok(()),
+            false => self.read_later(seat, &mut message, wait_for),
+        }
+    }
+}
