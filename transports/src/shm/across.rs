@@ -2,7 +2,7 @@
 //!
 //! The receiver of an announced message (`joint`) calls the sender to help and begins to fetch parts, from
 //! the front, out of the sender's memory; the sender (`helping`), as soon as it looks, writes parts from
-//! the back into the receiver's, until none is left (see `claims`). So both processors move half of the
+//! the back into the receiver's, until none is left (see `ledger`). So both processors move half of the
 //! bytes each, once; a sender that is elsewhere costs time and nothing else, since the receiver then
 //! moves all. Who has written parts says so by a frame, behind which the message is whole.
 //!

@@ -9,6 +9,7 @@ use mpi_core::datatype::Unpacker;
 use mpi_core::port::{PeerId, Pulled, Token};
 
 use super::Shm;
+use super::joint::Crossing;
 
 /// Tokens of fetches begin here, above those of requests.
 const FIRST_TOKEN: u64 = 1 << 63;
@@ -85,14 +86,15 @@ impl Shm {
     ) -> Option<Fetched> {
         let at = self.boards.get(board)?;
         let ((address, len), writer) = (at.apart(from)?, at.member(from.rank()));
-        let helped = by != Mover::Reader && at.others().count() == 1;
-        let run = into.as_contiguous().filter(|(_, room)| helped && *room >= len);
+        // A writer helps if it writes to nobody else.
+        let helped = if at.others().count() == 1 { by } else { Mover::Reader };
+        let run = into.as_contiguous().filter(|(_, room)| *room >= len).map(|(to, _)| to);
         let token = Token(FIRST_TOKEN | self.boards.fetches.next);
         self.boards.fetches.next += 1;
-        let waits = by == Mover::Writer;
-        let joined = run.and_then(|(to, _)| self.join(writer, address, to, len, token, waits));
+        let crossing = run.map(|to| Crossing { from: address, to, len, token });
+        let joined = crossing.and_then(|crossing| self.join(writer, crossing, helped));
         match joined {
-            None if waits => Some(Fetched::Begun),
+            None if by == Mover::Writer => Some(Fetched::Begun),
             Some(Pulled::Done) => {
                 into.skip(len);
                 Some(Fetched::Whole(len))

@@ -9,7 +9,8 @@ use mpi_core::port::PeerId;
 
 use super::Shm;
 use super::across::{HELPED, PARTS_A_POLL};
-use super::claims::{Claims, Division};
+use super::division::Division;
+use super::ledger::Ledger;
 use super::peer::Peer;
 use crate::sys::cma;
 
@@ -59,9 +60,9 @@ impl Helps {
 
 impl Helping {
     /// Moves parts from the back, as `Joint::go_on` does from the front.
-    fn go_on(&mut self, pid: i32, claims: Claims) {
+    fn go_on(&mut self, pid: i32, ledger: &Ledger) {
         for _ in 0..PARTS_A_POLL {
-            self.over |= self.taken >= self.parts || !claims.take(self.number, self.parts);
+            self.over |= self.taken >= self.parts || !ledger.take(self.number, self.parts);
             if self.over {
                 return;
             }
@@ -102,7 +103,7 @@ impl Shm {
             return false;
         };
         let Some(helping) = across.helps.begun.front_mut() else { return false };
-        helping.go_on(*pid, ledger_out.claims(helping.number));
+        helping.go_on(*pid, ledger_out);
         let Helping { over, taken, done, number, .. } = *helping;
         if over && (taken == 0 || self.tell(peer, HELPED, number, [done.into(), 0, 0])) {
             self.peers[peer.0 as usize].across.helps.begun.pop_front();

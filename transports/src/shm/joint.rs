@@ -6,24 +6,32 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
+use mpi_core::boards::Mover;
 use mpi_core::port::{PeerId, Pulled, Sink, Token};
 
 use super::Shm;
 use super::across::{HELP, PARTS_A_POLL};
-use super::claims::{Claims, Division};
-use super::ledger::WORDS;
+use super::division::Division;
+use super::ledger::{Ledger, WORDS};
 use super::peer::{Peer, State};
 use crate::sys::cma;
+
+/// Bytes that are to come across.
+pub(super) struct Crossing {
+    /// Where they lie in the peer's memory, and where they go.
+    pub from: u64,
+    pub to: *mut u8,
+    pub len: u64,
+    /// What they are called when they are there.
+    pub token: Token,
+}
 
 /// A message that this process fetches, with the help of its sender.
 pub(super) struct Joint {
     number: u32,
-    token: Token,
-    from: u64,
-    to: *mut u8,
+    crossing: Crossing,
     division: Division,
     parts: u32,
-    len: u64,
     /// Parts that this end has moved, and how long that took.
     own: u32,
     bytes: u64,
@@ -79,19 +87,30 @@ impl Joints {
 }
 
 impl Joint {
+    /// Nothing has been moved yet, unless there would be too many parts.
+    fn new(crossing: Crossing) -> Option<Joint> {
+        let division = Division::of(crossing.len);
+        let parts = division.parts()?;
+        let (number, own, bytes, nanos) = (0, 0, 0, 0);
+        let (others, helped, failed) = (None, None, false);
+        let joint =
+            Joint { number, crossing, division, parts, own, bytes, nanos, others, helped, failed };
+        Some(joint)
+    }
+
     /// Moves parts until none is left, or others are to have their turn.
-    fn go_on(&mut self, pid: i32, claims: Claims) {
+    fn go_on(&mut self, pid: i32, ledger: &Ledger) {
         for _ in 0..PARTS_A_POLL {
             if self.others.is_some() {
                 return;
             }
-            if self.own >= self.parts || !claims.take(self.number, self.parts) {
+            if self.own >= self.parts || !ledger.take(self.number, self.parts) {
                 self.others = Some(self.parts.saturating_sub(self.own));
                 return;
             }
             if !self.fetch(pid, self.own) {
                 self.failed = true;
-                let taken = claims.close(self.number, self.parts);
+                let taken = ledger.close(self.number, self.parts);
                 self.others = Some(taken.saturating_sub(self.own + 1));
                 return;
             }
@@ -102,11 +121,12 @@ impl Joint {
     /// Fetches one part; whether the kernel let it.
     fn fetch(&mut self, pid: i32, part: u32) -> bool {
         let (at, len) = self.division.front(part);
+        let Crossing { from, to, .. } = self.crossing;
         let begin = Instant::now();
         // SAFETY: the receive's memory has room for the whole message, and the request keeps it
         // until `landed` or `stranded`, by the contract of `pull`.
         let fetched = unsafe {
-            cma::read_exact(pid, self.from.wrapping_add(at), self.to.wrapping_add(at as usize), len)
+            cma::read_exact(pid, from.wrapping_add(at), to.wrapping_add(at as usize), len)
         };
         self.nanos += begin.elapsed().as_nanos() as u64;
         self.bytes += len as u64;
@@ -128,60 +148,37 @@ impl Joint {
 }
 
 impl Shm {
-    /// Fetches `len` bytes at `from` of `peer` to `to`, with its help, or calls for that and `waits`
-    /// until the next poll; nothing if there is no such way.
-    pub(super) fn join(
-        &mut self,
-        peer: PeerId,
-        from: u64,
-        to: *mut u8,
-        len: u64,
-        token: Token,
-        waits: bool,
-    ) -> Option<Pulled> {
+    /// Fetches bytes of `peer` with its help; if the writer is to move them, calls for that and leaves the
+    /// rest to the next poll. Nothing if there is no such way.
+    pub(super) fn join(&mut self, peer: PeerId, crossing: Crossing, by: Mover) -> Option<Pulled> {
         let known = &mut self.peers[peer.0 as usize];
-        let pid = known.readable?;
-        let division = Division::of(len);
-        let parts = division.parts()?;
-        if known.state != State::Open {
+        if by == Mover::Reader || known.state != State::Open {
             return None;
         }
-        let mut joint = Joint {
-            number: 0,
-            token,
-            from,
-            to,
-            division,
-            parts,
-            len,
-            own: 0,
-            bytes: 0,
-            nanos: 0,
-            others: None,
-            helped: None,
-            failed: false,
-        };
-        if known.across.joints.begun.len() >= WORDS {
-            known.across.joints.waiting.push_back(joint);
-        } else {
-            joint.number = known.across.joints.free_number();
-            self.call(peer, &joint);
-            if !waits {
-                joint.go_on(pid, self.peers[peer.0 as usize].ledger.claims(joint.number));
-            }
-            if joint.is_settled(pid) {
-                return Some(self.end_joint(peer, &joint));
-            }
-            self.chores |= joint.others.is_none();
-            self.peers[peer.0 as usize].across.joints.begun.push_back(joint);
+        let (pid, mut joint) = (known.readable?, Joint::new(crossing)?);
+        let joints = &mut known.across.joints;
+        if joints.begun.len() >= WORDS {
+            joints.waiting.push_back(joint);
+            return Some(Pulled::Begun);
         }
+        joint.number = joints.free_number();
+        self.call(peer, &joint);
+        if by == Mover::Both {
+            joint.go_on(pid, &self.peers[peer.0 as usize].ledger);
+        }
+        if joint.is_settled(pid) {
+            return Some(self.end_joint(peer, &joint));
+        }
+        self.chores |= joint.others.is_none();
+        self.peers[peer.0 as usize].across.joints.begun.push_back(joint);
         Some(Pulled::Begun)
     }
 
     /// Calls for help.
     fn call(&mut self, peer: PeerId, joint: &Joint) {
-        self.peers[peer.0 as usize].ledger.claims(joint.number).open(joint.number);
-        self.tell(peer, HELP, joint.number, [joint.from, joint.to as u64, joint.len]);
+        let Crossing { from, to, len, .. } = joint.crossing;
+        self.peers[peer.0 as usize].ledger.open(joint.number);
+        self.tell(peer, HELP, joint.number, [from, to as u64, len]);
     }
 
     /// What came of a message that nobody works at any more.
@@ -192,9 +189,10 @@ impl Shm {
             known.readable = None;
             return Pulled::Unavailable;
         }
-        known.ways.learn_across(joint.len, joint.bytes, joint.nanos);
+        let len = joint.crossing.len;
+        known.ways.learn_across(len, joint.bytes, joint.nanos);
         known.tell_ways();
-        self.counters.bytes_cross_memory += joint.len;
+        self.counters.bytes_cross_memory += len;
         Pulled::Done
     }
 
@@ -222,15 +220,16 @@ impl Shm {
         let known = &mut self.peers[peer.0 as usize];
         // Where the kernel has refused meanwhile, each of them finds that out.
         let pid = known.readable.unwrap_or(-1);
-        joint.go_on(pid, known.ledger.claims(joint.number));
+        joint.go_on(pid, &known.ledger);
         if !joint.is_settled(pid) {
             return known.across.joints.begun.push_back(joint);
         }
+        let token = joint.crossing.token;
         let whole = self.end_joint(peer, &joint) == Pulled::Done;
         match whole {
-            _ if self.boards.fetches.end(joint.token, whole) => {}
-            true => sink.landed(peer, joint.token),
-            false => sink.stranded(peer, joint.token),
+            _ if self.boards.fetches.end(token, whole) => {}
+            true => sink.landed(peer, token),
+            false => sink.stranded(peer, token),
         }
     }
 }
@@ -239,11 +238,11 @@ impl Peer {
     /// Lets go of a fetch whose end nobody waits for any more.
     pub(super) fn abandon(&mut self, token: Token) {
         let joints = &mut self.across.joints;
-        joints.waiting.retain(|joint| joint.token != token);
-        if let Some(at) = joints.begun.iter().position(|joint| joint.token == token)
+        joints.waiting.retain(|joint| joint.crossing.token != token);
+        if let Some(at) = joints.begun.iter().position(|joint| joint.crossing.token == token)
             && let Some(joint) = joints.begun.remove(at)
         {
-            self.ledger.claims(joint.number).close(joint.number, joint.parts);
+            self.ledger.close(joint.number, joint.parts);
         }
     }
 }

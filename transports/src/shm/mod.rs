@@ -18,7 +18,7 @@ mod alloc;
 mod arena;
 mod boards;
 mod bulk;
-mod claims;
+mod division;
 mod exchange;
 mod fetch;
 mod hello;

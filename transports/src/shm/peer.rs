@@ -48,9 +48,8 @@ pub(super) struct Peer {
     pub exchange: Exchange,
     pub reach: Reach,
     pub outlet: Outlet,
-    /// Which way its long messages are to come, and what it was told of that.
+    /// Which way its long messages are to come.
     pub ways: Ways,
-    pub told: u64,
     /// What the two share about messages that come across from it, and that go there.
     pub ledger: Ledger,
     pub ledger_out: Ledger,
@@ -90,7 +89,6 @@ impl Peer {
             reach: Reach::default(),
             outlet: Outlet::new(),
             ways: Ways::new(),
-            told: 0,
             ledger: Ledger::closed(),
             ledger_out: Ledger::closed(),
             across: Across::default(),
@@ -183,10 +181,8 @@ impl Peer {
     /// Tells the peer what it need not announce, if that has changed.
     #[inline]
     pub(super) fn tell_ways(&mut self) {
-        let told = self.ways.told();
-        if told != self.told && self.state == State::Open {
-            self.told = told;
-            self.ledger.told().store(told, Ordering::Relaxed);
+        if self.state == State::Open {
+            self.ledger.tell(self.ways.told());
         }
     }
 }

@@ -3,13 +3,14 @@
 
 use std::io;
 
+use mpi_core::boards::Mover;
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::Unpacker;
 use mpi_core::port::{Offer, PeerId, Pulled, Token};
 
+use super::joint::Crossing;
 use super::ways::{ACROSS_BYTES, is_wanted};
 use super::{Bulk, Shm};
-use crate::sync::Ordering;
 use crate::sys::cma;
 
 /// Bytes fetched at a time for a destination that is not one run of memory.
@@ -54,9 +55,7 @@ impl Shm {
         }
         let to = &self.peers[peer.0 as usize];
         match self.config.shm.bulk {
-            Bulk::Auto if to.readable.is_some() => {
-                is_wanted(to.ledger_out.told().load(Ordering::Relaxed), len)
-            }
+            Bulk::Auto if to.readable.is_some() => is_wanted(to.ledger_out.told(), len),
             _ => false,
         }
     }
@@ -87,7 +86,10 @@ impl Shm {
         let run = to.as_contiguous().filter(|(_, room)| *room >= len).map(|(at, _)| at);
         let joined = match (self.fetching(peer, len, run.is_some()), run) {
             (Fetching::Never, _) => return Pulled::Unavailable,
-            (Fetching::Jointly, Some(at)) => self.join(peer, offer.address, at, len, token, false),
+            (Fetching::Jointly, Some(to)) => {
+                let from = offer.address;
+                self.join(peer, Crossing { from, to, len, token }, Mover::Both)
+            }
             _ => None,
         };
         joined.unwrap_or_else(|| self.pull_alone(peer, offer.address, len, to))
