@@ -9,7 +9,7 @@
 
 use super::fold::{Fold, Order, Streams, Task};
 use super::message::{Incoming, Outgoing};
-use super::run::{Job, share_bytes};
+use super::reduce::{Job, share_bytes};
 use super::seat::Seat;
 use super::transfer::Transfer;
 use super::work::WaitFor;

@@ -16,7 +16,7 @@
 use super::fold::section;
 use super::message::{Incoming, Outgoing};
 use super::operand::differs;
-use super::run::Job;
+use super::reduce::Job;
 use super::seat::Seat;
 use super::work::{Step, Work};
 use crate::boards::{Audience, Source};

@@ -7,7 +7,7 @@ use super::begun::Errand;
 use super::fold::{Fold, Order, Streams, section};
 use super::message::{Incoming, Outgoing};
 use super::pattern::Pattern;
-use super::run::Job;
+use super::reduce::Job;
 use super::seat::Seat;
 use super::transfer::Transfer;
 use super::work::Step;

@@ -8,12 +8,13 @@
 //! written. With more ranks than processors that is also the form with the fewest turns: who is
 //! given the processor finds what all before it have written, and writes what all after it need.
 //!
-//! `seat` gets a communicator its board, `work` waits, `message` moves one message, in pieces or, if it is
-//! long, from where it is `shown`, `transfer` many at a time, `fold` reduces (`operand` by `operand`, or
-//! `fold_short` all at once), `run` says for each collective who writes what to whom, and `errand`
-//! the same of one that does not block, of which `begun` keeps the queue; `chains` reduces longer vectors
-//! where ranks share processors, `turns` says who leaves a barrier first there, `quick` and
-//! `quick_varied` are the short way of small ones, and `begun_quick` leads from there into the queue.
+//! `seat` gets a communicator its board, `work` waits, `message` moves one message, in pieces or, if
+//! it is long, from where it is `shown`, `transfer` many at a time, and `fold` reduces, `operand` by
+//! `operand`, or `fold_short` all at once. For each collective `run` says who writes what to whom,
+//! `reduce` where it reduces, and `errand` where it does not block, of which `begun` keeps the
+//! queue. `across` and `chains` reduce longer vectors, where caches are far from each other and where
+//! ranks share processors, `turns` says who leaves a barrier first there, `quick` and `quick_varied`
+//! are the short way of small ones, and `begun_quick` leads from there into the queue.
 //!
 //! A process at which an operation fails says so on the board, since its streams may have stopped
 //! within a message: whoever waits at that board fails with the same class, says so as well, and
@@ -31,6 +32,7 @@ mod operand;
 mod pattern;
 mod quick;
 mod quick_varied;
+mod reduce;
 mod run;
 mod seat;
 mod shown;

@@ -7,7 +7,7 @@
 //! always inlined, since each function has two callers, the blocking and the nonblocking procedure.
 
 use super::pattern::Pattern;
-use super::run::Job;
+use super::reduce::Job;
 use super::seat::{BoardState, Seat};
 use super::work::WaitFor;
 use crate::boards::{Audience, Source};

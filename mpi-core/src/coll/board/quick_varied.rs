@@ -8,7 +8,7 @@
 use super::fold::{Order, Streams};
 use super::pattern::Pattern;
 use super::quick::{QUICK_BYTES, UNREAL_ADDRESSES, copy_run, is_member, plain};
-use super::run::Job;
+use super::reduce::Job;
 use super::seat::Seat;
 use super::work::WaitFor;
 use crate::boards::{Audience, Source};
