@@ -9,7 +9,7 @@
 //! 16.6 and 3.8. Between processors that share a cache it is the other way round (4 KiB 0.35 and
 //! 1.06), so `reach` finds out which of the two a peer wants.
 
-use mpi_core::buffer::RawBytes;
+use mpi_core::buffer::{RawBytes, claim};
 use mpi_core::datatype::{Packer, Unpacker};
 
 /// From this many bytes on a copy is streamed.
@@ -135,23 +135,12 @@ pub(crate) fn finish_loads() {
     unsafe { std::arch::x86_64::_mm_lfence() };
 }
 
-/// Asks for the line at `at` so that it can be written without waiting; whatever is there, it is not
-/// touched. Processors that lack the instruction pass over it.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-pub(crate) fn claim(at: *const u8) {
-    // SAFETY: a prefetch never faults and changes no memory.
-    unsafe {
-        std::arch::asm!("prefetchw [{}]", in(reg) at, options(nostack, preserves_flags));
-    }
-}
-
-/// Asks for the line at `at` so that it can be read without waiting; as [`claim`].
+/// Asks for the line at `at` so that it can be read without waiting; as [`claim`](mpi_core::buffer::claim).
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(crate) fn ask(at: *const u8) {
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-    // SAFETY: as for `claim`.
+    // SAFETY: a prefetch never faults and changes no memory.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
 }
 
@@ -186,9 +175,6 @@ fn settle() {}
 pub(crate) fn finish_loads() {
     std::hint::spin_loop();
 }
-
-#[cfg(not(target_arch = "x86_64"))]
-pub(crate) fn claim(_: *const u8) {}
 
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) fn ask(_: *const u8) {}

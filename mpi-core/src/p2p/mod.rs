@@ -1,10 +1,12 @@
 //! Point-to-point communication (MPI-5.0 chapter 3).
 //!
 //! [`send`] decides between eager and rendezvous, [`receive`] posts and matches, [`quick`] is the
-//! short way of small messages past both, [`expected`] what it takes, [`probe`] looks, [`exchange`] does both at once,
+//! short way of small messages past both, [`expected`] what it takes, [`ahead`] what it does while nothing
+//! comes, [`probe`] looks, [`exchange`] does both at once,
 //! [`rendezvous`] is the handshake of large messages, [`credit`] bounds unexpected data,
 //! [`buffered`] keeps the buffers of `MPI_Bsend`, [`persistent`] starts the same operation again.
 
+mod ahead;
 pub mod buffered;
 mod cancel;
 pub(crate) mod credit;

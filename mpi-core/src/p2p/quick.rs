@@ -8,6 +8,7 @@
 //! a lane only if no unexpected message of that source and context is there and no receive that
 //! was posted before could take it.
 
+use super::ahead::Ahead;
 use super::expected::Expected;
 use super::receive::Pattern;
 use super::rendezvous::Rts;
@@ -362,9 +363,10 @@ impl<P: Port> Entry<'_, P> {
         message: &Message,
         (looks, mut front): (u32, Front),
     ) -> Option<Status> {
-        let mut idle = 0;
+        let (mut idle, mut ahead) = (0, Ahead::of(message.buf, wanted.room));
         loop {
             if front == Front::Empty {
+                ahead.claim_some();
                 idle += POLLS_A_ROUND;
                 if !self.port.spins(idle) {
                     return self.receive_posted(peer, *wanted, message);

@@ -94,7 +94,7 @@ impl Exchange {
     pub(super) fn claim(&self, len: usize) {
         if len <= CLAIMED_BYTES {
             for at in (0..len).step_by(64) {
-                crate::copy::claim(self.at.wrapping_add(at));
+                mpi_core::buffer::claim(self.at.wrapping_add(at));
             }
         }
     }

@@ -179,7 +179,7 @@ impl Writer {
     #[inline(always)]
     pub fn claim(&self) {
         let index = self.tail & self.capacity.wrapping_sub(1);
-        crate::copy::claim(self.cells.wrapping_add(index as usize).cast());
+        mpi_core::buffer::claim(self.cells.wrapping_add(index as usize).cast());
     }
 
     /// The place beside the cells for the body of the next frame, if it is surely not read any more
@@ -201,7 +201,7 @@ impl Writer {
     #[inline(always)]
     pub fn claim_beside(&self, len: usize) {
         for at in (0..len.min(BESIDE_BYTES)).step_by(64) {
-            crate::copy::claim(self.next_beside().wrapping_add(at));
+            mpi_core::buffer::claim(self.next_beside().wrapping_add(at));
         }
     }
 
