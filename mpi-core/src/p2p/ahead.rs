@@ -24,12 +24,13 @@ impl Ahead {
         Ahead { at: to.0, left: room.min(MOST_BYTES) }
     }
 
-    /// Asks for the next lines.
+    /// Asks for the next lines, if any are left; whether there were.
     #[inline]
-    pub(super) fn claim_some(&mut self) {
+    pub(super) fn claim_some(&mut self) -> bool {
         let part = self.left.min(LINES_AT_ONCE * LINE_BYTES);
         (0..part).step_by(LINE_BYTES).for_each(|from| claim(self.at.wrapping_add(from)));
         self.at = self.at.wrapping_add(part);
         self.left -= part;
+        part > 0
     }
 }

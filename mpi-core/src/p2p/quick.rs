@@ -39,6 +39,8 @@ const ALWAYS_COPIED: u64 = 4 << 10;
 const QUICK_IN_A_ROW: u32 = 256;
 /// Bare looks at one lane before all others get one: some 300 ns, and a poll takes 40.
 const LOOKS_A_POLL: u32 = 64;
+/// Looks after which a receive asks for some more lines of its memory.
+const LOOKS_AHEAD: u32 = 8;
 /// Polls that take as long as so many bare looks, by which a wait counts.
 const POLLS_A_ROUND: u32 = 8;
 
@@ -366,7 +368,6 @@ impl<P: Port> Entry<'_, P> {
         let (mut idle, mut ahead) = (0, Ahead::of(message.buf, wanted.room));
         loop {
             if front == Front::Empty {
-                ahead.claim_some();
                 idle += POLLS_A_ROUND;
                 if !self.port.spins(idle) {
                     return self.receive_posted(peer, *wanted, message);
@@ -384,11 +385,30 @@ impl<P: Port> Entry<'_, P> {
                     None => return self.receive_posted(peer, *wanted, message),
                 }
             }
-            match self.take_front(peer, looks, wanted, message) {
+            match self.look_ahead(peer, looks, wanted, message, &mut ahead) {
                 Ok(status) => return Some(status),
                 Err(other) => front = other,
             }
         }
+    }
+
+    /// As [`Process::take_front`], with lines of the receive's memory asked for between the looks.
+    fn look_ahead(
+        &mut self,
+        peer: PeerId,
+        mut looks: u32,
+        wanted: &Wanted,
+        message: &Message,
+        ahead: &mut Ahead,
+    ) -> Result<Status, Front> {
+        while looks > LOOKS_AHEAD && ahead.claim_some() {
+            looks -= LOOKS_AHEAD;
+            match self.take_front(peer, LOOKS_AHEAD, wanted, message) {
+                Err(Front::Empty) => {}
+                found => return found,
+            }
+        }
+        self.take_front(peer, looks, wanted, message)
     }
 
     /// Receives what does not come in one piece, or not soon: posts the receive, whose memory the
