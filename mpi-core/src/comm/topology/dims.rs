@@ -2,8 +2,10 @@
 //!
 //! Balanced means that the longest and the shortest dimension that were to be chosen differ as
 //! little as possible, as Träff and Lübbe define it ("Specification guideline violations by
-//! MPI_Dims_create", EuroMPI 2015). Their search is followed too: divisors are tried from the
-//! root upwards, and a branch is left as soon as its bound is no better than what was found.
+//! MPI_Dims_create", EuroMPI 2015). Of equally balanced ones that is taken whose shortest dimension is
+//! longest, then its second shortest, and so on: the standard leaves it open, and MPICH takes the
+//! same. The search is that of the paper: divisors are tried from the root upwards, and a branch
+//! is left as soon as its bound is worse than what was found.
 
 use crate::error::Result;
 use crate::fail;
@@ -77,7 +79,7 @@ impl Search<'_> {
     /// Cuts `rest` into `count` further factors of at most `most`.
     fn descend(&mut self, rest: i32, count: usize, most: i32) {
         if count == 0 {
-            if rest == 1 && self.is_better(self.taken.last().copied().unwrap_or(1)) {
+            if rest == 1 && self.is_better() {
                 self.best.clone_from(&self.taken);
             }
             return;
@@ -86,7 +88,7 @@ impl Search<'_> {
         let from = self.divisors.partition_point(|&d| d < shortest);
         for at in from..self.divisors.len() {
             let next = self.divisors[at];
-            if next > most || next > rest || !self.may_be_better(next, rest, count) {
+            if next > most || next > rest || !self.may_be_as_good(next, rest, count) {
                 return;
             }
             if rest % next == 0 {
@@ -97,57 +99,60 @@ impl Search<'_> {
         }
     }
 
-    /// Whether dimensions of which `next` is one of those left, and not the shortest, can differ
-    /// less than the best.
-    fn may_be_better(&self, next: i32, rest: i32, count: usize) -> bool {
+    /// Whether dimensions of which `next` is one of those left, and not the shortest, can be as
+    /// balanced as the best.
+    fn may_be_as_good(&self, next: i32, rest: i32, count: usize) -> bool {
         let others = if count == 1 { next } else { root(rest / next.max(1), count - 1) };
         let first = self.taken.first().copied().unwrap_or(next);
-        self.best.is_empty() || first - others.min(next) < self.spread()
+        first - others.min(next) <= spread(&self.best).unwrap_or(i32::MAX)
     }
 
-    fn is_better(&self, last: i32) -> bool {
-        let first = self.taken.first().copied().unwrap_or(1);
-        self.best.is_empty() || first - last < self.spread()
-    }
-
-    fn spread(&self) -> i32 {
-        match (self.best.first(), self.best.last()) {
-            (Some(first), Some(last)) => first - last,
-            _ => i32::MAX,
+    /// Whether the dimensions taken are better than the best.
+    fn is_better(&self) -> bool {
+        match (spread(&self.taken), spread(&self.best)) {
+            (Some(taken), Some(best)) if taken == best => {
+                self.taken.iter().rev().gt(self.best.iter().rev())
+            }
+            (Some(taken), Some(best)) => taken < best,
+            _ => true,
         }
     }
+}
+
+/// How much the longest and the shortest of falling dimensions differ.
+fn spread(dims: &[i32]) -> Option<i32> {
+    Some(dims.first()? - dims.last()?)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The least spread of all factorizations, by trying all.
-    fn least_spread(nodes: i32, count: usize) -> i32 {
-        fn all(rest: i32, count: usize, least: i32, most: i32) -> i32 {
-            if count == 0 {
-                return if rest == 1 { most - least } else { i32::MAX };
-            }
-            let factors = (1..=rest).filter(|factor| rest % factor == 0);
-            factors
-                .map(|factor| all(rest / factor, count - 1, least.min(factor), most.max(factor)))
-                .min()
-                .unwrap_or(i32::MAX)
+    /// All falling factorizations into `count` factors of at most `most`.
+    fn factorizations(nodes: i32, count: usize, most: i32) -> Vec<Vec<i32>> {
+        if count == 0 {
+            return if nodes == 1 { vec![Vec::new()] } else { Vec::new() };
         }
-        all(nodes, count, i32::MAX, 1)
+        let factors = (1..=most.min(nodes)).filter(|factor| nodes % factor == 0);
+        let following = |first: i32| {
+            let rests = factorizations(nodes / first, count - 1, first);
+            rests.into_iter().map(move |rest| [vec![first], rest].concat())
+        };
+        factors.flat_map(following).collect()
     }
 
     #[test]
-    fn chosen_dimensions_are_balanced_and_fall() {
-        for nodes in 1..=200 {
-            for count in 1..=4 {
-                let mut dims = vec![0; count];
-                fill(nodes, &mut dims).unwrap();
-                assert_eq!(dims.iter().product::<i32>(), nodes);
-                assert!(dims.is_sorted_by(|a, b| a >= b), "{nodes}: {dims:?}");
-                let spread = dims[0] - dims[count - 1];
-                assert_eq!(spread, least_spread(nodes, count), "{nodes}: {dims:?}");
-            }
+    fn the_most_balanced_and_of_these_the_longest_from_the_end() {
+        let sizes = (1..=200).chain([5040, 5616]);
+        for (nodes, count) in sizes.flat_map(|nodes| (1..=4).map(move |count| (nodes, count))) {
+            let mut dims = vec![0; count];
+            fill(nodes, &mut dims).unwrap();
+            let all = factorizations(nodes, count, nodes);
+            let best = all.into_iter().min_by_key(|dims| {
+                let from_the_end: Vec<i32> = dims.iter().rev().copied().collect();
+                (dims[0] - dims[count - 1], std::cmp::Reverse(from_the_end))
+            });
+            assert_eq!(Some(dims), best, "{nodes}");
         }
     }
 
