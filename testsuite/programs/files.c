@@ -18,7 +18,7 @@ static void choose_path(void) {
 
 static MPI_File open_file(int mode) {
     MPI_File file = MPI_FILE_NULL;
-    OK(MPI_File_open(MPI_COMM_WORLD, path, mode, MPI_INFO_NULL, &file));
+    OK(MPI_File_open(MPI_COMM_WORLD, path, mode, MPI_INFO_ENV, &file));
     CHECK(file != MPI_FILE_NULL, "a handle");
     return file;
 }

@@ -37,6 +37,29 @@ static MPI_Comm split(MPI_Comm comm, int type, const char *key, const char *valu
     return part;
 }
 
+// Splits by what the library chooses, which it names so that a guided split gives the same parts.
+static MPI_Comm split_unasked(MPI_Comm comm) {
+    MPI_Info info;
+    MPI_Comm part = MPI_COMM_WORLD;
+    char resource[64] = "";
+    int length = sizeof resource, told = 0, result = MPI_UNEQUAL;
+    OK(MPI_Info_create(&info));
+    OK(MPI_Comm_split_type(comm, MPI_COMM_TYPE_HW_UNGUIDED, 0, info, &part));
+    OK(MPI_Info_get_string(info, "mpi_hw_resource_type", &length, resource, &told));
+    EQUAL(told, part != MPI_COMM_NULL);
+    OK(MPI_Info_free(&info));
+    // Who is in no part cannot know the name that the others were told.
+    MPI_Comm all;
+    OK(MPI_Comm_split(comm, told ? 0 : MPI_UNDEFINED, 0, &all));
+    if (!told) return part;
+    MPI_Comm same = split(all, MPI_COMM_TYPE_HW_GUIDED, "mpi_hw_resource_type", resource);
+    OK(MPI_Comm_compare(part, same, &result));
+    EQUAL(result, MPI_CONGRUENT);
+    OK(MPI_Comm_free(&same));
+    OK(MPI_Comm_free(&all));
+    return part;
+}
+
 static int size_of(MPI_Comm *comm) {
     int members = 0;
     if (*comm == MPI_COMM_NULL) return 0;
@@ -77,11 +100,15 @@ int main(int argc, char **argv) {
     part = split(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_GUIDED, NULL, NULL);
     CHECK(part == MPI_COMM_NULL, "no resource named");
 
+    part = MPI_COMM_WORLD;
+    OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_GUIDED, 0, MPI_INFO_ENV, &part));
+    CHECK(part == MPI_COMM_NULL, "an info object that cannot be changed, without a resource");
+
     // Unasked, each communicator is smaller than that above it, down to one processor each.
     MPI_Comm at = MPI_COMM_WORLD, finer;
     int members = size;
     for (;;) {
-        finer = split(at, MPI_COMM_TYPE_HW_UNGUIDED, NULL, NULL);
+        finer = split_unasked(at);
         if (at != MPI_COMM_WORLD) OK(MPI_Comm_free(&at));
         if (finer == MPI_COMM_NULL) break;
         int smaller = 0;
@@ -91,6 +118,12 @@ int main(int argc, char **argv) {
         at = finer;
     }
     EQUAL(members, neighbours);
+
+    // Some may stay out, and the info object may be one that cannot be changed.
+    int type = rank ? MPI_COMM_TYPE_HW_UNGUIDED : MPI_UNDEFINED;
+    OK(MPI_Comm_split_type(MPI_COMM_WORLD, type, 0, MPI_INFO_ENV, &part));
+    CHECK(rank || part == MPI_COMM_NULL, "stayed out");
+    EQUAL(size_of(&part), rank ? size - 1 : 0);
 
     // Who may run anywhere is tied to no processor.
     if (count > 1 && rank == 0) EQUAL(sched_setaffinity(0, sizeof all, &all), 0);

@@ -265,7 +265,7 @@ static void several(void) {
     }
     for (int i = 0; i < 20; i++) OK(MPI_Win_free(&wins[19 - i]));
     OK(MPI_Comm_free(&half));
-    OK(MPI_Win_allocate_shared(64, 1, MPI_INFO_NULL, MPI_COMM_SELF, &bases[0], &wins[0]));
+    OK(MPI_Win_allocate_shared(64, 1, MPI_INFO_ENV, MPI_COMM_SELF, &bases[0], &wins[0]));
     bases[0][7] = 1;
     OK(MPI_Win_free(&wins[0]));
 }

@@ -4,7 +4,7 @@ use mpi_core::constants::UNDEFINED;
 use mpi_core::error::{ErrorClass, Result};
 use mpi_core::handle::{CommHandle, GroupHandle, InfoHandle};
 
-use super::hardware;
+use super::{hardware, info};
 use crate::entry::Cx;
 
 /// `MPI_Comm_size`.
@@ -123,6 +123,12 @@ pub fn comm_get_parent(_: &mut Cx<'_>, parent: &mut CommHandle) -> Result<()> {
     Ok(())
 }
 
+/// The key of the resource that splits a communicator (§7.4.2).
+const RESOURCE_TYPE: &str = "mpi_hw_resource_type";
+
+/// The resource of those that can share memory, which is what a node is here.
+const SHARED_MEMORY: &str = "mpi_shared_memory";
+
 /// `MPI_Comm_split_type` (§7.4.2): by the resources of `hardware`, and by the process sets that
 /// every session has; and the kinds that only Open MPI's ABI has.
 pub fn comm_split_type(
@@ -130,7 +136,7 @@ pub fn comm_split_type(
     comm: CommHandle,
     split_type: i32,
     key: i32,
-    info: InfoHandle,
+    hints: InfoHandle,
     newcomm: &mut CommHandle,
 ) -> Result<()> {
     const SHARED: i32 = 221;
@@ -144,14 +150,14 @@ pub fn comm_split_type(
     const OMPI_CU: i32 = 234;
     const OMPI_CLUSTER: i32 = 235;
     let hint = |cx: &Cx<'_>, key: &str| -> Result<Option<String>> {
-        match info.is_null() {
+        match hints.is_null() {
             true => Ok(None),
-            false => Ok(cx.infos.get(info)?.get(key).map(str::to_owned)),
+            false => Ok(info::look(cx, hints)?.get(key).map(str::to_owned)),
         }
     };
-    let resource = hint(cx, "mpi_hw_resource_type")?;
+    let resource = hint(cx, RESOURCE_TYPE)?;
     let set = hint(cx, "mpi_pset_name")?;
-    let by_memory = resource.as_deref() == Some("mpi_shared_memory");
+    let by_memory = resource.as_deref() == Some(SHARED_MEMORY);
     *newcomm = match (split_type, resource.as_deref(), set.as_deref()) {
         (SHARED, ..) => cx.comm_split_near(comm, key)?,
         (HW_GUIDED | RESOURCE_GUIDED, ..) if by_memory => cx.comm_split_near(comm, key)?,
@@ -170,9 +176,24 @@ pub fn comm_split_type(
         (OMPI_BOARD | OMPI_HOST, ..) => cx.comm_split_near(comm, key)?,
         // All processes of a job are in one cluster.
         (OMPI_CU | OMPI_CLUSTER, ..) => cx.comm_split(comm, 0, key)?,
-        (HW_UNGUIDED, ..) => cx.comm_split_finer(comm, key, &hardware::places())?,
+        (HW_UNGUIDED, ..) => split_finer(cx, comm, key, hints)?,
         (HW_GUIDED | RESOURCE_GUIDED | UNDEFINED, ..) => cx.comm_split(comm, UNDEFINED, key)?,
         _ => mpi_core::fail!(ARG, "split_type", "is {split_type}, which is none of MPI's"),
     };
     Ok(())
+}
+
+/// The unguided split, which says in `told` what the parts are: a name for guided splits.
+fn split_finer(
+    cx: &mut Cx<'_>,
+    comm: CommHandle,
+    key: i32,
+    told: InfoHandle,
+) -> Result<CommHandle> {
+    let (part, level) = cx.comm_split_finer(comm, key, &hardware::places())?;
+    if !part.is_null() {
+        let name = level.map_or_else(|| SHARED_MEMORY.to_owned(), hardware::name);
+        info::tell(cx, told, RESOURCE_TYPE, &name)?;
+    }
+    Ok(part)
 }

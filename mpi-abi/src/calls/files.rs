@@ -6,6 +6,7 @@ use mpi_core::handle::{CommHandle, DatatypeHandle, FileHandle, GroupHandle, Info
 use mpi_core::info::Info;
 use mpi_core::io::view::View;
 
+use super::info::look;
 use crate::entry::{Cx, Owner};
 use crate::failure;
 
@@ -27,7 +28,7 @@ pub fn file_open(
 }
 
 fn check_info(cx: &Cx<'_>, info: InfoHandle) -> Result<()> {
-    if info.is_null() { Ok(()) } else { cx.infos.get(info).map(drop) }
+    if info.is_null() { Ok(()) } else { look(cx, info).map(drop) }
 }
 
 /// `MPI_File_close`.

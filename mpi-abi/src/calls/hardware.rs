@@ -63,11 +63,16 @@ pub(crate) fn places() -> [Option<i32>; LEVELS.len()] {
     LEVELS.each_ref().map(|level| level.place(&cpus))
 }
 
+/// What the resource at `level` of [`places`] is called.
+pub(crate) fn name(level: usize) -> String {
+    format!("{SCHEME}{}", LEVELS[level].name)
+}
+
 /// `MPI_Get_hw_resource_info`.
 pub fn get_hw_resource_info(cx: &mut Cx<'_>, hw_info: &mut InfoHandle) -> Result<()> {
     let mut known = Info::new();
-    for (level, place) in LEVELS.iter().zip(places()) {
-        known.set(&format!("{SCHEME}{}", level.name), &place.is_some().to_string())?;
+    for (level, place) in places().into_iter().enumerate() {
+        known.set(&name(level), &place.is_some().to_string())?;
     }
     *hw_info = cx.infos.insert(known)?;
     Ok(())

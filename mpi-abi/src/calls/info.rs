@@ -55,6 +55,15 @@ fn change<'a>(cx: &'a mut Cx<'_>, info: InfoHandle) -> Result<&'a mut Info> {
     cx.infos.get_mut(info)
 }
 
+/// Tells the program something in the info object that it gave, for calls that answer there too.
+/// The null handle and `MPI_INFO_ENV` take nothing.
+pub(crate) fn tell(cx: &mut Cx<'_>, info: InfoHandle, key: &str, value: &str) -> Result<()> {
+    if info.is_null() || info.raw() == ENVIRONMENT {
+        return Ok(());
+    }
+    cx.infos.get_mut(info)?.set(key, value)
+}
+
 /// `MPI_Info_create`.
 pub fn info_create(cx: &mut Cx<'_>, info: &mut InfoHandle) -> Result<()> {
     *info = cx.infos.insert(Info::new())?;

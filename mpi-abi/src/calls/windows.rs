@@ -8,6 +8,7 @@ use mpi_core::handle::{CommHandle, GroupHandle, InfoHandle, WinHandle};
 use mpi_core::info::Info;
 
 use super::attributes::{Object, delete_all};
+use super::info::look;
 use crate::entry::Cx;
 
 /// Hints that are kept and told, and what they are unless given (§12.2.1, §12.2.3).
@@ -25,7 +26,7 @@ fn add_hints(cx: &Cx<'_>, hints: &mut Info, info: InfoHandle) -> Result<()> {
     if info.is_null() {
         return Ok(());
     }
-    let info = cx.infos.get(info)?;
+    let info = look(cx, info)?;
     for (key, default) in HINTS {
         let told = info.get(key).filter(|_| default != "false");
         let value = match info.hint_bool(key) {

@@ -47,16 +47,17 @@ impl<P: Port> Entry<'_, P> {
 
     /// The processes that share the largest part of the machine that not all of `comm` share
     /// (`MPI_COMM_TYPE_HW_UNGUIDED`): a node, or what each of `places` numbers, large to small;
-    /// null where there is no such part, and for those that are tied to none.
+    /// null where there is no such part, and for those that are tied to none. Also which of
+    /// `places` it is, or none for a node.
     pub fn comm_split_finer(
         &mut self,
         comm: CommHandle,
         key: i32,
         places: &[Option<i32>],
-    ) -> Result<CommHandle> {
+    ) -> Result<(CommHandle, Option<usize>)> {
         let node = self.comm_split_near(comm, key)?;
         if self.comm(node)?.group.size() < self.comm(comm)?.group.size() {
-            return Ok(node);
+            return Ok((node, None));
         }
         self.comm_free(node)?;
         let own: Vec<u8> =
@@ -70,6 +71,6 @@ impl<P: Port> Entry<'_, P> {
         };
         let level = (0..places.len()).find(tells_apart);
         let color = level.and_then(|level| places[level]).unwrap_or(UNDEFINED);
-        self.comm_split(comm, color, key)
+        Ok((self.comm_split(comm, color, key)?, level))
     }
 }
