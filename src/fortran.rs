@@ -25,6 +25,8 @@ static mut ferrite_fortran: [c_int; INTEGERS] = [0; INTEGERS];
 static mut ferrite_fortran_texts: [u8; 2] = [0; 2];
 
 impl Fortran for Standard {
+    const SHARES_STATE: bool = false;
+
     #[inline]
     fn special(address: *const c_void) -> Option<Special> {
         let offset = address.addr().wrapping_sub((&raw const ferrite_fortran).addr());

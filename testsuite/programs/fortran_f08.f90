@@ -50,6 +50,30 @@ contains
     deleted = attribute_val + extra_state
     ierror = MPI_SUCCESS
   end subroutine forget
+
+  subroutine query(extra_state, status, ierror)
+    integer(MPI_ADDRESS_KIND) :: extra_state
+    type(MPI_Status) :: status
+    integer :: ierror
+    extra_state = extra_state + 100
+    call MPI_Status_set_elements(status, MPI_BYTE, int(extra_state))
+    call MPI_Status_set_cancelled(status, .false.)
+    ierror = MPI_SUCCESS
+  end subroutine query
+
+  subroutine release(extra_state, ierror)
+    integer(MPI_ADDRESS_KIND) :: extra_state
+    integer :: ierror
+    deleted = extra_state
+    ierror = MPI_SUCCESS
+  end subroutine release
+
+  subroutine stop_it(extra_state, complete, ierror)
+    integer(MPI_ADDRESS_KIND) :: extra_state
+    logical :: complete
+    integer :: ierror
+    ierror = MPI_SUCCESS
+  end subroutine stop_it
 end module operations
 
 program main
@@ -69,6 +93,7 @@ program main
   call functions()
   call statuses()
   call memory()
+  call state_by_value()
   call MPI_Finalize()
   if (rank == 0 .and. faults == 0) print '(a)', 'ok'
 
@@ -196,4 +221,15 @@ contains
     call MPI_Sizeof(got, n)
     call expect(bytes == 1000 + MPI_BSEND_OVERHEAD .and. n == 4, 'with its size')
   end subroutine memory
+
+  subroutine state_by_value()
+    type(MPI_Request) :: request
+    type(MPI_Status) :: status
+    integer :: count
+    call MPI_Grequest_start(query, release, stop_it, 3_MPI_ADDRESS_KIND, request)
+    call MPI_Grequest_complete(request)
+    call MPI_Wait(request, status)
+    call MPI_Get_count(status, MPI_BYTE, count)
+    call expect(count == 103 .and. deleted == 103, 'the state of a generalized request')
+  end subroutine state_by_value
 end program main

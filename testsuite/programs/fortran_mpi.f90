@@ -237,8 +237,10 @@ contains
   subroutine generalized()
     use callbacks
     integer :: request, status(MPI_STATUS_SIZE), n
+    integer(MPI_ADDRESS_KIND), asynchronous :: state
     logical :: flag
-    call MPI_Grequest_start(query, release, stop_it, 3_MPI_ADDRESS_KIND, request, ierror)
+    state = 3
+    call MPI_Grequest_start(query, release, stop_it, state, request, ierror)
     call MPI_Test(request, flag, status, ierror)
     call expect(.not. flag, 'not complete yet')
     call MPI_Cancel(request, ierror)

@@ -108,7 +108,8 @@ fn own(names: &[&str]) -> Vec<PathBuf> {
 fn fortran_of_mpich_in_all_interfaces() {
     let test = "fortran_of_mpich_in_all_interfaces";
     let mut sources = listed(&["fortran_fixed.f", "fortran_mpi.f90", "fortran_sections.f90"]);
-    sources.extend(own(&["profiled_f08.f90", "special_f08.f90", "statuses_f08.f90"]));
+    sources.extend(own(&["profiled_f08.f90", "shared_state.f90", "special_f08.f90"]));
+    sources.extend(own(&["statuses_f08.f90"]));
     MPICH.run(test, &sources, &[1, 2]);
     MPICH.run(test, &listed(&["spectral.f90"]), &[1, 2, 4]);
 }
@@ -118,7 +119,7 @@ fn fortran_of_open_mpi_in_all_interfaces() {
     let test = "fortran_of_open_mpi_in_all_interfaces";
     // Open MPI 4 has no mpi_status_f2f08 to link with.
     let mut sources = listed(&["fortran_fixed.f"]);
-    sources.extend(own(&["profiled_f08.f90", "special_f08.f90"]));
+    sources.extend(own(&["profiled_f08.f90", "shared_state.f90", "special_f08.f90"]));
     OPEN_MPI.run(test, &sources, &[1, 2]);
     OPEN_MPI.run(test, &listed(&["spectral.f90"]), &[1, 2, 4]);
 }

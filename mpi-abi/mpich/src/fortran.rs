@@ -52,6 +52,8 @@ fn within<T>(address: *const c_void, block: *const T, bytes: usize) -> Option<us
 }
 
 impl Fortran for Mpich {
+    const SHARES_STATE: bool = true;
+
     #[inline]
     fn special(address: *const c_void) -> Option<Special> {
         if let Some(offset) = within(address, &raw const mpipriv1_, 28) {

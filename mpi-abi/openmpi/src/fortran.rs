@@ -13,6 +13,8 @@ use crate::objects::tables;
 use crate::symbols::*;
 
 impl Fortran for OpenMpi {
+    const SHARES_STATE: bool = true;
+
     #[inline]
     fn special(address: *const c_void) -> Option<Special> {
         first_of! { address:

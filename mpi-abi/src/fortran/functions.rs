@@ -77,7 +77,22 @@ struct Generalized {
     query: Query,
     free: Free,
     cancel: Cancel,
-    extra_state: i64,
+    state: State,
+}
+
+/// What the functions get as their state, see [`Fortran::SHARES_STATE`].
+enum State {
+    Copied(i64),
+    Programs(*mut i64),
+}
+
+impl State {
+    fn address(&mut self) -> *mut i64 {
+        match self {
+            State::Copied(state) => state,
+            State::Programs(state) => *state,
+        }
+    }
 }
 
 unsafe extern "C-unwind" fn query<F: Face>(behind: *mut c_void, status: *mut F::Status) -> c_int {
@@ -85,7 +100,7 @@ unsafe extern "C-unwind" fn query<F: Face>(behind: *mut c_void, status: *mut F::
     // SAFETY: `behind` is what `grequest_start` made; the layouts of the statuses are the same.
     unsafe {
         let behind = behind.cast::<Generalized>();
-        ((*behind).query)(&raw mut (*behind).extra_state, status.cast(), &mut code);
+        ((*behind).query)((*behind).state.address(), status.cast(), &mut code);
     }
     code
 }
@@ -95,7 +110,7 @@ unsafe extern "C-unwind" fn free(behind: *mut c_void) -> c_int {
     // SAFETY: as above; this is the last call for this request.
     unsafe {
         let mut behind = Box::from_raw(behind.cast::<Generalized>());
-        (behind.free)(&raw mut behind.extra_state, &mut code);
+        (behind.free)(behind.state.address(), &mut code);
     }
     code
 }
@@ -106,7 +121,7 @@ unsafe extern "C-unwind" fn cancel(behind: *mut c_void, complete: c_int) -> c_in
     unsafe {
         super::logical_out(&mut complete);
         let behind = behind.cast::<Generalized>();
-        ((*behind).cancel)(&raw mut (*behind).extra_state, &mut complete, &mut code);
+        ((*behind).cancel)((*behind).state.address(), &mut complete, &mut code);
     }
     code
 }
@@ -120,13 +135,17 @@ pub unsafe fn grequest_start<F: Fortran>(
     request: *mut c_int,
     ierror: *mut c_int,
 ) {
-    // SAFETY: the program gives functions of these types.
+    // SAFETY: the program gives functions of these types, and a variable or a value.
     let behind = unsafe {
+        let state = match F::SHARES_STATE {
+            true => State::Programs(extra_state),
+            false => State::Copied(*extra_state),
+        };
         Box::into_raw(Box::new(Generalized {
             query: transmute::<*const c_void, Query>(query_fn),
             free: transmute::<*const c_void, Free>(free_fn),
             cancel: transmute::<*const c_void, Cancel>(cancel_fn),
-            extra_state: *extra_state,
+            state,
         }))
     };
     let mut made = super::request_null::<F>();

@@ -65,6 +65,10 @@ pub enum Special {
 
 /// What a face knows of its Fortran programs.
 pub trait Fortran: Face {
+    /// Whether the functions of a generalized request work on the program's own variable, as with
+    /// MPICH and Open MPI, whose programs may look there for what they wrote. Else they get a copy
+    /// of its value: the argument is INTENT(IN) and may be an expression (MPI-5.0 §13.2).
+    const SHARES_STATE: bool;
     /// Which special value the variable at `address` stands for. The variables are the program's
     /// own, or the library's, which the linker makes one (decision 5).
     fn special(address: *const c_void) -> Option<Special>;
