@@ -22,7 +22,7 @@ use crate::table::{FaceTable, Of};
 /// Whose error handler an error of a procedure goes to (MPI-5.0 §9.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Owner {
-    /// Nobody's in particular: `MPI_COMM_SELF`'s.
+    /// Nobody's in particular: `failure` says whose handler hears of it.
     None,
     /// The communicator's.
     Comm(CommHandle),

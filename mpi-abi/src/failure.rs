@@ -4,6 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::io::Write;
 
 use mpi_core::attributes::Convention;
+use mpi_core::comm;
 use mpi_core::errhandler::{Action, ERRORS_ARE_FATAL, ERRORS_RETURN};
 use mpi_core::error::{Error, ErrorClass};
 use mpi_core::handle::{
@@ -11,6 +12,7 @@ use mpi_core::handle::{
 };
 
 use crate::entry::{Cx, Owner};
+use crate::face::Abi;
 use crate::fortran;
 use crate::library::library;
 use crate::procedure::Procedure;
@@ -59,7 +61,6 @@ pub(crate) fn handle(
 
 /// The error handler in charge, and the object it is told of.
 fn handler(cx: &Cx<'_>) -> (ErrhandlerHandle, u32, u32) {
-    let this = CommHandle::from_raw(mpi_core::comm::SELF);
     let comm = match cx.owner {
         Owner::Comm(comm) if cx.comm(comm).is_ok() => comm,
         Owner::File(file) => {
@@ -79,13 +80,21 @@ fn handler(cx: &Cx<'_>) -> (ErrhandlerHandle, u32, u32) {
             let handler = cx.window(win).map_or(ERRORS_ARE_FATAL, |window| window.errhandler);
             return (handler, WinKind::NUMBER, win.raw());
         }
-        _ => this,
+        _ => nobodys(cx),
     };
     let handler = match cx.comm(comm) {
         Ok(comm) => comm.errhandler,
         Err(_) => ERRORS_ARE_FATAL,
     };
     (handler, CommKind::NUMBER, comm.raw())
+}
+
+/// The communicator that hears of errors which are no object's: `MPI_COMM_SELF` (MPI-5.0 §9.3). On
+/// the ABIs of MPICH and Open MPI it is `MPI_COMM_WORLD`, as in MPI-3.1, while the program has set
+/// no handler on the other: so it is with these libraries, whose programs are often older.
+fn nobodys(cx: &Cx<'_>) -> CommHandle {
+    let as_before = cx.face.abi != Abi::Standard && !library().self_has_handler;
+    CommHandle::from_raw(if as_before { comm::WORLD } else { comm::SELF })
 }
 
 /// The error handler of files that have none of their own (MPI-5.0 §14.7).

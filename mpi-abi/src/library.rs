@@ -35,6 +35,8 @@ pub(crate) struct Library {
     pub leaves_at_exit: Option<u32>,
     /// The latest error's line, by class.
     pub texts: HashMap<i32, String>,
+    /// Whether the program has set an error handler on `MPI_COMM_SELF`.
+    pub self_has_handler: bool,
     /// The error handler of `MPI_FILE_NULL`, if the program set one (§14.7).
     pub file_errhandler: Option<ErrhandlerHandle>,
     /// Who this is in messages: rank and host.

@@ -93,6 +93,16 @@ fn open_mpi_handles_as_integers() {
 }
 
 #[test]
+fn errors_of_no_object_on_mpich_s_face() {
+    good_on_ours(&MPICH, "nobodys");
+}
+
+#[test]
+fn errors_of_no_object_on_open_mpi_s_face() {
+    good_on_ours(&OPEN_MPI, "nobodys");
+}
+
+#[test]
 fn what_mpi_3_removed_works_on_mpich_s_face() {
     good_on_ours(&MPICH, "removed");
 }

@@ -96,6 +96,9 @@ pub fn comm_set_errhandler(
     let old = cx.comm(comm)?.errhandler;
     cx.errhandlers.attach(errhandler, Target::Comm)?;
     cx.comm_mut(comm)?.errhandler = errhandler;
+    if comm.raw() == mpi_core::comm::SELF {
+        library().self_has_handler = true;
+    }
     cx.errhandlers.release(old)
 }
 
