@@ -1,7 +1,10 @@
 // ranks: 1 3 4
 // Arguments that mean nothing in a call are not looked at: those of a side that is in place, and
 // those that count at the root alone (MPI-5.0 §6.2.2, §6.5 to §6.8).
+#define _DEFAULT_SOURCE
 #include "check.h"
+
+#include <sys/mman.h>
 
 enum { COUNT = 3 };
 
@@ -21,6 +24,11 @@ static void all_is_there(void) {
         for (int i = 0; i < COUNT; i++) EQUAL(all[of * COUNT + i], value(of, i));
 }
 
+static void swapped_is_there(void) {
+    for (int of = 0; of < size; of++)
+        for (int i = 0; i < COUNT; i++) EQUAL(all[of * COUNT + i], value(of, rank * COUNT + i));
+}
+
 static void in_place(void) {
     int counts[16], displs[16];
     for (int i = 0; i < size; i++) {
@@ -36,8 +44,36 @@ static void in_place(void) {
     all_is_there();
     for (int i = 0; i < size * COUNT; i++) all[i] = value(rank, i);
     OK(MPI_Alltoall(MPI_IN_PLACE, -1, MPI_DATATYPE_NULL, all, COUNT, MPI_INT, MPI_COMM_WORLD));
-    for (int of = 0; of < size; of++)
-        for (int i = 0; i < COUNT; i++) EQUAL(all[of * COUNT + i], value(of, rank * COUNT + i));
+    swapped_is_there();
+}
+
+// The arrays of a side that is in place need not be there at all.
+static void arrays_in_place(void) {
+    int counts[16], displs[16], bytes[16];
+    MPI_Datatype types[16];
+    MPI_Request request;
+    void *nothing = mmap(NULL, 1, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(nothing != MAP_FAILED, "memory that cannot be read");
+    for (int i = 0; i < size; i++) {
+        counts[i] = COUNT;
+        displs[i] = i * COUNT;
+        bytes[i] = i * COUNT * (int)sizeof(int);
+        types[i] = MPI_INT;
+    }
+    for (int i = 0; i < size * COUNT; i++) all[i] = value(rank, i);
+    OK(MPI_Alltoallv(MPI_IN_PLACE, nothing, nothing, MPI_DATATYPE_NULL, all, counts, displs,
+                     MPI_INT, MPI_COMM_WORLD));
+    swapped_is_there();
+    for (int i = 0; i < size * COUNT; i++) all[i] = value(rank, i);
+    OK(MPI_Alltoallw(MPI_IN_PLACE, nothing, nothing, nothing, all, counts, bytes, types,
+                     MPI_COMM_WORLD));
+    swapped_is_there();
+    for (int i = 0; i < size * COUNT; i++) all[i] = value(rank, i);
+    OK(MPI_Ialltoallw(MPI_IN_PLACE, nothing, nothing, nothing, all, counts, bytes, types,
+                      MPI_COMM_WORLD, &request));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    swapped_is_there();
+    EQUAL(munmap(nothing, 1), 0);
 }
 
 static void at_the_root(int root) {
@@ -74,6 +110,7 @@ static void still_refused(void) {
 int main(int argc, char **argv) {
     start(&argc, &argv);
     in_place();
+    arrays_in_place();
     for (int root = 0; root < size; root++) at_the_root(root);
     still_refused();
     return finish();

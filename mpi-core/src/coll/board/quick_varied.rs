@@ -194,12 +194,15 @@ impl<P: Port> Entry<'_, P> {
         recv: Uneven<B>,
         comm: CommHandle,
     ) -> Result<bool> {
+        // What is sent in place has arrays that mean nothing, and may not be there.
+        if send.buf.0.addr() <= UNREAL_ADDRESSES {
+            return Ok(false);
+        }
         let Some(seat) = self.quick_seat(collective, comm, 0) else { return Ok(false) };
         let few = send.total(seat).is_some() && recv.total(seat).is_some();
-        let real = send.buf.0.addr() > UNREAL_ADDRESSES;
         let kept = (send.block(seat.rank), recv.block(seat.rank));
         let (Some((from, len)), Some((at, kept))) = kept else { return Ok(false) };
-        if !few || !real || len != kept {
+        if !few || len != kept {
             return Ok(false);
         }
         self.share_caches(seat, usize::MAX, Pattern::EachToEach);
