@@ -2,10 +2,10 @@
 //!
 //! Balanced means that the longest and the shortest dimension that were to be chosen differ as
 //! little as possible, as Träff and Lübbe define it ("Specification guideline violations by
-//! MPI_Dims_create", EuroMPI 2015). Of equally balanced ones that is taken whose shortest dimension is
-//! longest, then its second shortest, and so on: the standard leaves it open, and MPICH takes the
-//! same. The search is that of the paper: divisors are tried from the root upwards, and a branch
-//! is left as soon as its bound is worse than what was found.
+//! MPI_Dims_create", EuroMPI 2015). Of equally balanced ones that is taken whose shortest dimension
+//! is longest, then its second shortest, and so on: the standard leaves it open, and MPICH takes
+//! the same. The search is that of the paper: divisors are tried from the root upwards, and a
+//! branch is left as soon as its bound is worse than what was found.
 
 use crate::error::Result;
 use crate::fail;
