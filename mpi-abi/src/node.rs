@@ -317,8 +317,8 @@ impl Boards for NodePort {
         self.local.as_ref().map_or(u64::MAX, Boards::beyond_caches)
     }
 
-    fn land_piece(&mut self, piece: Piece, into: &mut Unpacker) -> Option<usize> {
-        self.local.as_mut()?.land_piece(piece, into)
+    fn land_piece(&mut self, bytes: RawBytes<'_>, into: &mut Unpacker) -> Option<usize> {
+        self.local.as_mut()?.land_piece(bytes, into)
     }
 
     #[inline]

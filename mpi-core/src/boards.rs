@@ -9,6 +9,7 @@
 //! What was asked for in vain since the last poll (a piece, or room for one) ends a sleep when it
 //! comes.
 
+use crate::buffer::RawBytes;
 use crate::datatype::{Packer, Unpacker};
 use crate::port::PeerId;
 
@@ -175,11 +176,10 @@ pub trait Boards {
         u64::MAX
     }
 
-    /// Copies the piece that [`Boards::read_piece`] shows where it belongs, so that it displaces
-    /// nothing in the caches; returns how many bytes had room, or nothing if the transport knows no
-    /// such way.
-    fn land_piece(&mut self, piece: Piece, into: &mut Unpacker) -> Option<usize> {
-        let _ = (piece, into);
+    /// Copies bytes of a piece where they belong, so that they displace nothing in the caches; returns
+    /// how many had room, or nothing if the transport knows no such way.
+    fn land_piece(&mut self, bytes: RawBytes<'_>, into: &mut Unpacker) -> Option<usize> {
+        let _ = (bytes, into);
         None
     }
 

@@ -4,6 +4,7 @@
 //! In: the core's calls. Out: those of [`crate::shm`], and which peers are elsewhere.
 
 use mpi_core::boards::{Audience, BoardId, Boards, Fetched, Meeting, Mover, Piece, Shown, Source};
+use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::port::{Full, PeerId};
 use mpi_core::rma::Segment;
@@ -65,8 +66,8 @@ impl Boards for LocalPort {
         self.shm.beyond_caches()
     }
 
-    fn land_piece(&mut self, piece: Piece, into: &mut Unpacker) -> Option<usize> {
-        self.shm.land_piece(piece, into)
+    fn land_piece(&mut self, bytes: RawBytes<'_>, into: &mut Unpacker) -> Option<usize> {
+        self.shm.land_piece(bytes, into)
     }
 
     #[inline]

@@ -196,9 +196,9 @@ impl Boards for Shm {
         BEYOND_CACHES
     }
 
-    fn land_piece(&mut self, piece: Piece, into: &mut Unpacker) -> Option<usize> {
-        // SAFETY: the caller shows a piece of this board that it has not given back.
-        Some(unsafe { copy::unpack_past(RawBytes::new(piece.at, piece.len), into) })
+    fn land_piece(&mut self, bytes: RawBytes<'_>, into: &mut Unpacker) -> Option<usize> {
+        // SAFETY: the room is user memory that the collective owns, and shared memory is none of it.
+        Some(unsafe { copy::unpack_past(bytes, into) })
     }
 
     #[inline]

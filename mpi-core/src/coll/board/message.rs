@@ -154,14 +154,14 @@ impl Incoming {
 
     #[inline]
     fn take<P: Port>(&mut self, entry: &mut Entry<'_, P>, piece: Piece) {
+        // SAFETY: the piece is readable until it is consumed.
+        let bytes = unsafe { RawBytes::new(piece.at, piece.len) };
         let landed = match self.past {
-            true => entry.port.land_piece(piece, &mut self.into),
+            true => entry.port.land_piece(bytes, &mut self.into),
             false => None,
         };
-        // SAFETY: the piece is readable until it is consumed; the room is user memory that the
-        // collective owns, and shared memory is none of it.
-        let unpack = || unsafe { self.into.unpack_from(RawBytes::new(piece.at, piece.len)) };
-        let taken = landed.unwrap_or_else(unpack);
+        // SAFETY: the room is user memory that the collective owns, and shared memory is none of it.
+        let taken = landed.unwrap_or_else(|| unsafe { self.into.unpack_from(bytes) });
         self.beyond += (piece.len - taken) as u64;
         self.done = piece.last;
     }
