@@ -174,21 +174,24 @@ impl Fold {
         !self.is_done() && from == self.source(from.rank())
     }
 
-    /// The rank whose operand is next.
+    /// The rank whose operand is next, or the rest of whose message.
     pub(super) fn awaited(&self) -> Option<u32> {
+        if self.base >= self.task.len {
+            return self.drained();
+        }
         let next = self.nth((self.stage + 1).min(self.terms - 1));
         let rank = if next == self.seat.rank { self.nth(0) } else { next };
-        (self.base < self.task.len && rank != self.seat.rank).then_some(rank)
+        (rank != self.seat.rank).then_some(rank)
     }
 
-    /// Whether the operand of `rank` is due and has not come.
+    /// Whether the operand of `rank`, or the rest of its message, is due and has not come.
     pub(super) fn lacks<P: Port>(&self, entry: &mut Entry<'_, P>, rank: u32) -> bool {
         let due = self.nth((self.stage + 1).min(self.terms - 1)) == rank
             || self.stage == 0 && self.nth(0) == rank;
         let open = self.base < self.task.len && self.stage + 1 < self.terms.max(2);
+        let drains = self.base >= self.task.len && self.drained() == Some(rank);
         let from = self.source(rank);
-        open && due
-            && rank != self.seat.rank
+        (drains || open && due && rank != self.seat.rank)
             && entry.port.read_piece(self.seat.board, from).is_none()
     }
 
@@ -331,4 +334,43 @@ pub(super) fn section<P: Port>(
     unit: usize,
 ) -> Outgoing {
     Outgoing::new(entry, seat, to, Packer::contiguous(at, len as u64), unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::boards::BoardId;
+    use crate::comm::WORLD;
+    use crate::datatype::predefined;
+    use crate::handle::CommHandle;
+    use crate::op::Builtin;
+
+    #[test]
+    fn who_is_awaited_is_known_until_the_last_byte_has_come() {
+        let (board, comm) = (BoardId(0), CommHandle::from_raw(WORLD));
+        let seat = Seat { board, comm, rank: 1, size: 2, crowded: false };
+        let int = predefined(0x209).expect("MPI_INT");
+        let kernel = Builtin::Sum.kernel(int).expect("it is defined");
+        let task = Task {
+            kernel,
+            unit: 4,
+            own: std::ptr::null(),
+            into: None,
+            len: 8,
+            order: Order::Down(1),
+            streams: Streams::Private,
+            message: (8, 24),
+            to: None,
+            follows: false,
+        };
+        let (tile, terms, saves, scratch, fetched) = (8, 2, false, Scratch::default(), 0..0);
+        let (base, stage, off, rest) = (0, 0, 0, 8);
+        let mut fold =
+            Fold { seat, task, tile, terms, saves, scratch, base, stage, off, fetched, rest };
+        assert_eq!((fold.awaited(), fold.is_done()), (Some(0), false));
+        fold.base = 8;
+        assert_eq!((fold.awaited(), fold.is_done()), (Some(0), false));
+        fold.rest = 0;
+        assert_eq!((fold.awaited(), fold.is_done()), (None, true));
+    }
 }

@@ -111,11 +111,17 @@ impl Fold {
         self.task.streams = Streams::Private;
     }
 
+    /// The rank of whose message more comes although it is of no use here: the other one of two, since
+    /// no others fetch by parts.
+    pub(super) fn drained(&self) -> Option<u32> {
+        (self.rest > 0).then(|| 1 - self.seat.rank)
+    }
+
     /// Passes over what is of no use here; whether there was any.
     #[cold]
     pub(super) fn pass_over<P: Port>(&mut self, entry: &mut Entry<'_, P>) -> Result<bool> {
-        let (mut moved, rank) = (false, 1 - self.seat.rank);
-        let from = self.source(rank);
+        let Some(rank) = self.drained() else { return Ok(false) };
+        let (mut moved, from) = (false, self.source(rank));
         while self.rest > 0
             && let Some(piece) = entry.port.read_piece(self.seat.board, from)
         {
