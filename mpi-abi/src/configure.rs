@@ -6,10 +6,8 @@ use std::io;
 use mpi_core::coll::menu::Collective;
 use mpi_core::coll::select::Selection;
 use mpi_core::error::{Error, ErrorClass, Result};
-use mpi_core::settings::{BulkWay, ConfigFile, Settings, TransportWish, config_paths};
+use mpi_core::settings::{ConfigFile, Settings, TransportWish, config_paths};
 use transports::node::{Choice, Wish};
-use transports::shm::{Bulk, ShmSettings};
-use transports::tcp::TcpSettings;
 
 /// The settings of this process.
 pub(crate) fn load() -> Result<Settings> {
@@ -55,32 +53,6 @@ fn prefix() -> Option<String> {
     Some(file.parent()?.parent()?.to_str()?.to_owned())
 }
 
-/// Settings of shared memory.
-pub(crate) fn shared_memory(settings: &Settings) -> ShmSettings {
-    let narrow = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
-    ShmSettings {
-        eager_bytes: narrow(settings.shm_eager_bytes),
-        lane_cells: settings.shm_lane_cells,
-        lanes: settings.shm_lanes,
-        slots: settings.shm_slots,
-        slot_bytes: narrow(settings.shm_slot_bytes),
-        ring_bytes: settings.shm_ring_bytes,
-        exchange_bytes: settings.shm_exchange_bytes,
-        chunk_bytes: narrow(settings.shm_chunk_bytes),
-        chunks_per_peer: settings.shm_chunks_per_peer,
-        alloc_bytes: settings.shm_alloc_bytes,
-        bulk: match settings.shm_bulk {
-            BulkWay::Auto => Bulk::Auto,
-            BulkWay::CrossMemory => Bulk::CrossMemory,
-            BulkWay::Pipeline => Bulk::Pipeline,
-            BulkWay::Joint => Bulk::Joint,
-        },
-        cross_memory_bytes: settings.shm_cross_memory_bytes,
-        spin_polls: settings.wait_spin_polls,
-        yield_micros: narrow(settings.wait_yield.as_micros() as u64),
-    }
-}
-
 /// By what the way to a peer is chosen.
 pub(crate) fn choice(settings: &Settings) -> Choice {
     let wish = match settings.transport {
@@ -99,20 +71,6 @@ pub(crate) fn wants_network(settings: &Settings, size: u32, local_size: Option<u
         TransportWish::SharedMemory => false,
         TransportWish::Tcp => size > 1,
         TransportWish::Auto => size > 1 && !on_one_node,
-    }
-}
-
-/// Settings of TCP.
-pub(crate) fn tcp(settings: &Settings) -> TcpSettings {
-    let narrow = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
-    TcpSettings {
-        streams: settings.tcp_streams,
-        eager_bytes: narrow(settings.tcp_eager_bytes),
-        window_bytes: narrow(settings.tcp_window_bytes),
-        piece_bytes: narrow(settings.tcp_piece_bytes),
-        stripe_bytes: settings.tcp_stripe_bytes,
-        socket_bytes: narrow(settings.tcp_socket_bytes),
-        patience: settings.tcp_patience,
     }
 }
 

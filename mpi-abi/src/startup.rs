@@ -11,8 +11,8 @@ use mpi_core::handle::{CommHandle, SessionHandle};
 use mpi_core::process::Identity;
 use mpi_core::settings::{ConnectMode, Settings};
 use transports::node::{LocalPort, Mode};
-use transports::shm::{Directory, LocalConfig, Secret};
-use transports::tcp::TcpConfig;
+use transports::shm::{Directory, LocalConfig, Secret, ShmSettings};
+use transports::tcp::{TcpConfig, TcpSettings};
 
 use crate::calls::attributes::delete_all_of_comm;
 use crate::configure;
@@ -118,7 +118,7 @@ fn join(cx: &mut Cx<'_>) -> Result<()> {
         size,
         ranks_on_node: bootstrap.local_size().map_or(size, |n| n as u32),
         secret,
-        shm: configure::shared_memory(&settings),
+        shm: ShmSettings::from(&settings),
     };
     let job = config.job.clone();
     let wants_network = configure::wants_network(&settings, size, bootstrap.local_size());
@@ -129,7 +129,7 @@ fn join(cx: &mut Cx<'_>) -> Result<()> {
         face: wire_face(cx.face.abi) as u32,
         interfaces: settings.tcp_interfaces.clone(),
         route: std::env::var(ROUTE_VARIABLE).ok().and_then(|address| address.parse().ok()),
-        tcp: configure::tcp(&settings),
+        tcp: TcpSettings::from(&settings),
     });
     let mut port = open_port(config, network)?;
     bootstrap.put(&card_key(rank), &port.card()).map_err(launcher_lost)?;
@@ -232,7 +232,7 @@ fn agree(port: &mut LocalPort, settings: &Settings) -> Result<()> {
     let refused = |why| Error::new(ErrorClass::OTHER, format!("FERRITE_TRANSPORT: {why}"));
     port.set_choice(configure::choice(settings)).map_err(refused)?;
     if let Some(tcp) = port.tcp() {
-        tcp.set_settings(configure::tcp(settings));
+        tcp.set_settings(settings.into());
     }
     Ok(())
 }

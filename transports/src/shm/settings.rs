@@ -1,20 +1,10 @@
-//! What can be chosen about shared memory (decision 23), with its first values.
+//! What can be chosen about shared memory (decision 23), out of the table of all settings.
+
+pub use mpi_core::settings::BulkWay as Bulk;
+use mpi_core::settings::Settings;
 
 use super::layout::Geometry;
 use crate::sys::memory::PAGE;
-
-/// How the bytes of a rendezvous go from process to process.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Bulk {
-    /// Whichever of the others was measured fastest for the length and the machine's load.
-    Auto,
-    /// The receiver copies out of the sender's memory, if the kernel lets it.
-    CrossMemory,
-    /// Both copy, through the ring of the sender's arena.
-    Pipeline,
-    /// Both copy, a part each, from memory to memory.
-    Joint,
-}
 
 /// Settings of the shared-memory transport.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -50,24 +40,31 @@ pub struct ShmSettings {
     pub yield_micros: u32,
 }
 
+impl From<&Settings> for ShmSettings {
+    fn from(settings: &Settings) -> ShmSettings {
+        let narrow = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
+        ShmSettings {
+            eager_bytes: narrow(settings.shm_eager_bytes),
+            lane_cells: settings.shm_lane_cells,
+            lanes: settings.shm_lanes,
+            slots: settings.shm_slots,
+            slot_bytes: narrow(settings.shm_slot_bytes),
+            ring_bytes: settings.shm_ring_bytes,
+            exchange_bytes: settings.shm_exchange_bytes,
+            chunk_bytes: narrow(settings.shm_chunk_bytes),
+            chunks_per_peer: settings.shm_chunks_per_peer,
+            alloc_bytes: settings.shm_alloc_bytes,
+            bulk: settings.shm_bulk,
+            cross_memory_bytes: settings.shm_cross_memory_bytes,
+            spin_polls: settings.wait_spin_polls,
+            yield_micros: narrow(settings.wait_yield.as_micros() as u64),
+        }
+    }
+}
+
 impl Default for ShmSettings {
     fn default() -> ShmSettings {
-        ShmSettings {
-            eager_bytes: 64 << 10,
-            lane_cells: 64,
-            lanes: 1024,
-            slots: 256,
-            slot_bytes: 2 << 10,
-            ring_bytes: 8 << 20,
-            exchange_bytes: 1 << 20,
-            chunk_bytes: 128 << 10,
-            chunks_per_peer: 32,
-            alloc_bytes: 4 << 30,
-            bulk: Bulk::Auto,
-            cross_memory_bytes: 64 << 20,
-            spin_polls: 10_000,
-            yield_micros: 200,
-        }
+        ShmSettings::from(&Settings::default())
     }
 }
 

@@ -1,6 +1,8 @@
-//! What can be chosen about TCP, with its first values.
+//! What can be chosen about TCP, out of the table of all settings.
 
 use std::time::Duration;
+
+use mpi_core::settings::Settings;
 
 /// Most streams to one peer.
 pub const STREAMS_MAX: u32 = 16;
@@ -27,17 +29,24 @@ pub struct TcpSettings {
     pub patience: Duration,
 }
 
+impl From<&Settings> for TcpSettings {
+    fn from(settings: &Settings) -> TcpSettings {
+        let narrow = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
+        TcpSettings {
+            streams: settings.tcp_streams,
+            eager_bytes: narrow(settings.tcp_eager_bytes),
+            window_bytes: narrow(settings.tcp_window_bytes),
+            piece_bytes: narrow(settings.tcp_piece_bytes),
+            stripe_bytes: settings.tcp_stripe_bytes,
+            socket_bytes: narrow(settings.tcp_socket_bytes),
+            patience: settings.tcp_patience,
+        }
+    }
+}
+
 impl Default for TcpSettings {
     fn default() -> TcpSettings {
-        TcpSettings {
-            streams: 1,
-            eager_bytes: 256 << 10,
-            window_bytes: 1 << 20,
-            piece_bytes: 1 << 20,
-            stripe_bytes: 1 << 20,
-            socket_bytes: 0,
-            patience: Duration::from_secs(10),
-        }
+        TcpSettings::from(&Settings::default())
     }
 }
 
