@@ -140,7 +140,7 @@ impl Shm {
     pub(super) fn withdraw_offers(&mut self, board: BoardId) {
         let Some(at) = self.boards.get(board) else { return };
         for peer in at.others().collect::<Vec<_>>() {
-            self.peers[peer.0 as usize].across.helps.forget_offers();
+            self.peers[peer.0 as usize].across.helps.withdraw();
         }
     }
 

@@ -26,7 +26,7 @@ pub(super) struct Helping {
     parts: u32,
     taken: u32,
     done: u32,
-    /// No part is left to take.
+    /// No part is left to take, or none is to be taken any more.
     over: bool,
 }
 
@@ -47,9 +47,10 @@ impl Helps {
         self.offers.push_back((address, len));
     }
 
-    /// Begins to help with nothing that was offered so far.
-    pub(super) fn forget_offers(&mut self) {
+    /// Helps no more with anything that was offered so far.
+    pub(super) fn withdraw(&mut self) {
         self.offers.clear();
+        self.begun.iter_mut().for_each(|helping| helping.over = true);
     }
 
     /// Whether the peer is being helped.
@@ -62,7 +63,8 @@ impl Helping {
     /// Moves parts from the back, as `Joint::go_on` does from the front.
     fn go_on(&mut self, pid: i32, ledger: &Ledger) {
         for _ in 0..PARTS_A_POLL {
-            self.over |= self.taken >= self.parts || !ledger.take(self.number, self.parts);
+            let is_over = || self.taken >= self.parts || !ledger.take(self.number, self.parts);
+            self.over = self.over || is_over();
             if self.over {
                 return;
             }

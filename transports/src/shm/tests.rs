@@ -9,8 +9,9 @@ use mpi_core::header::{FrameKind, Header};
 use mpi_core::port::{Body, PeerId, ProcessName, Pulled, Token, Transport};
 use parking_lot::Mutex;
 
+use super::across::PARTS_A_POLL;
 use super::{Bulk, Directory, LocalConfig, Shm, ShmSettings};
-use crate::conformance::{World, check, pattern};
+use crate::conformance::{Recorder, World, check, pattern};
 
 /// Cards that appear one after the other, as in a launcher's key-value space.
 #[derive(Clone, Default)]
@@ -206,6 +207,70 @@ fn what_is_shown_fills_the_room_there_is_and_no_more() {
 }
 
 #[test]
+fn a_message_of_many_parts_goes_on_in_later_polls() {
+    for with_help in [true, false] {
+        let mut world = World::new(world(2, &ShmSettings { bulk: Bulk::Joint, ..small() }));
+        world.send(0, 1, &eager(), b"hi");
+        world.run_until("both have met", |world| !world.got(1).frames.is_empty());
+        let (bytes, first) = (pattern(2, 18 * PART + 13), PARTS_A_POLL as usize * PART);
+        let (mut target, len) = (vec![0u8; bytes.len()], bytes.len() as u64);
+        let offer = world.transport(0).offer(PeerId(1), bytes.as_ptr(), len);
+        let mut to = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), len);
+        let pulled = world.transport(1).pull(PeerId(0), &offer, len, &mut to, Token(7));
+        assert_eq!(pulled, Pulled::Begun);
+        assert!(target[..first] == bytes[..first] && is_empty(&target[first..]));
+        if with_help {
+            poll(&mut world, 0);
+            assert!(target == bytes, "the sender has moved the last parts");
+        }
+        assert!(world.got(1).landed.is_empty());
+        let mut sink = Recorder::default();
+        world.transport(1).poll(&mut sink);
+        assert_eq!(sink.landed, [Token(7)]);
+        assert!(target == bytes);
+        assert_eq!(world.transport(1).counters().bytes_cross_memory, len);
+    }
+}
+
+#[test]
+fn who_fails_in_the_middle_of_a_joint_fetch_moves_no_more_of_it() {
+    for begun in [true, false] {
+        let (mut world, board) = at_a_board(&ShmSettings { bulk: Bulk::Joint, ..small() }, 1);
+        let (to, from) = (Audience::One(1), Source::Private(0));
+        let (bytes, rest) = (pattern(2, 20 * PART), (20 - PARTS_A_POLL as usize) * PART);
+        let (mut target, len) = (vec![0u8; bytes.len()], bytes.len() as u64);
+        assert!(world.transport(0).show_piece(board, to, bytes.as_ptr(), len));
+        assert!(world.transport(1).read_piece(board, from).is_some());
+        let mut into = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), len);
+        let fetched = world.transport(1).fetch_piece(board, from, &mut into, Mover::Writer);
+        assert_eq!(fetched, Fetched::Begun);
+        if begun {
+            poll(&mut world, 0);
+            assert!(is_empty(&target[..rest]) && target[rest..] == bytes[rest..]);
+        }
+        world.transport(0).renounce(board, 15);
+        poll(&mut world, 0);
+        assert!(is_empty(&target[..rest]), "it goes on though it has failed");
+        assert_eq!(world.transport(1).renounced(board, 0), Some(15));
+        // Both memories are the program's again.
+        target.fill(0);
+        (0..4).for_each(|turn| poll(&mut world, turn % 2));
+        assert!(is_empty(&target));
+    }
+}
+
+/// Bytes of the longest part of a message that both ends move.
+const PART: usize = 1 << 20;
+
+fn is_empty(bytes: &[u8]) -> bool {
+    bytes.iter().all(|byte| *byte == 0)
+}
+
+fn poll(world: &mut World<Shm>, end: usize) {
+    world.transport(end).poll(&mut Recorder::default());
+}
+
+#[test]
 fn memory_that_the_arena_has_not_is_refused() {
     let mut shm = world(1, &small()).remove(0);
     assert!(shm.allocate(17 << 20).is_none());
@@ -221,7 +286,7 @@ fn a_stranger_is_refused_and_counted() {
     other.secret = [4; 32];
     let mut b = join(&board, other);
     assert!(b.send(PeerId(0), &eager(), Body::Bytes(RawBytes::EMPTY)).is_err());
-    let mut sink = crate::conformance::Recorder::default();
+    let mut sink = Recorder::default();
     a.look_soon();
     a.poll(&mut sink);
     assert_eq!(a.counters().strangers, 1);
@@ -234,7 +299,7 @@ fn a_peer_that_nobody_is_any_more_is_reported() {
     let mut a = join(&board, config(0, 2, small()));
     drop(join(&board, config(1, 2, small())));
     assert!(a.send(PeerId(1), &eager(), Body::Bytes(RawBytes::EMPTY)).is_err());
-    let mut sink = crate::conformance::Recorder::default();
+    let mut sink = Recorder::default();
     a.poll(&mut sink);
     assert_eq!(sink.down.len(), 1);
 }
@@ -256,7 +321,7 @@ fn a_peer_whose_memory_cannot_be_mapped_is_reported() {
         job: b.job,
     };
     b.socket.send(&a.card.name, &hello.to_bytes(&[3; 32]), None).unwrap();
-    let mut sink = crate::conformance::Recorder::default();
+    let mut sink = Recorder::default();
     a.look_soon();
     a.poll(&mut sink);
     assert_eq!(sink.down.len(), 1, "a hello without a descriptor");
@@ -268,7 +333,7 @@ fn what_a_peer_sent_before_it_left_is_read() {
     let board = Board::default();
     let mut ends = vec![join(&board, config(0, 2, small())), join(&board, config(1, 2, small()))];
     let mut leaver = ends.pop().unwrap();
-    let mut sink = crate::conformance::Recorder::default();
+    let mut sink = Recorder::default();
     let body = pattern(5, 5000);
     let mut sent = false;
     while !(sent && leaver.is_flushed()) {
@@ -282,7 +347,7 @@ fn what_a_peer_sent_before_it_left_is_read() {
     }
     drop(leaver);
     ends[0].look_soon();
-    let mut got = crate::conformance::Recorder::default();
+    let mut got = Recorder::default();
     while got.frames.is_empty() {
         ends[0].poll(&mut got);
     }
