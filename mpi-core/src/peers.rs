@@ -127,6 +127,11 @@ impl Peer {
         self.waiting.is_empty()
     }
 
+    /// Bytes of the bodies that wait.
+    pub(crate) fn waiting_bytes(&self) -> u64 {
+        self.waiting.iter().map(|frame| frame.body.len() as u64).sum()
+    }
+
     /// Puts a frame behind those that wait.
     pub(crate) fn wait(&mut self, header: Header, body: Box<[u8]>) {
         self.waiting.push_back(Waiting { header, body });

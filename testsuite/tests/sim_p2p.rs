@@ -213,6 +213,34 @@ fn the_short_way_changes_nothing() {
     }
 }
 
+/// Blocking sends of up to 64 KiB that cross each other, from the first on, with short ones before them.
+#[test]
+fn who_sends_first_and_receives_then_comes_to_its_end() {
+    for seed in 3000..3040 {
+        let network = SimOptions {
+            frame_bytes_max: 128 << 10,
+            refuse: 0.3,
+            capacity: 1 + seed as usize % 4,
+            ..SimOptions::default()
+        };
+        let world = World { network, ..World::new(seed, 2) };
+        let outcome = world.start_mpi(|mpi| {
+            let (me, other) = (mpi.identity.rank as u8, 1 - mpi.identity.rank as i32);
+            for round in 0..20 {
+                for len in [8, 64 << 10] {
+                    mpi.send(message(&mut vec![me; len], other, round), Mode::Standard).unwrap();
+                }
+                for len in [8, 64 << 10] {
+                    let mut into = vec![7; len];
+                    mpi.receive(message(&mut into, other, round)).unwrap();
+                    assert!(into.iter().all(|byte| i32::from(*byte) == other));
+                }
+            }
+        });
+        outcome.unwrap_or_else(|hang| panic!("{hang}"));
+    }
+}
+
 #[test]
 fn a_receive_without_a_send_is_a_deadlock() {
     let hang = World::new(1, 2).start_mpi(|mpi| {

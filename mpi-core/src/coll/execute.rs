@@ -21,7 +21,7 @@ use crate::limits::{LEFT_BYTES_MAX, LEFT_MAX};
 use crate::op::Kernel;
 use crate::p2p::Begun;
 use crate::p2p::receive::Pattern;
-use crate::p2p::send::Route;
+use crate::p2p::send::{Manner, Route};
 use crate::port::Port;
 use crate::process::Process;
 use crate::request::{Operation, Owner, Request};
@@ -310,7 +310,7 @@ impl<P: Port> Process<P> {
                     return Ok(true);
                 }
                 let packer = execution.memory.packer(from);
-                let begun = self.start_send(packer, route, false, owner, execution.comm)?;
+                let begun = self.start_send(packer, route, Manner::Begun, owner, execution.comm)?;
                 Ok(matches!(begun, Begun::Complete))
             }
             Action::Recv { from, into } => {

@@ -5,6 +5,7 @@
 //! our own and its size charged to the attached buffer, so that a program sees the space it
 //! attached used up as the standard's model of §3.6.1 says, while its memory is never written.
 
+use super::send::Manner;
 use super::{Begun, Message};
 use crate::buffer::UserBuffer;
 use crate::comm::Comm;
@@ -89,7 +90,7 @@ impl<P: Port> Entry<'_, P> {
         let begun = gather_long(&mut packer).and_then(|copy| {
             let from = UserBuffer(copy.as_ptr().cast_mut());
             let packer = Packer::contiguous(from, copy.len() as u64);
-            Ok((self.start_send(packer, route, false, owner, message.comm)?, copy))
+            Ok((self.start_send(packer, route, Manner::Begun, owner, message.comm)?, copy))
         });
         match begun {
             Ok((Begun::Pending(request), copy)) => {

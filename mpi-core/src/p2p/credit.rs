@@ -7,12 +7,16 @@
 //! announces its message by an RTS and keeps the bytes. The window grows as long as it is what
 //! holds a sender back.
 
-/// Units that a sender may have outstanding at first: 64 KiB of small messages.
-const WINDOW_FIRST: u16 = 1024;
+/// The most that a message costs: what 64 KiB do.
+const UNITS_MOST: u16 = 1024;
+/// Units that a sender may have outstanding at first: two of the longest messages that blocking sends
+/// do not announce (see `send`) and some short ones. Where two send to each other first and receive then,
+/// again and again, the second message leaves before the receipt of the first is known.
+const WINDOW_FIRST: u16 = 2 * UNITS_MOST + 256;
 /// The largest window; half the range of the counter, so that it never wraps into itself.
 const WINDOW_MAX: u16 = 1 << 14;
-/// Units after which a receiver reports by a frame of its own; a quarter of the first window.
-const REPORT_AFTER: u16 = WINDOW_FIRST / 4;
+/// Units after which a receiver reports by a frame of its own: well before the first window is used up.
+const REPORT_AFTER: u16 = UNITS_MOST / 4;
 /// Bytes of one unit: a cache line.
 const UNIT_BYTES: u64 = 64;
 
@@ -37,7 +41,7 @@ fn units(bytes: u64) -> u16 {
     if bytes < UNIT_BYTES {
         return 1;
     }
-    (1 + bytes / UNIT_BYTES).min(u64::from(WINDOW_FIRST)) as u16
+    (1 + bytes / UNIT_BYTES).min(u64::from(UNITS_MOST)) as u16
 }
 
 impl Credit {
@@ -131,6 +135,22 @@ mod tests {
                         sender.acknowledge(receiver.report());
                     }
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn two_that_send_first_and_receive_then_always_have_credit() {
+        let mut ends = [Credit::default(), Credit::default()];
+        for _ in 0..100 {
+            let sums = ends.each_mut().map(|end| {
+                assert!(end.take(8) && end.take(64 << 10));
+                end.report()
+            });
+            for (end, sum) in ends.iter_mut().zip([sums[1], sums[0]]) {
+                end.acknowledge(sum);
+                end.consume(8);
+                end.consume(64 << 10);
             }
         }
     }

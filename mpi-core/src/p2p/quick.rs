@@ -12,6 +12,7 @@ use super::ahead::Ahead;
 use super::expected::Expected;
 use super::receive::Pattern;
 use super::rendezvous::Rts;
+use super::send::BLOCKING_MAX;
 use super::{Arrived, Message};
 use crate::buffer::UserBuffer;
 use crate::constants::ANY_TAG;
@@ -28,10 +29,6 @@ use crate::status::Status;
 
 /// Longest message that is sent the short way, in bytes, if the transport takes it whole.
 const QUICK_BYTES: u64 = 1 << 20;
-/// Up to here the transport is not asked for room before it is given the message, even if there is a
-/// faster way for one that is announced: who blocks in such a send may have to receive next, and so may
-/// its receiver.
-const PLAIN_BYTES: usize = 64 << 10;
 /// Up to here a nonblocking send copies whatever is on its way already.
 const ALWAYS_COPIED: u64 = 4 << 10;
 /// Messages taken the short way before others get their turn, so that what a program only ever
@@ -163,8 +160,9 @@ impl<P: Port> Process<P> {
     pub fn send_soon(&mut self, message: &Message) -> bool {
         let Some(len) = plain_bytes(message, QUICK_BYTES) else { return false };
         let Some(Partner { peer, context, me }) = self.partner(message) else { return false };
+        // A shorter one goes even if there is a faster way for one that is announced.
         let long = len > INLINE_BYTES && len > self.port.caps(peer).frame_bytes_max
-            || len > PLAIN_BYTES && !self.port.has_room(peer, len as u64, true);
+            || len as u64 > BLOCKING_MAX && !self.port.has_room(peer, len as u64, true);
         let state = &mut self.vci.peers[peer.0 as usize];
         if long || message.tag < 0 || !state.is_open() || !state.credit.covers(len as u64) {
             return false;

@@ -16,6 +16,31 @@ use crate::request::{Operation, Outgoing, Owner, Request, SendState};
 
 /// Bytes of the longest eager message that is copied aside when its path is full.
 const COPIED_ASIDE_MAX: u64 = 8 << 10;
+/// The same of a send that blocks, as long as fewer bytes than two such messages wait: who blocks in it may
+/// have to receive next, and so may its receiver. No standard promises that both come to their end, but
+/// every library so far has let them.
+pub(super) const BLOCKING_MAX: u64 = 64 << 10;
+
+/// How a send may go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Manner {
+    /// Its process does nothing else until it is complete.
+    Blocking,
+    /// Its process goes on meanwhile, so it may be announced if that is better.
+    Begun,
+    /// It is announced whatever its size, so that completion tells of the receive.
+    Synchronous,
+}
+
+impl Mode {
+    /// How a send of this mode may go, where one that need not be synchronous goes like this.
+    fn manner(self, otherwise: Manner) -> Manner {
+        match self {
+            Mode::Synchronous => Manner::Synchronous,
+            Mode::Standard | Mode::Ready | Mode::Buffered => otherwise,
+        }
+    }
+}
 
 /// Where a message goes: found once from communicator and rank.
 #[derive(Clone, Copy)]
@@ -28,14 +53,13 @@ pub(crate) struct Route {
 }
 
 impl<P: Port> Process<P> {
-    /// Begins a send of all that `packer` has along `route`; `synchronous` ones are announced
-    /// whatever their size, so that completion tells of the receive.
+    /// Begins a send of all that `packer` has along `route`.
     #[inline]
     pub(crate) fn start_send(
         &mut self,
         mut packer: Packer,
         route: Route,
-        synchronous: bool,
+        manner: Manner,
         owner: Owner,
         comm: crate::handle::CommHandle,
     ) -> Result<Begun> {
@@ -52,11 +76,13 @@ impl<P: Port> Process<P> {
             tag: route.tag,
             ..Header::default()
         };
-        let fits = len <= eager_max && !synchronous;
+        let fits = len <= eager_max && manner != Manner::Synchronous;
+        let blocks = manner == Manner::Blocking && len <= BLOCKING_MAX;
         let plain = packer.as_contiguous().is_some();
         // A long message that would have to wait is announced rather than copied aside.
         let goes = fits
             && (len <= COPIED_ASIDE_MAX
+                || blocks && peer.waiting_bytes() < 2 * BLOCKING_MAX
                 || peer.is_clear() && self.port.has_room(route.peer, len, plain));
         if goes && peer.credit.take(len) {
             header.sequence = peer.number_out();
@@ -140,8 +166,8 @@ impl<P: Port> Entry<'_, P> {
             return self.buffered_send(message).map(|_| ());
         }
         let Some((packer, route)) = self.check_send(&message)? else { return Ok(()) };
-        let synchronous = mode == Mode::Synchronous;
-        match self.start_send(packer, route, synchronous, Owner::Program, message.comm)? {
+        let manner = mode.manner(Manner::Blocking);
+        match self.start_send(packer, route, manner, Owner::Program, message.comm)? {
             Begun::Complete => Ok(()),
             Begun::Pending(request) => self.wait_one(request).map(|_| ()),
         }
@@ -167,8 +193,8 @@ impl<P: Port> Entry<'_, P> {
             match self.check_send(&message)? {
                 None => Begun::Complete,
                 Some((packer, route)) => {
-                    let synchronous = mode == Mode::Synchronous;
-                    self.start_send(packer, route, synchronous, Owner::Program, message.comm)?
+                    let manner = mode.manner(Manner::Begun);
+                    self.start_send(packer, route, manner, Owner::Program, message.comm)?
                 }
             }
         };
