@@ -91,7 +91,7 @@ fn handler(cx: &Cx<'_>) -> (ErrhandlerHandle, u32, u32) {
 
 /// The communicator that hears of errors which are no object's: `MPI_COMM_SELF` (MPI-5.0 §9.3). On
 /// the ABIs of MPICH and Open MPI it is `MPI_COMM_WORLD`, as in MPI-3.1, while the program has set
-/// no handler on the other: so it is with these libraries, whose programs are often older.
+/// no handler on the other. MPICH 5 does the same; MPICH 4 and Open MPI always ask the world.
 fn nobodys(cx: &Cx<'_>) -> CommHandle {
     let as_before = cx.face.abi != Abi::Standard && !library().self_has_handler;
     CommHandle::from_raw(if as_before { comm::WORLD } else { comm::SELF })

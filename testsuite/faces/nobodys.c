@@ -1,5 +1,5 @@
 /* Errors that belong to no object are MPI_COMM_SELF's (MPI-5.0 9.3), but MPI_COMM_WORLD's while the
- * program has set no handler on the former, as with MPICH and Open MPI. */
+ * program has set no handler on the former, as with MPICH 5. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
