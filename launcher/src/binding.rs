@@ -4,9 +4,9 @@
 //! the mask that mpirun was given is narrower than the machine, or when the ranks fill the
 //! machine; then each gets an equal share of neighbouring cores, or the cores are dealt to the
 //! ranks in turn (the kernel leaves three on one and one on another for seconds, and neighbouring
-//! ranks often have work at the same time, as in the layers of a graph). Never when
-//! ranks are left over, never under a quota, never when the program starts threads of its own
-//! (OMP_NUM_THREADS > 1).
+//! ranks often have work at the same time, as in the layers of a graph). Never when some cores
+//! would have many more ranks than others, never under a quota, never when the program starts
+//! threads of its own (OMP_NUM_THREADS > 1).
 
 use crate::options::{BindTo, MapBy};
 use machine::{Cpu, Machine};
@@ -46,19 +46,26 @@ pub(crate) fn decide(
         free("not bound: OMP_NUM_THREADS asks for threads")
     } else if machine.quota.is_some_and(|quota| quota < machine.cpus.len()) {
         free("not bound: the CPUs are limited by time, not by number")
-    } else if ranks > cores.len() && !ranks.is_multiple_of(cores.len()) {
-        free("not bound: more ranks than cores, and not the same number for each")
+    } else if ranks > cores.len() && is_uneven(ranks, cores.len()) {
+        free("not bound: more ranks than cores, and not about the same number for each")
     } else if ranks == 1 {
         free("not bound: a single rank")
     } else if !narrowed && ranks < cores.len() {
         free("not bound: the ranks leave room for others")
     } else {
-        let why = match ranks > cores.len() {
-            true => "the same number to each core",
-            false => "an equal share of the cores each",
+        let why = match (ranks > cores.len(), ranks.is_multiple_of(cores.len())) {
+            (true, true) => "the same number to each core",
+            (true, false) => "about the same number to each core",
+            (false, _) => "an equal share of the cores each",
         };
         Binding { cpus: shares(&cores, ranks), why: why.into() }
     }
+}
+
+/// Whether the core with the most ranks would have more than an eighth above the average, so that
+/// those who need nobody would end sooner unbound.
+fn is_uneven(ranks: usize, cores: usize) -> bool {
+    8 * ranks.div_ceil(cores) * cores > 9 * ranks
 }
 
 /// A set of CPUs that belong together, with the first of them to tell where it is.
@@ -162,6 +169,10 @@ mod tests {
         assert_eq!(sets(&full), [vec![0, 4], vec![1, 5], vec![2, 6], vec![3, 7]]);
         let two_each = decide(&machine(1), 4, None, None, None);
         assert_eq!(sets(&two_each), [vec![0, 2], vec![1, 3], vec![0, 2], vec![1, 3]]);
+        let nine = decide(&machine(1), 9, None, None, None);
+        assert_eq!(sets(&nine).iter().filter(|cpus| **cpus == [0, 2]).count(), 5);
+        assert!(nine.cpus.iter().all(Option::is_some));
+        assert!(decide(&machine(1), 7, None, None, None).cpus.iter().all(Option::is_none));
         for (ranks, threads) in [(3, None), (5, None), (4, Some(2)), (1, None)] {
             let free = decide(&machine(2), ranks, None, None, threads);
             assert!(free.cpus.iter().all(Option::is_none), "{free:?}");
