@@ -237,7 +237,9 @@ fn who_fails_in_the_middle_of_a_joint_fetch_moves_no_more_of_it() {
     for begun in [true, false] {
         let (mut world, board) = at_a_board(&ShmSettings { bulk: Bulk::Joint, ..small() }, 1);
         let (to, from) = (Audience::One(1), Source::Private(0));
-        let (bytes, rest) = (pattern(2, 20 * PART), (20 - PARTS_A_POLL as usize) * PART);
+        // A poll that takes the call for help moves parts once then and once when it goes on.
+        let (parts, moved) = (40, 2 * PARTS_A_POLL as usize);
+        let (bytes, rest) = (pattern(2, parts * PART), (parts - moved) * PART);
         let (mut target, len) = (vec![0u8; bytes.len()], bytes.len() as u64);
         assert!(world.transport(0).show_piece(board, to, bytes.as_ptr(), len));
         assert!(world.transport(1).read_piece(board, from).is_some());
