@@ -220,7 +220,7 @@ fn who_sends_first_and_receives_then_comes_to_its_end() {
         let network = SimOptions {
             frame_bytes_max: 128 << 10,
             refuse: 0.3,
-            capacity: 1 + seed as usize % 4,
+            capacity: 1 + seed as u32 % 4,
             ..SimOptions::default()
         };
         let world = World { network, ..World::new(seed, 2) };
