@@ -4,6 +4,8 @@
 //! is fetched when somebody first talks to its owner. `MPI_Init` does both; a session joins, and
 //! waits for the others only where a communicator of several processes is made.
 
+use std::time::{Duration, Instant};
+
 use launch_wire::control::{self, Frame};
 use launch_wire::{Bootstrap, Leaving};
 use mpi_core::error::{Error, ErrorClass, Result};
@@ -26,6 +28,12 @@ pub(crate) const THREAD_SERIALIZED: i32 = 2048;
 
 /// Under which rank 0 publishes what all ranks have in common.
 const COMMON_KEY: &str = "ferrite-common";
+
+/// Ranks of a job on one host up to which `MPI_Init` meets all others, which takes each some 30 µs
+/// for each of them: the first collectives would do that too, while others wait.
+const MEETS_AT_START: u32 = 16;
+/// The longest wait for those others, who come at once unless they have only begun a session.
+const TOGETHER_MOST: Duration = Duration::from_millis(20);
 
 fn card_key(rank: u32) -> String {
     format!("ferrite-card-{rank}")
@@ -149,14 +157,14 @@ fn join(cx: &mut Cx<'_>) -> Result<()> {
 /// Meets the others, if this process has not yet: waits until all have joined, and takes the
 /// settings on which all agree. Nothing is sent to another process before.
 pub(crate) fn meet(cx: &mut Cx<'_>) -> Result<()> {
-    let alone = cx.identity.size == 1;
+    let size = cx.identity.size;
     let (mut settings, told) = {
         let mut library = library();
         let (Some(settings), Some(bootstrap)) = (library.unmet.take(), &mut library.bootstrap)
         else {
             return Ok(());
         };
-        if alone {
+        if size == 1 {
             bootstrap.leave_fence().map_err(launcher_lost)?;
             (settings, None)
         } else {
@@ -176,7 +184,23 @@ pub(crate) fn meet(cx: &mut Cx<'_>) -> Result<()> {
     }
     agree(port, &settings)?;
     port.set_deaf(false);
+    if size <= MEETS_AT_START {
+        meet_all(cx);
+    }
     connect_all(cx, settings.connect)
+}
+
+/// Meets all others of a job on one host. Where ranks share processors all go on together: those who
+/// went ahead would take the turns of those whom they wait for soon.
+fn meet_all(cx: &mut Cx<'_>) {
+    let Some(port) = cx.port.local() else { return };
+    if port.meet_all() && port.is_crowded() {
+        let begin = Instant::now();
+        cx.block_until(|process| {
+            let has_met = process.port.local().is_none_or(LocalPort::has_met_all);
+            has_met || begin.elapsed() > TOGETHER_MOST
+        });
+    }
 }
 
 /// Keeps the connection to the launcher, the settings, and what messages say of this process.
@@ -208,7 +232,7 @@ fn connect_all(cx: &mut Cx<'_>, when: ConnectMode) -> Result<()> {
         ConnectMode::Ring => Mode::Ring,
         ConnectMode::Threads => Mode::Threads,
     };
-    let begin = std::time::Instant::now();
+    let begin = Instant::now();
     let mut begun = Ok(None);
     cx.block_until(|process| {
         begun = match process.port.local() {
@@ -323,14 +347,16 @@ fn rest(cx: &mut Cx<'_>) -> Result<()> {
 
 /// Leaves the job.
 fn leave(process: &mut node::Node, moment: Leaving) -> Result<()> {
+    let reports = std::env::var_os(REPORT_VARIABLE).is_some();
+    let text = reports.then(|| process.port.report(process.identity.size));
+    // Those who are still to be met are looked up at the launcher.
+    process.port.leave();
     let bootstrap = library().bootstrap.take();
-    if std::env::var_os(REPORT_VARIABLE).is_some()
+    if let Some(text) = text
         && let Some(control) = bootstrap.as_ref().and_then(Bootstrap::control)
     {
-        let text = process.port.report(process.identity.size);
         control.send(&Frame::ReportTable { text });
     }
-    process.port.leave();
     let left = bootstrap.map_or(Ok(()), |bootstrap| bootstrap.finalize(moment));
     // Behind the launcher's answer, since it takes time that ranks at work can use better.
     process.port.close();

@@ -187,6 +187,27 @@ impl LocalPort {
         &mut self.shm
     }
 
+    /// Meets all processes of a job that has no network open, as far as that needs no help of theirs;
+    /// whether it is such a job.
+    pub fn meet_all(&mut self) -> bool {
+        let is_here = self.net.is_none();
+        if is_here {
+            self.shm.meet_all();
+        }
+        is_here
+    }
+
+    /// Whether all processes have met this one, or cannot. Who waits for that sleeps for short times
+    /// only, since who does not come does not ring.
+    pub fn has_met_all(&mut self) -> bool {
+        self.shm.has_met_all()
+    }
+
+    /// Whether processes share processors.
+    pub fn is_crowded(&self) -> bool {
+        self.shm.is_crowded()
+    }
+
     /// Leaves the other processes for good: what was handed to this port has been delivered. The
     /// memory that was shared with those of this host stays until the port is dropped, which may
     /// take longer than all the rest of an end.

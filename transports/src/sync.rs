@@ -2,7 +2,7 @@
 //! (decision 26). Shared memory is touched through these and raw copies alone.
 
 #[cfg(not(loom))]
-pub use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence};
+pub use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence, fence};
 
 #[cfg(loom)]
 pub use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};

@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use super::exchange::Exchange;
+use super::hello::HELLO_BYTES;
 use super::lane::{Cell, Reader, Writer};
 use super::layout::{self, Geometry};
 use super::ledger::Ledger;
@@ -16,14 +17,13 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::sys::memory::{Mapping, sealed_memfd, sealed_size};
 
 /// Version of everything in an arena and of the hello.
-pub(super) const VERSION: u32 = 5;
+pub(super) const VERSION: u32 = 6;
 
 /// The arena that this process made.
 pub(super) struct Arena {
     fd: OwnedFd,
     map: Mapping,
     geometry: Geometry,
-    lanes_taken: u32,
 }
 
 impl Arena {
@@ -40,7 +40,7 @@ impl Arena {
             }
             other => other?,
         };
-        let arena = Arena { fd, map, geometry, lanes_taken: 0 };
+        let arena = Arena { fd, map, geometry };
         let probe = getrandom::u64().map_err(io::Error::other)?;
         arena.word64(layout::PROBE).store(probe, Ordering::Relaxed);
         arena.word(layout::VERSION).store(VERSION, Ordering::Relaxed);
@@ -80,7 +80,7 @@ impl Arena {
 
     /// Tells peers that this process has left for good.
     pub(super) fn leave(&self) {
-        self.word(layout::LEFT).store(1, Ordering::Release);
+        self.word(layout::LEFT).store(1, Ordering::SeqCst);
     }
 
     /// Address and value of the word that shows a peer whether it may read this process.
@@ -89,16 +89,20 @@ impl Arena {
         (std::ptr::from_ref(word) as u64, word.load(Ordering::Relaxed))
     }
 
-    /// Takes an unused inbound lane.
-    pub(super) fn take_lane(&mut self) -> Option<u32> {
-        let lane = self.lanes_taken;
-        (lane < self.geometry.lanes).then(|| {
-            self.lanes_taken += 1;
-            lane
-        })
+    /// Shows this to all who come in.
+    pub(super) fn show_plate(&self, plate: &[u8; HELLO_BYTES]) {
+        let at = self.at(layout::PLATE as u64, plate.len());
+        // SAFETY: `at` checked the range, in the control page; who reads it meanwhile finds a hash
+        // that is not right.
+        unsafe { plate.as_ptr().copy_to_nonoverlapping(at, plate.len()) };
     }
 
-    /// The reading end of an inbound lane that was just taken.
+    /// Whether the writer of a lane has knocked.
+    pub(super) fn is_knocked_at(&self, lane: u32) -> bool {
+        self.word(self.geometry.knock(lane)).load(Ordering::Acquire) != 0
+    }
+
+    /// The reading end of an inbound lane, taken once.
     pub(super) fn reader(&self, lane: u32) -> Reader {
         let (cells, counter) = ends(&self.map, &self.geometry, lane);
         // SAFETY: `ends` checked both ranges; the arena outlives its readers in `Shm`, and only
@@ -111,7 +115,7 @@ impl Arena {
         ledger(&self.map, &self.geometry, lane)
     }
 
-    /// The exchange buffer of a lane that was just taken: this process holds it first.
+    /// The exchange buffer of a lane, taken once: this process holds it first.
     pub(super) fn exchange(&self, lane: u32) -> Exchange {
         let (at, len) = exchange(&self.map, &self.geometry, lane);
         // SAFETY: `exchange` checked the range; the arena outlives its peers in `Shm`.
@@ -202,6 +206,14 @@ impl Remote {
         let (at, len) = exchange(&self.map, &self.geometry, lane);
         // SAFETY: `exchange` checked the range; `Peer` keeps the mapping as long as the view.
         Ok(unsafe { Exchange::new(at, len, false) })
+    }
+
+    /// Knocks as the writer of a lane, which `writer` has checked.
+    pub(super) fn knock(&self, lane: u32) {
+        assert!(lane < self.geometry.lanes && self.geometry.alloc_at() as usize <= self.map.len());
+        let at = self.map.base().wrapping_add(self.geometry.knock(lane)).cast::<AtomicU32>();
+        // SAFETY: behind the plate, which is mapped; aligned; others may write it.
+        unsafe { (*at).store(1, Ordering::SeqCst) };
     }
 
     /// The peer's parked word.

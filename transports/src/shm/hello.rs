@@ -1,9 +1,10 @@
-//! First contact: what two processes of one node tell each other over the datagram socket.
+//! First contact: what a process tells of itself, on the plate of its arena for all who find the
+//! way in (see `door`), or to one over the datagram socket.
 //!
-//! Each sends one hello to the other, with its arena's descriptor: who it is, which lane of its
-//! arena the other shall write, and a keyed hash over all of it with both ends' names, so that
-//! neither a stranger nor a recording gets in. Who is greeted and has not greeted yet does so:
-//! one round trip, and hellos that cross do no harm.
+//! In the latter case each sends one hello to the other, with its arena's descriptor: who it is, how
+//! its arena is divided, and a keyed hash over all of it with both ends' names, so that neither a
+//! stranger nor a recording gets in. Who is greeted and has not greeted yet does so: one round
+//! trip, and hellos that cross do no harm.
 //!
 //! In: bytes from anybody. Out: a checked [`Hello`], or why it was refused.
 
@@ -13,7 +14,7 @@ use crate::fields::{Fields, HASH_BYTES};
 use crate::sys::socket::{NAME_BYTES, Name};
 
 /// Bytes of a hello.
-pub(super) const HELLO_BYTES: usize = 180;
+pub(super) const HELLO_BYTES: usize = 176;
 /// The datagram that wakes a parked process.
 pub(super) const BELL: &[u8] = b"!";
 
@@ -29,8 +30,6 @@ pub(super) struct Hello {
     pub rank: u32,
     /// Rank that is greeted.
     pub to_rank: u32,
-    /// Lane of the sender's arena that the greeted process shall write.
-    pub lane: u32,
     /// Whether fences of others reach the sender.
     pub fences: bool,
     /// How the sender's arena is divided.
@@ -62,7 +61,7 @@ impl Hello {
         let mut bytes = Vec::with_capacity(HELLO_BYTES);
         bytes.extend(MAGIC);
         let g = &self.geometry;
-        let small = [VERSION, self.rank, self.to_rank, self.lane, u32::from(self.fences)];
+        let small = [VERSION, self.rank, self.to_rank, u32::from(self.fences)];
         let sizes = [g.lanes, g.cells, g.slot_stride, g.slots];
         for number in small.into_iter().chain(sizes) {
             bytes.extend(number.to_le_bytes());
@@ -104,7 +103,7 @@ impl Hello {
     }
 
     fn fields(at: &mut Fields<'_>) -> Option<Hello> {
-        let (rank, to_rank, lane, fences) = (at.u32()?, at.u32()?, at.u32()?, at.u32()? == 1);
+        let (rank, to_rank, fences) = (at.u32()?, at.u32()?, at.u32()? == 1);
         let geometry = Geometry {
             lanes: at.u32()?,
             cells: at.u32()?,
@@ -116,7 +115,7 @@ impl Hello {
         };
         let probe = (at.u64()?, at.u64()?);
         let (from, to, job) = (at.take()?, at.take()?, at.take()?);
-        Some(Hello { rank, to_rank, lane, fences, geometry, probe, from, to, job })
+        Some(Hello { rank, to_rank, fences, geometry, probe, from, to, job })
     }
 }
 
@@ -178,7 +177,7 @@ mod tests {
         let geometry = crate::shm::settings::ShmSettings::default().geometry(4);
         let (from, to) = ([1; NAME_BYTES], [2; NAME_BYTES]);
         let job = job_hash("a job");
-        Hello { rank: 3, to_rank: 1, lane: 9, fences: true, geometry, probe: (5, 6), from, to, job }
+        Hello { rank: 3, to_rank: 1, fences: true, geometry, probe: (5, 6), from, to, job }
     }
 
     #[test]

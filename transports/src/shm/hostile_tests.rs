@@ -76,14 +76,14 @@ fn met() -> (Shm, Shm) {
 }
 
 /// The word at an offset of an arena, which both sides may write.
-fn word<T>(shm: &Shm, offset: usize) -> &T {
+pub(super) fn word<T>(shm: &Shm, offset: usize) -> &T {
     // SAFETY: `at` checks the range; only the atomic types below are asked for, at offsets
     // aligned for them.
     unsafe { &*shm.arena.at(offset as u64, size_of::<T>()).cast::<T>() }
 }
 
 fn write_cell(victim: &Shm, index: u32, words: [u64; 8]) {
-    let lane = victim.peers[1].lane.unwrap();
+    let lane = victim.peers[1].rank;
     let cell = victim.arena.geometry().cells_of(lane) + 64 * (index % 64) as usize;
     for (i, value) in words.into_iter().enumerate().rev() {
         word::<AtomicU64>(victim, cell + 8 * i).store(value, Ordering::Release);
@@ -109,7 +109,7 @@ fn attack(steps: Vec<Step>) {
                 written += 1;
             }
             Step::Count(count) => {
-                let lane = hostile.peers[0].lane.unwrap();
+                let lane = hostile.peers[0].rank;
                 let counter = hostile.arena.geometry().counter(lane);
                 word::<AtomicU32>(&hostile, counter).store(count, Ordering::Release);
             }
@@ -164,7 +164,7 @@ fn a_message_that_stalls_goes_on_where_it_lands() {
     let (mut victim, _hostile) = met();
     let mut sink = Recorder::default();
     let (bytes, mut target) = (pattern(3, 3000), vec![0u8; 3000]);
-    let lane = victim.peers[1].lane.unwrap();
+    let lane = victim.peers[1].rank;
     let at = victim.arena.at(victim.arena.geometry().exchange_of(lane), bytes.len());
     // SAFETY: `at` checked the range.
     unsafe { RawBytes::from(&bytes[..]).copy_to(at) };

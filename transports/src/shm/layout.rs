@@ -1,4 +1,4 @@
-//! Where things lie in an arena: a control page, inbound lanes, outgoing slots, the ring, exchange
+//! Where things lie in an arena: a control page, knocks, inbound lanes, outgoing slots, the ring, exchange
 //! buffers, and the memory that the library allocates for programs. Offsets, never pointers.
 //!
 //! The geometry is chosen by the arena's owner and travels in its hello; a peer checks it before
@@ -15,6 +15,11 @@ pub(super) const PROBE: usize = 16;
 pub(super) const LEFT: usize = 64;
 /// Offset of the parked word, alone on its pair of lines: every sender reads it.
 pub(super) const PARKED: usize = 128;
+
+/// Offset of the plate: the hello to anybody who comes in.
+pub(super) const PLATE: usize = 512;
+/// Offset of the words by which the writers of lanes knock, the first of them in the control page.
+const KNOCKS: usize = 1024;
 
 /// Bytes from one lane's counter to the next: two lines, since processors fetch pairs.
 const COUNTER_STRIDE: usize = 128;
@@ -58,9 +63,14 @@ impl Geometry {
             && self.alloc_bytes.is_multiple_of(PAGE as u64)
     }
 
+    /// Offset of the word by which the writer of a lane knocks.
+    pub(super) fn knock(&self, lane: u32) -> usize {
+        KNOCKS + lane as usize * size_of::<u32>()
+    }
+
     /// Offset of the counter of a lane.
     pub(super) fn counter(&self, lane: u32) -> usize {
-        PAGE + lane as usize * COUNTER_STRIDE
+        pages(self.knock(self.lanes) as u64) as usize + lane as usize * COUNTER_STRIDE
     }
 
     /// Offset of the ledger of a lane (see `ledger`).
@@ -71,7 +81,7 @@ impl Geometry {
     /// Offset of the first cell of a lane.
     pub(super) fn cells_of(&self, lane: u32) -> usize {
         let counters = pages(u64::from(self.lanes) * COUNTER_STRIDE as u64) as usize;
-        PAGE + counters + lane as usize * self.lane_bytes()
+        self.counter(0) + counters + lane as usize * self.lane_bytes()
     }
 
     fn lane_bytes(&self) -> usize {
@@ -130,6 +140,7 @@ mod tests {
                 ring_bytes, exchange_bytes, alloc_bytes: alloc_pages * PAGE as u64 };
             prop_assert!(geometry.is_sound());
             let last = lanes - 1;
+            prop_assert!(geometry.knock(last) + 4 <= geometry.counter(0));
             prop_assert!(geometry.counter(last) + 4 <= geometry.cells_of(0));
             prop_assert_eq!(geometry.cells_of(0) % 64, 0);
             let end = geometry.cells_of(last) + 64 * ((1 << shift) + BESIDE_CELLS as usize);

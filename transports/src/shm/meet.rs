@@ -1,7 +1,8 @@
-//! First contact with a peer: its card, the two hellos, the lanes opened (see `hello`).
+//! First contact with a peer: its card, the way in (see `door`) or the two hellos (see `hello`),
+//! the lanes opened.
 //!
 //! A process looks at its socket rarely while it is busy, since that is a system call, but
-//! always before it sleeps.
+//! always before it sleeps. Each peer writes the lane that has its rank's number.
 
 use std::io;
 use std::time::Instant;
@@ -16,10 +17,10 @@ use super::{Event, Shm};
 use crate::sys::cma;
 use crate::sys::socket::{Arrival, Name, own_uid};
 
-/// Polls from one look at the socket to the next.
-const POLLS_PER_LOOK: u32 = 1024;
-/// The same while a peer's answer is awaited.
-const POLLS_PER_LOOK_MEETING: u32 = 32;
+/// Polls from one look for who has knocked to the next.
+const POLLS_PER_LOOK: u32 = 32;
+/// Such looks from one look at the socket to the next, unless a peer's answer is awaited there.
+const LOOKS_PER_LETTER: u32 = 32;
 /// Datagrams taken in one look.
 const DATAGRAMS_PER_LOOK: usize = 64;
 
@@ -51,9 +52,10 @@ impl Shm {
             return self.lose(peer, "it belongs to another job");
         }
         self.by_rank.insert(name.rank, peer);
+        self.strangers.push((name.rank, peer));
         if let Some(at) = self.strays.iter().position(|stray| stray.hello.rank == name.rank) {
             let Stray { hello, remote, pid } = self.strays.swap_remove(at);
-            self.open(peer, &hello, remote, pid);
+            self.let_in(peer, &hello, remote, pid);
         }
     }
 
@@ -83,7 +85,21 @@ impl Shm {
         }
     }
 
-    /// Looks a peer's card up and sends it a hello.
+    /// Meets all peers, as far as that needs no help of theirs.
+    pub(crate) fn meet_all(&mut self) {
+        for (_, peer) in std::mem::take(&mut self.strangers) {
+            self.approach(peer);
+        }
+    }
+
+    /// Whether all peers have met this process, or cannot.
+    pub(crate) fn has_met_all(&mut self) -> bool {
+        self.refused = true;
+        let mut all = self.by_rank.iter().map(|(rank, peer)| (rank, &self.peers[peer.0 as usize]));
+        all.all(|(rank, peer)| peer.state == State::Down || self.arena.is_knocked_at(*rank))
+    }
+
+    /// Looks a peer's card up and goes in to it or sends it a hello.
     fn seek(&mut self, peer: PeerId) {
         let rank = self.peers[peer.0 as usize].rank;
         let text = match self.directory.card(rank) {
@@ -100,10 +116,10 @@ impl Shm {
         self.greet(peer, &text);
     }
 
-    /// Sends a peer that has not been met a hello, by its card.
+    /// Goes in to a peer that has not been met, by its card, or sends it a hello.
     pub(crate) fn greet(&mut self, peer: PeerId, text: &str) {
-        let met = self.peers.get(peer.0 as usize).is_none_or(|known| known.lane.is_some());
-        if met {
+        let known = self.peers.get(peer.0 as usize);
+        if known.is_none_or(|known| known.greeted || known.remote.is_some()) {
             return;
         }
         let Some(card) = Card::from_text(text) else {
@@ -114,38 +130,40 @@ impl Shm {
                        FERRITE_TRANSPORT=auto, FERRITE_TRANSPORT=tcp";
             return self.lose(peer, how);
         }
+        if self.enter(peer, &card.name) {
+            return;
+        }
         self.post_hello(peer, card.name);
         let to = &mut self.peers[peer.0 as usize];
         if to.state != State::Down {
             to.state = State::Greeted;
             self.greeted += 1;
-            self.looks_in_vain = 0;
+            self.strangers.retain(|(_, stranger)| *stranger != peer);
         }
         self.look_soon();
     }
 
-    /// Gives a peer its lane and sends it this process's hello, which happens once.
-    fn post_hello(&mut self, peer: PeerId, to: Name) {
-        let Some(lane) = self.arena.take_lane() else {
-            let lanes = self.arena.geometry().lanes;
-            let how = format!("all {lanes} lanes of this process are taken (FERRITE_SHM_LANES)");
-            return self.lose(peer, &how);
-        };
-        let known = &mut self.peers[peer.0 as usize];
-        known.lane = Some(lane);
-        known.name = Some(to);
-        let hello = Hello {
+    /// This process's hello to another.
+    pub(super) fn hello(&self, to_rank: u32, to: Name) -> Hello {
+        Hello {
             rank: self.config.rank,
-            to_rank: known.rank,
-            lane,
+            to_rank,
             fences: self.fences,
             geometry: *self.arena.geometry(),
             probe: self.arena.probe(),
             from: self.card.name,
             to,
             job: self.job,
-        };
-        let bytes = hello.to_bytes(&self.config.secret).to_vec();
+        }
+    }
+
+    /// Sends a peer this process's hello, which happens once.
+    fn post_hello(&mut self, peer: PeerId, to: Name) {
+        let known = &mut self.peers[peer.0 as usize];
+        known.greeted = true;
+        known.name = Some(to);
+        let rank = known.rank;
+        let bytes = self.hello(rank, to).to_bytes(&self.config.secret).to_vec();
         self.outbox.push_back(Letter { peer, to, bytes, segment: None });
         self.send_letters();
     }
@@ -169,18 +187,27 @@ impl Shm {
         }
     }
 
-    /// Looks at the socket, and does again what could not be done before.
+    /// Looks for who has knocked and, now and then, at the socket; does again what could not be
+    /// done before.
     pub(super) fn look_around(&mut self) {
+        self.until_look = POLLS_PER_LOOK;
+        self.until_letters -= 1;
+        self.answer_knocks();
+        if self.until_letters == 0 {
+            self.until_letters = LOOKS_PER_LETTER;
+            self.look_at_letters();
+        }
+        if self.greeted > 0 || !self.outbox.is_empty() || !self.wanted.is_empty() {
+            self.until_letters = 1;
+        }
+    }
+
+    fn look_at_letters(&mut self) {
         let mut buffer = [0; HELLO_BYTES + 1];
-        self.has_looked = true;
-        self.looks_in_vain = self.looks_in_vain.saturating_add(1);
         for _ in 0..DATAGRAMS_PER_LOOK {
             match self.socket.receive(&mut buffer) {
                 Ok(Some(arrival)) if arrival.len == 1 => {}
-                Ok(Some(arrival)) => {
-                    self.looks_in_vain = 0;
-                    self.take_datagram(&buffer[..arrival.len], arrival);
-                }
+                Ok(Some(arrival)) => self.take_datagram(&buffer[..arrival.len], arrival),
                 Ok(None) => break,
                 Err(error) => {
                     tracing::warn!(%error, "the shared-memory socket cannot be read");
@@ -192,13 +219,11 @@ impl Shm {
             self.seek(peer);
         }
         self.send_letters();
-        let meeting = self.greeted > 0 || !self.outbox.is_empty() || !self.wanted.is_empty();
-        self.until_look = if meeting { POLLS_PER_LOOK_MEETING } else { POLLS_PER_LOOK };
     }
 
     /// The next poll looks at the socket.
     pub(super) fn look_soon(&mut self) {
-        self.until_look = 1;
+        (self.until_look, self.until_letters) = (1, 1);
     }
 
     /// A datagram that is no bell.
@@ -240,9 +265,15 @@ impl Shm {
             return Err("its hello is for another process".into());
         }
         let known = self.by_rank.get(&hello.rank).copied();
-        let has_met = known.is_some_and(|peer| self.peers[peer.0 as usize].remote.is_some());
-        if has_met {
-            return Err("it has said hello before".into());
+        if let Some(peer) = known
+            && self.peers[peer.0 as usize].remote.is_some()
+        {
+            if self.peers[peer.0 as usize].greeted {
+                return Err("it has said hello before".into());
+            }
+            // It was entered here, and cannot enter in turn.
+            self.post_hello(peer, hello.from);
+            return Ok(());
         }
         let remote = match (map_arena(arrival, &hello), known) {
             (Ok(remote), _) => remote,
@@ -254,7 +285,7 @@ impl Shm {
             (Err(why), None) => return Err(why),
         };
         match known {
-            Some(peer) => self.open(peer, &hello, remote, arrival.pid),
+            Some(peer) => self.let_in(peer, &hello, remote, arrival.pid),
             None if self.strays.len() >= self.config.shm.lanes as usize => {
                 return Err("too many unknown peers said hello".into());
             }
@@ -263,46 +294,55 @@ impl Shm {
         Ok(())
     }
 
-    /// Opens both lanes between this process and a peer whose hello has come.
-    fn open(&mut self, peer: PeerId, hello: &Hello, remote: Remote, pid: i32) {
+    /// Opens the lanes to a peer whose hello has come, and lets it do the same.
+    fn let_in(&mut self, peer: PeerId, hello: &Hello, remote: Remote, pid: i32) {
+        let known = &self.peers[peer.0 as usize];
+        if !known.greeted && known.state != State::Down {
+            self.post_hello(peer, hello.from);
+        }
+        self.open(peer, hello, remote, pid);
+    }
+
+    /// Opens both lanes between this process and a peer, of which this is the hello and the arena.
+    pub(super) fn open(&mut self, peer: PeerId, hello: &Hello, remote: Remote, pid: i32) {
         let known = &self.peers[peer.0 as usize];
         if matches!(known.state, State::Open | State::Down) {
             return;
         }
-        if known.lane.is_none() {
-            self.wanted.retain(|wanted| *wanted != peer);
-            self.post_hello(peer, hello.from);
+        let (inbound, outbound) = (hello.rank, self.config.rank);
+        if inbound >= self.arena.geometry().lanes {
+            return self.lose(peer, "this process has no lane for it");
         }
-        let Some(lane) = self.peers[peer.0 as usize].lane else { return };
-        let writer = match remote.writer(hello.lane) {
+        let writer = match remote.writer(outbound) {
             Ok(writer) => writer,
             Err(error) => return self.lose(peer, &error.to_string()),
         };
-        let exchange = if self.config.rank < hello.rank {
-            self.arena.exchange(lane)
+        let exchange = if outbound < inbound {
+            self.arena.exchange(inbound)
         } else {
-            match remote.exchange(hello.lane) {
+            match remote.exchange(outbound) {
                 Ok(exchange) => exchange,
                 Err(error) => return self.lose(peer, &error.to_string()),
             }
         };
+        self.wanted.retain(|wanted| *wanted != peer);
+        self.strangers.retain(|(_, stranger)| *stranger != peer);
         let known = &mut self.peers[peer.0 as usize];
-        if known.state == State::Down {
-            return;
-        }
+        known.name = Some(hello.from);
         known.writer = writer;
         known.exchange = exchange;
-        known.ledger = self.arena.ledger(lane);
-        known.ledger_out = remote.ledger(hello.lane);
+        known.ledger = self.arena.ledger(inbound);
+        known.ledger_out = remote.ledger(outbound);
         known.parked = remote.parked();
         known.readable = may_read(pid, hello.probe).then_some(pid);
         known.fences = hello.fences;
         known.remote = Some(remote);
         self.greeted -= u32::from(known.state == State::Greeted);
         known.state = State::Open;
-        known.reader = self.arena.reader(lane);
+        known.reader = self.arena.reader(inbound);
         self.all_fence &= hello.fences;
         self.row.push(peer);
+        self.knock(peer);
         tracing::debug!(rank = self.config.rank, peer = hello.rank, "shared memory is open");
     }
 

@@ -9,7 +9,8 @@
 //! ring too, both sides copying at the same time (`bulk`), whichever is cheaper here (`ways`). Memory
 //! that the library allocates for programs lies in the arena and is read in place (VIA over SISCI).
 //!
-//! Two processes meet over a datagram socket (`meet`); they are on one node when that worked.
+//! Two processes meet through the kernel's list of descriptors (`door`) or over a datagram socket
+//! (`meet`); they are on one node when that worked.
 //!
 //! In: [`Transport`]'s calls and what peers write. Out: [`mpi_core::port::Sink`]'s calls.
 
@@ -19,6 +20,7 @@ mod arena;
 mod boards;
 mod bulk;
 mod division;
+mod door;
 mod exchange;
 mod fetch;
 mod hello;
@@ -61,7 +63,7 @@ use mpi_core::port::{
 use crate::fields::job_hash;
 use crate::lap::Worn;
 use crate::restraint::Restraint;
-use crate::sys::socket::{Datagram, NAME_BYTES};
+use crate::sys::socket::{Datagram, Name};
 use crate::sys::{barrier, cma};
 use alloc::Allocator;
 use arena::Arena;
@@ -137,12 +139,10 @@ pub struct Shm {
     chores: bool,
     /// Whether a piece of bulk data has gone since the last poll.
     pumped: bool,
-    /// Polls until the socket is looked at.
+    /// Polls until there is a look for who has knocked.
     until_look: u32,
-    /// Whether it was looked at since the last yield.
-    has_looked: bool,
-    /// Looks in a row that found nothing.
-    looks_in_vain: u32,
+    /// Such looks until the socket is looked at too.
+    until_letters: u32,
     /// Whether a frame was refused since the last wait: its owner must not sleep for long.
     refused: bool,
     waiter: Waiter,
@@ -154,6 +154,8 @@ pub struct Shm {
     outbox: VecDeque<Letter>,
     strays: Vec<Stray>,
     by_rank: HashMap<u32, PeerId>,
+    /// Peers, with their ranks, that have neither been met nor sent a hello.
+    strangers: Vec<(u32, PeerId)>,
     wanted: Vec<PeerId>,
     /// Peers whose hello is awaited.
     greeted: u32,
@@ -185,12 +187,21 @@ impl Shm {
     pub fn new(config: LocalConfig, directory: Box<dyn Directory + Send>) -> io::Result<Shm> {
         let config = LocalConfig { shm: config.shm.rounded(), ..config };
         let arena = Arena::new(config.shm.geometry(config.size))?;
+        let name = door::name(arena.fd())?;
+        Shm::named(config, directory, arena, name)
+    }
+
+    /// The transport of a process with this arena, whose socket is called so.
+    fn named(
+        config: LocalConfig,
+        directory: Box<dyn Directory + Send>,
+        arena: Arena,
+        name: Name,
+    ) -> io::Result<Shm> {
         let g = *arena.geometry();
-        let mut name = [0; NAME_BYTES];
-        getrandom::fill(&mut name).map_err(io::Error::other)?;
         let socket = Datagram::bind(&name)?;
         cma::allow_readers();
-        Ok(Shm {
+        let shm = Shm {
             peers: Vec::new(),
             row: Vec::new(),
             turn: 0,
@@ -200,8 +211,7 @@ impl Shm {
             chores: false,
             pumped: false,
             until_look: 1,
-            has_looked: false,
-            looks_in_vain: 0,
+            until_letters: 1,
             refused: false,
             waiter: Waiter::new(&config.shm, config.ranks_on_node),
             boards: boards::Table::default(),
@@ -212,6 +222,7 @@ impl Shm {
             outbox: VecDeque::new(),
             strays: Vec::new(),
             by_rank: HashMap::new(),
+            strangers: Vec::new(),
             wanted: Vec::new(),
             greeted: 0,
             all_fence: true,
@@ -228,7 +239,9 @@ impl Shm {
             directory,
             socket,
             arena,
-        })
+        };
+        shm.put_up_plate();
+        Ok(shm)
     }
 
     /// The text by which peers find this process, at most 128 bytes.
@@ -286,9 +299,11 @@ impl Shm {
     }
 
     /// Tells peers that this process has left for good; its memory stays until this is dropped.
-    pub fn leave(&self) {
+    pub fn leave(&mut self) {
         if std::process::id() == self.waiter.pid() {
             self.arena.leave();
+            // Who has just knocked waits for an answer, and who knocks from now on sees the word.
+            self.answer_knocks();
             self.socket.close();
         }
     }
@@ -407,6 +422,7 @@ impl Transport for Shm {
     fn is_flushed(&self) -> bool {
         self.outbox.is_empty()
             && self.wanted.is_empty()
+            && self.is_visited_by_all()
             && self.peers.iter().all(|peer| peer.bulk_out.is_empty())
     }
 }

@@ -23,13 +23,6 @@ const SLEEP_BLIND: Duration = Duration::from_micros(100);
 const SPINS_BARE: u32 = 256;
 /// Yields from one look at the socket to the next, a power of two.
 const YIELDS_PER_LOOK: u32 = 32;
-/// The same while there are peers that may yet say hello, or have been sent one: a look costs less
-/// than a yield, and whoever is met late holds up two.
-const YIELDS_PER_LOOK_STRANGERS: u32 = 4;
-/// Looks in a row that found nobody, up to which each yield has one before it: at the beginning of a
-/// program, where the others' hellos mostly lie there already when a wait begins, each yield saved
-/// is one in which everybody else gets a turn.
-const LOOKS_IN_HOPE: u32 = 64;
 /// Yields from one look at the clock to the next, a power of two.
 const YIELDS_PER_CLOCK: u32 = 8;
 /// Ranks that share a processor yield to each other for so many times as long at most: a sleep
@@ -125,6 +118,11 @@ pub struct Beside<'a> {
 }
 
 impl Shm {
+    /// Whether there are more ranks than processors.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.waiter.is_crowded()
+    }
+
     /// Whether a wait with so many idle polls goes on spinning.
     #[inline]
     pub fn spins(&mut self, idle_polls: u32) -> bool {
@@ -154,22 +152,15 @@ impl Shm {
         beside: impl FnOnce() -> Option<Beside<'a>>,
     ) {
         self.look_at_all = true;
-        let hopes = !self.has_met_all() && self.looks_in_vain < LOOKS_IN_HOPE;
-        if hopes && !std::mem::take(&mut self.has_looked) {
-            self.look_soon();
+        let looks = self.until_look == 1;
+        if !looks && self.is_knocked_at() {
+            // Going there takes no turn of anybody's; what was sent may be there already.
+            self.until_look = 1;
         } else if self.waiter.is_tired(idle_polls) {
             self.sleep(beside());
-        } else if self.waiter.yields.is_multiple_of(self.yields_per_look()) {
+        } else if self.waiter.yields.is_multiple_of(YIELDS_PER_LOOK) {
             self.look_soon();
         }
-    }
-
-    fn yields_per_look(&self) -> u32 {
-        if self.has_met_all() { YIELDS_PER_LOOK } else { YIELDS_PER_LOOK_STRANGERS }
-    }
-
-    fn has_met_all(&self) -> bool {
-        self.row.len() >= self.by_rank.len()
     }
 
     fn sleep(&mut self, beside: Option<Beside<'_>>) {
@@ -184,7 +175,7 @@ impl Shm {
         let at_most = if fenced && !blind { SLEEP_MAX } else { SLEEP_BLIND };
         let also = beside.as_ref().and_then(|beside| beside.at_most).unwrap_or(at_most);
         let quiet = self.row.iter().all(|peer| self.peers[peer.0 as usize].reader.peek().is_none());
-        if quiet && !self.boards.has_news() {
+        if quiet && !self.is_knocked_at() && !self.boards.has_news() {
             let fds = [Some(self.socket.as_fd()), beside.map(|beside| beside.news)];
             self.counters.sleeps += 1;
             if let Err(error) = wait::until_readable(fds, at_most.min(also)) {

@@ -61,8 +61,8 @@ pub(super) struct Peer {
     pub arriving: Option<Arriving>,
     pub state: State,
     pub rank: u32,
-    /// Lane of the own arena that was given to it.
-    pub lane: Option<u32>,
+    /// Whether it was sent a hello.
+    pub greeted: bool,
     pub name: Option<Name>,
     /// Its process id, if its memory can be read across.
     pub readable: Option<i32>,
@@ -98,7 +98,7 @@ impl Peer {
             arriving: None,
             state: State::Unmet,
             rank: u32::MAX,
-            lane: None,
+            greeted: false,
             name: None,
             readable: None,
             fences: true,

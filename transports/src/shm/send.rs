@@ -321,6 +321,7 @@ impl Shm {
         let has_left = to.remote.as_ref().is_some_and(super::arena::Remote::has_left);
         self.greeted -= u32::from(to.state == State::Greeted);
         to.state = State::Down;
+        self.strangers.retain(|(_, stranger)| *stranger != peer);
         to.writer = super::lane::Writer::closed();
         to.bulk_out.clear();
         to.across.clear();

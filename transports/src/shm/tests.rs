@@ -10,8 +10,11 @@ use mpi_core::port::{Body, PeerId, ProcessName, Pulled, Token, Transport};
 use parking_lot::Mutex;
 
 use super::across::PARTS_A_POLL;
+use super::arena::Arena;
+use super::door;
 use super::{Bulk, Directory, LocalConfig, Shm, ShmSettings};
 use crate::conformance::{Recorder, World, check, pattern};
+use crate::sync::{AtomicU32, Ordering};
 
 /// Cards that appear one after the other, as in a launcher's key-value space.
 #[derive(Clone, Default)]
@@ -42,8 +45,12 @@ pub(crate) fn small() -> ShmSettings {
 }
 
 pub(crate) fn join(board: &Board, config: LocalConfig) -> Shm {
-    let (rank, size) = (config.rank, config.size);
-    let mut shm = Shm::new(config, Box::new(board.clone())).unwrap();
+    introduce(Shm::new(config, Box::new(board.clone())).unwrap(), board)
+}
+
+/// Shows the newcomer's card, and makes the others known to it.
+fn introduce(mut shm: Shm, board: &Board) -> Shm {
+    let (rank, size) = (shm.config().rank, shm.config().size);
     board.post(rank, shm.card());
     for other in (0..size).filter(|other| *other != rank) {
         shm.add_peer(PeerId(other), &ProcessName { job: "test".into(), rank: other });
@@ -56,6 +63,19 @@ fn world(size: u32, shm: &ShmSettings) -> Vec<Shm> {
     (0..size).map(|rank| join(&board, config(rank, size, shm.clone()))).collect()
 }
 
+/// One whose arena nobody finds by its name.
+fn join_hidden(board: &Board, config: LocalConfig) -> Shm {
+    let arena = Arena::new(config.shm.geometry(config.size)).unwrap();
+    let mut name = door::name(arena.fd()).unwrap();
+    name[..8].fill(0xff);
+    introduce(Shm::named(config, Box::new(board.clone()), arena, name).unwrap(), board)
+}
+
+fn hidden_world(size: u32) -> Vec<Shm> {
+    let board = Board::default();
+    (0..size).map(|rank| join_hidden(&board, config(rank, size, small().rounded()))).collect()
+}
+
 fn eager() -> Header {
     Header { kind: FrameKind::Eager as u8, context: 4, ..Header::default() }
 }
@@ -63,6 +83,80 @@ fn eager() -> Header {
 #[test]
 fn meets_all_requirements() {
     check(|| world(2, &small()));
+}
+
+#[test]
+fn meets_all_requirements_where_nobody_is_let_in() {
+    check(|| hidden_world(2));
+}
+
+#[test]
+fn meets_all_requirements_where_one_is_not_let_in() {
+    let pair = |hidden: u32| {
+        let board = Board::default();
+        let config = |rank| config(rank, 2, small().rounded());
+        let one = |rank| match rank == hidden {
+            true => join_hidden(&board, config(rank)),
+            false => join(&board, config(rank)),
+        };
+        vec![one(0), one(1)]
+    };
+    check(|| pair(0));
+    check(|| pair(1));
+}
+
+#[test]
+fn the_first_message_needs_no_help_of_its_sender() {
+    let mut ends = world(2, &small());
+    let body = Body::Bytes(RawBytes::from(&b"hi"[..]));
+    assert!(ends[0].send(PeerId(1), &eager(), body).is_ok());
+    assert!(!ends[0].is_flushed(), "who is gone before it is found has said nothing");
+    let mut sink = Recorder::default();
+    assert!(ends[1].is_knocked_at());
+    ends[1].look_soon();
+    for _ in 0..2 {
+        ends[1].poll(&mut sink);
+    }
+    assert_eq!(sink.frames.len(), 1);
+    assert!(ends[0].is_flushed() && ends[0].is_connected(PeerId(1)));
+}
+
+#[test]
+fn who_leaves_without_a_look_holds_nobody_up() {
+    let mut ends = world(2, &small());
+    assert!(ends[0].send(PeerId(1), &eager(), Body::Bytes(RawBytes::EMPTY)).is_ok());
+    drop(ends.pop());
+    assert!(ends[0].is_flushed());
+}
+
+#[test]
+fn who_is_gone_or_somebody_else_is_not_entered() {
+    let board = Board::default();
+    let mut a = join(&board, config(0, 3, small()));
+    let b = join(&board, config(1, 3, small()));
+    assert!(!a.enter(PeerId(2), &b.card.name), "another rank");
+    let mut name = b.card.name;
+    name[15] ^= 1;
+    assert!(!a.enter(PeerId(1), &name), "another process in its place");
+    b.arena.leave();
+    assert!(!a.enter(PeerId(1), &b.card.name));
+}
+
+#[test]
+fn whoever_knocks_is_looked_up_and_nobody_else() {
+    let mut ends = world(3, &small());
+    let knock = ends[0].arena.geometry().knock(1);
+    super::hostile_tests::word::<AtomicU32>(&ends[0], knock).store(u32::MAX, Ordering::Release);
+    assert!(ends[0].is_knocked_at());
+    ends[0].answer_knocks();
+    assert!(ends[0].is_connected(PeerId(1)) && !ends[0].is_connected(PeerId(2)));
+    assert!(!ends[0].has_met_all());
+    ends[2].meet_all();
+    assert!(ends[0].has_met_all() && !ends[2].has_met_all());
+    (0..2).for_each(|rank| ends[2].lose(PeerId(rank), "it is gone"));
+    assert!(ends[2].has_met_all());
+    ends[0].answer_knocks();
+    assert!(!ends[0].is_knocked_at());
 }
 
 #[test]
@@ -110,7 +204,7 @@ fn bodies_that_nobody_reads_yet_stay_as_they_are() {
 
 #[test]
 fn who_awaits_a_hello_sleeps_until_it_rings() {
-    let mut world = World::new(world(2, &small()));
+    let mut world = World::new(hidden_world(2));
     let waiting = world.transport(0);
     let body = Body::Bytes(RawBytes::from(&b"hi"[..]));
     assert!(waiting.send(PeerId(1), &eager(), body).is_err());
@@ -283,10 +377,10 @@ fn memory_that_the_arena_has_not_is_refused() {
 #[test]
 fn a_stranger_is_refused_and_counted() {
     let board = Board::default();
-    let mut a = join(&board, config(0, 2, small()));
-    let mut other = config(1, 2, small());
+    let mut a = join_hidden(&board, config(0, 2, small().rounded()));
+    let mut other = config(1, 2, small().rounded());
     other.secret = [4; 32];
-    let mut b = join(&board, other);
+    let mut b = join_hidden(&board, other);
     assert!(b.send(PeerId(0), &eager(), Body::Bytes(RawBytes::EMPTY)).is_err());
     let mut sink = Recorder::default();
     a.look_soon();
@@ -314,7 +408,6 @@ fn a_peer_whose_memory_cannot_be_mapped_is_reported() {
     let hello = super::hello::Hello {
         rank: 1,
         to_rank: 0,
-        lane: 0,
         fences: true,
         geometry: *b.arena.geometry(),
         probe: (0, 0),
@@ -342,10 +435,10 @@ fn what_a_peer_sent_before_it_left_is_read() {
         let bytes = Body::Bytes(RawBytes::from(&body[..]));
         sent = sent || leaver.send(PeerId(0), &eager(), bytes).is_ok();
         ends[0].look_soon();
+        // It goes to who has knocked, and looks at the lane with its next poll.
+        ends[0].poll(&mut sink);
         leaver.poll(&mut sink);
-        if !sent {
-            ends[0].poll(&mut sink);
-        }
+        assert_eq!(sink.frames, []);
     }
     drop(leaver);
     ends[0].look_soon();

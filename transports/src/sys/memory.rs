@@ -4,7 +4,7 @@
 //! means that nobody who holds the descriptor can take pages away under a reader (SIGBUS).
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::{self, NonNull};
 
 /// `MFD_NOEXEC_SEAL` (Linux 6.3), which also allows sealing.
@@ -65,6 +65,41 @@ fn check_file_limit(len: u64) -> io::Result<()> {
         )));
     }
     Ok(())
+}
+
+/// A copy of another process's descriptor (Linux 5.6), where the kernel lets this one look into that.
+///
+/// # Errors
+/// The kernel's.
+pub fn descriptor_of(pid: i32, fd: i32) -> io::Result<OwnedFd> {
+    // SAFETY: integers only.
+    let process = owned(unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) })?;
+    // SAFETY: integers only, on a descriptor we own.
+    owned(unsafe { libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), fd, 0) })
+}
+
+/// A descriptor that the kernel has just made, or why not.
+fn owned(answer: libc::c_long) -> io::Result<OwnedFd> {
+    match RawFd::try_from(answer) {
+        // SAFETY: nobody else owns it.
+        Ok(fd) if fd >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Reads bytes of a memfd at an offset, without a mapping.
+///
+/// # Errors
+/// The kernel's, or it ends before.
+pub fn read_at(fd: &OwnedFd, to: &mut [u8], offset: u64) -> io::Result<()> {
+    let offset = libc::off_t::try_from(offset).map_err(|_| io::ErrorKind::InvalidInput)?;
+    // SAFETY: the kernel writes at most so many bytes, which are ours.
+    let n = unsafe { libc::pread(fd.as_raw_fd(), to.as_mut_ptr().cast(), to.len(), offset) };
+    match usize::try_from(n) {
+        Ok(n) if n == to.len() => Ok(()),
+        Ok(_) => Err(io::ErrorKind::UnexpectedEof.into()),
+        Err(_) => Err(io::Error::last_os_error()),
+    }
 }
 
 /// The size of a memfd that came from elsewhere.
