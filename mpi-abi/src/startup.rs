@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use launch_wire::control::{self, Frame};
 use launch_wire::{Bootstrap, Leaving};
+use mpi_core::buffer::ask_processor;
+use mpi_core::datatype::make_named;
 use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::handle::{CommHandle, SessionHandle};
 use mpi_core::process::Identity;
@@ -145,6 +147,9 @@ fn join(cx: &mut Cx<'_>) -> Result<()> {
         control.send(&Frame::InitSeen);
     }
     bootstrap.enter_fence().map_err(launcher_lost)?;
+    // While others come, and not while they wait for a first message.
+    make_named();
+    ask_processor();
     cx.selection = configure::selection(&settings)?;
     // The others' words cannot be judged before their secret is known.
     port.set_deaf(size > 1);

@@ -36,7 +36,7 @@ pub use basic::{Basic, Group, Row};
 pub use catalogue::Catalogue;
 pub use contents::{Combiner, Contents, Envelope, Form};
 pub use cursor::{Packer, Unpacker};
-pub use named::{dense_size, predefined};
+pub use named::{dense_size, make_named, predefined};
 
 use crate::handle::DatatypeHandle;
 

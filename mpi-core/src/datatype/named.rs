@@ -25,6 +25,11 @@ pub fn predefined(code: u32) -> Option<&'static Arc<Datatype>> {
     OBJECTS.get(code.wrapping_sub(FIRST) as usize)?.as_ref()
 }
 
+/// Makes the named datatypes now, which else the first call does that needs one.
+pub fn make_named() {
+    LazyLock::force(&OBJECTS);
+}
+
 /// Bytes of one element of the named datatypes of which any number is one run; 0 for all others.
 static DENSE: [u8; SLOTS] = {
     let mut sizes = [0; SLOTS];
