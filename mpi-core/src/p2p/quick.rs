@@ -70,9 +70,10 @@ struct Partner {
     me: i32,
 }
 
-/// What a receive of the short way wants.
+/// What a receive of the short way wants, and from whom.
 #[derive(Clone, Copy)]
 struct Wanted {
+    peer: PeerId,
     context: u64,
     source: i32,
     tag: i32,
@@ -89,7 +90,7 @@ impl Wanted {
         matcher: &mut Matcher<RequestHandle, Arrived>,
         to: UserBuffer,
     ) -> Option<Expected> {
-        let Wanted { context, source, tag, room } = *self;
+        let Wanted { context, source, tag, room, .. } = *self;
         // Of `MPI_ANY_TAG` it is not known before which receives could take what comes.
         let is_free = matcher.posted_len() == 0
             || tag != ANY_TAG && matcher.none_posted_for(context, source, tag);
@@ -193,59 +194,54 @@ impl<P: Port> Process<P> {
     /// Takes a small message that is here, or posts the receive.
     #[inline(always)]
     pub fn ireceive_quickly(&mut self, message: &Message) -> Option<RequestHandle> {
-        let (wanted, peer) = self.wanted(message)?;
+        let wanted = self.wanted(message)?;
         if !self.may_take() {
-            return self.post_quickly(peer, wanted, message);
+            return self.post_quickly(wanted, message);
         }
         loop {
-            match self.take_front(peer, 1, &wanted, message) {
+            match self.take_front(1, &wanted, message) {
                 Ok(status) => {
                     return self.vci.requests.insert(Request::finished(status, message.comm)).ok();
                 }
-                Err(Front::Other) if self.give_front(peer) => {}
-                Err(_) => return self.post_quickly(peer, wanted, message),
+                Err(Front::Other) if self.give_front(wanted.peer) => {}
+                Err(_) => return self.post_quickly(wanted, message),
             }
         }
     }
 
     /// Posts a receive for which nothing unexpected is there.
     #[inline]
-    fn post_quickly(
-        &mut self,
-        peer: PeerId,
-        wanted: Wanted,
-        message: &Message,
-    ) -> Option<RequestHandle> {
+    fn post_quickly(&mut self, wanted: Wanted, message: &Message) -> Option<RequestHandle> {
+        let Wanted { peer, context, source, tag, room } = wanted;
         if self.vci.peers[peer.0 as usize].down().is_some() {
             return None;
         }
-        let Wanted { context, source, tag, room } = wanted;
         let unpacker = Unpacker::contiguous(message.buf, room as u64);
         let pattern = Pattern { context, source, tag, from: Some(peer) };
         self.vci.post(unpacker, pattern, Owner::Program, message.comm).ok()
     }
 
-    /// What a receive wants and from whom, if the short way is open to it.
+    /// What a receive wants, if the short way is open to it.
     #[inline(always)]
-    fn wanted(&mut self, message: &Message) -> Option<(Wanted, PeerId)> {
+    fn wanted(&mut self, message: &Message) -> Option<Wanted> {
         let room = plain_bytes(message, i64::MAX as u64)?;
         let Partner { peer, context, .. } = self.partner(message)?;
         let (source, tag) = (message.rank, message.tag);
         if (tag < 0 && tag != ANY_TAG) || !self.vci.matcher.no_unexpected_for(context, source) {
             return None;
         }
-        Some((Wanted { context, source, tag, room }, peer))
+        Some(Wanted { peer, context, source, tag, room })
     }
 
-    /// Takes the front of the lane of `peer` if it is what is wanted.
+    /// Takes the front of the lane of the wanted peer if it is what is wanted.
     #[inline(always)]
     fn take_front(
         &mut self,
-        peer: PeerId,
         looks: u32,
         wanted: &Wanted,
         message: &Message,
     ) -> Result<Status, Front> {
+        let peer = wanted.peer;
         let (state, matcher) = (&mut self.vci.peers[peer.0 as usize], &mut self.vci.matcher);
         let expected = wanted.expect(state, matcher, message.buf).ok_or(Front::Other)?;
         // In memory from here on, lest it be worked out when the message is there.
@@ -258,16 +254,16 @@ impl<P: Port> Process<P> {
         Ok(status)
     }
 
-    /// Takes the message of several pieces that begins at the front of the lane of `peer`, if it is
-    /// what is wanted: its status, or the request of it if the rest is long in coming.
+    /// Takes the message of several pieces that begins at the front of the lane of the wanted peer, if
+    /// it is what is wanted: its status, or the request of it if the rest is long in coming.
     fn take_pieces(
         &mut self,
-        peer: PeerId,
         wanted: &Wanted,
         message: &Message,
     ) -> Option<Result<Status, RequestHandle>> {
         // So that a request can be made when the message is already taken.
         self.vci.requests.next_handle().ok()?;
+        let peer = wanted.peer;
         let (state, matcher) = (&mut self.vci.peers[peer.0 as usize], &mut self.vci.matcher);
         let expected = wanted.expect(state, matcher, message.buf)?;
         let (mut status, mut due) = (Status::EMPTY, false);
@@ -343,14 +339,14 @@ impl<P: Port> Entry<'_, P> {
     /// the ordinary way has to go on.
     #[inline(always)]
     pub fn receive_quickly(&mut self, message: &Message) -> Option<Status> {
-        let (wanted, peer) = self.wanted(message)?;
+        let wanted = self.wanted(message)?;
         if !self.may_take() {
             return None;
         }
         let looks = if self.port.spins(0) { LOOKS_A_POLL } else { 1 };
-        match self.take_front(peer, looks, &wanted, message) {
+        match self.take_front(looks, &wanted, message) {
             Ok(status) => Some(status),
-            Err(front) => self.receive_patiently(peer, &wanted, message, (looks, front)),
+            Err(front) => self.receive_patiently(&wanted, message, (looks, front)),
         }
     }
 
@@ -358,7 +354,6 @@ impl<P: Port> Entry<'_, P> {
     #[inline(never)]
     fn receive_patiently(
         &mut self,
-        peer: PeerId,
         wanted: &Wanted,
         message: &Message,
         (looks, mut front): (u32, Front),
@@ -368,22 +363,22 @@ impl<P: Port> Entry<'_, P> {
             if front == Front::Empty {
                 idle += POLLS_A_ROUND;
                 if !self.port.spins(idle) {
-                    return self.receive_posted(peer, *wanted, message);
+                    return self.receive_posted(*wanted, message);
                 }
                 // After any news a new look is due at what the rule above asks for.
                 if self.poll() {
                     return None;
                 }
             } else {
-                let begun = if looks > 1 { self.take_pieces(peer, wanted, message) } else { None };
+                let begun = if looks > 1 { self.take_pieces(wanted, message) } else { None };
                 match begun {
                     Some(Ok(status)) => return Some(status),
                     Some(Err(request)) => return self.receive_begun(request),
-                    None if self.give_front(peer) => {}
-                    None => return self.receive_posted(peer, *wanted, message),
+                    None if self.give_front(wanted.peer) => {}
+                    None => return self.receive_posted(*wanted, message),
                 }
             }
-            match self.look_ahead(peer, looks, wanted, message, &mut ahead) {
+            match self.look_ahead(looks, wanted, message, &mut ahead) {
                 Ok(status) => return Some(status),
                 Err(other) => front = other,
             }
@@ -393,7 +388,6 @@ impl<P: Port> Entry<'_, P> {
     /// As [`Process::take_front`], with lines of the receive's memory asked for between the looks.
     fn look_ahead(
         &mut self,
-        peer: PeerId,
         mut looks: u32,
         wanted: &Wanted,
         message: &Message,
@@ -401,24 +395,19 @@ impl<P: Port> Entry<'_, P> {
     ) -> Result<Status, Front> {
         while looks > LOOKS_AHEAD && ahead.claim_some() {
             looks -= LOOKS_AHEAD;
-            match self.take_front(peer, LOOKS_AHEAD, wanted, message) {
+            match self.take_front(LOOKS_AHEAD, wanted, message) {
                 Err(Front::Empty) => {}
                 found => return found,
             }
         }
-        self.take_front(peer, looks, wanted, message)
+        self.take_front(looks, wanted, message)
     }
 
     /// Receives what does not come in one piece, or not soon: posts the receive, whose memory the
     /// pieces or the bytes of a rendezvous then go to, and waits for it.
     #[inline(never)]
-    fn receive_posted(
-        &mut self,
-        peer: PeerId,
-        wanted: Wanted,
-        message: &Message,
-    ) -> Option<Status> {
-        let request = self.post_quickly(peer, wanted, message)?;
+    fn receive_posted(&mut self, wanted: Wanted, message: &Message) -> Option<Status> {
+        let request = self.post_quickly(wanted, message)?;
         self.receive_begun(request)
     }
 

@@ -14,8 +14,8 @@ use mpi_core::port::{Landing, PeerId, Sink, Token};
 use super::exchange::EXCHANGE;
 use super::lane::Class;
 use super::peer::State;
+use super::pieces::piece;
 use super::send::IMPOSSIBLE_COUNT;
-use super::stream::piece;
 use super::ways::{time_of, timer};
 use super::{Event, Shm};
 

@@ -33,6 +33,7 @@ mod meet;
 mod outlet;
 mod park;
 mod peer;
+mod pieces;
 mod pool;
 mod pull;
 mod reach;
@@ -228,8 +229,8 @@ impl Shm {
             all_fence: true,
             counters: ShmCounters::default(),
             restraint: Restraint::default(),
-            eager_most: stream::eager_most(&config.shm),
-            whole_most: stream::whole_most(&config.shm),
+            eager_most: pieces::eager_most(&config.shm),
+            whole_most: pieces::whole_most(&config.shm),
             allocator: Allocator::new(g.alloc_at(), g.alloc_bytes),
             bounce: Vec::new(),
             card: Card { name, host: Card::this_host() },
