@@ -68,6 +68,19 @@ pub fn listed() -> Result<Vec<Program>> {
     Ok(programs)
 }
 
+/// The programs of these names, of those that run now.
+///
+/// # Errors
+/// As [`listed`], or when one of them is not among them.
+pub fn chosen(names: &[&str]) -> Result<Vec<Program>> {
+    let mut chosen = listed()?;
+    chosen.retain(|program| names.contains(&program.name.as_str()));
+    match names.iter().find(|name| chosen.iter().all(|program| program.name != **name)) {
+        Some(name) => bail!("{name} is no program that runs now"),
+        None => Ok(chosen),
+    }
+}
+
 fn sources() -> Result<Vec<PathBuf>> {
     let mut sources = Vec::new();
     for entry in fs::read_dir(folder())? {

@@ -65,10 +65,7 @@ fn compile(name: &str, into: &Path) -> PathBuf {
 fn programs_run_on_two_hosts() {
     let Some(hosts) = two("programs_run_on_two_hosts") else { return };
     let place = tempfile::tempdir().expect("a temporary folder");
-    let mut listed = programs::listed().expect("the manifest");
-    listed.retain(|program| PROGRAMS.contains(&program.name.as_str()));
-    assert_eq!(listed.len(), PROGRAMS.len(), "a program has been renamed");
-    for program in listed {
+    for program in programs::chosen(&PROGRAMS).expect("programs of the manifest") {
         let executable = program.compile(&prefix(), place.path()).expect("it compiles");
         for ranks in [2, 4, 8].into_iter().filter(|&n| program.ranks.contains(&n)) {
             let out = checked(mpirun(&hosts, ranks as usize).arg(&executable));

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use testsuite::prefix::Prefix;
-use testsuite::programs::{self, Program};
+use testsuite::programs;
 
 /// Programs that between them send every kind of frame: small and large, of types with gaps,
 /// matched and not, cancelled, cut, from many at once, and up to the end.
@@ -29,19 +29,12 @@ const PROGRAMS: &[&str] = &[
 /// More ranks than this say nothing more about a transport.
 const RANKS_MAX: u32 = 4;
 
-fn chosen() -> Vec<Program> {
-    let mut listed = programs::listed().expect("the manifest");
-    listed.retain(|program| PROGRAMS.contains(&program.name.as_str()));
-    assert_eq!(listed.len(), PROGRAMS.len(), "a program has been renamed");
-    listed
-}
-
 fn run_all(folder: &str, settings: &[(&str, &str)]) {
     let prefix = Prefix::find().expect("a prefix");
     let into = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
     fs::create_dir_all(&into).expect("a folder for programs");
     let mut failures = Vec::new();
-    for program in chosen() {
+    for program in programs::chosen(PROGRAMS).expect("programs of the manifest") {
         let executable = program.compile(&prefix, &into).expect("it compiles");
         let ranks = program.ranks.iter().filter(|ranks| (2..=RANKS_MAX).contains(*ranks));
         for &ranks in ranks {

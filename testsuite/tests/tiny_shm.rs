@@ -38,11 +38,8 @@ fn programs_run_with_hardly_any_dev_shm() {
     let prefix = Prefix::find().expect("a prefix");
     let into = Path::new(env!("CARGO_TARGET_TMPDIR")).join("tiny-shm");
     fs::create_dir_all(&into).expect("a folder for programs");
-    let mut chosen = programs::listed().expect("the manifest");
-    chosen.retain(|program| PROGRAMS.contains(&program.name.as_str()));
-    assert_eq!(chosen.len(), PROGRAMS.len(), "a program has been renamed");
     let mut failures = Vec::new();
-    for program in chosen {
+    for program in programs::chosen(&PROGRAMS).expect("programs of the manifest") {
         let executable = program.compile(&prefix, &into).expect("it compiles");
         for &ranks in program.ranks.iter().filter(|ranks| **ranks <= RANKS_MAX) {
             if let Err(error) = programs::run_under(place(), &prefix, &executable, ranks) {
