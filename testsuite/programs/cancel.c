@@ -73,6 +73,8 @@ int main(int argc, char **argv) {
     OK(MPI_Wait(&request, &status));
     OK(MPI_Test_cancelled(&status, &flag));
     EQUAL(flag, 1);
+    // Nobody sends before all have cancelled.
+    OK(MPI_Barrier(MPI_COMM_WORLD));
     OK(MPI_Send(&rank, 1, MPI_INT, other, 6, MPI_COMM_WORLD));
     OK(MPI_Wait(&second, &status));
     OK(MPI_Test_cancelled(&status, &flag));
@@ -102,7 +104,7 @@ int main(int argc, char **argv) {
     OK(MPI_Wait(&request, &status));
     OK(MPI_Test_cancelled(&status, &flag));
     EQUAL(flag, 1);
-    // Nobody sends before all have cancelled.
+    // Here too.
     OK(MPI_Barrier(MPI_COMM_WORLD));
     OK(MPI_Start(&request));
     OK(MPI_Send(&rank, 1, MPI_INT, other, 8, MPI_COMM_WORLD));
