@@ -333,6 +333,10 @@ impl Boards for NodePort {
         self.local.as_mut().is_some_and(|local| local.write_piece(board, to, source, len, last))
     }
 
+    fn is_better_shown(&mut self, board: BoardId, to: Audience, len: u64) -> bool {
+        self.local.as_mut().is_some_and(|local| local.is_better_shown(board, to, len))
+    }
+
     fn show_piece(&mut self, board: BoardId, to: Audience, at: *const u8, len: u64) -> bool {
         self.local.as_mut().is_some_and(|local| local.show_piece(board, to, at, len))
     }

@@ -196,8 +196,14 @@ pub trait Boards {
         false
     }
 
+    /// Whether a message of `len` bytes, in one run, is better shown to an audience than written.
+    fn is_better_shown(&mut self, board: BoardId, to: Audience, len: u64) -> bool {
+        let _ = (board, to, len);
+        false
+    }
+
     /// Shows `len` bytes at `at`, a whole message, which its readers fetch from there, if they all
-    /// can, that is cheaper than to write it, and there is room for a word about it now. The memory stays
+    /// can, and there is room for a word about it now. The memory stays
     /// as it is, and nothing more is written in that stream, until [`Boards::shown`] says that it is taken.
     fn show_piece(&mut self, board: BoardId, to: Audience, at: *const u8, len: u64) -> bool {
         let _ = (board, to, at, len);

@@ -2,9 +2,10 @@
 //! the library takes by itself is the machine's affair (decision 61).
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use testsuite::prefix::Prefix;
+use testsuite::prefix::{Prefix, clean};
 use testsuite::programs;
 
 /// What messages between two processes of one node can be made to take.
@@ -16,14 +17,20 @@ const WAYS: [(&str, &str); 5] = [
     ("FERRITE_TRANSPORT", "tcp"),
 ];
 
-/// Who sends before it receives, and messages of all lengths.
-const PROGRAMS: [&str; 2] = ["sendfirst", "large"];
+/// Who sends before it receives, messages of all lengths, and long blocks for each of the others.
+const PROGRAMS: [&str; 3] = ["sendfirst", "large", "fetched"];
+
+/// A folder for the programs of a test.
+fn folder(test: &str) -> PathBuf {
+    let into = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
+    fs::create_dir_all(&into).expect("a folder for programs");
+    into
+}
 
 #[test]
 fn programs_run_whichever_way_messages_go() {
     let prefix = Prefix::find().expect("a prefix");
-    let into = Path::new(env!("CARGO_TARGET_TMPDIR")).join("ways");
-    fs::create_dir_all(&into).expect("a folder for programs");
+    let into = folder("ways");
     let mut failures = Vec::new();
     for program in programs::chosen(&PROGRAMS).expect("programs of the manifest") {
         let executable = program.compile(&prefix, &into).expect("it compiles");
@@ -34,4 +41,42 @@ fn programs_run_whichever_way_messages_go() {
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// A command that runs the words added to it on one of the processors that this process may use.
+fn on_one_processor() -> Command {
+    let status = fs::read_to_string("/proc/self/status").expect("this process's own status");
+    let mask = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    let first = mask.and_then(|list| list.trim().split(['-', ',']).next()).expect("a processor");
+    let mut command = clean(Path::new("taskset"));
+    command.args(["-c", first]);
+    command
+}
+
+/// The bytes that a run's report says were copied across processes.
+fn copied_across(report: &str) -> u64 {
+    let before = report.split(" copied across processes").collect::<Vec<_>>();
+    let counts = before.split_last().map_or(&[][..], |(_, before)| before);
+    counts.iter().filter_map(|text| text.rsplit(' ').next()?.parse::<u64>().ok()).sum()
+}
+
+#[test]
+fn long_blocks_are_fetched_where_ranks_share_processors() {
+    let prefix = Prefix::find().expect("a prefix");
+    let fetched = &programs::chosen(&["fetched"]).expect("a program of the manifest")[0];
+    let executable = fetched.compile(&prefix, &folder("ways_crowded")).expect("it compiles");
+    for (way, is_fetched) in [("cross_memory", true), ("pipeline", false)] {
+        let mut command = on_one_processor();
+        command.arg(prefix.bin("mpirun")).args(["--report", "-n", "3"]).arg(&executable);
+        let output = command.env("FERRITE_SHM_BULK", way).output().expect("taskset and mpirun");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{way}: {told}");
+        assert_eq!(copied_across(&told) > 0, is_fetched, "{way}: {told}");
+    }
+    for way in WAYS {
+        let mut command = on_one_processor();
+        command.env(way.0, way.1);
+        programs::run_under(command, &prefix, &executable, 4)
+            .unwrap_or_else(|error| panic!("{}={}: {error:#}", way.0, way.1));
+    }
 }

@@ -82,6 +82,10 @@ impl Boards for LocalPort {
         self.shm.write_piece(board, to, source, len, last)
     }
 
+    fn is_better_shown(&mut self, board: BoardId, to: Audience, len: u64) -> bool {
+        self.shm.is_better_shown(board, to, len)
+    }
+
     fn show_piece(&mut self, board: BoardId, to: Audience, at: *const u8, len: u64) -> bool {
         self.shm.show_piece(board, to, at, len)
     }

@@ -35,6 +35,7 @@ mod park;
 mod peer;
 mod pieces;
 mod pool;
+mod price;
 mod pull;
 mod reach;
 mod receive;

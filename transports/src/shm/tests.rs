@@ -255,18 +255,28 @@ fn at_a_board(shm: &ShmSettings, on_node: u32) -> (World<Shm>, BoardId) {
 
 #[test]
 fn a_long_message_is_shown_where_that_pays() {
-    let few = ShmSettings { bulk: Bulk::CrossMemory, ..small() };
-    let bytes = pattern(3, 100_000);
-    for (settings, on_node, len, pays) in [
-        (few.clone(), 1, 100_000, true),
-        (few.clone(), 1, 10_000, false),
-        (few, 10_000, 100_000, false),
-        (ShmSettings { bulk: Bulk::Pipeline, ..small() }, 1, 100_000, false),
+    let across = ShmSettings { bulk: Bulk::CrossMemory, ..small() };
+    let through = ShmSettings { bulk: Bulk::Pipeline, ..small() };
+    let (one, all) = (Audience::One(1), Audience::Everyone);
+    // More ranks than there are processors.
+    let many = 10_000;
+    for (settings, on_node, to, len, pays) in [
+        (&across, 1, one, 100_000, true),
+        (&across, 1, all, 100_000, true),
+        (&across, 1, one, 10_000, false),
+        (&across, many, one, 100_000, true),
+        (&across, many, one, 30_000, false),
+        (&across, many, all, 100_000, false),
+        (&through, 1, one, 100_000, false),
+        (&through, many, one, 100_000, false),
     ] {
-        let (mut world, board) = at_a_board(&settings, on_node);
-        let shown = world.transport(0).show_piece(board, Audience::One(1), bytes.as_ptr(), len);
-        assert_eq!(shown, pays);
+        let (mut world, board) = at_a_board(settings, on_node);
+        let told = world.transport(0).is_better_shown(board, to, len);
+        assert_eq!(told, pays, "{len} bytes to {to:?}, {on_node} ranks, {:?}", settings.bulk);
     }
+    let bytes = pattern(3, 100_000);
+    let (mut world, board) = at_a_board(&through, 1);
+    assert!(!world.transport(0).show_piece(board, one, bytes.as_ptr(), 100_000), "none consents");
 }
 
 #[test]

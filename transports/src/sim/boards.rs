@@ -11,6 +11,8 @@ use super::port::SimPort;
 use crate::board::{Board, Layout};
 use crate::copy;
 
+/// Where processors are shared, messages of so many bytes are better shown.
+const SHOWN_BYTES: u64 = 500;
 /// Chance that a process can fetch what it is shown.
 const FETCHED: f64 = 0.9;
 
@@ -134,6 +136,15 @@ impl Boards for SimPort {
             self.nudge_audience(board, to);
         }
         written
+    }
+
+    fn is_better_shown(&mut self, board: BoardId, to: Audience, len: u64) -> bool {
+        // Where processors are shared, pieces too.
+        let least = match self.share() {
+            1 => self.piece_max(board, to) as u64 + 1,
+            _ => SHOWN_BYTES,
+        };
+        len >= least
     }
 
     fn show_piece(&mut self, board: BoardId, to: Audience, at: *const u8, len: u64) -> bool {

@@ -28,7 +28,7 @@ impl<P: Port> Entry<'_, P> {
     pub(super) fn show_operand(&mut self, seat: Seat, out: &mut Outgoing) -> bool {
         let piece = self.port.piece_max(seat.board, Audience::Everyone) as u64;
         if out.remaining() > PIECES * piece {
-            out.let_fetch();
+            out.let_fetch(self, seat);
         }
         out.push(self, seat);
         out.is_shown()
@@ -51,7 +51,7 @@ impl<P: Port> Entry<'_, P> {
         transfer.reduce(Fold::new(self, seat, task));
         let source = Packer::contiguous(job.recv.offset(begin as i64), part as u64);
         let mut result = Outgoing::new(self, seat, Audience::One(other), source, job.unit);
-        result.let_fetch();
+        result.let_fetch(self, seat);
         transfer.send_last(result);
         let into = Unpacker::contiguous(job.recv.offset(theirs as i64), rest as u64);
         transfer.receive(Incoming::new(Source::Private(other), into));

@@ -109,7 +109,7 @@ impl<P: Port> Entry<'_, P> {
     /// Writes what others wait for before this process does its own part; behind other operations
     /// it has to wait for its turn.
     fn send_ahead(&mut self, transfer: &mut Transfer, behind: bool) {
-        transfer.let_fetch();
+        transfer.let_fetch(self);
         if !behind {
             transfer.write(self);
         }

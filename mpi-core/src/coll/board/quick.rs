@@ -94,6 +94,13 @@ impl<P: Port> Process<P> {
     }
 }
 
+/// Whether a root scatters blocks of so many bytes the short way, and is a member. Where ranks share
+/// processors the longest of them are better fetched, which the ordinary way lets them be.
+#[inline]
+pub(super) fn scatters(seat: Seat, root: i32, len: usize) -> bool {
+    is_member(seat, root) && !(seat.crowded && len as u64 >= QUICK_BYTES)
+}
+
 #[inline]
 pub(super) fn is_member(seat: Seat, rank: i32) -> bool {
     (rank as u32) < seat.size
@@ -163,7 +170,7 @@ impl<P: Port> Entry<'_, P> {
     ) -> Result<bool> {
         let Some(len) = plain(recv) else { return Ok(false) };
         let seat = self.quick_seat_of_blocks(Collective::Scatter, comm, len);
-        let Some(seat) = seat.filter(|seat| is_member(*seat, root)) else { return Ok(false) };
+        let Some(seat) = seat.filter(|seat| scatters(*seat, root, len)) else { return Ok(false) };
         let root = root as u32;
         if root == seat.rank && plain(send) != Some(len) {
             return Ok(false);

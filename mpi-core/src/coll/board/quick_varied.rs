@@ -7,7 +7,7 @@
 
 use super::fold::{Order, Streams};
 use super::pattern::Pattern;
-use super::quick::{QUICK_BYTES, UNREAL_ADDRESSES, copy_run, is_member, plain};
+use super::quick::{QUICK_BYTES, UNREAL_ADDRESSES, copy_run, is_member, plain, scatters};
 use super::reduce::Job;
 use super::seat::Seat;
 use super::work::WaitFor;
@@ -144,7 +144,7 @@ impl<P: Port> Entry<'_, P> {
     ) -> Result<bool> {
         let Some(len) = own(recv) else { return Ok(false) };
         let seat = self.quick_seat(Collective::Scatterv, comm, 0);
-        let Some(seat) = seat.filter(|seat| is_member(*seat, root)) else { return Ok(false) };
+        let Some(seat) = seat.filter(|seat| scatters(*seat, root, len)) else { return Ok(false) };
         let root = root as u32;
         self.share_caches(seat, len, Pattern::Rooted);
         if root != seat.rank {

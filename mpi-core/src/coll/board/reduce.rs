@@ -98,7 +98,7 @@ impl<P: Port> Entry<'_, P> {
         let seat = job.seat;
         let mut task = job.task(0, len, Order::Down(seat.size - 1), Streams::Public);
         let mut transfer = Transfer::new(seat);
-        if self.is_short(seat, Audience::Everyone, len as u64) {
+        if self.is_one_piece(seat, Audience::Everyone, len as u64) {
             let source = Packer::contiguous(job.own, len as u64);
             self.write_message(seat, Audience::Everyone, source, job.unit)?;
             if !self.begun.lags() && self.fold_short(seat, &task, job.recv)? {
@@ -169,7 +169,7 @@ impl<P: Port> Entry<'_, P> {
     ) -> Transfer {
         let seat = job.seat;
         let whole = blocks.total() as usize * job.unit;
-        if !self.is_short(seat, Audience::One(seat.rank), whole as u64) {
+        if !self.is_one_piece(seat, Audience::One(seat.rank), whole as u64) {
             job.keep(kept, whole);
         }
         let range = |rank: u32| {

@@ -122,7 +122,7 @@ impl<P: Port> Entry<'_, P> {
                 }
                 let mut transfer = Transfer::new(seat);
                 transfer.send(Outgoing::new(self, seat, Audience::Everyone, out, 1));
-                transfer.let_fetch();
+                transfer.let_fetch(self);
                 transfer.write(self);
                 self.receive_all(&mut transfer, seat, recv, Pattern::EachToAll)?;
                 self.copy_own(send.first(), recv.get(me))?;
@@ -152,8 +152,14 @@ impl<P: Port> Entry<'_, P> {
         Ok(())
     }
 
-    pub(super) fn is_short(&self, seat: Seat, to: Audience, len: u64) -> bool {
+    /// Whether a message is one piece.
+    pub(super) fn is_one_piece(&self, seat: Seat, to: Audience, len: u64) -> bool {
         len <= self.port.piece_max(seat.board, to) as u64
+    }
+
+    /// Whether a message is one piece that nobody fetches.
+    fn is_short(&mut self, seat: Seat, to: Audience, len: u64) -> bool {
+        self.is_one_piece(seat, to, len) && !self.port.is_better_shown(seat.board, to, len)
     }
 
     /// Reads the only other member's block, which both move.
@@ -225,7 +231,7 @@ impl<P: Port> Entry<'_, P> {
             }
         }
         if let Some(transfer) = &mut transfer {
-            transfer.let_fetch();
+            transfer.let_fetch(self);
             transfer.write(self);
         }
         self.copy_own(own, into)?;
@@ -251,7 +257,7 @@ impl<P: Port> Entry<'_, P> {
         }
         self.receive_all(&mut transfer, seat, recv, Pattern::EachToEach)?;
         if !in_place {
-            transfer.let_fetch();
+            transfer.let_fetch(self);
             transfer.write(self);
             self.copy_own(from.get(me), recv.get(me))?;
         }

@@ -22,9 +22,9 @@ use crate::vci::failed_elsewhere;
 /// each other, IMB: broadcast of 64 KiB 6.0 µs so and 9.0 through the board, of 1 MiB 49 and 119.
 const SHARED_BYTES: u64 = 64 << 10;
 
-/// Whether both ends move a message of so many bytes.
+/// Whether both ends move a message of so many bytes. Where they share a processor only one can at a time.
 pub(super) fn is_shared(seat: Seat, bytes: u64) -> bool {
-    seat.size == 2 && bytes >= SHARED_BYTES
+    seat.size == 2 && !seat.crowded && bytes >= SHARED_BYTES
 }
 
 /// A process that copies its own looks so often, in bytes, whether another waits to be let begin: a look
@@ -44,9 +44,9 @@ pub(super) enum Way {
 }
 
 impl Outgoing {
-    /// Lets its readers fetch it, if it is longer than a piece.
-    pub(super) fn let_fetch(&mut self) {
-        if self.remaining() > self.most as u64 {
+    /// Lets its readers fetch it, if that pays.
+    pub(super) fn let_fetch<P: Port>(&mut self, entry: &mut Entry<'_, P>, seat: Seat) {
+        if entry.port.is_better_shown(seat.board, self.to, self.remaining()) {
             self.way = Way::Open;
         }
     }
@@ -144,7 +144,7 @@ impl<P: Port> Entry<'_, P> {
             return self.write_message(seat, to, source, 1);
         }
         let mut message = Outgoing::new(self, seat, to, source, 1);
-        message.let_fetch();
+        message.let_fetch(self, seat);
         while message.push(self, seat) {}
         match message.done {
             true => Ok(()),

@@ -73,9 +73,9 @@ impl Transfer {
 
     /// Lets readers fetch what goes out, which pays where this process has something else to do
     /// meanwhile. Not where what comes in waits for what goes out, since both sides might.
-    pub(super) fn let_fetch(&mut self) {
+    pub(super) fn let_fetch<P: Port>(&mut self, entry: &mut Entry<'_, P>) {
         if !self.swaps {
-            self.outs.iter_mut().for_each(Outgoing::let_fetch);
+            self.outs.iter_mut().for_each(|out| out.let_fetch(entry, self.seat));
         }
     }
 

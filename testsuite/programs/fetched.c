@@ -1,0 +1,103 @@
+// ranks: 2 3 5
+// Long blocks that one rank gives to each of the others, in every form of call: readers may fetch them out of
+// their giver's memory (MPI-5.0 §6.6, §6.8, §6.12, §6.13). So everyone overwrites what it gave as soon as
+// its call has ended, and rounds follow each other without a pause.
+#include "check.h"
+
+enum { RANKS = 8, MOST = 300000, ROUNDS = 3 };
+enum { BLOCKING, NONBLOCKING, PERSISTENT, FORMS };
+
+static char given[RANKS * MOST], got[RANKS * MOST];
+static int counts[RANKS], places[RANKS];
+
+// What rank `from` gives to `to` in a round.
+static int seed(int round, int from, int to) {
+    return round * 64 + from * 8 + to + 1;
+}
+
+static void lay(int round, int length) {
+    for (int to = 0; to < size; to++) fill(given + to * length, length, seed(round, rank, to));
+    memset(got, 0, (size_t)size * length);
+}
+
+static void verify(const char *what, const char *at, int length, int round, int from, int to) {
+    long long wrong = wrong_at(at, length, seed(round, from, to));
+    CHECK(wrong < 0, "%s of %d bytes, round %d: from %d wrong at %lld", what, length, round, from,
+          wrong);
+}
+
+// Ends what has begun, or starts a persistent call and ends it.
+static void end(MPI_Request *request, int form) {
+    if (form == PERSISTENT) OK(MPI_Start(request));
+    if (form != BLOCKING) OK(MPI_Wait(request, MPI_STATUS_IGNORE));
+    if (form == PERSISTENT) OK(MPI_Request_free(request));
+}
+
+static void scatters(int form, int length, int round, int uneven) {
+    MPI_Comm all = MPI_COMM_WORLD;
+    MPI_Request request;
+    int root = round % size;
+    lay(round, length);
+    if (uneven && form == BLOCKING)
+        OK(MPI_Scatterv(given, counts, places, MPI_CHAR, got, length, MPI_CHAR, root, all));
+    else if (form == BLOCKING)
+        OK(MPI_Scatter(given, length, MPI_CHAR, got, length, MPI_CHAR, root, all));
+    else if (form == NONBLOCKING)
+        OK(MPI_Iscatter(given, length, MPI_CHAR, got, length, MPI_CHAR, root, all, &request));
+    else
+        OK(MPI_Scatter_init(given, length, MPI_CHAR, got, length, MPI_CHAR, root, all,
+                            MPI_INFO_NULL, &request));
+    end(&request, form);
+    memset(given, 0x5a, (size_t)size * length);
+    verify(uneven ? "scatterv" : "scatter", got, length, round, root, rank);
+}
+
+static void exchanges(int form, int length, int round, int uneven) {
+    MPI_Comm all = MPI_COMM_WORLD;
+    MPI_Request request;
+    lay(round, length);
+    if (uneven && form == BLOCKING)
+        OK(MPI_Alltoallv(given, counts, places, MPI_CHAR, got, counts, places, MPI_CHAR, all));
+    else if (form == BLOCKING)
+        OK(MPI_Alltoall(given, length, MPI_CHAR, got, length, MPI_CHAR, all));
+    else if (form == NONBLOCKING)
+        OK(MPI_Ialltoall(given, length, MPI_CHAR, got, length, MPI_CHAR, all, &request));
+    else
+        OK(MPI_Alltoall_init(given, length, MPI_CHAR, got, length, MPI_CHAR, all, MPI_INFO_NULL,
+                             &request));
+    end(&request, form);
+    memset(given, 0x5a, (size_t)size * length);
+    for (int from = 0; from < size; from++)
+        verify("all-to-all", got + from * length, length, round, from, rank);
+}
+
+// Two scatters under way at the same time, from different roots.
+static void together(int length, int round) {
+    MPI_Request requests[2];
+    lay(round, length);
+    for (int root = 0; root < 2; root++)
+        OK(MPI_Iscatter(given, length, MPI_CHAR, got + root * length, length, MPI_CHAR, root,
+                        MPI_COMM_WORLD, &requests[root]));
+    OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+    memset(given, 0x5a, (size_t)size * length);
+    for (int root = 0; root < 2; root++)
+        verify("one of two scatters", got + root * length, length, round, root, rank);
+}
+
+int main(int argc, char **argv) {
+    static const int lengths[] = {32 << 10, 40001, 100000, MOST};
+    start(&argc, &argv);
+    for (int at = 0; at < 4; at++) {
+        for (int to = 0; to < size; to++) counts[to] = lengths[at], places[to] = to * lengths[at];
+        for (int round = 0; round < ROUNDS; round++) {
+            for (int form = 0; form < FORMS; form++) {
+                for (int uneven = 0; uneven <= (form == BLOCKING); uneven++) {
+                    scatters(form, lengths[at], round, uneven);
+                    exchanges(form, lengths[at], round, uneven);
+                }
+            }
+            together(lengths[at], round);
+        }
+    }
+    return finish();
+}
