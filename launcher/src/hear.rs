@@ -163,13 +163,19 @@ impl Node<'_> {
 
     /// Reads what a rank says on its control socket.
     pub(crate) fn hear_control(&mut self, index: usize) {
+        let mut packet = std::mem::take(&mut self.packet);
+        packet.resize(FRAME_MAX, 0);
+        self.hear_frames(index, &mut packet);
+        self.packet = packet;
+    }
+
+    fn hear_frames(&mut self, index: usize, packet: &mut [u8]) {
         let rank = self.site.ranks[index];
-        let mut packet = vec![0; FRAME_MAX];
         loop {
             let Some(socket) = self.members.get(index).and_then(|m| m.control.as_ref()) else {
                 return;
             };
-            let n = match sys::receive(socket, &mut packet) {
+            let n = match sys::receive(socket, packet) {
                 Ok(None) => return,
                 Ok(Some(n)) if n > 0 => n,
                 Ok(Some(_)) | Err(_) => {

@@ -63,6 +63,8 @@ pub(crate) struct Node<'a> {
     pub(crate) news: VecDeque<Up>,
     /// A rank has complained, so that what follows is most likely a consequence.
     pub(crate) complained: bool,
+    /// Room for a frame, kept since new room costs the kernel's zeros, while ranks want the processor.
+    pub(crate) packet: Vec<u8>,
     /// Whether to tell which ranks wait in a barrier.
     pub(crate) watch: bool,
     outlets: Outlets,
@@ -95,6 +97,7 @@ impl<'a> Node<'a> {
             branches: Vec::new(),
             news: VecDeque::new(),
             complained: false,
+            packet: Vec::new(),
             watch: false,
             outlets: Outlets::default(),
             below,

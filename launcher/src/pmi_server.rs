@@ -16,7 +16,7 @@ use std::collections::HashMap;
 /// Most bytes of keys and values that a job may keep here.
 const KEPT_MAX: usize = 256 << 20;
 
-/// Most bytes of keys and values that a barrier's end brings to a rank that has asked for some. In a
+/// Most bytes of keys and values that a barrier's end brings to a rank that wants to be told of one. In a
 /// small job that is all of them: first contacts between its ranks then need no launcher, which may
 /// have to wait for a processor. Ranks of a large one talk to few others each.
 const TOLD_MAX: usize = 4 << 10;
@@ -59,8 +59,8 @@ pub(crate) struct Server {
     fresh: Keys,
     kept: usize,
     waiting: Vec<bool>,
-    /// What the ranks that wait in the barrier want to know when it opens, one key each.
-    asked: Vec<Option<String>>,
+    /// What the ranks that wait in the barrier want to be told when it opens, one key each.
+    wanted: Vec<Option<String>>,
     /// Which of the hosts below are in the barrier.
     arrived: Vec<bool>,
     in_block: Vec<bool>,
@@ -96,7 +96,7 @@ impl Server {
             fresh: Keys::new(),
             kept: 0,
             waiting: vec![false; ranks],
-            asked: vec![None; ranks],
+            wanted: vec![None; ranks],
             arrived: vec![false; below],
             in_block: vec![false; ranks],
         }
@@ -134,15 +134,11 @@ impl Server {
             "put" => self.put(&line)?,
             "get" => {
                 let key = line.need("key")?;
-                let known = line.get("kvsname") == Some(&self.kvsname);
-                if known && self.waiting[rank] && self.asked[rank].is_none() {
-                    self.asked[rank] = Some(key.to_string());
-                    return Ok(Outcome::default());
-                }
-                self.get(key, known)?
+                self.get(key, line.get("kvsname") == Some(&self.kvsname))?
             }
             "barrier_in" => {
                 self.waiting[rank] = true;
+                self.wanted[rank] = line.get("tell").map(str::to_string);
                 return Ok(Outcome { replies: Vec::new(), event: self.all_in() });
             }
             "publish_name" | "lookup_name" | "unpublish_name" => {
@@ -213,22 +209,29 @@ impl Server {
     }
 
     /// The whole job is in the barrier and has put `keys`: the lines that let the ranks out, with
-    /// the answers to what they have asked meanwhile.
+    /// what they want to be told.
     pub(crate) fn release(&mut self, keys: Keys) -> Result<Vec<(usize, String)>, WireError> {
         let out = compose("barrier_out", &[("rc", "0")])?;
-        let out_and_told = told(&keys)? + &out;
+        let all = told(&keys)?;
         self.keys.extend(keys);
         self.waiting.fill(false);
         self.arrived.fill(false);
         (0..self.waiting.len())
             .map(|rank| {
-                let lines = match self.asked[rank].take() {
-                    Some(key) => out_and_told.clone() + &self.get(&key, true)?,
-                    None => out.clone(),
+                let lines = match self.wanted[rank].take() {
+                    None => String::new(),
+                    Some(_) if !all.is_empty() => all.clone(),
+                    Some(key) => self.tell(&key)?,
                 };
-                Ok((rank, lines))
+                Ok((rank, lines + &out))
             })
             .collect()
+    }
+
+    /// The line that tells a key to a rank which has not asked for it; none if nobody has put it.
+    fn tell(&self, key: &str) -> Result<String, WireError> {
+        let value = self.keys.get(key);
+        value.map_or(Ok(String::new()), |value| compose("told", &[("key", key), ("value", value)]))
     }
 
     /// A block asks for further processes (spawn); this launcher does not start any yet.

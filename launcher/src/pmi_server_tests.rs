@@ -58,32 +58,33 @@ fn a_barrier_opens_when_the_last_rank_comes() {
 }
 
 #[test]
-fn what_is_asked_in_a_barrier_comes_when_it_opens() {
-    let mut server = server(2);
-    let say = |server: &mut Server, line: &str| server.line(1, line.as_bytes()).unwrap();
-    say(&mut server, "cmd=barrier_in");
-    assert_eq!(say(&mut server, "cmd=get kvsname=kvs_7 key=a"), Outcome::default());
-    put(&mut server, 0, &keys(&["a"]));
-    let Some(Event::Fence(all)) = server.line(0, b"cmd=barrier_in").unwrap().event else {
-        panic!()
-    };
+fn what_is_wanted_comes_with_the_end_of_a_barrier_also_to_who_enters_last() {
+    let mut server = server(3);
+    let enter = |server: &mut Server, rank, line: &str| server.line(rank, line.as_bytes()).unwrap();
+    put(&mut server, 0, &keys(&["a", "b"]));
+    enter(&mut server, 1, "cmd=barrier_in tell=a");
+    enter(&mut server, 0, "cmd=barrier_in");
+    let last = enter(&mut server, 2, "cmd=barrier_in tell=a").event;
+    let Some(Event::Fence(all)) = last else { panic!() };
     let out = server.release(all).unwrap();
     assert_eq!(out[0].1, "cmd=barrier_out rc=0\n");
-    let all_of_a_small_job = "cmd=told key=a value=of-a\ncmd=barrier_out rc=0\n\
-                              cmd=get_result rc=0 msg=success value=of-a\n";
-    assert_eq!(out[1].1, all_of_a_small_job);
+    let all_of_a_small_job =
+        "cmd=told key=a value=of-a\ncmd=told key=b value=of-b\ncmd=barrier_out rc=0\n";
+    assert_eq!([&*out[1].1, &*out[2].1], [all_of_a_small_job; 2]);
     assert!(ask(&mut server, 1, "cmd=get kvsname=kvs_7 key=a").contains("value=of-a"));
 }
 
 #[test]
-fn a_large_job_is_told_what_it_asks_for() {
-    let mut server = server(1);
-    server.line(0, b"cmd=barrier_in").unwrap();
-    server.line(0, b"cmd=get kvsname=kvs_7 key=k7").unwrap();
+fn a_large_job_is_told_what_it_wants() {
+    let mut server = server(2);
+    server.line(0, b"cmd=barrier_in tell=k7").unwrap();
+    server.line(1, b"cmd=barrier_in tell=nothing").unwrap();
     let many: Vec<(String, String)> =
         (0..100).map(|i| (format!("k{i}"), "v".repeat(TOLD_MAX / 100))).collect();
-    let out = server.release(many.into_iter().collect()).unwrap();
-    assert!(out[0].1.starts_with("cmd=barrier_out rc=0\ncmd=get_result rc=0"), "{}", out[0].1);
+    let told = format!("cmd=told key=k7 value={}\n", many[7].1);
+    let out = server.release(many).unwrap();
+    assert_eq!(out[0].1, told + "cmd=barrier_out rc=0\n");
+    assert_eq!(out[1].1, "cmd=barrier_out rc=0\n");
 }
 
 #[test]

@@ -146,7 +146,7 @@ fn join(cx: &mut Cx<'_>) -> Result<()> {
     if let Some(control) = bootstrap.control() {
         control.send(&Frame::InitSeen);
     }
-    bootstrap.enter_fence().map_err(launcher_lost)?;
+    bootstrap.enter_fence(Some(COMMON_KEY)).map_err(launcher_lost)?;
     // While others come, and not while they wait for a first message.
     make_named();
     ask_processor();
@@ -173,7 +173,6 @@ pub(crate) fn meet(cx: &mut Cx<'_>) -> Result<()> {
             bootstrap.leave_fence().map_err(launcher_lost)?;
             (settings, None)
         } else {
-            // Rank 0 too, since who asks is told more.
             (settings, Some(common(bootstrap)?))
         }
     };
@@ -293,7 +292,8 @@ fn new_secret() -> Result<Secret> {
 
 /// Waits until all have joined, and takes rank 0's secret, by which ranks of the job know each other, and its settings.
 fn common(bootstrap: &mut Bootstrap) -> Result<(Secret, String)> {
-    let bytes = bootstrap.leave_fence_with(COMMON_KEY).map_err(launcher_lost)?.unwrap_or_default();
+    bootstrap.leave_fence().map_err(launcher_lost)?;
+    let bytes = bootstrap.get_bytes(COMMON_KEY).map_err(launcher_lost)?.unwrap_or_default();
     let Some((secret, text)) = bytes.split_first_chunk() else {
         return Err(Error::new(ErrorClass::OTHER, "rank 0 has published no secret for this job")
             .hint("Make sure that all ranks use the same version of this library."));

@@ -205,14 +205,17 @@ impl Bootstrap {
     /// Waits until all ranks of the job have called this as often as this one; what was put
     /// before can then be got.
     pub fn fence(&mut self) -> Result<(), BootstrapError> {
-        self.enter_fence()?;
+        self.enter_fence(None)?;
         self.leave_fence()
     }
 
-    /// The first half of [`Bootstrap::fence`], which does not wait.
-    pub fn enter_fence(&mut self) -> Result<(), BootstrapError> {
+    /// The first half of [`Bootstrap::fence`], which does not wait. What `wanted` names comes with the
+    /// news that all have entered, and in a small job all else that was put, from our own launcher,
+    /// for which alone the ranks would else queue up a second time.
+    pub fn enter_fence(&mut self, wanted: Option<&str>) -> Result<(), BootstrapError> {
+        let is_ours = self.control.is_some();
         match &mut self.exchange {
-            Exchange::Pmi1(client) => Ok(client.enter_barrier()?),
+            Exchange::Pmi1(client) => Ok(client.enter_barrier(wanted.filter(|_| is_ours))?),
             Exchange::Alone(_) => Ok(()),
         }
     }
@@ -222,20 +225,6 @@ impl Bootstrap {
         match &mut self.exchange {
             Exchange::Pmi1(client) => Ok(client.leave_barrier()?),
             Exchange::Alone(_) => Ok(()),
-        }
-    }
-
-    /// The second half, and the bytes that some rank offered before: in one exchange with our own
-    /// launcher, for which alone the ranks would else queue up a second time.
-    pub fn leave_fence_with(&mut self, key: &str) -> Result<Option<Vec<u8>>, BootstrapError> {
-        match &mut self.exchange {
-            Exchange::Pmi1(client) if self.control.is_some() => {
-                Ok(client.leave_barrier_with(key)?.and_then(|text| from_hex(&text)))
-            }
-            _ => {
-                self.leave_fence()?;
-                self.get_bytes(key)
-            }
         }
     }
 

@@ -202,18 +202,6 @@ impl Client {
         self.get_rest(key, head)
     }
 
-    /// [`Client::leave_barrier`] and [`Client::get`] in one: asked before the barrier opens, so
-    /// that the value comes with the news that it has. Only our own launcher waits with its answer.
-    pub fn leave_barrier_with(&mut self, key: &str) -> Result<Option<String>, PmiError> {
-        if self.barrier == Barrier::Open {
-            return self.get(key);
-        }
-        self.ask(key)?;
-        self.leave_barrier()?;
-        let head = self.answer()?;
-        self.get_rest(key, head)
-    }
-
     /// The value under `key`, of which the first piece is there.
     fn get_rest(&mut self, key: &str, head: Option<String>) -> Result<Option<String>, PmiError> {
         let Some(head) = head else { return Ok(None) };
@@ -233,17 +221,9 @@ impl Client {
         if let Some(at) = self.told.iter().position(|(told, _)| told == key) {
             return Ok(Some(self.told.swap_remove(at).1));
         }
-        self.ask(key)?;
-        self.answer()
-    }
-
-    fn ask(&mut self, key: &str) -> Result<(), PmiError> {
         let kvsname = self.kvsname.clone();
-        self.say("get", "get", &[("kvsname", kvsname.as_str()), ("key", key)])
-    }
-
-    fn answer(&mut self) -> Result<Option<String>, PmiError> {
-        self.reply("get", "get_result", |line| {
+        let words = [("kvsname", kvsname.as_str()), ("key", key)];
+        self.request("get", "get", &words, "get_result", |line| {
             match line.number("rc").map_err(|e| PmiError::Wire("get", e))? {
                 0 => {
                     let value = line.need("value").map_err(|e| PmiError::Wire("get", e))?;
@@ -256,14 +236,17 @@ impl Client {
 
     /// Waits until all ranks of the job have called this as often as this one.
     pub fn barrier(&mut self) -> Result<(), PmiError> {
-        self.enter_barrier()?;
+        self.enter_barrier(None)?;
         self.leave_barrier()
     }
 
     /// The first half of [`Client::barrier`], which does not wait; other requests may come between
-    /// the halves.
-    pub fn enter_barrier(&mut self) -> Result<(), PmiError> {
-        self.say("barrier", "barrier_in", &[])?;
+    /// the halves. A key that is wanted then is told with the news that the barrier has opened, so that
+    /// [`Client::get`] needs no launcher any more: for that one line must say both, or who enters last
+    /// is let out before it has asked. Only our own launcher knows the word.
+    pub fn enter_barrier(&mut self, wanted: Option<&str>) -> Result<(), PmiError> {
+        let word = wanted.map(|key| ("tell", key));
+        self.say("barrier", "barrier_in", word.as_slice())?;
         self.barrier = Barrier::Entered;
         Ok(())
     }

@@ -75,14 +75,15 @@ fn a_launcher_that_goes_away_is_an_error() {
 
 #[test]
 fn what_a_barrier_has_told_is_not_asked_for() {
-    let told = "cmd=told key=card-1 value=here\ncmd=barrier_out rc=0\n\
-                cmd=get_result rc=0 value=common\n";
+    let told = "cmd=told key=secret value=common\ncmd=told key=card-1 value=here\n\
+                cmd=barrier_out rc=0\n";
     let (mut ours, theirs) = UnixStream::pair().unwrap();
     ours.write_all(format!("{HELLO}{told}").as_bytes()).unwrap();
     ours.shutdown(std::net::Shutdown::Write).unwrap();
     let mut client = Client::new(Socket::from(OwnedFd::from(theirs)), 0, 2).unwrap();
-    client.enter_barrier().unwrap();
-    assert_eq!(client.leave_barrier_with("secret").unwrap().as_deref(), Some("common"));
+    client.enter_barrier(Some("secret")).unwrap();
+    client.leave_barrier().unwrap();
+    assert_eq!(client.get("secret").unwrap().as_deref(), Some("common"));
     assert_eq!(client.get("card-1").unwrap().as_deref(), Some("here"));
     assert!(client.get("card-2").is_err(), "this launcher says nothing more");
 }
@@ -115,7 +116,7 @@ fn a_launcher_is_left_when_the_barrier_has_opened() {
     ours.write_all(format!("{HELLO}cmd=barrier_out\ncmd=finalize_ack\n").as_bytes()).unwrap();
     let mut client = Client::new(Socket::from(OwnedFd::from(theirs)), 0, 2).unwrap();
     client.settle().unwrap();
-    client.enter_barrier().unwrap();
+    client.enter_barrier(None).unwrap();
     client.settle().unwrap();
     client.settle().unwrap();
     client.finalize().unwrap();
@@ -128,26 +129,11 @@ fn other_requests_come_between_the_halves_of_a_barrier() {
                    cmd=barrier_out\n";
     ours.write_all(format!("{HELLO}{replies}").as_bytes()).unwrap();
     let mut client = Client::new(Socket::from(OwnedFd::from(theirs)), 0, 2).unwrap();
-    client.enter_barrier().unwrap();
+    client.enter_barrier(None).unwrap();
     client.put("opened", "before").unwrap();
     client.leave_barrier().unwrap();
-    client.enter_barrier().unwrap();
+    client.enter_barrier(None).unwrap();
     client.put("opened", "later").unwrap();
     client.leave_barrier().unwrap();
     assert!(matches!(client.put("nobody", "entered"), Err(PmiError::OutOfTurn(..))));
-}
-
-#[test]
-fn a_value_comes_with_the_end_of_a_barrier() {
-    let (mut ours, theirs) = UnixStream::pair().unwrap();
-    let value = "cmd=get_result rc=0 value=news\n";
-    let replies = format!("cmd=barrier_out\n{value}cmd=barrier_out\n{value}");
-    ours.write_all(format!("{HELLO}{replies}cmd=put_result rc=0\n").as_bytes()).unwrap();
-    let mut client = Client::new(Socket::from(OwnedFd::from(theirs)), 0, 2).unwrap();
-    client.enter_barrier().unwrap();
-    assert_eq!(client.leave_barrier_with("key").unwrap().as_deref(), Some("news"));
-    // The same when the barrier was seen to open before.
-    client.enter_barrier().unwrap();
-    assert_eq!(client.get("key").unwrap().as_deref(), Some("news"));
-    client.put("later", "on").unwrap();
 }
