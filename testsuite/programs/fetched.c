@@ -1,7 +1,7 @@
 // ranks: 2 3 5
-// Long blocks that one rank gives to each of the others, in every form of call: readers may fetch them out of
-// their giver's memory (MPI-5.0 §6.6, §6.8, §6.12, §6.13). So everyone overwrites what it gave as soon as
-// its call has ended, and rounds follow each other without a pause.
+// Long blocks in every form of call: readers may fetch them out of their giver's memory, with its help or
+// without (MPI-5.0 §6.4 to §6.6, §6.8, §6.12, §6.13). So everyone overwrites what it gave as soon as its call
+// has ended, and rounds follow each other without a pause.
 #include "check.h"
 
 enum { RANKS = 8, MOST = 300000, ROUNDS = 3 };
@@ -71,6 +71,41 @@ static void exchanges(int form, int length, int round, int uneven) {
         verify("all-to-all", got + from * length, length, round, from, rank);
 }
 
+static void gathers(int form, int length, int round) {
+    MPI_Comm all = MPI_COMM_WORLD;
+    MPI_Request request;
+    int root = round % size;
+    lay(round, length);
+    char *own = given + root * length;
+    if (form == BLOCKING)
+        OK(MPI_Gather(own, length, MPI_CHAR, got, length, MPI_CHAR, root, all));
+    else if (form == NONBLOCKING)
+        OK(MPI_Igather(own, length, MPI_CHAR, got, length, MPI_CHAR, root, all, &request));
+    else
+        OK(MPI_Gather_init(own, length, MPI_CHAR, got, length, MPI_CHAR, root, all, MPI_INFO_NULL,
+                           &request));
+    end(&request, form);
+    memset(given, 0x5a, (size_t)size * length);
+    for (int from = 0; rank == root && from < size; from++)
+        verify("gather", got + from * length, length, round, from, root);
+}
+
+static void broadcasts(int form, int length, int round) {
+    MPI_Request request;
+    int root = round % size;
+    lay(round, length);
+    if (rank == root) memcpy(got, given, length);
+    if (form == BLOCKING)
+        OK(MPI_Bcast(got, length, MPI_CHAR, root, MPI_COMM_WORLD));
+    else if (form == NONBLOCKING)
+        OK(MPI_Ibcast(got, length, MPI_CHAR, root, MPI_COMM_WORLD, &request));
+    else
+        OK(MPI_Bcast_init(got, length, MPI_CHAR, root, MPI_COMM_WORLD, MPI_INFO_NULL, &request));
+    end(&request, form);
+    verify("broadcast", got, length, round, root, 0);
+    memset(got, 0x5a, length);
+}
+
 // Two scatters under way at the same time, from different roots.
 static void together(int length, int round) {
     MPI_Request requests[2];
@@ -91,6 +126,8 @@ int main(int argc, char **argv) {
         for (int to = 0; to < size; to++) counts[to] = lengths[at], places[to] = to * lengths[at];
         for (int round = 0; round < ROUNDS; round++) {
             for (int form = 0; form < FORMS; form++) {
+                gathers(form, lengths[at], round);
+                broadcasts(form, lengths[at], round);
                 for (int uneven = 0; uneven <= (form == BLOCKING); uneven++) {
                     scatters(form, lengths[at], round, uneven);
                     exchanges(form, lengths[at], round, uneven);

@@ -125,7 +125,7 @@ impl<P: Port> Entry<'_, P> {
     pub fn begin(&mut self, call: Prepared) -> Result<RequestHandle> {
         let choice = self.choose(&call, Form::Nonblocking)?;
         if choice.algorithm.is_board() {
-            return self.begin_on_board(&call, choice.algorithm);
+            return self.start_on_board(&call, choice.algorithm);
         }
         let (schedule, memory, reducer) = self.lay_out(&call, &choice)?;
         let tag = self.next_call(call.comm)?;

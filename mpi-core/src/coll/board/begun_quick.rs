@@ -71,8 +71,8 @@ impl<P: Port> Entry<'_, P> {
         Ok(Some(self.enqueue(seat, errand, false)))
     }
 
-    /// Begins a collective operation on a board on which nothing is under way: where it can, as the
-    /// blocking form would, up to where that waits.
+    /// Begins a collective operation: where nothing else is under way on its board, as the blocking form
+    /// would, up to where that waits.
     pub(in crate::coll) fn start_on_board(
         &mut self,
         call: &Prepared,
@@ -82,7 +82,8 @@ impl<P: Port> Entry<'_, P> {
         let BoardState::Open(board) = state.board else {
             return self.begin_on_board(call, algorithm);
         };
-        if may_not_follow(&call.problem) || quick::polls(state.collective_number) {
+        let polls = quick::polls(state.collective_number);
+        if polls || may_not_follow(&call.problem) || self.begun.first(board).is_some() {
             return self.begin_on_board(call, algorithm);
         }
         let algorithm = match algorithm {

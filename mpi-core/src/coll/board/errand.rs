@@ -55,6 +55,12 @@ impl<P: Port> Entry<'_, P> {
     ) -> Result<()> {
         let seat = transfer.seat();
         let me = seat.rank as usize;
+        if let Problem::Bcast { root, .. }
+        | Problem::Scatter { root, .. }
+        | Problem::Scatterv { root, .. } = problem
+        {
+            self.gives(seat, *root as u32)?;
+        }
         match problem {
             Problem::Barrier => {
                 transfer.send(Outgoing::signal(Audience::Everyone));

@@ -4,7 +4,6 @@ use super::message::{Incoming, Outgoing, copy};
 use super::pattern::Pattern;
 use super::quick;
 use super::seat::{BoardState, Seat};
-use super::shown::is_shared;
 use super::transfer::Transfer;
 use super::work::WaitFor;
 use crate::boards::{Audience, Source};
@@ -86,7 +85,7 @@ impl<P: Port> Entry<'_, P> {
                     return self.write_or_show(seat, Audience::Everyone, source);
                 }
                 let (from, into) = (Source::Public(*root as u32), self.unpacker(place)?);
-                if is_shared(seat, into.remaining()) {
+                if self.is_shared(seat, Audience::Everyone, into.remaining()) {
                     return self.read_shared(seat, from, into, WaitFor::Root, None);
                 }
                 self.read_message(seat, from, into, WaitFor::Root)
@@ -97,7 +96,8 @@ impl<P: Port> Entry<'_, P> {
                     return self.write_or_show(seat, Audience::One(*root as u32), source);
                 }
                 let other = recv.get(1 - me.min(1));
-                if is_shared(seat, other.map_or(0, |place| place.bytes() as u64)) {
+                let theirs = other.map_or(0, |place| place.bytes() as u64);
+                if self.is_shared(seat, Audience::One(seat.rank), theirs) {
                     return self.collect_shared(seat, other, (send.first(), recv.get(me)));
                 }
                 self.copy_own(send.first(), recv.get(me))?;

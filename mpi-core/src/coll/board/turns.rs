@@ -2,12 +2,12 @@
 //! is the order in which they have their turns after it, so a root that then has something for the
 //! others should come first: who comes before it comes in vain, and gives its turn away.
 //!
-//! Enters: the blocking barriers, broadcasts and scatters of a board, as they are called. Leaves:
+//! Enters: the blocking barriers of a board, and all broadcasts and scatters, as they are called. Leaves:
 //! through whom the next barrier goes. All members see the same sequence of collectives on a
 //! communicator (MPI-5.0 §6.14), so what a program did after one barrier all know alike, and it
 //! will mostly do it after the next one, as loops do. Calls are known by their number, which every
-//! collective on the communicator raises in whichever way it goes; those that only begin are
-//! ignored, since they may not go by what has come in.
+//! collective on the communicator raises in whichever way it goes. Barriers that only begin are
+//! ignored: what runs there may not wait, which going through one process takes.
 
 use super::seat::Seat;
 use super::work::WaitFor;
@@ -73,10 +73,10 @@ impl<P: Port> Entry<'_, P> {
         self.write_signal(seat, Audience::Everyone)
     }
 
-    /// The call that runs gives something of this root's to all.
+    /// The call that runs gives something of this root's to all, or begins to.
     #[inline]
     pub(super) fn gives(&mut self, seat: Seat, root: u32) -> Result<()> {
-        if seat.takes_turns() && !self.begun.is_starting() {
+        if seat.takes_turns() {
             self.lead(seat, |lead, number| lead.give(number, root))?;
         }
         Ok(())
