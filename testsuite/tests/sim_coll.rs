@@ -373,6 +373,50 @@ fn two_ranks_add_up_long_vectors_in_place_and_not() {
     }
 }
 
+/// One vector by chains, to `root` or to everyone, in place or not; whether it came as it should, and nothing
+/// else was written.
+fn add_up_by_chains(mpi: &mut SimEntry<'_>, round: i64, len: i64, root: Option<i32>) -> bool {
+    let (me, size) = (i64::from(mpi.identity.rank), i64::from(mpi.identity.size));
+    let gets = root.is_none_or(|root| i64::from(root) == me);
+    let own = |i: i64| i * (me + 1) + round;
+    let sum = |i: i64| i * size * (size + 1) / 2 + size * round;
+    let mut from: Vec<i64> = (0..len).map(own).collect();
+    let in_place = gets && round % 2 == 1;
+    let mut into = if in_place { from.clone() } else { vec![UNTOUCHED; len as usize] };
+    let send = match in_place {
+        true => UserBuffer::IN_PLACE,
+        false => UserBuffer(from.as_mut_ptr().cast()),
+    };
+    let recv = UserBuffer(into.as_mut_ptr().cast());
+    let prepared = match root {
+        Some(root) => mpi.reduce_to(send, recv, len, INT64, SUM, root, COMM_WORLD),
+        None => mpi.allreduce(send, recv, len, INT64, SUM, COMM_WORLD),
+    };
+    mpi.run(prepared.unwrap()).unwrap();
+    let expected = |i: i64| if gets { sum(i) } else { UNTOUCHED };
+    into.iter().zip(0..).all(|(got, i)| *got == expected(i))
+        && from.iter().zip(0..).all(|(kept, i)| *kept == own(i))
+}
+
+#[test]
+fn chains_add_up_vectors_for_every_root_and_for_everyone() {
+    for seed in 0..40u64 {
+        let ranks = 2 + (seed % 9) as u32;
+        let network = SimOptions { processors: Some(2), ..SimOptions::default() };
+        let outcome = World { network, ..World::new(seed, ranks) }.start_mpi(move |mpi| {
+            use_only(mpi, Collective::Reduce, Algorithm::BoardChains);
+            use_only(mpi, Collective::Allreduce, Algorithm::BoardChains);
+            (0..30).find(|round| {
+                let len = [1, 130, 700, 3_000][*round as usize % 4] + (seed % 5) as i64;
+                let root = (*round as i32 * 7 + seed as i32) % ranks as i32;
+                !add_up_by_chains(mpi, *round, len, (round % 5 != 4).then_some(root))
+            })
+        });
+        let wrong = outcome.unwrap_or_else(|hang| panic!("seed {seed}: {hang}")).results;
+        assert!(wrong.iter().all(|round| *round == Some(None)), "seed {seed}: {wrong:?}");
+    }
+}
+
 /// Elements of what a rank sends to or receives from one other, and the memory between two.
 const LEN: usize = 6;
 const STRIDE: usize = 3;

@@ -224,6 +224,7 @@ impl Collective {
                 (Linear, Nothing),
                 (Board, Needs::Board),
                 (BoardShares, Needs::Board),
+                (BoardChains, Needs::Board),
                 (Nodes, Needs::Nodes),
             ],
             Collective::Allreduce => &[

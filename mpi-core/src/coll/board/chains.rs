@@ -1,16 +1,17 @@
-//! Allreduce of long vectors where ranks share processors: chains of processes add to one another's
-//! sums where those lie (MPI-5.0 §6.9.6).
+//! Reduce and allreduce of long vectors where ranks share processors: chains of processes add to one
+//! another's sums where those lie (MPI-5.0 §6.9.1, §6.9.6).
 //!
 //! What a vector costs there is the memory that it goes through, which all ranks of a processor
 //! together have to find in its caches. In shares each process writes nearly its whole vector to
 //! the others and they read it; here the processes of one chain, as many as share a processor, add
 //! theirs in turn to one block of memory in the part of the first, which goes from hand to hand
 //! and stays in the cache. The last process of a chain adds the sums of all chains, for each piece
-//! another chain's last one, and tells everyone.
+//! another chain's last one, and tells everyone. Where only a root wants the result it is the last process
+//! of a chain, adds up all pieces itself, and tells those to whom the sums belong what it has read.
 //!
 //! In: the vectors. Out: on private streams an empty piece for each piece of a sum that the reader
-//! may go on with; on public ones the results. Who receives a result knows that nobody reads the
-//! sums behind it any more, so that their memory needs no other account.
+//! may go on with, or of one's own that the root has read; on public ones the results. Who receives a
+//! result knows that nobody reads the sums behind it any more, so that their memory needs no other account.
 #![allow(unsafe_code)]
 
 use super::fold::section;
@@ -36,7 +37,11 @@ pub(super) struct Chains {
     seat: Seat,
     job: Job,
     len: usize,
-    /// How many chains there are; the ranks are dealt to them in turn.
+    /// Who alone gets the result, if not everyone does.
+    root: Option<u32>,
+    /// Where this process stands, a root last of all: places are dealt to the chains in turn.
+    place: u32,
+    /// How many chains there are.
     chains: u32,
     /// Where each chain's sums lie.
     sums: Vec<*mut u8>,
@@ -52,7 +57,11 @@ pub(super) struct Chains {
     /// The next piece whose sums this process adds up, and the next one that it tells everyone.
     whole: usize,
     published: usize,
-    /// Pieces of the result that are here.
+    /// From one such piece to the next.
+    stride: usize,
+    /// The next chain whose first process a root tells that it has read a piece.
+    heard: u32,
+    /// Pieces of the result that are here, or whose sums are free again.
     received: usize,
     /// The piece of the result that is being told, and the one that is coming in.
     out: Option<Outgoing>,
@@ -70,14 +79,15 @@ impl Chains {
         entry: &mut Entry<'_, P>,
         job: Job,
         len: usize,
+        root: Option<u32>,
         share: u32,
     ) -> Option<Chains> {
         let seat = job.seat;
         let chains = number(seat.size, share);
         let mut room = usize::MAX;
         let mut sums = Vec::with_capacity(chains as usize);
-        for chain in 0..chains {
-            let (at, bytes) = entry.port.turns(seat.board, chain, len)?;
+        for first in 0..chains {
+            let (at, bytes) = entry.port.turns(seat.board, rank_at(seat, root, first), len)?;
             sums.push(at);
             room = room.min(bytes);
         }
@@ -86,48 +96,71 @@ impl Chains {
         if piece == 0 {
             return None;
         }
-        let mine = (seat.rank % chains) as usize;
+        let pieces = len.div_ceil(piece);
+        let place = place_of(seat, root);
+        let (whole, stride) = match root {
+            None => ((place % chains) as usize, chains as usize),
+            Some(root) if root == seat.rank => (0, 1),
+            Some(_) => (pieces, 1),
+        };
+        let waits = root.is_none_or(|root| root == seat.rank) || place < chains;
         Some(Chains {
             seat,
             job,
             len,
+            root,
+            place,
             chains,
             sums,
             piece,
             slots: room / piece,
-            pieces: len.div_ceil(piece),
+            pieces,
             added: 0,
             told: 0,
-            whole: mine,
-            published: mine,
-            received: 0,
+            whole,
+            published: whole,
+            stride,
+            heard: 0,
+            received: if waits { 0 } else { pieces },
             out: None,
             coming: None,
         })
     }
 
     fn chain(&self) -> u32 {
-        self.seat.rank % self.chains
+        self.place % self.chains
+    }
+
+    fn rank_at(&self, place: u32) -> u32 {
+        rank_at(self.seat, self.root, place)
     }
 
     /// The last process of a chain.
     fn last_of(&self, chain: u32) -> u32 {
-        chain + (self.seat.size - 1 - chain) / self.chains * self.chains
+        self.rank_at(chain + (self.seat.size - 1 - chain) / self.chains * self.chains)
     }
 
     fn is_last(&self) -> bool {
-        self.seat.rank + self.chains >= self.seat.size
+        self.place + self.chains >= self.seat.size
+    }
+
+    /// The process before this one in its chain.
+    fn before(&self) -> Option<u32> {
+        self.place.checked_sub(self.chains).map(|place| self.rank_at(place))
     }
 
     /// The chain whose last process has the result of a piece.
     fn owner(&self, piece: usize) -> u32 {
-        (piece % self.chains as usize) as u32
+        match self.root {
+            None => (piece % self.chains as usize) as u32,
+            Some(_) => (self.seat.size - 1) % self.chains,
+        }
     }
 
     /// Who goes on with a piece when this process has added to it.
     fn follower(&self, piece: usize) -> Option<u32> {
         if !self.is_last() {
-            return Some(self.seat.rank + self.chains);
+            return Some(self.rank_at(self.place + self.chains));
         }
         let owner = self.owner(piece);
         (owner != self.chain()).then(|| self.last_of(owner))
@@ -151,19 +184,19 @@ impl Chains {
             let (begin, len) = self.range(self.added);
             let own = self.job.own.offset(begin as i64).0;
             let sum = self.sum(self.chain(), self.added);
-            if self.seat.rank < self.chains {
-                if self.added >= self.received + self.slots {
+            if let Some(before) = self.before() {
+                if !self.take(entry, before)? {
                     break;
                 }
                 // SAFETY: the operand has `len` bytes from there on, and the memory of the sums a
-                // slot of as many, which is nobody else's until this process has told the follower.
-                unsafe { RawBytes::new(own, len).copy_to(sum) };
+                // slot of as many, which the process before has told to be this one's.
+                unsafe { self.job.kernel.reduce(own, sum, len / self.job.unit) };
             } else {
-                if !self.take(entry, self.seat.rank - self.chains)? {
+                if self.added >= self.received + self.slots {
                     break;
                 }
-                // SAFETY: as above, the process before having told that the piece is this one's.
-                unsafe { self.job.kernel.reduce(own, sum, len / self.job.unit) };
+                // SAFETY: as above; nobody else has the slot until this process tells the follower.
+                unsafe { RawBytes::new(own, len).copy_to(sum) };
             }
             self.added += 1;
             self.tell(entry);
@@ -186,16 +219,18 @@ impl Chains {
     fn tell<P: Port>(&mut self, entry: &mut Entry<'_, P>) -> bool {
         let before = self.told;
         while self.told < self.added {
-            if let Some(rank) = self.follower(self.told) {
-                let mut word = Packer::contiguous(UserBuffer::BOTTOM, 0);
-                let to = Audience::One(rank);
-                if !entry.port.write_piece(self.seat.board, to, &mut word, 0, true) {
-                    break;
-                }
+            if self.follower(self.told).is_some_and(|rank| !self.give_word(entry, rank)) {
+                break;
             }
             self.told += 1;
         }
         self.told > before
+    }
+
+    /// Writes an empty piece to a process, if there is room.
+    fn give_word<P: Port>(&self, entry: &mut Entry<'_, P>, rank: u32) -> bool {
+        let mut word = Packer::contiguous(UserBuffer::BOTTOM, 0);
+        entry.port.write_piece(self.seat.board, Audience::One(rank), &mut word, 0, true)
     }
 
     /// Adds up the sums of all chains where that is this process's affair, and tells everyone.
@@ -206,7 +241,7 @@ impl Chains {
                 self.take(entry, self.last_of(chain))?;
             }
             self.add_up();
-            self.whole += self.chains as usize;
+            self.whole += self.stride;
             self.publish(entry);
             moved = true;
         }
@@ -236,25 +271,53 @@ impl Chains {
         }
     }
 
+    /// Tells of the pieces that are whole, as far as there is room; whether that was anything.
     fn publish<P: Port>(&mut self, entry: &mut Entry<'_, P>) -> bool {
         let mut moved = false;
         while self.published < self.whole && self.published < self.pieces {
-            let (begin, len) = self.range(self.published);
-            let (seat, unit) = (self.seat, self.job.unit);
-            let result = self.job.recv.offset(begin as i64);
-            let out = self
-                .out
-                .get_or_insert_with(|| section(entry, seat, Audience::Everyone, result, len, unit));
-            while out.push(entry, seat) {
-                moved = true;
-            }
-            if !out.done {
+            let is_told = match self.root {
+                None => self.tell_everyone(entry, &mut moved),
+                Some(_) => self.free(entry),
+            };
+            if !is_told {
                 break;
             }
-            self.out = None;
-            self.published += self.chains as usize;
+            self.published += self.stride;
+            moved = true;
         }
         moved
+    }
+
+    /// Writes what there is room for of the piece of the result that is being told; whether all of it is out.
+    fn tell_everyone<P: Port>(&mut self, entry: &mut Entry<'_, P>, moved: &mut bool) -> bool {
+        let (begin, len) = self.range(self.published);
+        let (seat, unit) = (self.seat, self.job.unit);
+        let result = self.job.recv.offset(begin as i64);
+        let out = self
+            .out
+            .get_or_insert_with(|| section(entry, seat, Audience::Everyone, result, len, unit));
+        while out.push(entry, seat) {
+            *moved = true;
+        }
+        let is_told = out.done;
+        if is_told {
+            self.out = None;
+        }
+        is_told
+    }
+
+    /// Tells the first processes of all chains that the root has read a piece of their sums; whether there
+    /// was room for all of that.
+    fn free<P: Port>(&mut self, entry: &mut Entry<'_, P>) -> bool {
+        while self.heard < self.chains {
+            let first = self.rank_at(self.heard);
+            if first != self.seat.rank && !self.give_word(entry, first) {
+                return false;
+            }
+            self.heard += 1;
+        }
+        self.heard = 0;
+        true
     }
 
     /// Takes in what is there of the result; whether that was anything.
@@ -264,6 +327,10 @@ impl Chains {
             let rank = self.last_of(self.owner(self.received));
             if rank == self.seat.rank {
                 if self.whole <= self.received {
+                    break;
+                }
+            } else if self.root.is_some() {
+                if !self.take(entry, rank)? {
                     break;
                 }
             } else {
@@ -304,20 +371,36 @@ impl<P: Port> Work<P> for Chains {
     }
 
     fn awaited(&self) -> Option<u32> {
-        let before = self.seat.rank.checked_sub(self.chains);
-        before.filter(|_| self.added < self.pieces).or_else(|| {
+        self.before().filter(|_| self.added < self.pieces).or_else(|| {
             let next = (self.received < self.pieces).then(|| self.owner(self.received))?;
             Some(self.last_of(next)).filter(|rank| *rank != self.seat.rank)
         })
     }
 }
 
+/// The place of this process: its rank, or behind that of a root.
+fn place_of(seat: Seat, root: Option<u32>) -> u32 {
+    root.map_or(seat.rank, |root| (seat.rank + seat.size - 1 - root) % seat.size)
+}
+
+/// The rank of the process at a place.
+fn rank_at(seat: Seat, root: Option<u32>, place: u32) -> u32 {
+    root.map_or(place, |root| (place + root + 1) % seat.size)
+}
+
 impl<P: Port> Entry<'_, P> {
-    /// `MPI_ALLREDUCE` by chains; in shares where the board has no memory for sums.
-    pub(super) fn reduce_by_chains(&mut self, job: Job, len: usize) -> Result<()> {
+    /// `MPI_ALLREDUCE` by chains, or with a root `MPI_REDUCE`; in shares where the board has no memory for
+    /// sums.
+    pub(super) fn reduce_by_chains(
+        &mut self,
+        job: Job,
+        len: usize,
+        root: Option<u32>,
+    ) -> Result<()> {
         let share = self.comm(job.seat.comm)?.share;
-        let Some(mut chains) = Chains::new(self, job, len, share) else {
-            return self.shares(job, len, None, Some(job.recv)).run(self);
+        let Some(mut chains) = Chains::new(self, job, len, root, share) else {
+            let mine = root.is_none_or(|root| root == job.seat.rank).then_some(job.recv);
+            return self.shares(job, len, root, mine).run(self);
         };
         loop {
             match chains.step(self)? {

@@ -50,6 +50,9 @@ impl<P: Port> Entry<'_, P> {
                 if shares {
                     return self.shares(job, bytes(*len), Some(root), mine).run(self);
                 }
+                if algorithm == Algorithm::BoardChains {
+                    return self.reduce_by_chains(job, bytes(*len), Some(root));
+                }
                 if root != me {
                     let source = Packer::contiguous(own, bytes(*len) as u64);
                     return self.write_message(seat, Audience::One(root), source, job.unit);
@@ -60,7 +63,7 @@ impl<P: Port> Entry<'_, P> {
                 self.shares(job, bytes(*len), None, Some(job.recv)).run(self)
             }
             Problem::Allreduce { len, .. } if algorithm == Algorithm::BoardChains => {
-                self.reduce_by_chains(job, bytes(*len))
+                self.reduce_by_chains(job, bytes(*len), None)
             }
             Problem::Allreduce { len, .. } => self.reduce_everywhere(job, bytes(*len)),
             Problem::ReduceScatter { blocks, .. } => {
