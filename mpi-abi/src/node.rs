@@ -337,8 +337,15 @@ impl Boards for NodePort {
         self.local.as_mut().is_some_and(|local| local.is_better_shown(board, to, len))
     }
 
-    fn show_piece(&mut self, board: BoardId, to: Audience, at: *const u8, len: u64) -> bool {
-        self.local.as_mut().is_some_and(|local| local.show_piece(board, to, at, len))
+    fn show_piece(
+        &mut self,
+        board: BoardId,
+        to: Audience,
+        at: *const u8,
+        len: u64,
+        back: *mut u8,
+    ) -> bool {
+        self.local.as_mut().is_some_and(|local| local.show_piece(board, to, at, len, back))
     }
 
     fn shown(&mut self, board: BoardId, to: Audience) -> Shown {
@@ -360,6 +367,16 @@ impl Boards for NodePort {
 
     fn fetch_part(&mut self, board: BoardId, from: Source, at: u64, into: &mut Unpacker) -> bool {
         self.local.as_mut().is_some_and(|local| local.fetch_part(board, from, at, into))
+    }
+
+    fn give_back_part(
+        &mut self,
+        board: BoardId,
+        from: Source,
+        at: u64,
+        bytes: RawBytes<'_>,
+    ) -> bool {
+        self.local.as_mut().is_some_and(|local| local.give_back_part(board, from, at, bytes))
     }
 
     #[inline]

@@ -205,8 +205,16 @@ pub trait Boards {
     /// Shows `len` bytes at `at`, a whole message, which its readers fetch from there, if they all
     /// can, and there is room for a word about it now. The memory stays
     /// as it is, and nothing more is written in that stream, until [`Boards::shown`] says that it is taken.
-    fn show_piece(&mut self, board: BoardId, to: Audience, at: *const u8, len: u64) -> bool {
-        let _ = (board, to, at, len);
+    /// An only reader may put what it makes of them at `back`, if that is not null.
+    fn show_piece(
+        &mut self,
+        board: BoardId,
+        to: Audience,
+        at: *const u8,
+        len: u64,
+        back: *mut u8,
+    ) -> bool {
+        let _ = (board, to, at, len, back);
         false
     }
 
@@ -233,6 +241,19 @@ pub trait Boards {
     /// by [`Boards::fetch_piece`]: it comes as a whole in the writer's private stream.
     fn fetch_part(&mut self, board: BoardId, from: Source, at: u64, into: &mut Unpacker) -> bool {
         let _ = (board, from, at, into);
+        false
+    }
+
+    /// Copies what was made of a part of the piece apart that [`Boards::read_piece`] shows to where its writer
+    /// wants it, `at` bytes from the beginning; whether the writer wants any, and could be reached.
+    fn give_back_part(
+        &mut self,
+        board: BoardId,
+        from: Source,
+        at: u64,
+        bytes: RawBytes<'_>,
+    ) -> bool {
+        let _ = (board, from, at, bytes);
         false
     }
 

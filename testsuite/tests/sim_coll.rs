@@ -373,9 +373,9 @@ fn two_ranks_add_up_long_vectors_in_place_and_not() {
     }
 }
 
-/// One vector by chains, to `root` or to everyone, in place or not; whether it came as it should, and nothing
+/// Adds up one vector, to `root` or to everyone, in place or not; whether it came as it should, and nothing
 /// else was written.
-fn add_up_by_chains(mpi: &mut SimEntry<'_>, round: i64, len: i64, root: Option<i32>) -> bool {
+fn add_up(mpi: &mut SimEntry<'_>, round: i64, len: i64, root: Option<i32>) -> bool {
     let (me, size) = (i64::from(mpi.identity.rank), i64::from(mpi.identity.size));
     let gets = root.is_none_or(|root| i64::from(root) == me);
     let own = |i: i64| i * (me + 1) + round;
@@ -398,6 +398,22 @@ fn add_up_by_chains(mpi: &mut SimEntry<'_>, round: i64, len: i64, root: Option<i
         && from.iter().zip(0..).all(|(kept, i)| *kept == own(i))
 }
 
+/// Whatever the other one shows or writes, whoever of the two refuses to fetch, and whether the root is aided.
+#[test]
+fn two_ranks_add_up_long_vectors_for_a_root_in_place_and_not() {
+    for seed in 0..120u64 {
+        let outcome = World::new(seed, 2).start_mpi(move |mpi| {
+            use_only(mpi, Collective::Reduce, Algorithm::Board);
+            (0..12).find(|round| {
+                let len = [8_190, 12_000, 33_000, 40_000][*round as usize % 4] + (seed % 5) as i64;
+                !add_up(mpi, *round, len, Some((*round / 3 % 2) as i32))
+            })
+        });
+        let wrong = outcome.unwrap_or_else(|hang| panic!("seed {seed}: {hang}")).results;
+        assert!(wrong.iter().all(|round| *round == Some(None)), "seed {seed}: {wrong:?}");
+    }
+}
+
 #[test]
 fn chains_add_up_vectors_for_every_root_and_for_everyone() {
     for seed in 0..40u64 {
@@ -409,7 +425,7 @@ fn chains_add_up_vectors_for_every_root_and_for_everyone() {
             (0..30).find(|round| {
                 let len = [1, 130, 700, 3_000][*round as usize % 4] + (seed % 5) as i64;
                 let root = (*round as i32 * 7 + seed as i32) % ranks as i32;
-                !add_up_by_chains(mpi, *round, len, (round % 5 != 4).then_some(root))
+                !add_up(mpi, *round, len, (round % 5 != 4).then_some(root))
             })
         });
         let wrong = outcome.unwrap_or_else(|hang| panic!("seed {seed}: {hang}")).results;

@@ -14,6 +14,7 @@ use mpi_core::port::PeerId;
 
 use farewell::Farewell;
 pub use layout::Layout;
+pub use stream::Apart;
 use stream::{Answer, Inbound, Outbound};
 
 use crate::lap::Worn;
@@ -198,9 +199,11 @@ impl Board {
         self.outbound(to).write(source, len, last, round)
     }
 
-    /// Shows `len` bytes at `at` as a piece, if all readers fetch such, and there is room.
-    pub fn show(&mut self, to: Audience, at: *const u8, len: u64) -> bool {
-        self.outbound(to).show(at.expose_provenance() as u64, len)
+    /// Shows `len` bytes at `at` as a piece, and where what is made of them goes, if all readers fetch
+    /// such, and there is room.
+    pub fn show(&mut self, to: Audience, at: *const u8, len: u64, back: *mut u8) -> bool {
+        let [address, back] = [at, back].map(|at| at.expose_provenance() as u64);
+        self.outbound(to).show(Apart { address, len, back })
     }
 
     /// What has become of what was shown last.
@@ -222,9 +225,8 @@ impl Board {
         self.from_private[rank as usize].consent();
     }
 
-    /// Where the piece that `peek` shows lies in its writer's memory, and how many bytes, if it is
-    /// such a one.
-    pub fn apart(&mut self, from: Source) -> Option<(u64, u64)> {
+    /// Where the piece that `peek` shows lies in its writer's memory, if it is such a one.
+    pub fn apart(&mut self, from: Source) -> Option<Apart> {
         self.inbound(from).apart()
     }
 

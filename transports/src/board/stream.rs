@@ -53,10 +53,36 @@ pub(super) struct Cell {
 const _: () = assert!(size_of::<Cell>() == 64);
 
 impl Cell {
-    /// Address and length of a piece apart.
-    fn apart(&self) -> (u64, u64) {
-        let [address, len, ..] = &self.payload;
-        (address.load(Ordering::Relaxed), len.load(Ordering::Relaxed))
+    fn set_apart(&self, Apart { address, len, back }: Apart) {
+        for (word, value) in self.payload.iter().zip([address, len, back]) {
+            word.store(value, Ordering::Relaxed);
+        }
+    }
+
+    fn apart(&self) -> Apart {
+        let [address, len, back, ..] = &self.payload;
+        let [address, len, back] = [address, len, back].map(|word| word.load(Ordering::Relaxed));
+        Apart { address, len, back }
+    }
+}
+
+/// A piece that lies in its writer's memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Apart {
+    /// The address of its first byte there.
+    pub address: u64,
+    /// Number of bytes.
+    pub len: u64,
+    /// The address there of as many bytes for what the reader makes of them, or 0.
+    pub back: u64,
+}
+
+impl Apart {
+    /// The address of `wanted` bytes from this place of it on, and the same of what is made of them; nothing
+    /// if it has not so many.
+    pub fn part(self, at: u64, wanted: u64) -> Option<(u64, u64)> {
+        let is_there = at.checked_add(wanted).is_some_and(|end| end <= self.len);
+        is_there.then(|| (self.address.wrapping_add(at), self.back.wrapping_add(at)))
     }
 }
 
@@ -220,8 +246,8 @@ impl Outbound {
         true
     }
 
-    /// Shows `len` bytes at this address, a whole message, if all readers fetch such.
-    pub(super) fn show(&mut self, address: u64, len: u64) -> bool {
+    /// Shows a whole message in this process's memory, if all readers fetch such.
+    pub(super) fn show(&mut self, apart: Apart) -> bool {
         let crosses = CELLS as u64;
         if !self.is_fetched()
             || self.next - self.consumed >= crosses && !self.look(self.next - crosses)
@@ -232,8 +258,7 @@ impl Outbound {
         // SAFETY: within the ring of cells, by `new`'s promise.
         let cell = unsafe { &*self.cells.add(place) };
         self.bodies[place] = (0, 0);
-        cell.payload[0].store(address, Ordering::Relaxed);
-        cell.payload[1].store(len, Ordering::Relaxed);
+        cell.set_apart(apart);
         cell.form.store(APART, Ordering::Relaxed);
         self.apart = self.next;
         self.counters.iter_mut().for_each(|reader| reader.open = true);
@@ -452,7 +477,7 @@ impl Inbound {
     #[cold]
     #[inline(never)]
     fn apart_piece(&self, cell: &Cell, form: u64) -> Piece {
-        let apart = if form == APART { cell.apart().1 } else { 0 };
+        let apart = if form == APART { cell.apart().len } else { 0 };
         Piece { at: self.body, len: 0, last: true, apart }
     }
 
@@ -465,8 +490,8 @@ impl Inbound {
         self.known = self.room;
     }
 
-    /// Address and length of the piece that `peek` shows, if it is one apart.
-    pub(super) fn apart(&self) -> Option<(u64, u64)> {
+    /// Where the piece that `peek` shows lies, if it is one apart.
+    pub(super) fn apart(&self) -> Option<Apart> {
         // SAFETY: within the ring of cells, by `new`'s promise.
         let cell = unsafe { &*self.cells.add((self.next % CELLS as u64) as usize) };
         (cell.form.load(Ordering::Relaxed) == APART).then(|| cell.apart())

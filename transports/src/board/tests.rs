@@ -11,6 +11,9 @@ use proptest::prelude::*;
 use super::{Awaited, Board, Layout};
 use crate::conformance::pattern;
 
+/// For nothing that is made of a piece.
+const NOWHERE: *mut u8 = std::ptr::null_mut();
+
 /// Memory for the parts of a board, and its members' views.
 struct Shared {
     parts: Vec<Vec<u128>>,
@@ -107,17 +110,23 @@ fn what_is_shown_goes_to_readers_that_all_fetch() {
         let everyone = Audience::Everyone;
         let bytes = pattern(1, 100_000);
         views[1].consent(0);
-        assert!(!views[0].show(everyone, bytes.as_ptr(), 100_000), "rank 2 has said nothing");
-        assert!(!views[0].show(Audience::One(2), bytes.as_ptr(), 100_000));
+        assert!(
+            !views[0].show(everyone, bytes.as_ptr(), 100_000, NOWHERE),
+            "rank 2 has said nothing"
+        );
+        assert!(!views[0].show(Audience::One(2), bytes.as_ptr(), 100_000, NOWHERE));
         views[2].consent(0);
-        assert!(views[0].show(everyone, bytes.as_ptr(), 100_000));
+        assert!(views[0].show(everyone, bytes.as_ptr(), 100_000, NOWHERE));
         let reader_comes = Awaited::Reader(everyone);
         for reader in [2, 1] {
             assert_eq!(views[0].shown(everyone), Shown::Waits);
             assert!(!views[0].has_come(reader_comes));
             let (from, piece) = (Source::Public(0), views[reader].peek(Source::Public(0)).unwrap());
             assert_eq!((piece.len, piece.last, piece.apart), (0, true, 100_000));
-            assert_eq!(views[reader].apart(from), Some((bytes.as_ptr() as u64, 100_000)));
+            let apart = views[reader].apart(from).unwrap();
+            assert_eq!((apart.address, apart.len, apart.back), (bytes.as_ptr() as u64, 100_000, 0));
+            assert_eq!(apart.part(99_000, 1000), Some((apart.address + 99_000, 99_000)));
+            assert_eq!((apart.part(99_000, 1001), apart.part(u64::MAX, 2)), (None, None));
             views[reader].consume(from);
             assert!(views[0].has_come(reader_comes));
         }
@@ -134,7 +143,7 @@ fn who_refuses_is_named_and_shown_no_more() {
         views[reader].consent(2);
     }
     for (refusers, shown) in [(vec![], true), (vec![1, 3], true), (vec![], false)] {
-        assert_eq!(views[2].show(everyone, bytes.as_ptr(), 8), shown);
+        assert_eq!(views[2].show(everyone, bytes.as_ptr(), 8, NOWHERE), shown);
         for reader in [1, 0, 3].into_iter().filter(|_| shown) {
             assert_eq!(views[2].shown(everyone), Shown::Waits);
             let refuses = refusers.contains(&reader);
@@ -150,7 +159,10 @@ fn who_refuses_is_named_and_shown_no_more() {
     }
     assert!(views[2].write(everyone, &mut packer(&bytes), 8, true));
     assert_eq!(take(&mut views[1], Source::Public(2)), Some((bytes.to_vec(), true)));
-    assert!(views[2].show(Audience::One(3), bytes.as_ptr(), 8), "the private stream is another");
+    assert!(
+        views[2].show(Audience::One(3), bytes.as_ptr(), 8, NOWHERE),
+        "the private stream is another"
+    );
 }
 
 #[test]
@@ -159,8 +171,8 @@ fn what_an_earlier_board_agreed_to_means_nothing() {
     let mut views = shared.views(7);
     views[1].consent(0);
     let mut later = shared.views(8);
-    assert!(!later[0].show(Audience::One(1), [1u8; 8].as_ptr(), 8));
-    assert!(views[0].show(Audience::One(1), [1u8; 8].as_ptr(), 8));
+    assert!(!later[0].show(Audience::One(1), [1u8; 8].as_ptr(), 8, NOWHERE));
+    assert!(views[0].show(Audience::One(1), [1u8; 8].as_ptr(), 8, NOWHERE));
 }
 
 #[test]

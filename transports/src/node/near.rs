@@ -86,8 +86,15 @@ impl Boards for LocalPort {
         self.shm.is_better_shown(board, to, len)
     }
 
-    fn show_piece(&mut self, board: BoardId, to: Audience, at: *const u8, len: u64) -> bool {
-        self.shm.show_piece(board, to, at, len)
+    fn show_piece(
+        &mut self,
+        board: BoardId,
+        to: Audience,
+        at: *const u8,
+        len: u64,
+        back: *mut u8,
+    ) -> bool {
+        self.shm.show_piece(board, to, at, len, back)
     }
 
     fn shown(&mut self, board: BoardId, to: Audience) -> Shown {
@@ -106,6 +113,16 @@ impl Boards for LocalPort {
 
     fn fetch_part(&mut self, board: BoardId, from: Source, at: u64, into: &mut Unpacker) -> bool {
         self.shm.fetch_part(board, from, at, into)
+    }
+
+    fn give_back_part(
+        &mut self,
+        board: BoardId,
+        from: Source,
+        at: u64,
+        bytes: RawBytes<'_>,
+    ) -> bool {
+        self.shm.give_back_part(board, from, at, bytes)
     }
 
     #[inline]

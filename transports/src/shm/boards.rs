@@ -248,8 +248,15 @@ impl Boards for Shm {
         }
     }
 
-    fn show_piece(&mut self, board: BoardId, to: Audience, at: *const u8, len: u64) -> bool {
-        let shown = self.boards.get(board).is_some_and(|board| board.show(to, at, len));
+    fn show_piece(
+        &mut self,
+        board: BoardId,
+        to: Audience,
+        at: *const u8,
+        len: u64,
+        back: *mut u8,
+    ) -> bool {
+        let shown = self.boards.get(board).is_some_and(|board| board.show(to, at, len, back));
         if shown {
             self.let_help(board, at as u64, len);
             self.wake_audience(board, to);
@@ -277,15 +284,29 @@ impl Boards for Shm {
 
     fn fetch_part(&mut self, board: BoardId, from: Source, at: u64, into: &mut Unpacker) -> bool {
         let Some(on) = self.boards.get(board) else { return false };
-        let Some((address, len)) = on.apart(from) else { return false };
+        let Some(apart) = on.apart(from) else { return false };
         let (writer, wanted) = (on.member(from.rank()), into.remaining());
-        let is_there = at.checked_add(wanted).is_some_and(|end| end <= len);
-        let fetched = is_there
-            && self.pull_alone(writer, address.wrapping_add(at), wanted, into) == Pulled::Done;
+        let fetched = apart.part(at, wanted).is_some_and(|(address, _)| {
+            self.pull_alone(writer, address, wanted, into) == Pulled::Done
+        });
         if !fetched && let Some(on) = self.boards.get(board) {
             on.refuse(from);
         }
         fetched
+    }
+
+    fn give_back_part(
+        &mut self,
+        board: BoardId,
+        from: Source,
+        at: u64,
+        bytes: RawBytes<'_>,
+    ) -> bool {
+        let Some(on) = self.boards.get(board) else { return false };
+        let Some(apart) = on.apart(from).filter(|apart| apart.back != 0) else { return false };
+        let writer = on.member(from.rank());
+        let place = apart.part(at, bytes.len() as u64);
+        place.is_some_and(|(_, back)| self.push_alone(writer, back, bytes))
     }
 
     #[inline]

@@ -10,6 +10,7 @@ use mpi_core::port::{PeerId, Pulled, Token};
 
 use super::Shm;
 use super::joint::Crossing;
+use crate::board::Apart;
 
 /// Tokens of fetches begin here, above those of requests.
 const FIRST_TOKEN: u64 = 1 << 63;
@@ -85,7 +86,7 @@ impl Shm {
         by: Mover,
     ) -> Option<Fetched> {
         let at = self.boards.get(board)?;
-        let ((address, len), writer) = (at.apart(from)?, at.member(from.rank()));
+        let (Apart { address, len, .. }, writer) = (at.apart(from)?, at.member(from.rank()));
         // A writer helps if it writes to nobody else.
         let helped = if at.others().count() == 1 { by } else { Mover::Reader };
         let run = into.as_contiguous().filter(|(_, room)| *room >= len).map(|(to, _)| to);

@@ -276,7 +276,10 @@ fn a_long_message_is_shown_where_that_pays() {
     }
     let bytes = pattern(3, 100_000);
     let (mut world, board) = at_a_board(&through, 1);
-    assert!(!world.transport(0).show_piece(board, one, bytes.as_ptr(), 100_000), "none consents");
+    assert!(
+        !world.transport(0).show_piece(board, one, bytes.as_ptr(), 100_000, std::ptr::null_mut()),
+        "none consents"
+    );
 }
 
 #[test]
@@ -290,7 +293,7 @@ fn what_is_shown_fills_the_room_there_is_and_no_more() {
         (bytes.as_ptr(), u64::MAX, 40_000),
         (std::ptr::null(), 100_000, 50_000),
     ] {
-        assert!(world.transport(0).show_piece(board, to, address, len));
+        assert!(world.transport(0).show_piece(board, to, address, len, std::ptr::null_mut()));
         let piece = world.transport(1).read_piece(board, from).unwrap();
         assert_eq!((piece.len, piece.apart), (0, len));
         target.fill(7);
@@ -307,7 +310,41 @@ fn what_is_shown_fills_the_room_there_is_and_no_more() {
         }
         assert_eq!(world.transport(0).shown(board, to), Shown::Taken);
     }
-    assert!(!world.transport(0).show_piece(board, to, bytes.as_ptr(), 100_000));
+    assert!(!world.transport(0).show_piece(
+        board,
+        to,
+        bytes.as_ptr(),
+        100_000,
+        std::ptr::null_mut()
+    ));
+}
+
+#[test]
+fn what_is_made_of_a_part_goes_back_where_its_writer_wants_it_and_nowhere_else() {
+    let (mut world, board) = at_a_board(&small(), 1);
+    let (mut bytes, mut result) = (pattern(3, 100_000), vec![7u8; 100_000]);
+    let (to, from, made) = (Audience::One(1), Source::Private(0), pattern(4, 30_000));
+    let nowhere = std::ptr::null_mut();
+    for (back, at, len, goes) in [
+        (result.as_mut_ptr(), 70_000, 30_000, true),
+        (result.as_mut_ptr(), 70_001, 30_000, false),
+        (result.as_mut_ptr(), u64::MAX, 2, false),
+        (nowhere, 0, 30_000, false),
+    ] {
+        result.fill(7);
+        assert!(world.transport(0).show_piece(board, to, bytes.as_mut_ptr(), 100_000, back));
+        let part = RawBytes::from(&made[..len]);
+        assert_eq!(world.transport(1).give_back_part(board, from, at, part), goes);
+        world.transport(1).consume_piece(board, from);
+        assert_eq!(world.transport(0).shown(board, to), Shown::Taken);
+        let (before, come) = result.split_at(70_000);
+        assert!(before.iter().all(|byte| *byte == 7));
+        assert!(if goes { come == made } else { come.iter().all(|byte| *byte == 7) });
+    }
+    assert!(
+        !world.transport(1).give_back_part(board, from, 0, RawBytes::from(&made[..])),
+        "no piece"
+    );
 }
 
 #[test]
@@ -345,7 +382,13 @@ fn who_fails_in_the_middle_of_a_joint_fetch_moves_no_more_of_it() {
         let (parts, moved) = (40, 2 * PARTS_A_POLL as usize);
         let (bytes, rest) = (pattern(2, parts * PART), (parts - moved) * PART);
         let (mut target, len) = (vec![0u8; bytes.len()], bytes.len() as u64);
-        assert!(world.transport(0).show_piece(board, to, bytes.as_ptr(), len));
+        assert!(world.transport(0).show_piece(
+            board,
+            to,
+            bytes.as_ptr(),
+            len,
+            std::ptr::null_mut()
+        ));
         assert!(world.transport(1).read_piece(board, from).is_some());
         let mut into = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), len);
         let fetched = world.transport(1).fetch_piece(board, from, &mut into, Mover::Writer);

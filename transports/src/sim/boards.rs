@@ -8,7 +8,7 @@ use mpi_core::port::PeerId;
 
 use super::network::Item;
 use super::port::SimPort;
-use crate::board::{Board, Layout};
+use crate::board::{Apart, Board, Layout};
 use crate::copy;
 
 /// Where processors are shared, messages of so many bytes are better shown.
@@ -147,8 +147,15 @@ impl Boards for SimPort {
         len >= least
     }
 
-    fn show_piece(&mut self, board: BoardId, to: Audience, at: *const u8, len: u64) -> bool {
-        let shown = self.board(board).is_some_and(|board| board.show(to, at, len));
+    fn show_piece(
+        &mut self,
+        board: BoardId,
+        to: Audience,
+        at: *const u8,
+        len: u64,
+        back: *mut u8,
+    ) -> bool {
+        let shown = self.board(board).is_some_and(|board| board.show(to, at, len, back));
         if shown {
             self.nudge_audience(board, to);
         }
@@ -168,7 +175,7 @@ impl Boards for SimPort {
     ) -> Fetched {
         let chance = self.network.borrow_mut().chance(FETCHED);
         let Some(at) = self.board(board) else { return Fetched::Refused };
-        let Some((address, len)) = at.apart(from).filter(|_| chance) else {
+        let Some(Apart { address, len, .. }) = at.apart(from).filter(|_| chance) else {
             at.refuse(from);
             return Fetched::Refused;
         };
@@ -181,15 +188,31 @@ impl Boards for SimPort {
     fn fetch_part(&mut self, board: BoardId, from: Source, at: u64, into: &mut Unpacker) -> bool {
         let fetched = self.network.borrow_mut().chance(FETCHED);
         let Some(on) = self.board(board) else { return false };
-        let Some((address, len)) = on.apart(from) else { return false };
+        let Some(apart) = on.apart(from) else { return false };
         let wanted = into.remaining();
-        if !fetched || at.checked_add(wanted).is_none_or(|end| end > len) {
+        let Some((address, _)) = apart.part(at, wanted).filter(|_| fetched) else {
             on.refuse(from);
             return false;
-        }
-        let bytes = std::ptr::with_exposed_provenance((address + at) as usize);
+        };
+        let bytes = std::ptr::with_exposed_provenance(address as usize);
         // SAFETY: as in `fetch_piece`, and the part lies within the piece.
         unsafe { into.unpack_from(RawBytes::new(bytes, wanted as usize)) };
+        true
+    }
+
+    fn give_back_part(
+        &mut self,
+        board: BoardId,
+        from: Source,
+        at: u64,
+        bytes: RawBytes<'_>,
+    ) -> bool {
+        let Some(on) = self.board(board) else { return false };
+        let Some(apart) = on.apart(from).filter(|apart| apart.back != 0) else { return false };
+        let Some((_, back)) = apart.part(at, bytes.len() as u64) else { return false };
+        let back = std::ptr::with_exposed_provenance_mut(back as usize);
+        // SAFETY: as in `fetch_piece`: the writer keeps as many bytes for what is made of the piece.
+        unsafe { bytes.copy_to(back) };
         true
     }
 

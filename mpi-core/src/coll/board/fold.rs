@@ -114,11 +114,12 @@ pub(super) struct Fold {
     /// Where the current tile begins.
     pub base: usize,
     /// Operands of the tile that are reduced, the first two together.
-    stage: u32,
+    pub stage: u32,
     /// Bytes of the tile that have been through the current stage.
     pub off: usize,
-    /// Which bytes of another's message, of those in its writer's memory, have been fetched to here.
+    /// Which bytes of another's message, of those in its writer's memory, have been fetched, and to where.
     pub fetched: Range<usize>,
+    pub fetched_at: *const u8,
     /// Bytes of a message that are of no use here but come all the same.
     pub rest: usize,
 }
@@ -138,10 +139,22 @@ impl Fold {
             Order::Down(first) => first + 1,
             Order::Round(size) => size,
         };
-        let (saves, fetched) = (false, 0..0);
+        let (saves, fetched, fetched_at) = (false, 0..0, std::ptr::null());
         let (base, stage, off, rest) = (0, 0, 0, 0);
-        let mut fold =
-            Fold { seat, task, tile, terms, saves, scratch, base, stage, off, fetched, rest };
+        let mut fold = Fold {
+            seat,
+            task,
+            tile,
+            terms,
+            saves,
+            scratch,
+            base,
+            stage,
+            off,
+            fetched,
+            fetched_at,
+            rest,
+        };
         let words = tile.min(task.len) / 16 + 1;
         if task.into.is_none() && fold.scratch.result.len() < words {
             fold.scratch.result.resize(words, 0);
@@ -200,7 +213,7 @@ impl Fold {
         !self.task.follows || (self.base + self.tile_len()) as u64 + left <= self.task.len as u64
     }
 
-    fn nth(&self, index: u32) -> u32 {
+    pub(super) fn nth(&self, index: u32) -> u32 {
         self.task.order.nth(self.seat, index)
     }
 
@@ -363,10 +376,23 @@ mod tests {
             to: None,
             follows: false,
         };
-        let (tile, terms, saves, scratch, fetched) = (8, 2, false, Scratch::default(), 0..0);
+        let (tile, terms, saves, scratch) = (8, 2, false, Scratch::default());
+        let (fetched, fetched_at) = (0..0, std::ptr::null());
         let (base, stage, off, rest) = (0, 0, 0, 8);
-        let mut fold =
-            Fold { seat, task, tile, terms, saves, scratch, base, stage, off, fetched, rest };
+        let mut fold = Fold {
+            seat,
+            task,
+            tile,
+            terms,
+            saves,
+            scratch,
+            base,
+            stage,
+            off,
+            fetched,
+            fetched_at,
+            rest,
+        };
         assert_eq!((fold.awaited(), fold.is_done()), (Some(0), false));
         fold.base = 8;
         assert_eq!((fold.awaited(), fold.is_done()), (Some(0), false));

@@ -11,6 +11,10 @@ use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
 use crate::port::Port;
 
+/// A process that copies its own looks so often, in bytes, at what another does meanwhile: a look costs less
+/// than a line.
+const OWN_BYTES: usize = 16 << 10;
+
 /// A message on its way out.
 pub(super) struct Outgoing {
     pub to: Audience,
@@ -92,6 +96,8 @@ pub(super) struct Incoming {
     past: bool,
     /// Who moves it if it is to be fetched.
     pub by: Mover,
+    /// It is being fetched with the writer's help.
+    pub begun: bool,
     /// Everything has come.
     pub done: bool,
 }
@@ -100,13 +106,13 @@ impl Incoming {
     /// A message into this room; an empty one is none.
     pub(super) fn new(from: Source, into: Unpacker) -> Incoming {
         let done = into.remaining() == 0;
-        Incoming { from, into, beyond: 0, past: false, by: Mover::Reader, done }
+        Incoming { from, into, beyond: 0, past: false, by: Mover::Reader, begun: false, done }
     }
 
     /// A message that comes although it is empty.
     pub(super) fn signal(from: Source) -> Incoming {
         let into = Unpacker::contiguous(UserBuffer::BOTTOM, 0);
-        Incoming { from, into, beyond: 0, past: false, by: Mover::Reader, done: false }
+        Incoming { done: false, ..Incoming::new(from, into) }
     }
 
     /// The same past the caches, if so.
@@ -178,7 +184,24 @@ pub(super) fn too_long(rank: u32, by: u64) -> Error {
 
 /// Copies between two blocks of user memory, of which one may be laid out otherwise.
 pub(super) fn copy(mut from: Packer, mut into: Unpacker) {
-    while let Some((at, len)) = from.next_run(usize::MAX) {
+    copy_runs(&mut from, &mut into, usize::MAX, || true);
+}
+
+/// The same as long as `goes_on`, which is asked every [`OWN_BYTES`] bytes.
+pub(super) fn copy_while(from: &mut Packer, into: &mut Unpacker, goes_on: impl FnMut() -> bool) {
+    copy_runs(from, into, OWN_BYTES, goes_on);
+}
+
+#[inline]
+fn copy_runs(
+    from: &mut Packer,
+    into: &mut Unpacker,
+    most: usize,
+    mut goes_on: impl FnMut() -> bool,
+) {
+    while goes_on()
+        && let Some((at, len)) = from.next_run(most)
+    {
         // SAFETY: user memory that the collective owns, readable and writable; the standard
         // forbids that its buffers overlap.
         unsafe { into.unpack_from(RawBytes::new(at, len)) };
@@ -204,6 +227,11 @@ impl<P: Port> Work<P> for Writing<'_> {
 
     fn awaited(&self) -> Option<u32> {
         self.reader
+    }
+
+    /// An only reader may call for help.
+    fn goes_on_by_polls(&self) -> bool {
+        self.seat.size == 2 && self.message.is_shown()
     }
 }
 
@@ -238,6 +266,10 @@ impl<P: Port> Work<P> for Reading<'_> {
 
     fn wait_for(&self) -> WaitFor {
         self.wait_for
+    }
+
+    fn goes_on_by_polls(&self) -> bool {
+        self.message.begun
     }
 }
 

@@ -12,8 +12,8 @@
 //! it is long, from where it is `shown`, `transfer` many at a time, and `fold` reduces, `operand` by
 //! `operand`, or `fold_short` all at once. For each collective `run` says who writes what to whom,
 //! `reduce` where it reduces, and `errand` where it does not block, of which `begun` keeps the
-//! queue. `across` and `chains` reduce longer vectors, where caches are far from each other and where
-//! ranks share processors, `turns` says who leaves a barrier first there, `quick` and `quick_varied`
+//! queue. `across` and `aided` reduce longer vectors of two ranks, and `chains` those of ranks that share
+//! processors; `turns` says who leaves a barrier first there, `quick` and `quick_varied`
 //! are the short way of small ones, and `begun_quick` leads from there into the queue.
 //!
 //! A process at which an operation fails says so on the board, since its streams may have stopped
@@ -21,6 +21,7 @@
 //! so do all later calls that would use it.
 
 mod across;
+mod aided;
 mod begun;
 mod begun_quick;
 mod chains;

@@ -36,6 +36,9 @@ impl Fold {
             };
             return Ok(Some((at, left)));
         }
+        if let Some((at, here)) = self.fetched_part() {
+            return Ok(Some((at, here.min(left))));
+        }
         let Some(piece) = self.piece(entry, rank) else { return Ok(None) };
         if piece.apart > 0 {
             let part = self.fetch(entry, rank, piece)?;
@@ -66,8 +69,17 @@ impl Fold {
         }
     }
 
+    /// What is next of what was fetched, if that is not used up.
+    #[inline]
+    fn fetched_part(&self) -> Option<(*const u8, usize)> {
+        let at = self.task.message.0 + self.base + self.off;
+        let is_there = self.fetched.contains(&at);
+        let place = self.fetched_at.wrapping_add(at - self.fetched.start.min(at));
+        is_there.then(|| (place, self.fetched.end - at))
+    }
+
     /// What is there of an operand that lies in the memory of its writer: a part of it is fetched at a
-    /// time, that stays in the cache while it is reduced.
+    /// time, that stays in the cache while it is reduced. With the last part its writer may go on.
     #[inline(never)]
     fn fetch<P: Port>(
         &mut self,
@@ -80,26 +92,41 @@ impl Fold {
             return Err(differs(rank, piece.apart.saturating_sub(whole as u64)));
         }
         let at = begin + self.base + self.off;
-        if !self.fetched.contains(&at) {
-            let len = (begin + self.task.len - at).min(self.tile * PART_TILES);
-            let words = &mut self.scratch.fetched;
-            words.resize(words.len().max(len.div_ceil(16)), 0);
-            let room = UserBuffer(words.as_mut_ptr().cast());
-            let mut into = Unpacker::contiguous(room, len as u64);
-            let (board, from) = (self.seat.board, self.source(rank));
-            let fetched = entry.port.fetch_part(board, from, at as u64, &mut into);
-            // A writer that fails may change its memory after it has said so.
-            if let Some(class) = entry.port.renounced(board, rank) {
-                return Err(failed_elsewhere(rank, ErrorClass::from_wire(class)));
-            }
-            if !fetched {
-                self.refused(entry, rank);
-                return Ok(None);
-            }
-            self.fetched = at..at + len;
+        let end = begin + self.task.len;
+        let len = (end - at).min(self.tile * PART_TILES);
+        let room = self.room_for(rank, len);
+        let mut into = Unpacker::contiguous(UserBuffer(room), len as u64);
+        let (board, from) = (self.seat.board, self.source(rank));
+        let fetched = entry.port.fetch_part(board, from, at as u64, &mut into);
+        // A writer that fails may change its memory after it has said so.
+        if let Some(class) = entry.port.renounced(board, rank) {
+            return Err(failed_elsewhere(rank, ErrorClass::from_wire(class)));
         }
-        let here = self.scratch.fetched.as_ptr().cast::<u8>().wrapping_add(at - self.fetched.start);
-        Ok(Some((here, self.fetched.end - at)))
+        if !fetched {
+            self.refused(entry, rank);
+            return Ok(None);
+        }
+        if at + len == end {
+            entry.port.consume_piece(board, from);
+        }
+        (self.fetched, self.fetched_at) = (at..at + len, room);
+        Ok(self.fetched_part())
+    }
+
+    /// Where the next `len` bytes of the operand of `rank` are fetched to: where the result goes, if nothing
+    /// else lies there and the operand is the one that others are reduced into.
+    fn room_for(&mut self, rank: u32, len: usize) -> *mut u8 {
+        let other = |into: &*mut u8| !std::ptr::eq(*into, self.task.own);
+        match self.task.into.filter(other) {
+            Some(into) if self.nth(0) == rank && self.stage == 0 => {
+                into.wrapping_add(self.base + self.off)
+            }
+            _ => {
+                let words = &mut self.scratch.fetched;
+                words.resize(words.len().max(len.div_ceil(16)), 0);
+                words.as_mut_ptr().cast()
+            }
+        }
     }
 
     /// The message comes as a whole, in pieces, for this reader alone.
@@ -109,6 +136,7 @@ impl Fold {
         let (begin, whole) = self.task.message;
         self.rest = whole - begin - self.task.len;
         self.task.streams = Streams::Private;
+        self.fetched = 0..0;
     }
 
     /// The rank of whose message more comes although it is of no use here: the other one of two, since
@@ -146,12 +174,10 @@ impl Fold {
         let from = self.source(rank);
         let taken = &mut self.scratch.taken[rank as usize];
         *taken += len;
-        let piece = entry.port.read_piece(self.seat.board, from);
-        let end = piece.map(|piece| match piece.apart {
-            0 => piece.len,
-            _ => self.task.message.0 + self.task.len,
-        });
-        if end == Some(*taken) {
+        if self.fetched.contains(&(*taken - len)) {
+            return;
+        }
+        if entry.port.read_piece(self.seat.board, from).map(|piece| piece.len) == Some(*taken) {
             *taken = 0;
             entry.port.consume_piece(self.seat.board, from);
         }

@@ -41,7 +41,6 @@ impl<P: Port> Entry<'_, P> {
         let pattern = Pattern::of_reduction(problem, shares);
         self.share_caches(seat, usize::MAX, pattern);
         let job = Job::new(seat, kernel, data);
-        let own = job.own;
         let bytes = |len: i64| len as usize * data.unit as usize;
         match problem {
             Problem::Reduce { root, len, .. } => {
@@ -53,11 +52,10 @@ impl<P: Port> Entry<'_, P> {
                 if algorithm == Algorithm::BoardChains {
                     return self.reduce_by_chains(job, bytes(*len), Some(root));
                 }
-                if root != me {
-                    let source = Packer::contiguous(own, bytes(*len) as u64);
-                    return self.write_message(seat, Audience::One(root), source, job.unit);
+                match root == me {
+                    true => self.reduce_at_root(job, bytes(*len)),
+                    false => self.reduce_for_root(job, bytes(*len), root),
                 }
-                self.fold_all(job, bytes(*len))
             }
             Problem::Allreduce { len, .. } if shares => {
                 self.shares(job, bytes(*len), None, Some(job.recv)).run(self)
@@ -90,6 +88,11 @@ impl<P: Port> Entry<'_, P> {
         if self.fold_short(seat, &task, recv)? {
             return Ok(());
         }
+        self.fold_by_tiles(seat, task)
+    }
+
+    /// The same of operands of any length.
+    pub(super) fn fold_by_tiles(&mut self, seat: Seat, task: Task) -> Result<()> {
         let fold = Fold::new(self, seat, task);
         let mut transfer = Transfer::new(seat);
         transfer.reduce(fold);
@@ -258,9 +261,13 @@ impl Job {
     }
 }
 
-/// Bytes of the share of each of `size` processes: whole elements and, if it can be, whole lines.
+/// Bytes of the share of each of `size` processes.
 pub(super) fn share_bytes(len: usize, size: usize, unit: usize) -> usize {
-    let even = len.div_ceil(size);
+    whole_share(len.div_ceil(size), unit)
+}
+
+/// The next length of a share: whole elements and, if it can be, whole lines.
+pub(super) fn whole_share(bytes: usize, unit: usize) -> usize {
     let grain = if SHARE_BYTES.is_multiple_of(unit) { SHARE_BYTES } else { unit };
-    even.next_multiple_of(grain)
+    bytes.next_multiple_of(grain)
 }

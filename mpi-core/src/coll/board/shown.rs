@@ -5,13 +5,11 @@
 //! says, so nobody has to agree on anything beforehand.
 //!
 //! Enters: messages that may be fetched, and pieces that are shown. Leaves: whether they have moved on.
-#![allow(unsafe_code)]
 
-use super::message::{Incoming, Outgoing, whole_units};
+use super::message::{Incoming, Outgoing, copy_while, whole_units};
 use super::seat::Seat;
 use super::work::WaitFor;
 use crate::boards::{Audience, Fetched, Mover, Piece, Shown, Source};
-use crate::buffer::RawBytes;
 use crate::datatype::{Packer, Unpacker};
 use crate::entry::Entry;
 use crate::error::{ErrorClass, Result};
@@ -24,10 +22,6 @@ const SHARED_BYTES: u64 = 64 << 10;
 /// The same where a gather only begins: who is called for help later hears that later. OSU, 64, 128 and 256 KiB:
 /// 11.5, 16.6 and 25.9 µs so, 9.9, 17.3 and 32.3 through the board.
 const SHARED_BYTES_BEGUN: u64 = 256 << 10;
-
-/// A process that copies its own looks so often, in bytes, whether another waits to be let begin: a look
-/// costs less than a line, and the other often shows what it has when this one has just begun.
-const OWN_BYTES: usize = 16 << 10;
 
 /// How a message goes.
 pub(super) enum Way {
@@ -62,7 +56,9 @@ impl Outgoing {
             Way::Written => None,
             Way::Open => {
                 let run = self.source.as_contiguous();
-                let mut show = |(at, len)| entry.port.show_piece(seat.board, self.to, at, len);
+                let none = std::ptr::null_mut();
+                let mut show =
+                    |(at, len)| entry.port.show_piece(seat.board, self.to, at, len, none);
                 let shown = run.is_some_and(&mut show);
                 self.way = if shown { Way::Shown } else { Way::Written };
                 shown.then_some(true)
@@ -106,7 +102,9 @@ impl Incoming {
     pub(super) fn let_begin<P: Port>(&mut self, entry: &mut Entry<'_, P>, seat: Seat) {
         let piece = entry.port.read_piece(seat.board, self.from);
         if piece.is_some_and(|piece| piece.apart > 0 && piece.apart <= self.remaining()) {
-            entry.port.fetch_piece(seat.board, self.from, &mut self.into, Mover::Writer);
+            let fetched =
+                entry.port.fetch_piece(seat.board, self.from, &mut self.into, Mover::Writer);
+            self.begun = fetched == Fetched::Begun;
         }
     }
 
@@ -120,7 +118,9 @@ impl Incoming {
         piece: Piece,
     ) -> Result<bool> {
         let rank = self.from.rank();
-        match entry.port.fetch_piece(seat.board, self.from, &mut self.into, self.by) {
+        let fetched = entry.port.fetch_piece(seat.board, self.from, &mut self.into, self.by);
+        self.begun = fetched == Fetched::Begun;
+        match fetched {
             Fetched::Begun => return Ok(false),
             Fetched::Whole(taken) => {
                 self.beyond += piece.apart.saturating_sub(taken);
@@ -170,12 +170,10 @@ impl<P: Port> Entry<'_, P> {
     ) -> Result<()> {
         let mut message = Incoming::new(from, into).shared();
         if let Some((mut out, mut into)) = own {
-            while let Some((at, len)) = out.next_run(OWN_BYTES) {
+            copy_while(&mut out, &mut into, || {
                 message.let_begin(self, seat);
-                // SAFETY: user memory that the collective owns, readable and writable; the standard
-                // forbids that its buffers overlap.
-                unsafe { into.unpack_from(RawBytes::new(at, len)) };
-            }
+                true
+            });
         }
         while !message.done && message.pull(self, seat)? {}
         match message.done {

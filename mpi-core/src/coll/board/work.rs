@@ -47,6 +47,11 @@ pub(super) trait Work<P: Port> {
         WaitFor::Answer
     }
 
+    /// Whether what it waits for comes by polls, so that looks at the board between them are in vain.
+    fn goes_on_by_polls(&self) -> bool {
+        false
+    }
+
     /// Whether it cannot end unless this member does something yet.
     fn awaits(&self, entry: &mut Entry<'_, P>, rank: u32) -> bool {
         let _ = entry;
@@ -83,7 +88,10 @@ impl<P: Port> Entry<'_, P> {
                 }
             }
             let mut looks = 0;
-            while looks < LOOKS_PER_POLL && self.port.spins(idle_polls + 1) {
+            while looks < LOOKS_PER_POLL
+                && !work.goes_on_by_polls()
+                && self.port.spins(idle_polls + 1)
+            {
                 looks += 1;
                 match work.step(self)? {
                     Step::Done => return Ok(()),
