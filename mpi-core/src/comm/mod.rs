@@ -70,6 +70,8 @@ pub struct Comm {
     pub(crate) beside: Vec<u32>,
     /// What followed the last barrier on its board.
     pub(crate) lead: Lead,
+    /// The next long exchange on its board copies this process's own block before it reads the others'.
+    pub(crate) own_first: bool,
 }
 
 impl Comm {
@@ -97,6 +99,7 @@ impl Comm {
             share: 1,
             beside: Vec::new(),
             lead: Lead::default(),
+            own_first: true,
         }
     }
 

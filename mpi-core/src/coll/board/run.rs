@@ -1,6 +1,6 @@
 //! Who writes what to whom, collective by collective: where data only moves. `reduce` has the others.
 
-use super::message::{Incoming, Outgoing, copy};
+use super::message::{Incoming, Outgoing, copy, copy_while};
 use super::pattern::Pattern;
 use super::quick;
 use super::seat::{BoardState, Seat};
@@ -125,8 +125,8 @@ impl<P: Port> Entry<'_, P> {
                 transfer.let_fetch(self);
                 transfer.write(self);
                 self.receive_all(&mut transfer, seat, recv, Pattern::EachToAll)?;
-                self.copy_own(send.first(), recv.get(me))?;
-                transfer.run(self)
+                let own = (send.first(), recv.get(me));
+                self.run_beside_own(transfer, seat, Pattern::EachToAll, own)
             }
             Problem::Alltoall { in_place, .. } | Problem::Alltoallv { in_place, .. } => {
                 let from = if *in_place { recv } else { send };
@@ -256,11 +256,38 @@ impl<P: Port> Entry<'_, P> {
             transfer.send(Outgoing::new(self, seat, Audience::One(rank), source, 1));
         }
         self.receive_all(&mut transfer, seat, recv, Pattern::EachToEach)?;
-        if !in_place {
-            transfer.let_fetch(self);
-            transfer.write(self);
-            self.copy_own(from.get(me), recv.get(me))?;
+        if in_place {
+            return transfer.run(self);
         }
-        transfer.run(self)
+        transfer.let_fetch(self);
+        transfer.write(self);
+        let own = (from.get(me), recv.get(me));
+        self.run_beside_own(transfer, seat, Pattern::EachToEach, own)
+    }
+
+    /// Runs an exchange, and copies what is this process's own: before it or, by turns, behind it as soon as what
+    /// the only other member writes is there. What one call went through last is still in the caches when the
+    /// next one begins (two bare processes, 1 MiB, the own block always first: 228 to 251 µs; by turns
+    /// 182 to 216).
+    fn run_beside_own(
+        &mut self,
+        transfer: Transfer,
+        seat: Seat,
+        pattern: Pattern,
+        (own, into): (Option<Place>, Option<Place>),
+    ) -> Result<()> {
+        let state = self.comm_mut(seat.comm)?;
+        state.own_first = !state.own_first;
+        let (Some(own), Some(into)) = (own, into) else { return transfer.run(self) };
+        if state.own_first || seat.size > 2 || seat.crowded {
+            copy(self.packer(own)?, self.unpacker(into)?);
+            return transfer.run(self);
+        }
+        let (mut out, mut room) = (self.packer(own)?, self.unpacker(into)?);
+        let from = pattern.source()(1 - seat.rank);
+        copy_while(&mut out, &mut room, || self.port.read_piece(seat.board, from).is_none());
+        transfer.run(self)?;
+        copy(out, room);
+        Ok(())
     }
 }
