@@ -11,6 +11,7 @@
 use mpi_core::port::{PeerId, Sink};
 
 use super::Shm;
+use super::division::Division;
 use super::helping::Helps;
 use super::joint::Joints;
 use super::lane::Class;
@@ -21,6 +22,8 @@ pub(super) const PARTS_A_POLL: u32 = 16;
 /// What a joint frame's first word says, above the number of the transfer.
 pub(super) const HELP: u64 = 0;
 pub(super) const HELPED: u64 = 1;
+/// A call for help by a receiver that has something else to do first.
+pub(super) const HELP_BUSY: u64 = 2;
 
 /// What one peer and this process have under way across.
 #[derive(Default)]
@@ -72,7 +75,8 @@ impl Shm {
     ) -> Result<(), &'static str> {
         let [first, a, b, c] = words;
         match (first >> 32, first as u32) {
-            (HELP, number) => self.help(peer, number, [a, b, c]),
+            (HELP, number) => self.help(peer, number, [a, b], Division::of(c)),
+            (HELP_BUSY, number) => self.help(peer, number, [a, b], Division::of_busy(c)),
             (HELPED, number) => {
                 self.peers[peer.0 as usize].across.joints.note_help(number, a);
                 self.settle(peer, sink);

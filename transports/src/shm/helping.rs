@@ -84,10 +84,16 @@ impl Helping {
 
 impl Shm {
     /// Begins to help `peer`, if it asks for what it was offered.
-    pub(super) fn help(&mut self, peer: PeerId, number: u32, [from, to, len]: [u64; 3]) {
+    pub(super) fn help(
+        &mut self,
+        peer: PeerId,
+        number: u32,
+        [from, to]: [u64; 2],
+        division: Division,
+    ) {
         let known = &mut self.peers[peer.0 as usize];
-        let offered = known.across.helps.offers.iter().rposition(|offer| *offer == (from, len));
-        let division = Division::of(len);
+        let offer = (from, division.len());
+        let offered = known.across.helps.offers.iter().rposition(|offered| *offered == offer);
         if let (Some(at), Some(parts)) = (offered, division.parts()) {
             known.across.helps.offers.remove(at);
             let (taken, done, over) = (0, 0, false);

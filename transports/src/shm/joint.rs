@@ -10,7 +10,7 @@ use mpi_core::boards::Mover;
 use mpi_core::port::{PeerId, Pulled, Sink, Token};
 
 use super::Shm;
-use super::across::{HELP, PARTS_A_POLL};
+use super::across::{HELP, HELP_BUSY, PARTS_A_POLL};
 use super::division::Division;
 use super::ledger::{Ledger, WORDS};
 use super::peer::{Peer, State};
@@ -30,6 +30,8 @@ pub(super) struct Crossing {
 pub(super) struct Joint {
     number: u32,
     crossing: Crossing,
+    /// What the sender is called by.
+    call: u64,
     division: Division,
     parts: u32,
     /// Parts that this end has moved, and how long that took.
@@ -88,13 +90,27 @@ impl Joints {
 
 impl Joint {
     /// Nothing has been moved yet, unless there would be too many parts.
-    fn new(crossing: Crossing) -> Option<Joint> {
-        let division = Division::of(crossing.len);
+    fn new(crossing: Crossing, by: Mover) -> Option<Joint> {
+        let (call, division) = match by {
+            Mover::Writer => (HELP_BUSY, Division::of_busy(crossing.len)),
+            Mover::Both | Mover::Reader => (HELP, Division::of(crossing.len)),
+        };
         let parts = division.parts()?;
         let (number, own, bytes, nanos) = (0, 0, 0, 0);
         let (others, helped, failed) = (None, None, false);
-        let joint =
-            Joint { number, crossing, division, parts, own, bytes, nanos, others, helped, failed };
+        let joint = Joint {
+            number,
+            crossing,
+            call,
+            division,
+            parts,
+            own,
+            bytes,
+            nanos,
+            others,
+            helped,
+            failed,
+        };
         Some(joint)
     }
 
@@ -155,7 +171,7 @@ impl Shm {
         if by == Mover::Reader || known.state != State::Open {
             return None;
         }
-        let (pid, mut joint) = (known.readable?, Joint::new(crossing)?);
+        let (pid, mut joint) = (known.readable?, Joint::new(crossing, by)?);
         let joints = &mut known.across.joints;
         if joints.begun.len() >= WORDS {
             joints.waiting.push_back(joint);
@@ -178,7 +194,7 @@ impl Shm {
     fn call(&mut self, peer: PeerId, joint: &Joint) {
         let Crossing { from, to, len, .. } = joint.crossing;
         self.peers[peer.0 as usize].ledger.open(joint.number);
-        self.tell(peer, HELP, joint.number, [from, to as u64, len]);
+        self.tell(peer, joint.call, joint.number, [from, to as u64, len]);
     }
 
     /// What came of a message that nobody works at any more.
