@@ -19,6 +19,9 @@ const PUBLIC_ROOM: usize = 2 << 20;
 const PRIVATE_ROOMS: usize = 4 << 20;
 const PRIVATE_ROOM_MIN: usize = 64 << 10;
 const PRIVATE_ROOM_MAX: usize = 2 << 20;
+/// So many times its room a stream that one member reads has for what is not read yet where ranks share
+/// processors: who writes 1 MiB to a root may then go on before the root has its turn.
+const PRIVATE_SPACES: usize = 2;
 
 const CELLS_BYTES: usize = CELLS * size_of::<Cell>();
 
@@ -59,7 +62,7 @@ impl Layout {
     }
 
     pub(super) fn private_body(self, reader: usize) -> usize {
-        self.public_body() + PUBLIC_ROOM + reader * self.private_room()
+        self.public_body() + PUBLIC_ROOM + reader * self.private_space()
     }
 
     pub(super) fn public_room(self) -> usize {
@@ -69,6 +72,11 @@ impl Layout {
     pub(super) fn private_room(self) -> usize {
         let room = PRIVATE_ROOMS / self.size.next_power_of_two();
         room.clamp(PRIVATE_ROOM_MIN, PRIVATE_ROOM_MAX)
+    }
+
+    /// The same with what lies beyond.
+    pub(super) fn private_space(self) -> usize {
+        PRIVATE_SPACES * self.private_room()
     }
 }
 
@@ -87,7 +95,7 @@ mod tests {
             assert!(layout.private_cells(last) + CELLS_BYTES <= layout.public_body());
             assert_eq!(layout.public_body() % PAGE, 0);
             assert_eq!(layout.private_body(0), layout.public_body() + layout.public_room());
-            assert_eq!(layout.private_body(last) + layout.private_room(), layout.bytes());
+            assert_eq!(layout.private_body(last) + layout.private_space(), layout.bytes());
         }
     }
 }

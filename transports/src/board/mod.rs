@@ -15,7 +15,7 @@ use mpi_core::port::PeerId;
 use farewell::Farewell;
 pub use layout::Layout;
 pub use stream::Apart;
-use stream::{Answer, Inbound, Outbound};
+use stream::{Answer, Inbound, Outbound, Room};
 
 use crate::lap::Worn;
 use crate::sys::memory::populate;
@@ -83,7 +83,8 @@ impl Board {
         };
         let cells = |of: usize, offset: usize| bases[of].wrapping_add(offset).cast_const().cast();
         let body = |of: usize, offset: usize| bases[of].wrapping_add(offset);
-        let (wide, narrow) = (layout.public_room(), layout.private_room());
+        let wide = Room { usual: layout.public_room(), all: layout.public_room() };
+        let narrow = Room { usual: layout.private_room(), all: layout.private_space() };
         let all = 0..bases.len();
         // SAFETY: all offsets lie within a part, by the layout; the rest is the caller's promise.
         unsafe {
@@ -106,7 +107,7 @@ impl Board {
             };
             let turns = |of: usize| Turns {
                 at: body(of, layout.private_body(of)),
-                room: narrow,
+                room: narrow.usual,
                 worn: Worn::new(0),
             };
             // The counters that a member would have of its own streams.

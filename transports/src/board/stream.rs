@@ -86,11 +86,20 @@ impl Apart {
     }
 }
 
+/// Bytes for the bodies of a stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Room {
+    /// In which they go round.
+    pub usual: usize,
+    /// The same with what lies beyond, for what is not read yet where ranks share processors.
+    pub all: usize,
+}
+
 /// The writing end.
 pub(super) struct Outbound {
     cells: *const Cell,
     body: *mut u8,
-    room: usize,
+    room: Room,
     /// Long bodies go round in so many bytes.
     lap: Lap,
     worn: Worn,
@@ -148,7 +157,7 @@ impl Counter {
 unsafe impl Send for Outbound {}
 
 impl Outbound {
-    /// The writing end of a stream with these cells and `room` bytes for bodies.
+    /// The writing end of a stream with these cells and this room for bodies.
     ///
     /// # Safety
     /// All of it stays mapped as long as this lives, cells and counters are aligned, and nobody
@@ -156,13 +165,13 @@ impl Outbound {
     pub(super) unsafe fn new(
         cells: *const Cell,
         body: *mut u8,
-        room: usize,
+        room: Room,
         mark: u64,
         counters: Vec<*const AtomicU64>,
     ) -> Outbound {
         let bodies = [(0, 0); CELLS];
         let reach = Reach::default();
-        let (lap, worn) = (Lap::at_once(room as u64), Worn::new(0));
+        let (lap, worn) = (Lap::at_once(room.usual as u64), Worn::new(0));
         let messages_left = MESSAGES_BEFORE_PAGES;
         let counters =
             counters.into_iter().map(|at| Counter { at, seen: None, open: false }).collect();
@@ -188,13 +197,13 @@ impl Outbound {
     }
 
     pub(super) fn room(&self) -> usize {
-        self.room
+        self.room.usual
     }
 
     /// Lets long bodies go round in half the room at most: where ranks share processors, those
     /// that come one after the other on one find more in its caches.
     pub(super) fn narrow(&mut self, crowded: bool) {
-        let room = self.room as u64;
+        let room = self.room.usual as u64;
         self.crowded = crowded;
         self.lap = if crowded { Lap::crowded(room / 2) } else { Lap::at_once(room) };
     }
@@ -341,7 +350,16 @@ impl Outbound {
         if place.is_some() || !self.crowded || len < LONG_BODY {
             return place;
         }
-        self.place_within(len, self.room / 2)
+        self.place_within(len, self.room.usual / 2).or_else(|| self.place_behind(len))
+    }
+
+    /// Where a body of `len` bytes can lie behind all that are still read.
+    #[cold]
+    fn place_behind(&self, len: usize) -> Option<usize> {
+        let read = self.consumed.max(self.next.saturating_sub(CELLS as u64))..self.next;
+        let ends = read.map(|piece| self.bodies[(piece % CELLS as u64) as usize].1);
+        let at = ends.max().unwrap_or(0).next_multiple_of(64);
+        (at + len <= self.room.all).then_some(at)
     }
 
     /// The same within so many bytes.
@@ -419,7 +437,7 @@ impl Outbound {
 pub(super) struct Inbound {
     cells: *const Cell,
     body: *const u8,
-    room: usize,
+    room: Room,
     mark: u64,
     next: u64,
     counter: *const AtomicU64,
@@ -438,7 +456,7 @@ impl Inbound {
     pub(super) unsafe fn new(
         cells: *const Cell,
         body: *const u8,
-        room: usize,
+        room: Room,
         mark: u64,
         counter: *const AtomicU64,
     ) -> Inbound {
@@ -447,7 +465,7 @@ impl Inbound {
 
     /// Leaves all pages to be found one by one.
     pub(super) fn narrow(&mut self, crowded: bool) {
-        self.known = if crowded { self.room } else { PAGES_FIRST };
+        self.known = if crowded { self.room.all } else { PAGES_FIRST };
     }
 
     /// The next piece, if it is there. One whose form cannot be is empty and the last.
@@ -464,7 +482,7 @@ impl Inbound {
             return Some(Piece { at: cell.payload.as_ptr().cast(), len, last, apart: 0 });
         }
         let at = ((form & !LAST) >> 32) as usize;
-        if at + len > self.room {
+        if at + len > self.room.all {
             return Some(self.apart_piece(cell, form));
         }
         if at + len > self.known {
@@ -486,8 +504,8 @@ impl Inbound {
     #[inline(never)]
     fn get(&mut self) {
         let at = self.body.wrapping_add(self.known).cast_mut();
-        populate(at, self.room - self.known, false);
-        self.known = self.room;
+        populate(at, self.room.usual.saturating_sub(self.known), false);
+        self.known = self.room.all;
     }
 
     /// Where the piece that `peek` shows lies, if it is one apart.
@@ -529,8 +547,9 @@ mod tests {
 
     #[test]
     fn long_bodies_go_round_in_their_share_of_the_caches_where_ranks_share_processors() {
+        let room = Room { usual: 1 << 20, all: 2 << 20 };
         // SAFETY: nothing is written, and no counter looked at.
-        let mut stream = unsafe { Outbound::new(ptr::null(), ptr::null_mut(), 1 << 20, 0, vec![]) };
+        let mut stream = unsafe { Outbound::new(ptr::null(), ptr::null_mut(), room, 0, vec![]) };
         let (long, short) = (16 << 10, 1000);
         stream.narrow(true);
         while stream.lap.grow() {}

@@ -210,6 +210,29 @@ fn two_threads_exchange_messages_of_all_lengths() {
     });
 }
 
+#[test]
+fn a_long_message_goes_out_before_its_reader_is_done_where_ranks_share_processors() {
+    let mut shared = Shared::new(8, 0);
+    let mut views = shared.views(3);
+    views.iter_mut().for_each(|view| view.set_crowded(true));
+    let (to, from) = (Audience::One(3), Source::Private(5));
+    let len = views[5].piece_max(to);
+    let sent = pattern(1, 1 << 20);
+    let mut taken = Vec::new();
+    for (number, piece) in sent.chunks(len).enumerate() {
+        views[5].share_caches(7);
+        assert!(views[5].write(to, &mut packer(piece), len, false), "piece {number}");
+        // A reader that is slower frees what lies in front while more is written behind.
+        if number % 4 == 3 {
+            taken.extend(take(&mut views[3], from).unwrap().0);
+        }
+    }
+    while let Some((bytes, _)) = take(&mut views[3], from) {
+        taken.extend(bytes);
+    }
+    assert!(taken == sent);
+}
+
 proptest! {
     #[test]
     fn pieces_arrive_in_order_and_whole(
