@@ -13,6 +13,8 @@ pub mod conformance;
 #[cfg(not(loom))]
 mod copy;
 #[cfg(not(loom))]
+mod cost;
+#[cfg(not(loom))]
 pub mod disk;
 #[cfg(not(loom))]
 mod fields;

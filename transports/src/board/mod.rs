@@ -4,6 +4,7 @@
 
 mod farewell;
 mod layout;
+mod shared_copies;
 mod stream;
 #[cfg(test)]
 mod tests;

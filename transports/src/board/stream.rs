@@ -12,6 +12,7 @@ use mpi_core::boards::{LONG_PIECE, Piece};
 use mpi_core::datatype::Packer;
 
 use super::layout::{CELLS, CONSENT};
+use super::shared_copies::SharedCopies;
 use crate::copy;
 use crate::lap::{Lap, Worn};
 use crate::shm::Reach;
@@ -116,6 +117,7 @@ pub(super) struct Outbound {
     bodies: [(usize, usize); CELLS],
     counters: Vec<Counter>,
     reach: Reach,
+    copies: SharedCopies,
     /// Ranks share processors.
     crowded: bool,
     /// Whether all readers fetch what they are shown; unknown as long as one has said nothing.
@@ -190,6 +192,7 @@ impl Outbound {
             bodies,
             counters,
             reach,
+            copies: SharedCopies::default(),
             crowded: false,
             fetched: None,
             apart: 0,
@@ -239,12 +242,15 @@ impl Outbound {
             let streamed = self.lap.is_short() && len >= STREAMED_BODY;
             // SAFETY: `make_place` found `len` unused bytes within the room.
             unsafe {
+                let to = self.body.add(at);
                 if streamed {
-                    copy::pack_streamed(source, self.body.add(at), len)
+                    copy::pack_streamed(source, to, len);
+                } else if self.crowded && self.counters.len() > 1 {
+                    self.copies.pack(&mut self.reach, source, to, len);
                 } else {
-                    self.reach.pack(source, self.body.add(at), len)
+                    self.reach.pack(source, to, len);
                 }
-            };
+            }
         }
         cell.form.store(form, Ordering::Relaxed);
         self.next += 1;

@@ -9,6 +9,7 @@
 use std::time::Instant;
 
 use crate::copy;
+use crate::cost::Cost;
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::Unpacker;
 
@@ -27,30 +28,15 @@ pub(super) struct Outlet {
     past: Cost,
 }
 
-/// Nanoseconds for 64 KiB, smoothed.
-#[derive(Clone, Copy, Debug)]
-struct Cost(Option<u64>);
-
-impl Cost {
-    fn learn(&mut self, nanos: u64, bytes: usize) {
-        let now = (nanos << 16) / bytes as u64;
-        // What is far off is an interrupt's time.
-        self.0 = Some(self.0.map_or(now, |before| (3 * before + now.min(4 * before + 1000)) / 4));
-    }
-}
-
 impl Outlet {
     /// Nothing is known.
     pub(super) fn new() -> Outlet {
-        Outlet { pieces: 0, ordinary: Cost(None), past: Cost(None) }
+        Outlet { pieces: 0, ordinary: Cost::default(), past: Cost::default() }
     }
 
-    /// Whether writing past the cache is cheaper by enough to be no chance.
+    /// Whether writing past the cache is cheaper.
     fn goes_past(&self) -> bool {
-        match (self.past.0, self.ordinary.0) {
-            (Some(past), Some(ordinary)) => past + past / 8 < ordinary,
-            _ => false,
-        }
+        self.past.is_well_below(self.ordinary)
     }
 
     /// Writes a piece to where `to` stands.
@@ -91,20 +77,6 @@ mod tests {
     use super::*;
     use crate::conformance::pattern;
     use mpi_core::buffer::UserBuffer;
-
-    #[test]
-    fn the_cheaper_way_is_taken_if_it_is_so_by_an_eighth() {
-        let mut outlet = Outlet::new();
-        assert!(!outlet.goes_past());
-        outlet.ordinary.learn(2000, 32 << 10);
-        assert!(!outlet.goes_past());
-        outlet.past.learn(950, 16 << 10);
-        assert!(!outlet.goes_past());
-        (0..20).for_each(|_| outlet.past.learn(800, 16 << 10));
-        assert!(outlet.goes_past());
-        outlet.past.learn(1 << 40, 16 << 10);
-        assert!(!outlet.goes_past());
-    }
 
     #[test]
     fn every_piece_is_written_whichever_way_it_goes() {

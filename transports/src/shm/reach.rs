@@ -86,7 +86,7 @@ impl Reach {
 
     /// Counts a copy of `len` bytes; whether it goes past the cache.
     #[inline]
-    fn goes_past(&mut self, len: usize) -> bool {
+    pub(crate) fn goes_past(&mut self, len: usize) -> bool {
         let is_long = len >= LONG_BYTES;
         self.until_trial = self.until_trial.saturating_sub(is_long.into());
         self.is_far && is_long
