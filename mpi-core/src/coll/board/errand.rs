@@ -69,7 +69,8 @@ impl<P: Port> Entry<'_, P> {
                 }
             }
             Problem::Bcast { root, .. } if *root == me => {
-                self.send_one(transfer, Audience::Everyone, recv, 0)?;
+                let source = self.packer_of(recv.first())?;
+                transfer.send(Outgoing::of_root(self, seat, source));
             }
             Problem::Bcast { root, .. } => {
                 let into = self.unpacker_of(recv.first())?;

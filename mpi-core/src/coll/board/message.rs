@@ -293,7 +293,13 @@ impl<P: Port> Entry<'_, P> {
         source: Packer,
         unit: usize,
     ) -> Result<()> {
-        let mut message = Outgoing::new(self, seat, to, source, unit);
+        let message = Outgoing::new(self, seat, to, source, unit);
+        self.write_out(seat, message)
+    }
+
+    /// The same of a message that has been described.
+    #[inline(always)]
+    pub(super) fn write_out(&mut self, seat: Seat, mut message: Outgoing) -> Result<()> {
         while message.push(self, seat) {}
         if message.done {
             return Ok(());

@@ -81,8 +81,8 @@ impl<P: Port> Entry<'_, P> {
                 self.gives(seat, *root as u32)?;
                 let Some(place) = recv.first() else { return Ok(()) };
                 if *root == me {
-                    let source = self.packer(place)?;
-                    return self.write_or_show(seat, Audience::Everyone, source);
+                    let message = Outgoing::of_root(self, seat, self.packer(place)?);
+                    return self.write_or_show(seat, message);
                 }
                 let (from, into) = (Source::Public(*root as u32), self.unpacker(place)?);
                 if self.is_shared(seat, Audience::Everyone, into.remaining()) {
@@ -92,8 +92,9 @@ impl<P: Port> Entry<'_, P> {
             }
             Problem::Gather { root, .. } | Problem::Gatherv { root, .. } => {
                 if *root != me {
-                    let source = self.packer_of(send.first())?;
-                    return self.write_or_show(seat, Audience::One(*root as u32), source);
+                    let (to, source) = (Audience::One(*root as u32), self.packer_of(send.first())?);
+                    let message = Outgoing::new(self, seat, to, source, 1);
+                    return self.write_or_show(seat, message);
                 }
                 let other = recv.get(1 - me.min(1));
                 let theirs = other.map_or(0, |place| place.bytes() as u64);

@@ -146,17 +146,11 @@ impl<P: Port> Entry<'_, P> {
     }
 
     /// Writes a whole message, or shows it to the only other member: both then move a part of it.
-    pub(super) fn write_or_show(&mut self, seat: Seat, to: Audience, source: Packer) -> Result<()> {
-        if !self.is_shared(seat, to, source.remaining()) {
-            return self.write_message(seat, to, source, 1);
+    pub(super) fn write_or_show(&mut self, seat: Seat, mut message: Outgoing) -> Result<()> {
+        if self.is_shared(seat, message.to, message.remaining()) {
+            message.let_fetch(self, seat);
         }
-        let mut message = Outgoing::new(self, seat, to, source, 1);
-        message.let_fetch(self, seat);
-        while message.push(self, seat) {}
-        match message.done {
-            true => Ok(()),
-            false => self.write_later(seat, &mut message),
-        }
+        self.write_out(seat, message)
     }
 
     /// Reads a whole message of [`Entry::write_or_show`], and copies `own` meanwhile.
