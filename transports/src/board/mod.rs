@@ -2,9 +2,9 @@
 //! [`mpi_core::boards`]). Which memory that is, and how a sleeping reader is woken, is the
 //! transport's matter.
 
+mod copies;
 mod farewell;
 mod layout;
-mod shared_copies;
 mod stream;
 #[cfg(test)]
 mod tests;

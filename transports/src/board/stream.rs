@@ -11,8 +11,8 @@
 use mpi_core::boards::{LONG_PIECE, Piece};
 use mpi_core::datatype::Packer;
 
+use super::copies::Copies;
 use super::layout::{CELLS, CONSENT};
-use super::shared_copies::SharedCopies;
 use crate::copy;
 use crate::lap::{Lap, Worn};
 use crate::shm::Reach;
@@ -117,7 +117,7 @@ pub(super) struct Outbound {
     bodies: [(usize, usize); CELLS],
     counters: Vec<Counter>,
     reach: Reach,
-    copies: SharedCopies,
+    copies: Copies,
     /// Ranks share processors.
     crowded: bool,
     /// Whether all readers fetch what they are shown; unknown as long as one has said nothing.
@@ -192,7 +192,7 @@ impl Outbound {
             bodies,
             counters,
             reach,
-            copies: SharedCopies::default(),
+            copies: Copies::default(),
             crowded: false,
             fetched: None,
             apart: 0,
@@ -245,7 +245,7 @@ impl Outbound {
                 let to = self.body.add(at);
                 if streamed {
                     copy::pack_streamed(source, to, len);
-                } else if self.crowded && self.counters.len() > 1 {
+                } else if self.crowded {
                     self.copies.pack(&mut self.reach, source, to, len);
                 } else {
                     self.reach.pack(source, to, len);

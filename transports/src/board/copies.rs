@@ -1,11 +1,10 @@
-//! How long pieces are written that several processes read, some of which share the writer's processor
-//! and others do not.
+//! How long pieces are written where ranks share processors, for readers of whom one is far.
 //!
-//! Past the caches they come from memory to all readers alike; by ordinary stores the near ones find them
-//! in their own cache, but lines that a far one holds have to be taken from it first. Which of both is
-//! cheaper differs between machines, for the writer by a third in the one direction (256 KiB for seven
-//! readers, second-level caches far from each other: 44 µs past the caches, 31 ordinary) or by three times
-//! in the other (processors with a last-level cache each). So both are timed now and then.
+//! Past the caches they come from memory to all readers alike; by ordinary stores readers on the writer's
+//! own processor find them in its cache, but lines that a far one holds have to be taken from it first. Which
+//! of both is cheaper differs between machines, for the writer by a third in the one direction (256 KiB
+//! for seven readers, second-level caches far from each other: 44 µs past the caches, 31 ordinary) or by
+//! three times in the other (processors with a last-level cache each). So both are timed now and then.
 
 use std::time::Instant;
 
@@ -21,15 +20,14 @@ const TIMED: u32 = 4;
 
 /// What is known of the two ways.
 #[derive(Debug, Default)]
-pub(super) struct SharedCopies {
+pub(super) struct Copies {
     pieces: u32,
     ordinary: Cost,
     past: Cost,
 }
 
-impl SharedCopies {
-    /// Copies the next `len` bytes of `source` to `to`, where readers of whom one has this `reach` will
-    /// read them.
+impl Copies {
+    /// Copies the next `len` bytes of `source` to `to`, where those who have this `reach` will read them.
     ///
     /// # Safety
     /// As [`copy::pack_streamed`].
@@ -85,7 +83,7 @@ mod tests {
     use super::*;
 
     /// How many of so many pieces go past the caches, where those take `past` and others `ordinary`.
-    fn run(copies: &mut SharedCopies, pieces: u32, past: u64, ordinary: u64) -> u32 {
+    fn run(copies: &mut Copies, pieces: u32, past: u64, ordinary: u64) -> u32 {
         let one = |_: &u32| {
             let goes = copies.next_goes_past();
             copies.learn(goes, if goes { past } else { ordinary }, 1 << 16);
@@ -96,7 +94,7 @@ mod tests {
 
     #[test]
     fn pieces_go_the_cheaper_way_but_for_trials_and_change_with_the_machine() {
-        let mut copies = SharedCopies::default();
+        let mut copies = Copies::default();
         run(&mut copies, 10, 5000, 4000);
         assert!(copies.pieces == 10 && !copies.is_in_doubt());
         assert_eq!(run(&mut copies, 10 * TRIED, 5000, 4000), 10);
@@ -109,7 +107,7 @@ mod tests {
     fn what_goes_nowhere_far_is_not_timed() {
         let (bytes, mut room) = ([7u8; 8192], [0u8; 8192]);
         let user = mpi_core::buffer::UserBuffer(bytes.as_ptr().cast_mut());
-        let (mut copies, mut reach) = (SharedCopies::default(), Reach::default());
+        let (mut copies, mut reach) = (Copies::default(), Reach::default());
         for _ in 0..100 {
             let mut source = Packer::contiguous(user, 8192);
             // SAFETY: the room has as many bytes.
