@@ -76,22 +76,30 @@ fn what_begins_on_a_board_ends_there_in_its_order() {
 }
 
 #[test]
-fn reductions_in_shares_may_begin_too() {
-    for seed in 0..8 {
-        let ranks = 2 + (seed % 5) as u32;
-        let outcome = World::new(seed, ranks).start_mpi(move |mpi| {
+fn reductions_in_shares_and_by_chains_may_begin_too() {
+    for seed in 0..24 {
+        let ranks = 2 + (seed % 6) as u32;
+        let algorithm = [Algorithm::BoardShares, Algorithm::BoardChains][seed as usize % 2];
+        let processors = [None, Some(2), Some(3)][seed as usize / 2 % 3];
+        let network = SimOptions { processors, ..SimOptions::default() };
+        let world = World { network, ..World::new(seed, ranks) };
+        let outcome = world.start_mpi(move |mpi| {
             for collective in [Collective::Reduce, Collective::Allreduce] {
                 let selection = mpi.selection.clone();
-                let name = Algorithm::BoardShares.name();
-                mpi.selection = selection.with_override(collective, name).unwrap();
+                mpi.selection = selection.with_override(collective, algorithm.name()).unwrap();
             }
             open_board(mpi);
             let call = |n: usize| {
-                let collective = [Collective::Reduce, Collective::Allreduce][n % 2];
+                let collective = [Collective::Reduce, Collective::Allreduce][(n + n / 4) % 2];
                 let root = n % mpi.identity.size as usize;
-                Call { collective, len: 100 * n, root, salt: n as i64 }
+                Call { collective, len: 300 * n, root, salt: n as i64 }
             };
-            let calls: Vec<Call> = (0..9).map(call).collect();
+            let mut calls: Vec<Call> = (0..12).map(call).collect();
+            // Something else goes through the streams between them.
+            for at in [3, 7] {
+                let (collective, root) = (Collective::Gather, at % mpi.identity.size as usize);
+                calls.insert(at, Call { collective, len: 200, root, salt: 50 });
+            }
             mixed(mpi, &calls);
         });
         outcome.unwrap_or_else(|hang| panic!("{hang}"));

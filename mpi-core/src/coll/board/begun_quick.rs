@@ -86,10 +86,6 @@ impl<P: Port> Entry<'_, P> {
         if polls || may_not_follow(&call.problem) || self.begun.first(board).is_some() {
             return self.begin_on_board(call, algorithm);
         }
-        let algorithm = match algorithm {
-            Algorithm::Board => Algorithm::Board,
-            _ => Algorithm::BoardShares,
-        };
         let seat = Seat::new(board, call.comm, state);
         self.begin_quickly();
         let outcome = self.run_on_board(seat, call, algorithm).map(|()| true);

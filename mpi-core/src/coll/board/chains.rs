@@ -19,6 +19,7 @@ use super::message::{Incoming, Outgoing};
 use super::operand::differs;
 use super::reduce::Job;
 use super::seat::Seat;
+use super::transfer::Transfer;
 use super::work::{Step, Work};
 use crate::boards::{Audience, Source};
 use crate::buffer::{RawBytes, UserBuffer};
@@ -353,7 +354,8 @@ impl Chains {
         Ok(moved)
     }
 
-    fn is_done(&self) -> bool {
+    /// Whether this process has done all that it has to.
+    pub(super) fn is_done(&self) -> bool {
         let concluded = !self.is_last() || self.published >= self.pieces;
         self.received == self.pieces && self.told == self.pieces && concluded
     }
@@ -391,23 +393,14 @@ fn rank_at(seat: Seat, root: Option<u32>, place: u32) -> u32 {
 impl<P: Port> Entry<'_, P> {
     /// `MPI_ALLREDUCE` by chains, or with a root `MPI_REDUCE`; in shares where the board has no memory for
     /// sums.
-    pub(super) fn reduce_by_chains(
-        &mut self,
-        job: Job,
-        len: usize,
-        root: Option<u32>,
-    ) -> Result<()> {
+    pub(super) fn chains(&mut self, job: Job, len: usize, root: Option<u32>) -> Result<Transfer> {
         let share = self.comm(job.seat.comm)?.share;
-        let Some(mut chains) = Chains::new(self, job, len, root, share) else {
-            let mine = root.is_none_or(|root| root == job.seat.rank).then_some(job.recv);
-            return self.shares(job, len, root, mine).run(self);
-        };
-        loop {
-            match chains.step(self)? {
-                Step::Done => return Ok(()),
-                Step::Moved => {}
-                Step::Stuck => return self.drive(job.seat, &mut chains),
+        Ok(match Chains::new(self, job, len, root, share) {
+            Some(chains) => Transfer::by_chains(job.seat, chains),
+            None => {
+                let mine = root.is_none_or(|root| root == job.seat.rank).then_some(job.recv);
+                self.shares(job, len, root, mine)
             }
-        }
+        })
     }
 }

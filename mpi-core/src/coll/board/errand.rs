@@ -31,7 +31,7 @@ impl<P: Port> Entry<'_, P> {
         behind: bool,
     ) -> Result<bool> {
         let transfer = &mut errand.transfer;
-        let shares = matches!(call.data, Data::Reduced(_)) && algorithm != Algorithm::Board;
+        let shares = matches!(call.data, Data::Reduced(_)) && algorithm == Algorithm::BoardShares;
         let pattern = Pattern::of_reduction(&call.problem, shares);
         self.share_caches(transfer.seat(), usize::MAX, pattern);
         match &call.data {
@@ -39,7 +39,7 @@ impl<P: Port> Entry<'_, P> {
                 self.move_by(transfer, &call.problem, send, recv, behind)?;
             }
             Data::Reduced(data) => {
-                self.reduce_by(errand, &call.problem, data, shares);
+                self.reduce_by(errand, &call.problem, data, algorithm)?;
             }
         }
         Ok(!behind && self.as_far_as_it_goes(&mut errand.transfer)? == Step::Done)
@@ -141,7 +141,15 @@ impl<P: Port> Entry<'_, P> {
         Ok(())
     }
 
-    fn reduce_by(&mut self, errand: &mut Errand, problem: &Problem, data: &Operands, shares: bool) {
+    fn reduce_by(
+        &mut self,
+        errand: &mut Errand,
+        problem: &Problem,
+        data: &Operands,
+        algorithm: Algorithm,
+    ) -> Result<()> {
+        let shares = algorithm == Algorithm::BoardShares;
+        let chains = algorithm == Algorithm::BoardChains;
         let Reducer::Kernel(kernel) = data.reducer else {
             unreachable!("functions of the program are no choice of the table");
         };
@@ -151,6 +159,12 @@ impl<P: Port> Entry<'_, P> {
         let me = seat.rank;
         let bytes = |len: i64| len as usize * data.unit as usize;
         match problem {
+            Problem::Reduce { root, len, .. } if chains => {
+                *transfer = self.chains(job, bytes(*len), Some(*root as u32))?;
+            }
+            Problem::Allreduce { len, .. } if chains => {
+                *transfer = self.chains(job, bytes(*len), None)?;
+            }
             Problem::Reduce { root, len, .. } if shares => {
                 let root = *root as u32;
                 let mine = (root == me).then_some(job.recv);
@@ -185,5 +199,6 @@ impl<P: Port> Entry<'_, P> {
             }
             _ => unreachable!("the other problems move"),
         }
+        Ok(())
     }
 }

@@ -50,7 +50,7 @@ impl<P: Port> Entry<'_, P> {
                     return self.shares(job, bytes(*len), Some(root), mine).run(self);
                 }
                 if algorithm == Algorithm::BoardChains {
-                    return self.reduce_by_chains(job, bytes(*len), Some(root));
+                    return self.chains(job, bytes(*len), Some(root))?.run(self);
                 }
                 match root == me {
                     true => self.reduce_at_root(job, bytes(*len)),
@@ -61,7 +61,7 @@ impl<P: Port> Entry<'_, P> {
                 self.shares(job, bytes(*len), None, Some(job.recv)).run(self)
             }
             Problem::Allreduce { len, .. } if algorithm == Algorithm::BoardChains => {
-                self.reduce_by_chains(job, bytes(*len), None)
+                self.chains(job, bytes(*len), None)?.run(self)
             }
             Problem::Allreduce { len, .. } => self.reduce_everywhere(job, bytes(*len)),
             Problem::ReduceScatter { blocks, .. } => {

@@ -2,6 +2,7 @@
 //! piece of everything that can go on, so that all streams flow at once and no ring that is full
 //! keeps another from being emptied.
 
+use super::chains::Chains;
 use super::fold::Fold;
 use super::message::{Incoming, Outgoing};
 use super::seat::Seat;
@@ -24,6 +25,8 @@ pub(super) struct Transfer {
     swaps: bool,
     /// The reduction begins when everything has gone out, whose memory it overwrites.
     folds_last: bool,
+    /// A reduction that goes by chains, and is then all there is.
+    chains: Option<Box<Chains>>,
 }
 
 impl Transfer {
@@ -36,7 +39,13 @@ impl Transfer {
             result: None,
             swaps: false,
             folds_last: false,
+            chains: None,
         }
+    }
+
+    /// A reduction by chains.
+    pub(super) fn by_chains(seat: Seat, chains: Chains) -> Transfer {
+        Transfer { chains: Some(Box::new(chains)), ..Transfer::new(seat) }
     }
 
     pub(super) fn seat(&self) -> Seat {
@@ -124,11 +133,13 @@ impl Transfer {
     pub(super) fn has_written(&self) -> bool {
         let told =
             self.fold.as_ref().is_none_or(|fold| fold.audience().is_none() || fold.is_done());
-        told && self.outs.iter().all(|out| out.done)
+        let chained = self.chains.as_ref().is_none_or(|chains| chains.is_done());
+        told && chained && self.outs.iter().all(|out| out.done)
     }
 
     /// Hands back its memory.
     pub(super) fn end<P: Port>(mut self, entry: &mut Entry<'_, P>) {
+        self.chains = None;
         if let Some(fold) = self.fold.take() {
             fold.give_back(entry);
         }
@@ -153,6 +164,9 @@ impl Transfer {
 
 impl<P: Port> Work<P> for Transfer {
     fn step(&mut self, entry: &mut Entry<'_, P>) -> Result<Step> {
+        if let Some(chains) = &mut self.chains {
+            return chains.step(entry);
+        }
         let seat = self.seat;
         let mut moved = self.write(entry);
         let sent = self.outs.iter().all(|out| out.done);
@@ -195,12 +209,18 @@ impl<P: Port> Work<P> for Transfer {
     }
 
     fn awaited(&self) -> Option<u32> {
+        if let Some(chains) = &self.chains {
+            return Work::<P>::awaited(&**chains);
+        }
         let from = self.ins.iter().find(|incoming| !incoming.done);
         from.map(|incoming| incoming.from.rank())
             .or_else(|| self.fold.as_ref().and_then(|fold| fold.awaited()))
     }
 
     fn awaits(&self, entry: &mut Entry<'_, P>, rank: u32) -> bool {
+        if let Some(chains) = &self.chains {
+            return chains.awaits(entry, rank);
+        }
         let fold = self.fold.as_deref();
         let folding = |from| fold.is_some_and(|fold| fold.reads(from));
         let next = |incoming: &&Incoming| incoming.from.rank() == rank && !folding(incoming.from);
