@@ -195,7 +195,9 @@ impl<P: Port> Work<P> for Transfer {
                 continue;
             }
             received = false;
-            let busy = self.fold.as_ref().is_some_and(|fold| fold.reads(incoming.from));
+            // Who waits for the result of this process comes before what this one waits for.
+            let busy = self.result.is_some()
+                || self.fold.as_ref().is_some_and(|fold| fold.reads(incoming.from));
             if !busy {
                 let most = self.room_for(incoming);
                 moved |= self.ins[at].pull_at_most(entry, seat, most)?;
