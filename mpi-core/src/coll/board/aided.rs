@@ -96,12 +96,9 @@ impl<P: Port> Entry<'_, P> {
         if aids {
             let lent = self.await_piece(seat, from, WaitFor::Answer)?.apart;
             let share = root_share(len, job.unit);
-            let section_of_rest = |entry: &Self| {
-                let at = job.own.offset(share as i64);
-                section(entry, seat, to, at, len - share, job.unit)
-            };
             if lent > 0 && !self.reduce_lent(job, share, len, lent)? {
-                transfer.send_last(section_of_rest(self));
+                let at = job.own.offset(share as i64);
+                transfer.send_last(section(self, seat, to, at, len - share, job.unit));
             }
             self.port.consume_piece(seat.board, from);
         }

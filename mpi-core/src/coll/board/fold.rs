@@ -135,26 +135,7 @@ impl Fold {
         let mut scratch = std::mem::take(&mut entry.board_scratch);
         scratch.taken.clear();
         scratch.taken.resize(seat.size as usize, task.message.0);
-        let terms = match task.order {
-            Order::Down(first) => first + 1,
-            Order::Round(size) => size,
-        };
-        let (saves, fetched, fetched_at) = (false, 0..0, std::ptr::null());
-        let (base, stage, off, rest) = (0, 0, 0, 0);
-        let mut fold = Fold {
-            seat,
-            task,
-            tile,
-            terms,
-            saves,
-            scratch,
-            base,
-            stage,
-            off,
-            fetched,
-            fetched_at,
-            rest,
-        };
+        let mut fold = Fold::at_start(seat, task, tile, scratch);
         let words = tile.min(task.len) / 16 + 1;
         if task.into.is_none() && fold.scratch.result.len() < words {
             fold.scratch.result.resize(words, 0);
@@ -166,6 +147,28 @@ impl Fold {
         }
         fold.begin_tile();
         fold
+    }
+
+    /// One of which nothing has been reduced.
+    fn at_start(seat: Seat, task: Task, tile: usize, scratch: Scratch) -> Fold {
+        let terms = match task.order {
+            Order::Down(first) => first + 1,
+            Order::Round(size) => size,
+        };
+        Fold {
+            seat,
+            task,
+            tile,
+            terms,
+            saves: false,
+            scratch,
+            base: 0,
+            stage: 0,
+            off: 0,
+            fetched: 0..0,
+            fetched_at: std::ptr::null(),
+            rest: 0,
+        }
     }
 
     /// Gives the memory back.
@@ -376,23 +379,7 @@ mod tests {
             to: None,
             follows: false,
         };
-        let (tile, terms, saves, scratch) = (8, 2, false, Scratch::default());
-        let (fetched, fetched_at) = (0..0, std::ptr::null());
-        let (base, stage, off, rest) = (0, 0, 0, 8);
-        let mut fold = Fold {
-            seat,
-            task,
-            tile,
-            terms,
-            saves,
-            scratch,
-            base,
-            stage,
-            off,
-            fetched,
-            fetched_at,
-            rest,
-        };
+        let mut fold = Fold { rest: 8, ..Fold::at_start(seat, task, 8, Scratch::default()) };
         assert_eq!((fold.awaited(), fold.is_done()), (Some(0), false));
         fold.base = 8;
         assert_eq!((fold.awaited(), fold.is_done()), (Some(0), false));
