@@ -164,7 +164,7 @@ settings! {
         "Length from which the receiver copies alone what goes to memory of several runs, if the way is auto";
     wait_spin_polls: u32 = 10_000, false,
         "Polls that find nothing before a wait yields the processor";
-    wait_yield: Duration = Duration::from_micros(200), false,
+    wait_yield: Duration = Duration::from_millis(8), false,
         "Time of yielding before a wait sleeps";
     coll_check: bool = false, true,
         "Compare collective calls between their processes first, and name who disagrees";

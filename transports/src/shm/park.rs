@@ -25,9 +25,6 @@ const SPINS_BARE: u32 = 256;
 const YIELDS_PER_LOOK: u32 = 32;
 /// Yields from one look at the clock to the next, a power of two.
 const YIELDS_PER_CLOCK: u32 = 8;
-/// Ranks that share a processor yield to each other for so many times as long at most: a sleep
-/// costs what many yields do, and with 32 ranks on a processor one round of them takes 50 µs.
-const SHARE_MAX: u32 = 25;
 
 /// How this process waits.
 pub(super) struct Waiter {
@@ -93,9 +90,8 @@ impl Waiter {
         if self.yields == YIELDS_PER_CLOCK {
             self.since = Instant::now();
         }
-        let bound = self.yield_for * self.share.min(SHARE_MAX);
         let looks = self.yields > YIELDS_PER_CLOCK && self.yields.is_multiple_of(YIELDS_PER_CLOCK);
-        if bound.is_zero() || looks && self.since.elapsed() >= bound {
+        if self.yield_for.is_zero() || looks && self.since.elapsed() >= self.yield_for {
             return true;
         }
         self.yields = self.yields.wrapping_add(1);
