@@ -53,6 +53,21 @@ fn every_algorithm_of_every_collective_gives_the_right_answer() {
 }
 
 #[test]
+fn long_messages_between_two_ranks_give_the_right_answer() {
+    for (seed, &collective) in (0u64..).zip(Collective::ALL) {
+        for round in 0..4 {
+            let call = |(n, len)| Call { collective, len, root: n % 2, salt: n as i64 };
+            let calls: Vec<Call> = [9_000, 40_000, 9_000].into_iter().enumerate().map(call).collect();
+            let outcome = World::new(seed << 8 | round, 2).start_mpi(move |mpi| {
+                mpi.selection.patience = 0;
+                live(mpi, &calls, 1);
+            });
+            outcome.unwrap_or_else(|hang| panic!("{collective}: {hang}"));
+        }
+    }
+}
+
+#[test]
 fn collectives_under_way_together_do_not_mix() {
     for seed in 0..12 {
         let ranks = 2 + (seed % 5) as u32;

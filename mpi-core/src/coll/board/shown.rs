@@ -99,13 +99,19 @@ impl Incoming {
     }
 
     /// Lets the writer begin, if it has come, while this process does something else.
-    pub(super) fn let_begin<P: Port>(&mut self, entry: &mut Entry<'_, P>, seat: Seat) {
+    pub(super) fn let_begin<P: Port>(
+        &mut self,
+        entry: &mut Entry<'_, P>,
+        seat: Seat,
+    ) -> Result<()> {
         let piece = entry.port.read_piece(seat.board, self.from);
         if piece.is_some_and(|piece| piece.apart > 0 && piece.apart <= self.remaining()) {
-            let fetched =
-                entry.port.fetch_piece(seat.board, self.from, &mut self.into, Mover::Writer);
-            self.begun = fetched == Fetched::Begun;
+            let by = std::mem::replace(&mut self.by, Mover::Writer);
+            let pulled = self.pull(entry, seat);
+            self.by = by;
+            pulled?;
         }
+        Ok(())
     }
 
     /// Gets a piece out of the writer's memory, or from now on what it writes instead; whether it has
@@ -164,10 +170,12 @@ impl<P: Port> Entry<'_, P> {
     ) -> Result<()> {
         let mut message = Incoming::new(from, into).shared();
         if let Some((mut out, mut into)) = own {
+            let mut begun = Ok(());
             copy_while(&mut out, &mut into, || {
-                message.let_begin(self, seat);
-                true
+                begun = message.let_begin(self, seat);
+                begun.is_ok()
             });
+            begun?;
         }
         while !message.done && message.pull(self, seat)? {}
         match message.done {
