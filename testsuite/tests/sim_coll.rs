@@ -57,7 +57,8 @@ fn long_messages_between_two_ranks_give_the_right_answer() {
     for (seed, &collective) in (0u64..).zip(Collective::ALL) {
         for round in 0..4 {
             let call = |(n, len)| Call { collective, len, root: n % 2, salt: n as i64 };
-            let calls: Vec<Call> = [9_000, 40_000, 9_000].into_iter().enumerate().map(call).collect();
+            let calls: Vec<Call> =
+                [9_000, 40_000, 9_000].into_iter().enumerate().map(call).collect();
             let outcome = World::new(seed << 8 | round, 2).start_mpi(move |mpi| {
                 mpi.selection.patience = 0;
                 live(mpi, &calls, 1);
@@ -276,6 +277,39 @@ fn a_nodes_blocks_cross_the_network_in_one_message() {
             let one_by_one = crossings(12, nodes, call, Algorithm::Linear);
             assert_eq!(one_by_one, Crossings { messages: 8, bytes }, "{call:?}");
         }
+    }
+}
+
+#[test]
+fn what_a_node_has_for_another_crosses_the_network_in_one_message() {
+    let nodes = Nodes::Blocks(4);
+    for len in [1, 3, 500] {
+        let call = Call { collective: Collective::Alltoall, len, root: 0, salt: 1 };
+        // From each rank to those of the two other nodes.
+        let bytes = 12 * 8 * 8 * len as u64;
+        let by_nodes = crossings(12, nodes, call, Algorithm::Nodes);
+        assert_eq!(by_nodes, Crossings { messages: 6, bytes }, "{call:?}");
+        let one_by_one = crossings(12, nodes, call, Algorithm::Linear);
+        assert_eq!(one_by_one, Crossings { messages: 96, bytes }, "{call:?}");
+    }
+}
+
+#[test]
+fn the_sum_of_a_node_crosses_the_network_and_not_those_of_its_ranks() {
+    let nodes = Nodes::Blocks(4);
+    for collective in [Collective::Scan, Collective::Exscan] {
+        let call = Call { collective, len: 3, root: 0, salt: 1 };
+        let by_nodes = crossings(12, nodes, call, Algorithm::Nodes);
+        assert_eq!(by_nodes, Crossings { messages: 3, bytes: 3 * 24 }, "{collective}");
+        let doubling = crossings(12, nodes, call, Algorithm::RecursiveDoubling);
+        assert_eq!(doubling, Crossings { messages: 18, bytes: 18 * 24 }, "{collective}");
+    }
+    for collective in [Collective::ReduceScatter, Collective::ReduceScatterBlock] {
+        let call = Call { collective, len: 4, root: 0, salt: 1 };
+        let [by_nodes, flat] = [Algorithm::Nodes, Algorithm::Pairwise]
+            .map(|algorithm| crossings(12, nodes, call, algorithm));
+        assert!(by_nodes.messages <= 6 && flat.messages > 40, "{by_nodes:?} {flat:?}");
+        assert!(3 * by_nodes.bytes <= flat.bytes, "{by_nodes:?} {flat:?}");
     }
 }
 

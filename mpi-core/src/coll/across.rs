@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use super::across_exchange::Turn;
 use super::layout::Layout;
 use super::menu::Collective;
 use super::nodes::Nodes;
@@ -24,7 +25,13 @@ use crate::port::Port;
 pub(super) struct Stages {
     pub(super) nodes: Arc<Nodes>,
     pub(super) rank: usize,
-    calls: Vec<Prepared>,
+    pub(super) steps: Vec<Step>,
+}
+
+/// One of them.
+pub(super) enum Step {
+    Call(Prepared),
+    Turn(Turn),
 }
 
 impl Stages {
@@ -46,22 +53,32 @@ impl Stages {
         [send, recv]: [Places; 2],
     ) {
         let (collective, data) = (Some(collective), Data::Moved { send, recv });
-        self.calls.push(Prepared { comm, collective, problem, bytes, data });
+        self.steps.push(Step::Call(Prepared { comm, collective, problem, bytes, data }));
     }
 
-    fn bcast(&mut self, comm: CommHandle, root: usize, data: Place) {
+    pub(super) fn bcast(&mut self, comm: CommHandle, root: usize, data: Place) {
         let len = data.bytes();
         let problem = Problem::Bcast { root, len };
         self.moves(comm, Collective::Bcast, problem, len, [Places::None, Places::one(data)]);
     }
 
-    fn reduces(&mut self, comm: CommHandle, problem: Problem, bytes: i64, data: Operands) {
+    pub(super) fn reduces(
+        &mut self,
+        comm: CommHandle,
+        problem: Problem,
+        bytes: i64,
+        data: Operands,
+    ) {
         let collective = match problem {
-            Problem::Reduce { .. } => Collective::Reduce,
-            _ => Collective::Allreduce,
+            Problem::Reduce { .. } => Some(Collective::Reduce),
+            Problem::Allreduce { .. } => Some(Collective::Allreduce),
+            Problem::ReduceScatter { .. } => Some(Collective::ReduceScatter),
+            Problem::Scan { .. } => Some(Collective::Scan),
+            Problem::Exscan { .. } => Some(Collective::Exscan),
+            _ => None,
         };
-        let (collective, data) = (Some(collective), Data::Reduced(data));
-        self.calls.push(Prepared { comm, collective, problem, bytes, data });
+        let data = Data::Reduced(data);
+        self.steps.push(Step::Call(Prepared { comm, collective, problem, bytes, data }));
     }
 
     /// Everybody's arrival is told to the first of the node, those of the nodes meet, and tell.
@@ -97,7 +114,7 @@ impl Stages {
     }
 
     /// Reduces to the first process of the node, whose result goes to `into`.
-    fn reduce_near(
+    pub(super) fn reduce_near(
         &mut self,
         len: i64,
         in_place: bool,
@@ -205,10 +222,21 @@ impl Stages {
     }
 }
 
+/// Room for so many bytes of elements.
+pub(super) fn room(memory: &mut Vec<u128>, bytes: i64) -> UserBuffer {
+    memory.resize(bytes as usize / 16 + 1, 0);
+    UserBuffer(memory.as_mut_ptr().cast())
+}
+
 /// A run of the library's own memory.
 pub(super) fn bytes(memory: &mut [u8]) -> Place {
+    bytes_at(UserBuffer(memory.as_mut_ptr()), memory.len() as i64)
+}
+
+/// So many bytes there.
+pub(super) fn bytes_at(at: UserBuffer, len: i64) -> Place {
     let datatype = datatype::predefined(BYTE.raw()).expect("MPI_BYTE is predefined");
-    Place::new(UserBuffer(memory.as_mut_ptr()), memory.len() as i64, BYTE, datatype)
+    Place::new(at, len, BYTE, datatype)
 }
 
 impl<P: Port> Entry<'_, P> {
@@ -220,8 +248,9 @@ impl<P: Port> Entry<'_, P> {
         let (rank, nodes) = (state.rank as usize, state.nodes.clone());
         let Some(nodes) = nodes else { crate::fail!(INTERN, "a communicator lost its nodes") };
         let near = nodes.map.members(nodes.map.node_of(rank)).count();
-        let (mut signals, mut sums, mut held) = (vec![0; near], Vec::new(), Vec::new());
-        let mut stages = Stages { nodes, rank, calls: Vec::new() };
+        let (mut signals, mut sums) = (vec![0; near], Vec::new());
+        let mut held = [Vec::new(), Vec::new()];
+        let mut stages = Stages { nodes, rank, steps: Vec::new() };
         match (&call.problem, &call.data) {
             (Problem::Barrier, _) => stages.meet(&mut signals),
             (&Problem::Bcast { root, .. }, Data::Moved { recv, .. }) => {
@@ -230,16 +259,33 @@ impl<P: Port> Entry<'_, P> {
                 }
             }
             (&Problem::Gather { root, in_place, .. }, Data::Moved { send, recv }) => {
-                let dealt = self.dealt(&stages, root, recv, call.bytes, &mut held)?;
+                let dealt = self.dealt(&stages, root, recv, call.bytes, &mut held[0])?;
                 stages.collect(&dealt, in_place, send, recv);
             }
             (&Problem::Scatter { root, in_place, .. }, Data::Moved { send, recv }) => {
-                let dealt = self.dealt(&stages, root, send, call.bytes, &mut held)?;
+                let dealt = self.dealt(&stages, root, send, call.bytes, &mut held[0])?;
                 stages.deal(&dealt, in_place, send, recv);
             }
             (Problem::Allgather { blocks, in_place }, Data::Moved { send, recv }) => {
                 let whole = self.whole(recv)?;
                 stages.share(blocks, *in_place, send, recv, whole);
+            }
+            (&Problem::Alltoall { block, in_place }, Data::Moved { send, recv }) => {
+                let into = self.whole(recv)?;
+                let from = if in_place { into } else { self.whole(send)? };
+                stages.exchange(block, [from, into], &mut held);
+            }
+            (&Problem::Scan { len, in_place }, Data::Reduced(data)) => {
+                let parts = self.parts_before(&stages, len, data, &mut sums)?;
+                stages.scan(len, in_place, call.bytes, data, parts);
+            }
+            (&Problem::Exscan { len, in_place }, Data::Reduced(data)) => {
+                let parts = self.parts_before(&stages, len, data, &mut sums)?;
+                stages.scan_before(len, in_place, call.bytes, data, parts);
+            }
+            (Problem::ReduceScatter { blocks, in_place }, Data::Reduced(data)) => {
+                let shares = self.shares_of_nodes(&stages, blocks, data, &mut sums)?;
+                stages.reduce_and_deal(blocks, *in_place, call.bytes, data, shares);
             }
             (&Problem::Allreduce { len, in_place }, Data::Reduced(data)) => {
                 let result = self.elements_at(data.recv, len, data)?;
@@ -251,8 +297,7 @@ impl<P: Port> Entry<'_, P> {
                     false => None,
                 };
                 let sum = if stages.leads() && result.is_none() {
-                    sums.resize(call.bytes as usize / 16 + 1, 0u128);
-                    Some(self.elements_at(UserBuffer(sums.as_mut_ptr().cast()), len, data)?)
+                    Some(self.elements_at(room(&mut sums, call.bytes), len, data)?)
                 } else {
                     result.filter(|_| stages.leads())
                 };
@@ -261,18 +306,22 @@ impl<P: Port> Entry<'_, P> {
             }
             _ => unreachable!("the table serves no other call node by node"),
         }
-        self.run_stages(stages.calls)
+        self.run_stages(stages.steps)
     }
 
-    fn run_stages(&mut self, calls: Vec<Prepared>) -> Result<()> {
+    fn run_stages(&mut self, steps: Vec<Step>) -> Result<()> {
         let mut outcome = Ok(());
-        for call in calls {
-            outcome = match outcome {
-                Ok(()) => self.run(call),
-                Err(error) => {
+        for step in steps {
+            outcome = match (outcome, step) {
+                (Ok(()), Step::Call(call)) => self.run(call),
+                (Err(error), Step::Call(call)) => {
                     // What comes of it is what the others are told, and that is known.
                     let _ = self.fail_call(&call, &error);
                     Err(error)
+                }
+                (outcome, Step::Turn(turn)) => {
+                    turn.run();
+                    outcome
                 }
             };
         }
@@ -287,7 +336,7 @@ impl<P: Port> Entry<'_, P> {
         }
     }
 
-    fn elements_at(&self, at: UserBuffer, len: i64, data: &Operands) -> Result<Place> {
+    pub(super) fn elements_at(&self, at: UserBuffer, len: i64, data: &Operands) -> Result<Place> {
         Ok(Place::new(at, len, data.datatype, self.datatype(data.datatype)?))
     }
 }

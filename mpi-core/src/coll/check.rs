@@ -334,7 +334,8 @@ fn length(problem: &Problem) -> i64 {
         Problem::Reduce { len, .. }
         | Problem::Allreduce { len, .. }
         | Problem::Scan { len, .. }
-        | Problem::Exscan { len, .. } => *len,
+        | Problem::Exscan { len, .. }
+        | Problem::Combine { len } => *len,
         Problem::ReduceScatter { blocks, .. } => blocks.total(),
         _ => 0,
     }

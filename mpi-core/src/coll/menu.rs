@@ -212,9 +212,13 @@ impl Collective {
             Collective::Allgather => ALLGATHER,
             // Not node by node, for which all blocks have to be one run of elements.
             Collective::Allgatherv => &ALLGATHER[..ALLGATHER.len() - 1],
-            Collective::Alltoall => {
-                &[(Pairwise, Nothing), (Linear, Nothing), (Bruck, Nothing), (Board, Needs::Board)]
-            }
+            Collective::Alltoall => &[
+                (Pairwise, Nothing),
+                (Linear, Nothing),
+                (Bruck, Nothing),
+                (Board, Needs::Board),
+                (Nodes, Needs::Nodes),
+            ],
             Collective::Alltoallv | Collective::Alltoallw => {
                 &[(Pairwise, Nothing), (Linear, Nothing), (Board, Needs::Board)]
             }
@@ -242,10 +246,14 @@ impl Collective {
                 (RecursiveHalving, Commutative),
                 (Pairwise, Nothing),
                 (Board, Needs::Board),
+                (Nodes, Needs::Nodes),
             ],
-            Collective::Scan | Collective::Exscan => {
-                &[(RecursiveDoubling, Nothing), (Chain, Nothing), (Board, Needs::Board)]
-            }
+            Collective::Scan | Collective::Exscan => &[
+                (RecursiveDoubling, Nothing),
+                (Chain, Nothing),
+                (Board, Needs::Board),
+                (Nodes, Needs::Nodes),
+            ],
         }
     }
 

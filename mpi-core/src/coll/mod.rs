@@ -8,6 +8,8 @@
 
 mod across;
 mod across_blocks;
+mod across_exchange;
+mod across_prefix;
 pub mod algorithms;
 mod between;
 pub(crate) mod board;

@@ -138,6 +138,11 @@ pub enum Problem {
         /// The contribution is in `Recv`.
         in_place: bool,
     },
+    /// `Recv` becomes `Send` reduced with `Recv`, in this order, at each process for itself.
+    Combine {
+        /// Number of elements.
+        len: i64,
+    },
 }
 
 /// The schedule of `rank` among `size` for a call by the chosen algorithm, which has to be the
@@ -266,6 +271,10 @@ impl Problem {
             }
             Problem::Exscan { len, in_place } => {
                 exclusive_prefix(b, Region::new(source(in_place), len), choice)
+            }
+            Problem::Combine { len } => {
+                b.reduce(Region::new(Buffer::Send, len), Region::new(Buffer::Recv, len));
+                Some(())
             }
         }
     }

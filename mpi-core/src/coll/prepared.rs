@@ -49,10 +49,17 @@ impl Prepared {
     /// Whether it may run node by node.
     #[cold]
     fn suits(&self, nodes: &Nodes) -> bool {
+        // Blocks and prefixes are of ranks that follow one another.
+        let any_order = matches!(
+            self.problem,
+            Problem::Barrier
+                | Problem::Bcast { .. }
+                | Problem::Reduce { .. }
+                | Problem::Allreduce { .. }
+        );
         match &self.data {
-            Data::Moved { .. } => {
-                nodes.in_order || matches!(self.problem, Problem::Barrier | Problem::Bcast { .. })
-            }
+            _ if !any_order && !nodes.in_order => false,
+            Data::Moved { .. } => true,
             Data::Reduced(data) => data.suit_nodes(nodes.in_order),
         }
     }

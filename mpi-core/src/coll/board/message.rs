@@ -183,7 +183,7 @@ pub(super) fn too_long(rank: u32, by: u64) -> Error {
 }
 
 /// Copies between two blocks of user memory, of which one may be laid out otherwise.
-pub(super) fn copy(mut from: Packer, mut into: Unpacker) {
+pub(in crate::coll) fn copy(mut from: Packer, mut into: Unpacker) {
     copy_runs(&mut from, &mut into, usize::MAX, || true);
 }
 

@@ -37,18 +37,22 @@ fn a_call_goes_node_by_node_only_where_it_can() {
     for &collective in Collective::ALL {
         let served = collective.needs(Algorithm::Nodes).is_some();
         for nodes in [false, true] {
-            let shape = Shape {
-                collective,
-                size: 8,
-                ranks_per_node: 4,
-                crowded: false,
-                bytes: 8,
-                unit: 1,
-                commutative: true,
-                board: false,
-                nodes,
+            let takes_nodes = |bytes| {
+                let shape = Shape {
+                    collective,
+                    size: 8,
+                    ranks_per_node: 4,
+                    crowded: false,
+                    bytes,
+                    unit: 1,
+                    commutative: true,
+                    board: false,
+                    nodes,
+                };
+                selection.select(&shape).algorithm == Algorithm::Nodes
             };
-            let taken = selection.select(&shape).algorithm == Algorithm::Nodes;
+            // Some pay from a length on, others up to one.
+            let taken = [8, 8 << 10].into_iter().any(takes_nodes);
             assert_eq!(taken, served && nodes, "{collective}");
         }
     }
