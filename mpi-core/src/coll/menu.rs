@@ -179,6 +179,14 @@ const ALLGATHER: &[(Algorithm, Needs)] = &[
     (Algorithm::Nodes, Needs::Nodes),
 ];
 
+/// The menu of `MPI_SCAN` and `MPI_EXSCAN`.
+const SCAN: &[(Algorithm, Needs)] = &[
+    (Algorithm::RecursiveDoubling, Needs::Nothing),
+    (Algorithm::Chain, Needs::Nothing),
+    (Algorithm::Board, Needs::Board),
+    (Algorithm::Nodes, Needs::Nodes),
+];
+
 impl Collective {
     /// The algorithms that serve this collective. The first needs nothing: it is what is left
     /// when no rule applies.
@@ -248,12 +256,7 @@ impl Collective {
                 (Board, Needs::Board),
                 (Nodes, Needs::Nodes),
             ],
-            Collective::Scan | Collective::Exscan => &[
-                (RecursiveDoubling, Nothing),
-                (Chain, Nothing),
-                (Board, Needs::Board),
-                (Nodes, Needs::Nodes),
-            ],
+            Collective::Scan | Collective::Exscan => SCAN,
         }
     }
 
