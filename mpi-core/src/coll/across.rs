@@ -275,13 +275,13 @@ impl<P: Port> Entry<'_, P> {
                 let from = if in_place { into } else { self.whole(send)? };
                 stages.exchange(block, [from, into], &mut held);
             }
-            (&Problem::Scan { len, in_place }, Data::Reduced(data)) => {
+            (
+                &(Problem::Scan { len, in_place } | Problem::Exscan { len, in_place }),
+                Data::Reduced(data),
+            ) => {
+                let exclusive = matches!(call.problem, Problem::Exscan { .. });
                 let parts = self.parts_before(&stages, len, data, &mut sums)?;
-                stages.scan(len, in_place, call.bytes, data, parts);
-            }
-            (&Problem::Exscan { len, in_place }, Data::Reduced(data)) => {
-                let parts = self.parts_before(&stages, len, data, &mut sums)?;
-                stages.scan_before(len, in_place, call.bytes, data, parts);
+                stages.scan(exclusive, (len, in_place, call.bytes), data, parts);
             }
             (Problem::ReduceScatter { blocks, in_place }, Data::Reduced(data)) => {
                 let shares = self.shares_of_nodes(&stages, blocks, data, &mut sums)?;

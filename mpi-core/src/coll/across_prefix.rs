@@ -21,7 +21,7 @@ pub(super) struct Parts {
     sum: UserBuffer,
     /// Of the nodes before it.
     before: Place,
-    /// The process's result, which a first process takes that sum to if it wants nothing else.
+    /// The process's result.
     result: Place,
 }
 
@@ -44,62 +44,33 @@ impl<P: Port> Entry<'_, P> {
 }
 
 impl Stages {
-    /// `MPI_SCAN`.
+    /// `MPI_SCAN`, or if it is exclusive `MPI_EXSCAN`.
     pub(super) fn scan(
         &mut self,
-        len: i64,
-        in_place: bool,
-        bytes: i64,
+        exclusive: bool,
+        (len, in_place, bytes): (i64, bool, i64),
         data: &Operands,
         parts: Parts,
     ) {
+        let nodes = self.nodes.clone();
         self.reduce_near(len, in_place, bytes, data, parts.sum);
-        self.reduces(self.nodes.near, Problem::Scan { len, in_place }, bytes, *data);
-        self.come_before(len, bytes, data, parts.sum, parts.before);
-        if self.node() > 0 {
-            self.put_in_front(len, bytes, data, parts.before);
-        }
-    }
-
-    /// `MPI_EXSCAN`. What the nodes before it sum up to is all that the first process of a node wants.
-    pub(super) fn scan_before(
-        &mut self,
-        len: i64,
-        in_place: bool,
-        bytes: i64,
-        data: &Operands,
-        parts: Parts,
-    ) {
-        self.reduce_near(len, in_place, bytes, data, parts.sum);
-        self.reduces(self.nodes.near, Problem::Exscan { len, in_place }, bytes, *data);
-        let before = if self.leads() { parts.result } else { parts.before };
-        self.come_before(len, bytes, data, parts.sum, before);
-        if self.node() > 0 {
-            self.put_in_front(if self.leads() { 0 } else { len }, bytes, data, before);
-        }
-    }
-
-    /// The sum of all nodes before this one goes to `before` at each of its processes, if there are any.
-    fn come_before(
-        &mut self,
-        len: i64,
-        bytes: i64,
-        data: &Operands,
-        sum: UserBuffer,
-        before: Place,
-    ) {
+        let problem = match exclusive {
+            false => Problem::Scan { len, in_place },
+            true => Problem::Exscan { len, in_place },
+        };
+        self.reduces(nodes.near, problem, bytes, *data);
+        // What all nodes before it sum up to is the whole result of an exclusive one at a first process.
+        let whole = exclusive && self.leads();
+        let before = if whole { parts.result } else { parts.before };
         if self.leads() {
-            let data = Operands { send: sum, recv: before.address(), ..*data };
-            let problem = Problem::Exscan { len, in_place: false };
-            self.reduces(self.nodes.across, problem, bytes, data);
+            let data = Operands { send: parts.sum, recv: before.address(), ..*data };
+            self.reduces(nodes.across, Problem::Exscan { len, in_place: false }, bytes, data);
         }
         if self.node() > 0 {
-            self.bcast(self.nodes.near, 0, before);
+            self.bcast(nodes.near, 0, before);
+            let data = Operands { send: before.address(), ..*data };
+            let len = if whole { 0 } else { len };
+            self.reduces(nodes.near, Problem::Combine { len }, bytes, data);
         }
-    }
-
-    fn put_in_front(&mut self, len: i64, bytes: i64, data: &Operands, before: Place) {
-        let data = Operands { send: before.address(), ..*data };
-        self.reduces(self.nodes.near, Problem::Combine { len }, bytes, data);
     }
 }
