@@ -15,15 +15,15 @@ mod run_case;
 mod smg;
 
 use crate::compare::contestants::Contestant;
-use crate::compare::report;
 use crate::compare::samples::{self, Sample};
+use crate::compare::{matrix, publish, report};
 use crate::{install, place};
 use anyhow::{Context, Result, bail};
 use case::{Case, Outcome, Suite};
 use clap::Args;
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What to run, and on what.
 #[derive(Args)]
@@ -53,6 +53,15 @@ pub(crate) struct Options {
     /// Add the rounds to those run before
     #[arg(long)]
     append: bool,
+    /// What samples and tables are called, instead of like the suite
+    #[arg(long, value_name = "NAME")]
+    table: Option<String>,
+    /// Run nothing, tell of the samples that are there
+    #[arg(long)]
+    show: bool,
+    /// Write the table into docs/performance.md, between the marks of its name
+    #[arg(long)]
+    publish: bool,
     /// Seconds after which a run is given up
     #[arg(long, default_value_t = 300)]
     patience: u64,
@@ -82,6 +91,28 @@ fn folder() -> PathBuf {
 
 /// Runs the suite and tells; whether all of our library's runs were right and no row is worse.
 pub(crate) fn accept(options: &Options) -> Result<bool> {
+    fs::create_dir_all(folder()).context("cannot make target/accept")?;
+    let name = options.table.clone().unwrap_or_else(|| options.suite.to_string());
+    let file = folder().join(format!("{name}.samples"));
+    let mut tallies = BTreeMap::new();
+    if !options.show {
+        tallies = measure(options, &file)?;
+    }
+    let samples = samples::read(&file);
+    let (table, worse) = report::tabulate(&samples);
+    fs::write(folder().join(format!("{name}.md")), &table)?;
+    println!("\n{table}");
+    for (name, Tally { passed, failed, skipped }) in &tallies {
+        println!("{name}: {passed} passed, {failed} failed, {skipped} skipped");
+    }
+    if options.publish {
+        publish::write(&name, &command(options, &name), &matrix::page(&samples))?;
+    }
+    Ok(worse == 0 && tallies.get("ours").is_none_or(|tally| tally.failed == 0))
+}
+
+/// Runs every case in all rounds and keeps the samples in `file`; how the runs went.
+fn measure(options: &Options, file: &Path) -> Result<BTreeMap<String, Tally>> {
     let entrants = entrants(options)?;
     let mut cases = options.suite.cases(&entrants[0].folder, &options.np, &options.words)?;
     let wanted = |case: &Case| options.only.iter().any(|part| case.name.contains(part.as_str()));
@@ -89,24 +120,41 @@ pub(crate) fn accept(options: &Options) -> Result<bool> {
     if cases.is_empty() {
         bail!("{} holds nothing of this suite to run", entrants[0].folder.display());
     }
-    fs::create_dir_all(folder()).context("cannot make target/accept")?;
-    let file = folder().join(format!("{}.samples", options.suite));
-    let mut samples = if options.append { samples::read(&file) } else { Vec::new() };
+    let mut samples = if options.append { samples::read(file) } else { Vec::new() };
     let first = samples.iter().map(|sample| sample.round + 1).max().unwrap_or(0);
-    let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
+    let mut tallies = BTreeMap::new();
     for round in first..first + options.rounds {
         for case in &cases {
             samples.extend(play(options, case, &entrants, round, &mut tallies));
         }
-        samples::write(&file, &samples)?;
+        samples::write(file, &samples)?;
     }
-    let (table, worse) = report::tabulate(&samples);
-    fs::write(folder().join(format!("{}.md", options.suite)), &table)?;
-    println!("\n{table}");
-    for (name, Tally { passed, failed, skipped }) in &tallies {
-        println!("{name}: {passed} passed, {failed} failed, {skipped} skipped");
+    Ok(tallies)
+}
+
+/// What somebody would type to measure the same elsewhere: folders have other names there.
+fn command(options: &Options, name: &str) -> String {
+    let Options { suite, rounds, .. } = options;
+    let np: Vec<String> = options.np.iter().map(u32::to_string).collect();
+    let mut text = format!("cargo xtask accept {suite} FOLDER --np {}", np.join(","));
+    if !options.only.is_empty() {
+        text += &format!(" --only {}", options.only.join(","));
     }
-    Ok(worse == 0 && tallies.get("ours").is_some_and(|tally| tally.failed == 0))
+    for (option, pairs, what) in
+        [("--peer", &options.peer, "PREFIX"), ("--programs", &options.programs, "FOLDER")]
+    {
+        let names = pairs.iter().filter_map(|pair| pair.split_once('='));
+        let named: Vec<String> = names.map(|(name, _)| format!("{name}={what}")).collect();
+        if !named.is_empty() {
+            text += &format!(" {option} {}", named.join(","));
+        }
+    }
+    text += &format!(" --rounds {rounds} --table {name} --publish");
+    for (at, word) in options.words.iter().enumerate() {
+        let word = word.rsplit('/').next().unwrap_or_default();
+        text += &format!("{} {word}", if at == 0 { " --" } else { "" });
+    }
+    text
 }
 
 /// Ours first, then the peers.

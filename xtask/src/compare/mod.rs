@@ -7,9 +7,10 @@
 
 pub(crate) mod contestants;
 pub(crate) mod groups;
+pub(crate) mod matrix;
 mod memory;
 mod plot;
-mod publish;
+pub(crate) mod publish;
 pub(crate) mod report;
 pub(crate) mod rounds;
 pub(crate) mod samples;

@@ -14,30 +14,26 @@ use std::thread::available_parallelism;
 
 /// Writes these groups into the page.
 pub(super) fn publish(groups: &[Group]) -> Result<()> {
-    let docs = place::root().join("docs");
-    let page = docs.join("performance.md");
-    let mut text = fs::read_to_string(&page).context("no docs/performance.md")?;
-    let machine = machine();
     for group in groups {
-        let table = fs::read_to_string(folder().join(format!("{}.md", group.name)))
+        let mut text = fs::read_to_string(folder().join(format!("{}.md", group.name)))
             .with_context(|| format!("{} was not measured", group.name))?;
-        let plots = copy_plots(group.name, &docs.join("performance"))?;
-        let section = section(group.name, &machine, &table, &plots);
-        text = replaced(&text, group.name, &section)?;
+        for plot in copy_plots(group.name, &place::root().join("docs/performance"))? {
+            text += &format!("\n![{}](performance/{plot})\n", plot.trim_end_matches(".svg"));
+        }
+        let command = format!("cargo xtask compare --only {} --publish", group.name);
+        write(group.name, &command, &text)?;
     }
-    fs::write(&page, text)?;
-    println!("written: {}", place::shown(&page));
     Ok(())
 }
 
-/// What stands between the marks of a group.
-fn section(name: &str, machine: &str, table: &str, plots: &[String]) -> String {
-    let mut text =
-        format!("`cargo xtask compare --only {name} --publish` on {machine}:\n\n{table}");
-    for plot in plots {
-        text += &format!("\n![{}](performance/{plot})\n", plot.trim_end_matches(".svg"));
-    }
-    text
+/// Puts what a command measured on this machine between the marks of this name.
+pub(crate) fn write(name: &str, command: &str, text: &str) -> Result<()> {
+    let page = place::root().join("docs/performance.md");
+    let before = fs::read_to_string(&page).context("no docs/performance.md")?;
+    let section = format!("`{command}` on {}:\n\n{text}", machine());
+    fs::write(&page, replaced(&before, name, &section)?)?;
+    println!("written: {}, {name}", place::shown(&page));
+    Ok(())
 }
 
 /// The page with another text between the marks `<!-- NAME -->` and `<!-- /NAME -->`.

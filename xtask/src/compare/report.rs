@@ -16,12 +16,12 @@ use std::fs;
 type Libraries = BTreeMap<String, BTreeMap<usize, f64>>;
 
 /// One row, judged.
-struct Row {
-    verdict: Verdict,
-    key: Key,
+pub(super) struct Row {
+    pub(super) verdict: Verdict,
+    pub(super) key: Key,
     medians: BTreeMap<String, f64>,
     /// The best peer and our ratio to it.
-    best: Option<(String, Estimate)>,
+    pub(super) best: Option<(String, Estimate)>,
     /// Our ratio to the floor.
     floor: Option<Estimate>,
     rounds: usize,
@@ -51,14 +51,14 @@ pub(crate) fn tabulate(samples: &[Sample]) -> (String, usize) {
 }
 
 /// The libraries and the rows.
-fn judged_rows(samples: &[Sample]) -> (Vec<String>, Vec<Row>) {
+pub(super) fn judged_rows(samples: &[Sample]) -> (Vec<String>, Vec<Row>) {
     let by_row = samples::by_row(samples);
     let rows: Vec<Row> = by_row.iter().map(|(key, values)| judged(key, values)).collect();
     (names(&rows), rows)
 }
 
 /// Puts the rows that fail first, and counts them.
-fn to_the_front(rows: &mut [Row]) -> usize {
+pub(super) fn to_the_front(rows: &mut [Row]) -> usize {
     rows.sort_by_key(|row| (row.verdict != Verdict::Fails, row.key.clone()));
     rows.iter().filter(|row| row.verdict == Verdict::Fails).count()
 }
@@ -98,7 +98,7 @@ fn judged(key: &Key, values: &Libraries) -> Row {
 
 /// A table in Markdown: medians, our ratio to the best peer with its interval, the verdict, and
 /// where the floor was measured our ratio to that.
-fn table(names: &[String], rows: &[Row]) -> String {
+pub(super) fn table(names: &[String], rows: &[Row]) -> String {
     if names == ["floor"] {
         return bare(rows);
     }
