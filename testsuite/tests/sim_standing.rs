@@ -12,7 +12,7 @@ use mpi_core::coll::menu::{Algorithm, Collective};
 use mpi_core::datatype::{Datatype, Form};
 use mpi_core::handle::RequestHandle;
 use testsuite::sim::{COMM_WORLD, SimEntry, World};
-use transports::sim::SimOptions;
+use transports::sim::{Nodes, SimOptions};
 
 const MEETING: Call = Call { collective: Collective::Barrier, len: 0, root: 0, salt: 0 };
 
@@ -79,10 +79,15 @@ fn rounds(mpi: &mut SimEntry<'_>, calls: &[Call]) {
 
 #[test]
 fn they_may_be_started_in_any_order() {
-    for seed in 0..12 {
+    for seed in 0..20 {
         let ranks = 2 + (seed % 4) as u32;
         let calls = Rc::new(shuffled(seed, ranks));
-        let narrow = SimOptions { capacity: 2, refuse: 0.3, ..SimOptions::default() };
+        let nodes = match seed {
+            ..12 => Nodes::One,
+            12..16 => Nodes::Blocks(2),
+            _ => Nodes::Turns(2),
+        };
+        let narrow = SimOptions { capacity: 2, refuse: 0.3, nodes, ..SimOptions::default() };
         let world = World { network: narrow, ..World::new(seed, ranks) };
         let outcome = world.start_mpi(move |mpi| {
             if seed % 4 > 1 {

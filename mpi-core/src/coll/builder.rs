@@ -7,7 +7,6 @@
 //! [`Builder::fence`] and the order of messages (see [`schedule`](super::schedule)).
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use super::schedule::{Action, Buffer, NONE, Region, Schedule, Step};
 
@@ -16,8 +15,8 @@ use super::schedule::{Action, Buffer, NONE, Region, Schedule, Step};
 pub struct Builder {
     rank: usize,
     size: usize,
-    /// Rank 0 of the part of the processes that an algorithm sees.
-    base: usize,
+    /// The processes that an algorithm sees, if these are not all.
+    part: Option<Vec<u32>>,
     /// What stands in for the send and the receive buffer.
     substitutes: [Option<Region>; 2],
     actions: Vec<Action>,
@@ -38,7 +37,7 @@ impl Builder {
         Builder {
             rank,
             size,
-            base: 0,
+            part: None,
             substitutes: [None; 2],
             actions: Vec::new(),
             edges: Vec::new(),
@@ -74,17 +73,24 @@ impl Builder {
     /// where some is given.
     pub fn among(
         &mut self,
-        ranks: Range<usize>,
+        ranks: impl IntoIterator<Item = usize>,
         substitutes: [Option<Region>; 2],
         emit: impl FnOnce(&mut Builder),
     ) {
-        debug_assert!(self.base == 0 && ranks.contains(&self.rank));
         let whole = (self.rank, self.size);
-        (self.base, self.rank, self.size) = (ranks.start, self.rank - ranks.start, ranks.len());
-        self.substitutes = substitutes;
+        let part: Vec<u32> = ranks.into_iter().map(|rank| rank as u32).collect();
+        let place = part.iter().position(|rank| *rank as usize == self.rank);
+        debug_assert!(self.part.is_none() && place.is_some());
+        (self.rank, self.size) = (place.unwrap_or(0), part.len());
+        (self.part, self.substitutes) = (Some(part), substitutes);
         emit(self);
-        (self.base, self.substitutes) = (0, [None; 2]);
+        (self.part, self.substitutes) = (None, [None; 2]);
         (self.rank, self.size) = whole;
+    }
+
+    /// Who it is of all processes that an algorithm calls so.
+    fn known(&self, rank: usize) -> u32 {
+        self.part.as_ref().map_or(rank as u32, |part| part[rank])
     }
 
     /// The memory that a region stands for.
@@ -107,7 +113,7 @@ impl Builder {
     pub fn send(&mut self, to: usize, from: Region) {
         debug_assert_ne!(to, self.rank);
         if !from.is_empty() {
-            let (to, from) = ((self.base + to) as u32, self.actual(from));
+            let (to, from) = (self.known(to), self.actual(from));
             self.post(Action::Send { to, from });
         }
     }
@@ -116,7 +122,7 @@ impl Builder {
     pub fn recv(&mut self, from: usize, into: Region) {
         debug_assert_ne!(from, self.rank);
         if !into.is_empty() {
-            let (from, into) = ((self.base + from) as u32, self.actual(into));
+            let (from, into) = (self.known(from), self.actual(into));
             self.post(Action::Recv { from, into });
         }
     }
@@ -129,13 +135,13 @@ impl Builder {
 
     /// Sends an empty message.
     pub fn signal(&mut self, to: usize) {
-        let to = (self.base + to) as u32;
+        let to = self.known(to);
         self.post(Action::Send { to, from: Region::new(Buffer::Send, 0) });
     }
 
     /// Receives an empty message.
     pub fn await_signal(&mut self, from: usize) {
-        let from = (self.base + from) as u32;
+        let from = self.known(from);
         self.post(Action::Recv { from, into: Region::new(Buffer::Recv, 0) });
     }
 

@@ -5,7 +5,10 @@
 //! members. Leaves: the schedule, made or found.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
+use super::hierarchy;
+use super::nodes::NodeMap;
 use super::plan::{Problem, plan};
 use super::schedule::Schedule;
 use super::select::Choice;
@@ -23,24 +26,30 @@ pub(crate) struct Kept {
 struct Entry {
     /// Rank and number of processes.
     place: [usize; 2],
+    /// The nodes by which it goes.
+    nodes: Option<Arc<NodeMap>>,
     choice: Choice,
     problem: Problem,
     schedule: Rc<Schedule>,
 }
 
 impl Kept {
-    /// The schedule of a rank among so many processes.
+    /// The schedule of a rank among so many processes, node by node if nodes are given.
     ///
     /// # Errors
-    /// As [`plan`].
+    /// As [`plan`], or [`hierarchy::plan`].
     pub(super) fn get(
         &mut self,
         place: [usize; 2],
+        nodes: Option<Arc<NodeMap>>,
         problem: &Problem,
         choice: &Choice,
     ) -> Result<Rc<Schedule>> {
         let fits = |entry: &Entry| {
-            entry.place == place && entry.choice == *choice && entry.problem == *problem
+            entry.place == place
+                && entry.nodes == nodes
+                && entry.choice == *choice
+                && entry.problem == *problem
         };
         if let Some(at) = self.entries.iter().position(fits) {
             // Halfway to the front: one that is used once does not drive out those in use.
@@ -48,9 +57,14 @@ impl Kept {
             return Ok(self.entries[at / 2].schedule.clone());
         }
         let [rank, size] = place;
-        let schedule = Rc::new(plan(rank, size, problem, choice)?);
+        let schedule = match &nodes {
+            Some(map) => hierarchy::plan(rank, map, problem)?,
+            None => plan(rank, size, problem, choice)?,
+        };
+        let schedule = Rc::new(schedule);
         self.keep(Entry {
             place,
+            nodes,
             choice: *choice,
             problem: problem.clone(),
             schedule: schedule.clone(),
@@ -77,11 +91,13 @@ mod tests {
     use super::*;
 
     fn get(kept: &mut Kept, len: i64) -> Rc<Schedule> {
-        kept.get([0, 4], &Problem::Bcast { root: 0, len }, &Choice::ONLY).unwrap_or_else(|_| {
-            let choice =
-                Choice { algorithm: super::super::menu::Algorithm::Binomial, ..Choice::ONLY };
-            kept.get([0, 4], &Problem::Bcast { root: 0, len }, &choice).unwrap()
-        })
+        kept.get([0, 4], None, &Problem::Bcast { root: 0, len }, &Choice::ONLY).unwrap_or_else(
+            |_| {
+                let choice =
+                    Choice { algorithm: super::super::menu::Algorithm::Binomial, ..Choice::ONLY };
+                kept.get([0, 4], None, &Problem::Bcast { root: 0, len }, &choice).unwrap()
+            },
+        )
     }
 
     #[test]
@@ -111,8 +127,8 @@ mod tests {
         let mut kept = Kept::default();
         let problem = Problem::Alltoall { block: 1, in_place: false };
         let place = [0, KEPT_STEPS];
-        let first = kept.get(place, &problem, &Choice::ONLY).unwrap();
-        assert!(!Rc::ptr_eq(&first, &kept.get(place, &problem, &Choice::ONLY).unwrap()));
+        let first = kept.get(place, None, &problem, &Choice::ONLY).unwrap();
+        assert!(!Rc::ptr_eq(&first, &kept.get(place, None, &problem, &Choice::ONLY).unwrap()));
         assert_eq!(kept.steps, 0);
     }
 }

@@ -17,6 +17,7 @@ pub mod builder;
 pub mod calls;
 pub(crate) mod check;
 pub mod execute;
+mod hierarchy;
 pub mod inter;
 pub(crate) mod kept;
 pub mod layout;

@@ -2,7 +2,8 @@
 //! processes of this node, and of the first process of each.
 //!
 //! Enters: the first process near each one, as the handshakes of their memory showed it when a
-//! board was tried ([`seat`](super::board)). Leaves: what [`across`](super::across) needs.
+//! board was tried ([`seat`](super::board)). Leaves: what [`across`](super::across) and
+//! [`hierarchy`](super::hierarchy) need.
 
 use std::sync::Arc;
 
@@ -82,7 +83,7 @@ impl NodeMap {
 
 /// A communicator's nodes, where there are several and not all have one process only.
 pub(crate) struct Nodes {
-    pub(crate) map: NodeMap,
+    pub(crate) map: Arc<NodeMap>,
     /// See [`NodeMap::is_in_order`].
     pub(crate) in_order: bool,
     /// The communicator of this node's processes.
@@ -115,7 +116,7 @@ impl<P: Port> Entry<'_, P> {
             }
             false => CommHandle::NULL,
         };
-        let nodes = Nodes { in_order: map.is_in_order(), map, near, across };
+        let nodes = Nodes { in_order: map.is_in_order(), map: Arc::new(map), near, across };
         self.comm_mut(comm)?.nodes = Some(Arc::new(nodes));
         Ok(())
     }

@@ -46,19 +46,16 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Whether it may run node by node.
+    /// Whether it may run node by node: in stages if it runs to its end now, else by a schedule.
     #[cold]
-    fn suits(&self, nodes: &Nodes) -> bool {
+    fn suits(&self, nodes: &Nodes, in_stages: bool) -> bool {
         // Blocks and prefixes are of ranks that follow one another.
-        let any_order = matches!(
-            self.problem,
-            Problem::Barrier
-                | Problem::Bcast { .. }
-                | Problem::Reduce { .. }
-                | Problem::Allreduce { .. }
-        );
+        let needs_order = match (in_stages, self.problem.hierarchy()) {
+            (false, None) => return false,
+            (_, needs_order) => needs_order.unwrap_or(true),
+        };
         match &self.data {
-            _ if !any_order && !nodes.in_order => false,
+            _ if needs_order && !nodes.in_order => false,
             Data::Moved { .. } => true,
             Data::Reduced(data) => data.suit_nodes(nodes.in_order),
         }
@@ -182,7 +179,8 @@ impl<P: Port> Process<P> {
             unit,
             commutative,
             board: fit && board,
-            nodes: at_once && state.nodes.as_ref().is_some_and(|nodes| call.suits(nodes)),
+            nodes: (at_once || form != Form::Blocking)
+                && state.nodes.as_ref().is_some_and(|nodes| call.suits(nodes, at_once)),
         };
         Ok(self.selection.select(&shape))
     }
@@ -203,7 +201,9 @@ impl<P: Port> Process<P> {
     pub(super) fn schedule(&mut self, call: &Prepared, choice: &Choice) -> Result<Rc<Schedule>> {
         let state = self.comm(call.comm)?;
         let place = [state.place() as usize, state.roster().size() as usize];
-        self.schedules.get(place, &call.problem, choice)
+        let nodes = state.nodes.as_ref().filter(|_| choice.algorithm == Algorithm::Nodes);
+        let nodes = nodes.map(|nodes| nodes.map.clone());
+        self.schedules.get(place, nodes, &call.problem, choice)
     }
 
     /// The user memory of a call, independent of handles that the program may free.

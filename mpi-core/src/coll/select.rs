@@ -31,8 +31,8 @@ pub struct Shape {
     /// Whether the call may go over a board: the communicator has one, or has not tried yet and the
     /// call blocks; and what is reduced is reduced by a kernel of ours on elements without gaps.
     pub board: bool,
-    /// Whether the call may go node by node: it blocks, the communicator is known to have several
-    /// nodes, and their order and the elements suit.
+    /// Whether the call may go node by node: the communicator is known to have several nodes, their
+    /// order and the elements suit, and if it does not block there are such schedules for it.
     pub nodes: bool,
 }
 

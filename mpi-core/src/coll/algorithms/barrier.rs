@@ -25,6 +25,12 @@ pub fn dissemination(b: &mut Builder, ports: usize) {
 ///
 /// Cost: 2 ⌈log_{k+1} p⌉ α.
 pub fn tree(b: &mut Builder, ports: usize) {
+    arrive(b, ports);
+    leave(b, ports);
+}
+
+/// The first half: rank 0 goes on when all have come.
+pub fn arrive(b: &mut Builder, ports: usize) {
     let limb = section(b.rank(), b.size(), 0, ports);
     for (child, _) in limb.children.iter().rev() {
         b.await_signal(*child);
@@ -32,6 +38,13 @@ pub fn tree(b: &mut Builder, ports: usize) {
     b.fence();
     if let Some(parent) = limb.parent {
         b.signal(parent);
+    }
+}
+
+/// The second half: all go on when rank 0 does.
+pub fn leave(b: &mut Builder, ports: usize) {
+    let limb = section(b.rank(), b.size(), 0, ports);
+    if let Some(parent) = limb.parent {
         b.await_signal(parent);
         b.fence();
     }

@@ -58,7 +58,7 @@ pub fn chain(b: &mut Builder, root: usize, data: Region, segment: i64) {
 }
 
 /// Cuts `data` into segments of at least `segment` units.
-pub(super) fn segments(data: Region, segment: i64) -> impl Iterator<Item = Region> {
+pub(in crate::coll) fn segments(data: Region, segment: i64) -> impl Iterator<Item = Region> {
     let pieces = |len: i64| (data.len + len - 1) / len;
     let len = segment.max(pieces(SEGMENTS_MAX)).max(1);
     (0..pieces(len)).map(move |i| data.slice(i * len, len.min(data.len - i * len)))
