@@ -58,7 +58,7 @@ impl Kept {
         }
         let [rank, size] = place;
         let schedule = match &nodes {
-            Some(map) => hierarchy::plan(rank, map, problem)?,
+            Some(map) => hierarchy::plan(rank, map, problem, choice.ports)?,
             None => plan(rank, size, problem, choice)?,
         };
         let schedule = Rc::new(schedule);

@@ -94,7 +94,7 @@ impl Case {
     /// The schedule of a rank.
     pub(super) fn plan(&self, rank: usize, problem: &Problem) -> Schedule {
         let planned = match self.nodes() {
-            Some(map) => hierarchy::plan(rank, &map, problem),
+            Some(map) => hierarchy::plan(rank, &map, problem, self.choice.ports),
             None => plan(rank, self.size, problem, &self.choice),
         };
         planned.unwrap_or_else(|error| panic!("{self:?}: {error}"))
