@@ -222,6 +222,14 @@ impl Stages {
     }
 }
 
+/// The memory of what a process holds for others on the way.
+#[derive(Default)]
+struct Held {
+    /// Packed blocks, in two orders.
+    blocks: [Vec<u8>; 2],
+    sums: Vec<u128>,
+}
+
 /// Room for so many bytes of elements.
 pub(super) fn room(memory: &mut Vec<u128>, bytes: i64) -> UserBuffer {
     memory.resize(bytes as usize / 16 + 1, 0);
@@ -247,66 +255,96 @@ impl<P: Port> Entry<'_, P> {
         let state = self.comm(call.comm)?;
         let (rank, nodes) = (state.rank as usize, state.nodes.clone());
         let Some(nodes) = nodes else { crate::fail!(INTERN, "a communicator lost its nodes") };
-        let near = nodes.map.members(nodes.map.node_of(rank)).count();
-        let (mut signals, mut sums) = (vec![0; near], Vec::new());
-        let mut held = [Vec::new(), Vec::new()];
+        let mut held = Held::default();
         let mut stages = Stages { nodes, rank, steps: Vec::new() };
-        match (&call.problem, &call.data) {
-            (Problem::Barrier, _) => stages.meet(&mut signals),
-            (&Problem::Bcast { root, .. }, Data::Moved { recv, .. }) => {
+        match &call.data {
+            Data::Moved { send, recv } => {
+                self.stage_moves(&mut stages, call, [send, recv], &mut held)?;
+            }
+            Data::Reduced(data) => self.stage_sums(&mut stages, call, data, &mut held)?,
+        }
+        self.run_stages(stages.steps)
+    }
+
+    /// The operations of a call that moves data.
+    fn stage_moves(
+        &self,
+        stages: &mut Stages,
+        call: &Prepared,
+        [send, recv]: [&Places; 2],
+        held: &mut Held,
+    ) -> Result<()> {
+        let blocks = &mut held.blocks;
+        match call.problem {
+            Problem::Barrier => {
+                blocks[0].resize(stages.nodes.map.members(stages.node()).count(), 0);
+                stages.meet(&mut blocks[0]);
+            }
+            Problem::Bcast { root, .. } => {
                 if let Some(data) = recv.first() {
                     stages.spread(root, data);
                 }
             }
-            (&Problem::Gather { root, in_place, .. }, Data::Moved { send, recv }) => {
-                let dealt = self.dealt(&stages, root, recv, call.bytes, &mut held[0])?;
+            Problem::Gather { root, in_place, .. } => {
+                let dealt = self.dealt(stages, root, recv, call.bytes, &mut blocks[0])?;
                 stages.collect(&dealt, in_place, send, recv);
             }
-            (&Problem::Scatter { root, in_place, .. }, Data::Moved { send, recv }) => {
-                let dealt = self.dealt(&stages, root, send, call.bytes, &mut held[0])?;
+            Problem::Scatter { root, in_place, .. } => {
+                let dealt = self.dealt(stages, root, send, call.bytes, &mut blocks[0])?;
                 stages.deal(&dealt, in_place, send, recv);
             }
-            (Problem::Allgather { blocks, in_place }, Data::Moved { send, recv }) => {
+            Problem::Allgather { ref blocks, in_place } => {
                 let whole = self.whole(recv)?;
-                stages.share(blocks, *in_place, send, recv, whole);
+                stages.share(blocks, in_place, send, recv, whole);
             }
-            (&Problem::Alltoall { block, in_place }, Data::Moved { send, recv }) => {
+            Problem::Alltoall { block, in_place } => {
                 let into = self.whole(recv)?;
                 let from = if in_place { into } else { self.whole(send)? };
-                stages.exchange(block, [from, into], &mut held);
+                stages.exchange(block, [from, into], blocks);
             }
-            (
-                &(Problem::Scan { len, in_place } | Problem::Exscan { len, in_place }),
-                Data::Reduced(data),
-            ) => {
+            _ => unreachable!("the table serves no other call that moves node by node"),
+        }
+        Ok(())
+    }
+
+    /// The operations of a call that reduces.
+    fn stage_sums(
+        &self,
+        stages: &mut Stages,
+        call: &Prepared,
+        data: &Operands,
+        held: &mut Held,
+    ) -> Result<()> {
+        match call.problem {
+            Problem::Scan { len, in_place } | Problem::Exscan { len, in_place } => {
                 let exclusive = matches!(call.problem, Problem::Exscan { .. });
-                let parts = self.parts_before(&stages, len, data, &mut sums)?;
+                let parts = self.parts_before(stages, len, data, &mut held.sums)?;
                 stages.scan(exclusive, (len, in_place, call.bytes), data, parts);
             }
-            (Problem::ReduceScatter { blocks, in_place }, Data::Reduced(data)) => {
-                let shares = self.shares_of_nodes(&stages, blocks, data, &mut sums)?;
-                stages.reduce_and_deal(blocks, *in_place, call.bytes, data, shares);
+            Problem::ReduceScatter { ref blocks, in_place } => {
+                let shares = self.shares_of_nodes(stages, blocks, data, &mut held.sums)?;
+                stages.reduce_and_deal(blocks, in_place, call.bytes, data, shares);
             }
-            (&Problem::Allreduce { len, in_place }, Data::Reduced(data)) => {
+            Problem::Allreduce { len, in_place } => {
                 let result = self.elements_at(data.recv, len, data)?;
                 stages.reduce_all(len, in_place, call.bytes, data, result);
             }
-            (&Problem::Reduce { root, len, in_place }, Data::Reduced(data)) => {
-                let result = match rank == root {
+            Problem::Reduce { root, len, in_place } => {
+                let result = match stages.rank == root {
                     true => Some(self.elements_at(data.recv, len, data)?),
                     false => None,
                 };
                 let sum = if stages.leads() && result.is_none() {
-                    Some(self.elements_at(room(&mut sums, call.bytes), len, data)?)
+                    Some(self.elements_at(room(&mut held.sums, call.bytes), len, data)?)
                 } else {
                     result.filter(|_| stages.leads())
                 };
                 let how = (len, in_place, call.bytes);
                 stages.reduce_to(root, how, data, [sum, result]);
             }
-            _ => unreachable!("the table serves no other call node by node"),
+            _ => unreachable!("the table serves no other call that reduces node by node"),
         }
-        self.run_stages(stages.steps)
+        Ok(())
     }
 
     fn run_stages(&mut self, steps: Vec<Step>) -> Result<()> {

@@ -110,6 +110,19 @@ mod tests {
     }
 
     #[test]
+    fn other_nodes_have_another_schedule_and_the_same_ones_of_another_communicator_have_not() {
+        let mut kept = Kept::default();
+        let problem = Problem::Allreduce { len: 8, in_place: false };
+        let mut by = |firsts: [u32; 4]| {
+            let nodes = NodeMap::new(&firsts).map(Arc::new);
+            kept.get([0, 4], nodes, &problem, &Choice::ONLY).unwrap()
+        };
+        let first = by([0, 0, 2, 2]);
+        assert!(Rc::ptr_eq(&first, &by([0, 0, 2, 2])));
+        assert!(!Rc::ptr_eq(&first, &by([0, 1, 0, 1])));
+    }
+
+    #[test]
     fn calls_that_never_come_again_do_not_drive_out_those_that_do() {
         let mut kept = Kept::default();
         let often = get(&mut kept, 8);

@@ -106,7 +106,8 @@ pub(crate) fn accept(options: &Options) -> Result<bool> {
         println!("{name}: {passed} passed, {failed} failed, {skipped} skipped");
     }
     if options.publish {
-        publish::write(&name, &command(options, &name), &matrix::page(&samples))?;
+        let command = command(options, &name, rounds(&samples));
+        publish::write(&name, &command, &matrix::page(&samples))?;
     }
     Ok(worse == 0 && tallies.get("ours").is_none_or(|tally| tally.failed == 0))
 }
@@ -121,7 +122,7 @@ fn measure(options: &Options, file: &Path) -> Result<BTreeMap<String, Tally>> {
         bail!("{} holds nothing of this suite to run", entrants[0].folder.display());
     }
     let mut samples = if options.append { samples::read(file) } else { Vec::new() };
-    let first = samples.iter().map(|sample| sample.round + 1).max().unwrap_or(0);
+    let first = rounds(&samples);
     let mut tallies = BTreeMap::new();
     for round in first..first + options.rounds {
         for case in &cases {
@@ -132,9 +133,14 @@ fn measure(options: &Options, file: &Path) -> Result<BTreeMap<String, Tally>> {
     Ok(tallies)
 }
 
+/// The number of rounds that samples are of.
+fn rounds(samples: &[Sample]) -> usize {
+    samples.iter().map(|sample| sample.round + 1).max().unwrap_or(0)
+}
+
 /// What somebody would type to measure the same elsewhere: folders have other names there.
-fn command(options: &Options, name: &str) -> String {
-    let Options { suite, rounds, .. } = options;
+fn command(options: &Options, name: &str, rounds: usize) -> String {
+    let suite = options.suite;
     let np: Vec<String> = options.np.iter().map(u32::to_string).collect();
     let mut text = format!("cargo xtask accept {suite} FOLDER --np {}", np.join(","));
     if !options.only.is_empty() {
