@@ -196,6 +196,14 @@ impl Teams<'_> {
         blocks.total() <= SHORT * self.map.count() as i64
     }
 
+    /// Where who speaks for this node has its blocks: a root in its own memory.
+    fn held(&self, b: &mut Builder, root: usize, part: Region) -> Option<Region> {
+        match self.rank == root {
+            true => Some(part),
+            false => self.speaks().then(|| b.temp(part.len)),
+        }
+    }
+
     /// `MPI_ALLGATHER` and `MPI_ALLGATHERV`.
     fn share(&self, b: &mut Builder, blocks: &Layout, in_place: bool) {
         let all = whole(Buffer::Recv, blocks.total());
@@ -220,11 +228,7 @@ impl Teams<'_> {
     fn collect(&self, b: &mut Builder, root: usize, block: i64, in_place: bool) {
         let blocks = Layout::uniform(block, self.map.size());
         let (mine, part) = self.of_node(&blocks, Buffer::Recv);
-        let held = match (self.rank == root, self.speaks()) {
-            (true, _) => Some(part),
-            (false, true) => Some(b.temp(part.len)),
-            (false, false) => None,
-        };
+        let held = self.held(b, root, part);
         let own = (!in_place).then_some(whole(Buffer::Send, block));
         self.near(b, [None, held], |b| gather::binomial(b, self.place(), &mine, own, self.ports));
         let (home, of_nodes) = (self.map.node_of(root), self.of_nodes(&blocks));
@@ -239,11 +243,7 @@ impl Teams<'_> {
     fn deal(&self, b: &mut Builder, root: usize, block: i64, in_place: bool) {
         let blocks = Layout::uniform(block, self.map.size());
         let (mine, part) = self.of_node(&blocks, Buffer::Send);
-        let held = match (self.rank == root, self.speaks()) {
-            (true, _) => Some(part),
-            (false, true) => Some(b.temp(part.len)),
-            (false, false) => None,
-        };
+        let held = self.held(b, root, part);
         let (home, of_nodes) = (self.map.node_of(root), self.of_nodes(&blocks));
         let own = held.filter(|_| self.rank != root);
         self.across(b, [None; 2], |b| match self.are_short(&blocks) {

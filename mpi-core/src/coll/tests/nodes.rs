@@ -2,9 +2,13 @@
 
 use proptest::prelude::*;
 
+use super::movement::{blank, block};
+use super::sim::Memory;
+use super::sweep::Case;
 use crate::coll::menu::{Algorithm, Collective};
 use crate::coll::nodes::NodeMap;
-use crate::coll::select::{Selection, Shape};
+use crate::coll::plan::Problem;
+use crate::coll::select::{Choice, Selection, Shape};
 
 proptest! {
     #[test]
@@ -55,5 +59,51 @@ fn a_call_goes_node_by_node_only_where_it_can() {
             let taken = [8, 8 << 10].into_iter().any(takes_nodes);
             assert_eq!(taken, served && nodes, "{collective}");
         }
+    }
+}
+
+/// A call on so many ranks a node, of which each node but perhaps the last has as many.
+fn case(size: usize, ranks_per_node: usize, root: usize, len: i64) -> Case {
+    let choice = Choice { algorithm: Algorithm::Nodes, ports: ranks_per_node - 1, segment: 1 };
+    Case { size, root, len, in_place: false, commutative: false, choice }
+}
+
+#[test]
+fn long_broadcasts_go_through_few_nodes_in_segments_and_to_many_cut_up() {
+    let len = (128 << 10) + 3;
+    for (size, ranks_per_node) in [(5, 3), (10, 2)] {
+        let root = size - 2;
+        let message = || block(root, 0, len).collect::<Vec<_>>();
+        let recv = |rank| if rank == root { message() } else { blank(len) };
+        let got = case(size, ranks_per_node, root, len).run(
+            |_| Problem::Bcast { root, len },
+            |rank| Memory { send: Vec::new(), recv: recv(rank) },
+        );
+        assert!(got.iter().all(|memory| memory.recv == message()), "{size} ranks");
+    }
+}
+
+#[test]
+fn long_parts_of_nodes_are_gathered_and_scattered_one_by_one() {
+    let (size, root, len) = (11, 4, 5000);
+    let case = case(size, 3, root, len);
+    let gathered: Vec<_> = (0..size).flat_map(|rank| block(rank, 0, len)).collect();
+    let got = case.run(
+        |_| Problem::Gather { root, block: len, in_place: false },
+        |rank| Memory {
+            send: block(rank, 0, len).collect(),
+            recv: blank(if rank == root { len * size as i64 } else { 0 }),
+        },
+    );
+    assert!(got[root].recv == gathered);
+    let got = case.run(
+        |_| Problem::Scatter { root, block: len, in_place: false },
+        |rank| Memory {
+            send: if rank == root { gathered.clone() } else { Vec::new() },
+            recv: blank(len),
+        },
+    );
+    for (rank, memory) in got.iter().enumerate() {
+        assert!(memory.recv == block(rank, 0, len).collect::<Vec<_>>(), "rank {rank}");
     }
 }
