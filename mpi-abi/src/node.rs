@@ -379,6 +379,20 @@ impl Boards for NodePort {
         self.local.as_mut().is_some_and(|local| local.give_back_part(board, from, at, bytes))
     }
 
+    fn lend_room(&mut self, board: BoardId, to: u32, operation: u32, room: &Unpacker) {
+        if let Some(local) = &mut self.local {
+            local.lend_room(board, to, operation, room);
+        }
+    }
+
+    fn take_rooms_back(&mut self, board: BoardId) -> Option<u32> {
+        self.local.as_mut()?.take_rooms_back(board)
+    }
+
+    fn bring(&mut self, board: BoardId, to: u32, operation: u32, source: &Packer) -> bool {
+        self.local.as_mut().is_some_and(|local| local.bring(board, to, operation, source))
+    }
+
     #[inline]
     fn read_piece(&mut self, board: BoardId, from: Source) -> Option<Piece> {
         self.local.as_mut()?.read_piece(board, from)

@@ -41,3 +41,9 @@ pub mod lane;
 #[cfg(all(loom, test))]
 #[path = "shm/lane_model.rs"]
 mod lane_model;
+#[cfg(all(loom, test))]
+#[path = "board/loan_model.rs"]
+mod loan_model;
+#[cfg(all(loom, test))]
+#[path = "board/loans.rs"]
+mod loans;

@@ -5,7 +5,7 @@
 pub use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence, fence};
 
 #[cfg(loom)]
-pub use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+pub use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// Keeps the compiler from moving memory accesses across; loom's atomics are never moved.
 #[cfg(loom)]

@@ -2,6 +2,7 @@
 //! of its streams, and room for the bodies of longer pieces. Offsets follow from the number of
 //! members alone, so they are the same at all of them. Pages are touched when used.
 
+use super::loans::Terms;
 use super::stream::Cell;
 use crate::sys::memory::PAGE;
 
@@ -12,6 +13,10 @@ pub(super) const CELLS: usize = 32;
 const COUNTER_STRIDE: usize = 128;
 /// Bytes from a counter to the consent of its owner.
 pub(super) const CONSENT: usize = 16;
+/// Bytes from the counters for one writer to the second line: the terms of what their owner lends it, and behind
+/// them the word by which the owner claims what that writer lends.
+const LOAN: usize = 64;
+const CLAIM: usize = LOAN + size_of::<Terms>();
 /// Room for bodies of the stream that everyone reads: about what the second-level caches of two
 /// processors hold. Of 256 KiB, 1, 2 and 4 MiB this was the best on the whole.
 const PUBLIC_ROOM: usize = 2 << 20;
@@ -47,6 +52,16 @@ impl Layout {
     /// bytes behind each is the word that says whether the owner fetches what it is shown there.
     pub(super) fn counters(self, writer: usize) -> usize {
         writer * COUNTER_STRIDE
+    }
+
+    /// The terms of what the owner lends to `borrower`.
+    pub(super) fn loan(self, borrower: usize) -> usize {
+        self.counters(borrower) + LOAN
+    }
+
+    /// The word by which the owner claims what `lender` lends it.
+    pub(super) fn claim(self, lender: usize) -> usize {
+        self.counters(lender) + CLAIM
     }
 
     pub(super) fn public_cells(self) -> usize {
@@ -89,7 +104,8 @@ mod tests {
         for size in (2..70).chain([256, 1000]) {
             let layout = Layout::new(size);
             let last = size as usize - 1;
-            assert!(layout.counters(last) + CONSENT + 16 <= layout.public_cells());
+            assert!(layout.claim(last) + 8 <= layout.public_cells());
+            const { assert!(CONSENT + 16 <= LOAN && CLAIM + 8 <= COUNTER_STRIDE) };
             assert_eq!(layout.public_cells() % 64, 0);
             assert_eq!(layout.private_cells(0), layout.public_cells() + CELLS_BYTES);
             assert!(layout.private_cells(last) + CELLS_BYTES <= layout.public_body());

@@ -5,6 +5,7 @@
 mod copies;
 mod farewell;
 mod layout;
+mod loans;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -15,6 +16,7 @@ use mpi_core::port::PeerId;
 
 use farewell::Farewell;
 pub use layout::Layout;
+use loans::Loan;
 pub use stream::Apart;
 use stream::{Answer, Inbound, Outbound, Room};
 
@@ -38,6 +40,11 @@ pub struct Board {
     from_public: Vec<Inbound>,
     from_private: Vec<Inbound>,
     turns: Vec<Turns>,
+    /// What this process lends to others, and they to it.
+    given: Vec<Loan>,
+    taken: Vec<Loan>,
+    /// The operation for which it has lent, and how much to whom.
+    lent: Option<(u32, Vec<u64>)>,
     farewells: Vec<Farewell>,
     members: Vec<PeerId>,
     part: u64,
@@ -113,8 +120,19 @@ impl Board {
             };
             // The counters that a member would have of its own streams.
             let farewell = |of: usize| Farewell::new(counter(of, of, 0).cast(), mark);
+            let loan = |lender: usize, borrower: usize| {
+                let terms = body(lender, layout.loan(borrower)).cast_const();
+                let claim = body(borrower, layout.claim(lender)).cast_const();
+                Loan::new(terms.cast(), claim.cast(), mark)
+            };
+            let given: Vec<Loan> = all.clone().map(|borrower| loan(me, borrower)).collect();
+            let taken: Vec<Loan> = all.clone().map(|lender| loan(lender, me)).collect();
+            others().for_each(|other| taken[other].give_up());
             Board {
                 rank: me,
+                given,
+                taken,
+                lent: None,
                 turns: all.clone().map(turns).collect(),
                 farewells: all.clone().map(farewell).collect(),
                 public,
@@ -219,6 +237,59 @@ impl Board {
                 Shown::Refused((reader + usize::from(reader >= me)) as u32)
             }
         }
+    }
+
+    /// Lends `len` bytes at `address` to this member for one operation.
+    pub fn lend(&mut self, to: u32, operation: u32, address: u64, len: u64) {
+        let none = || (operation, vec![0; self.members.len()]);
+        let (of, lens) = self.lent.get_or_insert_with(none);
+        debug_assert_eq!(*of, operation, "loans of another operation have not been ended");
+        lens[to as usize] = len;
+        self.given[to as usize].lend(operation, address, len);
+    }
+
+    /// Whether so many bytes are lent to this member.
+    fn has_lent(&self, to: u32, len: u64) -> bool {
+        self.lent.as_ref().is_some_and(|(_, lens)| len > 0 && lens[to as usize] == len)
+    }
+
+    /// Ends all loans; a member that is still writing.
+    pub fn take_back(&mut self) -> Option<u32> {
+        let (operation, lens) = self.lent.as_ref()?;
+        let lent = || (0u32..).zip(lens).filter(|(_, len)| **len > 0).map(|(to, _)| to);
+        lent().for_each(|to| self.given[to as usize].end());
+        let writing = lent().find(|to| self.given[*to as usize].is_claimed(*operation));
+        if writing.is_none() {
+            self.lent = None;
+        }
+        writing
+    }
+
+    /// The address that this member has lent for a message of `len` bytes, and that it can be told that it
+    /// is there ([`Board::have_brought`]). Until then the room is claimed.
+    pub fn borrow(&mut self, from: u32, operation: u32, len: u64) -> Option<u64> {
+        let room = self.taken[from as usize].claim(operation, len)?;
+        if self.private[from as usize].may_show() {
+            return Some(room);
+        }
+        self.taken[from as usize].give_up();
+        None
+    }
+
+    /// Tells the member who lent the room whether the message is there.
+    pub fn have_brought(&mut self, to: u32, len: u64, is_there: bool) {
+        let nothing = Apart { address: 0, len, back: 0 };
+        if is_there {
+            self.private[to as usize].show(nothing);
+        }
+        self.taken[to as usize].give_up();
+    }
+
+    /// Whether the piece apart that `peek` shows is already where it belongs: its length.
+    pub fn is_brought(&mut self, from: Source) -> Option<u64> {
+        let Apart { address, len, .. } = self.inbound(from).apart()?;
+        let Source::Private(rank) = from else { return None };
+        (address == 0 && self.has_lent(rank, len)).then_some(len)
     }
 
     /// Tells the member of this rank that this process fetches what it shows.

@@ -263,10 +263,7 @@ impl Outbound {
 
     /// Shows a whole message in this process's memory, if all readers fetch such.
     pub(super) fn show(&mut self, apart: Apart) -> bool {
-        let crosses = CELLS as u64;
-        if !self.is_fetched()
-            || self.next - self.consumed >= crosses && !self.look(self.next - crosses)
-        {
+        if !self.may_show() {
             return false;
         }
         let place = (self.next % CELLS as u64) as usize;
@@ -280,6 +277,12 @@ impl Outbound {
         self.next += 1;
         cell.seq.store(self.mark.wrapping_add(self.next), Ordering::Release);
         true
+    }
+
+    /// Whether a message can be shown now.
+    pub(super) fn may_show(&mut self) -> bool {
+        let cells = CELLS as u64;
+        self.is_fetched() && (self.next - self.consumed < cells || self.look(self.next - cells))
     }
 
     /// Whether all readers have said that they fetch, and none has refused to.

@@ -125,6 +125,18 @@ impl Boards for LocalPort {
         self.shm.give_back_part(board, from, at, bytes)
     }
 
+    fn lend_room(&mut self, board: BoardId, to: u32, operation: u32, room: &Unpacker) {
+        self.shm.lend_room(board, to, operation, room);
+    }
+
+    fn take_rooms_back(&mut self, board: BoardId) -> Option<u32> {
+        self.shm.take_rooms_back(board)
+    }
+
+    fn bring(&mut self, board: BoardId, to: u32, operation: u32, source: &Packer) -> bool {
+        self.shm.bring(board, to, operation, source)
+    }
+
     #[inline]
     fn read_piece(&mut self, board: BoardId, from: Source) -> Option<Piece> {
         self.shm.read_piece(board, from)

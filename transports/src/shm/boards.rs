@@ -4,7 +4,9 @@
 //!
 //! In: [`mpi_core::boards::Boards`]' calls. Out: pieces, and bells for members that sleep.
 
-use mpi_core::boards::{Audience, BoardId, Boards, Fetched, Meeting, Mover, Piece, Shown, Source};
+use mpi_core::boards::{
+    Audience, BoardId, Boards, Fetched, LONG_BLOCK, Meeting, Mover, Piece, Shown, Source,
+};
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::port::{PeerId, Pulled};
@@ -69,7 +71,7 @@ impl Table {
 impl Shm {
     /// Wakes a member that sleeps: a plain load where it does not (see `park`).
     #[inline]
-    fn wake(&mut self, peer: PeerId) {
+    pub(super) fn wake(&mut self, peer: PeerId) {
         if let Some(word) = self.peers[peer.0 as usize].sleeps() {
             self.ring(peer, word);
         }
@@ -116,13 +118,16 @@ impl Shm {
     /// The same where ranks share processors: if the message is one reader's, so that its writer has others
     /// to write as well, and the kernel moves bytes cheaply.
     fn fetching_pays_in_turn(&mut self, to: Audience, len: u64) -> bool {
-        to != Audience::Everyone
-            && len >= CROWDED_BYTES
-            && match self.config.shm.bulk {
-                Bulk::Pipeline => false,
-                Bulk::Auto => self.boards.price.is_low(),
-                _ => true,
-            }
+        to != Audience::Everyone && len >= CROWDED_BYTES && self.kernel_is_cheap()
+    }
+
+    /// Whether the kernel is to move bytes where ranks share processors.
+    pub(super) fn kernel_is_cheap(&mut self) -> bool {
+        match self.config.shm.bulk {
+            Bulk::Pipeline => false,
+            Bulk::Auto => self.boards.price.is_low(),
+            _ => true,
+        }
     }
 }
 
@@ -307,6 +312,24 @@ impl Boards for Shm {
         let writer = on.member(from.rank());
         let place = apart.part(at, bytes.len() as u64);
         place.is_some_and(|(_, back)| self.push_alone(writer, back, bytes))
+    }
+
+    fn lend_room(&mut self, board: BoardId, to: u32, operation: u32, room: &Unpacker) {
+        let run = room.as_contiguous().filter(|(_, len)| *len >= LONG_BLOCK);
+        if let Some((at, len)) = run
+            && self.waiter.is_crowded()
+            && let Some(on) = self.boards.get(board)
+        {
+            on.lend(to, operation, at.expose_provenance() as u64, len);
+        }
+    }
+
+    fn take_rooms_back(&mut self, board: BoardId) -> Option<u32> {
+        self.boards.get(board)?.take_back()
+    }
+
+    fn bring(&mut self, board: BoardId, to: u32, operation: u32, source: &Packer) -> bool {
+        self.bring_across(board, to, operation, source)
     }
 
     #[inline]

@@ -4,8 +4,9 @@
 //! A member that fails gives its memory back to the program. So who renounces takes back what it has
 //! offered, and a fetch that is under way ends there; of two members no other can fail meanwhile.
 
-use mpi_core::boards::{BoardId, Fetched, Mover, Source};
-use mpi_core::datatype::Unpacker;
+use mpi_core::boards::{BoardId, Fetched, LONG_BLOCK, Mover, Source};
+use mpi_core::buffer::RawBytes;
+use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::port::{PeerId, Pulled, Token};
 
 use super::Shm;
@@ -86,6 +87,10 @@ impl Shm {
         by: Mover,
     ) -> Option<Fetched> {
         let at = self.boards.get(board)?;
+        if let Some(len) = at.is_brought(from) {
+            into.skip(len);
+            return Some(Fetched::Whole(len));
+        }
         let (Apart { address, len, .. }, writer) = (at.apart(from)?, at.member(from.rank()));
         // A writer helps if it writes to nobody else.
         let helped = if at.others().count() == 1 { by } else { Mover::Reader };
@@ -124,6 +129,32 @@ impl Shm {
             Pulled::Done => Some(Fetched::Whole(len)),
             _ => None,
         }
+    }
+
+    /// Brings a message to where its reader wants it (see [`mpi_core::boards::Boards::bring`]).
+    pub(super) fn bring_across(
+        &mut self,
+        board: BoardId,
+        to: u32,
+        operation: u32,
+        source: &Packer,
+    ) -> bool {
+        let run = source.as_contiguous().filter(|(_, len)| *len >= LONG_BLOCK);
+        let Some((at, len)) = run.filter(|_| self.kernel_is_cheap()) else { return false };
+        let Some(on) = self.boards.get(board) else { return false };
+        let Some(room) = on.borrow(to, operation, len) else { return false };
+        let reader = on.member(to);
+        // SAFETY: what a packer has left is readable.
+        let bytes = unsafe { RawBytes::new(at, len as usize) };
+        let is_there = self.push_alone(reader, room, bytes);
+        if let Some(on) = self.boards.get(board) {
+            on.have_brought(to, len, is_there);
+        }
+        match is_there {
+            true => self.wake(reader),
+            false => self.peers[reader.0 as usize].readable = None,
+        }
+        is_there
     }
 
     /// Lets the only other member of a board call for help with what it was shown.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mpi_core::boards::{Audience, BoardId, Boards, Fetched, Mover, Shown, Source};
 use mpi_core::buffer::{RawBytes, UserBuffer};
-use mpi_core::datatype::Unpacker;
+use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::header::{FrameKind, Header};
 use mpi_core::port::{Body, PeerId, ProcessName, Pulled, Token, Transport};
 use parking_lot::Mutex;
@@ -345,6 +345,62 @@ fn what_is_made_of_a_part_goes_back_where_its_writer_wants_it_and_nowhere_else()
         !world.transport(1).give_back_part(board, from, 0, RawBytes::from(&made[..])),
         "no piece"
     );
+}
+
+#[test]
+fn a_message_is_brought_to_the_room_that_its_reader_lends_for_it() {
+    let across = ShmSettings { bulk: Bulk::CrossMemory, ..small() };
+    let through = ShmSettings { bulk: Bulk::Pipeline, ..small() };
+    // More ranks than there are processors.
+    let many = 10_000;
+    for (settings, on_node, len, lent, operation, comes) in [
+        (&across, many, 100_000, 100_000, 5, true),
+        (&across, many, 90_000, 100_000, 5, false),
+        (&across, many, 100_000, 100_000, 4, false),
+        (&across, many, 10_000, 10_000, 5, false),
+        (&across, 1, 100_000, 100_000, 5, false),
+        (&through, many, 100_000, 100_000, 5, false),
+    ] {
+        let (mut world, board) = at_a_board(settings, on_node);
+        let (bytes, mut target) = (pattern(3, len), vec![7u8; lent]);
+        let source = Packer::contiguous(UserBuffer(bytes.as_ptr().cast_mut()), len as u64);
+        let mut room = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), lent as u64);
+        world.transport(1).lend_room(board, 0, 5, &room);
+        assert_eq!(
+            world.transport(0).bring(board, 1, operation, &source),
+            comes,
+            "{len} of {lent}"
+        );
+        let piece = world.transport(1).read_piece(board, Source::Private(0));
+        assert_eq!(piece.map(|piece| piece.apart), comes.then_some(len as u64));
+        if comes {
+            let from = Source::Private(0);
+            let fetched = world.transport(1).fetch_piece(board, from, &mut room, Mover::Reader);
+            assert_eq!((fetched, room.remaining()), (Fetched::Whole(len as u64), 0));
+            world.transport(1).consume_piece(board, from);
+        }
+        assert_eq!(world.transport(1).take_rooms_back(board), None);
+        assert!(!world.transport(0).bring(board, 1, 5, &source), "the loan has ended");
+        assert!(if comes { target == bytes } else { target.iter().all(|byte| *byte == 7) });
+    }
+}
+
+#[test]
+fn what_cannot_be_brought_is_written_and_no_more_is_tried() {
+    let across = ShmSettings { bulk: Bulk::CrossMemory, ..small() };
+    let (mut world, board) = at_a_board(&across, 10_000);
+    let bytes = pattern(3, 100_000);
+    let source = Packer::contiguous(UserBuffer(bytes.as_ptr().cast_mut()), 100_000);
+    let nowhere = Unpacker::contiguous(UserBuffer(std::ptr::null_mut()), 100_000);
+    let mut target = vec![7u8; 100_000];
+    let room = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), 100_000);
+    for room in [&nowhere, &room] {
+        world.transport(1).lend_room(board, 0, 5, room);
+        assert!(!world.transport(0).bring(board, 1, 5, &source));
+        assert_eq!(world.transport(1).read_piece(board, Source::Private(0)), None);
+        assert_eq!(world.transport(1).take_rooms_back(board), None);
+    }
+    assert!(target.iter().all(|byte| *byte == 7));
 }
 
 #[test]

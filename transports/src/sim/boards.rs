@@ -175,6 +175,10 @@ impl Boards for SimPort {
     ) -> Fetched {
         let chance = self.network.borrow_mut().chance(FETCHED);
         let Some(at) = self.board(board) else { return Fetched::Refused };
+        if let Some(len) = at.is_brought(from) {
+            into.skip(len);
+            return Fetched::Whole(len);
+        }
         let Some(Apart { address, len, .. }) = at.apart(from).filter(|_| chance) else {
             at.refuse(from);
             return Fetched::Refused;
@@ -214,6 +218,36 @@ impl Boards for SimPort {
         // SAFETY: as in `fetch_piece`: the writer keeps as many bytes for what is made of the piece.
         unsafe { bytes.copy_to(back) };
         true
+    }
+
+    fn lend_room(&mut self, board: BoardId, to: u32, operation: u32, room: &Unpacker) {
+        let run = room.as_contiguous().filter(|(_, len)| *len >= SHOWN_BYTES);
+        if let (Some((at, len)), Some(on)) = (run, self.board(board)) {
+            on.lend(to, operation, at.expose_provenance() as u64, len);
+        }
+    }
+
+    fn take_rooms_back(&mut self, board: BoardId) -> Option<u32> {
+        self.board(board)?.take_back()
+    }
+
+    fn bring(&mut self, board: BoardId, to: u32, operation: u32, source: &Packer) -> bool {
+        let is_there = self.network.borrow_mut().chance(FETCHED);
+        let run = source.as_contiguous().filter(|(_, len)| *len >= SHOWN_BYTES);
+        let (Some((at, len)), Some(on)) = (run, self.board(board)) else { return false };
+        let Some(room) = on.borrow(to, operation, len) else { return false };
+        if is_there {
+            // SAFETY: what a packer has left is readable, and what is lent for it is as long and the reader's
+            // own as long as it is claimed.
+            unsafe {
+                let room = std::ptr::with_exposed_provenance_mut(room as usize);
+                RawBytes::new(at, len as usize).copy_to(room);
+            }
+        }
+        on.have_brought(to, len, is_there);
+        let reader = on.member(to);
+        self.nudge(reader);
+        is_there
     }
 
     fn read_piece(&mut self, board: BoardId, from: Source) -> Option<Piece> {

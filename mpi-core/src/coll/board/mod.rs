@@ -11,10 +11,10 @@
 //! `seat` gets a communicator its board, `work` waits, `message` moves one message, in pieces or, if
 //! it is long, from where it is `shown`, `transfer` many at a time, and `fold` reduces, `operand` by
 //! `operand`, or `fold_short` all at once. For each collective `run` says who writes what to whom,
-//! `reduce` where it reduces, and `errand` where it does not block, of which `begun` keeps the
-//! queue. `across` and `aided` reduce longer vectors of two ranks, and `chains` those of ranks that share
-//! processors; `turns` says who leaves a barrier first there, `quick` and `quick_varied`
-//! are the short way of small ones, and `begun_quick` leads from there into the queue.
+//! `gather` where a root lends room for long blocks, `reduce` where it reduces, and `errand` where it does
+//! not block, of which `begun` keeps the queue. `across` and `aided` reduce longer vectors of two ranks, and
+//! `chains` those of ranks that share processors; `turns` says who leaves a barrier first there, `quick` and
+//! `quick_varied` are the short way of small ones, and `begun_quick` leads from there into the queue.
 //!
 //! A process at which an operation fails says so on the board, since its streams may have stopped
 //! within a message: whoever waits at that board fails with the same class, says so as well, and
@@ -28,6 +28,7 @@ mod chains;
 mod errand;
 mod fold;
 mod fold_short;
+mod gather;
 mod message;
 mod operand;
 mod pattern;

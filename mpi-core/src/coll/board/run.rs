@@ -6,7 +6,7 @@ use super::quick;
 use super::seat::{BoardState, Seat};
 use super::transfer::Transfer;
 use super::work::WaitFor;
-use crate::boards::{Audience, Source};
+use crate::boards::{Audience, LONG_BLOCK, Source};
 use crate::buffer::UserBuffer;
 use crate::coll::menu::Algorithm;
 use crate::coll::place::{Place, Places};
@@ -91,18 +91,15 @@ impl<P: Port> Entry<'_, P> {
                 self.read_message(seat, from, into, WaitFor::Root)
             }
             Problem::Gather { root, .. } | Problem::Gatherv { root, .. } => {
+                if matches!(problem, Problem::Gather { block, .. } if *block as u64 >= LONG_BLOCK) {
+                    self.gives(seat, *root as u32)?;
+                }
                 if *root != me {
                     let (to, source) = (Audience::One(*root as u32), self.packer_of(send.first())?);
-                    let message = Outgoing::new(self, seat, to, source, 1);
-                    return self.write_or_show(seat, message);
+                    let block = Outgoing::new(self, seat, to, source, 1);
+                    return self.contribute(seat, *root as u32, block);
                 }
-                let other = recv.get(1 - me.min(1));
-                let theirs = other.map_or(0, |place| place.bytes() as u64);
-                if self.is_shared(seat, Audience::One(seat.rank), theirs) {
-                    return self.collect_shared(seat, other, (send.first(), recv.get(me)));
-                }
-                self.copy_own(send.first(), recv.get(me))?;
-                self.collect(seat, recv, Pattern::Rooted)
+                self.gather(seat, recv, (send.first(), recv.get(me)))
             }
             Problem::Scatter { root, .. } | Problem::Scatterv { root, .. } => {
                 self.gives(seat, *root as u32)?;
@@ -118,8 +115,8 @@ impl<P: Port> Entry<'_, P> {
                 let out = self.packer_of(own)?;
                 if self.is_short(seat, Audience::Everyone, out.remaining()) {
                     self.write_message(seat, Audience::Everyone, out, 1)?;
-                    self.copy_own(send.first(), recv.get(me))?;
-                    return self.collect(seat, recv, Pattern::EachToAll);
+                    let own = (send.first(), recv.get(me));
+                    return self.collect(seat, recv, Pattern::EachToAll, own);
                 }
                 let mut transfer = Transfer::new(seat);
                 transfer.send(Outgoing::new(self, seat, Audience::Everyone, out, 1));
@@ -163,28 +160,24 @@ impl<P: Port> Entry<'_, P> {
         self.is_one_piece(seat, to, len) && !self.port.is_better_shown(seat.board, to, len)
     }
 
-    /// Reads the only other member's block, which both move.
-    fn collect_shared(
-        &mut self,
-        seat: Seat,
-        other: Option<Place>,
-        own: (Option<Place>, Option<Place>),
-    ) -> Result<()> {
-        let own = match own {
-            (Some(from), Some(into)) => Some((self.packer(from)?, self.unpacker(into)?)),
-            _ => None,
-        };
-        let from = Pattern::Rooted.source();
-        let into = self.unpacker_of(other)?;
-        self.read_shared(seat, from(1 - seat.rank), into, WaitFor::Each(from), own)
+    /// Whether all blocks are one piece that nobody fetches.
+    pub(super) fn are_short(&mut self, seat: Seat, blocks: &Places) -> bool {
+        (0..seat.size as usize)
+            .filter_map(|rank| blocks.get(rank))
+            .all(|place| self.is_short(seat, Audience::One(seat.rank), place.bytes() as u64))
     }
 
-    /// Reads every other member's block; short ones as they come, in order.
-    fn collect(&mut self, seat: Seat, recv: &Places, pattern: Pattern) -> Result<()> {
-        let short = (0..seat.size as usize)
-            .filter_map(|rank| recv.get(rank))
-            .all(|place| self.is_short(seat, Audience::One(seat.rank), place.bytes() as u64));
-        if !short && seat.size > 2 {
+    /// Copies what is this process's own, and reads every other member's block; short ones as they come, in
+    /// order.
+    pub(super) fn collect(
+        &mut self,
+        seat: Seat,
+        recv: &Places,
+        pattern: Pattern,
+        (own, into): (Option<Place>, Option<Place>),
+    ) -> Result<()> {
+        self.copy_own(own, into)?;
+        if seat.size > 2 && !self.are_short(seat, recv) {
             let mut transfer = Transfer::new(seat);
             self.receive_all(&mut transfer, seat, recv, pattern)?;
             return transfer.run(self);
@@ -242,13 +235,10 @@ impl<P: Port> Entry<'_, P> {
     /// The all-to-all exchanges.
     fn swap(&mut self, seat: Seat, from: &Places, recv: &Places, in_place: bool) -> Result<()> {
         let me = seat.rank as usize;
-        let short = (0..seat.size as usize)
-            .filter_map(|rank| from.get(rank))
-            .all(|place| self.is_short(seat, Audience::One(seat.rank), place.bytes() as u64));
-        if short {
+        if self.are_short(seat, from) {
             let own = if in_place { (None, None) } else { (from.get(me), recv.get(me)) };
             self.distribute(seat, from, own)?;
-            return self.collect(seat, recv, Pattern::EachToEach);
+            return self.collect(seat, recv, Pattern::EachToEach, (None, None));
         }
         let mut transfer = Transfer::new(seat);
         transfer.swap(in_place);

@@ -1,9 +1,10 @@
 //! Who goes on first after a barrier. Where ranks share processors the order in which they leave it
 //! is the order in which they have their turns after it, so a root that then has something for the
-//! others should come first: who comes before it comes in vain, and gives its turn away.
+//! others should come first: who comes before it comes in vain, and gives its turn away. So should one that lends
+//! them room (see `gather`), which they find then.
 //!
-//! Enters: the blocking barriers of a board, and all broadcasts and scatters, as they are called. Leaves:
-//! through whom the next barrier goes. All members see the same sequence of collectives on a
+//! Enters: the blocking barriers of a board, and all broadcasts, scatters and long gathers, as they are called.
+//! Leaves: through whom the next barrier goes. All members see the same sequence of collectives on a
 //! communicator (MPI-5.0 §6.14), so what a program did after one barrier all know alike, and it
 //! will mostly do it after the next one, as loops do. Calls are known by their number, which every
 //! collective on the communicator raises in whichever way it goes. Barriers that only begin are
@@ -73,7 +74,7 @@ impl<P: Port> Entry<'_, P> {
         self.write_signal(seat, Audience::Everyone)
     }
 
-    /// The call that runs gives something of this root's to all, or begins to.
+    /// The call that runs gives something of this root's to all, or lends it, or begins to.
     #[inline]
     pub(super) fn gives(&mut self, seat: Seat, root: u32) -> Result<()> {
         if seat.takes_turns() {
@@ -84,10 +85,13 @@ impl<P: Port> Entry<'_, P> {
 
     /// Tells the record of what leads of the call that runs.
     fn lead<T>(&mut self, seat: Seat, tell: impl FnOnce(&mut Lead, u32) -> T) -> Result<T> {
-        let state = self.comm_mut(seat.comm)?;
-        // The call has been counted.
-        let number = state.collective_number.wrapping_sub(1) & i32::MAX as u32;
-        Ok(tell(&mut state.lead, number))
+        let number = self.running(seat)?;
+        Ok(tell(&mut self.comm_mut(seat.comm)?.lead, number))
+    }
+
+    /// The number of the call that runs, which has been counted.
+    pub(super) fn running(&self, seat: Seat) -> Result<u32> {
+        Ok(self.comm(seat.comm)?.collective_number.wrapping_sub(1) & i32::MAX as u32)
     }
 }
 

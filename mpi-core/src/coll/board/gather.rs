@@ -1,0 +1,95 @@
+//! Gathers (MPI-5.0 §6.5). Where ranks share processors the root lends the others the room for long blocks. Who
+//! comes after it writes its block there by one system call (`process_vm_writev`, decision 62), and who comes before
+//! it writes to its stream, which the root empties. So a byte moves once instead of twice, and everyone
+//! moves a part; the root alone would have to fetch all.
+//!
+//! Enters: the root's rooms, and blocks. Leaves: blocks in their places, or on their way.
+
+use super::message::Outgoing;
+use super::pattern::Pattern;
+use super::seat::Seat;
+use super::work::WaitFor;
+use crate::boards::Audience;
+use crate::coll::place::{Place, Places};
+use crate::entry::Entry;
+use crate::error::Result;
+use crate::port::Port;
+
+impl<P: Port> Entry<'_, P> {
+    /// Collects all blocks here, at the root.
+    pub(super) fn gather(
+        &mut self,
+        seat: Seat,
+        recv: &Places,
+        own: (Option<Place>, Option<Place>),
+    ) -> Result<()> {
+        let other = recv.get(1 - seat.rank.min(1) as usize);
+        let theirs = other.map_or(0, |place| place.bytes() as u64);
+        if self.is_shared(seat, Audience::One(seat.rank), theirs) {
+            return self.collect_shared(seat, other, own);
+        }
+        if !seat.takes_turns() || self.begun.is_starting() || self.are_short(seat, recv) {
+            return self.collect(seat, recv, Pattern::Rooted, own);
+        }
+        let lent = self.lend_rooms(seat, recv);
+        let collected = lent.and_then(|()| self.collect(seat, recv, Pattern::Rooted, own));
+        self.take_rooms_back(seat);
+        collected
+    }
+
+    /// Reads the only other member's block, which both move.
+    fn collect_shared(
+        &mut self,
+        seat: Seat,
+        other: Option<Place>,
+        own: (Option<Place>, Option<Place>),
+    ) -> Result<()> {
+        let own = match own {
+            (Some(from), Some(into)) => Some((self.packer(from)?, self.unpacker(into)?)),
+            _ => None,
+        };
+        let from = Pattern::Rooted.source();
+        let into = self.unpacker_of(other)?;
+        self.read_shared(seat, from(1 - seat.rank), into, WaitFor::Each(from), own)
+    }
+
+    /// Lends all others the room for their blocks.
+    fn lend_rooms(&mut self, seat: Seat, recv: &Places) -> Result<()> {
+        let operation = self.running(seat)?;
+        for rank in seat.others() {
+            let room = self.unpacker_of(recv.get(rank as usize))?;
+            self.port.lend_room(seat.board, rank, operation, &room);
+        }
+        Ok(())
+    }
+
+    /// Ends the loans, and waits until nobody writes to the memory of the program any more: who failed gives it
+    /// back.
+    fn take_rooms_back(&mut self, seat: Seat) {
+        while let Some(rank) = self.port.take_rooms_back(seat.board)
+            && !self.has_left(seat, rank)
+        {
+            self.poll();
+            // It writes without a wait, so it is there in no time; but it may need this processor.
+            self.port.wait(1);
+        }
+    }
+
+    /// Whether a member does nothing more on the board.
+    fn has_left(&mut self, seat: Seat, rank: u32) -> bool {
+        let peer = self.comm(seat.comm).ok().and_then(|comm| comm.group.peer(rank));
+        let is_down = peer.is_none_or(|peer| self.vci.peers[peer.0 as usize].down().is_some());
+        is_down || self.port.renounced(seat.board, rank).is_some()
+    }
+
+    /// Gives `root` this process's block.
+    pub(super) fn contribute(&mut self, seat: Seat, root: u32, block: Outgoing) -> Result<()> {
+        if seat.takes_turns() && !self.begun.is_starting() {
+            let operation = self.running(seat)?;
+            if self.port.bring(seat.board, root, operation, &block.source) {
+                return Ok(());
+            }
+        }
+        self.write_or_show(seat, block)
+    }
+}
