@@ -85,7 +85,10 @@ pub enum Shown {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mover {
     /// The reader: the writer has something else to do.
-    Reader,
+    Reader {
+        /// Past the caches, if that is possible.
+        past: bool,
+    },
     /// Both, if that is possible.
     Both,
     /// The writer, if that is possible, until the reader asks again: it has something else to do.

@@ -35,6 +35,9 @@ pub mod sys;
 #[cfg(not(loom))]
 pub mod tcp;
 
+#[cfg(all(loom, test))]
+#[path = "board/apart.rs"]
+mod apart;
 #[cfg(loom)]
 #[path = "shm/lane.rs"]
 pub mod lane;

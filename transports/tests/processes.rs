@@ -347,12 +347,16 @@ fn rank_process() {
             let way = ShmSettings { bulk: Bulk::Pipeline, ..base };
             large(Rank::new(rank, size, way), |port| port.shm().counters().bytes_pipelined);
         }
-        "shown" => show(Rank::new(rank, size, base), Unreadable::Never, Mover::Reader),
+        "shown" => {
+            show(Rank::new(rank, size, base), Unreadable::Never, Mover::Reader { past: false })
+        }
         "shown_by_both" => show(Rank::new(rank, size, base), Unreadable::Never, Mover::Both),
         "shown_by_the_writer" => {
             show(Rank::new(rank, size, base), Unreadable::Never, Mover::Writer);
         }
-        "shown_in_vain" => show(Rank::new(rank, size, base), Unreadable::Late, Mover::Reader),
+        "shown_in_vain" => {
+            show(Rank::new(rank, size, base), Unreadable::Late, Mover::Reader { past: false })
+        }
         "shown_to_both_in_vain" => {
             show(Rank::new(rank, size, base), Unreadable::Late, Mover::Both);
         }

@@ -4,6 +4,7 @@ use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
 
+use crate::apart::Lies;
 use crate::loans::{Loan, Terms};
 use crate::sync::AtomicU64;
 
@@ -43,7 +44,7 @@ fn nobody_writes_to_a_room_whose_loan_has_ended() {
             }
         });
         let loan = shared.loan();
-        loan.lend(OPERATION, 0, LEN);
+        loan.lend(OPERATION, Lies::default(), LEN);
         loan.end();
         while loan.is_claimed(OPERATION) {
             thread::yield_now();

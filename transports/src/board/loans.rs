@@ -5,11 +5,12 @@
 //! nobody writes there any more; so a writer claims the room before it writes, and looks again whether
 //! it is still lent, while the lender ends the loan before it looks for claims.
 
+use super::apart::Lies;
 use crate::sync::{AtomicU64, Ordering, fence};
 
 /// The words of a loan: the board's mark, complemented; one more than the number of the operation, or 0; the
-/// address, and the length.
-pub(super) type Terms = [AtomicU64; 4];
+/// two that say where it lies, and the length.
+pub(super) type Terms = [AtomicU64; 5];
 
 /// What one member may lend to another.
 pub(super) struct Loan {
@@ -42,11 +43,12 @@ impl Loan {
         unsafe { &*self.claim }
     }
 
-    /// Lends `len` bytes at `address` for this operation.
-    pub(super) fn lend(&self, operation: u32, address: u64, len: u64) {
-        let [mark, number, at, bytes] = self.terms();
+    /// Lends `len` bytes that lie there for this operation.
+    pub(super) fn lend(&self, operation: u32, at: Lies, len: u64) {
+        let [mark, number, address, offset, bytes] = self.terms();
         mark.store(!self.mark, Ordering::Relaxed);
-        at.store(address, Ordering::Relaxed);
+        address.store(at.address, Ordering::Relaxed);
+        offset.store(at.offset, Ordering::Relaxed);
         bytes.store(len, Ordering::Relaxed);
         number.store(u64::from(operation) + 1, Ordering::Release);
     }
@@ -62,9 +64,9 @@ impl Loan {
         self.claim_word().load(Ordering::Acquire) == u64::from(operation) + 1
     }
 
-    /// Claims the room for a message of `len` bytes in this operation: its address, if so much is lent.
-    pub(super) fn claim(&self, operation: u32, len: u64) -> Option<u64> {
-        let [mark, number, at, bytes] = self.terms();
+    /// Claims the room for a message of `len` bytes in this operation: where it lies, if so much is lent.
+    pub(super) fn claim(&self, operation: u32, len: u64) -> Option<Lies> {
+        let [mark, number, address, offset, bytes] = self.terms();
         let wanted = u64::from(operation) + 1;
         if number.load(Ordering::Acquire) != wanted
             || mark.load(Ordering::Relaxed) != !self.mark
@@ -72,11 +74,11 @@ impl Loan {
         {
             return None;
         }
-        let address = at.load(Ordering::Relaxed);
+        let [address, offset] = [address, offset].map(|word| word.load(Ordering::Relaxed));
         self.claim_word().store(wanted, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         if number.load(Ordering::Relaxed) == wanted {
-            return Some(address);
+            return Some(Lies { address, offset });
         }
         self.give_up();
         None
@@ -100,13 +102,13 @@ mod tests {
     #[test]
     fn a_room_is_lent_for_one_operation_and_one_length() {
         let memory = Default::default();
-        let loan = loan(&memory, 5);
+        let (loan, at) = (loan(&memory, 5), Lies { address: 0xabc, offset: 9 });
         assert_eq!(loan.claim(7, 100), None);
-        loan.lend(7, 0xabc, 100);
+        loan.lend(7, at, 100);
         assert_eq!(loan.claim(6, 100), None);
         assert_eq!(loan.claim(7, 99), None);
         assert!(!loan.is_claimed(7));
-        assert_eq!(loan.claim(7, 100), Some(0xabc));
+        assert_eq!(loan.claim(7, 100), Some(at));
         assert!(loan.is_claimed(7) && !loan.is_claimed(8));
         loan.give_up();
         assert!(!loan.is_claimed(7));
@@ -118,7 +120,7 @@ mod tests {
     #[test]
     fn what_an_earlier_board_lent_means_nothing() {
         let memory = Default::default();
-        loan(&memory, 5).lend(7, 0xabc, 100);
+        loan(&memory, 5).lend(7, Lies::default(), 100);
         assert_eq!(loan(&memory, 6).claim(7, 100), None);
     }
 }

@@ -2,6 +2,7 @@
 //! [`mpi_core::boards`]). Which memory that is, and how a sleeping reader is woken, is the
 //! transport's matter.
 
+mod apart;
 mod copies;
 mod farewell;
 mod layout;
@@ -14,10 +15,10 @@ use mpi_core::boards::{Audience, Piece, Shown, Source};
 use mpi_core::datatype::Packer;
 use mpi_core::port::PeerId;
 
+pub use apart::{Apart, Lies};
 use farewell::Farewell;
 pub use layout::Layout;
 use loans::Loan;
-pub use stream::Apart;
 use stream::{Answer, Inbound, Outbound, Room};
 
 use crate::lap::Worn;
@@ -219,11 +220,9 @@ impl Board {
         self.outbound(to).write(source, len, last, round)
     }
 
-    /// Shows `len` bytes at `at` as a piece, and where what is made of them goes, if all readers fetch
-    /// such, and there is room.
-    pub fn show(&mut self, to: Audience, at: *const u8, len: u64, back: *mut u8) -> bool {
-        let [address, back] = [at, back].map(|at| at.expose_provenance() as u64);
-        self.outbound(to).show(Apart { address, len, back })
+    /// Shows such a piece, if all readers fetch such, and there is room.
+    pub fn show(&mut self, to: Audience, apart: Apart) -> bool {
+        self.outbound(to).show(apart)
     }
 
     /// What has become of what was shown last.
@@ -239,13 +238,13 @@ impl Board {
         }
     }
 
-    /// Lends `len` bytes at `address` to this member for one operation.
-    pub fn lend(&mut self, to: u32, operation: u32, address: u64, len: u64) {
+    /// Lends `len` bytes that lie there to this member for one operation.
+    pub fn lend(&mut self, to: u32, operation: u32, at: Lies, len: u64) {
         let none = || (operation, vec![0; self.members.len()]);
         let (of, lens) = self.lent.get_or_insert_with(none);
         debug_assert_eq!(*of, operation, "loans of another operation have not been ended");
         lens[to as usize] = len;
-        self.given[to as usize].lend(operation, address, len);
+        self.given[to as usize].lend(operation, at, len);
     }
 
     /// Whether so many bytes are lent to this member.
@@ -265,9 +264,9 @@ impl Board {
         writing
     }
 
-    /// The address that this member has lent for a message of `len` bytes, and that it can be told that it
-    /// is there ([`Board::have_brought`]). Until then the room is claimed.
-    pub fn borrow(&mut self, from: u32, operation: u32, len: u64) -> Option<u64> {
+    /// Where the room lies that this member has lent for a message of `len` bytes, if it can be told afterwards that
+    /// the message is there ([`Board::have_brought`]). Until then the room is claimed.
+    pub fn borrow(&mut self, from: u32, operation: u32, len: u64) -> Option<Lies> {
         let room = self.taken[from as usize].claim(operation, len)?;
         if self.private[from as usize].may_show() {
             return Some(room);
@@ -278,7 +277,7 @@ impl Board {
 
     /// Tells the member who lent the room whether the message is there.
     pub fn have_brought(&mut self, to: u32, len: u64, is_there: bool) {
-        let nothing = Apart { address: 0, len, back: 0 };
+        let nothing = Apart { at: Lies::default(), len, back: 0 };
         if is_there {
             self.private[to as usize].show(nothing);
         }
@@ -287,9 +286,9 @@ impl Board {
 
     /// Whether the piece apart that `peek` shows is already where it belongs: its length.
     pub fn is_brought(&mut self, from: Source) -> Option<u64> {
-        let Apart { address, len, .. } = self.inbound(from).apart()?;
+        let Apart { at, len, .. } = self.inbound(from).apart()?;
         let Source::Private(rank) = from else { return None };
-        (address == 0 && self.has_lent(rank, len)).then_some(len)
+        (at == Lies::default() && self.has_lent(rank, len)).then_some(len)
     }
 
     /// Tells the member of this rank that this process fetches what it shows.

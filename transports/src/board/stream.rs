@@ -11,6 +11,7 @@
 use mpi_core::boards::{LONG_PIECE, Piece};
 use mpi_core::datatype::Packer;
 
+use super::apart::{Apart, Lies};
 use super::copies::Copies;
 use super::layout::{CELLS, CONSENT};
 use crate::copy;
@@ -54,36 +55,16 @@ pub(super) struct Cell {
 const _: () = assert!(size_of::<Cell>() == 64);
 
 impl Cell {
-    fn set_apart(&self, Apart { address, len, back }: Apart) {
-        for (word, value) in self.payload.iter().zip([address, len, back]) {
+    fn set_apart(&self, Apart { at: Lies { address, offset }, len, back }: Apart) {
+        for (word, value) in self.payload.iter().zip([address, len, back, offset]) {
             word.store(value, Ordering::Relaxed);
         }
     }
 
     fn apart(&self) -> Apart {
-        let [address, len, back, ..] = &self.payload;
-        let [address, len, back] = [address, len, back].map(|word| word.load(Ordering::Relaxed));
-        Apart { address, len, back }
-    }
-}
-
-/// A piece that lies in its writer's memory.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Apart {
-    /// The address of its first byte there.
-    pub address: u64,
-    /// Number of bytes.
-    pub len: u64,
-    /// The address there of as many bytes for what the reader makes of them, or 0.
-    pub back: u64,
-}
-
-impl Apart {
-    /// The address of `wanted` bytes from this place of it on, and the same of what is made of them; nothing
-    /// if it has not so many.
-    pub fn part(self, at: u64, wanted: u64) -> Option<(u64, u64)> {
-        let is_there = at.checked_add(wanted).is_some_and(|end| end <= self.len);
-        is_there.then(|| (self.address.wrapping_add(at), self.back.wrapping_add(at)))
+        let [address, len, back, offset] =
+            std::array::from_fn(|word| self.payload[word].load(Ordering::Relaxed));
+        Apart { at: Lies { address, offset }, len, back }
     }
 }
 

@@ -8,11 +8,13 @@ use mpi_core::datatype::Packer;
 use mpi_core::port::PeerId;
 use proptest::prelude::*;
 
-use super::{Awaited, Board, Layout};
+use super::{Apart, Awaited, Board, Layout, Lies};
 use crate::conformance::pattern;
 
-/// For nothing that is made of a piece.
-const NOWHERE: *mut u8 = std::ptr::null_mut();
+/// A message that nothing comes back of.
+fn apart(at: *const u8, len: u64) -> Apart {
+    Apart { at: Lies { address: at.expose_provenance() as u64, offset: 0 }, len, back: 0 }
+}
 
 /// Memory for the parts of a board, and its members' views.
 struct Shared {
@@ -111,12 +113,12 @@ fn what_is_shown_goes_to_readers_that_all_fetch() {
         let bytes = pattern(1, 100_000);
         views[1].consent(0);
         assert!(
-            !views[0].show(everyone, bytes.as_ptr(), 100_000, NOWHERE),
+            !views[0].show(everyone, apart(bytes.as_ptr(), 100_000)),
             "rank 2 has said nothing"
         );
-        assert!(!views[0].show(Audience::One(2), bytes.as_ptr(), 100_000, NOWHERE));
+        assert!(!views[0].show(Audience::One(2), apart(bytes.as_ptr(), 100_000)));
         views[2].consent(0);
-        assert!(views[0].show(everyone, bytes.as_ptr(), 100_000, NOWHERE));
+        assert!(views[0].show(everyone, apart(bytes.as_ptr(), 100_000)));
         let reader_comes = Awaited::Reader(everyone);
         for reader in [2, 1] {
             assert_eq!(views[0].shown(everyone), Shown::Waits);
@@ -124,8 +126,9 @@ fn what_is_shown_goes_to_readers_that_all_fetch() {
             let (from, piece) = (Source::Public(0), views[reader].peek(Source::Public(0)).unwrap());
             assert_eq!((piece.len, piece.last, piece.apart), (0, true, 100_000));
             let apart = views[reader].apart(from).unwrap();
-            assert_eq!((apart.address, apart.len, apart.back), (bytes.as_ptr() as u64, 100_000, 0));
-            assert_eq!(apart.part(99_000, 1000), Some((apart.address + 99_000, 99_000)));
+            assert_eq!(apart, super::tests::apart(bytes.as_ptr(), 100_000));
+            let lies = Lies { address: apart.at.address + 99_000, offset: 0 };
+            assert_eq!(apart.part(99_000, 1000), Some((lies, 99_000)));
             assert_eq!((apart.part(99_000, 1001), apart.part(u64::MAX, 2)), (None, None));
             views[reader].consume(from);
             assert!(views[0].has_come(reader_comes));
@@ -143,7 +146,7 @@ fn who_refuses_is_named_and_shown_no_more() {
         views[reader].consent(2);
     }
     for (refusers, shown) in [(vec![], true), (vec![1, 3], true), (vec![], false)] {
-        assert_eq!(views[2].show(everyone, bytes.as_ptr(), 8, NOWHERE), shown);
+        assert_eq!(views[2].show(everyone, apart(bytes.as_ptr(), 8)), shown);
         for reader in [1, 0, 3].into_iter().filter(|_| shown) {
             assert_eq!(views[2].shown(everyone), Shown::Waits);
             let refuses = refusers.contains(&reader);
@@ -160,7 +163,7 @@ fn who_refuses_is_named_and_shown_no_more() {
     assert!(views[2].write(everyone, &mut packer(&bytes), 8, true));
     assert_eq!(take(&mut views[1], Source::Public(2)), Some((bytes.to_vec(), true)));
     assert!(
-        views[2].show(Audience::One(3), bytes.as_ptr(), 8, NOWHERE),
+        views[2].show(Audience::One(3), apart(bytes.as_ptr(), 8)),
         "the private stream is another"
     );
 }
@@ -171,8 +174,8 @@ fn what_an_earlier_board_agreed_to_means_nothing() {
     let mut views = shared.views(7);
     views[1].consent(0);
     let mut later = shared.views(8);
-    assert!(!later[0].show(Audience::One(1), [1u8; 8].as_ptr(), 8, NOWHERE));
-    assert!(views[0].show(Audience::One(1), [1u8; 8].as_ptr(), 8, NOWHERE));
+    assert!(!later[0].show(Audience::One(1), apart([1u8; 8].as_ptr(), 8)));
+    assert!(views[0].show(Audience::One(1), apart([1u8; 8].as_ptr(), 8)));
 }
 
 #[test]

@@ -16,7 +16,7 @@ use super::peer::State;
 use super::price::Price;
 use super::ways::ACROSS_BYTES;
 use super::{Bulk, Shm};
-use crate::board::{Awaited, Board, Layout};
+use crate::board::{Apart, Awaited, Board, Layout};
 use crate::copy;
 use crate::sys::cpus;
 
@@ -261,7 +261,8 @@ impl Boards for Shm {
         len: u64,
         back: *mut u8,
     ) -> bool {
-        let shown = self.boards.get(board).is_some_and(|board| board.show(to, at, len, back));
+        let apart = Apart { at: self.lies(at, len), len, back: back.expose_provenance() as u64 };
+        let shown = self.boards.get(board).is_some_and(|board| board.show(to, apart));
         if shown {
             self.let_help(board, at as u64, len);
             self.wake_audience(board, to);
@@ -291,8 +292,9 @@ impl Boards for Shm {
         let Some(on) = self.boards.get(board) else { return false };
         let Some(apart) = on.apart(from) else { return false };
         let (writer, wanted) = (on.member(from.rank()), into.remaining());
-        let fetched = apart.part(at, wanted).is_some_and(|(address, _)| {
-            self.pull_alone(writer, address, wanted, into) == Pulled::Done
+        let fetched = apart.part(at, wanted).is_some_and(|(at, _)| {
+            self.pull_in_place(writer, at, wanted, false, into)
+                || self.pull_alone(writer, at.address, wanted, into) == Pulled::Done
         });
         if !fetched && let Some(on) = self.boards.get(board) {
             on.refuse(from);
@@ -316,11 +318,11 @@ impl Boards for Shm {
 
     fn lend_room(&mut self, board: BoardId, to: u32, operation: u32, room: &Unpacker) {
         let run = room.as_contiguous().filter(|(_, len)| *len >= LONG_BLOCK);
-        if let Some((at, len)) = run
-            && self.waiter.is_crowded()
-            && let Some(on) = self.boards.get(board)
-        {
-            on.lend(to, operation, at.expose_provenance() as u64, len);
+        if let Some((at, len)) = run.filter(|_| self.waiter.is_crowded()) {
+            let at = self.lies(at, len);
+            if let Some(on) = self.boards.get(board) {
+                on.lend(to, operation, at, len);
+            }
         }
     }
 

@@ -91,13 +91,20 @@ impl Shm {
             into.skip(len);
             return Some(Fetched::Whole(len));
         }
-        let (Apart { address, len, .. }, writer) = (at.apart(from)?, at.member(from.rank()));
+        let (Apart { at: lies, len, .. }, writer) = (at.apart(from)?, at.member(from.rank()));
         // A writer helps if it writes to nobody else.
-        let helped = if at.others().count() == 1 { by } else { Mover::Reader };
+        let helped = if at.others().count() == 1 { by } else { Mover::Reader { past: false } };
+        let here = len.min(into.remaining());
+        if let Mover::Reader { .. } = helped {
+            let past = by == Mover::Reader { past: true };
+            if self.pull_in_place(writer, lies, here, past, into) {
+                return Some(Fetched::Whole(here));
+            }
+        }
         let run = into.as_contiguous().filter(|(_, room)| *room >= len).map(|(to, _)| to);
         let token = Token(FIRST_TOKEN | self.boards.fetches.next);
         self.boards.fetches.next += 1;
-        let crossing = run.map(|to| Crossing { from: address, to, len, token });
+        let crossing = run.map(|to| Crossing { from: lies.address, to, len, token });
         let joined = crossing.and_then(|crossing| self.join(writer, crossing, helped));
         match joined {
             None if by == Mover::Writer => Some(Fetched::Begun),
@@ -111,7 +118,7 @@ impl Shm {
                 Some(Fetched::Begun)
             }
             Some(Pulled::Unavailable) => None,
-            None => self.fetch_alone(writer, address, len, into),
+            None => self.fetch_alone(writer, lies.address, len, into),
         }
     }
 
@@ -140,19 +147,27 @@ impl Shm {
         source: &Packer,
     ) -> bool {
         let run = source.as_contiguous().filter(|(_, len)| *len >= LONG_BLOCK);
-        let Some((at, len)) = run.filter(|_| self.kernel_is_cheap()) else { return false };
+        let Some((at, len)) = run else { return false };
         let Some(on) = self.boards.get(board) else { return false };
-        let Some(room) = on.borrow(to, operation, len) else { return false };
-        let reader = on.member(to);
+        let (reader, Some(room)) = (on.member(to), on.borrow(to, operation, len)) else {
+            return false;
+        };
         // SAFETY: what a packer has left is readable.
         let bytes = unsafe { RawBytes::new(at, len as usize) };
-        let is_there = self.push_alone(reader, room, bytes);
+        let is_there = match self.in_place(reader, room, len) {
+            Some(to) => {
+                // SAFETY: the range was checked against the mapping, and the reader has lent it.
+                unsafe { bytes.copy_to(to) };
+                self.counters.bytes_in_place += len;
+                true
+            }
+            None => self.kernel_is_cheap() && self.push_alone(reader, room.address, bytes),
+        };
         if let Some(on) = self.boards.get(board) {
             on.have_brought(to, len, is_there);
         }
-        match is_there {
-            true => self.wake(reader),
-            false => self.peers[reader.0 as usize].readable = None,
+        if is_there {
+            self.wake(reader);
         }
         is_there
     }

@@ -93,7 +93,7 @@ impl Joint {
     fn new(crossing: Crossing, by: Mover) -> Option<Joint> {
         let (call, division) = match by {
             Mover::Writer => (HELP_BUSY, Division::of_busy(crossing.len)),
-            Mover::Both | Mover::Reader => (HELP, Division::of(crossing.len)),
+            Mover::Both | Mover::Reader { .. } => (HELP, Division::of(crossing.len)),
         };
         let parts = division.parts()?;
         let (number, own, bytes, nanos) = (0, 0, 0, 0);
@@ -168,7 +168,7 @@ impl Shm {
     /// rest to the next poll. Nothing if there is no such way.
     pub(super) fn join(&mut self, peer: PeerId, crossing: Crossing, by: Mover) -> Option<Pulled> {
         let known = &mut self.peers[peer.0 as usize];
-        if by == Mover::Reader || known.state != State::Open {
+        if matches!(by, Mover::Reader { .. }) || known.state != State::Open {
             return None;
         }
         let (pid, mut joint) = (known.readable?, Joint::new(crossing, by)?);

@@ -436,6 +436,8 @@ impl Drop for Shm {
 }
 
 #[cfg(test)]
+mod board_tests;
+#[cfg(test)]
 mod hostile_tests;
 #[cfg(test)]
 pub(crate) mod tests;

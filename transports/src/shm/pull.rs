@@ -11,6 +11,8 @@ use mpi_core::port::{Offer, PeerId, Pulled, Token};
 use super::joint::Crossing;
 use super::ways::{ACROSS_BYTES, is_wanted};
 use super::{Bulk, Shm};
+use crate::board::Lies;
+use crate::copy;
 use crate::sys::cma;
 
 /// Bytes fetched at a time for a destination that is not one run of memory.
@@ -27,10 +29,21 @@ enum Fetching {
 }
 
 impl Shm {
+    /// Where bytes of this process lie, as its peers call it.
+    pub(super) fn lies(&self, address: *const u8, len: u64) -> Lies {
+        let offset = self.arena.offset_of(address, len).map_or(0, |offset| offset + 1);
+        Lies { address: address.expose_provenance() as u64, offset }
+    }
+
+    /// The address here of `len` bytes of `peer`, if they lie in memory that is mapped here.
+    pub(super) fn in_place(&self, peer: PeerId, at: Lies, len: u64) -> Option<*mut u8> {
+        self.peer_memory(peer, at.offset.checked_sub(1)?, len)
+    }
+
     /// How a peer could fetch bytes of this process. Whether it may, and whether that is the
     /// cheaper way, is for the peer to find out.
     pub(super) fn offer_bytes(&mut self, peer: PeerId, address: *const u8, len: u64) -> Offer {
-        let arena = self.arena.offset_of(address, len).map_or(0, |offset| offset + 1);
+        let Lies { offset: arena, .. } = self.lies(address, len);
         let crowded = self.waiter.is_crowded();
         let cross = match self.config.shm.bulk {
             Bulk::Auto => crowded || len >= ACROSS_BYTES,
@@ -69,17 +82,11 @@ impl Shm {
         to: &mut Unpacker,
         token: Token,
     ) -> Pulled {
-        let Some(from) = self.peers.get(peer.0 as usize) else { return Pulled::Unavailable };
-        let Some(remote) = &from.remote else { return Pulled::Unavailable };
-        if let Some(offset) = offer.arena.checked_sub(1)
-            && let Some(bytes) = remote.allocated(offset, len)
-        {
-            // SAFETY: `allocated` checked the range against the mapping; the destination is the
-            // caller's, who owns the request.
-            unsafe { to.unpack_from(RawBytes::new(bytes, len as usize)) };
-            self.counters.bytes_in_place += len;
+        let at = Lies { address: offer.address, offset: offer.arena };
+        if self.pull_in_place(peer, at, len, false, to) {
             return Pulled::Done;
         }
+        let Some(from) = self.peers.get(peer.0 as usize) else { return Pulled::Unavailable };
         if from.readable.is_none() || offer.address == 0 {
             return Pulled::Unavailable;
         }
@@ -93,6 +100,30 @@ impl Shm {
             _ => None,
         };
         joined.unwrap_or_else(|| self.pull_alone(peer, offer.address, len, to))
+    }
+
+    /// Copies bytes of `peer` that are mapped here, perhaps past the caches; whether they are.
+    pub(super) fn pull_in_place(
+        &mut self,
+        peer: PeerId,
+        at: Lies,
+        len: u64,
+        past: bool,
+        to: &mut Unpacker,
+    ) -> bool {
+        let Some(bytes) = self.in_place(peer, at, len) else { return false };
+        // SAFETY: the range was checked against the mapping; the destination is the caller's, who owns the
+        // request.
+        unsafe {
+            let bytes = RawBytes::new(bytes, len as usize);
+            if past {
+                copy::unpack_past(bytes, to)
+            } else {
+                to.unpack_from(bytes)
+            };
+        }
+        self.counters.bytes_in_place += len;
+        true
     }
 
     /// How `len` bytes of `peer` are fetched, into one run of memory or several.
@@ -146,6 +177,7 @@ impl Shm {
         let written = cma::write_exact(pid, bytes.as_ptr().addr() as u64, to, bytes.len());
         if let Err(error) = &written {
             tracing::info!(rank, %error, "cross-memory copy failed");
+            self.peers[peer.0 as usize].readable = None;
         }
         self.counters.bytes_cross_memory += bytes.len() as u64;
         written.is_ok()

@@ -8,7 +8,7 @@ use mpi_core::port::PeerId;
 
 use super::network::Item;
 use super::port::SimPort;
-use crate::board::{Apart, Board, Layout};
+use crate::board::{Apart, Board, Layout, Lies};
 use crate::copy;
 
 /// Where processors are shared, messages of so many bytes are better shown.
@@ -155,7 +155,9 @@ impl Boards for SimPort {
         len: u64,
         back: *mut u8,
     ) -> bool {
-        let shown = self.board(board).is_some_and(|board| board.show(to, at, len, back));
+        let [address, back] = [at, back].map(|at| at.expose_provenance() as u64);
+        let apart = Apart { at: Lies { address, offset: 0 }, len, back };
+        let shown = self.board(board).is_some_and(|board| board.show(to, apart));
         if shown {
             self.nudge_audience(board, to);
         }
@@ -179,7 +181,8 @@ impl Boards for SimPort {
             into.skip(len);
             return Fetched::Whole(len);
         }
-        let Some(Apart { address, len, .. }) = at.apart(from).filter(|_| chance) else {
+        let Some(Apart { at: Lies { address, .. }, len, .. }) = at.apart(from).filter(|_| chance)
+        else {
             at.refuse(from);
             return Fetched::Refused;
         };
@@ -194,7 +197,7 @@ impl Boards for SimPort {
         let Some(on) = self.board(board) else { return false };
         let Some(apart) = on.apart(from) else { return false };
         let wanted = into.remaining();
-        let Some((address, _)) = apart.part(at, wanted).filter(|_| fetched) else {
+        let Some((Lies { address, .. }, _)) = apart.part(at, wanted).filter(|_| fetched) else {
             on.refuse(from);
             return false;
         };
@@ -223,7 +226,7 @@ impl Boards for SimPort {
     fn lend_room(&mut self, board: BoardId, to: u32, operation: u32, room: &Unpacker) {
         let run = room.as_contiguous().filter(|(_, len)| *len >= SHOWN_BYTES);
         if let (Some((at, len)), Some(on)) = (run, self.board(board)) {
-            on.lend(to, operation, at.expose_provenance() as u64, len);
+            on.lend(to, operation, Lies { address: at.expose_provenance() as u64, offset: 0 }, len);
         }
     }
 
@@ -240,7 +243,7 @@ impl Boards for SimPort {
             // SAFETY: what a packer has left is readable, and what is lent for it is as long and the reader's
             // own as long as it is claimed.
             unsafe {
-                let room = std::ptr::with_exposed_provenance_mut(room as usize);
+                let room = std::ptr::with_exposed_provenance_mut(room.address as usize);
                 RawBytes::new(at, len as usize).copy_to(room);
             }
         }

@@ -106,7 +106,15 @@ impl Incoming {
     /// A message into this room; an empty one is none.
     pub(super) fn new(from: Source, into: Unpacker) -> Incoming {
         let done = into.remaining() == 0;
-        Incoming { from, into, beyond: 0, past: false, by: Mover::Reader, begun: false, done }
+        Incoming {
+            from,
+            into,
+            beyond: 0,
+            past: false,
+            by: Mover::Reader { past: false },
+            begun: false,
+            done,
+        }
     }
 
     /// A message that comes although it is empty.
@@ -117,7 +125,7 @@ impl Incoming {
 
     /// The same past the caches, if so.
     pub(super) fn past_caches(self, past: bool) -> Incoming {
-        Incoming { past, ..self }
+        Incoming { past, by: Mover::Reader { past }, ..self }
     }
 
     /// Bytes not yet read.

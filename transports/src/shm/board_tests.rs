@@ -1,0 +1,278 @@
+//! Boards between two that share memory: what stays in place, and is fetched or brought (decision 62).
+
+use mpi_core::boards::{Audience, BoardId, Boards, Fetched, Mover, Shown, Source};
+use mpi_core::buffer::{RawBytes, UserBuffer};
+use mpi_core::datatype::{Packer, Unpacker};
+use mpi_core::port::PeerId;
+
+use super::across::PARTS_A_POLL;
+use super::tests::{Board, PART, config, eager, is_empty, join, poll, small};
+use super::{Bulk, LocalConfig, Shm, ShmSettings};
+use crate::conformance::{World, pattern};
+
+/// Two that have met and share a board.
+fn at_a_board(shm: &ShmSettings, on_node: u32) -> (World<Shm>, BoardId) {
+    let cards = Board::default();
+    let shm = ShmSettings { alloc_bytes: 32 << 20, ..shm.clone() };
+    let config = |rank| LocalConfig { ranks_on_node: on_node, ..config(rank, 2, shm.clone()) };
+    let mut world = World::new((0..2).map(|rank| join(&cards, config(rank))).collect());
+    world.send(0, 1, &eager(), b"hi");
+    world.run_until("both have met", |world| !world.got(1).frames.is_empty());
+    let mut part = |rank| (PeerId(rank), world.transport(rank as usize).prepare_part(2).unwrap());
+    let parts = [part(0), part(1)];
+    let mut open = |rank| world.transport(rank as usize).open_board(rank, 5, &parts).unwrap();
+    let board = open(1);
+    assert_eq!(open(0), board);
+    (world, board)
+}
+
+#[test]
+fn a_long_message_is_shown_where_that_pays() {
+    let across = ShmSettings { bulk: Bulk::CrossMemory, ..small() };
+    let through = ShmSettings { bulk: Bulk::Pipeline, ..small() };
+    let (one, all) = (Audience::One(1), Audience::Everyone);
+    // More ranks than there are processors.
+    let many = 10_000;
+    for (settings, on_node, to, len, pays) in [
+        (&across, 1, one, 100_000, true),
+        (&across, 1, all, 100_000, true),
+        (&across, 1, one, 10_000, false),
+        (&across, many, one, 100_000, true),
+        (&across, many, one, 30_000, false),
+        (&across, many, all, 100_000, false),
+        (&through, 1, one, 100_000, false),
+        (&through, many, one, 100_000, false),
+    ] {
+        let (mut world, board) = at_a_board(settings, on_node);
+        let told = world.transport(0).is_better_shown(board, to, len);
+        assert_eq!(told, pays, "{len} bytes to {to:?}, {on_node} ranks, {:?}", settings.bulk);
+    }
+    let bytes = pattern(3, 100_000);
+    let (mut world, board) = at_a_board(&through, 1);
+    assert!(
+        !world.transport(0).show_piece(board, one, bytes.as_ptr(), 100_000, std::ptr::null_mut()),
+        "none consents"
+    );
+}
+
+#[test]
+fn what_is_shown_fills_the_room_there_is_and_no_more() {
+    let (mut world, board) = at_a_board(&small(), 1);
+    let (bytes, mut target) = (pattern(3, 100_000), vec![7u8; 100_000]);
+    let (to, from) = (Audience::Everyone, Source::Public(0));
+    for (address, len, room) in [
+        (bytes.as_ptr(), 100_000, 100_000),
+        (bytes.as_ptr(), 90_000, 100_000),
+        (bytes.as_ptr(), u64::MAX, 40_000),
+        (std::ptr::null(), 100_000, 50_000),
+    ] {
+        assert!(world.transport(0).show_piece(board, to, address, len, std::ptr::null_mut()));
+        let piece = world.transport(1).read_piece(board, from).unwrap();
+        assert_eq!((piece.len, piece.apart), (0, len));
+        target.fill(7);
+        let mut into = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), room);
+        let fetched =
+            world.transport(1).fetch_piece(board, from, &mut into, Mover::Reader { past: false });
+        world.transport(1).consume_piece(board, from);
+        let expected = if address.is_null() { 0 } else { len.min(room) };
+        let refused = expected == 0;
+        assert_eq!(fetched, if refused { Fetched::Refused } else { Fetched::Whole(expected) });
+        let (come, rest) = target.split_at(expected as usize);
+        assert!(come == &bytes[..come.len()] && rest.iter().all(|byte| *byte == 7));
+        if refused {
+            assert_eq!(world.transport(0).shown(board, to), Shown::Refused(1));
+        }
+        assert_eq!(world.transport(0).shown(board, to), Shown::Taken);
+    }
+    assert!(!world.transport(0).show_piece(
+        board,
+        to,
+        bytes.as_ptr(),
+        100_000,
+        std::ptr::null_mut()
+    ));
+}
+
+#[test]
+fn what_is_made_of_a_part_goes_back_where_its_writer_wants_it_and_nowhere_else() {
+    let (mut world, board) = at_a_board(&small(), 1);
+    let (mut bytes, mut result) = (pattern(3, 100_000), vec![7u8; 100_000]);
+    let (to, from, made) = (Audience::One(1), Source::Private(0), pattern(4, 30_000));
+    let nowhere = std::ptr::null_mut();
+    for (back, at, len, goes) in [
+        (result.as_mut_ptr(), 70_000, 30_000, true),
+        (result.as_mut_ptr(), 70_001, 30_000, false),
+        (result.as_mut_ptr(), u64::MAX, 2, false),
+        (nowhere, 0, 30_000, false),
+    ] {
+        result.fill(7);
+        assert!(world.transport(0).show_piece(board, to, bytes.as_mut_ptr(), 100_000, back));
+        let part = RawBytes::from(&made[..len]);
+        assert_eq!(world.transport(1).give_back_part(board, from, at, part), goes);
+        world.transport(1).consume_piece(board, from);
+        assert_eq!(world.transport(0).shown(board, to), Shown::Taken);
+        let (before, come) = result.split_at(70_000);
+        assert!(before.iter().all(|byte| *byte == 7));
+        assert!(if goes { come == made } else { come.iter().all(|byte| *byte == 7) });
+    }
+    assert!(
+        !world.transport(1).give_back_part(board, from, 0, RawBytes::from(&made[..])),
+        "no piece"
+    );
+}
+
+#[test]
+fn a_message_is_brought_to_the_room_that_its_reader_lends_for_it() {
+    let across = ShmSettings { bulk: Bulk::CrossMemory, ..small() };
+    let through = ShmSettings { bulk: Bulk::Pipeline, ..small() };
+    // More ranks than there are processors.
+    let many = 10_000;
+    for (settings, on_node, len, lent, operation, comes) in [
+        (&across, many, 100_000, 100_000, 5, true),
+        (&across, many, 90_000, 100_000, 5, false),
+        (&across, many, 100_000, 100_000, 4, false),
+        (&across, many, 10_000, 10_000, 5, false),
+        (&across, 1, 100_000, 100_000, 5, false),
+        (&through, many, 100_000, 100_000, 5, false),
+    ] {
+        let (mut world, board) = at_a_board(settings, on_node);
+        let (bytes, mut target) = (pattern(3, len), vec![7u8; lent]);
+        let source = Packer::contiguous(UserBuffer(bytes.as_ptr().cast_mut()), len as u64);
+        let mut room = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), lent as u64);
+        world.transport(1).lend_room(board, 0, 5, &room);
+        assert_eq!(
+            world.transport(0).bring(board, 1, operation, &source),
+            comes,
+            "{len} of {lent}"
+        );
+        let piece = world.transport(1).read_piece(board, Source::Private(0));
+        assert_eq!(piece.map(|piece| piece.apart), comes.then_some(len as u64));
+        if comes {
+            let from = Source::Private(0);
+            let fetched = world.transport(1).fetch_piece(
+                board,
+                from,
+                &mut room,
+                Mover::Reader { past: false },
+            );
+            assert_eq!((fetched, room.remaining()), (Fetched::Whole(len as u64), 0));
+            world.transport(1).consume_piece(board, from);
+        }
+        assert_eq!(world.transport(1).take_rooms_back(board), None);
+        assert!(!world.transport(0).bring(board, 1, 5, &source), "the loan has ended");
+        assert!(if comes { target == bytes } else { target.iter().all(|byte| *byte == 7) });
+    }
+}
+
+#[test]
+fn what_cannot_be_brought_is_written_and_no_more_is_tried() {
+    let across = ShmSettings { bulk: Bulk::CrossMemory, ..small() };
+    let (mut world, board) = at_a_board(&across, 10_000);
+    let bytes = pattern(3, 100_000);
+    let source = Packer::contiguous(UserBuffer(bytes.as_ptr().cast_mut()), 100_000);
+    let nowhere = Unpacker::contiguous(UserBuffer(std::ptr::null_mut()), 100_000);
+    let mut target = vec![7u8; 100_000];
+    let room = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), 100_000);
+    for room in [&nowhere, &room] {
+        world.transport(1).lend_room(board, 0, 5, room);
+        assert!(!world.transport(0).bring(board, 1, 5, &source));
+        assert_eq!(world.transport(1).read_piece(board, Source::Private(0)), None);
+        assert_eq!(world.transport(1).take_rooms_back(board), None);
+    }
+    assert!(target.iter().all(|byte| *byte == 7));
+}
+
+/// Memory of a process that both have mapped, filled with a pattern.
+fn mapped(world: &mut World<Shm>, rank: usize, seed: u64, len: usize) -> &'static mut [u8] {
+    let memory = world.transport(rank).allocate(len).unwrap();
+    // SAFETY: `allocate` gave `len` bytes, which stay until the transport goes with the test.
+    let memory = unsafe { std::slice::from_raw_parts_mut(memory, len) };
+    memory.copy_from_slice(&pattern(seed, len));
+    memory
+}
+
+#[test]
+fn what_both_have_mapped_is_copied_by_the_reader_without_the_kernel() {
+    for (past, room) in [(false, 100_000), (true, 100_000), (false, 70_001), (true, 7)] {
+        let (mut world, board) = at_a_board(&small(), 1);
+        let bytes = mapped(&mut world, 0, 3, 100_000);
+        let (to, from) = (Audience::Everyone, Source::Public(0));
+        let nowhere = std::ptr::null_mut();
+        assert!(world.transport(0).show_piece(board, to, bytes.as_ptr(), 100_000, nowhere));
+        assert_eq!(world.transport(1).read_piece(board, from).unwrap().apart, 100_000);
+        let mut target = vec![7u8; 100_000];
+        let mut into = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), room);
+        let fetched =
+            world.transport(1).fetch_piece(board, from, &mut into, Mover::Reader { past });
+        assert_eq!(fetched, Fetched::Whole(room));
+        world.transport(1).consume_piece(board, from);
+        assert_eq!(world.transport(0).shown(board, to), Shown::Taken);
+        let (come, rest) = target.split_at(room as usize);
+        assert!(come == &bytes[..come.len()] && rest.iter().all(|byte| *byte == 7));
+        let counters = world.transport(1).counters();
+        assert_eq!((counters.bytes_in_place, counters.bytes_cross_memory), (room, 0));
+    }
+}
+
+#[test]
+fn a_part_of_what_both_have_mapped_is_copied_from_its_place() {
+    let (mut world, board) = at_a_board(&small(), 1);
+    let bytes = mapped(&mut world, 0, 3, 100_000);
+    let (to, from) = (Audience::One(1), Source::Private(0));
+    let nowhere = std::ptr::null_mut();
+    assert!(world.transport(0).show_piece(board, to, bytes.as_ptr(), 100_000, nowhere));
+    assert!(world.transport(1).read_piece(board, from).is_some());
+    let mut target = vec![7u8; 1000];
+    let mut into = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), 1000);
+    assert!(world.transport(1).fetch_part(board, from, 70_000, &mut into));
+    assert!(target == bytes[70_000..71_000]);
+    assert_eq!(world.transport(1).counters().bytes_cross_memory, 0);
+}
+
+#[test]
+fn a_room_that_both_have_mapped_is_filled_without_the_kernel() {
+    let (mut world, board) = at_a_board(&small(), 10_000);
+    let (bytes, room) = (pattern(3, 100_000), mapped(&mut world, 1, 4, 100_000));
+    let source = Packer::contiguous(UserBuffer(bytes.as_ptr().cast_mut()), 100_000);
+    let into = Unpacker::contiguous(UserBuffer(room.as_mut_ptr()), 100_000);
+    world.transport(1).lend_room(board, 0, 5, &into);
+    assert!(world.transport(0).bring(board, 1, 5, &source));
+    assert!(room == &bytes[..]);
+    let counters = world.transport(0).counters();
+    assert_eq!((counters.bytes_in_place, counters.bytes_cross_memory), (100_000, 0));
+}
+
+#[test]
+fn who_fails_in_the_middle_of_a_joint_fetch_moves_no_more_of_it() {
+    for begun in [true, false] {
+        let (mut world, board) = at_a_board(&ShmSettings { bulk: Bulk::Joint, ..small() }, 1);
+        let (to, from) = (Audience::One(1), Source::Private(0));
+        // A poll that takes the call for help moves parts once then and once when it goes on.
+        let (parts, moved) = (40, 2 * PARTS_A_POLL as usize);
+        let (bytes, rest) = (pattern(2, parts * PART), (parts - moved) * PART);
+        let (mut target, len) = (vec![0u8; bytes.len()], bytes.len() as u64);
+        assert!(world.transport(0).show_piece(
+            board,
+            to,
+            bytes.as_ptr(),
+            len,
+            std::ptr::null_mut()
+        ));
+        assert!(world.transport(1).read_piece(board, from).is_some());
+        let mut into = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), len);
+        let fetched = world.transport(1).fetch_piece(board, from, &mut into, Mover::Writer);
+        assert_eq!(fetched, Fetched::Begun);
+        if begun {
+            poll(&mut world, 0);
+            assert!(is_empty(&target[..rest]) && target[rest..] == bytes[rest..]);
+        }
+        world.transport(0).renounce(board, 15);
+        poll(&mut world, 0);
+        assert!(is_empty(&target[..rest]), "it goes on though it has failed");
+        assert_eq!(world.transport(1).renounced(board, 0), Some(15));
+        // Both memories are the program's again.
+        target.fill(0);
+        (0..4).for_each(|turn| poll(&mut world, turn % 2));
+        assert!(is_empty(&target));
+    }
+}
