@@ -337,6 +337,11 @@ impl Boards for NodePort {
         self.local.as_mut().is_some_and(|local| local.is_better_shown(board, to, len))
     }
 
+    #[inline]
+    fn is_better_left(&self, board: BoardId, to: Audience, at: *const u8, len: u64) -> bool {
+        self.local.as_ref().is_some_and(|local| local.is_better_left(board, to, at, len))
+    }
+
     fn show_piece(
         &mut self,
         board: BoardId,

@@ -210,6 +210,13 @@ pub trait Boards {
         false
     }
 
+    /// The same of one that lies there, since its readers have that memory mapped and copy it without the
+    /// kernel.
+    fn is_better_left(&self, board: BoardId, to: Audience, at: *const u8, len: u64) -> bool {
+        let _ = (board, to, at, len);
+        false
+    }
+
     /// Shows `len` bytes at `at`, a whole message, which its readers fetch from there, if they all
     /// can, and there is room for a word about it now. The memory stays
     /// as it is, and nothing more is written in that stream, until [`Boards::shown`] says that it is taken.

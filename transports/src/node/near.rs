@@ -86,6 +86,11 @@ impl Boards for LocalPort {
         self.shm.is_better_shown(board, to, len)
     }
 
+    #[inline]
+    fn is_better_left(&self, board: BoardId, to: Audience, at: *const u8, len: u64) -> bool {
+        self.shm.is_better_left(board, to, at, len)
+    }
+
     fn show_piece(
         &mut self,
         board: BoardId,

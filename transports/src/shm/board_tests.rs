@@ -276,3 +276,29 @@ fn who_fails_in_the_middle_of_a_joint_fetch_moves_no_more_of_it() {
         assert!(is_empty(&target));
     }
 }
+
+#[test]
+fn a_message_is_left_where_readers_have_it_mapped_if_that_pays() {
+    let (one, all) = (Audience::One(1), Audience::Everyone);
+    let through = ShmSettings { bulk: Bulk::Pipeline, ..small() };
+    // More ranks than there are processors.
+    let many = 10_000;
+    for (settings, on_node, to, len, pays) in [
+        (&small(), 1, one, 4096, true),
+        (&small(), 1, all, 4096, true),
+        (&small(), 1, one, 4095, false),
+        (&small(), many, one, 40_000, true),
+        (&small(), many, one, 30_000, false),
+        (&small(), many, all, 70_000, true),
+        (&small(), many, all, 40_000, false),
+        (&through, 1, one, 100_000, false),
+    ] {
+        let (mut world, board) = at_a_board(settings, on_node);
+        let there = mapped(&mut world, 0, 3, 100_000).as_ptr();
+        let elsewhere = vec![0; 100_000];
+        let shm = world.transport(0);
+        assert_eq!(shm.is_better_left(board, to, there, len), pays, "{len} bytes to {to:?}");
+        assert!(!shm.is_better_left(board, to, elsewhere.as_ptr(), len));
+        assert!(!shm.is_better_left(board, to, there, 32 << 20), "more than there is");
+    }
+}

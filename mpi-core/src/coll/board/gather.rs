@@ -28,7 +28,7 @@ impl<P: Port> Entry<'_, P> {
         if self.is_shared(seat, Audience::One(seat.rank), theirs) {
             return self.collect_shared(seat, other, own);
         }
-        if !seat.takes_turns() || self.begun.is_starting() || self.are_short(seat, recv) {
+        if !seat.takes_turns() || self.begun.is_starting() || self.come_short(seat, recv) {
             return self.collect(seat, recv, Pattern::Rooted, own);
         }
         let lent = self.lend_rooms(seat, recv);

@@ -24,6 +24,8 @@ use crate::process::Process;
 
 /// Longest message or block that goes the short way, in bytes.
 pub(super) const QUICK_BYTES: u64 = 32 << 10;
+/// From this many bytes on it may count where a message lies.
+pub(super) const LEFT_BYTES: usize = 4 << 10;
 /// One call of so many goes the ordinary way, which polls, so that everything else goes on
 /// (MPI-5.0 §3.7.4) although collectives find their data without waiting.
 const CALLS_PER_POLL: u32 = 64;
@@ -107,6 +109,13 @@ pub(super) fn is_member(seat: Seat, rank: i32) -> bool {
 }
 
 impl<P: Port> Entry<'_, P> {
+    /// Whether blocks of `len` bytes from there on are long enough that others rather copy them from where they
+    /// lie, which the ordinary way lets them do.
+    #[inline]
+    pub(super) fn leaves(&self, seat: Seat, to: Audience, at: UserBuffer, len: usize) -> bool {
+        len >= LEFT_BYTES && self.port.is_better_left(seat.board, to, at.0, len as u64)
+    }
+
     /// `MPI_BARRIER` (§6.3); `false` if it has to go the ordinary way, as for all that follow.
     #[inline(always)]
     pub fn barrier_quickly(&mut self, comm: CommHandle) -> Result<bool> {
@@ -172,7 +181,9 @@ impl<P: Port> Entry<'_, P> {
         let seat = self.quick_seat_of_blocks(Collective::Scatter, comm, len);
         let Some(seat) = seat.filter(|seat| scatters(*seat, root, len)) else { return Ok(false) };
         let root = root as u32;
-        if root == seat.rank && plain(send) != Some(len) {
+        let to = Audience::One(seat.rank);
+        let is_root = root == seat.rank;
+        if is_root && (plain(send) != Some(len) || self.leaves(seat, to, send.buf, len)) {
             return Ok(false);
         }
         self.share_caches(seat, len, Pattern::Rooted);
@@ -197,7 +208,8 @@ impl<P: Port> Entry<'_, P> {
     ) -> Result<bool> {
         let Some(len) = plain_pair(send, recv) else { return Ok(false) };
         let seat = self.quick_seat_of_blocks(Collective::Allgather, comm, len);
-        let Some(seat) = seat else { return Ok(false) };
+        let leaves = |seat: &Seat| self.leaves(*seat, Audience::Everyone, send.buf, len);
+        let Some(seat) = seat.filter(|seat| !leaves(seat)) else { return Ok(false) };
         self.share_caches(seat, len, Pattern::EachToAll);
         self.over_board(seat, |entry| {
             entry.write_run(seat, Audience::Everyone, send.buf, len, 1)?;
@@ -211,7 +223,8 @@ impl<P: Port> Entry<'_, P> {
     pub fn alltoall_quickly(&mut self, send: Typed, recv: Typed, comm: CommHandle) -> Result<bool> {
         let Some(len) = plain_pair(send, recv) else { return Ok(false) };
         let seat = self.quick_seat_of_blocks(Collective::Alltoall, comm, len);
-        let Some(seat) = seat else { return Ok(false) };
+        let leaves = |seat: &Seat| self.leaves(*seat, Audience::One(seat.rank), send.buf, len);
+        let Some(seat) = seat.filter(|seat| !leaves(seat)) else { return Ok(false) };
         self.share_caches(seat, len, Pattern::EachToEach);
         self.over_board(seat, |entry| {
             entry.write_blocks(seat, send.buf, len)?;

@@ -7,7 +7,9 @@
 
 use super::fold::{Order, Streams};
 use super::pattern::Pattern;
-use super::quick::{QUICK_BYTES, UNREAL_ADDRESSES, copy_run, is_member, plain, scatters};
+use super::quick::{
+    LEFT_BYTES, QUICK_BYTES, UNREAL_ADDRESSES, copy_run, is_member, plain, scatters,
+};
 use super::reduce::Job;
 use super::seat::Seat;
 use super::work::WaitFor;
@@ -81,6 +83,17 @@ impl<B: Fn(usize) -> Elements> Uneven<B> {
 }
 
 impl<P: Port> Entry<'_, P> {
+    /// Whether there are too many bytes, or blocks that are rather left where they lie (see `leaves`).
+    #[inline]
+    fn leaves_any<B: Fn(usize) -> Elements>(&self, seat: Seat, send: &Uneven<B>) -> bool {
+        let Some(total) = send.total(seat) else { return true };
+        let leaves = |rank| {
+            send.block(rank)
+                .is_some_and(|(at, len)| self.leaves(seat, Audience::One(rank), at, len))
+        };
+        total >= LEFT_BYTES && seat.others().any(leaves)
+    }
+
     /// `MPI_ALLGATHERV` (§6.7).
     #[inline(always)]
     pub fn allgatherv_quickly<B: Fn(usize) -> Elements>(
@@ -96,7 +109,8 @@ impl<P: Port> Entry<'_, P> {
         let Some(total) = recv.total(seat) else { return Ok(false) };
         let kept = recv.block(seat.rank).filter(|(_, kept)| *kept == len);
         let served = self.quick_seat(Collective::Allgatherv, comm, total).is_some();
-        let Some((at, _)) = kept.filter(|_| served) else { return Ok(false) };
+        let quick = served && !self.leaves(seat, Audience::Everyone, send.buf, len);
+        let Some((at, _)) = kept.filter(|_| quick) else { return Ok(false) };
         self.share_caches(seat, len, Pattern::EachToAll);
         self.over_board(seat, |entry| {
             entry.write_run(seat, Audience::Everyone, send.buf, len, 1)?;
@@ -155,7 +169,8 @@ impl<P: Port> Entry<'_, P> {
         }
         let Some(send) = send else { return Ok(false) };
         let kept = send.block(root).filter(|(_, kept)| *kept == len);
-        let Some((at, _)) = kept.filter(|_| send.total(seat).is_some()) else { return Ok(false) };
+        let quick = !self.leaves_any(seat, &send);
+        let Some((at, _)) = kept.filter(|_| quick) else { return Ok(false) };
         self.over_board(seat, |entry| {
             entry.gives(seat, root)?;
             entry.write_uneven(seat, &send)?;
@@ -199,7 +214,7 @@ impl<P: Port> Entry<'_, P> {
             return Ok(false);
         }
         let Some(seat) = self.quick_seat(collective, comm, 0) else { return Ok(false) };
-        let few = send.total(seat).is_some() && recv.total(seat).is_some();
+        let few = !self.leaves_any(seat, &send) && recv.total(seat).is_some();
         let kept = (send.block(seat.rank), recv.block(seat.rank));
         let (Some((from, len)), Some((at, kept))) = kept else { return Ok(false) };
         if !few || len != kept {

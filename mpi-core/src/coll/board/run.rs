@@ -113,7 +113,7 @@ impl<P: Port> Entry<'_, P> {
             Problem::Allgather { in_place, .. } => {
                 let own = if *in_place { recv.get(me) } else { send.first() };
                 let out = self.packer_of(own)?;
-                if self.is_short(seat, Audience::Everyone, out.remaining()) {
+                if self.is_short(seat, Audience::Everyone, &out) {
                     self.write_message(seat, Audience::Everyone, out, 1)?;
                     let own = (send.first(), recv.get(me));
                     return self.collect(seat, recv, Pattern::EachToAll, own);
@@ -156,15 +156,28 @@ impl<P: Port> Entry<'_, P> {
     }
 
     /// Whether a message is one piece that nobody fetches.
-    fn is_short(&mut self, seat: Seat, to: Audience, len: u64) -> bool {
-        self.is_one_piece(seat, to, len) && !self.port.is_better_shown(seat.board, to, len)
+    fn is_short(&mut self, seat: Seat, to: Audience, source: &Packer) -> bool {
+        self.is_one_piece(seat, to, source.remaining()) && !self.is_better_shown(seat, to, source)
     }
 
-    /// Whether all blocks are one piece that nobody fetches.
-    pub(super) fn are_short(&mut self, seat: Seat, blocks: &Places) -> bool {
-        (0..seat.size as usize)
-            .filter_map(|rank| blocks.get(rank))
-            .all(|place| self.is_short(seat, Audience::One(seat.rank), place.bytes() as u64))
+    /// Whether all blocks for others are such.
+    fn are_short(&mut self, seat: Seat, blocks: &Places) -> Result<bool> {
+        for rank in seat.others() {
+            let source = self.packer_of(blocks.get(rank as usize))?;
+            if !self.is_short(seat, Audience::One(rank), &source) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether all blocks from others may be such.
+    pub(super) fn come_short(&mut self, seat: Seat, blocks: &Places) -> bool {
+        let to = Audience::One(seat.rank);
+        let lens = (0..seat.size as usize).filter_map(|rank| blocks.get(rank));
+        lens.map(|place| place.bytes() as u64).all(|len| {
+            self.is_one_piece(seat, to, len) && !self.port.is_better_shown(seat.board, to, len)
+        })
     }
 
     /// Copies what is this process's own, and reads every other member's block; short ones as they come, in
@@ -177,7 +190,7 @@ impl<P: Port> Entry<'_, P> {
         (own, into): (Option<Place>, Option<Place>),
     ) -> Result<()> {
         self.copy_own(own, into)?;
-        if seat.size > 2 && !self.are_short(seat, recv) {
+        if seat.size > 2 && !self.come_short(seat, recv) {
             let mut transfer = Transfer::new(seat);
             self.receive_all(&mut transfer, seat, recv, pattern)?;
             return transfer.run(self);
@@ -217,7 +230,7 @@ impl<P: Port> Entry<'_, P> {
         for rank in seat.others() {
             let to = Audience::One(rank);
             let source = self.packer_of(send.get(rank as usize))?;
-            if self.is_short(seat, to, source.remaining()) {
+            if self.is_short(seat, to, &source) {
                 self.write_message(seat, to, source, 1)?;
             } else {
                 let out = Outgoing::new(self, seat, to, source, 1);
@@ -235,7 +248,7 @@ impl<P: Port> Entry<'_, P> {
     /// The all-to-all exchanges.
     fn swap(&mut self, seat: Seat, from: &Places, recv: &Places, in_place: bool) -> Result<()> {
         let me = seat.rank as usize;
-        if self.are_short(seat, from) {
+        if self.are_short(seat, from)? {
             let own = if in_place { (None, None) } else { (from.get(me), recv.get(me)) };
             self.distribute(seat, from, own)?;
             return self.collect(seat, recv, Pattern::EachToEach, (None, None));

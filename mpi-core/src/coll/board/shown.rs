@@ -38,7 +38,7 @@ pub(super) enum Way {
 impl Outgoing {
     /// Lets its readers fetch it, if that pays.
     pub(super) fn let_fetch<P: Port>(&mut self, entry: &mut Entry<'_, P>, seat: Seat) {
-        if entry.port.is_better_shown(seat.board, self.to, self.remaining()) {
+        if entry.is_better_shown(seat, self.to, &self.source) {
             self.way = Way::Open;
         }
     }
@@ -142,6 +142,14 @@ impl Incoming {
 }
 
 impl<P: Port> Entry<'_, P> {
+    /// Whether readers should fetch a message.
+    pub(super) fn is_better_shown(&mut self, seat: Seat, to: Audience, source: &Packer) -> bool {
+        let left = source
+            .as_contiguous()
+            .is_some_and(|(at, len)| self.port.is_better_left(seat.board, to, at, len));
+        left || self.port.is_better_shown(seat.board, to, source.remaining())
+    }
+
     /// Whether both ends move a message of so many bytes. Where they share a processor only one can at a time.
     pub(super) fn is_shared(&self, seat: Seat, to: Audience, bytes: u64) -> bool {
         let least = match to {
@@ -151,9 +159,13 @@ impl<P: Port> Entry<'_, P> {
         seat.size == 2 && !seat.crowded && bytes >= least
     }
 
-    /// Writes a whole message, or shows it to the only other member: both then move a part of it.
+    /// Writes a whole message, or shows it to the only other member: both then move a part of it. Where ranks
+    /// share processors what is for all is shown too, if it pays although its writer only waits.
     pub(super) fn write_or_show(&mut self, seat: Seat, mut message: Outgoing) -> Result<()> {
-        if self.is_shared(seat, message.to, message.remaining()) {
+        let in_turn = seat.takes_turns() && !self.begun.is_starting();
+        if self.is_shared(seat, message.to, message.remaining())
+            || in_turn && message.to == Audience::Everyone
+        {
             message.let_fetch(self, seat);
         }
         self.write_out(seat, message)
