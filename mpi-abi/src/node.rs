@@ -390,8 +390,8 @@ impl Boards for NodePort {
         }
     }
 
-    fn take_rooms_back(&mut self, board: BoardId) -> Option<u32> {
-        self.local.as_mut()?.take_rooms_back(board)
+    fn take_rooms_back(&mut self, board: BoardId, from: u32) -> Option<u32> {
+        self.local.as_mut()?.take_rooms_back(board, from)
     }
 
     fn bring(&mut self, board: BoardId, to: u32, operation: u32, source: &Packer) -> bool {

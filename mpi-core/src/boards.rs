@@ -279,10 +279,10 @@ pub trait Boards {
         let _ = (board, to, operation, room);
     }
 
-    /// Ends all loans; a member that is still writing to what it was lent. Ask again, then, before the room is
-    /// anybody else's.
-    fn take_rooms_back(&mut self, board: BoardId) -> Option<u32> {
-        let _ = board;
+    /// Ends all loans; the first member from this rank on that is still writing to what it was lent. Ask again,
+    /// then, before the room is anybody else's.
+    fn take_rooms_back(&mut self, board: BoardId, from: u32) -> Option<u32> {
+        let _ = (board, from);
         None
     }
 

@@ -1,13 +1,17 @@
 // ranks: 2 3 5
 // Long blocks in every form of call: readers may fetch them out of their giver's memory, with its help or
-// without (MPI-5.0 §6.4 to §6.6, §6.8, §6.12, §6.13). So everyone overwrites what it gave as soon as its call
-// has ended, and rounds follow each other without a pause.
+// without, or copy them from memory that the library gave to the program (MPI-5.0 §6.4 to §6.8, §6.12, §6.13,
+// §9.2). So everyone overwrites what it gave as soon as its call has ended, and rounds follow each other without
+// a pause.
 #include "check.h"
 
 enum { RANKS = 8, MOST = 300000, ROUNDS = 3 };
 enum { BLOCKING, NONBLOCKING, PERSISTENT, FORMS };
+// Whose buffers are memory that the library gave.
+enum { NOBODY, EVERYBODY, ODD_RANKS, HOMES };
 
-static char given[RANKS * MOST], got[RANKS * MOST];
+static char plain[2][RANKS * MOST];
+static char *given, *got;
 static int counts[RANKS], places[RANKS];
 
 // What rank `from` gives to `to` in a round.
@@ -71,13 +75,34 @@ static void exchanges(int form, int length, int round, int uneven) {
         verify("all-to-all", got + from * length, length, round, from, rank);
 }
 
-static void gathers(int form, int length, int round) {
+static void collections(int form, int length, int round, int uneven) {
+    MPI_Comm all = MPI_COMM_WORLD;
+    MPI_Request request;
+    lay(round, length);
+    if (uneven && form == BLOCKING)
+        OK(MPI_Allgatherv(given, length, MPI_CHAR, got, counts, places, MPI_CHAR, all));
+    else if (form == BLOCKING)
+        OK(MPI_Allgather(given, length, MPI_CHAR, got, length, MPI_CHAR, all));
+    else if (form == NONBLOCKING)
+        OK(MPI_Iallgather(given, length, MPI_CHAR, got, length, MPI_CHAR, all, &request));
+    else
+        OK(MPI_Allgather_init(given, length, MPI_CHAR, got, length, MPI_CHAR, all, MPI_INFO_NULL,
+                              &request));
+    end(&request, form);
+    memset(given, 0x5a, length);
+    for (int from = 0; from < size; from++)
+        verify("all-gather", got + from * length, length, round, from, 0);
+}
+
+static void gathers(int form, int length, int round, int uneven) {
     MPI_Comm all = MPI_COMM_WORLD;
     MPI_Request request;
     int root = round % size;
     lay(round, length);
     char *own = given + root * length;
-    if (form == BLOCKING)
+    if (uneven && form == BLOCKING)
+        OK(MPI_Gatherv(own, length, MPI_CHAR, got, counts, places, MPI_CHAR, root, all));
+    else if (form == BLOCKING)
         OK(MPI_Gather(own, length, MPI_CHAR, got, length, MPI_CHAR, root, all));
     else if (form == NONBLOCKING)
         OK(MPI_Igather(own, length, MPI_CHAR, got, length, MPI_CHAR, root, all, &request));
@@ -119,21 +144,36 @@ static void together(int length, int round) {
         verify("one of two scatters", got + root * length, length, round, root, rank);
 }
 
-int main(int argc, char **argv) {
-    static const int lengths[] = {32 << 10, 40001, 100000, MOST};
-    start(&argc, &argv);
-    for (int at = 0; at < 4; at++) {
-        for (int to = 0; to < size; to++) counts[to] = lengths[at], places[to] = to * lengths[at];
-        for (int round = 0; round < ROUNDS; round++) {
-            for (int form = 0; form < FORMS; form++) {
-                gathers(form, lengths[at], round);
-                broadcasts(form, lengths[at], round);
-                for (int uneven = 0; uneven <= (form == BLOCKING); uneven++) {
-                    scatters(form, lengths[at], round, uneven);
-                    exchanges(form, lengths[at], round, uneven);
-                }
+static void rounds(int length) {
+    for (int to = 0; to < size; to++) counts[to] = length, places[to] = to * length;
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int form = 0; form < FORMS; form++) {
+            broadcasts(form, length, round);
+            for (int uneven = 0; uneven <= (form == BLOCKING); uneven++) {
+                gathers(form, length, round, uneven);
+                scatters(form, length, round, uneven);
+                collections(form, length, round, uneven);
+                exchanges(form, length, round, uneven);
             }
-            together(lengths[at], round);
+        }
+        together(length, round);
+    }
+}
+
+int main(int argc, char **argv) {
+    static const int lengths[] = {4 << 10, 9001, 32 << 10, 40001, 100000, MOST};
+    start(&argc, &argv);
+    for (int home = 0; home < HOMES; home++) {
+        int from_library = home == EVERYBODY || (home == ODD_RANKS && rank % 2 == 1);
+        given = plain[0], got = plain[1];
+        if (from_library) {
+            OK(MPI_Alloc_mem((MPI_Aint)size * MOST, MPI_INFO_NULL, &given));
+            OK(MPI_Alloc_mem((MPI_Aint)size * MOST, MPI_INFO_NULL, &got));
+        }
+        for (int at = 0; at < (int)(sizeof lengths / sizeof *lengths); at++) rounds(lengths[at]);
+        if (from_library) {
+            OK(MPI_Free_mem(given));
+            OK(MPI_Free_mem(got));
         }
     }
     return finish();

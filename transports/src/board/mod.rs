@@ -252,12 +252,13 @@ impl Board {
         self.lent.as_ref().is_some_and(|(_, lens)| len > 0 && lens[to as usize] == len)
     }
 
-    /// Ends all loans; a member that is still writing.
-    pub fn take_back(&mut self) -> Option<u32> {
+    /// Ends all loans; the first member from this rank on that is still writing.
+    pub fn take_back(&mut self, from: u32) -> Option<u32> {
         let (operation, lens) = self.lent.as_ref()?;
         let lent = || (0u32..).zip(lens).filter(|(_, len)| **len > 0).map(|(to, _)| to);
         lent().for_each(|to| self.given[to as usize].end());
-        let writing = lent().find(|to| self.given[*to as usize].is_claimed(*operation));
+        let writes = |to: &u32| *to >= from && self.given[*to as usize].is_claimed(*operation);
+        let writing = lent().find(writes);
         if writing.is_none() {
             self.lent = None;
         }

@@ -134,8 +134,8 @@ impl Boards for LocalPort {
         self.shm.lend_room(board, to, operation, room);
     }
 
-    fn take_rooms_back(&mut self, board: BoardId) -> Option<u32> {
-        self.shm.take_rooms_back(board)
+    fn take_rooms_back(&mut self, board: BoardId, from: u32) -> Option<u32> {
+        self.shm.take_rooms_back(board, from)
     }
 
     fn bring(&mut self, board: BoardId, to: u32, operation: u32, source: &Packer) -> bool {

@@ -158,7 +158,7 @@ fn a_message_is_brought_to_the_room_that_its_reader_lends_for_it() {
             assert_eq!((fetched, room.remaining()), (Fetched::Whole(len as u64), 0));
             world.transport(1).consume_piece(board, from);
         }
-        assert_eq!(world.transport(1).take_rooms_back(board), None);
+        assert_eq!(world.transport(1).take_rooms_back(board, 0), None);
         assert!(!world.transport(0).bring(board, 1, 5, &source), "the loan has ended");
         assert!(if comes { target == bytes } else { target.iter().all(|byte| *byte == 7) });
     }
@@ -177,7 +177,7 @@ fn what_cannot_be_brought_is_written_and_no_more_is_tried() {
         world.transport(1).lend_room(board, 0, 5, room);
         assert!(!world.transport(0).bring(board, 1, 5, &source));
         assert_eq!(world.transport(1).read_piece(board, Source::Private(0)), None);
-        assert_eq!(world.transport(1).take_rooms_back(board), None);
+        assert_eq!(world.transport(1).take_rooms_back(board, 0), None);
     }
     assert!(target.iter().all(|byte| *byte == 7));
 }

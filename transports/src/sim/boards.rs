@@ -230,8 +230,8 @@ impl Boards for SimPort {
         }
     }
 
-    fn take_rooms_back(&mut self, board: BoardId) -> Option<u32> {
-        self.board(board)?.take_back()
+    fn take_rooms_back(&mut self, board: BoardId, from: u32) -> Option<u32> {
+        self.board(board)?.take_back(from)
     }
 
     fn bring(&mut self, board: BoardId, to: u32, operation: u32, source: &Packer) -> bool {

@@ -17,7 +17,7 @@ use super::transfer::Transfer;
 use super::work::{Step, WaitFor, Work};
 use crate::boards::{Audience, Shown, Source};
 use crate::buffer::{RawBytes, UserBuffer};
-use crate::datatype::{Packer, Unpacker};
+use crate::datatype::Unpacker;
 use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
 use crate::port::Port;
@@ -84,8 +84,8 @@ impl<P: Port> Entry<'_, P> {
         let (seat, from) = (job.seat, Source::Private(root));
         let to = Audience::One(root);
         if !self.is_shared(seat, to, len as u64) {
-            let source = Packer::contiguous(job.own, len as u64);
-            return self.write_message(seat, to, source, job.unit);
+            let message = section(self, seat, to, job.own, len, job.unit);
+            return self.write_or_show(seat, message);
         }
         let mut out = section(self, seat, to, job.own, len, job.unit);
         out.let_fetch(self, seat);

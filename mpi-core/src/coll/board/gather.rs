@@ -29,6 +29,7 @@ impl<P: Port> Entry<'_, P> {
             return self.collect_shared(seat, other, own);
         }
         if !seat.takes_turns() || self.begun.is_starting() || self.come_short(seat, recv) {
+            self.takes(seat)?;
             return self.collect(seat, recv, Pattern::Rooted, own);
         }
         let lent = self.lend_rooms(seat, recv);
@@ -66,9 +67,12 @@ impl<P: Port> Entry<'_, P> {
     /// Ends the loans, and waits until nobody writes to the memory of the program any more: who failed gives it
     /// back.
     fn take_rooms_back(&mut self, seat: Seat) {
-        while let Some(rank) = self.port.take_rooms_back(seat.board)
-            && !self.has_left(seat, rank)
-        {
+        let mut least = 0;
+        while let Some(rank) = self.port.take_rooms_back(seat.board, least) {
+            if self.has_left(seat, rank) {
+                least = rank + 1;
+                continue;
+            }
             self.poll();
             // It writes without a wait, so it is there in no time; but it may need this processor.
             self.port.wait(1);

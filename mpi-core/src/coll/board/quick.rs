@@ -24,8 +24,9 @@ use crate::process::Process;
 
 /// Longest message or block that goes the short way, in bytes.
 pub(super) const QUICK_BYTES: u64 = 32 << 10;
-/// From this many bytes on it may count where a message lies.
+/// From this many bytes on it may count where a message lies, and where processes exchange some or reduce it.
 pub(super) const LEFT_BYTES: usize = 4 << 10;
+pub(super) const EXCHANGED_BYTES: usize = 8 << 10;
 /// One call of so many goes the ordinary way, which polls, so that everything else goes on
 /// (MPI-5.0 §3.7.4) although collectives find their data without waiting.
 const CALLS_PER_POLL: u32 = 64;
@@ -116,6 +117,18 @@ impl<P: Port> Entry<'_, P> {
         len >= LEFT_BYTES && self.port.is_better_left(seat.board, to, at.0, len as u64)
     }
 
+    /// The same where this process only waits meanwhile: so only between two ranks with a processor each.
+    #[inline]
+    pub(super) fn leaves_and_waits(
+        &self,
+        seat: Seat,
+        to: Audience,
+        at: UserBuffer,
+        len: usize,
+    ) -> bool {
+        self.may_wait(seat) && self.leaves(seat, to, at, len)
+    }
+
     /// `MPI_BARRIER` (§6.3); `false` if it has to go the ordinary way, as for all that follow.
     #[inline(always)]
     pub fn barrier_quickly(&mut self, comm: CommHandle) -> Result<bool> {
@@ -132,6 +145,10 @@ impl<P: Port> Entry<'_, P> {
             return Ok(false);
         }
         let root = root as u32;
+        let all = Audience::Everyone;
+        if root == seat.rank && self.leaves_and_waits(seat, all, data.buf, len) {
+            return Ok(false);
+        }
         self.share_caches(seat, len, Pattern::OneToAll);
         self.over_board(seat, |entry| {
             entry.gives(seat, root)?;
@@ -155,7 +172,11 @@ impl<P: Port> Entry<'_, P> {
         let seat = self.quick_seat_of_blocks(Collective::Gather, comm, len);
         let Some(seat) = seat.filter(|seat| is_member(*seat, root)) else { return Ok(false) };
         let root = root as u32;
-        if root == seat.rank && plain(recv) != Some(len) {
+        let declines = match root == seat.rank {
+            true => plain(recv) != Some(len),
+            false => self.leaves_and_waits(seat, Audience::One(root), send.buf, len),
+        };
+        if declines {
             return Ok(false);
         }
         self.share_caches(seat, len, Pattern::Rooted);
@@ -163,6 +184,7 @@ impl<P: Port> Entry<'_, P> {
             if root != seat.rank {
                 return entry.write_run(seat, Audience::One(root), send.buf, len, 1);
             }
+            entry.takes(seat)?;
             copy_run(send.buf, block(recv.buf, root, len), len);
             entry.read_blocks(seat, Source::Private, recv.buf, len)
         })
@@ -209,7 +231,9 @@ impl<P: Port> Entry<'_, P> {
         let Some(len) = plain_pair(send, recv) else { return Ok(false) };
         let seat = self.quick_seat_of_blocks(Collective::Allgather, comm, len);
         let leaves = |seat: &Seat| self.leaves(*seat, Audience::Everyone, send.buf, len);
-        let Some(seat) = seat.filter(|seat| !leaves(seat)) else { return Ok(false) };
+        let Some(seat) = seat.filter(|seat| len < EXCHANGED_BYTES || !leaves(seat)) else {
+            return Ok(false);
+        };
         self.share_caches(seat, len, Pattern::EachToAll);
         self.over_board(seat, |entry| {
             entry.write_run(seat, Audience::Everyone, send.buf, len, 1)?;
@@ -224,7 +248,9 @@ impl<P: Port> Entry<'_, P> {
         let Some(len) = plain_pair(send, recv) else { return Ok(false) };
         let seat = self.quick_seat_of_blocks(Collective::Alltoall, comm, len);
         let leaves = |seat: &Seat| self.leaves(*seat, Audience::One(seat.rank), send.buf, len);
-        let Some(seat) = seat.filter(|seat| !leaves(seat)) else { return Ok(false) };
+        let Some(seat) = seat.filter(|seat| len < EXCHANGED_BYTES || !leaves(seat)) else {
+            return Ok(false);
+        };
         self.share_caches(seat, len, Pattern::EachToEach);
         self.over_board(seat, |entry| {
             entry.write_blocks(seat, send.buf, len)?;
@@ -249,17 +275,24 @@ impl<P: Port> Entry<'_, P> {
         let seat = self.quick_seat(Collective::Reduce, comm, len);
         let Some(seat) = seat.filter(|seat| is_member(*seat, root)) else { return Ok(false) };
         let root = root as u32;
-        let unsound = match root == seat.rank {
+        let declines = match root == seat.rank {
             true => plain(into).is_none(),
-            false => send.buf.is_in_place(),
+            false => {
+                send.buf.is_in_place()
+                    || len >= EXCHANGED_BYTES
+                        && self.leaves_and_waits(seat, Audience::One(root), own.buf, len)
+            }
         };
-        let kernel = self.quick_kernel(op, send.datatype).filter(|_| !unsound);
+        let kernel = self.quick_kernel(op, send.datatype).filter(|_| !declines);
         let Some(kernel) = kernel else { return Ok(false) };
         let unit = dense_size(send.datatype.raw()) as usize;
         let job = Job { seat, kernel, unit, own: own.buf, recv };
         self.share_caches(seat, len, Pattern::Rooted);
         self.over_board(seat, |entry| match root == seat.rank {
-            true => entry.fold_all(job, len),
+            true => {
+                entry.takes(seat)?;
+                entry.fold_all(job, len)
+            }
             false => entry.write_run(seat, Audience::One(root), own.buf, len, unit),
         })
     }

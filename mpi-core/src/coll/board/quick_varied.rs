@@ -8,7 +8,8 @@
 use super::fold::{Order, Streams};
 use super::pattern::Pattern;
 use super::quick::{
-    LEFT_BYTES, QUICK_BYTES, UNREAL_ADDRESSES, copy_run, is_member, plain, scatters,
+    EXCHANGED_BYTES, LEFT_BYTES, QUICK_BYTES, UNREAL_ADDRESSES, copy_run, is_member, plain,
+    scatters,
 };
 use super::reduce::Job;
 use super::seat::Seat;
@@ -83,15 +84,22 @@ impl<B: Fn(usize) -> Elements> Uneven<B> {
 }
 
 impl<P: Port> Entry<'_, P> {
-    /// Whether there are too many bytes, or blocks that are rather left where they lie (see `leaves`).
+    /// Whether there are too many bytes, or blocks of at least so many that are rather left where they lie (see
+    /// `leaves`).
     #[inline]
-    fn leaves_any<B: Fn(usize) -> Elements>(&self, seat: Seat, send: &Uneven<B>) -> bool {
+    fn leaves_any<B: Fn(usize) -> Elements>(
+        &self,
+        seat: Seat,
+        send: &Uneven<B>,
+        least: usize,
+    ) -> bool {
         let Some(total) = send.total(seat) else { return true };
         let leaves = |rank| {
-            send.block(rank)
-                .is_some_and(|(at, len)| self.leaves(seat, Audience::One(rank), at, len))
+            send.block(rank).is_some_and(|(at, len)| {
+                len >= least && self.leaves(seat, Audience::One(rank), at, len)
+            })
         };
-        total >= LEFT_BYTES && seat.others().any(leaves)
+        total >= least && seat.others().any(leaves)
     }
 
     /// `MPI_ALLGATHERV` (§6.7).
@@ -109,7 +117,8 @@ impl<P: Port> Entry<'_, P> {
         let Some(total) = recv.total(seat) else { return Ok(false) };
         let kept = recv.block(seat.rank).filter(|(_, kept)| *kept == len);
         let served = self.quick_seat(Collective::Allgatherv, comm, total).is_some();
-        let quick = served && !self.leaves(seat, Audience::Everyone, send.buf, len);
+        let leaves = len >= EXCHANGED_BYTES && self.leaves(seat, Audience::Everyone, send.buf, len);
+        let quick = served && !leaves;
         let Some((at, _)) = kept.filter(|_| quick) else { return Ok(false) };
         self.share_caches(seat, len, Pattern::EachToAll);
         self.over_board(seat, |entry| {
@@ -134,6 +143,9 @@ impl<P: Port> Entry<'_, P> {
         let root = root as u32;
         self.share_caches(seat, len, Pattern::Rooted);
         if root != seat.rank {
+            if self.leaves_and_waits(seat, Audience::One(root), send.buf, len) {
+                return Ok(false);
+            }
             return self.over_board(seat, |entry| {
                 entry.write_run(seat, Audience::One(root), send.buf, len, 1)
             });
@@ -142,6 +154,7 @@ impl<P: Port> Entry<'_, P> {
         let kept = recv.block(root).filter(|(_, kept)| *kept == len);
         let Some((at, _)) = kept.filter(|_| recv.total(seat).is_some()) else { return Ok(false) };
         self.over_board(seat, |entry| {
+            entry.takes(seat)?;
             copy_run(send.buf, at, len);
             entry.read_uneven(seat, Source::Private, &recv)
         })
@@ -169,7 +182,7 @@ impl<P: Port> Entry<'_, P> {
         }
         let Some(send) = send else { return Ok(false) };
         let kept = send.block(root).filter(|(_, kept)| *kept == len);
-        let quick = !self.leaves_any(seat, &send);
+        let quick = !self.leaves_any(seat, &send, LEFT_BYTES);
         let Some((at, _)) = kept.filter(|_| quick) else { return Ok(false) };
         self.over_board(seat, |entry| {
             entry.gives(seat, root)?;
@@ -214,7 +227,7 @@ impl<P: Port> Entry<'_, P> {
             return Ok(false);
         }
         let Some(seat) = self.quick_seat(collective, comm, 0) else { return Ok(false) };
-        let few = !self.leaves_any(seat, &send) && recv.total(seat).is_some();
+        let few = !self.leaves_any(seat, &send, EXCHANGED_BYTES) && recv.total(seat).is_some();
         let kept = (send.block(seat.rank), recv.block(seat.rank));
         let (Some((from, len)), Some((at, kept))) = kept else { return Ok(false) };
         if !few || len != kept {

@@ -144,10 +144,14 @@ impl Incoming {
 impl<P: Port> Entry<'_, P> {
     /// Whether readers should fetch a message.
     pub(super) fn is_better_shown(&mut self, seat: Seat, to: Audience, source: &Packer) -> bool {
-        let left = source
-            .as_contiguous()
-            .is_some_and(|(at, len)| self.port.is_better_left(seat.board, to, at, len));
-        left || self.port.is_better_shown(seat.board, to, source.remaining())
+        self.is_left(seat, to, source)
+            || self.port.is_better_shown(seat.board, to, source.remaining())
+    }
+
+    /// Whether they should copy it from where it lies.
+    fn is_left(&self, seat: Seat, to: Audience, source: &Packer) -> bool {
+        let run = source.as_contiguous();
+        run.is_some_and(|(at, len)| self.port.is_better_left(seat.board, to, at, len))
     }
 
     /// Whether both ends move a message of so many bytes. Where they share a processor only one can at a time.
@@ -159,14 +163,22 @@ impl<P: Port> Entry<'_, P> {
         seat.size == 2 && !seat.crowded && bytes >= least
     }
 
-    /// Writes a whole message, or shows it to the only other member: both then move a part of it. Where ranks
-    /// share processors what is for all is shown too, if it pays although its writer only waits.
+    /// Whether a writer waits until its only reader has copied what it was shown, which is sooner there than what
+    /// is written. Nobody does where it has only begun to.
+    pub(super) fn may_wait(&self, seat: Seat) -> bool {
+        seat.size == 2 && !seat.crowded && !self.begun.is_starting()
+    }
+
+    /// Writes a whole message, or shows it: to the only other member, which then moves a part of it or all, or,
+    /// where ranks share processors, to all.
     pub(super) fn write_or_show(&mut self, seat: Seat, mut message: Outgoing) -> Result<()> {
+        let for_all = message.to == Audience::Everyone;
         let in_turn = seat.takes_turns() && !self.begun.is_starting();
-        if self.is_shared(seat, message.to, message.remaining())
-            || in_turn && message.to == Audience::Everyone
-        {
+        let waits = self.may_wait(seat) || in_turn && for_all;
+        if self.is_shared(seat, message.to, message.remaining()) {
             message.let_fetch(self, seat);
+        } else if waits && self.is_left(seat, message.to, &message.source) {
+            message.way = Way::Open;
         }
         self.write_out(seat, message)
     }

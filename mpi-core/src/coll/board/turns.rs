@@ -1,10 +1,11 @@
 //! Who goes on first after a barrier. Where ranks share processors the order in which they leave it
 //! is the order in which they have their turns after it, so a root that then has something for the
 //! others should come first: who comes before it comes in vain, and gives its turn away. So should one that lends
-//! them room (see `gather`), which they find then.
+//! them room (see `gather`), which they find then. A root that then takes something short of everyone should come
+//! last: it gives its turn away at the end of the barrier, instead of in the call, in which it has to wait anyway.
 //!
-//! Enters: the blocking barriers of a board, and all broadcasts, scatters and long gathers, as they are called.
-//! Leaves: through whom the next barrier goes. All members see the same sequence of collectives on a
+//! Enters: the blocking barriers of a board, and all broadcasts, scatters, gathers and reductions to a root, as they
+//! are called. Leaves: through whom the next barrier goes. All members see the same sequence of collectives on a
 //! communicator (MPI-5.0 §6.14), so what a program did after one barrier all know alike, and it
 //! will mostly do it after the next one, as loops do. Calls are known by their number, which every
 //! collective on the communicator raises in whichever way it goes. Barriers that only begin are
@@ -24,13 +25,24 @@ pub(crate) struct Lead {
     next: u32,
     /// The root of that call, if it gave something to all.
     root: Option<u32>,
+    /// In that call this process took something of everyone.
+    took: bool,
+}
+
+/// How a barrier goes.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+struct Order {
+    /// Through whom, if not everyone tells everyone.
+    first: Option<u32>,
+    /// Whether this process lets those beside it go on first.
+    last: bool,
 }
 
 impl Lead {
-    /// Call `number` is a barrier: through whom it goes.
-    fn meet(&mut self, number: u32) -> Option<u32> {
+    /// Call `number` is a barrier.
+    fn meet(&mut self, number: u32) -> Order {
         self.next = after(number);
-        self.root.take()
+        Order { first: self.root.take(), last: std::mem::take(&mut self.took) }
     }
 
     /// In call `number` this root gives something to all.
@@ -38,6 +50,11 @@ impl Lead {
         if number == self.next {
             self.root = Some(root);
         }
+    }
+
+    /// In call `number` this process takes something of everyone.
+    fn take(&mut self, number: u32) {
+        self.took |= number == self.next;
     }
 }
 
@@ -48,15 +65,19 @@ fn after(number: u32) -> u32 {
 impl<P: Port> Entry<'_, P> {
     /// `MPI_BARRIER`: everyone tells everyone, or one that goes on first.
     pub(super) fn meet_at_board(&mut self, seat: Seat) -> Result<()> {
-        if seat.takes_turns()
-            && !self.begun.is_starting()
-            && let Some(first) = self.lead(seat, Lead::meet)?
-        {
+        let order = match seat.takes_turns() && !self.begun.is_starting() {
+            true => self.lead(seat, Lead::meet)?,
+            false => Order::default(),
+        };
+        if let Some(first) = order.first {
             return self.meet_through(seat, first);
         }
         self.write_signal(seat, Audience::Everyone)?;
         for rank in seat.others() {
             self.read_signal(seat, Source::Public(rank), WaitFor::Each(Source::Public))?;
+        }
+        if order.last {
+            self.port.wait(1);
         }
         Ok(())
     }
@@ -83,6 +104,15 @@ impl<P: Port> Entry<'_, P> {
         Ok(())
     }
 
+    /// The call that runs takes something short of everyone to this process.
+    #[inline]
+    pub(super) fn takes(&mut self, seat: Seat) -> Result<()> {
+        if seat.takes_turns() {
+            self.lead(seat, Lead::take)?;
+        }
+        Ok(())
+    }
+
     /// Tells the record of what leads of the call that runs.
     fn lead<T>(&mut self, seat: Seat, tell: impl FnOnce(&mut Lead, u32) -> T) -> Result<T> {
         let number = self.running(seat)?;
@@ -99,16 +129,31 @@ impl<P: Port> Entry<'_, P> {
 mod tests {
     use super::*;
 
+    fn through(first: u32) -> Order {
+        Order { first: Some(first), last: false }
+    }
+
     #[test]
     fn the_root_of_the_call_right_after_a_barrier_leads_the_next_one_alone() {
         let mut lead = Lead::default();
-        assert_eq!(lead.meet(4), None);
+        assert_eq!(lead.meet(4), Order::default());
         lead.give(5, 3);
         lead.give(6, 2);
-        assert_eq!(lead.meet(7), Some(3));
-        assert_eq!(lead.meet(8), None);
+        assert_eq!(lead.meet(7), through(3));
+        assert_eq!(lead.meet(8), Order::default());
         lead.give(10, 1);
-        assert_eq!(lead.meet(11), None);
+        assert_eq!(lead.meet(11), Order::default());
+    }
+
+    #[test]
+    fn who_took_something_right_after_a_barrier_comes_last_after_the_next_one() {
+        let mut lead = Lead::default();
+        lead.meet(4);
+        lead.take(5);
+        assert_eq!(lead.meet(6), Order { first: None, last: true });
+        lead.give(7, 2);
+        lead.take(8);
+        assert_eq!(lead.meet(9), through(2));
     }
 
     #[test]
@@ -116,6 +161,6 @@ mod tests {
         let mut lead = Lead::default();
         lead.meet(i32::MAX as u32);
         lead.give(0, 1);
-        assert_eq!(lead.meet(1), Some(1));
+        assert_eq!(lead.meet(1), through(1));
     }
 }
