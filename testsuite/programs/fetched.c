@@ -1,6 +1,6 @@
 // ranks: 2 3 5
 // Long blocks in every form of call: readers may fetch them out of their giver's memory, with its help or
-// without, or copy them from memory that the library gave to the program (MPI-5.0 §6.4 to §6.8, §6.12, §6.13,
+// without, or copy them from memory that the library gave to the program (MPI-5.0 §6.4 to §6.9, §6.12, §6.13,
 // §9.2). So everyone overwrites what it gave as soon as its call has ended, and rounds follow each other without
 // a pause.
 #include "check.h"
@@ -131,6 +131,29 @@ static void broadcasts(int form, int length, int round) {
     memset(got, 0x5a, length);
 }
 
+// The sum of what all give, which the root may read where it lies.
+static void reductions(int form, int length, int round) {
+    MPI_Comm all = MPI_COMM_WORLD;
+    MPI_Request request;
+    int root = round % size, count = length / (int)sizeof(int);
+    int *own = (int *)given, *sum = (int *)got;
+    for (int i = 0; i < count; i++) own[i] = (rank + 1) * (i + round);
+    memset(got, 0, length);
+    if (form == BLOCKING)
+        OK(MPI_Reduce(own, sum, count, MPI_INT, MPI_SUM, root, all));
+    else if (form == NONBLOCKING)
+        OK(MPI_Ireduce(own, sum, count, MPI_INT, MPI_SUM, root, all, &request));
+    else
+        OK(MPI_Reduce_init(own, sum, count, MPI_INT, MPI_SUM, root, all, MPI_INFO_NULL, &request));
+    end(&request, form);
+    memset(given, 0x5a, length);
+    for (int i = 0; rank == root && i < count; i++) {
+        int expected = size * (size + 1) / 2 * (i + round);
+        CHECK(sum[i] == expected, "reduce of %d bytes, round %d: element %d is %d, not %d", length,
+              round, i, sum[i], expected);
+    }
+}
+
 // Two scatters under way at the same time, from different roots.
 static void together(int length, int round) {
     MPI_Request requests[2];
@@ -149,6 +172,7 @@ static void rounds(int length) {
     for (int round = 0; round < ROUNDS; round++) {
         for (int form = 0; form < FORMS; form++) {
             broadcasts(form, length, round);
+            reductions(form, length, round);
             for (int uneven = 0; uneven <= (form == BLOCKING); uneven++) {
                 gathers(form, length, round, uneven);
                 scatters(form, length, round, uneven);
