@@ -5,7 +5,8 @@
 //! In: [`mpi_core::boards::Boards`]' calls. Out: pieces, and bells for members that sleep.
 
 use mpi_core::boards::{
-    Audience, BoardId, Boards, Fetched, LONG_BLOCK, Meeting, Mover, Piece, Shown, Source,
+    Audience, BoardId, Boards, Fetched, LONG_BLOCK, MAPPED_BYTES, Meeting, Mover, Piece, Shown,
+    Source,
 };
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
@@ -28,12 +29,6 @@ const BEYOND_CACHES: u64 = 32 << 20;
 /// ranks: scatter of 16 KiB 1.07 and 0.74 of the time through rings, of 32 KiB 0.68 and 0.66; all-to-all
 /// of 16 KiB 1.24 and 1.23, of 32 KiB 0.90 and 1.19, of 64 KiB 0.78 and 0.99.
 const CROWDED_BYTES: u64 = 32 << 10;
-
-/// From this many bytes on the only other member copies a message from memory that both have mapped. IMB on two
-/// ranks, through the ring and so: 2 KiB scatter 1.1 and 1.2 µs, all-to-all 1.5 and 2.1, 4 KiB 1.8 and 1.2, 2.2
-/// and 2.2, 8 KiB 2.3 and 1.0, 3.1 and 1.9, 32 KiB 5.3 and 1.9, 8.3 and 3.8. Where ranks share processors, 8 KiB
-/// all-to-all on 4 ranks takes 14 and 18, 32 KiB 29 and 23, all-gather 25 and 24, on 8 ranks 74 and 88.
-const MAPPED_BYTES: u64 = 4 << 10;
 
 /// The boards of a process.
 #[derive(Default)]

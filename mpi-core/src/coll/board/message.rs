@@ -92,9 +92,7 @@ pub(super) struct Incoming {
     pub into: Unpacker,
     /// Bytes beyond what there is room for.
     pub beyond: u64,
-    /// It goes past the caches.
-    past: bool,
-    /// Who moves it if it is to be fetched.
+    /// Who moves it if it is to be fetched, and whether it goes past the caches in any case.
     pub by: Mover,
     /// It is being fetched with the writer's help.
     pub begun: bool,
@@ -106,15 +104,7 @@ impl Incoming {
     /// A message into this room; an empty one is none.
     pub(super) fn new(from: Source, into: Unpacker) -> Incoming {
         let done = into.remaining() == 0;
-        Incoming {
-            from,
-            into,
-            beyond: 0,
-            past: false,
-            by: Mover::Reader { past: false },
-            begun: false,
-            done,
-        }
+        Incoming { from, into, beyond: 0, by: Mover::Reader { past: false }, begun: false, done }
     }
 
     /// A message that comes although it is empty.
@@ -125,7 +115,7 @@ impl Incoming {
 
     /// The same past the caches, if so.
     pub(super) fn past_caches(self, past: bool) -> Incoming {
-        Incoming { past, by: Mover::Reader { past }, ..self }
+        Incoming { by: Mover::Reader { past }, ..self }
     }
 
     /// Bytes not yet read.
@@ -170,9 +160,9 @@ impl Incoming {
     fn take<P: Port>(&mut self, entry: &mut Entry<'_, P>, piece: Piece) {
         // SAFETY: the piece is readable until it is consumed.
         let bytes = unsafe { RawBytes::new(piece.at, piece.len) };
-        let landed = match self.past {
-            true => entry.port.land_piece(bytes, &mut self.into),
-            false => None,
+        let landed = match self.by {
+            Mover::Reader { past: true } => entry.port.land_piece(bytes, &mut self.into),
+            _ => None,
         };
         // SAFETY: the room is user memory that the collective owns, and shared memory is none of it.
         let taken = landed.unwrap_or_else(|| unsafe { self.into.unpack_from(bytes) });

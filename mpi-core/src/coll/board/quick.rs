@@ -10,7 +10,7 @@ use super::pattern::Pattern;
 use super::reduce::Job;
 use super::seat::{BoardState, Seat};
 use super::work::WaitFor;
-use crate::boards::{Audience, Source};
+use crate::boards::{Audience, MAPPED_BYTES, Source};
 use crate::buffer::UserBuffer;
 use crate::coll::calls::Typed;
 use crate::coll::menu::Collective;
@@ -24,9 +24,10 @@ use crate::process::Process;
 
 /// Longest message or block that goes the short way, in bytes.
 pub(super) const QUICK_BYTES: u64 = 32 << 10;
-/// From this many bytes on it may count where a message lies, and where processes exchange some or reduce it.
-pub(super) const LEFT_BYTES: usize = 4 << 10;
-pub(super) const EXCHANGED_BYTES: usize = 8 << 10;
+/// From this many bytes on it may count where a message lies that a root has or gets, and one that processes
+/// exchange or reduce (see [`MAPPED_BYTES`]).
+pub(super) const LEFT_BYTES: usize = MAPPED_BYTES as usize;
+pub(super) const EXCHANGED_BYTES: usize = 2 * LEFT_BYTES;
 /// One call of so many goes the ordinary way, which polls, so that everything else goes on
 /// (MPI-5.0 §3.7.4) although collectives find their data without waiting.
 const CALLS_PER_POLL: u32 = 64;
@@ -110,11 +111,17 @@ pub(super) fn is_member(seat: Seat, rank: i32) -> bool {
 }
 
 impl<P: Port> Entry<'_, P> {
-    /// Whether blocks of `len` bytes from there on are long enough that others rather copy them from where they
-    /// lie, which the ordinary way lets them do.
+    /// Whether blocks of `len` bytes, and at least `least`, from there on are long enough that others rather copy
+    /// them from where they lie, which the ordinary way lets them do.
     #[inline]
-    pub(super) fn leaves(&self, seat: Seat, to: Audience, at: UserBuffer, len: usize) -> bool {
-        len >= LEFT_BYTES && self.port.is_better_left(seat.board, to, at.0, len as u64)
+    pub(super) fn leaves(
+        &self,
+        seat: Seat,
+        to: Audience,
+        (at, len): (UserBuffer, usize),
+        least: usize,
+    ) -> bool {
+        len >= least && self.port.is_better_left(seat.board, to, at.0, len as u64)
     }
 
     /// The same where this process only waits meanwhile: so only between two ranks with a processor each.
@@ -123,10 +130,10 @@ impl<P: Port> Entry<'_, P> {
         &self,
         seat: Seat,
         to: Audience,
-        at: UserBuffer,
-        len: usize,
+        message: (UserBuffer, usize),
+        least: usize,
     ) -> bool {
-        self.may_wait(seat) && self.leaves(seat, to, at, len)
+        self.may_wait(seat) && self.leaves(seat, to, message, least)
     }
 
     /// `MPI_BARRIER` (§6.3); `false` if it has to go the ordinary way, as for all that follow.
@@ -146,7 +153,7 @@ impl<P: Port> Entry<'_, P> {
         }
         let root = root as u32;
         let all = Audience::Everyone;
-        if root == seat.rank && self.leaves_and_waits(seat, all, data.buf, len) {
+        if root == seat.rank && self.leaves_and_waits(seat, all, (data.buf, len), LEFT_BYTES) {
             return Ok(false);
         }
         self.share_caches(seat, len, Pattern::OneToAll);
@@ -174,7 +181,7 @@ impl<P: Port> Entry<'_, P> {
         let root = root as u32;
         let declines = match root == seat.rank {
             true => plain(recv) != Some(len),
-            false => self.leaves_and_waits(seat, Audience::One(root), send.buf, len),
+            false => self.leaves_and_waits(seat, Audience::One(root), (send.buf, len), LEFT_BYTES),
         };
         if declines {
             return Ok(false);
@@ -205,7 +212,9 @@ impl<P: Port> Entry<'_, P> {
         let root = root as u32;
         let to = Audience::One(seat.rank);
         let is_root = root == seat.rank;
-        if is_root && (plain(send) != Some(len) || self.leaves(seat, to, send.buf, len)) {
+        if is_root
+            && (plain(send) != Some(len) || self.leaves(seat, to, (send.buf, len), LEFT_BYTES))
+        {
             return Ok(false);
         }
         self.share_caches(seat, len, Pattern::Rooted);
@@ -230,10 +239,9 @@ impl<P: Port> Entry<'_, P> {
     ) -> Result<bool> {
         let Some(len) = plain_pair(send, recv) else { return Ok(false) };
         let seat = self.quick_seat_of_blocks(Collective::Allgather, comm, len);
-        let leaves = |seat: &Seat| self.leaves(*seat, Audience::Everyone, send.buf, len);
-        let Some(seat) = seat.filter(|seat| len < EXCHANGED_BYTES || !leaves(seat)) else {
-            return Ok(false);
-        };
+        let message = (send.buf, len);
+        let leaves = |seat: &Seat| self.leaves(*seat, Audience::Everyone, message, EXCHANGED_BYTES);
+        let Some(seat) = seat.filter(|seat| !leaves(seat)) else { return Ok(false) };
         self.share_caches(seat, len, Pattern::EachToAll);
         self.over_board(seat, |entry| {
             entry.write_run(seat, Audience::Everyone, send.buf, len, 1)?;
@@ -247,10 +255,10 @@ impl<P: Port> Entry<'_, P> {
     pub fn alltoall_quickly(&mut self, send: Typed, recv: Typed, comm: CommHandle) -> Result<bool> {
         let Some(len) = plain_pair(send, recv) else { return Ok(false) };
         let seat = self.quick_seat_of_blocks(Collective::Alltoall, comm, len);
-        let leaves = |seat: &Seat| self.leaves(*seat, Audience::One(seat.rank), send.buf, len);
-        let Some(seat) = seat.filter(|seat| len < EXCHANGED_BYTES || !leaves(seat)) else {
-            return Ok(false);
-        };
+        let blocks = (send.buf, len);
+        let leaves =
+            |seat: &Seat| self.leaves(*seat, Audience::One(seat.rank), blocks, EXCHANGED_BYTES);
+        let Some(seat) = seat.filter(|seat| !leaves(seat)) else { return Ok(false) };
         self.share_caches(seat, len, Pattern::EachToEach);
         self.over_board(seat, |entry| {
             entry.write_blocks(seat, send.buf, len)?;
@@ -278,9 +286,8 @@ impl<P: Port> Entry<'_, P> {
         let declines = match root == seat.rank {
             true => plain(into).is_none(),
             false => {
-                send.buf.is_in_place()
-                    || len >= EXCHANGED_BYTES
-                        && self.leaves_and_waits(seat, Audience::One(root), own.buf, len)
+                let (to, message) = (Audience::One(root), (own.buf, len));
+                send.buf.is_in_place() || self.leaves_and_waits(seat, to, message, EXCHANGED_BYTES)
             }
         };
         let kernel = self.quick_kernel(op, send.datatype).filter(|_| !declines);

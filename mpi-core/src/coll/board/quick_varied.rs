@@ -95,9 +95,8 @@ impl<P: Port> Entry<'_, P> {
     ) -> bool {
         let Some(total) = send.total(seat) else { return true };
         let leaves = |rank| {
-            send.block(rank).is_some_and(|(at, len)| {
-                len >= least && self.leaves(seat, Audience::One(rank), at, len)
-            })
+            let block = send.block(rank);
+            block.is_some_and(|block| self.leaves(seat, Audience::One(rank), block, least))
         };
         total >= least && seat.others().any(leaves)
     }
@@ -117,8 +116,8 @@ impl<P: Port> Entry<'_, P> {
         let Some(total) = recv.total(seat) else { return Ok(false) };
         let kept = recv.block(seat.rank).filter(|(_, kept)| *kept == len);
         let served = self.quick_seat(Collective::Allgatherv, comm, total).is_some();
-        let leaves = len >= EXCHANGED_BYTES && self.leaves(seat, Audience::Everyone, send.buf, len);
-        let quick = served && !leaves;
+        let (to, message) = (Audience::Everyone, (send.buf, len));
+        let quick = served && !self.leaves(seat, to, message, EXCHANGED_BYTES);
         let Some((at, _)) = kept.filter(|_| quick) else { return Ok(false) };
         self.share_caches(seat, len, Pattern::EachToAll);
         self.over_board(seat, |entry| {
@@ -143,7 +142,7 @@ impl<P: Port> Entry<'_, P> {
         let root = root as u32;
         self.share_caches(seat, len, Pattern::Rooted);
         if root != seat.rank {
-            if self.leaves_and_waits(seat, Audience::One(root), send.buf, len) {
+            if self.leaves_and_waits(seat, Audience::One(root), (send.buf, len), LEFT_BYTES) {
                 return Ok(false);
             }
             return self.over_board(seat, |entry| {
