@@ -71,6 +71,10 @@ fn take(output: &mut Output, model: &mut Model, step: &Step, n: usize, kept: &mu
         }
         Step::User(len) | Step::Packed(len) => {
             let bytes = next_bytes(n, len);
+            output.push_piece_head(5, b"head", len);
+            let record = Record { len: len as u32 + 4, kind: Kind::Piece, ack: 5 };
+            model.bytes.extend(record.to_bytes());
+            model.bytes.extend(b"head");
             model.bytes.extend(&bytes);
             model.ends.push((model.bytes.len(), n as u64));
             if matches!(step, Step::User(_)) {
