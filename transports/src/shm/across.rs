@@ -15,7 +15,6 @@ use super::division::Division;
 use super::helping::Helps;
 use super::joint::Joints;
 use super::lane::Class;
-use super::peer::State;
 
 /// Parts that one end moves before others get their turn.
 pub(super) const PARTS_A_POLL: u32 = 16;
@@ -50,10 +49,10 @@ impl Across {
 impl Shm {
     /// A frame to `peer` about a transfer, if there is room for it; whether there was.
     pub(super) fn tell(&mut self, peer: PeerId, what: u64, number: u32, rest: [u64; 3]) -> bool {
-        let to = &mut self.peers[peer.0 as usize];
-        if to.state != State::Open || !to.writer.has_room() {
+        if !self.make_room(peer) {
             return false;
         }
+        let to = &mut self.peers[peer.0 as usize];
         // In the middle of a batch the count that rides would be ahead of the one that can be looked up.
         to.reader.publish();
         let ride = to.reader.ride();

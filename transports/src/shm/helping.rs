@@ -105,13 +105,13 @@ impl Shm {
 
     /// Helps `peer` with what it has asked for; whether something is left.
     pub(super) fn go_on_helping(&mut self, peer: PeerId) -> bool {
-        let known = &mut self.peers[peer.0 as usize];
-        let Peer { ledger_out, readable: Some(pid), across, .. } = known else {
-            known.across.helps.begun.clear();
-            return false;
-        };
+        let Peer { ledger_out, readable, across, .. } = &mut self.peers[peer.0 as usize];
         let Some(helping) = across.helps.begun.front_mut() else { return false };
-        helping.go_on(*pid, ledger_out);
+        match readable {
+            Some(pid) => helping.go_on(*pid, ledger_out),
+            // What has been done is waited for all the same.
+            None => helping.over = true,
+        }
         let Helping { over, taken, done, number, .. } = *helping;
         if over && (taken == 0 || self.tell(peer, HELPED, number, [done.into(), 0, 0])) {
             self.peers[peer.0 as usize].across.helps.begun.pop_front();

@@ -180,6 +180,10 @@ impl Shm {
                 return self.drop_peer(peer, how);
             }
             let from = &mut self.peers[peer.0 as usize];
+            if from.reader.is_closed() {
+                // What answered the frame has found the peer out.
+                return;
+            }
             from.reader.advance();
             if matches!(words.class(), Some(Class::Chunk | Class::Piece)) {
                 // The sender fills the next while this end goes on.

@@ -262,6 +262,55 @@ fn a_message_of_many_parts_goes_on_in_later_polls() {
     }
 }
 
+#[test]
+fn who_helped_says_so_although_its_lane_was_full_when_it_last_looked() {
+    let (mut world, bytes, target) = called_for_help_behind_a_full_lane();
+    let mut sink = Recorder::default();
+    world.transport(1).poll(&mut sink);
+    assert_eq!(sink.frames.len(), 4);
+    for _ in 0..3 {
+        poll(&mut world, 0);
+        world.transport(1).poll(&mut sink);
+    }
+    assert_eq!(sink.landed, [Token(7)]);
+    assert!(target == bytes);
+}
+
+#[test]
+fn who_helped_says_so_although_the_kernel_forbids_it_more() {
+    let (mut world, bytes, target) = called_for_help_behind_a_full_lane();
+    poll(&mut world, 0);
+    let end = bytes.len() - PART;
+    assert!(target[end..] == bytes[end..], "it helps, and has no room to say so");
+    world.transport(0).peers[1].readable = None;
+    let mut sink = Recorder::default();
+    for _ in 0..4 {
+        world.transport(1).poll(&mut sink);
+        poll(&mut world, 0);
+    }
+    assert_eq!(sink.landed, [Token(7)]);
+    assert!(target == bytes);
+}
+
+/// Two processes, of which the second has called the first for help with a message; the lane by which that would
+/// say that it has helped is full, of frames behind the call, whose frame so says nothing about them. Also the
+/// message, and where it goes.
+fn called_for_help_behind_a_full_lane() -> (World<Shm>, Vec<u8>, Vec<u8>) {
+    let shm = ShmSettings { bulk: Bulk::Joint, lane_cells: 4, ..small() };
+    let mut world = World::new(world(2, &shm));
+    world.send(0, 1, &eager(), b"hi");
+    world.run_until("both have met", |world| !world.got(1).frames.is_empty());
+    let bytes = pattern(3, 3 * PARTS_A_POLL as usize * PART);
+    let (mut target, len) = (vec![0u8; bytes.len()], bytes.len() as u64);
+    let offer = world.transport(0).offer(PeerId(1), bytes.as_ptr(), len);
+    let mut to = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), len);
+    let pulled = world.transport(1).pull(PeerId(0), &offer, len, &mut to, Token(7));
+    assert_eq!(pulled, Pulled::Begun);
+    let nothing = || Body::Bytes(RawBytes::EMPTY);
+    while world.transport(0).send(PeerId(1), &eager(), nothing()).is_ok() {}
+    (world, bytes, target)
+}
+
 /// Bytes of the longest part of a message that both ends move.
 pub(crate) const PART: usize = 1 << 20;
 
