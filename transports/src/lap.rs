@@ -110,13 +110,6 @@ impl Worn {
         (end > self.end && offset >= self.base).then(|| self.advance(offset, end, limit))
     }
 
-    /// What has not been used below `limit`, which is to be got.
-    pub(crate) fn rest(&mut self, limit: u64) -> (u64, u64) {
-        let from = self.end.min(limit);
-        self.end = self.end.max(limit);
-        (from, limit - from)
-    }
-
     #[cold]
     fn advance(&mut self, offset: u64, end: u64, limit: u64) -> (u64, u64) {
         let from = self.end.max(offset);
@@ -168,6 +161,5 @@ mod tests {
         }
         assert_eq!(end, limit);
         assert_eq!(worn.step(base, 100, limit), None);
-        assert_eq!((worn.rest(limit), worn.rest(limit + 5)), ((limit, 0), (limit, 5)));
     }
 }

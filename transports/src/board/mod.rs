@@ -203,6 +203,12 @@ impl Board {
         if self.crowded { room / CROWDED_PIECES } else { PIECE_BYTES.min(room / 2) }
     }
 
+    /// Whether there is only one other member, and its caches have not proved near.
+    pub fn may_be_far(&self) -> bool {
+        let only = self.members.len() == 2;
+        only && [&self.public, &self.private[1 - self.rank]].iter().all(|out| !out.is_near())
+    }
+
     /// The memory in the part of this member to which members write in turn, with the pages of
     /// `wanted` bytes of it, and its length. It is what a stream of the member to itself would have.
     pub fn turns(&mut self, rank: u32, wanted: usize) -> (*mut u8, usize) {

@@ -37,10 +37,6 @@ const LONG_BODY: usize = LONG_PIECE;
 /// last-level cache take 64 KiB in two pieces through 128 KiB in 7.8 µs, and in 4.0 so; through 2 MiB
 /// in 2.2 by ordinary copies.
 const STREAMED_BODY: usize = LONG_BODY;
-/// A stream that has carried so many messages that end with a body of so many bytes gets all its pages: a
-/// millisecond, once, after which each of 64 KiB costs 2 to 5 µs less.
-const MESSAGES_BEFORE_PAGES: u32 = 8;
-const WORTH_PAGES: usize = 16 << 10;
 /// A reader need not find the pages beyond these one after the other: the writer has got them all.
 const PAGES_FIRST: usize = 128 << 10;
 
@@ -85,8 +81,6 @@ pub(super) struct Outbound {
     /// Long bodies go round in so many bytes.
     lap: Lap,
     worn: Worn,
-    /// Long messages until all pages are got.
-    messages_left: u32,
     mark: u64,
     /// Pieces written.
     next: u64,
@@ -155,7 +149,6 @@ impl Outbound {
         let bodies = [(0, 0); CELLS];
         let reach = Reach::default();
         let (lap, worn) = (Lap::at_once(room.usual as u64), Worn::new(0));
-        let messages_left = MESSAGES_BEFORE_PAGES;
         let counters =
             counters.into_iter().map(|at| Counter { at, seen: None, open: false }).collect();
         let (next, consumed, at) = (0, 0, 0);
@@ -165,7 +158,6 @@ impl Outbound {
             room,
             lap,
             worn,
-            messages_left,
             mark,
             next,
             consumed,
@@ -225,6 +217,7 @@ impl Outbound {
             unsafe {
                 let to = self.body.add(at);
                 if streamed {
+                    self.reach.goes_past(len);
                     copy::pack_streamed(source, to, len);
                 } else if self.crowded {
                     self.copies.pack(&mut self.reach, source, to, len);
@@ -236,9 +229,6 @@ impl Outbound {
         cell.form.store(form, Ordering::Relaxed);
         self.next += 1;
         cell.seq.store(self.mark.wrapping_add(self.next), Ordering::Release);
-        if len >= WORTH_PAGES && last && self.lap.is_short() {
-            self.count_message();
-        }
         true
     }
 
@@ -253,11 +243,18 @@ impl Outbound {
         self.bodies[place] = (0, 0);
         cell.set_apart(apart);
         cell.form.store(APART, Ordering::Relaxed);
+        // The looks at who has read it are tried as those behind copies are.
+        self.reach.goes_past(apart.len as usize);
         self.apart = self.next;
         self.counters.iter_mut().for_each(|reader| reader.open = true);
         self.next += 1;
         cell.seq.store(self.mark.wrapping_add(self.next), Ordering::Release);
         true
+    }
+
+    /// Whether readers proved near.
+    pub(super) fn is_near(&self) -> bool {
+        self.reach.is_near()
     }
 
     /// Whether a message can be shown now.
@@ -306,16 +303,6 @@ impl Outbound {
             count > apart && count <= next
         };
         self.counters.iter().position(|reader| reader.open && has_counted(reader))
-    }
-
-    #[cold]
-    fn count_message(&mut self) {
-        self.messages_left = self.messages_left.saturating_sub(1);
-        if self.messages_left == 0 {
-            self.lap.grow();
-            let (from, len) = self.worn.rest(self.lap.bytes());
-            populate(self.body.wrapping_add(from as usize), len as usize, true);
-        }
     }
 
     /// Bodies of this length go round in so many bytes.

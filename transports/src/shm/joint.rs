@@ -178,7 +178,9 @@ impl Shm {
             return Some(Pulled::Begun);
         }
         joint.number = joints.free_number();
-        self.call(peer, &joint);
+        if !self.call(peer, &joint) {
+            return None;
+        }
         if by == Mover::Both {
             joint.go_on(pid, &self.peers[peer.0 as usize].ledger);
         }
@@ -190,11 +192,12 @@ impl Shm {
         Some(Pulled::Begun)
     }
 
-    /// Calls for help.
-    fn call(&mut self, peer: PeerId, joint: &Joint) {
+    /// Calls for help, which may not be heard now; whether there still is somebody to call.
+    fn call(&mut self, peer: PeerId, joint: &Joint) -> bool {
         let Crossing { from, to, len, .. } = joint.crossing;
         self.peers[peer.0 as usize].ledger.open(joint.number);
         self.tell(peer, joint.call, joint.number, [from, to as u64, len]);
+        self.peers[peer.0 as usize].state == State::Open
     }
 
     /// What came of a message that nobody works at any more.
@@ -225,7 +228,9 @@ impl Shm {
         {
             let known = &mut self.peers[peer.0 as usize];
             next.number = known.across.joints.free_number();
-            self.call(peer, &next);
+            if !self.call(peer, &next) {
+                return;
+            }
             self.hand_over(peer, next, sink);
         }
         self.chores |= self.peers[peer.0 as usize].across.is_busy();

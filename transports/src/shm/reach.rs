@@ -84,6 +84,12 @@ impl Reach {
         self.is_far
     }
 
+    /// Whether the peer proved near.
+    #[inline]
+    pub(crate) fn is_near(&self) -> bool {
+        !self.is_far && self.lead < 0
+    }
+
     /// Counts a copy of `len` bytes; whether it goes past the cache.
     #[inline]
     pub(crate) fn goes_past(&mut self, len: usize) -> bool {
@@ -152,6 +158,7 @@ mod tests {
             assert_eq!(reach.until_trial, 0);
             reach.learn(time);
             assert_eq!(reach.is_far, is_far);
+            assert_eq!(reach.is_near(), !is_far && time == near);
             assert!(!reach.goes_past(LONG_BYTES - 1));
             assert_eq!(reach.until_trial, copies);
             (0..copies).for_each(|_| assert_eq!(reach.goes_past(LONG_BYTES), is_far));

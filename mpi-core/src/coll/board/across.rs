@@ -27,7 +27,7 @@ impl<P: Port> Entry<'_, P> {
     /// Begins to send a contribution; whether it is shown.
     pub(super) fn show_operand(&mut self, seat: Seat, out: &mut Outgoing) -> bool {
         let piece = self.port.piece_max(seat.board, Audience::Everyone) as u64;
-        if out.remaining() > PIECES * piece {
+        if out.remaining() >= PIECES * piece {
             out.let_fetch(self, seat);
         }
         out.push(self, seat);

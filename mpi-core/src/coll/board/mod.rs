@@ -14,7 +14,8 @@
 //! `gather` where a root lends room for long blocks, `reduce` where it reduces, and `errand` where it does
 //! not block, of which `begun` keeps the queue. `across` and `aided` reduce longer vectors of two ranks, and
 //! `chains` those of ranks that share processors; `turns` says who leaves a barrier first there, `quick` and
-//! `quick_varied` are the short way of small ones, and `begun_quick` leads from there into the queue.
+//! `quick_varied` are the short way of small ones, `quick_left` says what of them stays where it
+//! lies, and `begun_quick` leads from there into the queue.
 //!
 //! A process at which an operation fails says so on the board, since its streams may have stopped
 //! within a message: whoever waits at that board fails with the same class, says so as well, and
@@ -33,6 +34,7 @@ mod message;
 mod operand;
 mod pattern;
 mod quick;
+mod quick_left;
 mod quick_varied;
 mod reduce;
 mod run;

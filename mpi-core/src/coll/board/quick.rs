@@ -7,10 +7,11 @@
 //! always inlined, since each function has two callers, the blocking and the nonblocking procedure.
 
 use super::pattern::Pattern;
+use super::quick_left::{Blocks, EXCHANGE_BYTES, EXCHANGED_BYTES, LEFT_BYTES};
 use super::reduce::Job;
 use super::seat::{BoardState, Seat};
 use super::work::WaitFor;
-use crate::boards::{Audience, MAPPED_BYTES, Source};
+use crate::boards::{Audience, Source};
 use crate::buffer::UserBuffer;
 use crate::coll::calls::Typed;
 use crate::coll::menu::Collective;
@@ -24,10 +25,6 @@ use crate::process::Process;
 
 /// Longest message or block that goes the short way, in bytes.
 pub(super) const QUICK_BYTES: u64 = 32 << 10;
-/// From this many bytes on it may count where a message lies that a root has or gets, and one that processes
-/// exchange or reduce (see [`MAPPED_BYTES`]).
-pub(super) const LEFT_BYTES: usize = MAPPED_BYTES as usize;
-pub(super) const EXCHANGED_BYTES: usize = 2 * LEFT_BYTES;
 /// One call of so many goes the ordinary way, which polls, so that everything else goes on
 /// (MPI-5.0 §3.7.4) although collectives find their data without waiting.
 const CALLS_PER_POLL: u32 = 64;
@@ -43,17 +40,23 @@ pub(super) fn polls(collective_number: u32) -> bool {
 /// The bytes of a message if they are few and one run of memory at its address, or none at all.
 #[inline]
 pub(super) fn plain(data: Typed) -> Option<usize> {
+    plain_within(data, QUICK_BYTES)
+}
+
+/// The same of a message of at most so many bytes.
+#[inline(always)]
+pub(super) fn plain_within(data: Typed, most: u64) -> Option<usize> {
     let size = dense_size(data.datatype.raw());
     // A negative count is larger than any.
     let bytes = size.checked_mul(data.count as u64)?;
     let real = data.buf.0.addr() > UNREAL_ADDRESSES || bytes == 0;
-    (size > 0 && real && bytes <= QUICK_BYTES).then_some(bytes as usize)
+    (size > 0 && real && bytes <= most).then_some(bytes as usize)
 }
 
-/// The bytes of two blocks if both are plain and as long as each other.
+/// The bytes of two blocks if both are plain, as long as each other and at most so long.
 #[inline]
-fn plain_pair(send: Typed, recv: Typed) -> Option<usize> {
-    plain(send).filter(|len| plain(recv) == Some(*len))
+fn plain_pair(send: Typed, recv: Typed, most: u64) -> Option<usize> {
+    plain_within(send, most).filter(|len| plain_within(recv, most) == Some(*len))
 }
 
 /// The block of `rank`.
@@ -111,31 +114,6 @@ pub(super) fn is_member(seat: Seat, rank: i32) -> bool {
 }
 
 impl<P: Port> Entry<'_, P> {
-    /// Whether blocks of `len` bytes, and at least `least`, from there on are long enough that others rather copy
-    /// them from where they lie, which the ordinary way lets them do.
-    #[inline]
-    pub(super) fn leaves(
-        &self,
-        seat: Seat,
-        to: Audience,
-        (at, len): (UserBuffer, usize),
-        least: usize,
-    ) -> bool {
-        len >= least && self.port.is_better_left(seat.board, to, at.0, len as u64)
-    }
-
-    /// The same where this process only waits meanwhile: so only between two ranks with a processor each.
-    #[inline]
-    pub(super) fn leaves_and_waits(
-        &self,
-        seat: Seat,
-        to: Audience,
-        message: (UserBuffer, usize),
-        least: usize,
-    ) -> bool {
-        self.may_wait(seat) && self.leaves(seat, to, message, least)
-    }
-
     /// `MPI_BARRIER` (§6.3); `false` if it has to go the ordinary way, as for all that follow.
     #[inline(always)]
     pub fn barrier_quickly(&mut self, comm: CommHandle) -> Result<bool> {
@@ -210,7 +188,7 @@ impl<P: Port> Entry<'_, P> {
         let seat = self.quick_seat_of_blocks(Collective::Scatter, comm, len);
         let Some(seat) = seat.filter(|seat| scatters(*seat, root, len)) else { return Ok(false) };
         let root = root as u32;
-        let to = Audience::One(seat.rank);
+        let to = Audience::One(seat.neighbour());
         let is_root = root == seat.rank;
         if is_root
             && (plain(send) != Some(len) || self.leaves(seat, to, (send.buf, len), LEFT_BYTES))
@@ -237,11 +215,14 @@ impl<P: Port> Entry<'_, P> {
         recv: Typed,
         comm: CommHandle,
     ) -> Result<bool> {
-        let Some(len) = plain_pair(send, recv) else { return Ok(false) };
+        let Some(len) = plain_pair(send, recv, EXCHANGE_BYTES) else { return Ok(false) };
         let seat = self.quick_seat_of_blocks(Collective::Allgather, comm, len);
-        let message = (send.buf, len);
-        let leaves = |seat: &Seat| self.leaves(*seat, Audience::Everyone, message, EXCHANGED_BYTES);
-        let Some(seat) = seat.filter(|seat| !leaves(seat)) else { return Ok(false) };
+        let Some(seat) = seat else { return Ok(false) };
+        if self.is_left_or_long(seat, Audience::Everyone, (send.buf, len)) {
+            let into = |rank| Some((block(recv.buf, rank, len), len));
+            let left = Blocks::between(seat, |_| Some((send.buf, len)), into);
+            return self.exchange_left(seat, Pattern::EachToAll, left);
+        }
         self.share_caches(seat, len, Pattern::EachToAll);
         self.over_board(seat, |entry| {
             entry.write_run(seat, Audience::Everyone, send.buf, len, 1)?;
@@ -253,12 +234,15 @@ impl<P: Port> Entry<'_, P> {
     /// `MPI_ALLTOALL` (§6.8).
     #[inline(always)]
     pub fn alltoall_quickly(&mut self, send: Typed, recv: Typed, comm: CommHandle) -> Result<bool> {
-        let Some(len) = plain_pair(send, recv) else { return Ok(false) };
+        let Some(len) = plain_pair(send, recv, EXCHANGE_BYTES) else { return Ok(false) };
         let seat = self.quick_seat_of_blocks(Collective::Alltoall, comm, len);
-        let blocks = (send.buf, len);
-        let leaves =
-            |seat: &Seat| self.leaves(*seat, Audience::One(seat.rank), blocks, EXCHANGED_BYTES);
-        let Some(seat) = seat.filter(|seat| !leaves(seat)) else { return Ok(false) };
+        let Some(seat) = seat else { return Ok(false) };
+        let other = Audience::One(seat.neighbour());
+        if self.is_left_or_long(seat, other, (send.buf, len)) {
+            let of = |buf| move |rank| Some((block(buf, rank, len), len));
+            let left = Blocks::between(seat, of(send.buf), of(recv.buf));
+            return self.exchange_left(seat, Pattern::EachToEach, left);
+        }
         self.share_caches(seat, len, Pattern::EachToEach);
         self.over_board(seat, |entry| {
             entry.write_blocks(seat, send.buf, len)?;
@@ -315,7 +299,7 @@ impl<P: Port> Entry<'_, P> {
     ) -> Result<bool> {
         let into = Typed { buf: recv, ..send };
         let own = if send.buf.is_in_place() { into } else { send };
-        let Some(len) = plain_pair(own, into) else { return Ok(false) };
+        let Some(len) = plain_pair(own, into, QUICK_BYTES) else { return Ok(false) };
         let Some(seat) = self.quick_seat(Collective::Allreduce, comm, len) else {
             return Ok(false);
         };

@@ -8,9 +8,9 @@
 use super::fold::{Order, Streams};
 use super::pattern::Pattern;
 use super::quick::{
-    EXCHANGED_BYTES, LEFT_BYTES, QUICK_BYTES, UNREAL_ADDRESSES, copy_run, is_member, plain,
-    scatters,
+    QUICK_BYTES, UNREAL_ADDRESSES, copy_run, is_member, plain, plain_within, scatters,
 };
+use super::quick_left::{Blocks, EXCHANGE_BYTES, EXCHANGED_BYTES, LEFT_BYTES};
 use super::reduce::Job;
 use super::seat::Seat;
 use super::work::WaitFor;
@@ -69,8 +69,14 @@ impl<B: Fn(usize) -> Elements> Uneven<B> {
     /// Address and bytes of the block of `rank`.
     #[inline]
     fn block(&self, rank: u32) -> Option<(UserBuffer, usize)> {
+        self.block_within(rank, QUICK_BYTES)
+    }
+
+    /// The same of one of at most so many bytes.
+    #[inline(always)]
+    fn block_within(&self, rank: u32, most: u64) -> Option<(UserBuffer, usize)> {
         let Elements { count, datatype, displ, in_bytes } = (self.block)(rank as usize);
-        let len = plain(Typed { buf: self.buf, count, datatype })?;
+        let len = plain_within(Typed { buf: self.buf, count, datatype }, most)?;
         let unit = if in_bytes { 1 } else { dense_size(datatype.raw()) as i64 };
         let at = displ.checked_mul(unit)?;
         Some((self.buf.offset(at), len))
@@ -88,17 +94,17 @@ impl<P: Port> Entry<'_, P> {
     /// `leaves`).
     #[inline]
     fn leaves_any<B: Fn(usize) -> Elements>(
-        &self,
+        &mut self,
         seat: Seat,
         send: &Uneven<B>,
         least: usize,
     ) -> bool {
         let Some(total) = send.total(seat) else { return true };
-        let leaves = |rank| {
+        let mut leaves = |rank| {
             let block = send.block(rank);
             block.is_some_and(|block| self.leaves(seat, Audience::One(rank), block, least))
         };
-        total >= least && seat.others().any(leaves)
+        total >= least && seat.others().any(&mut leaves)
     }
 
     /// `MPI_ALLGATHERV` (§6.7).
@@ -116,9 +122,12 @@ impl<P: Port> Entry<'_, P> {
         let Some(total) = recv.total(seat) else { return Ok(false) };
         let kept = recv.block(seat.rank).filter(|(_, kept)| *kept == len);
         let served = self.quick_seat(Collective::Allgatherv, comm, total).is_some();
-        let (to, message) = (Audience::Everyone, (send.buf, len));
-        let quick = served && !self.leaves(seat, to, message, EXCHANGED_BYTES);
-        let Some((at, _)) = kept.filter(|_| quick) else { return Ok(false) };
+        let Some((at, _)) = kept.filter(|_| served) else { return Ok(false) };
+        let out = (send.buf, len);
+        if self.leaves(seat, Audience::Everyone, out, EXCHANGED_BYTES) {
+            let left = Blocks::between(seat, |_| Some(out), |rank| recv.block(rank));
+            return self.exchange_left(seat, Pattern::EachToAll, left);
+        }
         self.share_caches(seat, len, Pattern::EachToAll);
         self.over_board(seat, |entry| {
             entry.write_run(seat, Audience::Everyone, send.buf, len, 1)?;
@@ -226,10 +235,14 @@ impl<P: Port> Entry<'_, P> {
             return Ok(false);
         }
         let Some(seat) = self.quick_seat(collective, comm, 0) else { return Ok(false) };
-        let few = !self.leaves_any(seat, &send, EXCHANGED_BYTES) && recv.total(seat).is_some();
+        if self.leaves_any(seat, &send, EXCHANGED_BYTES) {
+            let of = |rank| send.block_within(rank, EXCHANGE_BYTES);
+            let left = Blocks::between(seat, of, |rank| recv.block_within(rank, EXCHANGE_BYTES));
+            return self.exchange_left(seat, Pattern::EachToEach, left);
+        }
         let kept = (send.block(seat.rank), recv.block(seat.rank));
         let (Some((from, len)), Some((at, kept))) = kept else { return Ok(false) };
-        if !few || len != kept {
+        if recv.total(seat).is_none() || len != kept {
             return Ok(false);
         }
         self.share_caches(seat, usize::MAX, Pattern::EachToEach);
@@ -282,15 +295,22 @@ impl<P: Port> Entry<'_, P> {
         }
         let Some(kernel) = self.quick_kernel(data.op, data.datatype) else { return Ok(false) };
         let unit = dense_size(data.datatype.raw()) as usize;
-        let begin = |rank: u32| (0..rank).filter_map(len).sum::<usize>();
+        let begin = (0..seat.rank).filter_map(len).sum::<usize>();
         self.share_caches(seat, part, Pattern::EachToEach);
         self.over_board(seat, |entry| {
-            for rank in seat.others() {
-                let at = data.send.offset(begin(rank) as i64);
-                let len = len(rank).unwrap_or(0);
-                entry.write_run(seat, Audience::One(rank), at, len, unit)?;
+            if total == 0 {
+                return Ok(());
             }
-            let own = data.send.offset(begin(seat.rank) as i64);
+            let mut at = begin + part;
+            for rank in seat.others() {
+                // They come round from the next one on.
+                at = if rank == 0 { 0 } else { at };
+                let len = len(rank).unwrap_or(0);
+                let block = data.send.offset(at as i64);
+                entry.write_run(seat, Audience::One(rank), block, len, unit)?;
+                at += len;
+            }
+            let own = data.send.offset(begin as i64);
             let job = Job { seat, kernel, unit, own, recv: data.recv };
             let task = job.task(0, part, Order::Round(seat.size), Streams::Private);
             entry.fold_in(seat, task, data.recv)

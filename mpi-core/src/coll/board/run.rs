@@ -173,7 +173,7 @@ impl<P: Port> Entry<'_, P> {
 
     /// Whether all blocks from others may be such.
     pub(super) fn come_short(&mut self, seat: Seat, blocks: &Places) -> bool {
-        let to = Audience::One(seat.rank);
+        let to = Audience::One(seat.neighbour());
         let lens = (0..seat.size as usize).filter_map(|rank| blocks.get(rank));
         lens.map(|place| place.bytes() as u64).all(|len| {
             self.is_one_piece(seat, to, len) && !self.port.is_better_shown(seat.board, to, len)

@@ -52,6 +52,12 @@ impl Seat {
         self.crowded && self.size > 2
     }
 
+    /// The rank of another member, where it is all the same which.
+    #[inline]
+    pub(super) fn neighbour(self) -> u32 {
+        (self.rank + 1) % self.size
+    }
+
     /// The other members, each process beginning with the one behind it.
     pub(super) fn others(self) -> impl Iterator<Item = u32> {
         (self.rank + 1..self.size).chain(0..self.rank)

@@ -177,7 +177,7 @@ impl<P: Port> Entry<'_, P> {
         let waits = self.may_wait(seat) || in_turn && for_all;
         if self.is_shared(seat, message.to, message.remaining()) {
             message.let_fetch(self, seat);
-        } else if waits && self.is_left(seat, message.to, &message.source) {
+        } else if waits && self.is_better_shown(seat, message.to, &message.source) {
             message.way = Way::Open;
         }
         self.write_out(seat, message)

@@ -1,0 +1,137 @@
+//! What of the short way is rather left where it lies: the ordinary way takes over, and here exchanges between two
+//! members of a board, each with a processor: each shows its own, and copies or fetches the other's.
+//!
+//! In: runs of memory. Out: whether they are left, or both have what is theirs.
+
+use super::message::{Incoming, Outgoing};
+use super::pattern::Pattern;
+use super::quick::{QUICK_BYTES, copy_run};
+use super::seat::Seat;
+use crate::boards::{Audience, MAPPED_BYTES};
+use crate::buffer::UserBuffer;
+use crate::datatype::{Packer, Unpacker};
+use crate::entry::Entry;
+use crate::error::Result;
+use crate::port::Port;
+
+/// From this many bytes on it may count where a message lies that a root has or gets, and one that processes
+/// exchange or reduce (see [`MAPPED_BYTES`]).
+pub(super) const LEFT_BYTES: usize = MAPPED_BYTES as usize;
+pub(super) const EXCHANGED_BYTES: usize = 2 * LEFT_BYTES;
+/// Longest block that is exchanged here, in bytes: with longer ones the time that it saves does not count.
+pub(super) const EXCHANGE_BYTES: u64 = 256 << 10;
+
+/// A block: its address and its bytes.
+type Block = (UserBuffer, usize);
+
+/// The blocks of one of two processes.
+pub(super) struct Blocks {
+    /// What it sends, and where it receives.
+    out: Block,
+    into: Block,
+    /// What it has for itself, and where that goes.
+    own: (UserBuffer, UserBuffer, usize),
+}
+
+impl Blocks {
+    /// The blocks that a process sends to a rank and receives from one, if there are two processes, each with a
+    /// processor, and their blocks are plain.
+    #[inline]
+    pub(super) fn between(
+        seat: Seat,
+        send: impl Fn(u32) -> Option<Block>,
+        recv: impl Fn(u32) -> Option<Block>,
+    ) -> Option<Blocks> {
+        if seat.size != 2 || seat.crowded {
+            return None;
+        }
+        let (out, into) = (send(1 - seat.rank)?, recv(1 - seat.rank)?);
+        let ((from, len), (to, room)) = (send(seat.rank)?, recv(seat.rank)?);
+        (len == room).then_some(Blocks { out, into, own: (from, to, len) })
+    }
+}
+
+impl<P: Port> Entry<'_, P> {
+    /// Whether blocks of at least `least` bytes, from there on, are long enough that others rather copy them from
+    /// where they lie, or fetch them, which the short way does not let them do.
+    #[inline(always)]
+    pub(super) fn leaves(
+        &mut self,
+        seat: Seat,
+        to: Audience,
+        block: (UserBuffer, usize),
+        least: usize,
+    ) -> bool {
+        block.1 >= least && self.leaves_long(seat, to, block)
+    }
+
+    /// The same of blocks for which it counts where they lie.
+    #[inline(never)]
+    fn leaves_long(&mut self, seat: Seat, to: Audience, (at, len): (UserBuffer, usize)) -> bool {
+        let (board, bytes) = (seat.board, len as u64);
+        self.port.is_better_left(board, to, at.0, bytes)
+            || !seat.crowded && self.port.is_better_shown(board, to, bytes)
+    }
+
+    /// The same where this process only waits meanwhile: so only between two ranks with a processor each.
+    #[inline(always)]
+    pub(super) fn leaves_and_waits(
+        &mut self,
+        seat: Seat,
+        to: Audience,
+        message: (UserBuffer, usize),
+        least: usize,
+    ) -> bool {
+        message.1 >= least && self.may_wait(seat) && self.leaves_long(seat, to, message)
+    }
+
+    /// Whether blocks that processes exchange are left, or too long for this way.
+    #[inline]
+    pub(super) fn is_left_or_long(
+        &mut self,
+        seat: Seat,
+        to: Audience,
+        block: (UserBuffer, usize),
+    ) -> bool {
+        self.leaves(seat, to, block, EXCHANGED_BYTES) || block.1 as u64 > QUICK_BYTES
+    }
+
+    /// Exchanges such blocks if what this process sends is long enough to be left where it lies; else `false`, and
+    /// the ordinary way takes over.
+    #[inline(never)]
+    pub(super) fn exchange_left(
+        &mut self,
+        seat: Seat,
+        pattern: Pattern,
+        blocks: Option<Blocks>,
+    ) -> Result<bool> {
+        let Some(blocks) = blocks else { return Ok(false) };
+        let to = match pattern {
+            Pattern::EachToAll => Audience::Everyone,
+            _ => Audience::One(1 - seat.rank),
+        };
+        if !self.leaves(seat, to, blocks.out, EXCHANGED_BYTES) {
+            return Ok(false);
+        }
+        self.over_board(seat, |entry| entry.swap_left(seat, pattern, to, blocks))
+    }
+
+    fn swap_left(
+        &mut self,
+        seat: Seat,
+        pattern: Pattern,
+        to: Audience,
+        blocks: Blocks,
+    ) -> Result<()> {
+        let Blocks { out: (at, len), into: (room, bytes), own: (from, kept, own) } = blocks;
+        let mut transfer = self.begun.transfer(seat);
+        let out = Packer::contiguous(at, len as u64);
+        transfer.send(Outgoing::new(self, seat, to, out, 1));
+        transfer.let_fetch(self);
+        transfer.write(self);
+        let into = Unpacker::contiguous(room, bytes as u64);
+        transfer.receive(Incoming::new(pattern.source()(1 - seat.rank), into));
+        copy_run(from, kept, own);
+        transfer.run(self)
+    }
+}
