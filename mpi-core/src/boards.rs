@@ -122,80 +122,50 @@ pub const LONG_BLOCK: u64 = 64 << 10;
 /// all-to-all on 4 ranks takes 14 and 18, 32 KiB 29 and 23, all-gather 25 and 24, on 8 ranks 74 and 88.
 pub const MAPPED_BYTES: u64 = 4 << 10;
 
-/// A transport's boards. The defaults are those of a transport that has none.
+/// A transport's boards. Nothing has a default here, since who hands calls on would not see that one is missing.
 pub trait Boards {
     /// Makes contact with `peer`, and says how far that has come.
-    fn meet(&mut self, peer: PeerId) -> Meeting {
-        let _ = peer;
-        Meeting::Elsewhere
-    }
+    fn meet(&mut self, peer: PeerId) -> Meeting;
 
     /// Processes of the job that run here for each processor, rounded up.
-    fn share(&self) -> u32 {
-        1
-    }
+    fn share(&self) -> u32;
 
     /// The processor on which this process always runs, where it is bound to a single one.
-    fn processor(&self) -> Option<u32> {
-        None
-    }
+    fn processor(&self) -> Option<u32>;
 
     /// Takes memory for this process's part of a board with `size` members; the number is what
     /// the others have to be told.
-    fn prepare_part(&mut self, size: u32) -> Option<u64> {
-        let _ = size;
-        None
-    }
+    fn prepare_part(&mut self, size: u32) -> Option<u64>;
 
     /// Gives back a part that came to nothing.
-    fn drop_part(&mut self, part: u64) {
-        let _ = part;
-    }
+    fn drop_part(&mut self, part: u64);
 
     /// Opens the board whose members, by rank, are these peers with these parts; this process has
     /// `rank`. `mark` is the same at all members and differs from that of every other board.
-    fn open_board(&mut self, rank: u32, mark: u64, parts: &[(PeerId, u64)]) -> Option<BoardId> {
-        let _ = (rank, mark, parts);
-        None
-    }
+    fn open_board(&mut self, rank: u32, mark: u64, parts: &[(PeerId, u64)]) -> Option<BoardId>;
 
     /// Closes a board that no member will use any more.
-    fn close_board(&mut self, board: BoardId) {
-        let _ = board;
-    }
+    fn close_board(&mut self, board: BoardId);
 
     /// The largest piece that may be written to this audience.
-    fn piece_max(&self, board: BoardId, to: Audience) -> usize {
-        let _ = (board, to);
-        0
-    }
+    fn piece_max(&self, board: BoardId, to: Audience) -> usize;
 
     /// Memory in the part of the member of this rank to which members write in turn: where, and
     /// how many bytes, the same at all of them; they will use at most `wanted`. Whose turn it is they
     /// tell each other by pieces.
-    fn turns(&mut self, board: BoardId, rank: u32, wanted: usize) -> Option<(*mut u8, usize)> {
-        let _ = (board, rank, wanted);
-        None
-    }
+    fn turns(&mut self, board: BoardId, rank: u32, wanted: usize) -> Option<(*mut u8, usize)>;
 
     /// Says that so many streams of a board are written at the same time, by all members together:
     /// where ranks share processors, the ways that long pieces go round in them are to fit into the
     /// processors' caches together. It holds until the next word.
-    fn share_caches(&mut self, board: BoardId, streams: u32) {
-        let _ = (board, streams);
-    }
+    fn share_caches(&mut self, board: BoardId, streams: u32);
 
     /// Bytes of user memory from which on they pass through the caches of this machine anyway.
-    fn beyond_caches(&self) -> u64 {
-        u64::MAX
-    }
+    fn beyond_caches(&self) -> u64;
 
     /// Copies bytes of a piece where they belong, so that they displace nothing in the caches; returns
     /// how many had room, or nothing if the transport knows no such way.
-    fn land_piece(&mut self, bytes: RawBytes<'_>, into: &mut Unpacker) -> Option<usize> {
-        let _ = (bytes, into);
-        None
-    }
+    fn land_piece(&mut self, bytes: RawBytes<'_>, into: &mut Unpacker) -> Option<usize>;
 
     /// Writes the next `len` bytes of `source` as a piece, if there is room for it now.
     fn write_piece(
@@ -205,23 +175,14 @@ pub trait Boards {
         source: &mut Packer,
         len: usize,
         last: bool,
-    ) -> bool {
-        let _ = (board, to, source, len, last);
-        false
-    }
+    ) -> bool;
 
     /// Whether a message of `len` bytes, in one run, is better shown to an audience than written.
-    fn is_better_shown(&mut self, board: BoardId, to: Audience, len: u64) -> bool {
-        let _ = (board, to, len);
-        false
-    }
+    fn is_better_shown(&mut self, board: BoardId, to: Audience, len: u64) -> bool;
 
     /// The same of one that lies there, since its readers have that memory mapped and copy it without the
     /// kernel.
-    fn is_better_left(&self, board: BoardId, to: Audience, at: *const u8, len: u64) -> bool {
-        let _ = (board, to, at, len);
-        false
-    }
+    fn is_better_left(&self, board: BoardId, to: Audience, at: *const u8, len: u64) -> bool;
 
     /// Shows `len` bytes at `at`, a whole message, which its readers fetch from there, if they all
     /// can, and there is room for a word about it now. The memory stays
@@ -234,16 +195,10 @@ pub trait Boards {
         at: *const u8,
         len: u64,
         back: *mut u8,
-    ) -> bool {
-        let _ = (board, to, at, len, back);
-        false
-    }
+    ) -> bool;
 
     /// What has become of what was shown last.
-    fn shown(&mut self, board: BoardId, to: Audience) -> Shown {
-        let _ = (board, to);
-        Shown::Waits
-    }
+    fn shown(&mut self, board: BoardId, to: Audience) -> Shown;
 
     /// Fetches the piece apart that [`Boards::read_piece`] shows where it belongs.
     fn fetch_piece(
@@ -252,18 +207,12 @@ pub trait Boards {
         from: Source,
         into: &mut Unpacker,
         by: Mover,
-    ) -> Fetched {
-        let _ = (board, from, into, by);
-        Fetched::Refused
-    }
+    ) -> Fetched;
 
     /// Fetches as many bytes of the piece apart that [`Boards::read_piece`] shows as there is room for, from
     /// this place of it on, and all or none of them. If they cannot be fetched the piece is refused, as
     /// by [`Boards::fetch_piece`]: it comes as a whole in the writer's private stream.
-    fn fetch_part(&mut self, board: BoardId, from: Source, at: u64, into: &mut Unpacker) -> bool {
-        let _ = (board, from, at, into);
-        false
-    }
+    fn fetch_part(&mut self, board: BoardId, from: Source, at: u64, into: &mut Unpacker) -> bool;
 
     /// Copies what was made of a part of the piece apart that [`Boards::read_piece`] shows to where its writer
     /// wants it, `at` bytes from the beginning; whether the writer wants any, and could be reached.
@@ -273,53 +222,32 @@ pub trait Boards {
         from: Source,
         at: u64,
         bytes: RawBytes<'_>,
-    ) -> bool {
-        let _ = (board, from, at, bytes);
-        false
-    }
+    ) -> bool;
 
     /// Lends the member `to` the room for the message that it writes to this process alone in the operation of
     /// this number, if that may pay: it may bring the message there ([`Boards::bring`]), and does not have
     /// to.
-    fn lend_room(&mut self, board: BoardId, to: u32, operation: u32, room: &Unpacker) {
-        let _ = (board, to, operation, room);
-    }
+    fn lend_room(&mut self, board: BoardId, to: u32, operation: u32, room: &Unpacker);
 
     /// Ends all loans; the first member from this rank on that is still writing to what it was lent. Ask again,
     /// then, before the room is anybody else's.
-    fn take_rooms_back(&mut self, board: BoardId, from: u32) -> Option<u32> {
-        let _ = (board, from);
-        None
-    }
+    fn take_rooms_back(&mut self, board: BoardId, from: u32) -> Option<u32>;
 
     /// Brings a whole message to the room that the member `to` has lent for it in the operation of this number;
     /// if not, it is to be written. The reader finds a piece apart, and [`Boards::fetch_piece`] says
     /// that it is there.
-    fn bring(&mut self, board: BoardId, to: u32, operation: u32, source: &Packer) -> bool {
-        let _ = (board, to, operation, source);
-        false
-    }
+    fn bring(&mut self, board: BoardId, to: u32, operation: u32, source: &Packer) -> bool;
 
     /// The next piece of a stream, if it has come.
-    fn read_piece(&mut self, board: BoardId, from: Source) -> Option<Piece> {
-        let _ = (board, from);
-        None
-    }
+    fn read_piece(&mut self, board: BoardId, from: Source) -> Option<Piece>;
 
     /// Tells all members that this process goes no further on a board, and why: the number of an
     /// error class. It wakes those that sleep.
-    fn renounce(&mut self, board: BoardId, why: i32) {
-        let _ = (board, why);
-    }
+    fn renounce(&mut self, board: BoardId, why: i32);
 
     /// Why a member goes no further, if it said so.
-    fn renounced(&mut self, board: BoardId, rank: u32) -> Option<i32> {
-        let _ = (board, rank);
-        None
-    }
+    fn renounced(&mut self, board: BoardId, rank: u32) -> Option<i32>;
 
     /// Lets the writer have the memory of the piece that [`Boards::read_piece`] shows.
-    fn consume_piece(&mut self, board: BoardId, from: Source) {
-        let _ = (board, from);
-    }
+    fn consume_piece(&mut self, board: BoardId, from: Source);
 }
