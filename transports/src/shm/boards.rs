@@ -15,7 +15,6 @@ use mpi_core::port::{PeerId, Pulled};
 use super::fetch::Fetches;
 use super::peer::State;
 use super::price::Price;
-use super::ways::ACROSS_BYTES;
 use super::{Bulk, Shm};
 use crate::board::{Apart, Awaited, Board, Layout};
 use crate::copy;
@@ -25,16 +24,6 @@ use crate::sys::cpus;
 /// caches anyway: about what a last-level cache of many processors holds.
 const BEYOND_CACHES: u64 = 32 << 20;
 
-/// From this many bytes on a message for one reader is fetched where ranks share processors. OSU on 4 and 8
-/// ranks: scatter of 16 KiB 1.07 and 0.74 of the time through rings, of 32 KiB 0.68 and 0.66; all-to-all
-/// of 16 KiB 1.24 and 1.23, of 32 KiB 0.90 and 1.19, of 64 KiB 0.78 and 0.99.
-const CROWDED_BYTES: u64 = 32 << 10;
-
-/// The same for the only other member of a board where each has a processor, unless its caches prove near. OSU,
-/// through the ring and so, and Open MPI: 16 KiB broadcast 7.0, 3.1 and 3.0 µs, reduce 7.4, 3.8 and 3.9, all-gather
-/// 14, 6.1 and 5.8; 32 KiB broadcast 7.3, 4.6 and 4.7, reduce 8.0, 4.9 and 5.2, all-gather 10.1, 8.2 and 8.0.
-const FETCHED_BYTES: u64 = 16 << 10;
-
 /// The boards of a process.
 #[derive(Default)]
 pub(super) struct Table {
@@ -43,12 +32,18 @@ pub(super) struct Table {
     missed: Vec<(BoardId, Awaited)>,
     pub(super) fetches: Fetches,
     /// What fetching costs where ranks share processors.
-    price: Price,
+    pub(super) price: Price,
 }
 
 impl Table {
     pub(super) fn get(&mut self, board: BoardId) -> Option<&mut Board> {
         self.boards.get_mut(board.0 as usize)?.as_mut()
+    }
+
+    /// The board of this number, to look at.
+    #[inline]
+    pub(super) fn look(&self, board: BoardId) -> Option<&Board> {
+        self.boards.get(board.0 as usize)?.as_ref()
     }
 
     #[inline]
@@ -99,46 +94,6 @@ impl Shm {
                     asleep.into_iter().for_each(|peer| self.wake(peer));
                 }
             }
-        }
-    }
-}
-
-impl Shm {
-    /// Whether it pays that readers fetch a message of this process out of its memory: unless one of
-    /// them has found that messages of this length come sooner through a buffer (see `ways`).
-    fn fetching_pays(&self, board: BoardId, to: Audience, len: u64) -> bool {
-        let Some(Some(board)) = self.boards.boards.get(board.0 as usize) else { return false };
-        let least = match board.may_be_far() {
-            true => FETCHED_BYTES,
-            false => board.piece_max(to) as u64 + 1,
-        };
-        if len < least {
-            return false;
-        }
-        // Of shorter ones nothing else is known than of the shortest that messages go across with.
-        let len = len.max(ACROSS_BYTES);
-        match (self.config.shm.bulk, to) {
-            (Bulk::Pipeline, _) => false,
-            (Bulk::Auto, Audience::One(rank)) => self.is_better_announced(board.member(rank), len),
-            (Bulk::Auto, Audience::Everyone) => {
-                board.others().all(|peer| self.is_better_announced(peer, len))
-            }
-            _ => true,
-        }
-    }
-
-    /// The same where ranks share processors: if the message is one reader's, so that its writer has others
-    /// to write as well, and the kernel moves bytes cheaply.
-    fn fetching_pays_in_turn(&mut self, to: Audience, len: u64) -> bool {
-        to != Audience::Everyone && len >= CROWDED_BYTES && self.kernel_is_cheap()
-    }
-
-    /// Whether the kernel is to move bytes where ranks share processors.
-    pub(super) fn kernel_is_cheap(&mut self) -> bool {
-        match self.config.shm.bulk {
-            Bulk::Pipeline => false,
-            Bulk::Auto => self.boards.price.is_low(),
-            _ => true,
         }
     }
 }
@@ -217,8 +172,7 @@ impl Boards for Shm {
 
     #[inline]
     fn piece_max(&self, board: BoardId, to: Audience) -> usize {
-        let board = self.boards.boards.get(board.0 as usize).and_then(Option::as_ref);
-        board.map_or(0, |board| board.piece_max(to))
+        self.boards.look(board).map_or(0, |board| board.piece_max(to))
     }
 
     fn turns(&mut self, board: BoardId, rank: u32, wanted: usize) -> Option<(*mut u8, usize)> {
@@ -259,25 +213,12 @@ impl Boards for Shm {
     }
 
     fn is_better_shown(&mut self, board: BoardId, to: Audience, len: u64) -> bool {
-        match self.waiter.is_crowded() {
-            true => self.fetching_pays_in_turn(to, len),
-            false => self.fetching_pays(board, to, len),
-        }
+        self.fetching_pays(board, to, len)
     }
 
     #[inline]
     fn is_better_left(&self, board: BoardId, to: Audience, at: *const u8, len: u64) -> bool {
-        if len < MAPPED_BYTES || self.arena.offset_of(at, len).is_none() {
-            return false;
-        }
-        let Some(Some(board)) = self.boards.boards.get(board.0 as usize) else { return false };
-        let least = match (self.waiter.is_crowded(), to) {
-            (false, _) if board.others().count() == 1 => MAPPED_BYTES,
-            (false, _) => ACROSS_BYTES,
-            (true, Audience::One(_)) => CROWDED_BYTES,
-            (true, Audience::Everyone) => LONG_BLOCK,
-        };
-        self.config.shm.bulk != Bulk::Pipeline && len >= least
+        len >= MAPPED_BYTES && self.copying_in_place_pays(board, to, at, len)
     }
 
     fn show_piece(

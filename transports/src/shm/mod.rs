@@ -19,6 +19,7 @@ mod alloc;
 mod arena;
 mod boards;
 mod bulk;
+mod choice;
 mod division;
 mod door;
 mod exchange;

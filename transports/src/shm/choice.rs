@@ -1,0 +1,81 @@
+//! Which messages of boards stay in their writer's memory, for their readers to take them from there, instead of
+//! going through a ring (decision 62).
+//!
+//! In: how long a message is, for whom, and where it lies. Out: whether it is shown.
+
+use mpi_core::boards::{Audience, BoardId, LONG_BLOCK, MAPPED_BYTES};
+
+use super::ways::ACROSS_BYTES;
+use super::{Bulk, Shm};
+
+/// From this many bytes on a message for one reader is fetched where ranks share processors. OSU on 4 and 8
+/// ranks: scatter of 16 KiB 1.07 and 0.74 of the time through rings, of 32 KiB 0.68 and 0.66; all-to-all
+/// of 16 KiB 1.24 and 1.23, of 32 KiB 0.90 and 1.19, of 64 KiB 0.78 and 0.99.
+const CROWDED_BYTES: u64 = 32 << 10;
+
+/// The same for the only other member of a board where each has a processor, unless its caches prove near. OSU,
+/// through the ring and so, and Open MPI: 16 KiB broadcast 7.0, 3.1 and 3.0 µs, reduce 7.4, 3.8 and 3.9, all-gather
+/// 14, 6.1 and 5.8; 32 KiB broadcast 7.3, 4.6 and 4.7, reduce 8.0, 4.9 and 5.2, all-gather 10.1, 8.2 and 8.0.
+const FETCHED_BYTES: u64 = 16 << 10;
+
+impl Shm {
+    /// Whether it pays that readers fetch a message of this process out of its memory.
+    pub(super) fn fetching_pays(&mut self, board: BoardId, to: Audience, len: u64) -> bool {
+        match self.waiter.is_crowded() {
+            // One reader's only, so that its writer has others to write as well.
+            true => to != Audience::Everyone && len >= CROWDED_BYTES && self.kernel_is_cheap(),
+            false => self.fetching_pays_at_once(board, to, len),
+        }
+    }
+
+    /// The same where each has a processor: unless a reader has found that messages of this length come sooner
+    /// through a buffer (see `ways`).
+    fn fetching_pays_at_once(&self, board: BoardId, to: Audience, len: u64) -> bool {
+        let Some(board) = self.boards.look(board) else { return false };
+        let least = match board.may_be_far() {
+            true => FETCHED_BYTES,
+            false => board.piece_max(to) as u64 + 1,
+        };
+        if len < least {
+            return false;
+        }
+        // Of shorter ones nothing else is known than of the shortest that messages go across with.
+        let len = len.max(ACROSS_BYTES);
+        match (self.config.shm.bulk, to) {
+            (Bulk::Pipeline, _) => false,
+            (Bulk::Auto, Audience::One(rank)) => self.is_better_announced(board.member(rank), len),
+            (Bulk::Auto, Audience::Everyone) => {
+                board.others().all(|peer| self.is_better_announced(peer, len))
+            }
+            _ => true,
+        }
+    }
+
+    /// Whether the kernel is to move bytes where ranks share processors.
+    pub(super) fn kernel_is_cheap(&mut self) -> bool {
+        match self.config.shm.bulk {
+            Bulk::Pipeline => false,
+            Bulk::Auto => self.boards.price.is_low(),
+            _ => true,
+        }
+    }
+
+    /// Whether it pays that readers copy a message out of memory that they have mapped, and it lies there.
+    pub(super) fn copying_in_place_pays(
+        &self,
+        board: BoardId,
+        to: Audience,
+        at: *const u8,
+        len: u64,
+    ) -> bool {
+        let is_mapped = || self.arena.offset_of(at, len).is_some();
+        let Some(board) = self.boards.look(board).filter(|_| is_mapped()) else { return false };
+        let least = match (self.waiter.is_crowded(), to) {
+            (false, _) if board.others().count() == 1 => MAPPED_BYTES,
+            (false, _) => ACROSS_BYTES,
+            (true, Audience::One(_)) => CROWDED_BYTES,
+            (true, Audience::Everyone) => LONG_BLOCK,
+        };
+        self.config.shm.bulk != Bulk::Pipeline && len >= least
+    }
+}
