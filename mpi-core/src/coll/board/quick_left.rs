@@ -5,7 +5,7 @@
 
 use super::message::{Incoming, Outgoing};
 use super::pattern::Pattern;
-use super::quick::{QUICK_BYTES, copy_run};
+use super::quick::QUICK_BYTES;
 use super::seat::Seat;
 use crate::boards::{Audience, MAPPED_BYTES};
 use crate::buffer::UserBuffer;
@@ -96,8 +96,7 @@ impl<P: Port> Entry<'_, P> {
         self.leaves(seat, to, block, EXCHANGED_BYTES) || block.1 as u64 > QUICK_BYTES
     }
 
-    /// Exchanges such blocks if what this process sends is long enough to be left where it lies; else `false`, and
-    /// the ordinary way takes over.
+    /// Exchanges such blocks if there are any; else `false`, and the ordinary way takes over.
     #[inline(never)]
     pub(super) fn exchange_left(
         &mut self,
@@ -110,9 +109,6 @@ impl<P: Port> Entry<'_, P> {
             Pattern::EachToAll => Audience::Everyone,
             _ => Audience::One(1 - seat.rank),
         };
-        if !self.leaves(seat, to, blocks.out, EXCHANGED_BYTES) {
-            return Ok(false);
-        }
         self.over_board(seat, |entry| entry.swap_left(seat, pattern, to, blocks))
     }
 
@@ -131,7 +127,8 @@ impl<P: Port> Entry<'_, P> {
         transfer.write(self);
         let into = Unpacker::contiguous(room, bytes as u64);
         transfer.receive(Incoming::new(pattern.source()(1 - seat.rank), into));
-        copy_run(from, kept, own);
-        transfer.run(self)
+        let own = own as u64;
+        let own = (Packer::contiguous(from, own), Unpacker::contiguous(kept, own));
+        self.run_beside_own(transfer, seat, pattern, Some(own))
     }
 }
