@@ -4,7 +4,12 @@
    blocking, and then the receives. */
 #include "soak.h"
 
+#include <limits.h>
+
 enum { MOST = 48, BLOCK = 3, STRIDE = 5, WILD_MAX = 4096 };
+
+/* More messages than a path between two ranks has room for, both ways at once. */
+enum { WINDOW = 80, LIST_MAX = 2 * WINDOW };
 
 /* How a message is sent. */
 enum manner { STANDARD, IMMEDIATE, SYNCHRONOUS, IMMEDIATE_SYNCHRONOUS, PERSISTENT, MANNERS };
@@ -22,9 +27,9 @@ struct message {
 
 /* What this rank has under way. */
 struct under_way {
-    MPI_Request requests[2 * MOST];
-    struct message *of[2 * MOST];
-    int receives[2 * MOST];
+    MPI_Request requests[2 * LIST_MAX];
+    struct message *of[2 * LIST_MAX];
+    int receives[2 * LIST_MAX];
     int n;
 };
 
@@ -184,8 +189,8 @@ static void finish(struct under_way *u, int i, const MPI_Status *status)
 
 static void complete(struct under_way *u, enum patience patience)
 {
-    MPI_Status statuses[2 * MOST];
-    int indices[2 * MOST], done;
+    MPI_Status statuses[2 * LIST_MAX];
+    int indices[2 * LIST_MAX], done;
     for (int left = u->n; left > 0; left -= done) {
         done = 0;
         switch (patience) {
@@ -218,8 +223,8 @@ static void complete(struct under_way *u, enum patience patience)
 static void wild(struct message *list, int n, int me, int size, MPI_Comm comm)
 {
     struct under_way u = { .n = 0 };
-    int *buffers[MOST], mine = 0, *next = calloc((size_t)size, sizeof *next);
-    MPI_Status statuses[2 * MOST];
+    int *buffers[LIST_MAX], mine = 0, *next = calloc((size_t)size, sizeof *next);
+    MPI_Status statuses[2 * LIST_MAX];
     for (int i = 0; i < n; i++)
         if (list[i].to == me) {
             buffers[mine] = scratch(WILD_MAX);
@@ -250,38 +255,56 @@ static void wild(struct message *list, int n, int me, int size, MPI_Comm comm)
     MPI_Barrier(comm); /* what comes next must not meet a wildcard of this exchange */
 }
 
-static int draw_list(struct draws *d, struct message *list, int size, int is_wild)
+/* A message between two ranks, of so many ints. */
+static struct message draw_message(struct draws *d, int from, int to, int i, int count)
 {
+    struct message m = {
+        .from = from,
+        .to = to,
+        .tag = exchanges % 10000 * LIST_MAX + i,
+        .count = count,
+        .manner = (enum manner)below(d, MANNERS),
+        .content = draw(d),
+    };
+    m.sent_in_blocks = once_in(d, 4) && m.count && m.count % BLOCK == 0;
+    m.received_in_blocks = once_in(d, 4) && m.count && m.count % BLOCK == 0;
+    m.probed = once_in(d, 6);
+    return m;
+}
+
+/* Messages of one length, up to 64 KiB, between two ranks, both ways in turn. */
+static int draw_window(struct draws *d, struct message *list, int size, int most)
+{
+    int left = below(d, size), right = below(d, size), count = 1 << below(d, 15);
+    for (int i = 0; i < LIST_MAX; i++) {
+        int from = i % 2 ? left : right, to = i % 2 ? right : left;
+        list[i] = draw_message(d, from, to, i, count < most ? count : most);
+    }
+    return LIST_MAX;
+}
+
+static int draw_list(struct draws *d, struct message *list, int size, int most)
+{
+    if (once_in(d, 12))
+        return draw_window(d, list, size, most);
     int n = 1 + below(d, MOST), small = once_in(d, 2);
     int pair = once_in(d, 3), left = below(d, size), right = below(d, size);
     for (int i = 0; i < n; i++) {
-        struct message *m = &list[i];
-        int count = draw_count(d);
-        if (is_wild && count > WILD_MAX)
-            count = WILD_MAX;
-        *m = (struct message){
-            .from = pair ? left : below(d, size),
-            .to = pair ? right : below(d, size),
-            .tag = exchanges % 10000 * MOST + i,
-            .count = small ? count % 64 : count,
-            .manner = (enum manner)below(d, MANNERS),
-            .content = draw(d),
-        };
-        m->sent_in_blocks = once_in(d, 4) && m->count && m->count % BLOCK == 0;
-        m->received_in_blocks = once_in(d, 4) && m->count && m->count % BLOCK == 0;
-        m->probed = once_in(d, 6);
+        int drawn = draw_count(d), count = small ? drawn % 64 : drawn;
+        int from = pair ? left : below(d, size), to = pair ? right : below(d, size);
+        list[i] = draw_message(d, from, to, i, count < most ? count : most);
     }
     return n;
 }
 
 void exchange(struct draws *d, MPI_Comm comm)
 {
-    struct message list[MOST];
+    struct message list[LIST_MAX];
     struct under_way u = { .n = 0 };
     int me, size, is_wild = once_in(d, 5);
     MPI_Comm_rank(comm, &me);
     MPI_Comm_size(comm, &size);
-    int n = draw_list(d, list, size, is_wild);
+    int n = draw_list(d, list, size, is_wild ? WILD_MAX : INT_MAX);
     exchanges++;
     /* What a rank decides for itself does not disturb what all must draw alike. */
     struct draws own = { draw(d) + (uint64_t)me };
