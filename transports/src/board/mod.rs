@@ -209,6 +209,12 @@ impl Board {
         only && [&self.public, &self.private[1 - self.rank]].iter().all(|out| !out.is_near())
     }
 
+    /// Whether the stream to this member would need new pages for a message of so many bytes, and is better
+    /// spared them (see `stream`).
+    pub fn spares_pages(&self, rank: u32, len: u64) -> bool {
+        self.private[rank as usize].spares_pages(len)
+    }
+
     /// The memory in the part of this member to which members write in turn, with the pages of
     /// `wanted` bytes of it, and its length. It is what a stream of the member to itself would have.
     pub fn turns(&mut self, rank: u32, wanted: usize) -> (*mut u8, usize) {

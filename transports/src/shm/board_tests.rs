@@ -6,6 +6,7 @@ use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::port::PeerId;
 
 use super::across::PARTS_A_POLL;
+use super::price::Price;
 use super::tests::{Board, PART, config, eager, is_empty, join, poll, small};
 use super::{Bulk, LocalConfig, Shm, ShmSettings};
 use crate::conformance::{World, pattern};
@@ -301,4 +302,43 @@ fn a_message_is_left_where_readers_have_it_mapped_if_that_pays() {
         assert!(!shm.is_better_left(board, to, elsewhere.as_ptr(), len));
         assert!(!shm.is_better_left(board, to, there, 32 << 20), "more than there is");
     }
+}
+
+/// How many bytes the first shows the second, as messages of `len`, before it had rather write one.
+fn shown_first(world: &mut World<Shm>, board: BoardId, len: usize) -> usize {
+    let (to, from) = (Audience::One(1), Source::Private(0));
+    let (bytes, mut target) = (pattern(3, len), vec![0; len]);
+    let mut shown = 0;
+    while world.transport(0).is_better_shown(board, to, len as u64) {
+        let at = bytes.as_ptr();
+        assert!(world.transport(0).show_piece(board, to, at, len as u64, std::ptr::null_mut()));
+        let mut into = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), len as u64);
+        let alone = Mover::Reader { past: false };
+        let fetched = world.transport(1).fetch_piece(board, from, &mut into, alone);
+        assert!(fetched == Fetched::Whole(len as u64) && target == bytes);
+        world.transport(1).consume_piece(board, from);
+        assert_eq!(world.transport(0).shown(board, to), Shown::Taken);
+        shown += len;
+    }
+    shown
+}
+
+#[test]
+fn a_ring_gets_no_pages_before_as_much_was_fetched_as_they_are_worth() {
+    let many = 10_000;
+    for (len, first) in [(64 << 10, 1 << 20), (600 << 10, 1200 << 10), (30 << 10, 0)] {
+        let (mut world, board) = at_a_board(&small(), many);
+        world.transport(0).boards.price = Price::known(false);
+        assert_eq!(shown_first(&mut world, board, len), first, "messages of {len} bytes");
+    }
+    let (mut world, board) = at_a_board(&small(), many);
+    world.transport(0).boards.price = Price::known(false);
+    let len = 16 << 10;
+    let bytes = pattern(3, len);
+    for _ in 0..4 {
+        let at = UserBuffer(bytes.as_ptr().cast_mut());
+        let mut packer = Packer::contiguous(at, len as u64);
+        assert!(world.transport(0).write_piece(board, Audience::One(1), &mut packer, len, true));
+    }
+    assert_eq!(shown_first(&mut world, board, 48 << 10), 0, "the pages are there");
 }

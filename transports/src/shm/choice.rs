@@ -22,10 +22,20 @@ impl Shm {
     /// Whether it pays that readers fetch a message of this process out of its memory.
     pub(super) fn fetching_pays(&mut self, board: BoardId, to: Audience, len: u64) -> bool {
         match self.waiter.is_crowded() {
-            // One reader's only, so that its writer has others to write as well.
-            true => to != Audience::Everyone && len >= CROWDED_BYTES && self.kernel_is_cheap(),
+            true => self.fetching_pays_in_turn(board, to, len),
             false => self.fetching_pays_at_once(board, to, len),
         }
+    }
+
+    /// The same where ranks share processors: if the message is one reader's, so that its writer has others
+    /// to write as well, and the kernel moves bytes cheaply, or the ring would have to get pages for it.
+    fn fetching_pays_in_turn(&mut self, board: BoardId, to: Audience, len: u64) -> bool {
+        let Audience::One(rank) = to else { return false };
+        if len < CROWDED_BYTES || self.config.shm.bulk == Bulk::Pipeline {
+            return false;
+        }
+        let is_new = self.boards.look(board).is_some_and(|board| board.spares_pages(rank, len));
+        is_new || self.kernel_is_cheap()
     }
 
     /// The same where each has a processor: unless a reader has found that messages of this length come sooner

@@ -26,6 +26,12 @@ pub(super) struct Price {
 }
 
 impl Price {
+    /// What a test wants it to be.
+    #[cfg(test)]
+    pub(super) fn known(is_low: bool) -> Price {
+        Price { is_low: Some(is_low) }
+    }
+
     /// Whether fetching is worth its price.
     pub(super) fn is_low(&mut self) -> bool {
         *self.is_low.get_or_insert_with(|| {
@@ -75,7 +81,7 @@ mod tests {
 
     #[test]
     fn it_is_measured_once() {
-        let mut price = Price { is_low: Some(true) };
+        let mut price = Price::known(true);
         assert!(price.is_low());
         price = Price::default();
         assert_eq!(price.is_low(), price.is_low());
