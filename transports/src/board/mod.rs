@@ -203,10 +203,29 @@ impl Board {
         if self.crowded { room / CROWDED_PIECES } else { PIECE_BYTES.min(room / 2) }
     }
 
-    /// Whether there is only one other member, and its caches have not proved near.
-    pub fn may_be_far(&self) -> bool {
-        let only = self.members.len() == 2;
-        only && [&self.public, &self.private[1 - self.rank]].iter().all(|out| !out.is_near())
+    /// Whether the caches of the only other member have proved near; nothing where there are several.
+    pub fn is_near(&self) -> Option<bool> {
+        if self.members.len() != 2 {
+            return None;
+        }
+        let streams = [&self.public, &self.private[1 - self.rank]];
+        Some(streams.iter().any(|out| out.is_near()))
+    }
+
+    /// What a test wants to be found out about the others' caches.
+    #[cfg(test)]
+    fn prove(&mut self, is_near: bool) {
+        self.private.iter_mut().for_each(|out| out.prove(is_near));
+    }
+
+    /// Whether what the only other member is to have, whose caches are near, is better written to it than shown: the
+    /// ring has all its pages.
+    pub fn is_better_written(&self, to: Audience) -> bool {
+        let out = match to {
+            Audience::Everyone => &self.public,
+            Audience::One(rank) => &self.private[rank as usize],
+        };
+        self.is_near() == Some(true) && out.is_long()
     }
 
     /// Whether the stream to this member would need new pages for a message of so many bytes, and is better

@@ -253,6 +253,10 @@ impl Outbound {
         self.reach.goes_past(apart.len as usize);
         self.apart = self.next;
         self.apart_bytes = self.apart_bytes.saturating_add(apart.len);
+        if self.is_near() && !self.crowded {
+            // What a near reader fetches earns the ring the pages with which it would be the better way.
+            self.lap.carry(apart.len);
+        }
         self.counters.iter_mut().for_each(|reader| reader.open = true);
         self.next += 1;
         cell.seq.store(self.mark.wrapping_add(self.next), Ordering::Release);
@@ -262,6 +266,17 @@ impl Outbound {
     /// Whether readers proved near.
     pub(super) fn is_near(&self) -> bool {
         self.reach.is_near()
+    }
+
+    /// Whether the ring has all the way round.
+    pub(super) fn is_long(&self) -> bool {
+        !self.lap.is_short()
+    }
+
+    /// What a test wants to be found out about the readers.
+    #[cfg(test)]
+    pub(super) fn prove(&mut self, is_near: bool) {
+        self.reach = Reach::proved(is_near);
     }
 
     /// Whether a message of so many bytes would need pages that the ring has not got, nor earned.

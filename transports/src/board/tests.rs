@@ -138,6 +138,27 @@ fn what_is_shown_goes_to_readers_that_all_fetch() {
 }
 
 #[test]
+fn what_near_readers_fetch_earns_a_ring_its_pages() {
+    for (is_near, grows) in [(true, true), (false, false)] {
+        let mut shared = Shared::new(2, 0);
+        let mut views = shared.views(77);
+        let to = Audience::One(1);
+        views[1].consent(0);
+        views[0].prove(is_near);
+        assert!(!views[0].is_better_written(to));
+        let bytes = pattern(1, 1 << 20);
+        let mut shown = 0;
+        while shown < 64 && !views[0].is_better_written(to) {
+            assert!(views[0].show(to, apart(bytes.as_ptr(), 1 << 20)));
+            views[1].consume(Source::Private(0));
+            assert_eq!(views[0].shown(to), Shown::Taken);
+            shown += 1;
+        }
+        assert_eq!((views[0].is_better_written(to), shown < 64), (grows, grows), "{shown} MiB");
+    }
+}
+
+#[test]
 fn who_refuses_is_named_and_shown_no_more() {
     let mut shared = Shared::new(4, 0);
     let mut views = shared.views(7);
