@@ -254,8 +254,9 @@ impl Outbound {
         self.apart = self.next;
         self.apart_bytes = self.apart_bytes.saturating_add(apart.len);
         if self.is_near() && !self.crowded {
-            // What a near reader fetches earns the ring the pages with which it would be the better way.
-            self.lap.carry(apart.len);
+            // What a near reader fetches earns the ring the pages with which it would be the better way: 1.3 ms
+            // by some 40 µs a MiB.
+            self.lap.carry(apart.len / 2);
         }
         self.counters.iter_mut().for_each(|reader| reader.open = true);
         self.next += 1;
