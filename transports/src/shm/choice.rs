@@ -39,10 +39,9 @@ impl Shm {
     }
 
     /// The same where each has a processor: unless the only reader's caches prove near and the ring has grown (OSU
-    /// on two ranks of a Zen 4, fetched, so, and Open MPI: all-to-all of 256 KiB and 1 MiB 31, 22 and 28 µs, 118, 75
-    /// and 104, reduce 23, 9.2 and 27, 88, 36 and 92; an all-to-all of 64 KiB takes 10.7 through the short
-    /// ring, 7.8 fetched, and 8.0), or a
-    /// reader has found that messages of this length come sooner through a buffer (see `ways`).
+    /// on two ranks of a Zen 4, fetched, so, and Open MPI: all-to-all of 1 MiB 121, 91 and 119 µs, reduce 105, 37
+    /// and 94; an all-to-all of 64 KiB takes 11 through the short ring, and 8 fetched), or a reader has found that
+    /// messages of this length come sooner through a buffer (see `ways`).
     fn fetching_pays_at_once(&self, board: BoardId, to: Audience, len: u64) -> bool {
         let Some(board) = self.boards.look(board) else { return false };
         let least = match board.is_near() {
