@@ -171,6 +171,15 @@ impl Board {
         }
     }
 
+    /// The same, to look at.
+    #[inline]
+    fn writes(&self, to: Audience) -> &Outbound {
+        match to {
+            Audience::Everyone => &self.public,
+            Audience::One(rank) => &self.private[rank as usize],
+        }
+    }
+
     fn inbound(&mut self, from: Source) -> &mut Inbound {
         match from {
             Source::Public(rank) => &mut self.from_public[rank as usize],
@@ -196,10 +205,7 @@ impl Board {
     /// The largest piece for an audience. Where ranks share processors the fewest turns are
     /// best, so pieces are large.
     pub fn piece_max(&self, to: Audience) -> usize {
-        let room = match to {
-            Audience::Everyone => self.public.room(),
-            Audience::One(rank) => self.private[rank as usize].room(),
-        };
+        let room = self.writes(to).room();
         if self.crowded { room / CROWDED_PIECES } else { PIECE_BYTES.min(room / 2) }
     }
 
@@ -212,26 +218,16 @@ impl Board {
         Some(streams.iter().any(|out| out.is_near()))
     }
 
-    /// What a test wants to be found out about the others' caches.
-    #[cfg(test)]
-    fn prove(&mut self, is_near: bool) {
-        self.private.iter_mut().for_each(|out| out.prove(is_near));
-    }
-
     /// Whether what the only other member is to have, whose caches are near, is better written to it than shown: the
     /// ring has all its pages.
     pub fn is_better_written(&self, to: Audience) -> bool {
-        let out = match to {
-            Audience::Everyone => &self.public,
-            Audience::One(rank) => &self.private[rank as usize],
-        };
-        self.is_near() == Some(true) && out.is_long()
+        self.is_near() == Some(true) && self.writes(to).is_long()
     }
 
     /// Whether the stream to this member would need new pages for a message of so many bytes, and is better
     /// spared them (see `stream`).
     pub fn spares_pages(&self, rank: u32, len: u64) -> bool {
-        self.private[rank as usize].spares_pages(len)
+        self.writes(Audience::One(rank)).spares_pages(len)
     }
 
     /// The memory in the part of this member to which members write in turn, with the pages of

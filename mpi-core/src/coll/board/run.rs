@@ -17,7 +17,7 @@ use crate::entry::Entry;
 use crate::error::{ErrorClass, Result};
 use crate::port::Port;
 
-/// What a process has for itself, and where that goes.
+/// A block that a process has for itself: from where it is copied, and to where.
 pub(super) type OwnBlock = (Packer, Unpacker);
 
 impl<P: Port> Entry<'_, P> {
@@ -145,13 +145,13 @@ impl<P: Port> Entry<'_, P> {
         place.map_or(Ok(Unpacker::contiguous(UserBuffer::BOTTOM, 0)), |place| self.unpacker(place))
     }
 
-    /// Nothing where it is in place already.
+    /// What a process has for itself and where that goes; nothing where it is in place already.
     fn own_block(&self, from: Option<Place>, into: Option<Place>) -> Result<Option<OwnBlock>> {
         let (Some(from), Some(into)) = (from, into) else { return Ok(None) };
         Ok(Some((self.packer(from)?, self.unpacker(into)?)))
     }
 
-    /// Copies that.
+    /// Copies what a process has for itself.
     pub(super) fn copy_own(&self, from: Option<Place>, into: Option<Place>) -> Result<()> {
         if let Some((from, into)) = self.own_block(from, into)? {
             copy(from, into);
