@@ -221,13 +221,13 @@ impl Board {
     /// Whether what the only other member is to have, whose caches are near, is better written to it than shown: the
     /// ring has all its pages.
     pub fn is_better_written(&self, to: Audience) -> bool {
-        self.is_near() == Some(true) && self.writes(to).is_long()
+        self.is_near() == Some(true) && self.writes(to).is_wide()
     }
 
     /// Whether the stream to this member would need new pages for a message of so many bytes, and is better
     /// spared them (see `stream`).
     pub fn spares_pages(&self, rank: u32, len: u64) -> bool {
-        self.writes(Audience::One(rank)).spares_pages(len)
+        self.writes(Audience::One(rank)).lacks_pages(len)
     }
 
     /// The memory in the part of this member to which members write in turn, with the pages of

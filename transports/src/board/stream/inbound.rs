@@ -1,0 +1,119 @@
+//! The end of a stream at which one of its readers takes pieces in place.
+
+use mpi_core::boards::Piece;
+
+use super::{APART, Cell, INLINE_BYTES, LAST, Room};
+use crate::board::apart::Apart;
+use crate::board::layout::{CELLS, CONSENT};
+use crate::sync::{AtomicU64, Ordering};
+use crate::sys::memory::populate;
+
+/// A reader need not find the pages beyond these one after the other: the writer has got them all.
+const PAGES_FIRST: usize = 128 << 10;
+
+/// One reading end.
+pub(in crate::board) struct Inbound {
+    cells: *const Cell,
+    body: *const u8,
+    room: Room,
+    mark: u64,
+    next: u64,
+    counter: *const AtomicU64,
+    /// Bodies that end here or before are read without further ado.
+    known: usize,
+}
+
+// SAFETY: as for `Outbound`.
+unsafe impl Send for Inbound {}
+
+impl Inbound {
+    /// A reading end, which counts at `counter`.
+    ///
+    /// # Safety
+    /// As [`Outbound::new`]; nobody else writes the counter.
+    pub(in crate::board) unsafe fn new(
+        cells: *const Cell,
+        body: *const u8,
+        room: Room,
+        mark: u64,
+        counter: *const AtomicU64,
+    ) -> Inbound {
+        Inbound { cells, body, room, mark, next: 0, counter, known: PAGES_FIRST }
+    }
+
+    /// Leaves all pages to be found one by one.
+    pub(in crate::board) fn narrow(&mut self, crowded: bool) {
+        self.known = if crowded { self.room.all } else { PAGES_FIRST };
+    }
+
+    /// The next piece, if it is there. One whose form cannot be is empty and the last.
+    #[inline]
+    pub(in crate::board) fn peek(&mut self) -> Option<Piece> {
+        // SAFETY: within the ring of cells, by `new`'s promise.
+        let cell = unsafe { &*self.cells.add((self.next % CELLS as u64) as usize) };
+        if cell.seq.load(Ordering::Acquire) != self.mark.wrapping_add(self.next + 1) {
+            return None;
+        }
+        let form = cell.form.load(Ordering::Relaxed);
+        let (len, last) = (form as u32 as usize, form & LAST != 0);
+        if len <= INLINE_BYTES {
+            return Some(Piece { at: cell.payload.as_ptr().cast(), len, last, apart: 0 });
+        }
+        let at = ((form & !LAST) >> 32) as usize;
+        if at + len > self.room.all {
+            return Some(self.apart_piece(cell, form));
+        }
+        if at + len > self.known {
+            self.get();
+        }
+        Some(Piece { at: self.body.wrapping_add(at), len, last, apart: 0 })
+    }
+
+    /// A piece whose form asks for more room than there is: one apart, or none at all.
+    #[cold]
+    #[inline(never)]
+    fn apart_piece(&self, cell: &Cell, form: u64) -> Piece {
+        let apart = if form == APART { cell.apart().len } else { 0 };
+        Piece { at: self.body, len: 0, last: true, apart }
+    }
+
+    /// Maps the pages that the writer has got.
+    #[cold]
+    #[inline(never)]
+    fn get(&mut self) {
+        let at = self.body.wrapping_add(self.known).cast_mut();
+        populate(at, self.room.usual.saturating_sub(self.known), false);
+        self.known = self.room.all;
+    }
+
+    /// Where the piece that `peek` shows lies, if it is one apart.
+    pub(in crate::board) fn apart(&self) -> Option<Apart> {
+        // SAFETY: within the ring of cells, by `new`'s promise.
+        let cell = unsafe { &*self.cells.add((self.next % CELLS as u64) as usize) };
+        (cell.form.load(Ordering::Relaxed) == APART).then(|| cell.apart())
+    }
+
+    /// Tells the writer that its pieces are fetched.
+    pub(in crate::board) fn consent(&mut self) {
+        self.say(!self.mark);
+    }
+
+    /// Tells the writer that they are not, this one and all that come.
+    pub(in crate::board) fn refuse(&mut self) {
+        self.say(self.mark);
+    }
+
+    fn say(&self, word: u64) {
+        // SAFETY: the counter is mapped, and so is the rest of its line (see `layout`).
+        let consent = unsafe { &*self.counter.wrapping_byte_add(CONSENT) };
+        consent.store(word, Ordering::Relaxed);
+    }
+
+    /// Gives the piece back that `peek` shows.
+    #[inline]
+    pub(in crate::board) fn consume(&mut self) {
+        self.next += 1;
+        // SAFETY: mapped and aligned by `new`'s promise.
+        unsafe { (*self.counter).store(self.mark.wrapping_add(self.next), Ordering::Release) };
+    }
+}

@@ -1,0 +1,189 @@
+//! The end of a stream at which its writer puts pieces in.
+
+use mpi_core::datatype::Packer;
+
+use super::bodies::Bodies;
+use super::readers::{Answer, Readers};
+use super::{APART, Cell, INLINE_BYTES, LAST, Room};
+use crate::board::apart::Apart;
+use crate::board::copies::Copies;
+use crate::board::layout::CELLS;
+use crate::copy;
+use crate::sync::{AtomicU64, Ordering};
+
+/// The writing end.
+pub(in crate::board) struct Outbound {
+    cells: *const Cell,
+    body: *mut u8,
+    bodies: Bodies,
+    readers: Readers,
+    copies: Copies,
+    mark: u64,
+    /// Pieces written.
+    next: u64,
+    /// Ranks share processors.
+    crowded: bool,
+}
+
+// SAFETY: as for `Readers`.
+unsafe impl Send for Outbound {}
+
+impl Outbound {
+    /// The writing end of a stream with these cells and this room for bodies.
+    ///
+    /// # Safety
+    /// All of it stays mapped as long as this lives, cells and counters are aligned, and nobody
+    /// else writes to the cells and bodies.
+    pub(in crate::board) unsafe fn new(
+        cells: *const Cell,
+        body: *mut u8,
+        room: Room,
+        mark: u64,
+        counters: Vec<*const AtomicU64>,
+    ) -> Outbound {
+        let bodies = Bodies::new(body, room);
+        // SAFETY: by the caller's promise.
+        let readers = unsafe { Readers::new(counters, mark) };
+        let copies = Copies::default();
+        Outbound { cells, body, bodies, readers, copies, mark, next: 0, crowded: false }
+    }
+
+    pub(in crate::board) fn room(&self) -> usize {
+        self.bodies.room()
+    }
+
+    /// Says whether ranks share processors.
+    pub(in crate::board) fn narrow(&mut self, crowded: bool) {
+        self.crowded = crowded;
+        self.bodies.narrow(crowded);
+        self.readers.narrow(crowded);
+    }
+
+    /// Writes the next `len` bytes of `source`, if there is room; where ranks share processors long ones
+    /// go round in `round` bytes as far as readers keep up.
+    #[inline]
+    pub(in crate::board) fn write(
+        &mut self,
+        source: &mut Packer,
+        len: usize,
+        last: bool,
+        round: usize,
+    ) -> bool {
+        if !self.readers.spare_a_cell(self.next) {
+            return false;
+        }
+        // SAFETY: within the ring of cells, by `new`'s promise.
+        let cell = unsafe { &*self.cell() };
+        let mut form = len as u64 | if last { LAST } else { 0 };
+        if len <= INLINE_BYTES {
+            self.bodies.pass(self.next);
+            let at = cell.payload.as_ptr().cast_mut().cast();
+            // SAFETY: the cell has the room, and no reader looks at it before its sequence word.
+            unsafe { source.pack_into(at, len) };
+        } else {
+            let place = self.bodies.take(len, round, self.next, &mut self.readers);
+            let Some(at) = place else { return false };
+            form |= (at as u64) << 32;
+            // SAFETY: `take` found `len` unused bytes within the room.
+            unsafe { self.fill(at, source, len) };
+        }
+        cell.form.store(form, Ordering::Relaxed);
+        self.publish(cell);
+        true
+    }
+
+    /// Writes a body.
+    ///
+    /// # Safety
+    /// There are `len` unused bytes within the room.
+    #[inline]
+    unsafe fn fill(&mut self, at: usize, source: &mut Packer, len: usize) {
+        let reach = &mut self.readers.reach;
+        // SAFETY: by the caller's promise.
+        unsafe {
+            let to = self.body.add(at);
+            if self.bodies.is_streamed(len) {
+                reach.goes_past(len);
+                copy::pack_streamed(source, to, len);
+            } else if self.crowded {
+                self.copies.pack(reach, source, to, len);
+            } else {
+                reach.pack(source, to, len);
+            }
+        }
+    }
+
+    /// The cell of the next piece.
+    #[inline]
+    fn cell(&self) -> *const Cell {
+        self.cells.wrapping_add((self.next % CELLS as u64) as usize)
+    }
+
+    /// Lets readers see the next piece, which is in this cell.
+    #[inline]
+    fn publish(&mut self, cell: &Cell) {
+        self.next += 1;
+        cell.seq.store(self.mark.wrapping_add(self.next), Ordering::Release);
+    }
+
+    /// Shows a whole message in this process's memory, if all readers fetch such.
+    pub(in crate::board) fn show(&mut self, apart: Apart) -> bool {
+        if !self.may_show() {
+            return false;
+        }
+        // SAFETY: within the ring of cells, by `new`'s promise.
+        let cell = unsafe { &*self.cell() };
+        self.bodies.pass(self.next);
+        cell.set_apart(apart);
+        cell.form.store(APART, Ordering::Relaxed);
+        // The looks at who has read it are tried as those behind copies are.
+        self.readers.reach.goes_past(apart.len as usize);
+        self.bodies.spare(apart.len, self.is_near());
+        self.readers.await_answers(self.next);
+        self.publish(cell);
+        true
+    }
+
+    /// Whether a message can be shown now.
+    pub(in crate::board) fn may_show(&mut self) -> bool {
+        self.readers.fetch() && self.readers.spare_a_cell(self.next)
+    }
+
+    /// What readers did with the piece that was shown last.
+    pub(in crate::board) fn shown(&mut self) -> Answer {
+        self.readers.answer(self.next)
+    }
+
+    /// Whether there is an answer now.
+    pub(in crate::board) fn has_answer(&mut self) -> bool {
+        self.readers.have_answered(self.next)
+    }
+
+    /// Whether a piece of the largest size that was in vain has room now.
+    pub(in crate::board) fn has_room(&mut self, len: usize, round: usize) -> bool {
+        let (piece, readers) = (self.next, &mut self.readers);
+        let cell = readers.spare_a_cell(piece);
+        cell && (len <= INLINE_BYTES || self.bodies.find(len, round, piece, readers).is_some())
+    }
+
+    /// Whether readers proved near.
+    pub(in crate::board) fn is_near(&self) -> bool {
+        self.readers.reach.is_near()
+    }
+
+    /// Whether bodies have all the way round.
+    pub(in crate::board) fn is_wide(&self) -> bool {
+        self.bodies.are_wide()
+    }
+
+    /// Whether a message of so many bytes would need pages that the ring has not got, nor earned.
+    pub(in crate::board) fn lacks_pages(&self, len: u64) -> bool {
+        self.bodies.lack_pages(len)
+    }
+
+    /// What a test wants to be found out about the readers.
+    #[cfg(test)]
+    pub(in crate::board) fn prove(&mut self, is_near: bool) {
+        self.readers.reach = crate::shm::Reach::proved(is_near);
+    }
+}

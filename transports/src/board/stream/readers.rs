@@ -1,0 +1,168 @@
+//! What the writer of a stream knows of its readers: how far each of them has read, whether their caches are
+//! near, and what they do with what they are shown.
+
+use std::ops::Range;
+
+use crate::board::layout::{CELLS, CONSENT};
+use crate::copy;
+use crate::shm::Reach;
+use crate::sync::{AtomicU64, Ordering};
+
+/// The readers of one stream.
+pub(super) struct Readers {
+    counters: Vec<Counter>,
+    mark: u64,
+    /// Pieces that all are known to have consumed.
+    consumed: u64,
+    pub(super) reach: Reach,
+    /// Ranks share processors.
+    crowded: bool,
+    /// Whether all fetch what they are shown; unknown as long as one has said nothing.
+    fetched: Option<bool>,
+    /// The piece that was shown last.
+    apart: u64,
+}
+
+/// What a reader counts in.
+struct Counter {
+    at: *const AtomicU64,
+    /// What the last look showed.
+    seen: Option<u64>,
+    /// It has not said what it did with the piece that was shown last.
+    open: bool,
+}
+
+/// What readers did with a piece that was shown.
+pub(in crate::board) enum Answer {
+    /// One has said nothing yet.
+    Waits,
+    /// This one could not fetch it.
+    Refused(usize),
+    /// There is no more to say.
+    Taken,
+}
+
+impl Counter {
+    /// Whether the reader says that it fetches what it is shown.
+    fn consents(&self, mark: u64) -> bool {
+        // SAFETY: the counter is mapped, and so is the rest of its line (see `layout`).
+        let word = unsafe { &*self.at.wrapping_byte_add(CONSENT) };
+        word.load(Ordering::Relaxed) == !mark
+    }
+}
+
+// SAFETY: the pointers lead into shared memory that the board's owner keeps mapped; any thread
+// may use them, one at a time.
+unsafe impl Send for Readers {}
+
+impl Readers {
+    /// Readers that count, from the mark on, in these words.
+    ///
+    /// # Safety
+    /// The words are aligned, lie in their board's lines of counters, and stay mapped as long as this lives.
+    pub(super) unsafe fn new(counters: Vec<*const AtomicU64>, mark: u64) -> Readers {
+        let counter = |at| Counter { at, seen: None, open: false };
+        Readers {
+            counters: counters.into_iter().map(counter).collect(),
+            mark,
+            consumed: 0,
+            reach: Reach::default(),
+            crowded: false,
+            fetched: None,
+            apart: 0,
+        }
+    }
+
+    /// Says whether ranks share processors.
+    pub(super) fn narrow(&mut self, crowded: bool) {
+        self.crowded = crowded;
+    }
+
+    /// Of the `written` pieces those whose cells are in use and that somebody may still be reading.
+    #[inline]
+    pub(super) fn unread(&self, written: u64) -> Range<u64> {
+        self.consumed.max(written.saturating_sub(CELLS as u64))..written
+    }
+
+    /// Whether the next cell may be written, of a ring into which so many pieces were.
+    #[inline]
+    pub(super) fn spare_a_cell(&mut self, written: u64) -> bool {
+        let cells = CELLS as u64;
+        written - self.consumed < cells || self.have_read(written - cells, written)
+    }
+
+    /// Whether all have consumed the piece of this number, of so many that were written.
+    #[cold]
+    pub(super) fn have_read(&mut self, piece: u64, written: u64) -> bool {
+        let mut least = written;
+        let warms = self.crowded && self.counters.len() == 1;
+        for Counter { at, seen, .. } in &mut self.counters {
+            if warms {
+                // So the page is known when a load is timed: after a change of processes it often is
+                // not, and to find it takes as long as a line does that comes from a far cache. (What
+                // all read, some of them on this processor, is better not found far so surely.)
+                // SAFETY: mapped, since the words for two writers are two lines apart.
+                unsafe { (*at).cast::<u8>().wrapping_add(64).read_volatile() };
+                copy::finish_loads();
+            }
+            let count = self.reach.look(|| {
+                // SAFETY: mapped and aligned by `new`'s promise.
+                let count = unsafe { (**at).load(Ordering::Acquire) };
+                (count, seen.replace(count).is_some_and(|seen| seen != count))
+            });
+            let count = count.wrapping_sub(self.mark);
+            // What is no count of this board is what an earlier one left there.
+            least = least.min(if count > written { 0 } else { count });
+        }
+        self.consumed = self.consumed.max(least);
+        self.consumed > piece
+    }
+
+    /// Whether all have said that they fetch, and none has refused to.
+    pub(super) fn fetch(&mut self) -> bool {
+        if self.fetched.is_none() && self.counters.iter().all(|reader| reader.consents(self.mark)) {
+            self.fetched = Some(true);
+        }
+        self.fetched == Some(true)
+    }
+
+    /// Awaits what they say to the piece of this number, which is being shown.
+    pub(super) fn await_answers(&mut self, piece: u64) {
+        self.apart = piece;
+        self.counters.iter_mut().for_each(|reader| reader.open = true);
+    }
+
+    /// What they did with the piece that was shown last, of so many that were written. Who refuses says so before it
+    /// counts the piece, and nothing more is shown in the stream meanwhile.
+    pub(super) fn answer(&mut self, written: u64) -> Answer {
+        while let Some(reader) = self.answering(written) {
+            self.counters[reader].open = false;
+            if !self.counters[reader].consents(self.mark) {
+                self.fetched = Some(false);
+                return Answer::Refused(reader);
+            }
+        }
+        match self.counters.iter().any(|reader| reader.open) {
+            true => Answer::Waits,
+            false => Answer::Taken,
+        }
+    }
+
+    /// Whether there is an answer now.
+    pub(super) fn have_answered(&mut self, written: u64) -> bool {
+        self.answering(written).is_some() || self.counters.iter().all(|reader| !reader.open)
+    }
+
+    /// One that has counted the piece and has not been asked.
+    fn answering(&mut self, written: u64) -> Option<usize> {
+        if self.consumed <= self.apart {
+            self.have_read(self.apart, written);
+        }
+        let (mark, apart) = (self.mark, self.apart);
+        let has_counted = |reader: &Counter| {
+            let count = reader.seen.map_or(0, |count| count.wrapping_sub(mark));
+            count > apart && count <= written
+        };
+        self.counters.iter().position(|reader| reader.open && has_counted(reader))
+    }
+}
