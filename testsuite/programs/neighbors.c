@@ -157,6 +157,68 @@ static void ring(void) {
     OK(MPI_Comm_free(&comm));
 }
 
+// Who has no neighbour on one side has no buffer there.
+static void one_way(void) {
+    int next = (rank + 1) % size, before = (rank + size - 1) % size, one = 40 + rank, got = -1;
+    int sends = rank % 2 == 0 && next != rank && next % 2 == 1;
+    int receives = rank % 2 == 1 && before % 2 == 0;
+    MPI_Comm graph;
+    OK(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, receives, &before, MPI_UNWEIGHTED, sends, &next,
+                                      MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph));
+    OK(MPI_Neighbor_alltoall(sends ? &one : NULL, 1, MPI_INT, receives ? &got : NULL, 1, MPI_INT, graph));
+    EQUAL(got, receives ? 40 + before : -1);
+    got = -1;
+    OK(MPI_Neighbor_allgather(sends ? &one : NULL, 1, MPI_INT, receives ? &got : NULL, 1, MPI_INT,
+                              graph));
+    EQUAL(got, receives ? 40 + before : -1);
+    OK(MPI_Comm_free(&graph));
+}
+
+// A neighbour beyond the edge has a block that nobody touches, wherever it is said to lie: on another one, changed by
+// the program meanwhile, or nowhere. The types have gaps.
+static void beyond_the_edge(void) {
+    int periodic = 0, out[3] = {10 + rank, 0, 20 + rank}, in[3] = {-1, -1, -1}, counts[2] = {1, 1};
+    MPI_Comm line;
+    MPI_Datatype two, types[2];
+    MPI_Aint same[2] = {0, 0}, apart[2] = {0, 4 * sizeof(int)};
+    OK(MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &periodic, 0, &line));
+    OK(MPI_Type_vector(2, 1, 2, MPI_INT, &two));
+    OK(MPI_Type_commit(&two));
+    types[0] = types[1] = two;
+    if (size == 2) {
+        OK(MPI_Neighbor_alltoallw(out, counts, same, types, in, counts, same, types, line));
+        EQUAL(in[0], 11 - rank);
+        EQUAL(in[1], -1);
+        EQUAL(in[2], 21 - rank);
+    }
+    int halo[2 * 4] = {-1, -1, -1, -1, -1, -1, -1, -1};
+    MPI_Request request;
+    OK(MPI_Ineighbor_alltoallw(out, counts, same, types, halo, counts, apart, types, line, &request));
+    if (rank == 0) halo[0] = 77;
+    if (rank == size - 1) halo[4] = 88;
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    EQUAL(halo[0], rank == 0 ? 77 : 9 + rank);
+    EQUAL(halo[4], rank == size - 1 ? 88 : 11 + rank);
+    OK(MPI_Type_free(&two));
+    OK(MPI_Comm_free(&line));
+}
+
+// With MPI_BOTTOM displacements are addresses.
+static void by_address(void) {
+    int next = (rank + 1) % size, before = (rank + size - 1) % size, out = 60 + rank, in = -1, one = 1;
+    MPI_Comm ring_of_all;
+    MPI_Aint from, into;
+    MPI_Datatype type = MPI_INT;
+    OK(MPI_Get_address(&out, &from));
+    OK(MPI_Get_address(&in, &into));
+    OK(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &before, MPI_UNWEIGHTED, 1, &next,
+                                      MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &ring_of_all));
+    OK(MPI_Neighbor_alltoallw(MPI_BOTTOM, &one, &from, &type, MPI_BOTTOM, &one, &into, &type,
+                              ring_of_all));
+    EQUAL(in, 60 + before);
+    OK(MPI_Comm_free(&ring_of_all));
+}
+
 int main(int argc, char **argv) {
     start(&argc, &argv);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -166,5 +228,8 @@ int main(int argc, char **argv) {
     grid();
     directed();
     ring();
+    one_way();
+    beyond_the_edge();
+    by_address();
     return finish();
 }

@@ -68,6 +68,18 @@ static void scans(int count) {
     for (int i = 0; i < count; i++) EQUAL(out[i], given(rank, i));
 }
 
+// Who gets nothing of a reduction needs no place for it.
+static void nowhere(int count) {
+    int counts[RANKS], own = rank % 2 == 0 ? count : 0;
+    for (int r = 0; r < size; r++) counts[r] = r % 2 == 0 ? count : 0;
+    prepare(count * size);
+    OK(MPI_Reduce_scatter(in, own ? out : NULL, counts, MPI_LONG, MPI_SUM, MPI_COMM_WORLD));
+    for (int i = 0; i < own; i++) EQUAL(out[i], sum_below(size, rank / 2 * count + i));
+    prepare(count);
+    OK(MPI_Exscan(in, rank == 0 ? NULL : out, count, MPI_LONG, MPI_SUM, MPI_COMM_WORLD));
+    for (int i = 0; rank > 0 && i < count; i++) EQUAL(out[i], sum_below(rank, i));
+}
+
 int main(int argc, char **argv) {
     start(&argc, &argv);
     static const int counts[] = {0, 1, 5, 100, 1500, MOST - RANKS};
@@ -75,6 +87,7 @@ int main(int argc, char **argv) {
         blocks(counts[i]);
         uneven(counts[i]);
         scans(counts[i]);
+        if (counts[i] > 0) nowhere(counts[i]);
     }
     return finish();
 }

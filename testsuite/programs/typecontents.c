@@ -165,6 +165,10 @@ static void indices(void) {
     OK(MPI_Type_get_value_index(MPI_DOUBLE, MPI_INT64_T, &pair));
     OK(MPI_Type_get_value_index(MPI_DOUBLE, MPI_INT64_T, &again));
     CHECK(pair == again && pair != MPI_DATATYPE_NULL, "a pair that has none");
+    OK(MPI_Type_get_value_index(MPI_COMPLEX, MPI_COMPLEX, &pair));
+    CHECK(pair == MPI_DATATYPE_NULL, "numbers without an order");
+    OK(MPI_Type_get_value_index(MPI_REAL, MPI_REAL, &pair));
+    CHECK(pair == MPI_2REAL, "a pair with a name");
     OK(MPI_Type_get_value_index(MPI_BYTE, MPI_BYTE, &pair));
     CHECK(pair == MPI_DATATYPE_NULL, "no such pair");
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 pub use super::board::{Elements, Reduced, Uneven};
 use super::execute::Reducer;
+use super::inter::Between;
 use super::layout::Layout;
 use super::menu::Collective;
 use super::place::{Place, Places};
@@ -32,6 +33,14 @@ pub struct Typed {
     pub count: i64,
     /// Their type.
     pub datatype: DatatypeHandle,
+}
+
+impl Typed {
+    /// The same without elements if there are no blocks of them.
+    pub(super) fn of_any(self, any: bool) -> Typed {
+        // A count that is wrong stays so.
+        Typed { count: if any { self.count } else { self.count.min(0) }, ..self }
+    }
 }
 
 /// A buffer argument of blocks that differ: of a v- or w-variant.
@@ -403,9 +412,10 @@ impl<P: Port> Process<P> {
         if in_place { Ok(Places::None) } else { self.block(data, param).map(Places::one) }
     }
 
-    /// One block of `data.count` elements for each of `size` ranks, one after the other.
+    /// One block of `data.count` elements for each of `size` ranks, one after the other. Of none the address
+    /// means nothing.
     pub(super) fn blocks(&self, data: Typed, size: usize, param: &'static str) -> Result<Places> {
-        let first = self.block(data, param)?;
+        let first = self.block(data.of_any(size > 0), param)?;
         let stride = self.datatype(data.datatype)?.extent() * data.count;
         Ok(Places::Even(first, stride, size))
     }
@@ -422,10 +432,13 @@ impl<P: Port> Process<P> {
                 Types::Each(handles) => (handles[rank], true),
             };
             let datatype = self.committed(handle)?;
-            check_address(data.buf, count, datatype, param)?;
             let bytes = if in_bytes { displacement } else { displacement * datatype.extent() };
-            Ok(Place::new(data.buf.offset(bytes), count, handle, datatype))
+            // With MPI_BOTTOM the displacements are addresses (§5.1.12).
+            let address = data.buf.offset(bytes);
+            check_address(address, count, datatype, param)?;
+            Ok(Place::new(address, count, handle, datatype))
         };
+        check_is_there(data.buf, param)?;
         data.counts
             .iter()
             .zip(data.displs)
@@ -468,7 +481,8 @@ impl<P: Port> Process<P> {
         if recv.is_in_place() {
             fail!(BUFFER, "recvbuf", "is MPI_IN_PLACE, which only sendbuf may be");
         }
-        check_address(recv, count, datatype, "recvbuf")?;
+        let received = received(&problem, count, self.comm(comm)?.rank as usize);
+        check_address(recv, received, datatype, "recvbuf")?;
         if !send.is_in_place() {
             check_address(send, count, datatype, "sendbuf")?;
         }
@@ -512,6 +526,16 @@ fn fits(sent: Option<Place>, received: Option<Place>) -> Result<()> {
     }
 }
 
+/// How many elements the receive buffer of a reduction of `count` has at this process.
+fn received(problem: &Problem, count: i64, rank: usize) -> i64 {
+    match problem {
+        Problem::ReduceScatter { blocks, in_place: false }
+        | Problem::Between(_, Between::ReduceScatter { blocks }) => blocks.len(rank),
+        Problem::Exscan { in_place: false, .. } if rank == 0 => 0,
+        _ => count,
+    }
+}
+
 fn check_address(
     buf: UserBuffer,
     count: i64,
@@ -525,6 +549,10 @@ fn check_address(
             format!("is NULL, but there are {count} elements"),
         ));
     }
+    check_is_there(buf, param)
+}
+
+fn check_is_there(buf: UserBuffer, param: &'static str) -> Result<()> {
     if buf.is_in_place() {
         return Err(Error::param(
             ErrorClass::BUFFER,

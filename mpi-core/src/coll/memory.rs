@@ -62,8 +62,16 @@ pub enum Bytes {
     Flat(UserBuffer),
     /// One run a block, and every region of the schedule lies within one.
     Blocks(Layout, Vec<UserBuffer>),
-    /// A packed copy, written back when the schedule has run.
-    Staged(Box<[u8]>, Vec<Block>),
+    /// A packed copy, of which what the schedule has written is written back when it has run.
+    Staged(Box<[u8]>, Vec<Staged>),
+}
+
+/// A block of which there is a packed copy.
+pub struct Staged {
+    block: Block,
+    /// What the schedule does not touch need not be there, or may be somebody else's meanwhile.
+    touched: bool,
+    written: bool,
 }
 
 impl Bytes {
@@ -83,25 +91,30 @@ impl Bytes {
                 _ => block.only_run(),
             })
             .collect();
-        let Some(runs) = runs else { return Bytes::staged(blocks) };
         let layout = Layout::of(blocks.iter().map(Block::bytes));
+        let staged = |blocks| Bytes::staged(Staged::blocks(blocks, schedule, which, &layout));
+        let Some(runs) = runs else { return staged(blocks) };
         let within =
             |region: Region| region.buffer != which || layout.pieces(region).take(2).count() < 2;
         if schedule.actions().all(|action| action.regions().into_iter().flatten().all(within)) {
             return Ok(Bytes::Blocks(layout, runs));
         }
-        Bytes::staged(blocks)
+        staged(blocks)
     }
 
-    fn staged(blocks: Vec<Block>) -> Result<Bytes> {
-        let total = blocks.iter().map(Block::bytes).fold(0, i64::saturating_add);
+    fn staged(blocks: Vec<Staged>) -> Result<Bytes> {
+        let total = blocks.iter().map(|staged| staged.block.bytes()).fold(0, i64::saturating_add);
         let mut copy: Vec<u8> = Vec::new();
         if copy.try_reserve_exact(total as usize).is_err() {
             return Err(no_room(total as u64));
         }
-        for block in &blocks {
-            let mut packer = Packer::new(block.address, block.count, &block.datatype);
+        for Staged { block, touched, .. } in &blocks {
             let len = copy.len();
+            if !touched {
+                copy.resize(len + block.bytes() as usize, 0);
+                continue;
+            }
+            let mut packer = Packer::new(block.address, block.count, &block.datatype);
             // SAFETY: there is room for the bytes of all blocks, and the packer writes those that it
             // says; the block is user memory that the collective owns.
             unsafe {
@@ -126,17 +139,43 @@ impl Bytes {
         }
     }
 
-    /// Writes a staged copy back.
+    /// Writes back what the schedule has written to a staged copy.
     pub fn write_back(&self) {
         let Bytes::Staged(copy, blocks) = self else { return };
         let mut rest = RawBytes::from(&**copy);
-        for block in blocks {
-            let mut unpacker = Unpacker::new(block.address, block.count, &block.datatype);
+        for Staged { block, written, .. } in blocks {
             let bytes = rest.take(block.bytes() as usize);
+            if !written {
+                continue;
+            }
+            let mut unpacker = Unpacker::new(block.address, block.count, &block.datatype);
             // SAFETY: the block is user memory that the collective owns until it completes; the
             // copy is ours.
             unsafe { unpacker.unpack_from(bytes) };
         }
+    }
+}
+
+impl Staged {
+    /// The blocks of the buffer `which`, whose layout is known, as `schedule` uses them.
+    fn blocks(
+        blocks: Vec<Block>,
+        schedule: &Schedule,
+        which: Buffer,
+        layout: &Layout,
+    ) -> Vec<Staged> {
+        let new = |block| Staged { block, touched: false, written: false };
+        let mut staged: Vec<Staged> = blocks.into_iter().map(new).collect();
+        for action in schedule.actions() {
+            let there = |region: &Region| region.buffer == which;
+            for region in action.regions().into_iter().flatten().filter(there) {
+                layout.pieces(region).for_each(|piece| staged[piece.block].touched = true);
+            }
+            for region in action.written().into_iter().filter(there) {
+                layout.pieces(region).for_each(|piece| staged[piece.block].written = true);
+            }
+        }
+        staged
     }
 }
 
@@ -349,8 +388,9 @@ mod tests {
     #[test]
     fn what_no_machine_holds_is_an_error() {
         let datatype = crate::datatype::predefined(0x209).expect("MPI_INT");
-        let block = Block::new(UserBuffer::BOTTOM, i64::MAX, datatype);
-        for blocks in [vec![block.clone()], vec![block.clone(), block]] {
+        let block = || Block::new(UserBuffer::BOTTOM, i64::MAX, datatype);
+        let staged = || Staged { block: block(), touched: true, written: true };
+        for blocks in [vec![staged()], vec![staged(), staged()]] {
             let Err(error) = Bytes::staged(blocks) else { panic!("there was memory") };
             assert_eq!(error.class(), ErrorClass::NO_MEM);
         }

@@ -102,7 +102,7 @@ impl<P: Port> Process<P> {
         send: Typed,
         into: Places,
     ) -> Result<Prepared> {
-        let own = self.block(send, "sendbuf")?;
+        let own = self.block(send.of_any(!neighbors.targets.is_empty()), "sendbuf")?;
         let whole = Region::new(Buffer::Send, own.bytes());
         let problem = neighbors.problem(&layout(&into), |_| whole);
         Ok(self.fixed(comm, problem, Places::one(own), into))

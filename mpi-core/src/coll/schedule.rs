@@ -117,6 +117,16 @@ impl Action {
             Action::Join => [None, None],
         }
     }
+
+    /// The one that it writes.
+    pub fn written(self) -> Option<Region> {
+        match self {
+            Action::Recv { into, .. } | Action::Reduce { into, .. } | Action::Copy { into, .. } => {
+                Some(into)
+            }
+            Action::Send { .. } | Action::Join => None,
+        }
+    }
 }
 
 /// A step, by its place in the schedule; a step depends on earlier ones only.

@@ -123,10 +123,13 @@ impl Datatype {
     ) -> Result<Option<Arc<Datatype>>> {
         let row = |datatype: &Datatype| datatype.predefined_code().and_then(basic::row_of);
         let (Some(v), Some(i)) = (row(value), row(index)) else { return Ok(None) };
+        if !is_value(v) {
+            return Ok(None);
+        }
         if let Some(pair) = basic::TABLE.iter().find(|row| row.pair == Some((v.code, i.code))) {
             return Ok(predefined(pair.code).cloned());
         }
-        if !is_value(v) || !is_index(i) {
+        if !is_index(i) {
             return Ok(None);
         }
         let layout = Layout::pair(&named::layout(v), &named::layout(i))?;
