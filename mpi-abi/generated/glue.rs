@@ -11,15 +11,15 @@ pub unsafe fn abi_get_fortran_booleans<F: Face>(
     entry::call_any_time::<F>(Procedure::AbiGetFortranBooleans, Owner::None, |cx| unsafe {
         args::out("is_set", is_set.is_null())?;
         let mut is_set_value = false;
-        crate::calls::abi::abi_get_fortran_booleans(
+        let result = crate::calls::abi::abi_get_fortran_booleans(
             cx,
             logical_size,
             logical_true,
             logical_false,
             &mut is_set_value,
-        )?;
+        );
         *is_set = c_int::from(is_set_value);
-        Ok(())
+        result
     })
 }
 
@@ -662,15 +662,15 @@ pub unsafe fn attr_get<F: Face>(
         args::out("attribute_val", attribute_val.is_null())?;
         args::out("flag", flag.is_null())?;
         let mut flag_value = false;
-        crate::calls::attributes::attr_get(
+        let result = crate::calls::attributes::attr_get(
             cx,
             owner,
             F::constant_in(ConstantGroup::Keyval, keyval),
             attribute_val,
             &mut flag_value,
-        )?;
+        );
         *flag = c_int::from(flag_value);
-        Ok(())
+        result
     })
 }
 
@@ -1434,15 +1434,15 @@ pub unsafe fn comm_get_attr<F: Face>(
         args::out("attribute_val", attribute_val.is_null())?;
         args::out("flag", flag.is_null())?;
         let mut flag_value = false;
-        crate::calls::attributes::comm_get_attr(
+        let result = crate::calls::attributes::comm_get_attr(
             cx,
             owner,
             F::constant_in(ConstantGroup::Keyval, comm_keyval),
             attribute_val,
             &mut flag_value,
-        )?;
+        );
         *flag = c_int::from(flag_value);
-        Ok(())
+        result
     })
 }
 
@@ -1794,9 +1794,9 @@ pub unsafe fn comm_test_inter<F: Face>(comm: <F as Face>::Comm, flag: *mut c_int
     entry::call::<F>(Procedure::CommTestInter, Owner::Comm(owner), |cx| unsafe {
         args::out("flag", flag.is_null())?;
         let mut flag_value = false;
-        crate::calls::comms::comm_test_inter(cx, owner, &mut flag_value)?;
+        let result = crate::calls::comms::comm_test_inter(cx, owner, &mut flag_value);
         *flag = c_int::from(flag_value);
-        Ok(())
+        result
     })
 }
 
@@ -1970,16 +1970,17 @@ pub unsafe fn dist_graph_neighbors_count<F: Face>(
         let mut outdegree_value = 0i64;
         args::out("weighted", weighted.is_null())?;
         let mut weighted_value = false;
-        crate::calls::topology::dist_graph_neighbors_count(
+        let result = crate::calls::topology::dist_graph_neighbors_count(
             cx,
             owner,
             &mut indegree_value,
             &mut outdegree_value,
             &mut weighted_value,
-        )?;
+        );
+        *weighted = c_int::from(weighted_value);
+        result?;
         *indegree = args::narrow("indegree", indegree_value)?;
         *outdegree = args::narrow("outdegree", outdegree_value)?;
-        *weighted = c_int::from(weighted_value);
         Ok(())
     })
 }
@@ -2230,7 +2231,7 @@ pub unsafe fn file_create_errhandler<F: Face>(
 /// `MPI_File_delete`.
 #[inline]
 pub unsafe fn file_delete<F: Face>(filename: *const c_char, info: <F as Face>::Info) -> c_int {
-    entry::call::<F>(Procedure::FileDelete, Owner::None, |cx| unsafe {
+    entry::call::<F>(Procedure::FileDelete, Owner::File(FileHandle::NULL), |cx| unsafe {
         crate::calls::files::file_delete(cx, &args::text("filename", filename)?, F::info_in(info))
     })
 }
@@ -2267,9 +2268,9 @@ pub unsafe fn file_get_atomicity<F: Face>(fh: <F as Face>::File, flag: *mut c_in
     entry::call::<F>(Procedure::FileGetAtomicity, Owner::File(owner), |cx| unsafe {
         args::out("flag", flag.is_null())?;
         let mut flag_value = false;
-        crate::calls::files::file_get_atomicity(cx, owner, &mut flag_value)?;
+        let result = crate::calls::files::file_get_atomicity(cx, owner, &mut flag_value);
         *flag = c_int::from(flag_value);
-        Ok(())
+        result
     })
 }
 
@@ -2711,20 +2712,19 @@ pub unsafe fn file_open<F: Face>(
     info: <F as Face>::Info,
     fh: *mut <F as Face>::File,
 ) -> c_int {
-    let owner = F::comm_in(comm);
-    entry::call::<F>(Procedure::FileOpen, Owner::Comm(owner), |cx| unsafe {
+    entry::call::<F>(Procedure::FileOpen, Owner::File(FileHandle::NULL), |cx| unsafe {
         args::out("fh", fh.is_null())?;
         let mut fh_value = FileHandle::NULL;
-        crate::calls::files::file_open(
+        let result = crate::calls::files::file_open(
             cx,
-            owner,
+            F::comm_in(comm),
             &args::text("filename", filename)?,
             F::constant_in(ConstantGroup::FileMode, amode),
             F::info_in(info),
             &mut fh_value,
-        )?;
+        );
         *fh = F::file_out(fh_value);
-        Ok(())
+        result
     })
 }
 
@@ -3489,9 +3489,9 @@ unsafe fn finalized_in_full<F: Face>(flag: *mut c_int) -> c_int {
     entry::call_any_time::<F>(Procedure::Finalized, Owner::None, |cx| unsafe {
         args::out("flag", flag.is_null())?;
         let mut flag_value = false;
-        crate::calls::environment::finalized(cx, &mut flag_value)?;
+        let result = crate::calls::environment::finalized(cx, &mut flag_value);
         *flag = c_int::from(flag_value);
-        Ok(())
+        result
     })
 }
 
@@ -4876,11 +4876,11 @@ pub unsafe fn improbe<F: Face>(
             &mut message_value,
             &mut status_value,
         );
+        *flag = c_int::from(flag_value);
         if !F::is_status_ignore(status) {
             F::status_out(status, &status_value, false);
         }
         result?;
-        *flag = c_int::from(flag_value);
         *message = F::message_out(message_value);
         Ok(())
     })
@@ -5168,17 +5168,18 @@ pub unsafe fn info_get<F: Face>(
         args::non_negative("valuelen", i64::from(valuelen), ErrorClass::ARG)?;
         args::out("flag", flag.is_null())?;
         let mut flag_value = false;
-        crate::calls::info::info_get(
+        let result = crate::calls::info::info_get(
             cx,
             F::info_in(info),
             &args::text("key", key)?,
             &mut value_value,
             &mut flag_value,
-        )?;
+        );
+        *flag = c_int::from(flag_value);
+        result?;
         if flag_value {
             copy_out(value, valuelen as usize + 1, &value_value);
         }
-        *flag = c_int::from(flag_value);
         Ok(())
     })
 }
@@ -5225,17 +5226,18 @@ pub unsafe fn info_get_string<F: Face>(
         let mut value_value = String::new();
         args::out("flag", flag.is_null())?;
         let mut flag_value = false;
-        crate::calls::info::info_get_string(
+        let result = crate::calls::info::info_get_string(
             cx,
             F::info_in(info),
             &args::text("key", key)?,
             &mut value_value,
             &mut flag_value,
-        )?;
+        );
+        *flag = c_int::from(flag_value);
+        result?;
         if flag_value {
             args::text_out_measured(value, buflen, &value_value);
         }
-        *flag = c_int::from(flag_value);
         Ok(())
     })
 }
@@ -5253,15 +5255,16 @@ pub unsafe fn info_get_valuelen<F: Face>(
         let mut valuelen_value = 0i32;
         args::out("flag", flag.is_null())?;
         let mut flag_value = false;
-        crate::calls::info::info_get_valuelen(
+        let result = crate::calls::info::info_get_valuelen(
             cx,
             F::info_in(info),
             &args::text("key", key)?,
             &mut valuelen_value,
             &mut flag_value,
-        )?;
-        *valuelen = valuelen_value;
+        );
         *flag = c_int::from(flag_value);
+        result?;
+        *valuelen = valuelen_value;
         Ok(())
     })
 }
@@ -5327,9 +5330,9 @@ unsafe fn initialized_in_full<F: Face>(flag: *mut c_int) -> c_int {
     entry::call_any_time::<F>(Procedure::Initialized, Owner::None, |cx| unsafe {
         args::out("flag", flag.is_null())?;
         let mut flag_value = false;
-        crate::calls::environment::initialized(cx, &mut flag_value)?;
+        let result = crate::calls::environment::initialized(cx, &mut flag_value);
         *flag = c_int::from(flag_value);
-        Ok(())
+        result
     })
 }
 
@@ -5437,12 +5440,11 @@ pub unsafe fn iprobe<F: Face>(
             &mut flag_value,
             &mut status_value,
         );
+        *flag = c_int::from(flag_value);
         if !F::is_status_ignore(status) {
             F::status_out(status, &status_value, false);
         }
-        result?;
-        *flag = c_int::from(flag_value);
-        Ok(())
+        result
     })
 }
 
@@ -5681,9 +5683,9 @@ unsafe fn is_thread_main_in_full<F: Face>(flag: *mut c_int) -> c_int {
     entry::call::<F>(Procedure::IsThreadMain, Owner::None, |cx| unsafe {
         args::out("flag", flag.is_null())?;
         let mut flag_value = false;
-        crate::calls::environment::is_thread_main(cx, &mut flag_value)?;
+        let result = crate::calls::environment::is_thread_main(cx, &mut flag_value);
         *flag = c_int::from(flag_value);
-        Ok(())
+        result
     })
 }
 
@@ -6434,9 +6436,9 @@ pub unsafe fn op_commutative<F: Face>(op: <F as Face>::Op, commute: *mut c_int) 
     entry::call::<F>(Procedure::OpCommutative, Owner::None, |cx| unsafe {
         args::out("commute", commute.is_null())?;
         let mut commute_value = false;
-        crate::calls::ops::op_commutative(cx, F::op_in(op), &mut commute_value)?;
+        let result = crate::calls::ops::op_commutative(cx, F::op_in(op), &mut commute_value);
         *commute = c_int::from(commute_value);
-        Ok(())
+        result
     })
 }
 
@@ -7220,12 +7222,11 @@ pub unsafe fn request_get_status<F: Face>(
             &mut flag_value,
             &mut status_value,
         );
+        *flag = c_int::from(flag_value);
         if !F::is_status_ignore(status) {
             F::status_out(status, &status_value, false);
         }
-        result?;
-        *flag = c_int::from(flag_value);
-        Ok(())
+        result
     })
 }
 
@@ -8966,12 +8967,11 @@ pub unsafe fn test<F: Face>(
             &mut status_value,
         );
         *request = F::request_out(request_value);
+        *flag = c_int::from(flag_value);
         if !F::is_status_ignore(status) {
             F::status_out(status, &status_value, false);
         }
-        result?;
-        *flag = c_int::from(flag_value);
-        Ok(())
+        result
     })
 }
 
@@ -8984,13 +8984,13 @@ pub unsafe fn test_cancelled<F: Face>(
     entry::call::<F>(Procedure::TestCancelled, Owner::None, |cx| unsafe {
         args::out("flag", flag.is_null())?;
         let mut flag_value = false;
-        crate::calls::statuses::test_cancelled(
+        let result = crate::calls::statuses::test_cancelled(
             cx,
             &args::status_in::<F>("status", status)?,
             &mut flag_value,
-        )?;
+        );
         *flag = c_int::from(flag_value);
-        Ok(())
+        result
     })
 }
 
@@ -9533,15 +9533,15 @@ pub unsafe fn type_get_attr<F: Face>(
         args::out("attribute_val", attribute_val.is_null())?;
         args::out("flag", flag.is_null())?;
         let mut flag_value = false;
-        crate::calls::attributes::type_get_attr(
+        let result = crate::calls::attributes::type_get_attr(
             cx,
             F::datatype_in(datatype),
             F::constant_in(ConstantGroup::Keyval, type_keyval),
             attribute_val,
             &mut flag_value,
-        )?;
+        );
         *flag = c_int::from(flag_value);
-        Ok(())
+        result
     })
 }
 
@@ -10457,15 +10457,15 @@ pub unsafe fn win_get_attr<F: Face>(
         args::out("attribute_val", attribute_val.is_null())?;
         args::out("flag", flag.is_null())?;
         let mut flag_value = false;
-        crate::calls::attributes::win_get_attr(
+        let result = crate::calls::attributes::win_get_attr(
             cx,
             owner,
             F::constant_in(ConstantGroup::Keyval, win_keyval),
             attribute_val,
             &mut flag_value,
-        )?;
+        );
         *flag = c_int::from(flag_value);
-        Ok(())
+        result
     })
 }
 
@@ -10700,9 +10700,9 @@ pub unsafe fn win_test<F: Face>(win: <F as Face>::Win, flag: *mut c_int) -> c_in
     entry::call::<F>(Procedure::WinTest, Owner::Win(owner), |cx| unsafe {
         args::out("flag", flag.is_null())?;
         let mut flag_value = false;
-        crate::calls::windows::win_test(cx, owner, &mut flag_value)?;
+        let result = crate::calls::windows::win_test(cx, owner, &mut flag_value);
         *flag = c_int::from(flag_value);
-        Ok(())
+        result
     })
 }
 

@@ -30,6 +30,8 @@ pub enum Owner {
     Win(WinHandle),
     /// The file's.
     File(FileHandle),
+    /// That of a file which the call closes: an error ends it once the handler has seen it.
+    NoFile(FileHandle),
     /// The session's.
     Session(SessionHandle),
     /// That of a session which the call is to begin: an error ends it once the handler has seen it.

@@ -26,10 +26,12 @@ pub(crate) fn raise(cx: &mut Cx<'_>, error: Error) -> c_int {
     let code = (cx.face.error_out)(error.class());
     let (handler, kind, object) = handler(cx);
     handle(cx, handler, kind, object, code, &line);
-    if let Owner::NoSession(session) = cx.owner {
-        // It is there: the call has just made it.
-        let _ = cx.end_session(session);
-    }
+    // They are there: the call has just made or closed them.
+    let _ = match cx.owner {
+        Owner::NoSession(session) => cx.end_session(session),
+        Owner::NoFile(file) => cx.file_drop(file),
+        _ => Ok(()),
+    };
     code
 }
 
@@ -63,7 +65,7 @@ pub(crate) fn handle(
 fn handler(cx: &Cx<'_>) -> (ErrhandlerHandle, u32, u32) {
     let comm = match cx.owner {
         Owner::Comm(comm) if cx.comm(comm).is_ok() => comm,
-        Owner::File(file) => {
+        Owner::File(file) | Owner::NoFile(file) => {
             let (handler, object) = match cx.file(file) {
                 Ok(open) => (open.errhandler, file),
                 Err(_) => (of_files(), FileHandle::NULL),

@@ -157,6 +157,44 @@ static void atomicity(void) {
     OK(MPI_File_close(&file));
 }
 
+// A process that owns nothing of the file takes part with nothing.
+static void nothing(void) {
+    MPI_File file = open_file(MPI_MODE_RDWR);
+    int value = 77 + rank, back = -1, owns = rank % 2 == 0;
+    MPI_Datatype mine;
+    MPI_Status status;
+    MPI_Offset at = -1;
+    OK(MPI_Type_contiguous(owns, MPI_INT, &mine));
+    OK(MPI_Type_commit(&mine));
+    OK(MPI_File_set_view(file, 4 * rank, MPI_INT, mine, "native", MPI_INFO_NULL));
+    OK(MPI_File_write_all(file, &value, owns, MPI_INT, &status));
+    EQUAL(count_of(&status, MPI_INT), owns);
+    OK(MPI_File_get_byte_offset(file, 0, &at));
+    EQUAL(at, 4 * rank);
+    OK(MPI_File_read_at_all(file, 0, &back, 1, MPI_INT, &status));
+    EQUAL(count_of(&status, MPI_INT), owns);
+    EQUAL(back, owns ? value : -1);
+    if (!owns) REFUSED(MPI_File_write_at(file, 0, &value, 1, MPI_INT, MPI_STATUS_IGNORE));
+    OK(MPI_Type_free(&mine));
+    OK(MPI_File_close(&file));
+}
+
+// All who append begin at the end that the file had, though one of them writes at once.
+static void appending(void) {
+    static char bytes[100000];
+    for (int round = 0; round < 20; round++) {
+        MPI_Offset position = -1;
+        MPI_File file = open_file(MPI_MODE_RDWR);
+        OK(MPI_File_set_size(file, 5000));
+        OK(MPI_File_close(&file));
+        file = open_file(MPI_MODE_WRONLY | MPI_MODE_APPEND);
+        if (rank == 0) OK(MPI_File_write(file, bytes, sizeof bytes, MPI_CHAR, MPI_STATUS_IGNORE));
+        if (rank != 0) OK(MPI_File_get_position(file, &position));
+        if (rank != 0) EQUAL(position, 5000);
+        OK(MPI_File_close(&file));
+    }
+}
+
 static int handled;
 
 static void note(MPI_File *file, int *code, ...) {
@@ -183,6 +221,8 @@ static void errors(void) {
         FAILS(MPI_File_open(MPI_COMM_WORLD, path, differ, MPI_INFO_NULL, &file), MPI_ERR_NOT_SAME);
     }
     FAILS(MPI_File_delete(missing, MPI_INFO_NULL), MPI_ERR_NO_SUCH_FILE);
+    FAILS(MPI_File_open(MPI_COMM_WORLD, NULL, MPI_MODE_RDONLY, MPI_INFO_NULL, &file), MPI_ERR_ARG);
+    FAILS(MPI_File_delete(NULL, MPI_INFO_NULL), MPI_ERR_ARG);
     FAILS(MPI_File_close(&file), MPI_ERR_FILE);
 
     file = open_file(MPI_MODE_RDONLY);
@@ -202,9 +242,20 @@ static void errors(void) {
     OK(MPI_File_get_errhandler(file, &attached));
     CHECK(attached == noting, "the handler that was set");
     OK(MPI_Errhandler_free(&attached));
-    OK(MPI_Errhandler_free(&noting));
     REFUSED(MPI_File_seek(file, -1, MPI_SEEK_SET));
     EQUAL(handled, 1);
+    OK(MPI_File_close(&file));
+
+    // The handler of a file hears also that it could not be deleted when it was closed.
+    file = open_file(MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE);
+    OK(MPI_File_set_errhandler(file, noting));
+    OK(MPI_Errhandler_free(&noting));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    if (rank == 0) EQUAL(unlink(path), 0);
+    REFUSED(MPI_File_close(&file));
+    EQUAL(handled, 2);
+    CHECK(file == MPI_FILE_NULL, "gone all the same");
+    file = open_file(MPI_MODE_RDWR | MPI_MODE_CREATE);
     OK(MPI_File_close(&file));
 }
 
@@ -240,7 +291,9 @@ int main(int argc, char **argv) {
     choose_path();
     columns();
     gaps();
+    nothing();
     sizes();
+    appending();
     atomicity();
     errors();
     queries();

@@ -74,6 +74,21 @@ static void in_a_list(void) {
         CHECK(requests[i] == MPI_REQUEST_NULL, "request %d is complete", i);
 }
 
+// A test that finds the operation complete says so, also when it failed.
+static void tested(void) {
+    if (rank == 0) {
+        OK(MPI_Send(out, 8, MPI_BYTE, 1, 20, MPI_COMM_WORLD));
+        return;
+    }
+    MPI_Request request;
+    int flag = 0, code = MPI_SUCCESS;
+    OK(MPI_Irecv(in, 4, MPI_BYTE, 0, 20, MPI_COMM_WORLD, &request));
+    while (code == MPI_SUCCESS && !flag) code = MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+    FAILS(code, MPI_ERR_TRUNCATE);
+    EQUAL(flag, 1);
+    CHECK(request == MPI_REQUEST_NULL, "complete");
+}
+
 int main(int argc, char **argv) {
     start(&argc, &argv);
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
@@ -84,5 +99,6 @@ int main(int argc, char **argv) {
             too_long(lengths[i], 0, posted_first);
         }
     in_a_list();
+    tested();
     return finish();
 }

@@ -103,6 +103,16 @@ fn errors_of_no_object_on_open_mpi_s_face() {
 }
 
 #[test]
+fn results_nowhere_on_mpich_s_face() {
+    good_on_ours(&MPICH, "nowhere");
+}
+
+#[test]
+fn results_nowhere_on_open_mpi_s_face() {
+    good_on_ours(&OPEN_MPI, "nowhere");
+}
+
+#[test]
 fn what_mpi_3_removed_works_on_mpich_s_face() {
     good_on_ours(&MPICH, "removed");
 }

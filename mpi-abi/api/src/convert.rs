@@ -122,8 +122,12 @@ fn output(parameter: &Parameter, direction: Direction) -> Piece {
     piece.before.push(format!("let mut {held} = {first};"));
     match (direction, &parameter.kind) {
         (Direction::InOut, Kind::Handle(_)) => piece.always.push(store),
-        // Also when none was made: what the program finds then is MPI_COMM_NULL.
-        (_, Kind::Handle(handle)) if handle.face == "Comm" => piece.always.push(store),
+        // Also when none was made: what the program finds then is MPI_COMM_NULL, or MPI_FILE_NULL.
+        (_, Kind::Handle(handle)) if ["Comm", "File"].contains(&handle.face) => {
+            piece.always.push(store);
+        }
+        // Also when an operation has failed that is complete.
+        (_, Kind::Logical) => piece.always.push(store),
         _ => piece.after.push(store),
     }
     piece

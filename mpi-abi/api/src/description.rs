@@ -205,8 +205,16 @@ impl Procedure {
         camel(&self.name)
     }
 
+    /// Whether it is about a file that is not open: its errors go to the handler of `MPI_FILE_NULL` (MPI-5.0 §14.7).
+    pub fn is_of_a_closed_file(&self) -> bool {
+        ["File_open", "File_delete"].contains(&self.name.as_str())
+    }
+
     /// The parameter whose error handler is used: the first one that has any.
     pub fn owner(&self) -> Option<&Parameter> {
+        if self.is_of_a_closed_file() {
+            return None;
+        }
         self.parameters.iter().find(|parameter| {
             let has_handlers = matches!(&parameter.kind, Kind::Handle(handle)
                 if ["comm", "win", "file", "session"].contains(&handle.word));

@@ -104,6 +104,9 @@ fn unsupported(procedure: &Procedure) -> String {
 
 /// Whose error handler is used: an expression of type `Owner`.
 fn owner(procedure: &Procedure) -> String {
+    if procedure.is_of_a_closed_file() {
+        return "Owner::File(FileHandle::NULL)".to_owned();
+    }
     let Some(parameter) = procedure.owner() else { return "Owner::None".to_owned() };
     let Kind::Handle(handle) = &parameter.kind else { return "Owner::None".to_owned() };
     let name = parameter.ident();

@@ -19,9 +19,6 @@ pub fn file_open(
     info: InfoHandle,
     fh: &mut FileHandle,
 ) -> Result<()> {
-    // Errors go to the handler of files that are not open yet (§14.7).
-    cx.owner = Owner::File(FileHandle::NULL);
-    *fh = FileHandle::NULL;
     check_info(cx, info)?;
     *fh = cx.file_open(comm, filename, amode, failure::of_files())?;
     Ok(())
@@ -33,16 +30,17 @@ fn check_info(cx: &Cx<'_>, info: InfoHandle) -> Result<()> {
 
 /// `MPI_File_close`.
 pub fn file_close(cx: &mut Cx<'_>, fh: &mut FileHandle) -> Result<()> {
-    let closed = cx.file_close(*fh);
-    if cx.file(*fh).is_err() {
-        *fh = FileHandle::NULL;
-    }
-    closed
+    let file = *fh;
+    cx.file(file)?;
+    *fh = FileHandle::NULL;
+    // The handler of the file hears of what fails; then the file is gone all the same.
+    cx.owner = Owner::NoFile(file);
+    cx.file_close(file)?;
+    cx.file_drop(file)
 }
 
 /// `MPI_File_delete`.
 pub fn file_delete(cx: &mut Cx<'_>, filename: &str, info: InfoHandle) -> Result<()> {
-    cx.owner = Owner::File(FileHandle::NULL);
     check_info(cx, info)?;
     cx.file_delete(filename)
 }

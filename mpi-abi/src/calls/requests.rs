@@ -12,12 +12,17 @@ use mpi_core::status::Status;
 use crate::entry::{Cx, Owner};
 use crate::failure::of_code;
 
-/// Reports a complete request, with the functions of a generalized one.
+/// Reports a complete request, with the functions of a generalized one: both are called, and if one of them fails
+/// the operation has (§13.2).
 pub(crate) fn report(cx: &mut Cx<'_>, request: RequestHandle) -> Result<Report> {
     let mut reported = cx.report(request)?;
     if let Some(functions) = reported.generalized.take() {
-        query(cx, &functions, &mut reported.status)?;
-        free(cx, &functions)?;
+        let queried = query(cx, &functions, &mut reported.status);
+        let freed = free(cx, &functions);
+        if let Err(error) = queried.and(freed) {
+            reported.status.error = error.class();
+            reported.failure = Some(error);
+        }
     }
     Ok(reported)
 }

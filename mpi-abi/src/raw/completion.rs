@@ -9,6 +9,7 @@ use mpi_core::handle::{CommHandle, RequestHandle};
 use mpi_core::request::completion::Report;
 use mpi_core::status::Status;
 
+use crate::args;
 use crate::calls::requests::{own, report, status_of};
 use crate::entry::{Cx, Owner};
 use crate::face::Face;
@@ -30,6 +31,40 @@ impl<F: Face> Requests<F> {
             mpi_core::fail!(ARG, "array_of_requests", "is NULL, but there are {count} requests");
         }
         Ok(Requests { first, count: count as usize })
+    }
+
+    /// The same for a call that writes one status.
+    ///
+    /// # Safety
+    /// As [`Requests::new`].
+    unsafe fn reported_in(
+        first: *mut F::Request,
+        count: i64,
+        status: *const F::Status,
+    ) -> Result<Requests<F>> {
+        args::status_out::<F>("status", status)?;
+        // SAFETY: the caller's promise.
+        unsafe { Requests::new(first, count) }
+    }
+
+    /// The same for a call that writes a status for each.
+    ///
+    /// # Safety
+    /// As [`Requests::new`].
+    unsafe fn reported_in_all(
+        first: *mut F::Request,
+        count: i64,
+        statuses: *const F::Status,
+    ) -> Result<Requests<F>> {
+        if count > 0 && statuses.is_null() && !F::is_status_ignore(statuses) {
+            mpi_core::fail!(
+                ARG,
+                "array_of_statuses",
+                "is NULL, but must be an array or MPI_STATUSES_IGNORE"
+            );
+        }
+        // SAFETY: the caller's promise.
+        unsafe { Requests::new(first, count) }
     }
 
     #[inline]
@@ -102,7 +137,8 @@ pub unsafe fn waitall<F: Face>(
     array_of_statuses: *mut F::Status,
 ) -> Result<()> {
     // SAFETY: the caller's promise.
-    let requests = unsafe { Requests::<F>::new(array_of_requests, count) }?;
+    let requests =
+        unsafe { Requests::<F>::reported_in_all(array_of_requests, count, array_of_statuses) }?;
     for index in 0..requests.count {
         cx.is_complete(requests.at(index))?;
     }
@@ -155,7 +191,8 @@ pub unsafe fn testall<F: Face>(
     array_of_statuses: *mut F::Status,
 ) -> Result<()> {
     // SAFETY: the caller's promise.
-    let requests = unsafe { Requests::<F>::new(array_of_requests, count) }?;
+    let requests =
+        unsafe { Requests::<F>::reported_in_all(array_of_requests, count, array_of_statuses) }?;
     let mut complete = requests.all_complete(cx)?;
     if !complete {
         cx.poll();
@@ -182,7 +219,7 @@ pub unsafe fn waitany<F: Face>(
     status: *mut F::Status,
 ) -> Result<()> {
     // SAFETY: the caller's promise.
-    let requests = unsafe { Requests::<F>::new(array_of_requests, count) }?;
+    let requests = unsafe { Requests::<F>::reported_in(array_of_requests, count, status) }?;
     let active = requests.active(cx)?;
     let mut found = None;
     if !active.is_empty() {
@@ -239,7 +276,7 @@ pub unsafe fn testany<F: Face>(
     status: *mut F::Status,
 ) -> Result<()> {
     // SAFETY: the caller's promise.
-    let requests = unsafe { Requests::<F>::new(array_of_requests, count) }?;
+    let requests = unsafe { Requests::<F>::reported_in(array_of_requests, count, status) }?;
     let active = requests.active(cx)?;
     let complete = |cx: &Cx<'_>| {
         active.iter().find(|(_, request)| cx.is_complete(*request).unwrap_or(true)).copied()
@@ -273,8 +310,10 @@ pub unsafe fn waitsome<F: Face>(
     array_of_indices: *mut c_int,
     array_of_statuses: *mut F::Status,
 ) -> Result<()> {
+    args::array("array_of_indices", array_of_indices.is_null(), incount > 0)?;
     // SAFETY: the caller's promise.
-    let requests = unsafe { Requests::<F>::new(array_of_requests, incount) }?;
+    let requests =
+        unsafe { Requests::<F>::reported_in_all(array_of_requests, incount, array_of_statuses) }?;
     let active = requests.active(cx)?;
     if !active.is_empty() {
         let handles = active.iter().map(|(_, request)| *request);
@@ -299,8 +338,10 @@ pub unsafe fn testsome<F: Face>(
     array_of_indices: *mut c_int,
     array_of_statuses: *mut F::Status,
 ) -> Result<()> {
+    args::array("array_of_indices", array_of_indices.is_null(), incount > 0)?;
     // SAFETY: the caller's promise.
-    let requests = unsafe { Requests::<F>::new(array_of_requests, incount) }?;
+    let requests =
+        unsafe { Requests::<F>::reported_in_all(array_of_requests, incount, array_of_statuses) }?;
     let active = requests.active(cx)?;
     if !active.is_empty() {
         cx.poll();
@@ -372,7 +413,9 @@ pub unsafe fn request_get_status_all<F: Face>(
     array_of_statuses: *mut F::Status,
 ) -> Result<()> {
     // SAFETY: the caller's promise; nothing is set to null.
-    let requests = unsafe { Requests::<F>::new(array_of_requests.cast_mut(), count) }?;
+    let requests = unsafe {
+        Requests::<F>::reported_in_all(array_of_requests.cast_mut(), count, array_of_statuses)
+    }?;
     cx.poll();
     let complete = requests.all_complete(cx)?;
     // SAFETY: the caller's promise.
@@ -400,7 +443,8 @@ pub unsafe fn request_get_status_any<F: Face>(
     status: *mut F::Status,
 ) -> Result<()> {
     // SAFETY: the caller's promise; nothing is set to null.
-    let requests = unsafe { Requests::<F>::new(array_of_requests.cast_mut(), count) }?;
+    let requests =
+        unsafe { Requests::<F>::reported_in(array_of_requests.cast_mut(), count, status) }?;
     cx.poll();
     let active = requests.active(cx)?;
     let mut found = None;
@@ -438,8 +482,11 @@ pub unsafe fn request_get_status_some<F: Face>(
     array_of_indices: *mut c_int,
     array_of_statuses: *mut F::Status,
 ) -> Result<()> {
+    args::array("array_of_indices", array_of_indices.is_null(), incount > 0)?;
     // SAFETY: the caller's promise; nothing is set to null.
-    let requests = unsafe { Requests::<F>::new(array_of_requests.cast_mut(), incount) }?;
+    let requests = unsafe {
+        Requests::<F>::reported_in_all(array_of_requests.cast_mut(), incount, array_of_statuses)
+    }?;
     cx.poll();
     let active = requests.active(cx)?;
     let mut known = 0;

@@ -66,48 +66,55 @@ impl<P: Port> Entry<'_, P> {
             Some(disk) => Ok(disk),
             None => open(Existence::Required),
         };
-        let disk = self.fail_together(comm, opened)?;
-        let mut file = OpenFile {
+        // Where the pointers of a file that is appended to begin is known before anybody can write to it.
+        let measured = opened.and_then(|disk| {
+            let end = if modes.has(APPEND) { disk.size() } else { Ok(0) };
+            Ok((disk, end.map_err(|error| error_of(path, "ask the size of", &error))?))
+        });
+        let (disk, end) = self.fail_together(comm, measured)?;
+        let number = self.comm(comm)?.context;
+        Ok(OpenFile {
             comm,
             modes,
             view: View::bytes(),
             atomic: false,
             errhandler: ErrhandlerHandle::NULL,
-            position: 0,
-            shared: None,
+            position: end as i64,
+            shared: Some(SharedPointer::new(path, number, end as i64)),
             split: None,
             path: path.to_string(),
             disk,
-        };
-        if modes.has(APPEND) {
-            file.position = file.size()? as i64;
-        }
-        let number = self.comm(comm)?.context;
-        file.shared = Some(SharedPointer::new(path, number, file.position));
-        Ok(file)
+        })
     }
 
-    /// `MPI_File_close`: waits for all, so that the file can be deleted if it is to be; the object
-    /// is gone even if that fails.
+    /// `MPI_File_close` up to where only the object is left, which [`Entry::file_drop`] ends: waits for all, so
+    /// that the file can be deleted if it is to be.
     ///
     /// # Errors
-    /// What the operating system reports on deleting.
+    /// What the operating system reports on deleting. The object is to be dropped all the same.
     pub fn file_close(&mut self, fh: FileHandle) -> Result<()> {
         let comm = self.file(fh)?.comm;
         self.file_barrier(comm)?;
-        let OpenFile { modes, path, errhandler, disk, shared, .. } = self.files.remove(fh)?;
-        drop(disk);
         let first = self.comm(comm)?.rank == 0;
+        let file = self.file_mut(fh)?;
+        let (deletes, path) = (file.modes.has(DELETE_ON_CLOSE), file.path.clone());
+        let shared = file.shared.take();
         self.drop_shared(shared, first);
-        let deleted = if modes.has(DELETE_ON_CLOSE) {
-            let mine = if first { self.file_delete(&path) } else { Ok(()) };
-            self.fail_together(comm, mine)
-        } else {
-            Ok(())
-        };
+        if !deletes {
+            return Ok(());
+        }
+        let mine = if first { self.file_delete(&path) } else { Ok(()) };
+        self.fail_together(comm, mine)
+    }
+
+    /// Ends what is left of a file that was closed; error handlers can hear of it until then.
+    ///
+    /// # Errors
+    /// `MPI_ERR_FILE`.
+    pub fn file_drop(&mut self, fh: FileHandle) -> Result<()> {
+        let OpenFile { comm, errhandler, .. } = self.files.remove(fh)?;
         self.errhandlers.release(errhandler)?;
-        self.comm_free(comm)?;
-        deleted
+        self.comm_free(comm)
     }
 
     /// `MPI_File_delete`.

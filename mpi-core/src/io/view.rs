@@ -116,12 +116,14 @@ impl View {
     pub(super) fn runs(&self, offset: i64) -> Result<Runs> {
         let size = self.unit;
         let skipped = u64::try_from(offset).ok().and_then(|offset| offset.checked_mul(size));
-        let Some(skipped) = skipped.filter(|bytes| *bytes < self.reach()) else {
+        // In a view without bytes every offset is its end.
+        let skipped = skipped.filter(|bytes| self.is_empty() || *bytes < self.reach());
+        let Some(skipped) = skipped else {
             crate::fail!(ARG, "offset", "is {offset}, which is no place in a file");
         };
         let start = UserBuffer(ptr::without_provenance_mut(self.displacement as usize));
         let mut cursor = Packer::new(start, self.tiles() as i64, &self.places);
-        cursor.skip(skipped);
+        cursor.skip(skipped.min(self.reach()));
         Ok(Runs(cursor))
     }
 
@@ -154,8 +156,16 @@ impl View {
         bytes.div_ceil(self.unit) as i64
     }
 
+    /// Whether it shows nothing of the file, as that of a process which takes part with nothing.
+    fn is_empty(&self) -> bool {
+        self.places.size() == 0
+    }
+
     /// How often the file type is repeated: as far as offsets go.
     fn tiles(&self) -> u64 {
+        if self.is_empty() {
+            return 0;
+        }
         let extent = u64::try_from(self.places.extent()).unwrap_or(0);
         LAST_OFFSET / extent.max(self.places.size()).max(1)
     }
@@ -254,6 +264,18 @@ mod tests {
             let expected = &seen[4 * (whole / 2) as usize..];
             prop_assert_eq!(&walked[..expected.len()], expected);
         }
+    }
+
+    #[test]
+    fn a_view_of_nothing_has_no_runs_anywhere() {
+        let nothing = ints(&[], &[], 12);
+        let view = View::new(40, &int(), &nothing, "native").expect("valid");
+        for offset in [0, 1, 1 << 40] {
+            assert!(view.runs(offset).expect("the end").next(8).is_none());
+            assert_eq!(view.byte_offset(offset).expect("the end"), 40);
+        }
+        assert_eq!(view.runs(-1).map(drop).unwrap_err().class(), ErrorClass::ARG);
+        assert_eq!(view.etypes_below(1000), 0);
     }
 
     #[test]
