@@ -1,10 +1,14 @@
 //! The environment (MPI-5.0 chapter 9, §11.2): versions, names, memory, the end.
 
+use std::ffi::c_void;
+use std::ptr;
+
 use mpi_core::buffer::UserBuffer;
 use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::handle::{CommHandle, InfoHandle};
 use mpi_core::info::Info;
 
+use super::info::look;
 use crate::entry::Cx;
 use crate::library::{Phase, phase, thread_level};
 use crate::startup;
@@ -101,27 +105,44 @@ pub fn address(cx: &mut Cx<'_>, location: UserBuffer, address: &mut i64) -> Resu
 pub fn alloc_mem(
     cx: &mut Cx<'_>,
     size: i64,
-    _info: InfoHandle,
+    info: InfoHandle,
     baseptr: &mut UserBuffer,
 ) -> Result<()> {
     let Ok(bytes) = usize::try_from(size) else {
         mpi_core::fail!(ARG, "size", "is {size}, but a size cannot be negative");
     };
-    let shared = cx.port.local().and_then(|local| local.shm().allocate(bytes.max(1)));
-    // SAFETY: malloc has no preconditions.
-    let memory = shared.unwrap_or_else(|| unsafe { libc::malloc(bytes.max(1)).cast() });
+    let (bytes, align) = (bytes.max(1), alignment(cx, info)?);
+    let shared = cx.port.local().and_then(|local| local.shm().allocate(bytes, align));
+    let mut memory: *mut c_void = shared.map_or(ptr::null_mut(), <*mut u8>::cast);
     if memory.is_null() {
-        return Err(Error::new(ErrorClass::NO_MEM, format!("there are no {size} bytes of memory")));
+        // SAFETY: the address is written to, or left null if there is no memory.
+        unsafe { libc::posix_memalign(&mut memory, align, bytes) };
     }
-    *baseptr = UserBuffer(memory);
+    if memory.is_null() {
+        let text = format!("there are no {size} bytes of memory at a multiple of {align}");
+        return Err(Error::new(ErrorClass::NO_MEM, text));
+    }
+    *baseptr = UserBuffer(memory.cast());
     Ok(())
+}
+
+/// What the address is to be a multiple of: a cache line, or more if the info asks for it by
+/// `mpi_minimum_memory_alignment` (§9.2). What is no number there is passed over, as hints may be.
+fn alignment(cx: &Cx<'_>, info: InfoHandle) -> Result<usize> {
+    const LINE: usize = 64;
+    if info.is_null() {
+        return Ok(LINE);
+    }
+    let info = look(cx, info)?;
+    let asked = info.get("mpi_minimum_memory_alignment").and_then(|value| value.trim().parse().ok());
+    Ok(asked.and_then(usize::checked_next_power_of_two).map_or(LINE, |asked| asked.max(LINE)))
 }
 
 /// `MPI_Free_mem`.
 pub fn free_mem(cx: &mut Cx<'_>, base: UserBuffer) -> Result<()> {
     let shared = cx.port.local().is_some_and(|local| local.shm().free(base.0));
     if !shared {
-        // SAFETY: by the standard the address came from MPI_Alloc_mem, hence from malloc.
+        // SAFETY: by the standard the address came from MPI_Alloc_mem, hence from posix_memalign.
         unsafe { libc::free(base.0.cast()) };
     }
     Ok(())

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use crate::sys::memory::PAGE;
 
-/// What an address handed out is a multiple of: a cache line.
-const ALIGN: u64 = 64;
+/// What an address handed out is a multiple of at least: a cache line.
+pub(super) const ALIGN: u64 = 64;
 
 /// A first-fit allocator of offsets.
 #[derive(Debug)]
@@ -25,13 +25,19 @@ impl Allocator {
         Allocator { free, taken: BTreeMap::new() }
     }
 
-    /// Takes `len` bytes (at least one line).
-    pub(super) fn take(&mut self, len: u64) -> Option<u64> {
+    /// Takes `len` bytes (at least one line) that begin at a multiple of `align`, which is one of [`ALIGN`].
+    pub(super) fn take(&mut self, len: u64, align: u64) -> Option<u64> {
         let len = len.max(1).checked_next_multiple_of(ALIGN)?;
-        let (&at, &room) = self.free.iter().find(|&(_, &room)| room >= len)?;
-        self.free.remove(&at);
-        if room > len {
-            self.free.insert(at + len, room - len);
+        let (from, end, at) = self.free.iter().find_map(|(&from, &room)| {
+            let (end, at) = (from + room, from.checked_next_multiple_of(align)?);
+            (at.checked_add(len)? <= end).then_some((from, end, at))
+        })?;
+        self.free.remove(&from);
+        if at > from {
+            self.free.insert(from, at - from);
+        }
+        if end > at + len {
+            self.free.insert(at + len, end - at - len);
         }
         self.taken.insert(at, len);
         Some(at)
@@ -67,14 +73,15 @@ mod tests {
     proptest! {
         #[test]
         fn ranges_never_overlap_and_all_comes_back(steps in
-                proptest::collection::vec((any::<bool>(), 0u64..5000), 1..200)) {
+                proptest::collection::vec((any::<bool>(), 0u64..5000, 0u32..8), 1..200)) {
             let (base, size) = (1 << 20, 64 << 10);
             let mut allocator = Allocator::new(base, size);
             let mut live: Vec<(u64, u64)> = Vec::new();
-            for (take, n) in steps {
+            for (take, n, power) in steps {
                 if take {
-                    if let Some(at) = allocator.take(n) {
-                        prop_assert!(at % ALIGN == 0 && at >= base && at + n <= base + size);
+                    let align = ALIGN << power;
+                    if let Some(at) = allocator.take(n, align) {
+                        prop_assert!(at % align == 0 && at >= base && at + n <= base + size);
                         prop_assert!(live.iter().all(|&(b, l)| at + n.max(1) <= b || b + l <= at));
                         live.push((at, n.max(1)));
                     }
@@ -87,8 +94,8 @@ mod tests {
             for (at, _) in live {
                 allocator.give(at);
             }
-            prop_assert_eq!(allocator.take(size), Some(base));
-            prop_assert_eq!(allocator.take(1), None);
+            prop_assert_eq!(allocator.take(size, ALIGN), Some(base));
+            prop_assert_eq!(allocator.take(1, ALIGN), None);
         }
     }
 }

@@ -185,7 +185,7 @@ fn what_cannot_be_brought_is_written_and_no_more_is_tried() {
 
 /// Memory of a process that both have mapped, filled with a pattern.
 fn mapped(world: &mut World<Shm>, rank: usize, seed: u64, len: usize) -> &'static mut [u8] {
-    let memory = world.transport(rank).allocate(len).unwrap();
+    let memory = world.transport(rank).allocate(len, 1).unwrap();
     // SAFETY: `allocate` gave `len` bytes, which stay until the transport goes with the test.
     let memory = unsafe { std::slice::from_raw_parts_mut(memory, len) };
     memory.copy_from_slice(&pattern(seed, len));

@@ -12,6 +12,7 @@ use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::port::{PeerId, Pulled};
 
+use super::alloc::ALIGN;
 use super::fetch::Fetches;
 use super::peer::State;
 use super::price::Price;
@@ -122,7 +123,7 @@ impl Boards for Shm {
     }
 
     fn prepare_part(&mut self, size: u32) -> Option<u64> {
-        self.allocator.take(Layout::new(size).bytes() as u64)
+        self.allocator.take(Layout::new(size).bytes() as u64, ALIGN)
     }
 
     fn drop_part(&mut self, part: u64) {

@@ -66,9 +66,10 @@ use mpi_core::port::{
 use crate::fields::job_hash;
 use crate::lap::Worn;
 use crate::restraint::Restraint;
+use crate::sys::memory::PAGE;
 use crate::sys::socket::{Datagram, Name};
 use crate::sys::{barrier, cma};
-use alloc::Allocator;
+use alloc::{ALIGN, Allocator};
 use arena::Arena;
 use hello::Card;
 use meet::{Letter, Stray};
@@ -268,10 +269,13 @@ impl Shm {
         self.counters
     }
 
-    /// Memory for the program that peers can read in place, aligned to 64 bytes, or `None` if
-    /// the arena has no room for it.
-    pub fn allocate(&mut self, len: usize) -> Option<*mut u8> {
-        let offset = self.allocator.take(len as u64)?;
+    /// Memory for the program that peers can read in place, at a multiple of 64 bytes and of `align`, a power of
+    /// two, or `None` if the arena has no room for it, or begins at no such multiple itself.
+    pub fn allocate(&mut self, len: usize, align: usize) -> Option<*mut u8> {
+        if align > PAGE {
+            return None;
+        }
+        let offset = self.allocator.take(len as u64, ALIGN.max(align as u64))?;
         Some(self.arena.at(offset, len))
     }
 

@@ -219,7 +219,7 @@ fn library_memory_is_read_in_place() {
     world.send(0, 1, &eager(), b"hi");
     world.run_until("both have met", |world| !world.got(1).frames.is_empty());
     let len = 100_000;
-    let memory = world.transport(0).allocate(len).unwrap();
+    let memory = world.transport(0).allocate(len, 1).unwrap();
     let bytes = pattern(1, len);
     // SAFETY: `allocate` gave `len` bytes.
     unsafe { RawBytes::from(&bytes[..]).copy_to(memory) };
@@ -325,9 +325,9 @@ pub(crate) fn poll(world: &mut World<Shm>, end: usize) {
 #[test]
 fn memory_that_the_arena_has_not_is_refused() {
     let mut shm = world(1, &small()).remove(0);
-    assert!(shm.allocate(17 << 20).is_none());
-    assert!(shm.allocate(15 << 20).is_some());
-    assert!(shm.allocate(2 << 20).is_none());
+    assert!(shm.allocate(17 << 20, 1).is_none());
+    assert!(shm.allocate(15 << 20, 1).is_some());
+    assert!(shm.allocate(2 << 20, 1).is_none());
 }
 
 #[test]
