@@ -32,8 +32,6 @@ const DISAPPEAR: Duration = Duration::from_secs(1);
 const ROLL_CALL: Duration = Duration::from_secs(2);
 /// How long descendants may take that outlived all ranks.
 pub(crate) const GRACE_ORPHANS: Duration = Duration::from_millis(200);
-/// How long an unfinished line is held back from a terminal.
-const PROMPT: Duration = Duration::from_millis(100);
 /// How often to look whether we have come to the terminal's foreground.
 const FOREGROUND: Duration = Duration::from_secs(1);
 
@@ -141,14 +139,12 @@ impl<'a> Job<'a> {
         self.take_news();
         while !self.ledger.is_over() {
             let ready = self.node.epoll.wait(self.patience())?;
-            if ready.is_empty() {
-                self.streams.show_prompts(&self.node.epoll);
-            }
             for token in ready {
                 self.notice(Source::from_token(token));
             }
             self.node.keep_in_touch();
             self.take_news();
+            self.streams.let_go(&self.node.epoll, Instant::now());
             self.release_held();
             self.input.look_again(&self.node.epoll);
             if !self.progress_of_the_end() {
@@ -170,7 +166,7 @@ impl<'a> Job<'a> {
                 Phase::Running => self.global.timeout.map(|limit| until(self.start + limit)),
                 Phase::Listening(t) | Phase::Asked(t) | Phase::Killed(t) => Some(until(t)),
             },
-            self.streams.has_prompt().then_some(PROMPT),
+            self.streams.next().map(until),
             self.input.in_background().then_some(FOREGROUND),
             self.node.next_beat().map(until),
             self.held_until.map(until),

@@ -1,9 +1,11 @@
-//! Output of many ranks on one stream, line by line: a line of one rank is never mixed with
-//! another's.
+//! Output of many ranks on one stream, line by line: a line of one rank is not mixed with another's.
 //!
 //! Without any input or output of its own: in go bytes as they are read from a rank's pipe, out
 //! come whole lines, tagged if asked for. A last line without an end is handed out when the pipe
-//! ends. Memory is bounded: a line longer than [`LINE_MAX`] is handed out in parts, each a line.
+//! ends, and one that has been held for long when its owner says so ([`Lines::show_partial`]). Memory
+//! is bounded: a line longer than [`LINE_MAX`] is handed out in parts. Bytes pass unchanged, but for
+//! the tags: a tagged part is a line, and a line end is put behind an unfinished line where another
+//! rank's output follows.
 
 /// How a line is marked with its origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,8 +49,14 @@ impl Lines {
                 self.hand_out(out);
                 self.shown = false;
             } else if self.partial.len() >= LINE_MAX {
-                self.partial.push(b'\n');
-                self.hand_out(out);
+                match self.tag.is_empty() {
+                    true => self.show_partial(out),
+                    false => {
+                        self.partial.push(b'\n');
+                        self.hand_out(out);
+                        self.shown = false;
+                    }
+                }
             }
         }
     }
@@ -69,7 +77,13 @@ impl Lines {
         !self.partial.is_empty()
     }
 
-    /// Appends an unfinished line as it is: somebody waits at a terminal for a prompt.
+    /// Another's output stands behind the part of the line that has been shown: what follows is a
+    /// line of its own.
+    pub(crate) fn interrupted(&mut self) {
+        self.shown = false;
+    }
+
+    /// Appends an unfinished line as it is: somebody may wait for a prompt, or look at a row of dots.
     pub(crate) fn show_partial(&mut self, out: &mut Vec<u8>) {
         if self.is_open() {
             self.hand_out(out);
@@ -107,6 +121,11 @@ impl Sink {
         }
         self.queue.extend_from_slice(bytes);
         self.open = if *last == b'\n' { None } else { Some(who) };
+    }
+
+    /// Whether what stream `who` writes next stands right behind what it wrote last.
+    pub(crate) fn continues(&self, who: usize) -> bool {
+        self.open == Some(who)
     }
 
     /// What is to be written next.
@@ -158,6 +177,41 @@ mod tests {
             assert!(lines.partial.len() < LINE_MAX + 10_000);
         }
         assert!(out.ends_with(b"x\n") && out.starts_with(b"[0] x"));
+    }
+
+    #[test]
+    fn untagged_bytes_pass_unchanged() {
+        let (mut out, mut lines) = (Vec::new(), Lines::new(Tag::None, 0, "stdout"));
+        let given = [b'x'; 10_000].repeat(300);
+        for piece in given.chunks(7_777) {
+            lines.push(piece, &mut out);
+        }
+        lines.push(b"\nend", &mut out);
+        lines.finish(&mut out);
+        assert!(out == [&given[..], b"\nend"].concat());
+    }
+
+    #[test]
+    fn a_line_that_was_interrupted_is_tagged_again() {
+        let mut streams = [0, 1].map(|rank| Lines::new(Tag::Rank, rank, "stdout"));
+        let mut sink = Sink::default();
+        let mut say = |rank: usize, text: &[u8], shown: bool| {
+            let mut out = Vec::new();
+            if !sink.continues(rank) {
+                streams[rank].interrupted();
+            }
+            streams[rank].push(text, &mut out);
+            if shown {
+                streams[rank].show_partial(&mut out);
+            }
+            sink.queue(rank, &out);
+            String::from_utf8(sink.pending().to_vec()).unwrap()
+        };
+        say(0, b"n = ", true);
+        say(0, b"3, m = ", true);
+        say(1, b"hello\n", false);
+        let text = say(0, b"5\n", false);
+        assert_eq!(text, "[0] n = 3, m = \n[1] hello\n[0] 5\n");
     }
 
     #[test]

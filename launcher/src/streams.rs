@@ -2,7 +2,8 @@
 //!
 //! In: what ranks have written, and writable streams of ours. Out: lines (see `output.rs`), in
 //! portions that cannot block mpirun: at most a pipe's atomic size at a time, and only when the system
-//! says that there is room. When a reader is slow the ranks' hosts are not told to go on
+//! says that there is room. An unfinished line waits for its end for a moment, so that no other comes
+//! between, and then goes as it is ([`Streams::let_go`]). When a reader is slow the ranks' hosts are not told to go on
 //! ([`Streams::settle`]), and nothing piles up. A stream that nobody reads any more is left in silence,
 //! as in any pipeline; one that cannot be written for another reason is complained of
 //! ([`Streams::complain`]).
@@ -12,14 +13,28 @@ use crate::output::{Lines, Sink, Tag};
 use crate::source::Source;
 use crate::sys::{self, Epoll, Interest, Kind};
 use crate::tree::frame::Down;
+use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::RawFd;
+use std::time::{Duration, Instant};
 
 /// What can be written to a pipe without blocking once it is writable (PIPE_BUF).
 const PORTION: usize = 4096;
 
 /// How much of a further host's output is taken before it is told so.
 const WORTH_TELLING: usize = CREDIT / 4;
+
+/// How long an unfinished line is held back from a terminal, where somebody waits for a prompt.
+const PROMPT: Duration = Duration::from_millis(100);
+
+/// The same of other streams, whose readers look at rows of dots at most.
+const AGED: Duration = Duration::from_millis(500);
+
+/// The same of a line that a full buffer of the program's has cut: the rest comes when the next is full.
+const CUT: Duration = Duration::from_secs(5);
+
+/// What buffers of programs hold is a multiple of this.
+const BUFFER: usize = 4096;
 
 /// Who mpirun itself is among those that write.
 const OWN: usize = usize::MAX;
@@ -48,6 +63,8 @@ struct Theirs {
     lines: Lines,
     /// The index of our stream that it goes to.
     to: usize,
+    /// When what is held of its unfinished line is let go.
+    due: Option<Instant>,
 }
 
 /// All output streams of a job.
@@ -56,6 +73,10 @@ pub(crate) struct Streams {
     ours: [Ours; 2],
     /// Two for each rank.
     theirs: Vec<Theirs>,
+    /// Those of them that hold an unfinished line, with the time when it is let go.
+    holding: BTreeSet<(Instant, usize)>,
+    /// There is one rank, and nothing to keep its output apart from.
+    alone: bool,
     merged: bool,
     /// For each host how much of its output and errors was taken and not told.
     owed: Vec<[usize; 2]>,
@@ -89,10 +110,19 @@ impl Streams {
             [(0, "stdout"), (1, "stderr")].map(|(index, name)| Theirs {
                 lines: Lines::new(tag, rank, name),
                 to: if merged { 0 } else { index },
+                due: None,
             })
         };
         let theirs = (0..ranks).flat_map(of_rank).collect();
-        Streams { ours, theirs, merged, owed: vec![[0; 2]; hosts], complained: false }
+        Streams {
+            ours,
+            theirs,
+            holding: BTreeSet::new(),
+            alone: ranks == 1 && !merged && tag == Tag::None,
+            merged,
+            owed: vec![[0; 2]; hosts],
+            complained: false,
+        }
     }
 
     /// A rank of host `node` has written something, or (no bytes) ended its stream.
@@ -104,14 +134,52 @@ impl Streams {
         bytes: &[u8],
     ) {
         let index = 2 * rank + which;
-        let Theirs { lines, to } = &mut self.theirs[index];
-        let (mut out, to) = (Vec::new(), *to);
-        match bytes.is_empty() {
-            true => lines.finish(&mut out),
-            false => lines.push(bytes, &mut out),
-        }
+        let alone = self.alone;
         self.owed[node][which] += bytes.len();
+        self.pass(epoll, index, |lines, out| match bytes.is_empty() {
+            true => lines.finish(out),
+            false => {
+                lines.push(bytes, out);
+                if alone {
+                    lines.show_partial(out);
+                }
+            }
+        });
+        self.hold(index, bytes, Instant::now());
+    }
+
+    /// Queues what comes of `step` with the lines of stream `index`.
+    fn pass(&mut self, epoll: &Epoll, index: usize, step: impl FnOnce(&mut Lines, &mut Vec<u8>)) {
+        let Theirs { lines, to, .. } = &mut self.theirs[index];
+        let (mut out, to) = (Vec::new(), *to);
+        if !self.ours[to].sink.continues(index) {
+            lines.interrupted();
+        }
+        step(lines, &mut out);
         self.queue(epoll, to, index, &out);
+    }
+
+    /// Notes until when the unfinished line of stream `index` is held, of which `bytes` are the last.
+    fn hold(&mut self, index: usize, bytes: &[u8], now: Instant) {
+        let Theirs { lines, to, due } = &mut self.theirs[index];
+        let begun = due.is_none() || bytes.contains(&b'\n');
+        let patience = match (bytes.len().is_multiple_of(BUFFER), self.ours[*to].terminal) {
+            (true, _) => CUT,
+            (false, true) => PROMPT,
+            (false, false) => AGED,
+        };
+        let until = now + patience;
+        let new = match lines.is_open() {
+            false => None,
+            true if begun => Some(until),
+            true => due.map(|due| due.min(until)),
+        };
+        if new != *due {
+            self.holding.extend(new.map(|time| (time, index)));
+            if let Some(old) = std::mem::replace(due, new) {
+                self.holding.remove(&(old, index));
+            }
+        }
     }
 
     /// What to tell the hosts: that there is room for more of their output, or that nobody reads it.
@@ -225,31 +293,26 @@ impl Streams {
         self.ours.iter().any(|ours| ours.gone)
     }
 
-    /// Whether unfinished lines are held back that somebody at a terminal may wait for.
-    pub(crate) fn has_prompt(&self) -> bool {
-        self.theirs.iter().any(|theirs| self.ours[theirs.to].terminal && theirs.lines.is_open())
+    /// When the next unfinished line is to be let go.
+    pub(crate) fn next(&self) -> Option<Instant> {
+        self.holding.first().map(|(time, _)| *time)
     }
 
-    /// Shows the unfinished lines that go to a terminal.
-    pub(crate) fn show_prompts(&mut self, epoll: &Epoll) {
-        for index in 0..self.theirs.len() {
-            let Theirs { lines, to } = &mut self.theirs[index];
-            let to = *to;
-            if self.ours[to].terminal {
-                let mut out = Vec::new();
-                lines.show_partial(&mut out);
-                self.queue(epoll, to, index, &out);
-            }
+    /// Lets the unfinished lines go that have been held for long enough.
+    pub(crate) fn let_go(&mut self, epoll: &Epoll, now: Instant) {
+        while let Some((_, index)) = self.holding.first().filter(|(time, _)| *time <= now).copied()
+        {
+            self.holding.pop_first();
+            self.theirs[index].due = None;
+            self.pass(epoll, index, Lines::show_partial);
         }
     }
 
     /// All ranks have ended: shows the lines that have not.
     pub(crate) fn finish(&mut self, epoll: &Epoll) {
+        self.holding.clear();
         for index in 0..self.theirs.len() {
-            let Theirs { lines, to } = &mut self.theirs[index];
-            let (mut out, to) = (Vec::new(), *to);
-            lines.finish(&mut out);
-            self.queue(epoll, to, index, &out);
+            self.pass(epoll, index, Lines::finish);
         }
     }
 

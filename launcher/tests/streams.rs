@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{finish, mpirun};
+use common::{finish, mpirun, read_until};
 use std::io::{Read, Write};
 use std::process::Stdio;
 
@@ -26,14 +26,37 @@ fn lines_are_never_mixed() {
 
 #[test]
 fn bytes_arrive_as_they_were_written() {
-    let script = "head -c 3000000 /dev/zero | tr '\\0' 'x'; printf '\\n\\377\\000\\nno end'";
-    let mut child = mpirun(&["-n", "1", "sh", "-c", script]).start();
-    let mut bytes = Vec::new();
-    child.0.stdout.take().unwrap().read_to_end(&mut bytes).unwrap();
-    assert_eq!(finish(child.0, &child.1).status, 0);
-    let text: Vec<u8> = bytes.iter().copied().filter(|&b| b == b'x').collect();
-    assert_eq!(text.len(), 3_000_000);
-    assert!(bytes.ends_with(b"\n\xff\x00\nno end"), "{:?}", &bytes[bytes.len() - 20..]);
+    let script = "[ $PMI_RANK = 0 ] || exit 0; head -c 3000000 /dev/zero | tr '\\0' 'x'; \
+                  printf '\\n\\377\\000\\nno end'";
+    for ranks in ["1", "3"] {
+        let mut child = mpirun(&["-n", ranks, "sh", "-c", script]).start();
+        let mut bytes = Vec::new();
+        child.0.stdout.take().unwrap().read_to_end(&mut bytes).unwrap();
+        assert_eq!(finish(child.0, &child.1).status, 0);
+        let (text, end) = bytes.split_at(3_000_000);
+        assert!(text.iter().all(|&b| b == b'x'));
+        assert_eq!(end, b"\n\xff\x00\nno end");
+    }
+}
+
+#[test]
+fn an_unfinished_line_does_not_wait_for_its_end() {
+    let script = "[ $PMI_RANK = 0 ] || exit 0; printf .; read x; printf .; read x; echo done";
+    for (options, shown) in [
+        (&["-n", "1"][..], [".", ".", "done\n"]),
+        (&["-n", "3"][..], [".", ".", "done\n"]),
+        (&["-l", "-n", "2"][..], ["[0] .", ".", "done\n"]),
+    ] {
+        let run = mpirun(&[options, &["sh", "-c", script]].concat());
+        let (mut child, mark) = run.with(|c| c.stdin(Stdio::piped())).start();
+        let (mut out, mut stdin) = (child.stdout.take().unwrap(), child.stdin.take().unwrap());
+        for part in shown {
+            assert_eq!(read_until(&mut out, part), part);
+            // The last line is answered by nobody.
+            let _ = stdin.write_all(b"\n");
+        }
+        assert_eq!(finish(child, &mark).status, 0);
+    }
 }
 
 #[test]
