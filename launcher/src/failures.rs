@@ -56,8 +56,8 @@ pub(crate) struct Ledger {
     failure: Option<Failure>,
     /// The first exit status of a rank that had finalized and then failed.
     late: Option<(i32, String)>,
-    /// The signal that was passed on to the ranks last, if it is one that ends programs.
-    passed_on: Option<i32>,
+    /// The signals that were passed on to the ranks and end programs.
+    passed_on: Vec<i32>,
     /// Nobody reads our output any more, so that SIGPIPE in a rank is no news.
     unread: bool,
 }
@@ -75,7 +75,7 @@ impl Ledger {
             over: false,
         };
         let ranks = ranks.map(rank).collect();
-        Ledger { ranks, failure: None, late: None, passed_on: None, unread: false }
+        Ledger { ranks, failure: None, late: None, passed_on: Vec::new(), unread: false }
     }
 
     /// A rank has been started.
@@ -114,10 +114,10 @@ impl Ledger {
 
     /// Signal `signal` has been passed on to all ranks, and is expected to end them.
     pub(crate) fn passed_on(&mut self, signal: i32) {
-        self.passed_on = Some(signal);
+        self.passed_on.push(signal);
     }
 
-    /// The user asked for the end a second time.
+    /// The user asked for the end and does not want to wait for it.
     pub(crate) fn insisted(&mut self, signal: i32) {
         let text = format!("the job was ended by {}.", signal_name(signal));
         self.fail(Failure { text, status: exit_status(SIGNALLED + signal), asked: true });
@@ -209,7 +209,7 @@ impl Ledger {
 
     fn killed(&mut self, rank: usize, signal: i32, core: bool) {
         let status = exit_status(SIGNALLED + signal);
-        if self.passed_on == Some(signal) {
+        if self.passed_on.contains(&signal) {
             let text = format!("the job was ended by {}.", signal_name(signal));
             return self.fail(Failure { text, status, asked: true });
         }

@@ -73,8 +73,8 @@ pub(crate) struct Job<'a> {
     pub(crate) held: Vec<Up>,
     pub(crate) held_until: Option<Instant>,
     start: Instant,
-    /// How often the user has asked for the end.
-    asked: usize,
+    /// The signals by which the end was asked for.
+    asked: BTreeSet<i32>,
 }
 
 /// Runs the job to its end; mpirun's exit status.
@@ -124,7 +124,7 @@ impl<'a> Job<'a> {
             held: Vec::new(),
             held_until: None,
             start: Instant::now(),
-            asked: 0,
+            asked: BTreeSet::new(),
             node,
         }
     }
@@ -218,20 +218,25 @@ impl<'a> Job<'a> {
                     sys::stop_self();
                 }
                 libc::SIGINT | libc::SIGTERM | libc::SIGHUP | libc::SIGQUIT => {
-                    self.asked += 1;
-                    self.ledger.passed_on(signal);
-                    // Who asks twice does not want to wait for the ranks' own idea of an end.
-                    let insistent = self.asked > 1;
-                    let passed = if insistent { libc::SIGKILL } else { signal };
-                    self.node.obey(&Down::Signal(passed));
-                    if insistent || !self.ledger.has_begun() {
-                        self.ledger.insisted(signal);
-                    }
+                    self.asked_to_end(signal);
                 }
                 // Ranks of another library may have a use of their own for it.
                 libc::SIGUSR2 if self.report.ranks().next().is_some() => self.call_the_roll(true),
                 other => self.node.obey(&Down::Signal(other)),
             }
+        }
+    }
+
+    /// The job is to end: the ranks hear of it and take their time. Who repeats SIGINT or SIGTERM
+    /// does not want to wait for that. Signals that follow each other without being the same come
+    /// from a terminal or a batch system that closes, and nobody there is impatient.
+    fn asked_to_end(&mut self, signal: i32) {
+        let again = !self.asked.insert(signal);
+        let insistent = again && matches!(signal, libc::SIGINT | libc::SIGTERM);
+        self.ledger.passed_on(signal);
+        self.node.obey(&Down::Signal(if insistent { libc::SIGKILL } else { signal }));
+        if insistent || !self.ledger.has_begun() {
+            self.ledger.insisted(signal);
         }
     }
 

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{
-    Ended, finish, mpirun, nothing_left, rank_program, read_until, signal, wait_until,
+    Ended, MPIRUN, Run, finish, mpirun, nothing_left, rank_program, read_until, signal, wait_until,
     with_a_late_failure,
 };
 
@@ -159,14 +159,48 @@ fn a_signal_that_nobody_handles_ends_the_job() {
 
 #[test]
 fn asking_twice_is_enough() {
-    let script = "trap '' INT; echo ready; while :; do sleep 0.01; done";
+    for number in [2, 15] {
+        let script =
+            format!("trap 'echo got it' {number}; echo ready; while :; do sleep 0.01; done");
+        let (mut child, mark) = mpirun(&["-n", "2", "sh", "-c", &script]).start();
+        let mut out = child.stdout.take().unwrap();
+        read_until(&mut out, "ready\nready\n");
+        signal(child.id().cast_signed(), number);
+        read_until(&mut out, "got it\ngot it\n");
+        signal(child.id().cast_signed(), number);
+        let ended = finish(child, &mark);
+        assert_eq!(ended.status, 128 + number);
+        one_paragraph(&ended, &["the job was ended by SIG"]);
+    }
+}
+
+#[test]
+fn a_signal_of_another_kind_leaves_the_ranks_their_time() {
+    let script = "trap 'echo hung up' HUP; trap 'sleep 0.3; echo saved; exit 0' TERM; echo ready; \
+                  while :; do sleep 0.01; done";
     let (mut child, mark) = mpirun(&["-n", "2", "sh", "-c", script]).start();
-    read_until(&mut child.stdout.take().unwrap(), "ready\nready\n");
-    // Two signals of one number that are pending at once would count as one.
-    signal(child.id().cast_signed(), 2);
-    signal(child.id().cast_signed(), 15);
+    let mut out = child.stdout.take().unwrap();
+    read_until(&mut out, "ready\nready\n");
     signal(child.id().cast_signed(), 1);
-    assert!(finish(child, &mark).status > 128);
+    read_until(&mut out, "hung up\nhung up\n");
+    signal(child.id().cast_signed(), 15);
+    read_until(&mut out, "saved\nsaved\n");
+    assert_eq!(finish(child, &mark).status, 0);
+}
+
+#[test]
+fn nohup_is_honoured() {
+    let rank = "trap 'echo hung up' HUP; trap 'echo heard; exit 0' USR1; echo ready; \
+                while :; do sleep 0.01; done";
+    let script = "trap '' HUP; exec \"$0\" -n 2 env --default-signal=HUP sh -c \"$1\"";
+    let (mut child, mark) = Run::of("sh", &["-c", script, MPIRUN, rank]).start();
+    let mut out = child.stdout.take().unwrap();
+    read_until(&mut out, "ready\nready\n");
+    signal(child.id().cast_signed(), 1);
+    signal(child.id().cast_signed(), 10);
+    let heard = read_until(&mut out, "heard\nheard\n");
+    assert!(!heard.contains("hung up"), "{heard}");
+    assert_eq!(finish(child, &mark).status, 0);
 }
 
 #[test]

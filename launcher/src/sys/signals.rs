@@ -27,7 +27,9 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// Blocks SIGCHLD and what is to be forwarded, and opens the descriptor to read them from.
+    /// Blocks SIGCHLD and what is to be forwarded, and opens the descriptor to read them from. Who
+    /// was started by nohup ignores SIGHUP, and so do the ranks: that stays as it is, since a signal
+    /// that is blocked would be heard all the same.
     pub(crate) fn take_over() -> io::Result<Signals> {
         // SAFETY: sigset_t is plain data; the calls initialise `set` before it is read, and write
         // only into the two sets.
@@ -36,7 +38,9 @@ impl Signals {
             libc::sigemptyset(&mut set);
             libc::sigaddset(&mut set, libc::SIGCHLD);
             for signal in FORWARDED {
-                libc::sigaddset(&mut set, signal);
+                if signal != libc::SIGHUP || !is_ignored(signal)? {
+                    libc::sigaddset(&mut set, signal);
+                }
             }
             check(libc::sigprocmask(libc::SIG_BLOCK, &set, &mut old))?;
             let fd = check(libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK))?;
@@ -63,6 +67,16 @@ impl Signals {
             (check_size(n), info)
         };
         n.ok().filter(|&n| n == size_of_val(&info)).map(|_| info.ssi_signo.cast_signed())
+    }
+}
+
+/// Whether this process ignores a signal.
+fn is_ignored(signal: c_int) -> io::Result<bool> {
+    // SAFETY: an all-zero sigaction is valid; the call only writes into it.
+    unsafe {
+        let mut action: libc::sigaction = zeroed();
+        check(libc::sigaction(signal, std::ptr::null(), &mut action))?;
+        Ok(action.sa_sigaction == libc::SIG_IGN)
     }
 }
 
