@@ -53,6 +53,13 @@ fn ranks_know_their_place() {
 }
 
 #[test]
+fn a_program_goes_on_where_the_one_before_ended() {
+    let script = "echo $PMI_RANK $MPI_LOCALNRANKS";
+    let words = ["-n", "1", "sh", "-c", script, ":", "-n", "1", "sh", "-c", script];
+    assert_eq!(sorted(&run("a,b", &words)), ["0 1", "1 1"]);
+}
+
+#[test]
 fn host_files_are_read() {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("hosts");

@@ -74,10 +74,7 @@ impl Placement {
             return Err(Refusal::new("the hosts have no slots: there is nowhere to run"));
         }
         // A host that has ranks of an earlier program goes on where that one ended.
-        let mut round = match rule {
-            Rule::Slot if known => nodes.iter().map(|&node| self.used[node]).collect(),
-            _ => vec![0; hosts.len()],
-        };
+        let mut round: Vec<usize> = nodes.iter().map(|&node| self.used[node]).collect();
         let mut left = ranks;
         while left > 0 {
             for (i, &node) in nodes.iter().enumerate() {
@@ -178,6 +175,24 @@ mod tests {
         placement.deal(1, &[host("c", None)], Rule::Slot).unwrap();
         assert_eq!(placement.node_of, [1, 1, 2, 2, 3]);
         assert_eq!(placement.hosts, ["here", "a", "b", "c"]);
+    }
+
+    #[test]
+    fn a_program_goes_on_where_the_one_before_ended() {
+        let hosts = [host("a", None), host("b", None)];
+        let dealt = |counts: &[usize], rule| {
+            let mut placement = Placement::new("here");
+            for &ranks in counts {
+                placement.deal(ranks, &hosts, rule).unwrap();
+            }
+            placement.node_of
+        };
+        assert_eq!(dealt(&[1, 1], Rule::Slot), [1, 2]);
+        assert_eq!(dealt(&[1, 3], Rule::Slot), [1, 1, 2, 2]);
+        assert_eq!(dealt(&[2, 2, 1], Rule::Slot), [1, 2, 1, 2, 1]);
+        assert_eq!(dealt(&[3, 1], Rule::Slot), [1, 1, 2, 2]);
+        assert_eq!(dealt(&[1, 2], Rule::Node), [1, 2, 1]);
+        assert_eq!(dealt(&[1, 3], Rule::PerNode(2)), [1, 1, 2, 2]);
     }
 
     #[test]
