@@ -68,17 +68,22 @@ pub(crate) fn of_segment(
                 set(&mut kept, OsStr::from_bytes(&bytes[..at]), value)?;
             }
             None => {
-                let value = inherited.get(word).cloned().ok_or_else(|| {
-                    let name = word.to_string_lossy();
-                    Refusal::new(format!(
-                        "-x {name}: there is no such variable to pass on; write -x {name}=VALUE"
-                    ))
-                })?;
-                set(&mut kept, word, value)?;
+                if let Some(value) = inherited.get(word) {
+                    set(&mut kept, word, value.clone())?;
+                }
             }
         }
     }
     Ok(kept)
+}
+
+/// The variables that `-x` is to pass on and that are not there.
+pub(crate) fn unset<'a>(
+    inherited: &'a Environment,
+    local: &'a Local,
+) -> impl Iterator<Item = &'a OsString> {
+    let bare = local.export.iter().filter(|word| !word.as_bytes().contains(&b'='));
+    bare.filter(move |word| !inherited.contains_key(*word))
 }
 
 fn is_foreign(name: &OsStr) -> bool {
@@ -188,8 +193,8 @@ mod tests {
     }
 
     #[test]
-    fn wrong_names_are_refused() {
-        assert!(made("-x NOT_THERE prog").unwrap_err().text.contains("-x NOT_THERE=VALUE"));
+    fn wrong_names_are_refused_and_missing_ones_left_out() {
         assert!(made("-x =5 prog").is_err());
+        assert_eq!(names("-x NOT_THERE -x B -genvnone prog"), "B=2 ");
     }
 }

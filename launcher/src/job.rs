@@ -77,8 +77,8 @@ pub(crate) struct Job<'a> {
     asked: BTreeSet<i32>,
 }
 
-/// Runs the job to its end; mpirun's exit status.
-pub(crate) fn run(plan: &Plan, global: &Global) -> Result<u8, Refusal> {
+/// Runs the job to its end, after `notes` for the user; mpirun's exit status.
+pub(crate) fn run(plan: &Plan, global: &Global, notes: &[String]) -> Result<u8, Refusal> {
     let site = Site::make(plan, 0)?;
     let limit = sys::raise_descriptor_limit();
     sys::become_subreaper()?;
@@ -90,6 +90,9 @@ pub(crate) fn run(plan: &Plan, global: &Global) -> Result<u8, Refusal> {
     let streams = Streams::new(&epoll, global.merge_stderr, plan::tag(global), sizes);
     let node = Node::new(plan, site, &(0..plan.hosts.len()), epoll, signals, limit);
     let mut job = Job::new(plan, global, node, streams);
+    for note in notes {
+        job.streams.say(&job.node.epoll, &format!("mpirun: {note}\n"));
+    }
     let served = job.serve();
     if served.is_err() {
         job.end_ranks(libc::SIGKILL);
@@ -131,9 +134,6 @@ impl<'a> Job<'a> {
 
     /// From the first host to the end of the last rank.
     fn serve(&mut self) -> std::io::Result<()> {
-        for note in plan::notes(self.global) {
-            self.streams.say(&self.node.epoll, &format!("mpirun: {note}\n"));
-        }
         self.node.reach();
         self.learn(Up::Arrived(self.node.site.arrived()));
         self.take_news();

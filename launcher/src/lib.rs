@@ -73,7 +73,10 @@ pub fn main() -> ExitCode {
             0
         }));
     }
-    finish(Plan::make(&request, &inherited).and_then(|plan| job::run(&plan, &request.global)))
+    let notes = plan::notes(&request, &inherited);
+    finish(
+        Plan::make(&request, &inherited).and_then(|plan| job::run(&plan, &request.global, &notes)),
+    )
 }
 
 /// Says why, if nothing was run, and hands the status on.

@@ -11,6 +11,7 @@ use crate::output::Tag;
 use crate::refuse::Refusal;
 use crate::settings;
 use crate::tree::branch::Way;
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
@@ -162,16 +163,26 @@ pub(crate) fn tag(global: &Global) -> Tag {
 }
 
 /// What mpirun has to say before it starts.
-pub(crate) fn notes(global: &Global) -> Vec<String> {
-    let names: Vec<&str> = global.other.mca.chunks(2).map(|pair| pair[0].as_str()).collect();
-    if names.is_empty() {
-        return Vec::new();
+pub(crate) fn notes(request: &Request, inherited: &Environment) -> Vec<String> {
+    let mut notes = Vec::new();
+    let settings = request.global.other.mca.chunks(2).map(|pair| pair[0].as_str());
+    let settings = settings.collect::<Vec<_>>().join(", ");
+    if !settings.is_empty() {
+        notes.push(format!(
+            "note: {settings} is a setting of Open MPI and has no effect here (Ferrite's are \
+             FERRITE_* variables)"
+        ));
     }
-    vec![format!(
-        "note: {} is a setting of Open MPI and has no effect here (Ferrite's are FERRITE_* \
-         variables)",
-        names.join(", ")
-    )]
+    let programs = request.segments.iter().map(|segment| &segment.options);
+    let unset: BTreeSet<_> = programs.flat_map(|local| env::unset(inherited, local)).collect();
+    for name in unset {
+        let name = name.display();
+        notes.push(format!(
+            "note: -x {name}: there is no such variable here, so the ranks do not get it; \
+             -x {name}=VALUE gives it a value"
+        ));
+    }
+    notes
 }
 
 fn programs(

@@ -30,7 +30,6 @@ fn requests() {
     refused(&["--fanout", "0", "true"], 2, "greater than 0");
     refused(&["--map-by", "moon", "true"], 2, "ppr:N:node");
     refused(&["-f", "/no/such/hosts", "true"], 2, "/no/such/hosts");
-    refused(&["-x", "NO_SUCH_VARIABLE", "true"], 2, "NO_SUCH_VARIABLE=VALUE");
     refused(&["--stdin", "4", "-n", "2", "true"], 2, "ranks 0 to 1");
     refused(&["--bind-to", "moon", "true"], 2, "core");
     refused(&["--timeout", "never", "true"], 2, "never");

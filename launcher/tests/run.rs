@@ -96,6 +96,14 @@ fn several_programs_with_their_own_options() {
 }
 
 #[test]
+fn a_variable_that_is_not_there_is_no_obstacle() {
+    let ended = mpirun(&["-x", "NO_SUCH_VARIABLE", "-n", "2", "echo", "x"]).end();
+    assert_eq!((ended.status, ended.out.as_str()), (0, "x\nx\n"), "{}", ended.err);
+    assert!(ended.err.contains("-x NO_SUCH_VARIABLE=VALUE"), "{}", ended.err);
+    assert_eq!(ended.err.lines().count(), 1);
+}
+
+#[test]
 fn variables_pass_as_asked() {
     let show = ["sh", "-c", "echo ${A-none} ${B-none} ${C-none}"];
     let run = |options: &[&str]| {
