@@ -8,7 +8,8 @@
 //! would have many more ranks than others, never under a quota, never when the program starts
 //! threads of its own (OMP_NUM_THREADS > 1).
 
-use crate::options::{BindTo, MapBy};
+use crate::options::{BindTo, MapBy, Tie};
+use crate::refuse::Refusal;
 use machine::{Cpu, Machine};
 
 /// The CPUs of each rank, and why they are these.
@@ -20,26 +21,35 @@ pub(crate) struct Binding {
     pub(crate) why: String,
 }
 
-/// Decides for `ranks` ranks.
+/// Decides for `ranks` ranks. `tie` is what was asked for; a host where not even one rank can have
+/// that refuses.
 pub(crate) fn decide(
     machine: &Machine,
     ranks: usize,
-    bind_to: Option<BindTo>,
+    tie: Option<Tie>,
     map_by: Option<MapBy>,
     threads: Option<usize>,
-) -> Binding {
+) -> Result<Binding, Refusal> {
     let map_by = map_by.unwrap_or(MapBy::Near);
-    let free = |why: &str| Binding { cpus: vec![None; ranks], why: why.to_string() };
-    if let Some(bind_to) = bind_to {
-        if bind_to == BindTo::None {
-            return free("not bound, as asked for");
+    match tie {
+        Some(Tie { to: BindTo::None, .. }) => Ok(free(ranks, "not bound, as asked for")),
+        Some(tie) => {
+            let places = dealt(groups(places(&machine.cpus, tie.to), tie, map_by)?, map_by);
+            let cpus = spread(&places, ranks, tie.to, map_by);
+            Ok(Binding { cpus, why: "as asked for".into() })
         }
-        let places = dealt(places(&machine.cpus, bind_to), map_by);
-        return Binding {
-            cpus: spread(&places, ranks, bind_to, map_by),
-            why: "as asked for".into(),
-        };
+        None => Ok(unasked(machine, ranks, map_by, threads)),
     }
+}
+
+/// No rank is tied to anything.
+fn free(ranks: usize, why: &str) -> Binding {
+    Binding { cpus: vec![None; ranks], why: why.to_string() }
+}
+
+/// What is best where nothing was asked for.
+fn unasked(machine: &Machine, ranks: usize, map_by: MapBy, threads: Option<usize>) -> Binding {
+    let free = |why| free(ranks, why);
     let cores = dealt(places(&machine.cpus, BindTo::Core), map_by);
     let narrowed = machine.cpus.len() < machine.online;
     if threads.is_some_and(|n| n > 1) {
@@ -94,20 +104,57 @@ fn places(cpus: &[Cpu], kind: BindTo) -> Vec<Place> {
     places
 }
 
-/// The places in the order in which ranks get them: side by side, or one of each domain in turn.
-fn dealt(places: Vec<Place>, map_by: MapBy) -> Vec<Place> {
-    let domain = |place: &Place| match map_by {
+/// The domain that a place belongs to, as far as ranks are dealt out to such.
+fn domain(place: &Place, map_by: MapBy) -> usize {
+    match map_by {
         MapBy::Near => 0,
         MapBy::Numa => place.first.numa,
         MapBy::Socket => place.first.socket,
+    }
+}
+
+/// As many neighbouring places as each rank is to have make one; none reaches over the edge of a
+/// domain that ranks are dealt out to.
+fn groups(places: Vec<Place>, tie: Tie, map_by: MapBy) -> Result<Vec<Place>, Refusal> {
+    let join = |group: &[Place]| Place {
+        first: group[0].first,
+        cpus: group.iter().flat_map(|place| place.cpus.iter().copied()).collect(),
     };
+    let domains: Vec<&[Place]> =
+        places.chunk_by(|a, b| domain(a, map_by) == domain(b, map_by)).collect();
+    let joined: Vec<Place> =
+        domains.iter().flat_map(|places| places.chunks_exact(tie.count).map(join)).collect();
+    if joined.is_empty() && tie.count > 1 {
+        let most = domains.iter().map(|places| places.len()).max().unwrap_or(0);
+        let noun = match tie.to {
+            BindTo::Numa => "NUMA domain".to_string(),
+            BindTo::Hwthread => "hardware thread".to_string(),
+            other => other.name(),
+        };
+        let place = match map_by {
+            MapBy::Near => "this host",
+            MapBy::Numa => "a NUMA domain of this host",
+            MapBy::Socket => "a socket of this host",
+        };
+        let (kind, asked) = (tie.to.name(), tie.count);
+        let s = if most == 1 { "" } else { "s" };
+        return Err(Refusal::new(format!(
+            "--bind-to {kind}:{asked} (or PE={asked}) gives each rank {asked} {noun}s, but mpirun \
+             may use only {most} {noun}{s} of {place}: ask for fewer, or run elsewhere"
+        )));
+    }
+    Ok(joined)
+}
+
+/// The places in the order in which ranks get them: side by side, or one of each domain in turn.
+fn dealt(places: Vec<Place>, map_by: MapBy) -> Vec<Place> {
     let mut seen: Vec<(usize, usize)> = Vec::new();
     let mut turns: Vec<(usize, Place)> = Vec::new();
     for place in places {
-        let at = match seen.iter().position(|(d, _)| *d == domain(&place)) {
+        let at = match seen.iter().position(|(d, _)| *d == domain(&place, map_by)) {
             Some(at) => at,
             None => {
-                seen.push((domain(&place), 0));
+                seen.push((domain(&place, map_by), 0));
                 seen.len() - 1
             }
         };
@@ -163,6 +210,17 @@ mod tests {
         binding.cpus.iter().map(|cpus| cpus.clone().unwrap_or_default()).collect()
     }
 
+    /// What is decided where that must be possible.
+    fn decide(
+        machine: &Machine,
+        ranks: usize,
+        tie: Option<Tie>,
+        map_by: Option<MapBy>,
+        threads: Option<usize>,
+    ) -> Binding {
+        super::decide(machine, ranks, tie, map_by, threads).unwrap()
+    }
+
     #[test]
     fn alone_on_the_machine_or_not_at_all() {
         let full = decide(&machine(2), 4, None, None, None);
@@ -192,7 +250,9 @@ mod tests {
 
     #[test]
     fn places_as_asked_for() {
-        let asked = |bind, map, ranks| sets(&decide(&machine(2), ranks, Some(bind), map, None));
+        let asked = |to, map, ranks| {
+            sets(&decide(&machine(2), ranks, Some(Tie { to, count: 1 }), map, None))
+        };
         assert_eq!(asked(BindTo::Core, None, 2), [vec![0, 4], vec![1, 5]]);
         assert_eq!(asked(BindTo::Core, Some(MapBy::Socket), 2), [vec![0, 4], vec![2, 6]]);
         assert_eq!(asked(BindTo::Hwthread, None, 3), [vec![0], vec![4], vec![1]]);
@@ -202,16 +262,50 @@ mod tests {
         assert_eq!(asked(BindTo::Core, None, 9)[8], [0, 4]);
     }
 
+    #[test]
+    fn several_places_for_each_rank() {
+        let asked = |to, count, map, ranks| {
+            sets(&decide(&machine(4), ranks, Some(Tie { to, count }), map, None))
+        };
+        let near = asked(BindTo::Core, 2, None, 4);
+        assert_eq!(
+            near,
+            [vec![0, 8, 1, 9], vec![2, 10, 3, 11], vec![4, 12, 5, 13], vec![6, 14, 7, 15]]
+        );
+        assert_eq!(asked(BindTo::Core, 2, None, 5)[4], near[0]);
+        assert_eq!(asked(BindTo::Core, 2, Some(MapBy::Socket), 3)[1], near[2]);
+        assert_eq!(asked(BindTo::Hwthread, 2, None, 2), [vec![0, 8], vec![1, 9]]);
+        // Two of the eight cores are left over, and one of the four of each socket.
+        assert_eq!(asked(BindTo::Core, 3, None, 3)[2], near_of(&[0, 1, 2]));
+        assert_eq!(asked(BindTo::Core, 3, Some(MapBy::Socket), 2)[1], near_of(&[4, 5, 6]));
+        let all =
+            super::decide(&machine(4), 1, Some(Tie { to: BindTo::Core, count: 9 }), None, None);
+        assert!(all.unwrap_err().text.contains("only 8 cores of this host"));
+        let tie = Some(Tie { to: BindTo::Core, count: 5 });
+        let socket = super::decide(&machine(4), 1, tie, Some(MapBy::Socket), None);
+        assert!(socket.unwrap_err().text.contains("only 4 cores of a socket"));
+    }
+
+    /// The CPUs of these cores of a machine with four a package.
+    fn near_of(cores: &[usize]) -> Vec<usize> {
+        cores.iter().flat_map(|core| [*core, core + 8]).collect()
+    }
+
     proptest! {
         #[test]
         fn every_rank_gets_cpus_of_ours(
             cores in 1usize..5, ranks in 1usize..20, kind in 0usize..6, map in 0usize..3,
+            count in 1usize..4,
         ) {
             let kinds = [None, Some(BindTo::Core), Some(BindTo::Hwthread), Some(BindTo::Numa),
                          Some(BindTo::Socket), Some(BindTo::None)];
             let maps = [MapBy::Near, MapBy::Numa, MapBy::Socket];
             let machine = machine(cores);
-            let bound = decide(&machine, ranks, kinds[kind], Some(maps[map]), None);
+            let tie = kinds[kind].map(|to| Tie { to, count });
+            let Ok(bound) = super::decide(&machine, ranks, tie, Some(maps[map]), None) else {
+                prop_assert!(count > 1);
+                return Ok(());
+            };
             prop_assert_eq!(bound.cpus.len(), ranks);
             for cpus in bound.cpus.iter().flatten() {
                 prop_assert!(!cpus.is_empty());

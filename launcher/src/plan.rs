@@ -5,15 +5,15 @@
 //! started on any of them.
 
 use crate::env::{self, Environment};
-use crate::hosts::{self, Placement, Rule};
-use crate::options::{BindTo, Global, MapBy, Request, StdinTo, split_words};
+use crate::hosts::{self, Host, Placement, Rule};
+use crate::options::{self, Global, MapBy, Request, StdinTo, Tie, split_words};
 use crate::output::Tag;
 use crate::refuse::Refusal;
 use crate::settings;
 use crate::tree::branch::Way;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 
 /// Most ranks of one job.
 const RANKS_MAX: usize = 1 << 16;
@@ -60,7 +60,7 @@ pub(crate) struct Plan {
     /// How hosts are reached.
     pub(crate) way: Way,
     /// What ranks are tied to, if that was said.
-    pub(crate) bind_to: Option<BindTo>,
+    pub(crate) tie: Option<Tie>,
     /// How they are dealt out within a host.
     pub(crate) within: Option<MapBy>,
     /// Whether to put our libraries in front of the ranks' own.
@@ -82,8 +82,12 @@ impl Plan {
         let global = &request.global;
         let here = std::env::current_dir()
             .map_err(|e| Refusal::new(format!("the working directory cannot be used: {e}")))?;
+        let tie = options::tie(global.bind_to, global.map_by, global.other.use_hwthread_cpus);
+        let tie = tie.map_err(Refusal::new)?;
+        let parts = parts(request)?;
+        check_counts(request, &parts)?;
         let programs = programs(request, inherited, &here)?;
-        let counts = request.segments.iter().map(|segment| segment.options.ranks);
+        let counts = parts.iter().map(|part| part.ranks);
         let program_of: Vec<usize> =
             counts.enumerate().flat_map(|(app, n)| std::iter::repeat_n(app, n)).collect();
         if let StdinTo::Rank(rank) = global.stdin
@@ -93,7 +97,7 @@ impl Plan {
             let text = format!("--stdin {rank}: there are only ranks 0 to {last}");
             return Err(Refusal::new(text));
         }
-        let placement = placement(request)?;
+        let placement = placement(&parts, rule(global))?;
         let slots = placement.slots();
         let placement = placement.without_idle_hosts();
         Ok(Plan {
@@ -105,7 +109,7 @@ impl Plan {
             node_of: placement.node_of,
             way: Way::of(global, &here)?,
             here,
-            bind_to: global.bind_to,
+            tie,
             within: global.map_by.map(|map| map.within),
             redirect: !global.no_redirect,
             report: global.report,
@@ -133,22 +137,77 @@ fn job_name() -> Result<String, Refusal> {
     Ok(format!("ferrite_{digits}"))
 }
 
-/// Which host runs which rank. A program without hosts of its own has those of the first.
-fn placement(request: &Request) -> Result<Placement, Refusal> {
-    let global = &request.global;
-    let rule = match (global.ppn, global.rr, global.map_by.and_then(|map| map.hosts)) {
+/// How many ranks a program has, and where they may run.
+struct Part {
+    ranks: usize,
+    hosts: Vec<Host>,
+}
+
+/// How ranks are dealt out to hosts.
+fn rule(global: &Global) -> Rule {
+    match (global.ppn, global.rr, global.map_by.and_then(|map| map.hosts)) {
         (Some(n), ..) => Rule::PerNode(n as usize),
+        (None, ..) if global.pernode => Rule::PerNode(1),
         (None, _, Some(rule)) => rule,
         (None, true, None) => Rule::Node,
         (None, false, None) => Rule::Slot,
-    };
-    let mut placement = Placement::new(&hosts::this());
-    let mut first = None;
+    }
+}
+
+/// The programs' numbers of ranks and their hosts. A program without hosts of its own has those of
+/// the first.
+fn parts(request: &Request) -> Result<Vec<Part>, Refusal> {
+    let mut parts: Vec<Part> = Vec::new();
     for segment in &request.segments {
         let own = hosts::of_options(&segment.options.host, &segment.options.hostfile)?;
-        let first = first.get_or_insert_with(|| own.clone());
-        let hosts = if own.is_empty() { &*first } else { &own };
-        placement.deal(segment.options.ranks, hosts, rule)?;
+        let hosts = match parts.first() {
+            Some(first) if own.is_empty() => first.hosts.clone(),
+            _ => own,
+        };
+        let alone = request.segments.len() == 1;
+        let room = if alone { room(&hosts, rule(&request.global)) } else { 1 };
+        parts.push(Part { ranks: segment.options.ranks.unwrap_or(room), hosts });
+    }
+    Ok(parts)
+}
+
+/// How many ranks fit, where somebody said so; otherwise one.
+fn room(hosts: &[Host], rule: Rule) -> usize {
+    match rule {
+        Rule::PerNode(n) => n.saturating_mul(hosts.len().max(1)),
+        Rule::Slot | Rule::Node if hosts.iter().any(|host| host.slots.is_some()) => {
+            let slots = hosts.iter().map(|host| host.slots.unwrap_or(1));
+            // Hosts without any slot are refused where ranks are dealt out.
+            slots.fold(0, usize::saturating_add).max(1)
+        }
+        Rule::Slot | Rule::Node => 1,
+    }
+}
+
+/// Refuses jobs without a rank and jobs with too many.
+fn check_counts(request: &Request, parts: &[Part]) -> Result<(), Refusal> {
+    let mut total = 0usize;
+    for (segment, part) in request.segments.iter().zip(parts) {
+        total = total.saturating_add(part.ranks);
+        if part.ranks == 0 {
+            let shown = segment.program.to_string_lossy();
+            return Err(Refusal::new(format!(
+                "-n 0: there must be at least one rank of “{shown}”"
+            )));
+        }
+    }
+    if total > RANKS_MAX {
+        let text = format!("{total} ranks are more than one job may have ({RANKS_MAX})");
+        return Err(Refusal::new(text));
+    }
+    Ok(())
+}
+
+/// Which host runs which rank.
+fn placement(parts: &[Part], rule: Rule) -> Result<Placement, Refusal> {
+    let mut placement = Placement::new(&hosts::this());
+    for part in parts {
+        placement.deal(part.ranks, &part.hosts, rule)?;
     }
     Ok(placement)
 }
@@ -188,37 +247,41 @@ pub(crate) fn notes(request: &Request, inherited: &Environment) -> Vec<String> {
 fn programs(
     request: &Request,
     inherited: &Environment,
-    here: &std::path::Path,
+    here: &Path,
 ) -> Result<Vec<Program>, Refusal> {
-    let mut total = 0usize;
     let mut programs = Vec::new();
     for segment in &request.segments {
         let options = &segment.options;
-        total = total.saturating_add(options.ranks);
-        if options.ranks == 0 {
-            let shown = segment.program.to_string_lossy();
-            return Err(Refusal::new(format!(
-                "-n 0: there must be at least one rank of “{shown}”"
-            )));
-        }
-        if total > RANKS_MAX {
-            let text = format!("{total} ranks are more than one job may have ({RANKS_MAX})");
-            return Err(Refusal::new(text));
-        }
         let mut environment = env::of_segment(inherited, &request.global, options)?;
         if let Some(file) = &request.global.config {
             environment.insert("FERRITE_CONFIG".into(), here.join(file).into_os_string());
         }
         settings::load(&environment)?;
+        let directory = options.directory.as_ref().map(|dir| here.join(dir));
+        if let Some(directory) = &directory {
+            name_directory(&mut environment, directory);
+        }
         programs.push(Program {
             name: segment.program.clone(),
             arguments: segment.arguments.clone(),
             environment,
-            directory: options.directory.as_ref().map(|dir| here.join(dir)),
+            directory,
             path: search_path(options.path.as_deref(), inherited),
         });
     }
     Ok(programs)
+}
+
+/// Tells programs that believe PWD where they run. A path that goes up and down again cannot be
+/// straightened without a look at the links on each host, so it is left to them to find out.
+fn name_directory(environment: &mut Environment, directory: &Path) {
+    match directory.components().any(|part| part == Component::ParentDir) {
+        true => environment.remove(OsStr::new("PWD")),
+        false => {
+            let straight: PathBuf = directory.components().collect();
+            environment.insert("PWD".into(), straight.into_os_string())
+        }
+    };
 }
 
 /// Where to look for a program without a slash in its name.
@@ -231,7 +294,7 @@ fn search_path(asked: Option<&OsStr>, inherited: &Environment) -> Vec<PathBuf> {
 
 impl Way {
     /// The way that the options describe.
-    fn of(global: &Global, here: &std::path::Path) -> Result<Way, Refusal> {
+    fn of(global: &Global, here: &Path) -> Result<Way, Refusal> {
         let words = split_words(&global.launcher).filter(|words| !words.is_empty());
         let words = words.map(|words| words.into_iter().map(OsString::from).collect::<Vec<_>>());
         let words = words.ok_or_else(|| {

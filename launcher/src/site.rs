@@ -63,7 +63,7 @@ impl Site {
             text.split(',').next()?.trim().parse::<usize>().ok()
         });
         let threads = threads.max();
-        let binding = binding::decide(&machine, ranks.len(), plan.bind_to, plan.within, threads);
+        let binding = binding::decide(&machine, ranks.len(), plan.tie, plan.within, threads)?;
         let caution = library.and_then(|_| redirect::caution(&sys::c_library_version()));
         let cpus = machine.usable();
         let route = route::of(node, &plan.hosts[node], std::env::var(route::SSH).ok().as_deref());

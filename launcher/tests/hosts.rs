@@ -53,6 +53,26 @@ fn ranks_know_their_place() {
 }
 
 #[test]
+fn hosts_and_counts_tell_how_many_ranks_there_are() {
+    let ranks = |hosts: &str, options: &[&str]| {
+        sorted(&run(hosts, &[options, &["echo", "x"]].concat())).len()
+    };
+    assert_eq!(ranks("a,b", &["-ppn", "2"]), 4);
+    assert_eq!(ranks("a:5,b", &["--map-by", "ppr:2:node"]), 4);
+    assert_eq!(ranks("a,b,c", &["-pernode"]), 3);
+    assert_eq!(ranks("a:1,b:2", &[]), 3);
+    assert_eq!(ranks("a:2,b", &["--map-by", "node"]), 3);
+    assert_eq!(ranks("a,b", &[]), 1);
+    assert_eq!(ranks("a:3,b:3", &["-n", "2"]), 2);
+    assert_eq!(sorted(&mpirun(&["-ppn", "3", "echo", "x"]).end()).len(), 3);
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("hosts");
+    fs::write(&file, "b slots=2\nc slots=1\n").unwrap();
+    let words = ["--launcher", "fork", "-f", file.to_str().unwrap(), "echo", "x"];
+    assert_eq!(sorted(&mpirun(&words).end()).len(), 3);
+}
+
+#[test]
 fn a_program_goes_on_where_the_one_before_ended() {
     let script = "echo $PMI_RANK $MPI_LOCALNRANKS";
     let words = ["-n", "1", "sh", "-c", script, ":", "-n", "1", "sh", "-c", script];

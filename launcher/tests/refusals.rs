@@ -32,6 +32,13 @@ fn requests() {
     refused(&["-f", "/no/such/hosts", "true"], 2, "/no/such/hosts");
     refused(&["--stdin", "4", "-n", "2", "true"], 2, "ranks 0 to 1");
     refused(&["--bind-to", "moon", "true"], 2, "core");
+    refused(&["--bind-to", "core:many", "true"], 2, "core:4 for four cores");
+    refused(&["--bind-to", "core:99999", "true"], 2, "ask for fewer");
+    refused(&["--map-by", "slot:PE=99999", "true"], 2, "ask for fewer");
+    refused(&["--map-by", "ppr:1:node:PE=99999", "true"], 2, "ask for fewer");
+    refused(&["--bind-to", "core:2", "--map-by", "slot:PE=3", "true"], 2, "leave one of them out");
+    refused(&["--rank-by", "node", "true"], 2, "--map-by node");
+    refused(&["-H", "localhost:0", "true"], 2, "nowhere to run");
     refused(&["--timeout", "never", "true"], 2, "never");
     refused(&["-n", "1", "true", ":"], 2, "no program");
 }

@@ -96,6 +96,15 @@ fn several_programs_with_their_own_options() {
 }
 
 #[test]
+fn a_directory_is_told_in_pwd() {
+    for (place, told) in [("/", "/"), ("/usr/.", "/usr")] {
+        assert_eq!(lines(&["-n", "1", "-wdir", place, "printenv", "PWD"]), [told]);
+    }
+    // Where it leads is known on the host alone.
+    assert_eq!(mpirun(&["-n", "1", "-wdir", "/usr/..", "printenv", "PWD"]).end().status, 1);
+}
+
+#[test]
 fn a_variable_that_is_not_there_is_no_obstacle() {
     let ended = mpirun(&["-x", "NO_SUCH_VARIABLE", "-n", "2", "echo", "x"]).end();
     assert_eq!((ended.status, ended.out.as_str()), (0, "x\nx\n"), "{}", ended.err);
@@ -126,6 +135,8 @@ fn a_file_of_programs() {
     std::fs::write(&file, text).unwrap();
     let got = lines(&["-configfile", file.to_str().unwrap()]);
     assert_eq!(got, ["one  program", "other", "other"]);
+    let got = lines(&["-l", "-configfile", file.to_str().unwrap()]);
+    assert_eq!(got, ["[0] one  program", "[1] other", "[2] other"]);
 }
 
 #[test]

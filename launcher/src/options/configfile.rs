@@ -2,27 +2,51 @@
 //! on each line. A line that begins with `#` is a comment, one that ends with `\` goes on in the
 //! next. Words are separated by blanks; quotes and backslashes keep blanks together as in a shell.
 
+use super::spelling::{self, CONFIGFILE, Spelled};
+use clap::Command;
+use clap::error::ErrorKind;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 
-/// Names of the option, without dashes.
-const NAMES: [&str; 3] = ["configfile", "app", "appfile"];
-
-/// The command line, with the file's contents in place of the option if it is there.
-pub(super) fn expand(arguments: Vec<OsString>) -> Result<Vec<OsString>, String> {
-    let (Some(option), file) = (arguments.first(), arguments.get(1)) else { return Ok(arguments) };
-    let name = option.to_str().unwrap_or_default();
-    let name = name.strip_prefix("--").or_else(|| name.strip_prefix('-')).unwrap_or_default();
-    if !NAMES.contains(&name) {
-        return Ok(arguments);
+/// The command line `typed`, which names `file`, with the programs of the file. Options that were
+/// typed hold for all of these, where the file does not say otherwise.
+pub(super) fn open(
+    command: &mut Command,
+    typed: Spelled,
+    file: &OsStr,
+) -> Result<Spelled, clap::Error> {
+    let shown = file.display();
+    let mut refusal =
+        |why: String| command.error(ErrorKind::Io, format!("-configfile: {shown} {why}"));
+    if let Some(extra) = typed.segments.iter().find(|segment| !segment.program.is_empty()) {
+        let extra = extra.program.display();
+        return Err(refusal(format!(
+            "names all programs of the job, so that “{extra}” cannot be run beside them: add a \
+             line for it to the file, or leave out -configfile"
+        )));
     }
-    let file = match (file, arguments.len()) {
-        (Some(file), 2) => file,
-        _ => return Err(format!("-{name} FILE stands alone: all other options are in the file")),
+    let text = match fs::read_to_string(file) {
+        Ok(text) => text,
+        Err(error) => return Err(refusal(format!("cannot be read: {error}"))),
     };
-    let text = fs::read_to_string(file)
-        .map_err(|e| format!("-{name}: {} cannot be read: {e}", OsStr::display(file)))?;
-    words(&text).ok_or_else(|| format!("-{name}: {} has a quote without end", file.display()))
+    let Some(words) = words(&text) else {
+        return Err(refusal("has a quote without end".to_string()));
+    };
+    if words.is_empty() {
+        return Err(refusal("names no program".to_string()));
+    }
+    let mut read = spelling::split(command, words)?;
+    if read.global.iter().any(|word| word == CONFIGFILE) {
+        let why = format!("-configfile: {shown} names a further file, which it cannot");
+        return Err(command.error(ErrorKind::Io, why));
+    }
+    let mut global = typed.global;
+    global.append(&mut read.global);
+    let of_all: Vec<OsString> = typed.segments.into_iter().flat_map(|s| s.options).collect();
+    for segment in &mut read.segments {
+        segment.options.splice(0..0, of_all.iter().cloned());
+    }
+    Ok(Spelled { global, segments: read.segments })
 }
 
 /// The words of all lines, with `:` between lines; `None` if a quote has no end.
@@ -72,14 +96,6 @@ mod tests {
         let expected = ["-n", "1", "./ocean", "a b", "c \" d", ":", "-n", "2", "./ice", "x y", ""];
         assert_eq!(words(text).unwrap(), expected);
         assert_eq!(words("a 'b"), None);
-    }
-
-    #[test]
-    fn the_option_stands_alone() {
-        let line = |words: &[&str]| expand(words.iter().map(OsString::from).collect());
-        assert_eq!(line(&["-n", "2", "a"]).unwrap().len(), 3);
-        assert!(line(&["-configfile"]).unwrap_err().contains("stands alone"));
-        assert!(line(&["--app", "/no/such/file"]).unwrap_err().contains("/no/such/file"));
     }
 
     proptest! {

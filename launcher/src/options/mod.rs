@@ -5,15 +5,17 @@
 //! `spelling.rs` brings the single-dash words of MPICH's hydra and of Open MPI into clap's form.
 
 mod configfile;
+mod elsewhere;
+mod places;
 mod spelling;
 
-use crate::hosts::Rule;
-use clap::{Args, Command, FromArgMatches, ValueEnum};
+use clap::{Args, Command, FromArgMatches};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 pub(crate) use configfile::split as split_words;
+pub(crate) use places::{BindTo, MapBy, Mapping, Tie, tie};
 
 /// Who gets what mpirun reads from its standard input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,77 +50,6 @@ fn fanout(text: &str) -> Result<usize, String> {
     }
 }
 
-/// What a rank is tied to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum BindTo {
-    /// Nothing: every rank may run on every CPU that mpirun may use.
-    #[value(alias = "user")]
-    None,
-    /// One core.
-    Core,
-    /// One hardware thread.
-    #[value(aliases = ["thread", "cpu", "pu"])]
-    Hwthread,
-    /// One NUMA domain.
-    #[value(alias = "l3cache")]
-    Numa,
-    /// One processor package.
-    #[value(alias = "package")]
-    Socket,
-}
-
-/// In which order ranks are dealt out to the places that `--bind-to` names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum MapBy {
-    /// Neighbouring ranks side by side.
-    Near,
-    /// Neighbouring ranks on different NUMA domains.
-    Numa,
-    /// Neighbouring ranks on different packages.
-    Socket,
-}
-
-/// How ranks are dealt out to hosts, and on each host to its CPUs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Mapping {
-    /// Over the hosts, if that was said.
-    pub(crate) hosts: Option<Rule>,
-    /// Within a host.
-    pub(crate) within: MapBy,
-}
-
-/// `node`, `core:PE=2`, `ppr:2:node`.
-fn map_by(text: &str) -> Result<Mapping, String> {
-    let lower = text.to_ascii_lowercase();
-    let words: Vec<&str> = lower.split(':').collect();
-    let (hosts, within) = match words[..] {
-        ["ppr", n, "node", ..] => {
-            let n = n.parse::<usize>().ok().filter(|&n| n > 0);
-            let n = n.ok_or("ppr:N:node needs a number of ranks greater than 0")?;
-            (Some(Rule::PerNode(n)), MapBy::Near)
-        }
-        ["node", ..] => (Some(Rule::Node), MapBy::Near),
-        ["slot", ..] => (Some(Rule::Slot), MapBy::Near),
-        ["core" | "hwthread" | "thread" | "user" | "near", ..] => (None, MapBy::Near),
-        ["numa" | "l3cache", ..] => (None, MapBy::Numa),
-        ["socket" | "package", ..] => (None, MapBy::Socket),
-        _ => return Err("known are: slot, node, ppr:N:node, core, numa, socket".to_string()),
-    };
-    Ok(Mapping { hosts, within })
-}
-
-/// Reads a place and drops what Open MPI allows behind a colon (`core:overload-allowed`).
-fn before_colon<T: ValueEnum>(text: &str) -> Result<T, String> {
-    let word = text.split(':').next().unwrap_or_default();
-    T::from_str(word, true).map_err(|_| {
-        let known: Vec<String> = T::value_variants()
-            .iter()
-            .filter_map(|v| v.to_possible_value().map(|p| p.get_name().to_string()))
-            .collect();
-        format!("known are: {}", known.join(", "))
-    })
-}
-
 /// Options of the whole job.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Input and output")]
@@ -145,12 +76,16 @@ pub(crate) struct Global {
     #[arg(long, value_name = "SECONDS", value_parser = seconds,
           help_heading = "When it goes wrong, or slowly")]
     pub(crate) stuck_after: Option<Duration>,
-    /// At the end, print which CPUs and which ways of communication the ranks used, and why
-    #[arg(long, alias = "report-bindings", help_heading = "When it goes wrong, or slowly")]
+    /// At the end, print which hosts, CPUs and ways of communication the ranks used, and why
+    #[arg(long, aliases = ["report-bindings", "display-map"],
+          help_heading = "When it goes wrong, or slowly")]
     pub(crate) report: bool,
     /// Print Ferrite's settings with their values and where these come from, and run nothing
     #[arg(long, help_heading = "When it goes wrong, or slowly")]
     pub(crate) settings: bool,
+    /// The programs and their options are in this file, one program a line
+    #[arg(long, aliases = ["app", "appfile"], value_name = "FILE", help_heading = "What to run")]
+    pub(crate) configfile: Option<OsString>,
     /// Read settings from this file as well
     #[arg(long, value_name = "FILE", help_heading = "When it goes wrong, or slowly")]
     pub(crate) config: Option<OsString>,
@@ -158,15 +93,15 @@ pub(crate) struct Global {
     #[arg(long, help_heading = "When it goes wrong, or slowly")]
     pub(crate) no_redirect: bool,
 
-    /// Tie each rank to a part of the machine [default: one core each, or as many ranks on each
-    /// core, where that fills the machine and nobody else is expected there]
-    #[arg(long, alias = "binding", value_name = "none|core|hwthread|numa|socket",
-          value_parser = before_colon::<BindTo>, help_heading = "Where the ranks run")]
-    pub(crate) bind_to: Option<BindTo>,
+    /// Tie each rank to a part of the machine, or to N neighbouring ones [default: one core each, or
+    /// as many ranks on each core, where that fills the machine and nobody else is expected there]
+    #[arg(long, alias = "binding", value_name = "none|core|hwthread|numa|socket[:N]",
+          value_parser = places::bind_to, help_heading = "Where the ranks run")]
+    pub(crate) bind_to: Option<Tie>,
     /// How ranks are dealt out: to the hosts by slots, one each in turn, or N each; within a host
-    /// side by side, or in turn over sockets or NUMA domains
-    #[arg(long, value_name = "slot|node|ppr:N:node|core|numa|socket", value_parser = map_by,
-          help_heading = "Where the ranks run")]
+    /// side by side, or in turn over sockets or NUMA domains; with PE=M each rank gets M cores
+    #[arg(long, value_name = "slot|node|ppr:N:node|core|numa|socket[:PE=M]",
+          value_parser = places::map_by, help_heading = "Where the ranks run")]
     pub(crate) map_by: Option<Mapping>,
     /// One rank for each host in turn, as --map-by node
     #[arg(long, visible_aliases = ["bynode"], help_heading = "Where the ranks run")]
@@ -176,6 +111,9 @@ pub(crate) struct Global {
           value_parser = clap::value_parser!(u32).range(1..),
           help_heading = "Where the ranks run")]
     pub(crate) ppn: Option<u32>,
+    /// One rank for each host, as -ppn 1
+    #[arg(long, help_heading = "Where the ranks run")]
+    pub(crate) pernode: bool,
     /// How to reach other hosts: ssh, a command that is used like it (COMMAND HOST WORD …), or fork
     /// to make do without and let this machine stand for all of them
     #[arg(long, visible_aliases = ["bootstrap", "launcher-exec"], value_name = "COMMAND",
@@ -219,9 +157,9 @@ pub(crate) struct Accepted {
     /// Always allowed
     #[arg(long)]
     allow_run_as_root: bool,
-    /// Hardware threads count as CPUs: they do
+    /// Hardware threads count as CPUs: they do, and PE=N of --map-by then counts them
     #[arg(long)]
-    use_hwthread_cpus: bool,
+    pub(crate) use_hwthread_cpus: bool,
     /// Network interface for reaching other hosts: not needed
     #[arg(long, value_name = "NAME")]
     iface: Option<String>,
@@ -229,6 +167,9 @@ pub(crate) struct Accepted {
     #[arg(long, num_args = 2, value_names = ["NAME", "VALUE"],
           aliases = ["gmca", "prtemca", "pmixmca", "gpmixmca"])]
     pub(crate) mca: Vec<String>,
+    /// Exit statuses: that of the rank that failed first is told
+    #[arg(long)]
+    print_all_exitcodes: bool,
     /// Say less, or more: mpirun says nothing without a reason
     #[arg(short = 'q', long)]
     quiet: bool,
@@ -241,10 +182,11 @@ pub(crate) struct Accepted {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What to run")]
 pub(crate) struct Local {
-    /// How many copies of the program: its ranks
+    /// How many copies of the program: its ranks [default: of a single program as many as -ppn, or
+    /// the slots of -H or --hostfile, make room for; otherwise 1]
     #[arg(short = 'n', short_alias = 'c', long = "np", visible_aliases = ["n", "ntasks"],
-          value_name = "N", default_value = "1")]
-    pub(crate) ranks: usize,
+          value_name = "N")]
+    pub(crate) ranks: Option<usize>,
     /// The hosts to run on, and how many ranks fit there
     #[arg(
         short = 'H',
@@ -315,9 +257,10 @@ Examples:
   mpirun -n 4 --timeout 60 ./wave      give up after a minute
   mpirun -n 4 --stuck-after 10 ./wave  say who waits for whom when nothing moves for 10 s
   mpirun -n 8 -H n1:4,n2:4 ./wave      four ranks each on the hosts n1 and n2
-  mpirun -configfile FILE              the programs and their options are in FILE, one a line
+  mpirun -l -configfile FILE           the programs and their options are in FILE, one a line
 
-SIGUSR2 to mpirun prints at any time which ranks wait in which call.
+SIGUSR2 to mpirun prints at any time which ranks wait in which call. SIGINT (Ctrl-C) and SIGTERM go
+on to the ranks, which may take their time to end; the same once more kills them at once.
 
 Exit status: that of the rank that failed first; MPI_Abort's code; 128+N after signal N;
 124 after --timeout; 127 when the program is missing and 126 when it cannot be executed;
@@ -353,18 +296,23 @@ impl Global {
 
 /// Reads the command line, without the program's own name.
 pub(crate) fn parse(arguments: Vec<OsString>) -> Result<Request, clap::Error> {
-    let arguments = configfile::expand(arguments)
-        .map_err(|why| command().error(clap::error::ErrorKind::Io, why))?;
-    let spelled = spelling::split(&command(), arguments)?;
-    let global = command().try_get_matches_from(spelled.global)?;
-    let global = Global::from_arg_matches(&global)?;
+    let global = |words: &[OsString]| {
+        let matches = command().try_get_matches_from(words)?;
+        Global::from_arg_matches(&matches)
+    };
+    let mut spelled = spelling::split(&command(), arguments)?;
+    let mut job = global(&spelled.global)?;
+    if let Some(file) = job.configfile.take() {
+        spelled = configfile::open(&mut command(), spelled, &file)?;
+        job = global(&spelled.global)?;
+    }
     let mut segments = Vec::new();
     for segment in spelled.segments.into_iter().filter(|segment| !segment.program.is_empty()) {
         let local = command().try_get_matches_from(segment.options)?;
         let options = Local::from_arg_matches(&local)?;
         segments.push(Segment { options, program: segment.program, arguments: segment.arguments });
     }
-    Ok(Request { global, segments })
+    Ok(Request { global: job, segments })
 }
 
 #[cfg(test)]

@@ -2,10 +2,14 @@
 //! `-genv NAME=VALUE`, `-bind-to core`. Which options there are, and how many values each takes, is
 //! asked of clap's description; nothing is listed a second time here.
 
+use super::elsewhere;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+/// The option that names a file of programs, as [`split`] writes it.
+pub(super) const CONFIGFILE: &str = "--configfile";
 
 /// The pieces of a command line, options in the form that clap reads.
 #[derive(Debug, Default)]
@@ -63,7 +67,7 @@ fn one_program(
         target.extend(values);
     }
     let Some((program, arguments)) = rest.split_first() else {
-        if global.iter().any(|word| word == "--settings") {
+        if global.iter().any(|word| word == "--settings" || word == CONFIGFILE) {
             return Ok(segment);
         }
         let what = "there is no program to run: mpirun -n N PROGRAM [ARGUMENTS]";
@@ -197,6 +201,10 @@ fn canonical(arg: &Arg) -> OsString {
 /// The error for a name that nobody knows, with the nearest one that somebody does.
 fn unknown(command: &mut Command, word: &OsStr, name: &str) -> clap::Error {
     let shown = word.to_string_lossy().into_owned();
+    if let Some(instead) = elsewhere::instead_of(name) {
+        let what = format!("{shown} is an option of other launchers. {instead}");
+        return command.error(ErrorKind::UnknownArgument, what);
+    }
     let names = command.get_arguments().flat_map(|arg| {
         let aliases = arg.get_all_aliases().unwrap_or_default();
         arg.get_long().into_iter().chain(aliases).map(str::to_string).collect::<Vec<_>>()

@@ -1,6 +1,7 @@
 //! Command lines as scripts for three launchers write them.
 
 use super::*;
+use crate::hosts::Rule;
 use proptest::prelude::*;
 
 fn request(line: &str) -> Result<Request, clap::Error> {
@@ -17,17 +18,17 @@ fn every_spelling_of_the_number_of_ranks() {
         ["-n 4 a", "-np 4 a", "--np 4 a", "--n 4 a", "-c 4 a", "-n4 a", "--np=4 a", "-n=4 a"]
     {
         let request = request(line).unwrap_or_else(|e| panic!("{line}: {e}"));
-        assert_eq!(request.segments[0].options.ranks, 4, "{line}");
+        assert_eq!(request.segments[0].options.ranks, Some(4), "{line}");
         assert_eq!(request.segments[0].program, "a");
     }
-    assert_eq!(request("a").unwrap().segments[0].options.ranks, 1);
+    assert_eq!(request("a").unwrap().segments[0].options.ranks, None);
 }
 
 #[test]
 fn arguments_of_the_program_are_left_alone() {
     let request = request("-n 2 prog -n 5 --genv -- x -l").unwrap();
     assert_eq!(texts(&request.segments[0].arguments), ["-n", "5", "--genv", "--", "x", "-l"]);
-    assert_eq!(request.segments[0].options.ranks, 2);
+    assert_eq!(request.segments[0].options.ranks, Some(2));
 }
 
 #[test]
@@ -37,7 +38,7 @@ fn hydra_spellings() {
     let request = request(line).unwrap();
     assert_eq!(texts(&request.global.genv), ["A", "1", "B", "2"]);
     assert_eq!(request.global.genvlist.as_deref(), Some("C,D"));
-    assert_eq!(request.global.bind_to, Some(BindTo::Core));
+    assert_eq!(request.global.bind_to, Some(Tie { to: BindTo::Core, count: 1 }));
     assert_eq!(request.global.map_by.map(|map| map.within), Some(MapBy::Socket));
     assert_eq!((request.global.ppn, request.global.rr), (Some(2), true));
     assert_eq!(request.segments[0].options.host, ["localhost"]);
@@ -54,7 +55,7 @@ fn open_mpi_spellings() {
                 --map-by slot:PE=2 -H localhost:4 --hostfile h --tag-output -x A -x B=2 \
                 --use-hwthread-cpus --timeout 3 -np 3 a";
     let request = request(line).unwrap();
-    assert_eq!(request.global.bind_to, Some(BindTo::None));
+    assert_eq!(request.global.bind_to, Some(Tie { to: BindTo::None, count: 1 }));
     assert_eq!(request.global.other.mca, ["pml", "ob1", "btl", "sm,self"]);
     assert_eq!(texts(&request.segments[0].options.export), ["A", "B=2"]);
     assert!(request.global.tag_output);
@@ -66,7 +67,7 @@ fn several_programs() {
     let request = request("-n 1 a x : -n 3 -l b y z").unwrap();
     assert_eq!(request.segments.len(), 2);
     assert_eq!(texts(&request.segments[0].arguments), ["x"]);
-    assert_eq!(request.segments[1].options.ranks, 3);
+    assert_eq!(request.segments[1].options.ranks, Some(3));
     assert_eq!(texts(&request.segments[1].arguments), ["y", "z"]);
     assert!(request.global.prepend_rank);
 }
@@ -103,6 +104,65 @@ fn mistakes_are_named_with_the_nearest_option() {
     assert!(said("--timeout 0 a").contains("seconds"));
     assert!(said("--bind-to moon a").contains("core"));
     assert!(said("--report=5 a").contains("takes no value"));
+}
+
+#[test]
+fn options_that_only_others_have_name_what_to_use() {
+    let said = |line: &str| request(line).unwrap_err().to_string();
+    for (line, part) in [
+        ("--rank-by node a", "--map-by node"),
+        ("-rank_by core a", "--map-by slot"),
+        ("--output-filename out a", "PMI_RANK"),
+        ("--display map a", "--report"),
+        ("-npersocket 2 a", "--map-by socket"),
+        ("--cpus-per-rank=4 a", "PE=N"),
+        ("--map-by ppr:2:socket a", "-ppn N"),
+    ] {
+        assert!(said(line).contains(part), "{line}: {}", said(line));
+    }
+    assert!(request("-pernode a").unwrap().global.pernode);
+    assert_eq!(request("-npernode 3 a").unwrap().global.ppn, Some(3));
+    assert!(request("--display-map a").unwrap().global.report);
+    assert!(request("-print-all-exitcodes a").is_ok());
+}
+
+/// Reads a command line whose `FILE` is a file with this text.
+fn with_file(line: &str, text: &str) -> Result<Request, clap::Error> {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("programs");
+    std::fs::write(&file, text).unwrap();
+    request(&line.replace("FILE", file.to_str().unwrap()))
+}
+
+#[test]
+fn a_file_of_programs_may_stand_behind_other_options() {
+    let text = "-n 1 ocean\n-n 2 -l ice x\n";
+    for line in ["-configfile FILE", "--app=FILE", "-f hosts --report -n 5 -configfile FILE"] {
+        let request = with_file(line, text).unwrap_or_else(|why| panic!("{line}: {why}"));
+        let ranks: Vec<_> = request.segments.iter().map(|s| s.options.ranks).collect();
+        assert_eq!(ranks, [Some(1), Some(2)], "{line}");
+        let hosts = request.segments.iter().filter(|s| !s.options.hostfile.is_empty()).count();
+        assert_eq!(hosts, if line.starts_with("-f") { 2 } else { 0 });
+        assert_eq!(request.global.report, line.contains("report"));
+        assert!(request.global.prepend_rank);
+    }
+    let shared = with_file("-n 4 -configfile FILE", "a\n-n 2 b\n").unwrap();
+    let ranks: Vec<_> = shared.segments.iter().map(|s| s.options.ranks).collect();
+    assert_eq!(ranks, [Some(4), Some(2)]);
+    // Behind the program's name it is the program's.
+    assert_eq!(request("-n 2 prog -configfile x").unwrap().segments[0].arguments.len(), 2);
+    for (line, text, part) in [
+        ("-configfile FILE prog", "a\n", "“prog”"),
+        ("-configfile FILE", "a 'b\n", "quote"),
+        ("-configfile FILE", "# nothing\n", "no program"),
+        ("-configfile FILE", "-configfile x\n", "further file"),
+        ("-configfile FILE", "-n 2\n", "no program"),
+        ("-l -configfile /no/such/file", "", "/no/such/file"),
+        ("-configfile", "", "needs 1 value"),
+    ] {
+        let said = with_file(line, text).unwrap_err().to_string();
+        assert!(said.contains(part), "{line}, {text:?}: {said}");
+    }
 }
 
 #[test]

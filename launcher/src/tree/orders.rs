@@ -3,7 +3,7 @@
 
 use super::branch::Way;
 use super::pack::{Malformed, Pack};
-use crate::options::{BindTo, MapBy, StdinTo};
+use crate::options::{BindTo, MapBy, StdinTo, Tie};
 use crate::plan::{Plan, Program};
 use std::ffi::OsString;
 
@@ -88,6 +88,18 @@ macro_rules! by_place {
 by_place!(BindTo, [BindTo::None, BindTo::Core, BindTo::Hwthread, BindTo::Numa, BindTo::Socket]);
 by_place!(MapBy, [MapBy::Near, MapBy::Numa, MapBy::Socket]);
 
+impl Pack for Tie {
+    fn pack(&self, to: &mut Vec<u8>) {
+        let Tie { to: what, count } = self;
+        what.pack(to);
+        count.pack(to);
+    }
+
+    fn unpack(from: &mut &[u8]) -> Result<Self, Malformed> {
+        Ok(Tie { to: Pack::unpack(from)?, count: Pack::unpack(from)? })
+    }
+}
+
 impl Pack for Plan {
     fn pack(&self, to: &mut Vec<u8>) {
         self.job.pack(to);
@@ -98,7 +110,7 @@ impl Pack for Plan {
         self.slots.pack(to);
         self.here.pack(to);
         self.way.pack(to);
-        self.bind_to.pack(to);
+        self.tie.pack(to);
         self.within.pack(to);
         (self.redirect, self.report).pack(to);
         self.stdin.pack(to);
@@ -114,7 +126,7 @@ impl Pack for Plan {
             slots: Pack::unpack(from)?,
             here: Pack::unpack(from)?,
             way: Pack::unpack(from)?,
-            bind_to: Pack::unpack(from)?,
+            tie: Pack::unpack(from)?,
             within: Pack::unpack(from)?,
             redirect: Pack::unpack(from)?,
             report: Pack::unpack(from)?,
@@ -142,7 +154,7 @@ mod tests {
 
     const LINES: [&str; 3] = [
         "-n 3 -H n1,n2:2 true x y",
-        "-s all --bind-to core --map-by numa --report -n 1 -wdir / a : -n 2 -H n3 b",
+        "-s all --bind-to core:2 --map-by numa --report -n 1 -wdir / a : -n 2 -H n3 b",
         "-s none --launcher fork --no-redirect --fanout 3 a",
     ];
 
