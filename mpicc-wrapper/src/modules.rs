@@ -8,6 +8,7 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{self, Command, Stdio};
 
@@ -66,7 +67,8 @@ fn roots(prefix: &Prefix, variable: &dyn Fn(&str) -> Option<String>) -> Vec<Path
     roots
 }
 
-/// A name for this compiler in this version, with these sources.
+/// A name for this compiler in this version, with the options that belong to its name
+/// (`gfortran -fdefault-real-8`), which modules are compiled with, and with these sources.
 fn key(compiler: &[OsString], prefix: &Prefix) -> Result<String, String> {
     let (program, arguments) = compiler.split_first().ok_or("the compiler's name is empty")?;
     let output = Command::new(program).args(arguments).arg("--version").output();
@@ -79,6 +81,10 @@ fn key(compiler: &[OsString], prefix: &Prefix) -> Result<String, String> {
     })?;
     let mut hash = Fnv::new();
     hash.add(&output.stdout);
+    for argument in arguments {
+        hash.add(argument.as_bytes());
+        hash.add(b"\0");
+    }
     for source in SOURCES {
         let file = prefix.include().join(source);
         let text = fs::read(&file).map_err(|error| format!("{}: {error}", file.display()))?;

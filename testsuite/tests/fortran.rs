@@ -96,6 +96,19 @@ fn many_wrappers_at_once_make_the_modules_once() {
 }
 
 #[test]
+fn options_of_the_compiler_have_modules_of_their_own() {
+    let cache = tempfile::tempdir().expect("a folder");
+    for (compiler, folders) in
+        [("gfortran", 1), ("gfortran -fdefault-real-8", 2), ("gfortran", 2), ("gfortran -O2", 3)]
+    {
+        let mut command = mpifort(prefix().dir());
+        command.env("MPIFORT_CACHE", cache.path()).env("MPIFORT_FC", compiler).arg("-show");
+        told(&command.output().expect("mpifort"));
+        assert_eq!(entries(cache.path()).len(), folders, "after {compiler}");
+    }
+}
+
+#[test]
 fn a_prefix_that_cannot_be_written_to_is_left_alone() {
     let (dir, copy) = fresh();
     // Permissions do not stop a test that runs as root; a file in the folder's place does.
