@@ -43,6 +43,13 @@ contains
     raised = error_code
   end subroutine complain
 
+  subroutine complain_of_session(session, error_code)
+    type(MPI_Session) :: session
+    integer :: error_code
+    call expect(session /= MPI_SESSION_NULL, 'the session of an error')
+    raised = error_code
+  end subroutine complain_of_session
+
   subroutine forget(comm, comm_keyval, attribute_val, extra_state, ierror)
     type(MPI_Comm) :: comm
     integer :: comm_keyval, ierror
@@ -81,6 +88,7 @@ program main
   use operations
   implicit none
   integer :: rank, size, right, left
+  call before_initialisation()
   call MPI_Init()
   call MPI_Comm_rank(MPI_COMM_WORLD, rank)
   call MPI_Comm_size(MPI_COMM_WORLD, size)
@@ -98,6 +106,20 @@ program main
   if (rank == 0 .and. faults == 0) print '(a)', 'ok'
 
 contains
+
+  subroutine before_initialisation()
+    type(MPI_Errhandler) :: handler
+    type(MPI_Session) :: session
+    integer :: ierror
+    handler = MPI_ERRHANDLER_NULL
+    call MPI_Session_create_errhandler(complain_of_session, handler, ierror)
+    call expect(ierror == MPI_SUCCESS .and. handler /= MPI_ERRHANDLER_NULL, 'a handler at any time')
+    call MPI_Session_init(MPI_INFO_NULL, handler, session)
+    call MPI_Session_call_errhandler(session, MPI_ERR_OTHER, ierror)
+    call expect(raised == MPI_ERR_OTHER, 'the error of a session')
+    call MPI_Session_finalize(session)
+    call MPI_Errhandler_free(handler)
+  end subroutine before_initialisation
 
   subroutine ring()
     type(MPI_Request) :: requests(2)

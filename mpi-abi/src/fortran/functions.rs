@@ -38,14 +38,14 @@ pub unsafe fn op_create<F: Face>(
 }
 
 macro_rules! errhandlers {
-    ($($name:ident $procedure:ident $target:ident $parameter:literal;)*) => {$(
+    ($($name:ident $procedure:ident $way_in:ident $target:ident $parameter:literal;)*) => {$(
         #[doc = concat!("The error handler of a Fortran function: `", stringify!($name), "`.")]
         pub unsafe fn $name<F: Face>(
             function: *const c_void,
             errhandler: *mut c_int,
             ierror: *mut c_int,
         ) {
-            let code = entry::call::<F>(Procedure::$procedure, Owner::None, |cx| {
+            let code = entry::$way_in::<F>(Procedure::$procedure, Owner::None, |cx| {
                 let convention = Convention::FortranInteger;
                 let target = Target::$target;
                 let made = calls::errors::create(cx, function, convention, target, $parameter)?;
@@ -60,11 +60,11 @@ macro_rules! errhandlers {
 }
 
 errhandlers! {
-    comm_create_errhandler CommCreateErrhandler Comm "comm_errhandler_fn";
-    win_create_errhandler WinCreateErrhandler Win "win_errhandler_fn";
-    file_create_errhandler FileCreateErrhandler File "file_errhandler_fn";
-    session_create_errhandler SessionCreateErrhandler Session "session_errhandler_fn";
-    errhandler_create ErrhandlerCreate Comm "comm_errhandler_fn";
+    comm_create_errhandler CommCreateErrhandler call Comm "comm_errhandler_fn";
+    win_create_errhandler WinCreateErrhandler call Win "win_errhandler_fn";
+    file_create_errhandler FileCreateErrhandler call File "file_errhandler_fn";
+    session_create_errhandler SessionCreateErrhandler call_any_time Session "session_errhandler_fn";
+    errhandler_create ErrhandlerCreate call Comm "comm_errhandler_fn";
 }
 
 type Query = unsafe extern "C-unwind" fn(*mut i64, *mut c_int, *mut c_int);
