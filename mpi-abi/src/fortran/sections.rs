@@ -6,6 +6,7 @@
 //! or the array's own with a datatype that steps over the gaps, for an operation that outlives it.
 
 use std::ffi::{c_int, c_void};
+use std::ops::RangeInclusive;
 use std::ptr;
 
 use mpi_core::error::{Error, ErrorClass};
@@ -16,9 +17,9 @@ use crate::entry::{self, Owner};
 use crate::glue;
 use crate::procedure::Procedure;
 
-/// What stands in the third word of a `CFI_cdesc_t`: `CFI_VERSION` below the rank and the type,
-/// which are not both zero. gfortran has an element's size there.
-const CFI_VERSION: u32 = 20_180_515;
+/// `CFI_VERSION` of the compilers that pass a `CFI_cdesc_t`: the day on which they last changed it,
+/// in 2018 for flang before version 20 and in 2024 after it. The members read here stayed.
+const CFI_VERSIONS: RangeInclusive<u32> = 20_180_101..=20_991_231;
 
 /// The most dimensions that Fortran has.
 const DIMENSIONS: usize = 15;
@@ -43,7 +44,7 @@ impl Section {
         // for each dimension.
         let word = |at: usize| unsafe { *descriptor.cast::<i64>().add(at) };
         let third = word(2);
-        let is_cfi = third as u32 == CFI_VERSION && third >> 32 != 0;
+        let is_cfi = is_cfi(third);
         let head = if is_cfi { third >> 32 } else { word(3) >> 32 };
         let rank = usize::from(head as u8).min(DIMENSIONS);
         let mut dims = [(0, 0); DIMENSIONS];
@@ -96,6 +97,15 @@ impl Section {
             place
         })
     }
+}
+
+/// Whether the third word of a descriptor is that of a `CFI_cdesc_t`: the version, above it the rank,
+/// a type, which is never zero, and an attribute. gfortran has an element's size there, which only
+/// of elements of 4 GiB and more reaches into the upper half.
+fn is_cfi(third: i64) -> bool {
+    let [rank, kind, attribute, _] = ((third >> 32) as u32).to_le_bytes();
+    let is_plausible = usize::from(rank) <= DIMENSIONS && kind != 0 && attribute <= 2;
+    is_plausible && CFI_VERSIONS.contains(&(third as u32))
 }
 
 /// A buffer of a blocking procedure: the array itself, or a copy without its gaps.
@@ -325,7 +335,7 @@ mod tests {
         let base = (array.expose_provenance() + 4 * first) as i64;
         let rank = dims.len() as i64;
         let mut gfortran = vec![base, -5, 4, (1 << 40) | (rank << 32), 4];
-        let mut cfi = vec![base, 4, (9 << 40) | (rank << 32) | i64::from(CFI_VERSION)];
+        let mut cfi = vec![base, 4, (9 << 40) | (rank << 32) | 20_240_719];
         for &(extent, stride) in dims {
             gfortran.extend([stride, 3, 3 + extent - 1]);
             cfi.extend([1, extent, stride * 4]);
@@ -375,6 +385,21 @@ mod tests {
                 // SAFETY: as above.
                 assert!(!unsafe { Section::of(descriptor.as_ptr().cast()) }.is_whole(), "{dims:?}");
             }
+        }
+    }
+    #[test]
+    fn layouts_are_told_apart() {
+        let upper =
+            |rank: i64, kind: i64, attribute: i64| (attribute << 48) | (kind << 40) | (rank << 32);
+        for version in [20_180_515, 20_240_719, 20_300_101] {
+            for third in [upper(0, 9, 0), upper(2, 27, 2), upper(15, 0xff, 1)] {
+                assert!(is_cfi(third | version), "{third:x} {version}");
+            }
+            // An element of so many bytes, in gfortran's layout.
+            assert!(!is_cfi(version), "{version}");
+        }
+        for element in [0, 4, 1 << 32, (1 << 40) | 4, (9 << 40) + 20_180_100, 3 << 48] {
+            assert!(!is_cfi(element), "{element}");
         }
     }
 }
