@@ -11,6 +11,8 @@ program main
   right = mod(rank + 1, size)
   left = mod(rank + size - 1, size)
   call blocking()
+  call meanwhile()
+  call expressions()
   call expect(MPI_SUBARRAYS_SUPPORTED, 'MPI_SUBARRAYS_SUPPORTED')
   if (MPI_SUBARRAYS_SUPPORTED) then
     call nonblocking()
@@ -68,6 +70,30 @@ contains
     call expect(all(b(1:5:2, 4) == size * (size - 1) / 2), 'a sum in place')
     call expect(b(2, 4) == -1 .and. b(4, 4) == -1, 'what lies between the sums')
   end subroutine blocking
+
+  ! What a pending receive brings during a blocking call into elements that the call has not changed.
+  subroutine meanwhile()
+    integer, asynchronous :: a(8)
+    integer :: first, third
+    type(MPI_Request) :: requests(2)
+    a = -1
+    first = 100 + rank
+    third = 300 + rank
+    call MPI_Irecv(a(3), 1, MPI_INTEGER, rank, 11, MPI_COMM_WORLD, requests(1))
+    call MPI_Isend(first, 1, MPI_INTEGER, rank, 12, MPI_COMM_WORLD, requests(2))
+    call MPI_Sendrecv(third, 1, MPI_INTEGER, rank, 11, a(1:7:2), 1, MPI_INTEGER, rank, 12, &
+                      MPI_COMM_WORLD, MPI_STATUS_IGNORE)
+    call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE)
+    call expect(all(a == [first, -1, third, -1, -1, -1, -1, -1]), 'what came meanwhile')
+  end subroutine meanwhile
+
+  subroutine expressions()
+    integer :: a(4), b(4)
+    a = [1, 2, 3, 4]
+    call MPI_Sendrecv(2 * a, 4, MPI_INTEGER, right, 13, b, 4, MPI_INTEGER, left, 13, &
+                      MPI_COMM_WORLD, MPI_STATUS_IGNORE)
+    call expect(all(b == 2 * a), 'an expression')
+  end subroutine expressions
 
   subroutine nonblocking()
     integer, asynchronous :: a(6, 8), b(6, 8)

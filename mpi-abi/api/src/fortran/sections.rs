@@ -99,9 +99,10 @@ fn around(procedure: &Procedure) -> (String, String) {
     } else if !is_pending(procedure) {
         for parameter in buffers() {
             let x = parameter.ident();
+            let access = if parameter.constant { "read" } else { "changed" };
             let _ = writeln!(
                 before,
-                "let mut {x}_packed = f::Packed::new({x}); let {x} = {x}_packed.address();"
+                "let mut {x}_packed = f::Packed::{access}({x}); let {x} = {x}_packed.address();"
             );
             if !parameter.constant {
                 let _ = writeln!(after, "{x}_packed.write_back();");

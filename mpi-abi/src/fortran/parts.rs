@@ -1,0 +1,164 @@
+//! Arrays with gaps in calls that return before they have used them: a datatype steps over the gaps,
+//! or the call is refused.
+
+use std::ffi::{c_int, c_void};
+use std::ptr;
+
+use mpi_core::error::{Error, ErrorClass};
+
+use super::sections::Section;
+use super::{Fortran, datatype, datatype_null, datatype_out, done};
+use crate::args::IntArray;
+use crate::entry::{self, Owner};
+use crate::glue;
+use crate::procedure::Procedure;
+
+/// A buffer of an operation that outlives its call: the array, described past its gaps.
+pub struct Part {
+    address: *mut c_void,
+    /// The INTEGER of a datatype that was made for it.
+    made: Option<c_int>,
+}
+
+impl Part {
+    /// `count` elements of `datatype` in the array behind `descriptor`; nothing after an error,
+    /// which is then raised and reported.
+    ///
+    /// # Safety
+    /// As for [`Section::of`].
+    #[inline]
+    pub unsafe fn new<F: Fortran>(
+        procedure: Procedure,
+        descriptor: *const c_void,
+        count: i64,
+        datatype: c_int,
+        ierror: *mut c_int,
+    ) -> Option<Part> {
+        // SAFETY: handed on.
+        let section = unsafe { Section::of(descriptor) };
+        if section.is_whole() || count <= 0 {
+            return Some(Part { address: section.address(), made: None });
+        }
+        // SAFETY: handed on.
+        let made = unsafe { described::<F>(&section, count, datatype) };
+        let Some(made) = made else {
+            let why = "is a section of an array with gaps whose elements the count and the \
+                       datatype do not fill evenly, in a call that returns before it is used";
+            // SAFETY: handed on.
+            unsafe { refuse::<F>(procedure, why, ierror) };
+            return None;
+        };
+        Some(Part { address: section.address(), made: Some(datatype_out::<F>(made)) })
+    }
+
+    /// Where the array is.
+    pub fn address(&self) -> *mut c_void {
+        self.address
+    }
+
+    /// The place of the count: the program's, or that of `one`.
+    pub fn count<T>(&self, count: *const T, one: &'static T) -> *const T {
+        if self.made.is_some() { one } else { count }
+    }
+
+    /// The place of the datatype's INTEGER: the program's, or that of the one made.
+    pub fn datatype(&self, datatype: *const c_int) -> *const c_int {
+        self.made.as_ref().map_or(datatype, ptr::from_ref)
+    }
+
+    /// Frees the datatype, which the operation keeps for as long as it needs it (§5.1.9).
+    ///
+    /// # Safety
+    /// The operation has been started.
+    #[inline]
+    pub unsafe fn end<F: Fortran>(self) {
+        if let Some(made) = self.made {
+            let mut made = datatype::<F>(made);
+            // SAFETY: the place is local.
+            unsafe { glue::type_free::<F>(&mut made) };
+        }
+    }
+}
+
+/// A datatype for `count` elements of `fint` in `section`, if they fill its elements evenly.
+unsafe fn described<F: Fortran>(section: &Section, count: i64, fint: c_int) -> Option<F::Datatype> {
+    let given = datatype::<F>(fint);
+    let (mut lower, mut extent) = (0, 0);
+    // SAFETY: all places are local.
+    unsafe {
+        if glue::type_get_extent_x::<F>(given, &mut lower, &mut extent) != 0 || extent <= 0 {
+            return None;
+        }
+        let each = section.element / extent;
+        if each == 0 || section.element % extent != 0 || count % each != 0 {
+            return None;
+        }
+        let elements = count / each;
+        if elements > section.elements() {
+            return None;
+        }
+        let mut made = datatype_null::<F>();
+        if glue::type_contiguous::<F>(each, given, &mut made, true) != 0 {
+            return None;
+        }
+        let next = |made: &mut F::Datatype,
+                    make: &dyn Fn(F::Datatype, *mut F::Datatype) -> c_int| {
+            let mut old = *made;
+            let code = make(old, made);
+            glue::type_free::<F>(&mut old);
+            code == 0
+        };
+        if elements == section.elements() {
+            for &(extent, stride) in section.dims() {
+                let vector =
+                    |old, new| glue::type_create_hvector::<F>(extent, 1, stride, old, new, true);
+                if !next(&mut made, &vector) {
+                    return None;
+                }
+            }
+        } else {
+            let places: Vec<i64> = section.places().take(super::length(elements)).collect();
+            let list = IntArray::wide(places.as_ptr());
+            let blocks =
+                |old, new| glue::type_create_hindexed_block::<F>(elements, 1, list, old, new, true);
+            if !next(&mut made, &blocks) {
+                return None;
+            }
+        }
+        (glue::type_commit::<F>(&mut made) == 0).then_some(made)
+    }
+}
+
+/// The address of an array without gaps, where no datatype can step over them; nothing after an
+/// error, which is then raised and reported.
+///
+/// # Safety
+/// As for [`Section::of`].
+#[inline]
+pub unsafe fn whole<F: Fortran>(
+    procedure: Procedure,
+    descriptor: *const c_void,
+    ierror: *mut c_int,
+) -> Option<*mut c_void> {
+    // SAFETY: handed on.
+    let section = unsafe { Section::of(descriptor) };
+    if section.is_whole() {
+        return Some(section.address());
+    }
+    let why = "is a section of an array with gaps, which this procedure cannot use after it \
+               has returned";
+    // SAFETY: handed on.
+    unsafe { refuse::<F>(procedure, why, ierror) };
+    None
+}
+
+/// Raises the error that a buffer cannot be used, and reports it.
+#[cold]
+unsafe fn refuse<F: Fortran>(procedure: Procedure, why: &'static str, ierror: *mut c_int) {
+    let code = entry::call::<F>(procedure, Owner::None, |_| {
+        let error = Error::new(ErrorClass::BUFFER, format!("the buffer {why}."));
+        Err(error.hint("Pass the whole array with a derived datatype, or a copy of the section."))
+    });
+    // SAFETY: the program's variable.
+    unsafe { done(ierror, code) };
+}
