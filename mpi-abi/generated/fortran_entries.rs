@@ -142,7 +142,7 @@ f::done(ierror, code); } }
 fortran_names!(accumulate: mpi_accumulate mpi_accumulate_ mpi_accumulate__ MPI_ACCUMULATE pmpi_accumulate pmpi_accumulate_ pmpi_accumulate__ PMPI_ACCUMULATE mpi_accumulate_f08_ pmpi_accumulate_f08_);
 
 unsafe extern "C-unwind" fn accumulate_f08ts(origin_addr: *mut c_void, origin_count: *const c_int, origin_datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, target_count: *const c_int, target_datatype: *const c_int, op: *const c_int, win: *const c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::Accumulate, origin_addr, *origin_count as i64, *origin_datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::Accumulate, || f::owners::win::<Here>(*win), origin_addr, *origin_count as i64, *origin_datatype, ierror) else { return };
 let (origin_addr, origin_count, origin_datatype) = (part.address(), part.count(origin_count, &1), part.datatype(origin_datatype));
 accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, ierror);
 part.end::<Here>();
@@ -156,7 +156,7 @@ f::done(ierror, code); } }
 fortran_names!(accumulate_c: mpi_accumulate_c_f08_ pmpi_accumulate_c_f08_);
 
 unsafe extern "C-unwind" fn accumulate_c_f08ts(origin_addr: *mut c_void, origin_count: *const i64, origin_datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, target_count: *const i64, target_datatype: *const c_int, op: *const c_int, win: *const c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::Accumulate, origin_addr, *origin_count as i64, *origin_datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::Accumulate, || f::owners::win::<Here>(*win), origin_addr, *origin_count as i64, *origin_datatype, ierror) else { return };
 let (origin_addr, origin_count, origin_datatype) = (part.address(), part.count(origin_count, &1), part.datatype(origin_datatype));
 accumulate_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, ierror);
 part.end::<Here>();
@@ -230,8 +230,8 @@ f::done(ierror, code); } }
 fortran_names!(allgather_init: mpi_allgather_init mpi_allgather_init_ mpi_allgather_init__ MPI_ALLGATHER_INIT pmpi_allgather_init pmpi_allgather_init_ pmpi_allgather_init__ PMPI_ALLGATHER_INIT mpi_allgather_init_f08_ pmpi_allgather_init_f08_);
 
 unsafe extern "C-unwind" fn allgather_init_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::AllgatherInit, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::AllgatherInit, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::AllgatherInit, || f::owners::comm::<Here>(*comm), sendbuf, || *sendcount != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::AllgatherInit, || f::owners::comm::<Here>(*comm), recvbuf, || *recvcount != 0, ierror) else { return };
 allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierror);
 } }
 fortran_names!(allgather_init_f08ts: mpi_allgather_init_f08ts_ pmpi_allgather_init_f08ts_);
@@ -244,8 +244,8 @@ f::done(ierror, code); } }
 fortran_names!(allgather_init_c: mpi_allgather_init_c_f08_ pmpi_allgather_init_c_f08_);
 
 unsafe extern "C-unwind" fn allgather_init_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::AllgatherInit, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::AllgatherInit, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::AllgatherInit, || f::owners::comm::<Here>(*comm), sendbuf, || *sendcount != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::AllgatherInit, || f::owners::comm::<Here>(*comm), recvbuf, || *recvcount != 0, ierror) else { return };
 allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierror);
 } }
 fortran_names!(allgather_init_c_f08ts: mpi_allgather_init_c_f08ts_ pmpi_allgather_init_c_f08ts_);
@@ -286,8 +286,8 @@ f::done(ierror, code); } }
 fortran_names!(allgatherv_init: mpi_allgatherv_init mpi_allgatherv_init_ mpi_allgatherv_init__ MPI_ALLGATHERV_INIT pmpi_allgatherv_init pmpi_allgatherv_init_ pmpi_allgatherv_init__ PMPI_ALLGATHERV_INIT mpi_allgatherv_init_f08_ pmpi_allgatherv_init_f08_);
 
 unsafe extern "C-unwind" fn allgatherv_init_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, displs: *mut c_int, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::AllgathervInit, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::AllgathervInit, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::AllgathervInit, || f::owners::comm::<Here>(*comm), sendbuf, || *sendcount != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::AllgathervInit, || f::owners::comm::<Here>(*comm), recvbuf, || true, ierror) else { return };
 allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, ierror);
 } }
 fortran_names!(allgatherv_init_f08ts: mpi_allgatherv_init_f08ts_ pmpi_allgatherv_init_f08ts_);
@@ -300,8 +300,8 @@ f::done(ierror, code); } }
 fortran_names!(allgatherv_init_c: mpi_allgatherv_init_c_f08_ pmpi_allgatherv_init_c_f08_);
 
 unsafe extern "C-unwind" fn allgatherv_init_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut i64, displs: *mut i64, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::AllgathervInit, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::AllgathervInit, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::AllgathervInit, || f::owners::comm::<Here>(*comm), sendbuf, || *sendcount != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::AllgathervInit, || f::owners::comm::<Here>(*comm), recvbuf, || true, ierror) else { return };
 allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, ierror);
 } }
 fortran_names!(allgatherv_init_c_f08ts: mpi_allgatherv_init_c_f08ts_ pmpi_allgatherv_init_c_f08ts_);
@@ -348,8 +348,8 @@ f::done(ierror, code); } }
 fortran_names!(allreduce_init: mpi_allreduce_init mpi_allreduce_init_ mpi_allreduce_init__ MPI_ALLREDUCE_INIT pmpi_allreduce_init pmpi_allreduce_init_ pmpi_allreduce_init__ PMPI_ALLREDUCE_INIT mpi_allreduce_init_f08_ pmpi_allreduce_init_f08_);
 
 unsafe extern "C-unwind" fn allreduce_init_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::AllreduceInit, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::AllreduceInit, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::AllreduceInit, || f::owners::comm::<Here>(*comm), sendbuf, || *count != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::AllreduceInit, || f::owners::comm::<Here>(*comm), recvbuf, || *count != 0, ierror) else { return };
 allreduce_init(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierror);
 } }
 fortran_names!(allreduce_init_f08ts: mpi_allreduce_init_f08ts_ pmpi_allreduce_init_f08ts_);
@@ -362,8 +362,8 @@ f::done(ierror, code); } }
 fortran_names!(allreduce_init_c: mpi_allreduce_init_c_f08_ pmpi_allreduce_init_c_f08_);
 
 unsafe extern "C-unwind" fn allreduce_init_c_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const i64, datatype: *const c_int, op: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::AllreduceInit, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::AllreduceInit, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::AllreduceInit, || f::owners::comm::<Here>(*comm), sendbuf, || *count != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::AllreduceInit, || f::owners::comm::<Here>(*comm), recvbuf, || *count != 0, ierror) else { return };
 allreduce_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierror);
 } }
 fortran_names!(allreduce_init_c_f08ts: mpi_allreduce_init_c_f08ts_ pmpi_allreduce_init_c_f08ts_);
@@ -404,8 +404,8 @@ f::done(ierror, code); } }
 fortran_names!(alltoall_init: mpi_alltoall_init mpi_alltoall_init_ mpi_alltoall_init__ MPI_ALLTOALL_INIT pmpi_alltoall_init pmpi_alltoall_init_ pmpi_alltoall_init__ PMPI_ALLTOALL_INIT mpi_alltoall_init_f08_ pmpi_alltoall_init_f08_);
 
 unsafe extern "C-unwind" fn alltoall_init_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::AlltoallInit, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::AlltoallInit, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::AlltoallInit, || f::owners::comm::<Here>(*comm), sendbuf, || *sendcount != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::AlltoallInit, || f::owners::comm::<Here>(*comm), recvbuf, || *recvcount != 0, ierror) else { return };
 alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierror);
 } }
 fortran_names!(alltoall_init_f08ts: mpi_alltoall_init_f08ts_ pmpi_alltoall_init_f08ts_);
@@ -418,8 +418,8 @@ f::done(ierror, code); } }
 fortran_names!(alltoall_init_c: mpi_alltoall_init_c_f08_ pmpi_alltoall_init_c_f08_);
 
 unsafe extern "C-unwind" fn alltoall_init_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::AlltoallInit, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::AlltoallInit, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::AlltoallInit, || f::owners::comm::<Here>(*comm), sendbuf, || *sendcount != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::AlltoallInit, || f::owners::comm::<Here>(*comm), recvbuf, || *recvcount != 0, ierror) else { return };
 alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierror);
 } }
 fortran_names!(alltoall_init_c_f08ts: mpi_alltoall_init_c_f08ts_ pmpi_alltoall_init_c_f08ts_);
@@ -460,8 +460,8 @@ f::done(ierror, code); } }
 fortran_names!(alltoallv_init: mpi_alltoallv_init mpi_alltoallv_init_ mpi_alltoallv_init__ MPI_ALLTOALLV_INIT pmpi_alltoallv_init pmpi_alltoallv_init_ pmpi_alltoallv_init__ PMPI_ALLTOALLV_INIT mpi_alltoallv_init_f08_ pmpi_alltoallv_init_f08_);
 
 unsafe extern "C-unwind" fn alltoallv_init_f08ts(sendbuf: *mut c_void, sendcounts: *mut c_int, sdispls: *mut c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, rdispls: *mut c_int, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::AlltoallvInit, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::AlltoallvInit, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::AlltoallvInit, || f::owners::comm::<Here>(*comm), sendbuf, || true, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::AlltoallvInit, || f::owners::comm::<Here>(*comm), recvbuf, || true, ierror) else { return };
 alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, ierror);
 } }
 fortran_names!(alltoallv_init_f08ts: mpi_alltoallv_init_f08ts_ pmpi_alltoallv_init_f08ts_);
@@ -474,8 +474,8 @@ f::done(ierror, code); } }
 fortran_names!(alltoallv_init_c: mpi_alltoallv_init_c_f08_ pmpi_alltoallv_init_c_f08_);
 
 unsafe extern "C-unwind" fn alltoallv_init_c_f08ts(sendbuf: *mut c_void, sendcounts: *mut i64, sdispls: *mut i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut i64, rdispls: *mut i64, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::AlltoallvInit, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::AlltoallvInit, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::AlltoallvInit, || f::owners::comm::<Here>(*comm), sendbuf, || true, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::AlltoallvInit, || f::owners::comm::<Here>(*comm), recvbuf, || true, ierror) else { return };
 alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, ierror);
 } }
 fortran_names!(alltoallv_init_c_f08ts: mpi_alltoallv_init_c_f08ts_ pmpi_alltoallv_init_c_f08ts_);
@@ -516,8 +516,8 @@ f::done(ierror, code); } }
 fortran_names!(alltoallw_init: mpi_alltoallw_init mpi_alltoallw_init_ mpi_alltoallw_init__ MPI_ALLTOALLW_INIT pmpi_alltoallw_init pmpi_alltoallw_init_ pmpi_alltoallw_init__ PMPI_ALLTOALLW_INIT mpi_alltoallw_init_f08_ pmpi_alltoallw_init_f08_);
 
 unsafe extern "C-unwind" fn alltoallw_init_f08ts(sendbuf: *mut c_void, sendcounts: *mut c_int, sdispls: *mut c_int, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, rdispls: *mut c_int, recvtypes: *mut c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::AlltoallwInit, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::AlltoallwInit, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::AlltoallwInit, || f::owners::comm::<Here>(*comm), sendbuf, || true, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::AlltoallwInit, || f::owners::comm::<Here>(*comm), recvbuf, || true, ierror) else { return };
 alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, ierror);
 } }
 fortran_names!(alltoallw_init_f08ts: mpi_alltoallw_init_f08ts_ pmpi_alltoallw_init_f08ts_);
@@ -530,8 +530,8 @@ f::done(ierror, code); } }
 fortran_names!(alltoallw_init_c: mpi_alltoallw_init_c_f08_ pmpi_alltoallw_init_c_f08_);
 
 unsafe extern "C-unwind" fn alltoallw_init_c_f08ts(sendbuf: *mut c_void, sendcounts: *mut i64, sdispls: *mut i64, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut i64, rdispls: *mut i64, recvtypes: *mut c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::AlltoallwInit, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::AlltoallwInit, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::AlltoallwInit, || f::owners::comm::<Here>(*comm), sendbuf, || true, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::AlltoallwInit, || f::owners::comm::<Here>(*comm), recvbuf, || true, ierror) else { return };
 alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, ierror);
 } }
 fortran_names!(alltoallw_init_c_f08ts: mpi_alltoallw_init_c_f08ts_ pmpi_alltoallw_init_c_f08ts_);
@@ -595,7 +595,7 @@ f::done(ierror, code); } }
 fortran_names!(bcast_init: mpi_bcast_init mpi_bcast_init_ mpi_bcast_init__ MPI_BCAST_INIT pmpi_bcast_init pmpi_bcast_init_ pmpi_bcast_init__ PMPI_BCAST_INIT mpi_bcast_init_f08_ pmpi_bcast_init_f08_);
 
 unsafe extern "C-unwind" fn bcast_init_f08ts(buffer: *mut c_void, count: *const c_int, datatype: *const c_int, root: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::BcastInit, buffer, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::BcastInit, || f::owners::comm::<Here>(*comm), buffer, *count as i64, *datatype, ierror) else { return };
 let (buffer, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 bcast_init(buffer, count, datatype, root, comm, info, request, ierror);
 part.end::<Here>();
@@ -610,7 +610,7 @@ f::done(ierror, code); } }
 fortran_names!(bcast_init_c: mpi_bcast_init_c_f08_ pmpi_bcast_init_c_f08_);
 
 unsafe extern "C-unwind" fn bcast_init_c_f08ts(buffer: *mut c_void, count: *const i64, datatype: *const c_int, root: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::BcastInit, buffer, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::BcastInit, || f::owners::comm::<Here>(*comm), buffer, *count as i64, *datatype, ierror) else { return };
 let (buffer, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 bcast_init_c(buffer, count, datatype, root, comm, info, request, ierror);
 part.end::<Here>();
@@ -649,7 +649,7 @@ f::done(ierror, code); } }
 fortran_names!(bsend_init: mpi_bsend_init mpi_bsend_init_ mpi_bsend_init__ MPI_BSEND_INIT pmpi_bsend_init pmpi_bsend_init_ pmpi_bsend_init__ PMPI_BSEND_INIT mpi_bsend_init_f08_ pmpi_bsend_init_f08_);
 
 unsafe extern "C-unwind" fn bsend_init_f08ts(buf: *mut c_void, count: *const c_int, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::BsendInit, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::BsendInit, || f::owners::comm::<Here>(*comm), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 bsend_init(buf, count, datatype, dest, tag, comm, request, ierror);
 part.end::<Here>();
@@ -664,7 +664,7 @@ f::done(ierror, code); } }
 fortran_names!(bsend_init_c: mpi_bsend_init_c_f08_ pmpi_bsend_init_c_f08_);
 
 unsafe extern "C-unwind" fn bsend_init_c_f08ts(buf: *mut c_void, count: *const i64, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::BsendInit, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::BsendInit, || f::owners::comm::<Here>(*comm), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 bsend_init_c(buf, count, datatype, dest, tag, comm, request, ierror);
 part.end::<Here>();
@@ -678,7 +678,7 @@ f::done(ierror, code); } }
 fortran_names!(buffer_attach: mpi_buffer_attach mpi_buffer_attach_ mpi_buffer_attach__ MPI_BUFFER_ATTACH pmpi_buffer_attach pmpi_buffer_attach_ pmpi_buffer_attach__ PMPI_BUFFER_ATTACH mpi_buffer_attach_f08_ pmpi_buffer_attach_f08_);
 
 unsafe extern "C-unwind" fn buffer_attach_f08ts(buffer: *mut c_void, size: *const c_int, ierror: *mut c_int) { unsafe {
-let Some(buffer) = f::whole::<Here>(Procedure::BufferAttach, buffer, ierror) else { return };
+let Some(buffer) = f::whole::<Here>(Procedure::BufferAttach, || f::Owner::None, buffer, || true, ierror) else { return };
 buffer_attach(buffer, size, ierror);
 } }
 fortran_names!(buffer_attach_f08ts: mpi_buffer_attach_f08ts_ pmpi_buffer_attach_f08ts_);
@@ -690,7 +690,7 @@ f::done(ierror, code); } }
 fortran_names!(buffer_attach_c: mpi_buffer_attach_c_f08_ pmpi_buffer_attach_c_f08_);
 
 unsafe extern "C-unwind" fn buffer_attach_c_f08ts(buffer: *mut c_void, size: *const i64, ierror: *mut c_int) { unsafe {
-let Some(buffer) = f::whole::<Here>(Procedure::BufferAttach, buffer, ierror) else { return };
+let Some(buffer) = f::whole::<Here>(Procedure::BufferAttach, || f::Owner::None, buffer, || true, ierror) else { return };
 buffer_attach_c(buffer, size, ierror);
 } }
 fortran_names!(buffer_attach_c_f08ts: mpi_buffer_attach_c_f08ts_ pmpi_buffer_attach_c_f08ts_);
@@ -804,7 +804,7 @@ f::done(ierror, code); } }
 fortran_names!(comm_attach_buffer: mpi_comm_attach_buffer mpi_comm_attach_buffer_ mpi_comm_attach_buffer__ MPI_COMM_ATTACH_BUFFER pmpi_comm_attach_buffer pmpi_comm_attach_buffer_ pmpi_comm_attach_buffer__ PMPI_COMM_ATTACH_BUFFER mpi_comm_attach_buffer_f08_ pmpi_comm_attach_buffer_f08_);
 
 unsafe extern "C-unwind" fn comm_attach_buffer_f08ts(comm: *const c_int, buffer: *mut c_void, size: *const c_int, ierror: *mut c_int) { unsafe {
-let Some(buffer) = f::whole::<Here>(Procedure::CommAttachBuffer, buffer, ierror) else { return };
+let Some(buffer) = f::whole::<Here>(Procedure::CommAttachBuffer, || f::owners::comm::<Here>(*comm), buffer, || true, ierror) else { return };
 comm_attach_buffer(comm, buffer, size, ierror);
 } }
 fortran_names!(comm_attach_buffer_f08ts: mpi_comm_attach_buffer_f08ts_ pmpi_comm_attach_buffer_f08ts_);
@@ -816,7 +816,7 @@ f::done(ierror, code); } }
 fortran_names!(comm_attach_buffer_c: mpi_comm_attach_buffer_c_f08_ pmpi_comm_attach_buffer_c_f08_);
 
 unsafe extern "C-unwind" fn comm_attach_buffer_c_f08ts(comm: *const c_int, buffer: *mut c_void, size: *const i64, ierror: *mut c_int) { unsafe {
-let Some(buffer) = f::whole::<Here>(Procedure::CommAttachBuffer, buffer, ierror) else { return };
+let Some(buffer) = f::whole::<Here>(Procedure::CommAttachBuffer, || f::owners::comm::<Here>(*comm), buffer, || true, ierror) else { return };
 comm_attach_buffer_c(comm, buffer, size, ierror);
 } }
 fortran_names!(comm_attach_buffer_c_f08ts: mpi_comm_attach_buffer_c_f08ts_ pmpi_comm_attach_buffer_c_f08ts_);
@@ -1079,9 +1079,9 @@ f::done(ierror, code); } }
 fortran_names!(compare_and_swap: mpi_compare_and_swap mpi_compare_and_swap_ mpi_compare_and_swap__ MPI_COMPARE_AND_SWAP pmpi_compare_and_swap pmpi_compare_and_swap_ pmpi_compare_and_swap__ PMPI_COMPARE_AND_SWAP mpi_compare_and_swap_f08_ pmpi_compare_and_swap_f08_);
 
 unsafe extern "C-unwind" fn compare_and_swap_f08ts(origin_addr: *mut c_void, compare_addr: *mut c_void, result_addr: *mut c_void, datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, win: *const c_int, ierror: *mut c_int) { unsafe {
-let Some(origin_addr) = f::whole::<Here>(Procedure::CompareAndSwap, origin_addr, ierror) else { return };
-let Some(compare_addr) = f::whole::<Here>(Procedure::CompareAndSwap, compare_addr, ierror) else { return };
-let Some(result_addr) = f::whole::<Here>(Procedure::CompareAndSwap, result_addr, ierror) else { return };
+let Some(origin_addr) = f::whole::<Here>(Procedure::CompareAndSwap, || f::owners::win::<Here>(*win), origin_addr, || true, ierror) else { return };
+let Some(compare_addr) = f::whole::<Here>(Procedure::CompareAndSwap, || f::owners::win::<Here>(*win), compare_addr, || true, ierror) else { return };
+let Some(result_addr) = f::whole::<Here>(Procedure::CompareAndSwap, || f::owners::win::<Here>(*win), result_addr, || true, ierror) else { return };
 compare_and_swap(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win, ierror);
 } }
 fortran_names!(compare_and_swap_f08ts: mpi_compare_and_swap_f08ts_ pmpi_compare_and_swap_f08ts_);
@@ -1191,8 +1191,8 @@ f::done(ierror, code); } }
 fortran_names!(exscan_init: mpi_exscan_init mpi_exscan_init_ mpi_exscan_init__ MPI_EXSCAN_INIT pmpi_exscan_init pmpi_exscan_init_ pmpi_exscan_init__ PMPI_EXSCAN_INIT mpi_exscan_init_f08_ pmpi_exscan_init_f08_);
 
 unsafe extern "C-unwind" fn exscan_init_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::ExscanInit, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::ExscanInit, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::ExscanInit, || f::owners::comm::<Here>(*comm), sendbuf, || *count != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::ExscanInit, || f::owners::comm::<Here>(*comm), recvbuf, || *count != 0, ierror) else { return };
 exscan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierror);
 } }
 fortran_names!(exscan_init_f08ts: mpi_exscan_init_f08ts_ pmpi_exscan_init_f08ts_);
@@ -1205,8 +1205,8 @@ f::done(ierror, code); } }
 fortran_names!(exscan_init_c: mpi_exscan_init_c_f08_ pmpi_exscan_init_c_f08_);
 
 unsafe extern "C-unwind" fn exscan_init_c_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const i64, datatype: *const c_int, op: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::ExscanInit, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::ExscanInit, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::ExscanInit, || f::owners::comm::<Here>(*comm), sendbuf, || *count != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::ExscanInit, || f::owners::comm::<Here>(*comm), recvbuf, || *count != 0, ierror) else { return };
 exscan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierror);
 } }
 fortran_names!(exscan_init_c_f08ts: mpi_exscan_init_c_f08ts_ pmpi_exscan_init_c_f08ts_);
@@ -1218,8 +1218,8 @@ f::done(ierror, code); } }
 fortran_names!(fetch_and_op: mpi_fetch_and_op mpi_fetch_and_op_ mpi_fetch_and_op__ MPI_FETCH_AND_OP pmpi_fetch_and_op pmpi_fetch_and_op_ pmpi_fetch_and_op__ PMPI_FETCH_AND_OP mpi_fetch_and_op_f08_ pmpi_fetch_and_op_f08_);
 
 unsafe extern "C-unwind" fn fetch_and_op_f08ts(origin_addr: *mut c_void, result_addr: *mut c_void, datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, op: *const c_int, win: *const c_int, ierror: *mut c_int) { unsafe {
-let Some(origin_addr) = f::whole::<Here>(Procedure::FetchAndOp, origin_addr, ierror) else { return };
-let Some(result_addr) = f::whole::<Here>(Procedure::FetchAndOp, result_addr, ierror) else { return };
+let Some(origin_addr) = f::whole::<Here>(Procedure::FetchAndOp, || f::owners::win::<Here>(*win), origin_addr, || true, ierror) else { return };
+let Some(result_addr) = f::whole::<Here>(Procedure::FetchAndOp, || f::owners::win::<Here>(*win), result_addr, || true, ierror) else { return };
 fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp, op, win, ierror);
 } }
 fortran_names!(fetch_and_op_f08ts: mpi_fetch_and_op_f08ts_ pmpi_fetch_and_op_f08ts_);
@@ -1333,7 +1333,7 @@ f::done(ierror, code); } }
 fortran_names!(file_iread: mpi_file_iread mpi_file_iread_ mpi_file_iread__ MPI_FILE_IREAD pmpi_file_iread pmpi_file_iread_ pmpi_file_iread__ PMPI_FILE_IREAD mpi_file_iread_f08_ pmpi_file_iread_f08_);
 
 unsafe extern "C-unwind" fn file_iread_f08ts(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::FileIread, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::FileIread, || f::owners::file::<Here>(*fh), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 file_iread(fh, buf, count, datatype, request, ierror);
 part.end::<Here>();
@@ -1348,7 +1348,7 @@ f::done(ierror, code); } }
 fortran_names!(file_iread_c: mpi_file_iread_c_f08_ pmpi_file_iread_c_f08_);
 
 unsafe extern "C-unwind" fn file_iread_c_f08ts(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::FileIread, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::FileIread, || f::owners::file::<Here>(*fh), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 file_iread_c(fh, buf, count, datatype, request, ierror);
 part.end::<Here>();
@@ -1363,7 +1363,7 @@ f::done(ierror, code); } }
 fortran_names!(file_iread_all: mpi_file_iread_all mpi_file_iread_all_ mpi_file_iread_all__ MPI_FILE_IREAD_ALL pmpi_file_iread_all pmpi_file_iread_all_ pmpi_file_iread_all__ PMPI_FILE_IREAD_ALL mpi_file_iread_all_f08_ pmpi_file_iread_all_f08_);
 
 unsafe extern "C-unwind" fn file_iread_all_f08ts(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::FileIreadAll, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::FileIreadAll, || f::owners::file::<Here>(*fh), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 file_iread_all(fh, buf, count, datatype, request, ierror);
 part.end::<Here>();
@@ -1378,7 +1378,7 @@ f::done(ierror, code); } }
 fortran_names!(file_iread_all_c: mpi_file_iread_all_c_f08_ pmpi_file_iread_all_c_f08_);
 
 unsafe extern "C-unwind" fn file_iread_all_c_f08ts(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::FileIreadAll, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::FileIreadAll, || f::owners::file::<Here>(*fh), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 file_iread_all_c(fh, buf, count, datatype, request, ierror);
 part.end::<Here>();
@@ -1393,7 +1393,7 @@ f::done(ierror, code); } }
 fortran_names!(file_iread_at: mpi_file_iread_at mpi_file_iread_at_ mpi_file_iread_at__ MPI_FILE_IREAD_AT pmpi_file_iread_at pmpi_file_iread_at_ pmpi_file_iread_at__ PMPI_FILE_IREAD_AT mpi_file_iread_at_f08_ pmpi_file_iread_at_f08_);
 
 unsafe extern "C-unwind" fn file_iread_at_f08ts(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const c_int, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::FileIreadAt, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::FileIreadAt, || f::owners::file::<Here>(*fh), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 file_iread_at(fh, offset, buf, count, datatype, request, ierror);
 part.end::<Here>();
@@ -1408,7 +1408,7 @@ f::done(ierror, code); } }
 fortran_names!(file_iread_at_c: mpi_file_iread_at_c_f08_ pmpi_file_iread_at_c_f08_);
 
 unsafe extern "C-unwind" fn file_iread_at_c_f08ts(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const i64, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::FileIreadAt, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::FileIreadAt, || f::owners::file::<Here>(*fh), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 file_iread_at_c(fh, offset, buf, count, datatype, request, ierror);
 part.end::<Here>();
@@ -1423,7 +1423,7 @@ f::done(ierror, code); } }
 fortran_names!(file_iread_at_all: mpi_file_iread_at_all mpi_file_iread_at_all_ mpi_file_iread_at_all__ MPI_FILE_IREAD_AT_ALL pmpi_file_iread_at_all pmpi_file_iread_at_all_ pmpi_file_iread_at_all__ PMPI_FILE_IREAD_AT_ALL mpi_file_iread_at_all_f08_ pmpi_file_iread_at_all_f08_);
 
 unsafe extern "C-unwind" fn file_iread_at_all_f08ts(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const c_int, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::FileIreadAtAll, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::FileIreadAtAll, || f::owners::file::<Here>(*fh), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 file_iread_at_all(fh, offset, buf, count, datatype, request, ierror);
 part.end::<Here>();
@@ -1438,7 +1438,7 @@ f::done(ierror, code); } }
 fortran_names!(file_iread_at_all_c: mpi_file_iread_at_all_c_f08_ pmpi_file_iread_at_all_c_f08_);
 
 unsafe extern "C-unwind" fn file_iread_at_all_c_f08ts(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const i64, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::FileIreadAtAll, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::FileIreadAtAll, || f::owners::file::<Here>(*fh), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 file_iread_at_all_c(fh, offset, buf, count, datatype, request, ierror);
 part.end::<Here>();
@@ -1453,7 +1453,7 @@ f::done(ierror, code); } }
 fortran_names!(file_iread_shared: mpi_file_iread_shared mpi_file_iread_shared_ mpi_file_iread_shared__ MPI_FILE_IREAD_SHARED pmpi_file_iread_shared pmpi_file_iread_shared_ pmpi_file_iread_shared__ PMPI_FILE_IREAD_SHARED mpi_file_iread_shared_f08_ pmpi_file_iread_shared_f08_);
 
 unsafe extern "C-unwind" fn file_iread_shared_f08ts(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::FileIreadShared, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::FileIreadShared, || f::owners::file::<Here>(*fh), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 file_iread_shared(fh, buf, count, datatype, request, ierror);
 part.end::<Here>();
@@ -1468,7 +1468,7 @@ f::done(ierror, code); } }
 fortran_names!(file_iread_shared_c: mpi_file_iread_shared_c_f08_ pmpi_file_iread_shared_c_f08_);
 
 unsafe extern "C-unwind" fn file_iread_shared_c_f08ts(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::FileIreadShared, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::FileIreadShared, || f::owners::file::<Here>(*fh), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 file_iread_shared_c(fh, buf, count, datatype, request, ierror);
 part.end::<Here>();
@@ -1483,7 +1483,7 @@ f::done(ierror, code); } }
 fortran_names!(file_iwrite: mpi_file_iwrite mpi_file_iwrite_ mpi_file_iwrite__ MPI_FILE_IWRITE pmpi_file_iwrite pmpi_file_iwrite_ pmpi_file_iwrite__ PMPI_FILE_IWRITE mpi_file_iwrite_f08_ pmpi_file_iwrite_f08_);
 
 unsafe extern "C-unwind" fn file_iwrite_f08ts(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::FileIwrite, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::FileIwrite, || f::owners::file::<Here>(*fh), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 file_iwrite(fh, buf, count, datatype, request, ierror);
 part.end::<Here>();
@@ -1498,7 +1498,7 @@ f::done(ierror, code); } }
 fortran_names!(file_iwrite_c: mpi_file_iwrite_c_f08_ pmpi_file_iwrite_c_f08_);
 
 unsafe extern "C-unwind" fn file_iwrite_c_f08ts(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::FileIwrite, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::FileIwrite, || f::owners::file::<Here>(*fh), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 file_iwrite_c(fh, buf, count, datatype, request, ierror);
 part.end::<Here>();
@@ -1513,7 +1513,7 @@ f::done(ierror, code); } }
 fortran_names!(file_iwrite_all: mpi_file_iwrite_all mpi_file_iwrite_all_ mpi_file_iwrite_all__ MPI_FILE_IWRITE_ALL pmpi_file_iwrite_all pmpi_file_iwrite_all_ pmpi_file_iwrite_all__ PMPI_FILE_IWRITE_ALL mpi_file_iwrite_all_f08_ pmpi_file_iwrite_all_f08_);
 
 unsafe extern "C-unwind" fn file_iwrite_all_f08ts(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::FileIwriteAll, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::FileIwriteAll, || f::owners::file::<Here>(*fh), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 file_iwrite_all(fh, buf, count, datatype, request, ierror);
 part.end::<Here>();
@@ -1528,7 +1528,7 @@ f::done(ierror, code); } }
 fortran_names!(file_iwrite_all_c: mpi_file_iwrite_all_c_f08_ pmpi_file_iwrite_all_c_f08_);
 
 unsafe extern "C-unwind" fn file_iwrite_all_c_f08ts(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::FileIwriteAll, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::FileIwriteAll, || f::owners::file::<Here>(*fh), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 file_iwrite_all_c(fh, buf, count, datatype, request, ierror);
 part.end::<Here>();
@@ -1543,7 +1543,7 @@ f::done(ierror, code); } }
 fortran_names!(file_iwrite_at: mpi_file_iwrite_at mpi_file_iwrite_at_ mpi_file_iwrite_at__ MPI_FILE_IWRITE_AT pmpi_file_iwrite_at pmpi_file_iwrite_at_ pmpi_file_iwrite_at__ PMPI_FILE_IWRITE_AT mpi_file_iwrite_at_f08_ pmpi_file_iwrite_at_f08_);
 
 unsafe extern "C-unwind" fn file_iwrite_at_f08ts(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const c_int, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::FileIwriteAt, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::FileIwriteAt, || f::owners::file::<Here>(*fh), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 file_iwrite_at(fh, offset, buf, count, datatype, request, ierror);
 part.end::<Here>();
@@ -1558,7 +1558,7 @@ f::done(ierror, code); } }
 fortran_names!(file_iwrite_at_c: mpi_file_iwrite_at_c_f08_ pmpi_file_iwrite_at_c_f08_);
 
 unsafe extern "C-unwind" fn file_iwrite_at_c_f08ts(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const i64, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::FileIwriteAt, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::FileIwriteAt, || f::owners::file::<Here>(*fh), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 file_iwrite_at_c(fh, offset, buf, count, datatype, request, ierror);
 part.end::<Here>();
@@ -1573,7 +1573,7 @@ f::done(ierror, code); } }
 fortran_names!(file_iwrite_at_all: mpi_file_iwrite_at_all mpi_file_iwrite_at_all_ mpi_file_iwrite_at_all__ MPI_FILE_IWRITE_AT_ALL pmpi_file_iwrite_at_all pmpi_file_iwrite_at_all_ pmpi_file_iwrite_at_all__ PMPI_FILE_IWRITE_AT_ALL mpi_file_iwrite_at_all_f08_ pmpi_file_iwrite_at_all_f08_);
 
 unsafe extern "C-unwind" fn file_iwrite_at_all_f08ts(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const c_int, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::FileIwriteAtAll, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::FileIwriteAtAll, || f::owners::file::<Here>(*fh), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 file_iwrite_at_all(fh, offset, buf, count, datatype, request, ierror);
 part.end::<Here>();
@@ -1588,7 +1588,7 @@ f::done(ierror, code); } }
 fortran_names!(file_iwrite_at_all_c: mpi_file_iwrite_at_all_c_f08_ pmpi_file_iwrite_at_all_c_f08_);
 
 unsafe extern "C-unwind" fn file_iwrite_at_all_c_f08ts(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const i64, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::FileIwriteAtAll, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::FileIwriteAtAll, || f::owners::file::<Here>(*fh), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 file_iwrite_at_all_c(fh, offset, buf, count, datatype, request, ierror);
 part.end::<Here>();
@@ -1603,7 +1603,7 @@ f::done(ierror, code); } }
 fortran_names!(file_iwrite_shared: mpi_file_iwrite_shared mpi_file_iwrite_shared_ mpi_file_iwrite_shared__ MPI_FILE_IWRITE_SHARED pmpi_file_iwrite_shared pmpi_file_iwrite_shared_ pmpi_file_iwrite_shared__ PMPI_FILE_IWRITE_SHARED mpi_file_iwrite_shared_f08_ pmpi_file_iwrite_shared_f08_);
 
 unsafe extern "C-unwind" fn file_iwrite_shared_f08ts(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::FileIwriteShared, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::FileIwriteShared, || f::owners::file::<Here>(*fh), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 file_iwrite_shared(fh, buf, count, datatype, request, ierror);
 part.end::<Here>();
@@ -1618,7 +1618,7 @@ f::done(ierror, code); } }
 fortran_names!(file_iwrite_shared_c: mpi_file_iwrite_shared_c_f08_ pmpi_file_iwrite_shared_c_f08_);
 
 unsafe extern "C-unwind" fn file_iwrite_shared_c_f08ts(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::FileIwriteShared, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::FileIwriteShared, || f::owners::file::<Here>(*fh), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 file_iwrite_shared_c(fh, buf, count, datatype, request, ierror);
 part.end::<Here>();
@@ -1697,7 +1697,7 @@ f::done(ierror, code); } }
 fortran_names!(file_read_all_begin: mpi_file_read_all_begin mpi_file_read_all_begin_ mpi_file_read_all_begin__ MPI_FILE_READ_ALL_BEGIN pmpi_file_read_all_begin pmpi_file_read_all_begin_ pmpi_file_read_all_begin__ PMPI_FILE_READ_ALL_BEGIN mpi_file_read_all_begin_f08_ pmpi_file_read_all_begin_f08_);
 
 unsafe extern "C-unwind" fn file_read_all_begin_f08ts(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::FileReadAllBegin, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::FileReadAllBegin, || f::owners::file::<Here>(*fh), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 file_read_all_begin(fh, buf, count, datatype, ierror);
 part.end::<Here>();
@@ -1711,7 +1711,7 @@ f::done(ierror, code); } }
 fortran_names!(file_read_all_begin_c: mpi_file_read_all_begin_c_f08_ pmpi_file_read_all_begin_c_f08_);
 
 unsafe extern "C-unwind" fn file_read_all_begin_c_f08ts(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::FileReadAllBegin, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::FileReadAllBegin, || f::owners::file::<Here>(*fh), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 file_read_all_begin_c(fh, buf, count, datatype, ierror);
 part.end::<Here>();
@@ -1790,7 +1790,7 @@ f::done(ierror, code); } }
 fortran_names!(file_read_at_all_begin: mpi_file_read_at_all_begin mpi_file_read_at_all_begin_ mpi_file_read_at_all_begin__ MPI_FILE_READ_AT_ALL_BEGIN pmpi_file_read_at_all_begin pmpi_file_read_at_all_begin_ pmpi_file_read_at_all_begin__ PMPI_FILE_READ_AT_ALL_BEGIN mpi_file_read_at_all_begin_f08_ pmpi_file_read_at_all_begin_f08_);
 
 unsafe extern "C-unwind" fn file_read_at_all_begin_f08ts(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const c_int, datatype: *const c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::FileReadAtAllBegin, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::FileReadAtAllBegin, || f::owners::file::<Here>(*fh), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 file_read_at_all_begin(fh, offset, buf, count, datatype, ierror);
 part.end::<Here>();
@@ -1804,7 +1804,7 @@ f::done(ierror, code); } }
 fortran_names!(file_read_at_all_begin_c: mpi_file_read_at_all_begin_c_f08_ pmpi_file_read_at_all_begin_c_f08_);
 
 unsafe extern "C-unwind" fn file_read_at_all_begin_c_f08ts(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const i64, datatype: *const c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::FileReadAtAllBegin, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::FileReadAtAllBegin, || f::owners::file::<Here>(*fh), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 file_read_at_all_begin_c(fh, offset, buf, count, datatype, ierror);
 part.end::<Here>();
@@ -1857,7 +1857,7 @@ f::done(ierror, code); } }
 fortran_names!(file_read_ordered_begin: mpi_file_read_ordered_begin mpi_file_read_ordered_begin_ mpi_file_read_ordered_begin__ MPI_FILE_READ_ORDERED_BEGIN pmpi_file_read_ordered_begin pmpi_file_read_ordered_begin_ pmpi_file_read_ordered_begin__ PMPI_FILE_READ_ORDERED_BEGIN mpi_file_read_ordered_begin_f08_ pmpi_file_read_ordered_begin_f08_);
 
 unsafe extern "C-unwind" fn file_read_ordered_begin_f08ts(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::FileReadOrderedBegin, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::FileReadOrderedBegin, || f::owners::file::<Here>(*fh), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 file_read_ordered_begin(fh, buf, count, datatype, ierror);
 part.end::<Here>();
@@ -1871,7 +1871,7 @@ f::done(ierror, code); } }
 fortran_names!(file_read_ordered_begin_c: mpi_file_read_ordered_begin_c_f08_ pmpi_file_read_ordered_begin_c_f08_);
 
 unsafe extern "C-unwind" fn file_read_ordered_begin_c_f08ts(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::FileReadOrderedBegin, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::FileReadOrderedBegin, || f::owners::file::<Here>(*fh), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 file_read_ordered_begin_c(fh, buf, count, datatype, ierror);
 part.end::<Here>();
@@ -2020,7 +2020,7 @@ f::done(ierror, code); } }
 fortran_names!(file_write_all_begin: mpi_file_write_all_begin mpi_file_write_all_begin_ mpi_file_write_all_begin__ MPI_FILE_WRITE_ALL_BEGIN pmpi_file_write_all_begin pmpi_file_write_all_begin_ pmpi_file_write_all_begin__ PMPI_FILE_WRITE_ALL_BEGIN mpi_file_write_all_begin_f08_ pmpi_file_write_all_begin_f08_);
 
 unsafe extern "C-unwind" fn file_write_all_begin_f08ts(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::FileWriteAllBegin, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::FileWriteAllBegin, || f::owners::file::<Here>(*fh), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 file_write_all_begin(fh, buf, count, datatype, ierror);
 part.end::<Here>();
@@ -2034,7 +2034,7 @@ f::done(ierror, code); } }
 fortran_names!(file_write_all_begin_c: mpi_file_write_all_begin_c_f08_ pmpi_file_write_all_begin_c_f08_);
 
 unsafe extern "C-unwind" fn file_write_all_begin_c_f08ts(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::FileWriteAllBegin, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::FileWriteAllBegin, || f::owners::file::<Here>(*fh), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 file_write_all_begin_c(fh, buf, count, datatype, ierror);
 part.end::<Here>();
@@ -2108,7 +2108,7 @@ f::done(ierror, code); } }
 fortran_names!(file_write_at_all_begin: mpi_file_write_at_all_begin mpi_file_write_at_all_begin_ mpi_file_write_at_all_begin__ MPI_FILE_WRITE_AT_ALL_BEGIN pmpi_file_write_at_all_begin pmpi_file_write_at_all_begin_ pmpi_file_write_at_all_begin__ PMPI_FILE_WRITE_AT_ALL_BEGIN mpi_file_write_at_all_begin_f08_ pmpi_file_write_at_all_begin_f08_);
 
 unsafe extern "C-unwind" fn file_write_at_all_begin_f08ts(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const c_int, datatype: *const c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::FileWriteAtAllBegin, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::FileWriteAtAllBegin, || f::owners::file::<Here>(*fh), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 file_write_at_all_begin(fh, offset, buf, count, datatype, ierror);
 part.end::<Here>();
@@ -2122,7 +2122,7 @@ f::done(ierror, code); } }
 fortran_names!(file_write_at_all_begin_c: mpi_file_write_at_all_begin_c_f08_ pmpi_file_write_at_all_begin_c_f08_);
 
 unsafe extern "C-unwind" fn file_write_at_all_begin_c_f08ts(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const i64, datatype: *const c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::FileWriteAtAllBegin, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::FileWriteAtAllBegin, || f::owners::file::<Here>(*fh), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 file_write_at_all_begin_c(fh, offset, buf, count, datatype, ierror);
 part.end::<Here>();
@@ -2172,7 +2172,7 @@ f::done(ierror, code); } }
 fortran_names!(file_write_ordered_begin: mpi_file_write_ordered_begin mpi_file_write_ordered_begin_ mpi_file_write_ordered_begin__ MPI_FILE_WRITE_ORDERED_BEGIN pmpi_file_write_ordered_begin pmpi_file_write_ordered_begin_ pmpi_file_write_ordered_begin__ PMPI_FILE_WRITE_ORDERED_BEGIN mpi_file_write_ordered_begin_f08_ pmpi_file_write_ordered_begin_f08_);
 
 unsafe extern "C-unwind" fn file_write_ordered_begin_f08ts(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::FileWriteOrderedBegin, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::FileWriteOrderedBegin, || f::owners::file::<Here>(*fh), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 file_write_ordered_begin(fh, buf, count, datatype, ierror);
 part.end::<Here>();
@@ -2186,7 +2186,7 @@ f::done(ierror, code); } }
 fortran_names!(file_write_ordered_begin_c: mpi_file_write_ordered_begin_c_f08_ pmpi_file_write_ordered_begin_c_f08_);
 
 unsafe extern "C-unwind" fn file_write_ordered_begin_c_f08ts(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::FileWriteOrderedBegin, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::FileWriteOrderedBegin, || f::owners::file::<Here>(*fh), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 file_write_ordered_begin_c(fh, buf, count, datatype, ierror);
 part.end::<Here>();
@@ -2290,8 +2290,8 @@ f::done(ierror, code); } }
 fortran_names!(gather_init: mpi_gather_init mpi_gather_init_ mpi_gather_init__ MPI_GATHER_INIT pmpi_gather_init pmpi_gather_init_ pmpi_gather_init__ PMPI_GATHER_INIT mpi_gather_init_f08_ pmpi_gather_init_f08_);
 
 unsafe extern "C-unwind" fn gather_init_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, root: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::GatherInit, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::GatherInit, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::GatherInit, || f::owners::comm::<Here>(*comm), sendbuf, || *sendcount != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::GatherInit, || f::owners::comm::<Here>(*comm), recvbuf, || *recvcount != 0 && f::is_root::<Here>(*root, *comm), ierror) else { return };
 gather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, ierror);
 } }
 fortran_names!(gather_init_f08ts: mpi_gather_init_f08ts_ pmpi_gather_init_f08ts_);
@@ -2304,8 +2304,8 @@ f::done(ierror, code); } }
 fortran_names!(gather_init_c: mpi_gather_init_c_f08_ pmpi_gather_init_c_f08_);
 
 unsafe extern "C-unwind" fn gather_init_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, root: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::GatherInit, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::GatherInit, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::GatherInit, || f::owners::comm::<Here>(*comm), sendbuf, || *sendcount != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::GatherInit, || f::owners::comm::<Here>(*comm), recvbuf, || *recvcount != 0 && f::is_root::<Here>(*root, *comm), ierror) else { return };
 gather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, ierror);
 } }
 fortran_names!(gather_init_c_f08ts: mpi_gather_init_c_f08ts_ pmpi_gather_init_c_f08ts_);
@@ -2346,8 +2346,8 @@ f::done(ierror, code); } }
 fortran_names!(gatherv_init: mpi_gatherv_init mpi_gatherv_init_ mpi_gatherv_init__ MPI_GATHERV_INIT pmpi_gatherv_init pmpi_gatherv_init_ pmpi_gatherv_init__ PMPI_GATHERV_INIT mpi_gatherv_init_f08_ pmpi_gatherv_init_f08_);
 
 unsafe extern "C-unwind" fn gatherv_init_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, displs: *mut c_int, recvtype: *const c_int, root: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::GathervInit, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::GathervInit, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::GathervInit, || f::owners::comm::<Here>(*comm), sendbuf, || *sendcount != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::GathervInit, || f::owners::comm::<Here>(*comm), recvbuf, || f::is_root::<Here>(*root, *comm), ierror) else { return };
 gatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request, ierror);
 } }
 fortran_names!(gatherv_init_f08ts: mpi_gatherv_init_f08ts_ pmpi_gatherv_init_f08ts_);
@@ -2360,8 +2360,8 @@ f::done(ierror, code); } }
 fortran_names!(gatherv_init_c: mpi_gatherv_init_c_f08_ pmpi_gatherv_init_c_f08_);
 
 unsafe extern "C-unwind" fn gatherv_init_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut i64, displs: *mut i64, recvtype: *const c_int, root: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::GathervInit, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::GathervInit, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::GathervInit, || f::owners::comm::<Here>(*comm), sendbuf, || *sendcount != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::GathervInit, || f::owners::comm::<Here>(*comm), recvbuf, || f::is_root::<Here>(*root, *comm), ierror) else { return };
 gatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request, ierror);
 } }
 fortran_names!(gatherv_init_c_f08ts: mpi_gatherv_init_c_f08ts_ pmpi_gatherv_init_c_f08ts_);
@@ -2373,7 +2373,7 @@ f::done(ierror, code); } }
 fortran_names!(get: mpi_get mpi_get_ mpi_get__ MPI_GET pmpi_get pmpi_get_ pmpi_get__ PMPI_GET mpi_get_f08_ pmpi_get_f08_);
 
 unsafe extern "C-unwind" fn get_f08ts(origin_addr: *mut c_void, origin_count: *const c_int, origin_datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, target_count: *const c_int, target_datatype: *const c_int, win: *const c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::Get, origin_addr, *origin_count as i64, *origin_datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::Get, || f::owners::win::<Here>(*win), origin_addr, *origin_count as i64, *origin_datatype, ierror) else { return };
 let (origin_addr, origin_count, origin_datatype) = (part.address(), part.count(origin_count, &1), part.datatype(origin_datatype));
 get(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, ierror);
 part.end::<Here>();
@@ -2387,7 +2387,7 @@ f::done(ierror, code); } }
 fortran_names!(get_c: mpi_get_c_f08_ pmpi_get_c_f08_);
 
 unsafe extern "C-unwind" fn get_c_f08ts(origin_addr: *mut c_void, origin_count: *const i64, origin_datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, target_count: *const i64, target_datatype: *const c_int, win: *const c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::Get, origin_addr, *origin_count as i64, *origin_datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::Get, || f::owners::win::<Here>(*win), origin_addr, *origin_count as i64, *origin_datatype, ierror) else { return };
 let (origin_addr, origin_count, origin_datatype) = (part.address(), part.count(origin_count, &1), part.datatype(origin_datatype));
 get_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, ierror);
 part.end::<Here>();
@@ -2401,8 +2401,8 @@ f::done(ierror, code); } }
 fortran_names!(get_accumulate: mpi_get_accumulate mpi_get_accumulate_ mpi_get_accumulate__ MPI_GET_ACCUMULATE pmpi_get_accumulate pmpi_get_accumulate_ pmpi_get_accumulate__ PMPI_GET_ACCUMULATE mpi_get_accumulate_f08_ pmpi_get_accumulate_f08_);
 
 unsafe extern "C-unwind" fn get_accumulate_f08ts(origin_addr: *mut c_void, origin_count: *const c_int, origin_datatype: *const c_int, result_addr: *mut c_void, result_count: *const c_int, result_datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, target_count: *const c_int, target_datatype: *const c_int, op: *const c_int, win: *const c_int, ierror: *mut c_int) { unsafe {
-let Some(origin_addr) = f::whole::<Here>(Procedure::GetAccumulate, origin_addr, ierror) else { return };
-let Some(result_addr) = f::whole::<Here>(Procedure::GetAccumulate, result_addr, ierror) else { return };
+let Some(origin_addr) = f::whole::<Here>(Procedure::GetAccumulate, || f::owners::win::<Here>(*win), origin_addr, || *origin_count != 0, ierror) else { return };
+let Some(result_addr) = f::whole::<Here>(Procedure::GetAccumulate, || f::owners::win::<Here>(*win), result_addr, || *result_count != 0, ierror) else { return };
 get_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, ierror);
 } }
 fortran_names!(get_accumulate_f08ts: mpi_get_accumulate_f08ts_ pmpi_get_accumulate_f08ts_);
@@ -2414,8 +2414,8 @@ f::done(ierror, code); } }
 fortran_names!(get_accumulate_c: mpi_get_accumulate_c_f08_ pmpi_get_accumulate_c_f08_);
 
 unsafe extern "C-unwind" fn get_accumulate_c_f08ts(origin_addr: *mut c_void, origin_count: *const i64, origin_datatype: *const c_int, result_addr: *mut c_void, result_count: *const i64, result_datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, target_count: *const i64, target_datatype: *const c_int, op: *const c_int, win: *const c_int, ierror: *mut c_int) { unsafe {
-let Some(origin_addr) = f::whole::<Here>(Procedure::GetAccumulate, origin_addr, ierror) else { return };
-let Some(result_addr) = f::whole::<Here>(Procedure::GetAccumulate, result_addr, ierror) else { return };
+let Some(origin_addr) = f::whole::<Here>(Procedure::GetAccumulate, || f::owners::win::<Here>(*win), origin_addr, || *origin_count != 0, ierror) else { return };
+let Some(result_addr) = f::whole::<Here>(Procedure::GetAccumulate, || f::owners::win::<Here>(*win), result_addr, || *result_count != 0, ierror) else { return };
 get_accumulate_c(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, ierror);
 } }
 fortran_names!(get_accumulate_c_f08ts: mpi_get_accumulate_c_f08ts_ pmpi_get_accumulate_c_f08ts_);
@@ -2630,8 +2630,8 @@ f::done(ierror, code); } }
 fortran_names!(iallgather: mpi_iallgather mpi_iallgather_ mpi_iallgather__ MPI_IALLGATHER pmpi_iallgather pmpi_iallgather_ pmpi_iallgather__ PMPI_IALLGATHER mpi_iallgather_f08_ pmpi_iallgather_f08_);
 
 unsafe extern "C-unwind" fn iallgather_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::Iallgather, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::Iallgather, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::Iallgather, || f::owners::comm::<Here>(*comm), sendbuf, || *sendcount != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Iallgather, || f::owners::comm::<Here>(*comm), recvbuf, || *recvcount != 0, ierror) else { return };
 iallgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, ierror);
 } }
 fortran_names!(iallgather_f08ts: mpi_iallgather_f08ts_ pmpi_iallgather_f08ts_);
@@ -2644,8 +2644,8 @@ f::done(ierror, code); } }
 fortran_names!(iallgather_c: mpi_iallgather_c_f08_ pmpi_iallgather_c_f08_);
 
 unsafe extern "C-unwind" fn iallgather_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::Iallgather, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::Iallgather, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::Iallgather, || f::owners::comm::<Here>(*comm), sendbuf, || *sendcount != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Iallgather, || f::owners::comm::<Here>(*comm), recvbuf, || *recvcount != 0, ierror) else { return };
 iallgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, ierror);
 } }
 fortran_names!(iallgather_c_f08ts: mpi_iallgather_c_f08ts_ pmpi_iallgather_c_f08ts_);
@@ -2658,8 +2658,8 @@ f::done(ierror, code); } }
 fortran_names!(iallgatherv: mpi_iallgatherv mpi_iallgatherv_ mpi_iallgatherv__ MPI_IALLGATHERV pmpi_iallgatherv pmpi_iallgatherv_ pmpi_iallgatherv__ PMPI_IALLGATHERV mpi_iallgatherv_f08_ pmpi_iallgatherv_f08_);
 
 unsafe extern "C-unwind" fn iallgatherv_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, displs: *mut c_int, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::Iallgatherv, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::Iallgatherv, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::Iallgatherv, || f::owners::comm::<Here>(*comm), sendbuf, || *sendcount != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Iallgatherv, || f::owners::comm::<Here>(*comm), recvbuf, || true, ierror) else { return };
 iallgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request, ierror);
 } }
 fortran_names!(iallgatherv_f08ts: mpi_iallgatherv_f08ts_ pmpi_iallgatherv_f08ts_);
@@ -2672,8 +2672,8 @@ f::done(ierror, code); } }
 fortran_names!(iallgatherv_c: mpi_iallgatherv_c_f08_ pmpi_iallgatherv_c_f08_);
 
 unsafe extern "C-unwind" fn iallgatherv_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut i64, displs: *mut i64, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::Iallgatherv, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::Iallgatherv, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::Iallgatherv, || f::owners::comm::<Here>(*comm), sendbuf, || *sendcount != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Iallgatherv, || f::owners::comm::<Here>(*comm), recvbuf, || true, ierror) else { return };
 iallgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request, ierror);
 } }
 fortran_names!(iallgatherv_c_f08ts: mpi_iallgatherv_c_f08ts_ pmpi_iallgatherv_c_f08ts_);
@@ -2686,8 +2686,8 @@ f::done(ierror, code); } }
 fortran_names!(iallreduce: mpi_iallreduce mpi_iallreduce_ mpi_iallreduce__ MPI_IALLREDUCE pmpi_iallreduce pmpi_iallreduce_ pmpi_iallreduce__ PMPI_IALLREDUCE mpi_iallreduce_f08_ pmpi_iallreduce_f08_);
 
 unsafe extern "C-unwind" fn iallreduce_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::Iallreduce, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::Iallreduce, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::Iallreduce, || f::owners::comm::<Here>(*comm), sendbuf, || *count != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Iallreduce, || f::owners::comm::<Here>(*comm), recvbuf, || *count != 0, ierror) else { return };
 iallreduce(sendbuf, recvbuf, count, datatype, op, comm, request, ierror);
 } }
 fortran_names!(iallreduce_f08ts: mpi_iallreduce_f08ts_ pmpi_iallreduce_f08ts_);
@@ -2700,8 +2700,8 @@ f::done(ierror, code); } }
 fortran_names!(iallreduce_c: mpi_iallreduce_c_f08_ pmpi_iallreduce_c_f08_);
 
 unsafe extern "C-unwind" fn iallreduce_c_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const i64, datatype: *const c_int, op: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::Iallreduce, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::Iallreduce, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::Iallreduce, || f::owners::comm::<Here>(*comm), sendbuf, || *count != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Iallreduce, || f::owners::comm::<Here>(*comm), recvbuf, || *count != 0, ierror) else { return };
 iallreduce_c(sendbuf, recvbuf, count, datatype, op, comm, request, ierror);
 } }
 fortran_names!(iallreduce_c_f08ts: mpi_iallreduce_c_f08ts_ pmpi_iallreduce_c_f08ts_);
@@ -2714,8 +2714,8 @@ f::done(ierror, code); } }
 fortran_names!(ialltoall: mpi_ialltoall mpi_ialltoall_ mpi_ialltoall__ MPI_IALLTOALL pmpi_ialltoall pmpi_ialltoall_ pmpi_ialltoall__ PMPI_IALLTOALL mpi_ialltoall_f08_ pmpi_ialltoall_f08_);
 
 unsafe extern "C-unwind" fn ialltoall_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::Ialltoall, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::Ialltoall, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::Ialltoall, || f::owners::comm::<Here>(*comm), sendbuf, || *sendcount != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Ialltoall, || f::owners::comm::<Here>(*comm), recvbuf, || *recvcount != 0, ierror) else { return };
 ialltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, ierror);
 } }
 fortran_names!(ialltoall_f08ts: mpi_ialltoall_f08ts_ pmpi_ialltoall_f08ts_);
@@ -2728,8 +2728,8 @@ f::done(ierror, code); } }
 fortran_names!(ialltoall_c: mpi_ialltoall_c_f08_ pmpi_ialltoall_c_f08_);
 
 unsafe extern "C-unwind" fn ialltoall_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::Ialltoall, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::Ialltoall, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::Ialltoall, || f::owners::comm::<Here>(*comm), sendbuf, || *sendcount != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Ialltoall, || f::owners::comm::<Here>(*comm), recvbuf, || *recvcount != 0, ierror) else { return };
 ialltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, ierror);
 } }
 fortran_names!(ialltoall_c_f08ts: mpi_ialltoall_c_f08ts_ pmpi_ialltoall_c_f08ts_);
@@ -2742,8 +2742,8 @@ f::done(ierror, code); } }
 fortran_names!(ialltoallv: mpi_ialltoallv mpi_ialltoallv_ mpi_ialltoallv__ MPI_IALLTOALLV pmpi_ialltoallv pmpi_ialltoallv_ pmpi_ialltoallv__ PMPI_IALLTOALLV mpi_ialltoallv_f08_ pmpi_ialltoallv_f08_);
 
 unsafe extern "C-unwind" fn ialltoallv_f08ts(sendbuf: *mut c_void, sendcounts: *mut c_int, sdispls: *mut c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, rdispls: *mut c_int, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::Ialltoallv, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::Ialltoallv, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::Ialltoallv, || f::owners::comm::<Here>(*comm), sendbuf, || true, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Ialltoallv, || f::owners::comm::<Here>(*comm), recvbuf, || true, ierror) else { return };
 ialltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request, ierror);
 } }
 fortran_names!(ialltoallv_f08ts: mpi_ialltoallv_f08ts_ pmpi_ialltoallv_f08ts_);
@@ -2756,8 +2756,8 @@ f::done(ierror, code); } }
 fortran_names!(ialltoallv_c: mpi_ialltoallv_c_f08_ pmpi_ialltoallv_c_f08_);
 
 unsafe extern "C-unwind" fn ialltoallv_c_f08ts(sendbuf: *mut c_void, sendcounts: *mut i64, sdispls: *mut i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut i64, rdispls: *mut i64, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::Ialltoallv, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::Ialltoallv, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::Ialltoallv, || f::owners::comm::<Here>(*comm), sendbuf, || true, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Ialltoallv, || f::owners::comm::<Here>(*comm), recvbuf, || true, ierror) else { return };
 ialltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request, ierror);
 } }
 fortran_names!(ialltoallv_c_f08ts: mpi_ialltoallv_c_f08ts_ pmpi_ialltoallv_c_f08ts_);
@@ -2770,8 +2770,8 @@ f::done(ierror, code); } }
 fortran_names!(ialltoallw: mpi_ialltoallw mpi_ialltoallw_ mpi_ialltoallw__ MPI_IALLTOALLW pmpi_ialltoallw pmpi_ialltoallw_ pmpi_ialltoallw__ PMPI_IALLTOALLW mpi_ialltoallw_f08_ pmpi_ialltoallw_f08_);
 
 unsafe extern "C-unwind" fn ialltoallw_f08ts(sendbuf: *mut c_void, sendcounts: *mut c_int, sdispls: *mut c_int, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, rdispls: *mut c_int, recvtypes: *mut c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::Ialltoallw, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::Ialltoallw, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::Ialltoallw, || f::owners::comm::<Here>(*comm), sendbuf, || true, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Ialltoallw, || f::owners::comm::<Here>(*comm), recvbuf, || true, ierror) else { return };
 ialltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request, ierror);
 } }
 fortran_names!(ialltoallw_f08ts: mpi_ialltoallw_f08ts_ pmpi_ialltoallw_f08ts_);
@@ -2784,8 +2784,8 @@ f::done(ierror, code); } }
 fortran_names!(ialltoallw_c: mpi_ialltoallw_c_f08_ pmpi_ialltoallw_c_f08_);
 
 unsafe extern "C-unwind" fn ialltoallw_c_f08ts(sendbuf: *mut c_void, sendcounts: *mut i64, sdispls: *mut i64, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut i64, rdispls: *mut i64, recvtypes: *mut c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::Ialltoallw, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::Ialltoallw, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::Ialltoallw, || f::owners::comm::<Here>(*comm), sendbuf, || true, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Ialltoallw, || f::owners::comm::<Here>(*comm), recvbuf, || true, ierror) else { return };
 ialltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request, ierror);
 } }
 fortran_names!(ialltoallw_c_f08ts: mpi_ialltoallw_c_f08ts_ pmpi_ialltoallw_c_f08ts_);
@@ -2805,7 +2805,7 @@ f::done(ierror, code); } }
 fortran_names!(ibcast: mpi_ibcast mpi_ibcast_ mpi_ibcast__ MPI_IBCAST pmpi_ibcast pmpi_ibcast_ pmpi_ibcast__ PMPI_IBCAST mpi_ibcast_f08_ pmpi_ibcast_f08_);
 
 unsafe extern "C-unwind" fn ibcast_f08ts(buffer: *mut c_void, count: *const c_int, datatype: *const c_int, root: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::Ibcast, buffer, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::Ibcast, || f::owners::comm::<Here>(*comm), buffer, *count as i64, *datatype, ierror) else { return };
 let (buffer, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 ibcast(buffer, count, datatype, root, comm, request, ierror);
 part.end::<Here>();
@@ -2820,7 +2820,7 @@ f::done(ierror, code); } }
 fortran_names!(ibcast_c: mpi_ibcast_c_f08_ pmpi_ibcast_c_f08_);
 
 unsafe extern "C-unwind" fn ibcast_c_f08ts(buffer: *mut c_void, count: *const i64, datatype: *const c_int, root: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::Ibcast, buffer, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::Ibcast, || f::owners::comm::<Here>(*comm), buffer, *count as i64, *datatype, ierror) else { return };
 let (buffer, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 ibcast_c(buffer, count, datatype, root, comm, request, ierror);
 part.end::<Here>();
@@ -2835,7 +2835,7 @@ f::done(ierror, code); } }
 fortran_names!(ibsend: mpi_ibsend mpi_ibsend_ mpi_ibsend__ MPI_IBSEND pmpi_ibsend pmpi_ibsend_ pmpi_ibsend__ PMPI_IBSEND mpi_ibsend_f08_ pmpi_ibsend_f08_);
 
 unsafe extern "C-unwind" fn ibsend_f08ts(buf: *mut c_void, count: *const c_int, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::Ibsend, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::Ibsend, || f::owners::comm::<Here>(*comm), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 ibsend(buf, count, datatype, dest, tag, comm, request, ierror);
 part.end::<Here>();
@@ -2850,7 +2850,7 @@ f::done(ierror, code); } }
 fortran_names!(ibsend_c: mpi_ibsend_c_f08_ pmpi_ibsend_c_f08_);
 
 unsafe extern "C-unwind" fn ibsend_c_f08ts(buf: *mut c_void, count: *const i64, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::Ibsend, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::Ibsend, || f::owners::comm::<Here>(*comm), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 ibsend_c(buf, count, datatype, dest, tag, comm, request, ierror);
 part.end::<Here>();
@@ -2865,8 +2865,8 @@ f::done(ierror, code); } }
 fortran_names!(iexscan: mpi_iexscan mpi_iexscan_ mpi_iexscan__ MPI_IEXSCAN pmpi_iexscan pmpi_iexscan_ pmpi_iexscan__ PMPI_IEXSCAN mpi_iexscan_f08_ pmpi_iexscan_f08_);
 
 unsafe extern "C-unwind" fn iexscan_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::Iexscan, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::Iexscan, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::Iexscan, || f::owners::comm::<Here>(*comm), sendbuf, || *count != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Iexscan, || f::owners::comm::<Here>(*comm), recvbuf, || *count != 0, ierror) else { return };
 iexscan(sendbuf, recvbuf, count, datatype, op, comm, request, ierror);
 } }
 fortran_names!(iexscan_f08ts: mpi_iexscan_f08ts_ pmpi_iexscan_f08ts_);
@@ -2879,8 +2879,8 @@ f::done(ierror, code); } }
 fortran_names!(iexscan_c: mpi_iexscan_c_f08_ pmpi_iexscan_c_f08_);
 
 unsafe extern "C-unwind" fn iexscan_c_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const i64, datatype: *const c_int, op: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::Iexscan, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::Iexscan, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::Iexscan, || f::owners::comm::<Here>(*comm), sendbuf, || *count != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Iexscan, || f::owners::comm::<Here>(*comm), recvbuf, || *count != 0, ierror) else { return };
 iexscan_c(sendbuf, recvbuf, count, datatype, op, comm, request, ierror);
 } }
 fortran_names!(iexscan_c_f08ts: mpi_iexscan_c_f08ts_ pmpi_iexscan_c_f08ts_);
@@ -2893,8 +2893,8 @@ f::done(ierror, code); } }
 fortran_names!(igather: mpi_igather mpi_igather_ mpi_igather__ MPI_IGATHER pmpi_igather pmpi_igather_ pmpi_igather__ PMPI_IGATHER mpi_igather_f08_ pmpi_igather_f08_);
 
 unsafe extern "C-unwind" fn igather_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, root: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::Igather, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::Igather, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::Igather, || f::owners::comm::<Here>(*comm), sendbuf, || *sendcount != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Igather, || f::owners::comm::<Here>(*comm), recvbuf, || *recvcount != 0 && f::is_root::<Here>(*root, *comm), ierror) else { return };
 igather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request, ierror);
 } }
 fortran_names!(igather_f08ts: mpi_igather_f08ts_ pmpi_igather_f08ts_);
@@ -2907,8 +2907,8 @@ f::done(ierror, code); } }
 fortran_names!(igather_c: mpi_igather_c_f08_ pmpi_igather_c_f08_);
 
 unsafe extern "C-unwind" fn igather_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, root: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::Igather, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::Igather, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::Igather, || f::owners::comm::<Here>(*comm), sendbuf, || *sendcount != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Igather, || f::owners::comm::<Here>(*comm), recvbuf, || *recvcount != 0 && f::is_root::<Here>(*root, *comm), ierror) else { return };
 igather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request, ierror);
 } }
 fortran_names!(igather_c_f08ts: mpi_igather_c_f08ts_ pmpi_igather_c_f08ts_);
@@ -2921,8 +2921,8 @@ f::done(ierror, code); } }
 fortran_names!(igatherv: mpi_igatherv mpi_igatherv_ mpi_igatherv__ MPI_IGATHERV pmpi_igatherv pmpi_igatherv_ pmpi_igatherv__ PMPI_IGATHERV mpi_igatherv_f08_ pmpi_igatherv_f08_);
 
 unsafe extern "C-unwind" fn igatherv_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, displs: *mut c_int, recvtype: *const c_int, root: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::Igatherv, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::Igatherv, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::Igatherv, || f::owners::comm::<Here>(*comm), sendbuf, || *sendcount != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Igatherv, || f::owners::comm::<Here>(*comm), recvbuf, || f::is_root::<Here>(*root, *comm), ierror) else { return };
 igatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request, ierror);
 } }
 fortran_names!(igatherv_f08ts: mpi_igatherv_f08ts_ pmpi_igatherv_f08ts_);
@@ -2935,8 +2935,8 @@ f::done(ierror, code); } }
 fortran_names!(igatherv_c: mpi_igatherv_c_f08_ pmpi_igatherv_c_f08_);
 
 unsafe extern "C-unwind" fn igatherv_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut i64, displs: *mut i64, recvtype: *const c_int, root: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::Igatherv, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::Igatherv, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::Igatherv, || f::owners::comm::<Here>(*comm), sendbuf, || *sendcount != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Igatherv, || f::owners::comm::<Here>(*comm), recvbuf, || f::is_root::<Here>(*root, *comm), ierror) else { return };
 igatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request, ierror);
 } }
 fortran_names!(igatherv_c_f08ts: mpi_igatherv_c_f08ts_ pmpi_igatherv_c_f08ts_);
@@ -2958,7 +2958,7 @@ f::done(ierror, code); } }
 fortran_names!(imrecv: mpi_imrecv mpi_imrecv_ mpi_imrecv__ MPI_IMRECV pmpi_imrecv pmpi_imrecv_ pmpi_imrecv__ PMPI_IMRECV mpi_imrecv_f08_ pmpi_imrecv_f08_);
 
 unsafe extern "C-unwind" fn imrecv_f08ts(buf: *mut c_void, count: *const c_int, datatype: *const c_int, message: *mut c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::Imrecv, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::Imrecv, || f::Owner::None, buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 imrecv(buf, count, datatype, message, request, ierror);
 part.end::<Here>();
@@ -2974,7 +2974,7 @@ f::done(ierror, code); } }
 fortran_names!(imrecv_c: mpi_imrecv_c_f08_ pmpi_imrecv_c_f08_);
 
 unsafe extern "C-unwind" fn imrecv_c_f08ts(buf: *mut c_void, count: *const i64, datatype: *const c_int, message: *mut c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::Imrecv, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::Imrecv, || f::Owner::None, buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 imrecv_c(buf, count, datatype, message, request, ierror);
 part.end::<Here>();
@@ -2989,8 +2989,8 @@ f::done(ierror, code); } }
 fortran_names!(ineighbor_allgather: mpi_ineighbor_allgather mpi_ineighbor_allgather_ mpi_ineighbor_allgather__ MPI_INEIGHBOR_ALLGATHER pmpi_ineighbor_allgather pmpi_ineighbor_allgather_ pmpi_ineighbor_allgather__ PMPI_INEIGHBOR_ALLGATHER mpi_ineighbor_allgather_f08_ pmpi_ineighbor_allgather_f08_);
 
 unsafe extern "C-unwind" fn ineighbor_allgather_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::IneighborAllgather, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::IneighborAllgather, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::IneighborAllgather, || f::owners::comm::<Here>(*comm), sendbuf, || *sendcount != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::IneighborAllgather, || f::owners::comm::<Here>(*comm), recvbuf, || *recvcount != 0, ierror) else { return };
 ineighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, ierror);
 } }
 fortran_names!(ineighbor_allgather_f08ts: mpi_ineighbor_allgather_f08ts_ pmpi_ineighbor_allgather_f08ts_);
@@ -3003,8 +3003,8 @@ f::done(ierror, code); } }
 fortran_names!(ineighbor_allgather_c: mpi_ineighbor_allgather_c_f08_ pmpi_ineighbor_allgather_c_f08_);
 
 unsafe extern "C-unwind" fn ineighbor_allgather_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::IneighborAllgather, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::IneighborAllgather, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::IneighborAllgather, || f::owners::comm::<Here>(*comm), sendbuf, || *sendcount != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::IneighborAllgather, || f::owners::comm::<Here>(*comm), recvbuf, || *recvcount != 0, ierror) else { return };
 ineighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, ierror);
 } }
 fortran_names!(ineighbor_allgather_c_f08ts: mpi_ineighbor_allgather_c_f08ts_ pmpi_ineighbor_allgather_c_f08ts_);
@@ -3017,8 +3017,8 @@ f::done(ierror, code); } }
 fortran_names!(ineighbor_allgatherv: mpi_ineighbor_allgatherv mpi_ineighbor_allgatherv_ mpi_ineighbor_allgatherv__ MPI_INEIGHBOR_ALLGATHERV pmpi_ineighbor_allgatherv pmpi_ineighbor_allgatherv_ pmpi_ineighbor_allgatherv__ PMPI_INEIGHBOR_ALLGATHERV mpi_ineighbor_allgatherv_f08_ pmpi_ineighbor_allgatherv_f08_);
 
 unsafe extern "C-unwind" fn ineighbor_allgatherv_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, displs: *mut c_int, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::IneighborAllgatherv, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::IneighborAllgatherv, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::IneighborAllgatherv, || f::owners::comm::<Here>(*comm), sendbuf, || *sendcount != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::IneighborAllgatherv, || f::owners::comm::<Here>(*comm), recvbuf, || true, ierror) else { return };
 ineighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request, ierror);
 } }
 fortran_names!(ineighbor_allgatherv_f08ts: mpi_ineighbor_allgatherv_f08ts_ pmpi_ineighbor_allgatherv_f08ts_);
@@ -3031,8 +3031,8 @@ f::done(ierror, code); } }
 fortran_names!(ineighbor_allgatherv_c: mpi_ineighbor_allgatherv_c_f08_ pmpi_ineighbor_allgatherv_c_f08_);
 
 unsafe extern "C-unwind" fn ineighbor_allgatherv_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut i64, displs: *mut i64, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::IneighborAllgatherv, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::IneighborAllgatherv, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::IneighborAllgatherv, || f::owners::comm::<Here>(*comm), sendbuf, || *sendcount != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::IneighborAllgatherv, || f::owners::comm::<Here>(*comm), recvbuf, || true, ierror) else { return };
 ineighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request, ierror);
 } }
 fortran_names!(ineighbor_allgatherv_c_f08ts: mpi_ineighbor_allgatherv_c_f08ts_ pmpi_ineighbor_allgatherv_c_f08ts_);
@@ -3045,8 +3045,8 @@ f::done(ierror, code); } }
 fortran_names!(ineighbor_alltoall: mpi_ineighbor_alltoall mpi_ineighbor_alltoall_ mpi_ineighbor_alltoall__ MPI_INEIGHBOR_ALLTOALL pmpi_ineighbor_alltoall pmpi_ineighbor_alltoall_ pmpi_ineighbor_alltoall__ PMPI_INEIGHBOR_ALLTOALL mpi_ineighbor_alltoall_f08_ pmpi_ineighbor_alltoall_f08_);
 
 unsafe extern "C-unwind" fn ineighbor_alltoall_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::IneighborAlltoall, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::IneighborAlltoall, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::IneighborAlltoall, || f::owners::comm::<Here>(*comm), sendbuf, || *sendcount != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::IneighborAlltoall, || f::owners::comm::<Here>(*comm), recvbuf, || *recvcount != 0, ierror) else { return };
 ineighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, ierror);
 } }
 fortran_names!(ineighbor_alltoall_f08ts: mpi_ineighbor_alltoall_f08ts_ pmpi_ineighbor_alltoall_f08ts_);
@@ -3059,8 +3059,8 @@ f::done(ierror, code); } }
 fortran_names!(ineighbor_alltoall_c: mpi_ineighbor_alltoall_c_f08_ pmpi_ineighbor_alltoall_c_f08_);
 
 unsafe extern "C-unwind" fn ineighbor_alltoall_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::IneighborAlltoall, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::IneighborAlltoall, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::IneighborAlltoall, || f::owners::comm::<Here>(*comm), sendbuf, || *sendcount != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::IneighborAlltoall, || f::owners::comm::<Here>(*comm), recvbuf, || *recvcount != 0, ierror) else { return };
 ineighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request, ierror);
 } }
 fortran_names!(ineighbor_alltoall_c_f08ts: mpi_ineighbor_alltoall_c_f08ts_ pmpi_ineighbor_alltoall_c_f08ts_);
@@ -3073,8 +3073,8 @@ f::done(ierror, code); } }
 fortran_names!(ineighbor_alltoallv: mpi_ineighbor_alltoallv mpi_ineighbor_alltoallv_ mpi_ineighbor_alltoallv__ MPI_INEIGHBOR_ALLTOALLV pmpi_ineighbor_alltoallv pmpi_ineighbor_alltoallv_ pmpi_ineighbor_alltoallv__ PMPI_INEIGHBOR_ALLTOALLV mpi_ineighbor_alltoallv_f08_ pmpi_ineighbor_alltoallv_f08_);
 
 unsafe extern "C-unwind" fn ineighbor_alltoallv_f08ts(sendbuf: *mut c_void, sendcounts: *mut c_int, sdispls: *mut c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, rdispls: *mut c_int, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::IneighborAlltoallv, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::IneighborAlltoallv, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::IneighborAlltoallv, || f::owners::comm::<Here>(*comm), sendbuf, || true, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::IneighborAlltoallv, || f::owners::comm::<Here>(*comm), recvbuf, || true, ierror) else { return };
 ineighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request, ierror);
 } }
 fortran_names!(ineighbor_alltoallv_f08ts: mpi_ineighbor_alltoallv_f08ts_ pmpi_ineighbor_alltoallv_f08ts_);
@@ -3087,8 +3087,8 @@ f::done(ierror, code); } }
 fortran_names!(ineighbor_alltoallv_c: mpi_ineighbor_alltoallv_c_f08_ pmpi_ineighbor_alltoallv_c_f08_);
 
 unsafe extern "C-unwind" fn ineighbor_alltoallv_c_f08ts(sendbuf: *mut c_void, sendcounts: *mut i64, sdispls: *mut i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut i64, rdispls: *mut i64, recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::IneighborAlltoallv, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::IneighborAlltoallv, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::IneighborAlltoallv, || f::owners::comm::<Here>(*comm), sendbuf, || true, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::IneighborAlltoallv, || f::owners::comm::<Here>(*comm), recvbuf, || true, ierror) else { return };
 ineighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request, ierror);
 } }
 fortran_names!(ineighbor_alltoallv_c_f08ts: mpi_ineighbor_alltoallv_c_f08ts_ pmpi_ineighbor_alltoallv_c_f08ts_);
@@ -3101,8 +3101,8 @@ f::done(ierror, code); } }
 fortran_names!(ineighbor_alltoallw: mpi_ineighbor_alltoallw mpi_ineighbor_alltoallw_ mpi_ineighbor_alltoallw__ MPI_INEIGHBOR_ALLTOALLW pmpi_ineighbor_alltoallw pmpi_ineighbor_alltoallw_ pmpi_ineighbor_alltoallw__ PMPI_INEIGHBOR_ALLTOALLW mpi_ineighbor_alltoallw_f08_ pmpi_ineighbor_alltoallw_f08_);
 
 unsafe extern "C-unwind" fn ineighbor_alltoallw_f08ts(sendbuf: *mut c_void, sendcounts: *mut c_int, sdispls: *mut i64, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, rdispls: *mut i64, recvtypes: *mut c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::IneighborAlltoallw, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::IneighborAlltoallw, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::IneighborAlltoallw, || f::owners::comm::<Here>(*comm), sendbuf, || true, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::IneighborAlltoallw, || f::owners::comm::<Here>(*comm), recvbuf, || true, ierror) else { return };
 ineighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request, ierror);
 } }
 fortran_names!(ineighbor_alltoallw_f08ts: mpi_ineighbor_alltoallw_f08ts_ pmpi_ineighbor_alltoallw_f08ts_);
@@ -3115,8 +3115,8 @@ f::done(ierror, code); } }
 fortran_names!(ineighbor_alltoallw_c: mpi_ineighbor_alltoallw_c_f08_ pmpi_ineighbor_alltoallw_c_f08_);
 
 unsafe extern "C-unwind" fn ineighbor_alltoallw_c_f08ts(sendbuf: *mut c_void, sendcounts: *mut i64, sdispls: *mut i64, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut i64, rdispls: *mut i64, recvtypes: *mut c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::IneighborAlltoallw, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::IneighborAlltoallw, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::IneighborAlltoallw, || f::owners::comm::<Here>(*comm), sendbuf, || true, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::IneighborAlltoallw, || f::owners::comm::<Here>(*comm), recvbuf, || true, ierror) else { return };
 ineighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request, ierror);
 } }
 fortran_names!(ineighbor_alltoallw_c_f08ts: mpi_ineighbor_alltoallw_c_f08ts_ pmpi_ineighbor_alltoallw_c_f08ts_);
@@ -3247,7 +3247,7 @@ f::done(ierror, code); } }
 fortran_names!(irecv: mpi_irecv mpi_irecv_ mpi_irecv__ MPI_IRECV pmpi_irecv pmpi_irecv_ pmpi_irecv__ PMPI_IRECV mpi_irecv_f08_ pmpi_irecv_f08_);
 
 unsafe extern "C-unwind" fn irecv_f08ts(buf: *mut c_void, count: *const c_int, datatype: *const c_int, source: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::Irecv, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::Irecv, || f::owners::comm::<Here>(*comm), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 irecv(buf, count, datatype, source, tag, comm, request, ierror);
 part.end::<Here>();
@@ -3262,7 +3262,7 @@ f::done(ierror, code); } }
 fortran_names!(irecv_c: mpi_irecv_c_f08_ pmpi_irecv_c_f08_);
 
 unsafe extern "C-unwind" fn irecv_c_f08ts(buf: *mut c_void, count: *const i64, datatype: *const c_int, source: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::Irecv, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::Irecv, || f::owners::comm::<Here>(*comm), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 irecv_c(buf, count, datatype, source, tag, comm, request, ierror);
 part.end::<Here>();
@@ -3277,8 +3277,8 @@ f::done(ierror, code); } }
 fortran_names!(ireduce: mpi_ireduce mpi_ireduce_ mpi_ireduce__ MPI_IREDUCE pmpi_ireduce pmpi_ireduce_ pmpi_ireduce__ PMPI_IREDUCE mpi_ireduce_f08_ pmpi_ireduce_f08_);
 
 unsafe extern "C-unwind" fn ireduce_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const c_int, datatype: *const c_int, op: *const c_int, root: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::Ireduce, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::Ireduce, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::Ireduce, || f::owners::comm::<Here>(*comm), sendbuf, || *count != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Ireduce, || f::owners::comm::<Here>(*comm), recvbuf, || *count != 0 && f::is_root::<Here>(*root, *comm), ierror) else { return };
 ireduce(sendbuf, recvbuf, count, datatype, op, root, comm, request, ierror);
 } }
 fortran_names!(ireduce_f08ts: mpi_ireduce_f08ts_ pmpi_ireduce_f08ts_);
@@ -3291,8 +3291,8 @@ f::done(ierror, code); } }
 fortran_names!(ireduce_c: mpi_ireduce_c_f08_ pmpi_ireduce_c_f08_);
 
 unsafe extern "C-unwind" fn ireduce_c_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const i64, datatype: *const c_int, op: *const c_int, root: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::Ireduce, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::Ireduce, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::Ireduce, || f::owners::comm::<Here>(*comm), sendbuf, || *count != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Ireduce, || f::owners::comm::<Here>(*comm), recvbuf, || *count != 0 && f::is_root::<Here>(*root, *comm), ierror) else { return };
 ireduce_c(sendbuf, recvbuf, count, datatype, op, root, comm, request, ierror);
 } }
 fortran_names!(ireduce_c_f08ts: mpi_ireduce_c_f08ts_ pmpi_ireduce_c_f08ts_);
@@ -3305,8 +3305,8 @@ f::done(ierror, code); } }
 fortran_names!(ireduce_scatter: mpi_ireduce_scatter mpi_ireduce_scatter_ mpi_ireduce_scatter__ MPI_IREDUCE_SCATTER pmpi_ireduce_scatter pmpi_ireduce_scatter_ pmpi_ireduce_scatter__ PMPI_IREDUCE_SCATTER mpi_ireduce_scatter_f08_ pmpi_ireduce_scatter_f08_);
 
 unsafe extern "C-unwind" fn ireduce_scatter_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, recvcounts: *mut c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::IreduceScatter, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::IreduceScatter, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::IreduceScatter, || f::owners::comm::<Here>(*comm), sendbuf, || true, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::IreduceScatter, || f::owners::comm::<Here>(*comm), recvbuf, || true, ierror) else { return };
 ireduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm, request, ierror);
 } }
 fortran_names!(ireduce_scatter_f08ts: mpi_ireduce_scatter_f08ts_ pmpi_ireduce_scatter_f08ts_);
@@ -3319,8 +3319,8 @@ f::done(ierror, code); } }
 fortran_names!(ireduce_scatter_c: mpi_ireduce_scatter_c_f08_ pmpi_ireduce_scatter_c_f08_);
 
 unsafe extern "C-unwind" fn ireduce_scatter_c_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, recvcounts: *mut i64, datatype: *const c_int, op: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::IreduceScatter, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::IreduceScatter, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::IreduceScatter, || f::owners::comm::<Here>(*comm), sendbuf, || true, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::IreduceScatter, || f::owners::comm::<Here>(*comm), recvbuf, || true, ierror) else { return };
 ireduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, request, ierror);
 } }
 fortran_names!(ireduce_scatter_c_f08ts: mpi_ireduce_scatter_c_f08ts_ pmpi_ireduce_scatter_c_f08ts_);
@@ -3333,8 +3333,8 @@ f::done(ierror, code); } }
 fortran_names!(ireduce_scatter_block: mpi_ireduce_scatter_block mpi_ireduce_scatter_block_ mpi_ireduce_scatter_block__ MPI_IREDUCE_SCATTER_BLOCK pmpi_ireduce_scatter_block pmpi_ireduce_scatter_block_ pmpi_ireduce_scatter_block__ PMPI_IREDUCE_SCATTER_BLOCK mpi_ireduce_scatter_block_f08_ pmpi_ireduce_scatter_block_f08_);
 
 unsafe extern "C-unwind" fn ireduce_scatter_block_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, recvcount: *const c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::IreduceScatterBlock, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::IreduceScatterBlock, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::IreduceScatterBlock, || f::owners::comm::<Here>(*comm), sendbuf, || *recvcount != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::IreduceScatterBlock, || f::owners::comm::<Here>(*comm), recvbuf, || *recvcount != 0, ierror) else { return };
 ireduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm, request, ierror);
 } }
 fortran_names!(ireduce_scatter_block_f08ts: mpi_ireduce_scatter_block_f08ts_ pmpi_ireduce_scatter_block_f08ts_);
@@ -3347,8 +3347,8 @@ f::done(ierror, code); } }
 fortran_names!(ireduce_scatter_block_c: mpi_ireduce_scatter_block_c_f08_ pmpi_ireduce_scatter_block_c_f08_);
 
 unsafe extern "C-unwind" fn ireduce_scatter_block_c_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, recvcount: *const i64, datatype: *const c_int, op: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::IreduceScatterBlock, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::IreduceScatterBlock, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::IreduceScatterBlock, || f::owners::comm::<Here>(*comm), sendbuf, || *recvcount != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::IreduceScatterBlock, || f::owners::comm::<Here>(*comm), recvbuf, || *recvcount != 0, ierror) else { return };
 ireduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm, request, ierror);
 } }
 fortran_names!(ireduce_scatter_block_c_f08ts: mpi_ireduce_scatter_block_c_f08ts_ pmpi_ireduce_scatter_block_c_f08ts_);
@@ -3361,7 +3361,7 @@ f::done(ierror, code); } }
 fortran_names!(irsend: mpi_irsend mpi_irsend_ mpi_irsend__ MPI_IRSEND pmpi_irsend pmpi_irsend_ pmpi_irsend__ PMPI_IRSEND mpi_irsend_f08_ pmpi_irsend_f08_);
 
 unsafe extern "C-unwind" fn irsend_f08ts(buf: *mut c_void, count: *const c_int, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::Irsend, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::Irsend, || f::owners::comm::<Here>(*comm), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 irsend(buf, count, datatype, dest, tag, comm, request, ierror);
 part.end::<Here>();
@@ -3376,7 +3376,7 @@ f::done(ierror, code); } }
 fortran_names!(irsend_c: mpi_irsend_c_f08_ pmpi_irsend_c_f08_);
 
 unsafe extern "C-unwind" fn irsend_c_f08ts(buf: *mut c_void, count: *const i64, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::Irsend, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::Irsend, || f::owners::comm::<Here>(*comm), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 irsend_c(buf, count, datatype, dest, tag, comm, request, ierror);
 part.end::<Here>();
@@ -3398,8 +3398,8 @@ f::done(ierror, code); } }
 fortran_names!(iscan: mpi_iscan mpi_iscan_ mpi_iscan__ MPI_ISCAN pmpi_iscan pmpi_iscan_ pmpi_iscan__ PMPI_ISCAN mpi_iscan_f08_ pmpi_iscan_f08_);
 
 unsafe extern "C-unwind" fn iscan_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::Iscan, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::Iscan, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::Iscan, || f::owners::comm::<Here>(*comm), sendbuf, || *count != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Iscan, || f::owners::comm::<Here>(*comm), recvbuf, || *count != 0, ierror) else { return };
 iscan(sendbuf, recvbuf, count, datatype, op, comm, request, ierror);
 } }
 fortran_names!(iscan_f08ts: mpi_iscan_f08ts_ pmpi_iscan_f08ts_);
@@ -3412,8 +3412,8 @@ f::done(ierror, code); } }
 fortran_names!(iscan_c: mpi_iscan_c_f08_ pmpi_iscan_c_f08_);
 
 unsafe extern "C-unwind" fn iscan_c_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const i64, datatype: *const c_int, op: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::Iscan, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::Iscan, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::Iscan, || f::owners::comm::<Here>(*comm), sendbuf, || *count != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Iscan, || f::owners::comm::<Here>(*comm), recvbuf, || *count != 0, ierror) else { return };
 iscan_c(sendbuf, recvbuf, count, datatype, op, comm, request, ierror);
 } }
 fortran_names!(iscan_c_f08ts: mpi_iscan_c_f08ts_ pmpi_iscan_c_f08ts_);
@@ -3426,8 +3426,8 @@ f::done(ierror, code); } }
 fortran_names!(iscatter: mpi_iscatter mpi_iscatter_ mpi_iscatter__ MPI_ISCATTER pmpi_iscatter pmpi_iscatter_ pmpi_iscatter__ PMPI_ISCATTER mpi_iscatter_f08_ pmpi_iscatter_f08_);
 
 unsafe extern "C-unwind" fn iscatter_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, root: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::Iscatter, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::Iscatter, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::Iscatter, || f::owners::comm::<Here>(*comm), sendbuf, || *sendcount != 0 && f::is_root::<Here>(*root, *comm), ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Iscatter, || f::owners::comm::<Here>(*comm), recvbuf, || *recvcount != 0, ierror) else { return };
 iscatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request, ierror);
 } }
 fortran_names!(iscatter_f08ts: mpi_iscatter_f08ts_ pmpi_iscatter_f08ts_);
@@ -3440,8 +3440,8 @@ f::done(ierror, code); } }
 fortran_names!(iscatter_c: mpi_iscatter_c_f08_ pmpi_iscatter_c_f08_);
 
 unsafe extern "C-unwind" fn iscatter_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, root: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::Iscatter, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::Iscatter, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::Iscatter, || f::owners::comm::<Here>(*comm), sendbuf, || *sendcount != 0 && f::is_root::<Here>(*root, *comm), ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Iscatter, || f::owners::comm::<Here>(*comm), recvbuf, || *recvcount != 0, ierror) else { return };
 iscatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request, ierror);
 } }
 fortran_names!(iscatter_c_f08ts: mpi_iscatter_c_f08ts_ pmpi_iscatter_c_f08ts_);
@@ -3454,8 +3454,8 @@ f::done(ierror, code); } }
 fortran_names!(iscatterv: mpi_iscatterv mpi_iscatterv_ mpi_iscatterv__ MPI_ISCATTERV pmpi_iscatterv pmpi_iscatterv_ pmpi_iscatterv__ PMPI_ISCATTERV mpi_iscatterv_f08_ pmpi_iscatterv_f08_);
 
 unsafe extern "C-unwind" fn iscatterv_f08ts(sendbuf: *mut c_void, sendcounts: *mut c_int, displs: *mut c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, root: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::Iscatterv, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::Iscatterv, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::Iscatterv, || f::owners::comm::<Here>(*comm), sendbuf, || f::is_root::<Here>(*root, *comm), ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Iscatterv, || f::owners::comm::<Here>(*comm), recvbuf, || *recvcount != 0, ierror) else { return };
 iscatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request, ierror);
 } }
 fortran_names!(iscatterv_f08ts: mpi_iscatterv_f08ts_ pmpi_iscatterv_f08ts_);
@@ -3468,8 +3468,8 @@ f::done(ierror, code); } }
 fortran_names!(iscatterv_c: mpi_iscatterv_c_f08_ pmpi_iscatterv_c_f08_);
 
 unsafe extern "C-unwind" fn iscatterv_c_f08ts(sendbuf: *mut c_void, sendcounts: *mut i64, displs: *mut i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, root: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::Iscatterv, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::Iscatterv, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::Iscatterv, || f::owners::comm::<Here>(*comm), sendbuf, || f::is_root::<Here>(*root, *comm), ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Iscatterv, || f::owners::comm::<Here>(*comm), recvbuf, || *recvcount != 0, ierror) else { return };
 iscatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request, ierror);
 } }
 fortran_names!(iscatterv_c_f08ts: mpi_iscatterv_c_f08ts_ pmpi_iscatterv_c_f08ts_);
@@ -3482,7 +3482,7 @@ f::done(ierror, code); } }
 fortran_names!(isend: mpi_isend mpi_isend_ mpi_isend__ MPI_ISEND pmpi_isend pmpi_isend_ pmpi_isend__ PMPI_ISEND mpi_isend_f08_ pmpi_isend_f08_);
 
 unsafe extern "C-unwind" fn isend_f08ts(buf: *mut c_void, count: *const c_int, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::Isend, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::Isend, || f::owners::comm::<Here>(*comm), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 isend(buf, count, datatype, dest, tag, comm, request, ierror);
 part.end::<Here>();
@@ -3497,7 +3497,7 @@ f::done(ierror, code); } }
 fortran_names!(isend_c: mpi_isend_c_f08_ pmpi_isend_c_f08_);
 
 unsafe extern "C-unwind" fn isend_c_f08ts(buf: *mut c_void, count: *const i64, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::Isend, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::Isend, || f::owners::comm::<Here>(*comm), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 isend_c(buf, count, datatype, dest, tag, comm, request, ierror);
 part.end::<Here>();
@@ -3512,8 +3512,8 @@ f::done(ierror, code); } }
 fortran_names!(isendrecv: mpi_isendrecv mpi_isendrecv_ mpi_isendrecv__ MPI_ISENDRECV pmpi_isendrecv pmpi_isendrecv_ pmpi_isendrecv__ PMPI_ISENDRECV mpi_isendrecv_f08_ pmpi_isendrecv_f08_);
 
 unsafe extern "C-unwind" fn isendrecv_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, dest: *const c_int, sendtag: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, source: *const c_int, recvtag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::Isendrecv, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::Isendrecv, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::Isendrecv, || f::owners::comm::<Here>(*comm), sendbuf, || *sendcount != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Isendrecv, || f::owners::comm::<Here>(*comm), recvbuf, || *recvcount != 0, ierror) else { return };
 isendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request, ierror);
 } }
 fortran_names!(isendrecv_f08ts: mpi_isendrecv_f08ts_ pmpi_isendrecv_f08ts_);
@@ -3526,8 +3526,8 @@ f::done(ierror, code); } }
 fortran_names!(isendrecv_c: mpi_isendrecv_c_f08_ pmpi_isendrecv_c_f08_);
 
 unsafe extern "C-unwind" fn isendrecv_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, dest: *const c_int, sendtag: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, source: *const c_int, recvtag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::Isendrecv, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::Isendrecv, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::Isendrecv, || f::owners::comm::<Here>(*comm), sendbuf, || *sendcount != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::Isendrecv, || f::owners::comm::<Here>(*comm), recvbuf, || *recvcount != 0, ierror) else { return };
 isendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request, ierror);
 } }
 fortran_names!(isendrecv_c_f08ts: mpi_isendrecv_c_f08ts_ pmpi_isendrecv_c_f08ts_);
@@ -3540,7 +3540,7 @@ f::done(ierror, code); } }
 fortran_names!(isendrecv_replace: mpi_isendrecv_replace mpi_isendrecv_replace_ mpi_isendrecv_replace__ MPI_ISENDRECV_REPLACE pmpi_isendrecv_replace pmpi_isendrecv_replace_ pmpi_isendrecv_replace__ PMPI_ISENDRECV_REPLACE mpi_isendrecv_replace_f08_ pmpi_isendrecv_replace_f08_);
 
 unsafe extern "C-unwind" fn isendrecv_replace_f08ts(buf: *mut c_void, count: *const c_int, datatype: *const c_int, dest: *const c_int, sendtag: *const c_int, source: *const c_int, recvtag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::IsendrecvReplace, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::IsendrecvReplace, || f::owners::comm::<Here>(*comm), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 isendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm, request, ierror);
 part.end::<Here>();
@@ -3555,7 +3555,7 @@ f::done(ierror, code); } }
 fortran_names!(isendrecv_replace_c: mpi_isendrecv_replace_c_f08_ pmpi_isendrecv_replace_c_f08_);
 
 unsafe extern "C-unwind" fn isendrecv_replace_c_f08ts(buf: *mut c_void, count: *const i64, datatype: *const c_int, dest: *const c_int, sendtag: *const c_int, source: *const c_int, recvtag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::IsendrecvReplace, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::IsendrecvReplace, || f::owners::comm::<Here>(*comm), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 isendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, request, ierror);
 part.end::<Here>();
@@ -3570,7 +3570,7 @@ f::done(ierror, code); } }
 fortran_names!(issend: mpi_issend mpi_issend_ mpi_issend__ MPI_ISSEND pmpi_issend pmpi_issend_ pmpi_issend__ PMPI_ISSEND mpi_issend_f08_ pmpi_issend_f08_);
 
 unsafe extern "C-unwind" fn issend_f08ts(buf: *mut c_void, count: *const c_int, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::Issend, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::Issend, || f::owners::comm::<Here>(*comm), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 issend(buf, count, datatype, dest, tag, comm, request, ierror);
 part.end::<Here>();
@@ -3585,7 +3585,7 @@ f::done(ierror, code); } }
 fortran_names!(issend_c: mpi_issend_c_f08_ pmpi_issend_c_f08_);
 
 unsafe extern "C-unwind" fn issend_c_f08ts(buf: *mut c_void, count: *const i64, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::Issend, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::Issend, || f::owners::comm::<Here>(*comm), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 issend_c(buf, count, datatype, dest, tag, comm, request, ierror);
 part.end::<Here>();
@@ -3679,8 +3679,8 @@ f::done(ierror, code); } }
 fortran_names!(neighbor_allgather_init: mpi_neighbor_allgather_init mpi_neighbor_allgather_init_ mpi_neighbor_allgather_init__ MPI_NEIGHBOR_ALLGATHER_INIT pmpi_neighbor_allgather_init pmpi_neighbor_allgather_init_ pmpi_neighbor_allgather_init__ PMPI_NEIGHBOR_ALLGATHER_INIT mpi_neighbor_allgather_init_f08_ pmpi_neighbor_allgather_init_f08_);
 
 unsafe extern "C-unwind" fn neighbor_allgather_init_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::NeighborAllgatherInit, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::NeighborAllgatherInit, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::NeighborAllgatherInit, || f::owners::comm::<Here>(*comm), sendbuf, || *sendcount != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::NeighborAllgatherInit, || f::owners::comm::<Here>(*comm), recvbuf, || *recvcount != 0, ierror) else { return };
 neighbor_allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierror);
 } }
 fortran_names!(neighbor_allgather_init_f08ts: mpi_neighbor_allgather_init_f08ts_ pmpi_neighbor_allgather_init_f08ts_);
@@ -3693,8 +3693,8 @@ f::done(ierror, code); } }
 fortran_names!(neighbor_allgather_init_c: mpi_neighbor_allgather_init_c_f08_ pmpi_neighbor_allgather_init_c_f08_);
 
 unsafe extern "C-unwind" fn neighbor_allgather_init_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::NeighborAllgatherInit, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::NeighborAllgatherInit, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::NeighborAllgatherInit, || f::owners::comm::<Here>(*comm), sendbuf, || *sendcount != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::NeighborAllgatherInit, || f::owners::comm::<Here>(*comm), recvbuf, || *recvcount != 0, ierror) else { return };
 neighbor_allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierror);
 } }
 fortran_names!(neighbor_allgather_init_c_f08ts: mpi_neighbor_allgather_init_c_f08ts_ pmpi_neighbor_allgather_init_c_f08ts_);
@@ -3735,8 +3735,8 @@ f::done(ierror, code); } }
 fortran_names!(neighbor_allgatherv_init: mpi_neighbor_allgatherv_init mpi_neighbor_allgatherv_init_ mpi_neighbor_allgatherv_init__ MPI_NEIGHBOR_ALLGATHERV_INIT pmpi_neighbor_allgatherv_init pmpi_neighbor_allgatherv_init_ pmpi_neighbor_allgatherv_init__ PMPI_NEIGHBOR_ALLGATHERV_INIT mpi_neighbor_allgatherv_init_f08_ pmpi_neighbor_allgatherv_init_f08_);
 
 unsafe extern "C-unwind" fn neighbor_allgatherv_init_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, displs: *mut c_int, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::NeighborAllgathervInit, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::NeighborAllgathervInit, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::NeighborAllgathervInit, || f::owners::comm::<Here>(*comm), sendbuf, || *sendcount != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::NeighborAllgathervInit, || f::owners::comm::<Here>(*comm), recvbuf, || true, ierror) else { return };
 neighbor_allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, ierror);
 } }
 fortran_names!(neighbor_allgatherv_init_f08ts: mpi_neighbor_allgatherv_init_f08ts_ pmpi_neighbor_allgatherv_init_f08ts_);
@@ -3749,8 +3749,8 @@ f::done(ierror, code); } }
 fortran_names!(neighbor_allgatherv_init_c: mpi_neighbor_allgatherv_init_c_f08_ pmpi_neighbor_allgatherv_init_c_f08_);
 
 unsafe extern "C-unwind" fn neighbor_allgatherv_init_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut i64, displs: *mut i64, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::NeighborAllgathervInit, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::NeighborAllgathervInit, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::NeighborAllgathervInit, || f::owners::comm::<Here>(*comm), sendbuf, || *sendcount != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::NeighborAllgathervInit, || f::owners::comm::<Here>(*comm), recvbuf, || true, ierror) else { return };
 neighbor_allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request, ierror);
 } }
 fortran_names!(neighbor_allgatherv_init_c_f08ts: mpi_neighbor_allgatherv_init_c_f08ts_ pmpi_neighbor_allgatherv_init_c_f08ts_);
@@ -3791,8 +3791,8 @@ f::done(ierror, code); } }
 fortran_names!(neighbor_alltoall_init: mpi_neighbor_alltoall_init mpi_neighbor_alltoall_init_ mpi_neighbor_alltoall_init__ MPI_NEIGHBOR_ALLTOALL_INIT pmpi_neighbor_alltoall_init pmpi_neighbor_alltoall_init_ pmpi_neighbor_alltoall_init__ PMPI_NEIGHBOR_ALLTOALL_INIT mpi_neighbor_alltoall_init_f08_ pmpi_neighbor_alltoall_init_f08_);
 
 unsafe extern "C-unwind" fn neighbor_alltoall_init_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::NeighborAlltoallInit, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::NeighborAlltoallInit, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::NeighborAlltoallInit, || f::owners::comm::<Here>(*comm), sendbuf, || *sendcount != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::NeighborAlltoallInit, || f::owners::comm::<Here>(*comm), recvbuf, || *recvcount != 0, ierror) else { return };
 neighbor_alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierror);
 } }
 fortran_names!(neighbor_alltoall_init_f08ts: mpi_neighbor_alltoall_init_f08ts_ pmpi_neighbor_alltoall_init_f08ts_);
@@ -3805,8 +3805,8 @@ f::done(ierror, code); } }
 fortran_names!(neighbor_alltoall_init_c: mpi_neighbor_alltoall_init_c_f08_ pmpi_neighbor_alltoall_init_c_f08_);
 
 unsafe extern "C-unwind" fn neighbor_alltoall_init_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::NeighborAlltoallInit, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::NeighborAlltoallInit, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::NeighborAlltoallInit, || f::owners::comm::<Here>(*comm), sendbuf, || *sendcount != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::NeighborAlltoallInit, || f::owners::comm::<Here>(*comm), recvbuf, || *recvcount != 0, ierror) else { return };
 neighbor_alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request, ierror);
 } }
 fortran_names!(neighbor_alltoall_init_c_f08ts: mpi_neighbor_alltoall_init_c_f08ts_ pmpi_neighbor_alltoall_init_c_f08ts_);
@@ -3847,8 +3847,8 @@ f::done(ierror, code); } }
 fortran_names!(neighbor_alltoallv_init: mpi_neighbor_alltoallv_init mpi_neighbor_alltoallv_init_ mpi_neighbor_alltoallv_init__ MPI_NEIGHBOR_ALLTOALLV_INIT pmpi_neighbor_alltoallv_init pmpi_neighbor_alltoallv_init_ pmpi_neighbor_alltoallv_init__ PMPI_NEIGHBOR_ALLTOALLV_INIT mpi_neighbor_alltoallv_init_f08_ pmpi_neighbor_alltoallv_init_f08_);
 
 unsafe extern "C-unwind" fn neighbor_alltoallv_init_f08ts(sendbuf: *mut c_void, sendcounts: *mut c_int, sdispls: *mut c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, rdispls: *mut c_int, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::NeighborAlltoallvInit, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::NeighborAlltoallvInit, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::NeighborAlltoallvInit, || f::owners::comm::<Here>(*comm), sendbuf, || true, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::NeighborAlltoallvInit, || f::owners::comm::<Here>(*comm), recvbuf, || true, ierror) else { return };
 neighbor_alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, ierror);
 } }
 fortran_names!(neighbor_alltoallv_init_f08ts: mpi_neighbor_alltoallv_init_f08ts_ pmpi_neighbor_alltoallv_init_f08ts_);
@@ -3861,8 +3861,8 @@ f::done(ierror, code); } }
 fortran_names!(neighbor_alltoallv_init_c: mpi_neighbor_alltoallv_init_c_f08_ pmpi_neighbor_alltoallv_init_c_f08_);
 
 unsafe extern "C-unwind" fn neighbor_alltoallv_init_c_f08ts(sendbuf: *mut c_void, sendcounts: *mut i64, sdispls: *mut i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut i64, rdispls: *mut i64, recvtype: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::NeighborAlltoallvInit, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::NeighborAlltoallvInit, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::NeighborAlltoallvInit, || f::owners::comm::<Here>(*comm), sendbuf, || true, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::NeighborAlltoallvInit, || f::owners::comm::<Here>(*comm), recvbuf, || true, ierror) else { return };
 neighbor_alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request, ierror);
 } }
 fortran_names!(neighbor_alltoallv_init_c_f08ts: mpi_neighbor_alltoallv_init_c_f08ts_ pmpi_neighbor_alltoallv_init_c_f08ts_);
@@ -3903,8 +3903,8 @@ f::done(ierror, code); } }
 fortran_names!(neighbor_alltoallw_init: mpi_neighbor_alltoallw_init mpi_neighbor_alltoallw_init_ mpi_neighbor_alltoallw_init__ MPI_NEIGHBOR_ALLTOALLW_INIT pmpi_neighbor_alltoallw_init pmpi_neighbor_alltoallw_init_ pmpi_neighbor_alltoallw_init__ PMPI_NEIGHBOR_ALLTOALLW_INIT mpi_neighbor_alltoallw_init_f08_ pmpi_neighbor_alltoallw_init_f08_);
 
 unsafe extern "C-unwind" fn neighbor_alltoallw_init_f08ts(sendbuf: *mut c_void, sendcounts: *mut c_int, sdispls: *mut i64, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, rdispls: *mut i64, recvtypes: *mut c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::NeighborAlltoallwInit, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::NeighborAlltoallwInit, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::NeighborAlltoallwInit, || f::owners::comm::<Here>(*comm), sendbuf, || true, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::NeighborAlltoallwInit, || f::owners::comm::<Here>(*comm), recvbuf, || true, ierror) else { return };
 neighbor_alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, ierror);
 } }
 fortran_names!(neighbor_alltoallw_init_f08ts: mpi_neighbor_alltoallw_init_f08ts_ pmpi_neighbor_alltoallw_init_f08ts_);
@@ -3917,8 +3917,8 @@ f::done(ierror, code); } }
 fortran_names!(neighbor_alltoallw_init_c: mpi_neighbor_alltoallw_init_c_f08_ pmpi_neighbor_alltoallw_init_c_f08_);
 
 unsafe extern "C-unwind" fn neighbor_alltoallw_init_c_f08ts(sendbuf: *mut c_void, sendcounts: *mut i64, sdispls: *mut i64, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut i64, rdispls: *mut i64, recvtypes: *mut c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::NeighborAlltoallwInit, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::NeighborAlltoallwInit, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::NeighborAlltoallwInit, || f::owners::comm::<Here>(*comm), sendbuf, || true, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::NeighborAlltoallwInit, || f::owners::comm::<Here>(*comm), recvbuf, || true, ierror) else { return };
 neighbor_alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request, ierror);
 } }
 fortran_names!(neighbor_alltoallw_init_c_f08ts: mpi_neighbor_alltoallw_init_c_f08ts_ pmpi_neighbor_alltoallw_init_c_f08ts_);
@@ -4069,7 +4069,7 @@ f::done(ierror, code); } }
 fortran_names!(precv_init: mpi_precv_init mpi_precv_init_ mpi_precv_init__ MPI_PRECV_INIT pmpi_precv_init pmpi_precv_init_ pmpi_precv_init__ PMPI_PRECV_INIT mpi_precv_init_f08_ pmpi_precv_init_f08_);
 
 unsafe extern "C-unwind" fn precv_init_f08ts(buf: *mut c_void, partitions: *const c_int, count: *const i64, datatype: *const c_int, source: *const c_int, tag: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(buf) = f::whole::<Here>(Procedure::PrecvInit, buf, ierror) else { return };
+let Some(buf) = f::whole::<Here>(Procedure::PrecvInit, || f::owners::comm::<Here>(*comm), buf, || true, ierror) else { return };
 precv_init(buf, partitions, count, datatype, source, tag, comm, info, request, ierror);
 } }
 fortran_names!(precv_init_f08ts: mpi_precv_init_f08ts_ pmpi_precv_init_f08ts_);
@@ -4082,7 +4082,7 @@ f::done(ierror, code); } }
 fortran_names!(precv_init_c: mpi_precv_init_c_f08_ pmpi_precv_init_c_f08_);
 
 unsafe extern "C-unwind" fn precv_init_c_f08ts(buf: *mut c_void, partitions: *const c_int, count: *const i64, datatype: *const c_int, source: *const c_int, tag: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(buf) = f::whole::<Here>(Procedure::PrecvInit, buf, ierror) else { return };
+let Some(buf) = f::whole::<Here>(Procedure::PrecvInit, || f::owners::comm::<Here>(*comm), buf, || true, ierror) else { return };
 precv_init_c(buf, partitions, count, datatype, source, tag, comm, info, request, ierror);
 } }
 fortran_names!(precv_init_c_f08ts: mpi_precv_init_c_f08ts_ pmpi_precv_init_c_f08ts_);
@@ -4101,7 +4101,7 @@ f::done(ierror, code); } }
 fortran_names!(psend_init: mpi_psend_init mpi_psend_init_ mpi_psend_init__ MPI_PSEND_INIT pmpi_psend_init pmpi_psend_init_ pmpi_psend_init__ PMPI_PSEND_INIT mpi_psend_init_f08_ pmpi_psend_init_f08_);
 
 unsafe extern "C-unwind" fn psend_init_f08ts(buf: *mut c_void, partitions: *const c_int, count: *const i64, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(buf) = f::whole::<Here>(Procedure::PsendInit, buf, ierror) else { return };
+let Some(buf) = f::whole::<Here>(Procedure::PsendInit, || f::owners::comm::<Here>(*comm), buf, || true, ierror) else { return };
 psend_init(buf, partitions, count, datatype, dest, tag, comm, info, request, ierror);
 } }
 fortran_names!(psend_init_f08ts: mpi_psend_init_f08ts_ pmpi_psend_init_f08ts_);
@@ -4114,7 +4114,7 @@ f::done(ierror, code); } }
 fortran_names!(psend_init_c: mpi_psend_init_c_f08_ pmpi_psend_init_c_f08_);
 
 unsafe extern "C-unwind" fn psend_init_c_f08ts(buf: *mut c_void, partitions: *const c_int, count: *const i64, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(buf) = f::whole::<Here>(Procedure::PsendInit, buf, ierror) else { return };
+let Some(buf) = f::whole::<Here>(Procedure::PsendInit, || f::owners::comm::<Here>(*comm), buf, || true, ierror) else { return };
 psend_init_c(buf, partitions, count, datatype, dest, tag, comm, info, request, ierror);
 } }
 fortran_names!(psend_init_c_f08ts: mpi_psend_init_c_f08ts_ pmpi_psend_init_c_f08ts_);
@@ -4132,7 +4132,7 @@ f::done(ierror, code); } }
 fortran_names!(put: mpi_put mpi_put_ mpi_put__ MPI_PUT pmpi_put pmpi_put_ pmpi_put__ PMPI_PUT mpi_put_f08_ pmpi_put_f08_);
 
 unsafe extern "C-unwind" fn put_f08ts(origin_addr: *mut c_void, origin_count: *const c_int, origin_datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, target_count: *const c_int, target_datatype: *const c_int, win: *const c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::Put, origin_addr, *origin_count as i64, *origin_datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::Put, || f::owners::win::<Here>(*win), origin_addr, *origin_count as i64, *origin_datatype, ierror) else { return };
 let (origin_addr, origin_count, origin_datatype) = (part.address(), part.count(origin_count, &1), part.datatype(origin_datatype));
 put(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, ierror);
 part.end::<Here>();
@@ -4146,7 +4146,7 @@ f::done(ierror, code); } }
 fortran_names!(put_c: mpi_put_c_f08_ pmpi_put_c_f08_);
 
 unsafe extern "C-unwind" fn put_c_f08ts(origin_addr: *mut c_void, origin_count: *const i64, origin_datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, target_count: *const i64, target_datatype: *const c_int, win: *const c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::Put, origin_addr, *origin_count as i64, *origin_datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::Put, || f::owners::win::<Here>(*win), origin_addr, *origin_count as i64, *origin_datatype, ierror) else { return };
 let (origin_addr, origin_count, origin_datatype) = (part.address(), part.count(origin_count, &1), part.datatype(origin_datatype));
 put_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, ierror);
 part.end::<Here>();
@@ -4167,7 +4167,7 @@ f::done(ierror, code); } }
 fortran_names!(raccumulate: mpi_raccumulate mpi_raccumulate_ mpi_raccumulate__ MPI_RACCUMULATE pmpi_raccumulate pmpi_raccumulate_ pmpi_raccumulate__ PMPI_RACCUMULATE mpi_raccumulate_f08_ pmpi_raccumulate_f08_);
 
 unsafe extern "C-unwind" fn raccumulate_f08ts(origin_addr: *mut c_void, origin_count: *const c_int, origin_datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, target_count: *const c_int, target_datatype: *const c_int, op: *const c_int, win: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::Raccumulate, origin_addr, *origin_count as i64, *origin_datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::Raccumulate, || f::owners::win::<Here>(*win), origin_addr, *origin_count as i64, *origin_datatype, ierror) else { return };
 let (origin_addr, origin_count, origin_datatype) = (part.address(), part.count(origin_count, &1), part.datatype(origin_datatype));
 raccumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request, ierror);
 part.end::<Here>();
@@ -4182,7 +4182,7 @@ f::done(ierror, code); } }
 fortran_names!(raccumulate_c: mpi_raccumulate_c_f08_ pmpi_raccumulate_c_f08_);
 
 unsafe extern "C-unwind" fn raccumulate_c_f08ts(origin_addr: *mut c_void, origin_count: *const i64, origin_datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, target_count: *const i64, target_datatype: *const c_int, op: *const c_int, win: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::Raccumulate, origin_addr, *origin_count as i64, *origin_datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::Raccumulate, || f::owners::win::<Here>(*win), origin_addr, *origin_count as i64, *origin_datatype, ierror) else { return };
 let (origin_addr, origin_count, origin_datatype) = (part.address(), part.count(origin_count, &1), part.datatype(origin_datatype));
 raccumulate_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request, ierror);
 part.end::<Here>();
@@ -4223,7 +4223,7 @@ f::done(ierror, code); } }
 fortran_names!(recv_init: mpi_recv_init mpi_recv_init_ mpi_recv_init__ MPI_RECV_INIT pmpi_recv_init pmpi_recv_init_ pmpi_recv_init__ PMPI_RECV_INIT mpi_recv_init_f08_ pmpi_recv_init_f08_);
 
 unsafe extern "C-unwind" fn recv_init_f08ts(buf: *mut c_void, count: *const c_int, datatype: *const c_int, source: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::RecvInit, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::RecvInit, || f::owners::comm::<Here>(*comm), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 recv_init(buf, count, datatype, source, tag, comm, request, ierror);
 part.end::<Here>();
@@ -4238,7 +4238,7 @@ f::done(ierror, code); } }
 fortran_names!(recv_init_c: mpi_recv_init_c_f08_ pmpi_recv_init_c_f08_);
 
 unsafe extern "C-unwind" fn recv_init_c_f08ts(buf: *mut c_void, count: *const i64, datatype: *const c_int, source: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::RecvInit, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::RecvInit, || f::owners::comm::<Here>(*comm), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 recv_init_c(buf, count, datatype, source, tag, comm, request, ierror);
 part.end::<Here>();
@@ -4281,8 +4281,8 @@ f::done(ierror, code); } }
 fortran_names!(reduce_init: mpi_reduce_init mpi_reduce_init_ mpi_reduce_init__ MPI_REDUCE_INIT pmpi_reduce_init pmpi_reduce_init_ pmpi_reduce_init__ PMPI_REDUCE_INIT mpi_reduce_init_f08_ pmpi_reduce_init_f08_);
 
 unsafe extern "C-unwind" fn reduce_init_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const c_int, datatype: *const c_int, op: *const c_int, root: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::ReduceInit, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::ReduceInit, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::ReduceInit, || f::owners::comm::<Here>(*comm), sendbuf, || *count != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::ReduceInit, || f::owners::comm::<Here>(*comm), recvbuf, || *count != 0 && f::is_root::<Here>(*root, *comm), ierror) else { return };
 reduce_init(sendbuf, recvbuf, count, datatype, op, root, comm, info, request, ierror);
 } }
 fortran_names!(reduce_init_f08ts: mpi_reduce_init_f08ts_ pmpi_reduce_init_f08ts_);
@@ -4295,8 +4295,8 @@ f::done(ierror, code); } }
 fortran_names!(reduce_init_c: mpi_reduce_init_c_f08_ pmpi_reduce_init_c_f08_);
 
 unsafe extern "C-unwind" fn reduce_init_c_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const i64, datatype: *const c_int, op: *const c_int, root: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::ReduceInit, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::ReduceInit, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::ReduceInit, || f::owners::comm::<Here>(*comm), sendbuf, || *count != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::ReduceInit, || f::owners::comm::<Here>(*comm), recvbuf, || *count != 0 && f::is_root::<Here>(*root, *comm), ierror) else { return };
 reduce_init_c(sendbuf, recvbuf, count, datatype, op, root, comm, info, request, ierror);
 } }
 fortran_names!(reduce_init_c_f08ts: mpi_reduce_init_c_f08ts_ pmpi_reduce_init_c_f08ts_);
@@ -4393,8 +4393,8 @@ f::done(ierror, code); } }
 fortran_names!(reduce_scatter_block_init: mpi_reduce_scatter_block_init mpi_reduce_scatter_block_init_ mpi_reduce_scatter_block_init__ MPI_REDUCE_SCATTER_BLOCK_INIT pmpi_reduce_scatter_block_init pmpi_reduce_scatter_block_init_ pmpi_reduce_scatter_block_init__ PMPI_REDUCE_SCATTER_BLOCK_INIT mpi_reduce_scatter_block_init_f08_ pmpi_reduce_scatter_block_init_f08_);
 
 unsafe extern "C-unwind" fn reduce_scatter_block_init_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, recvcount: *const c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::ReduceScatterBlockInit, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::ReduceScatterBlockInit, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::ReduceScatterBlockInit, || f::owners::comm::<Here>(*comm), sendbuf, || *recvcount != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::ReduceScatterBlockInit, || f::owners::comm::<Here>(*comm), recvbuf, || *recvcount != 0, ierror) else { return };
 reduce_scatter_block_init(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request, ierror);
 } }
 fortran_names!(reduce_scatter_block_init_f08ts: mpi_reduce_scatter_block_init_f08ts_ pmpi_reduce_scatter_block_init_f08ts_);
@@ -4407,8 +4407,8 @@ f::done(ierror, code); } }
 fortran_names!(reduce_scatter_block_init_c: mpi_reduce_scatter_block_init_c_f08_ pmpi_reduce_scatter_block_init_c_f08_);
 
 unsafe extern "C-unwind" fn reduce_scatter_block_init_c_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, recvcount: *const i64, datatype: *const c_int, op: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::ReduceScatterBlockInit, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::ReduceScatterBlockInit, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::ReduceScatterBlockInit, || f::owners::comm::<Here>(*comm), sendbuf, || *recvcount != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::ReduceScatterBlockInit, || f::owners::comm::<Here>(*comm), recvbuf, || *recvcount != 0, ierror) else { return };
 reduce_scatter_block_init_c(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request, ierror);
 } }
 fortran_names!(reduce_scatter_block_init_c_f08ts: mpi_reduce_scatter_block_init_c_f08ts_ pmpi_reduce_scatter_block_init_c_f08ts_);
@@ -4421,8 +4421,8 @@ f::done(ierror, code); } }
 fortran_names!(reduce_scatter_init: mpi_reduce_scatter_init mpi_reduce_scatter_init_ mpi_reduce_scatter_init__ MPI_REDUCE_SCATTER_INIT pmpi_reduce_scatter_init pmpi_reduce_scatter_init_ pmpi_reduce_scatter_init__ PMPI_REDUCE_SCATTER_INIT mpi_reduce_scatter_init_f08_ pmpi_reduce_scatter_init_f08_);
 
 unsafe extern "C-unwind" fn reduce_scatter_init_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, recvcounts: *mut c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::ReduceScatterInit, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::ReduceScatterInit, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::ReduceScatterInit, || f::owners::comm::<Here>(*comm), sendbuf, || true, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::ReduceScatterInit, || f::owners::comm::<Here>(*comm), recvbuf, || true, ierror) else { return };
 reduce_scatter_init(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request, ierror);
 } }
 fortran_names!(reduce_scatter_init_f08ts: mpi_reduce_scatter_init_f08ts_ pmpi_reduce_scatter_init_f08ts_);
@@ -4435,8 +4435,8 @@ f::done(ierror, code); } }
 fortran_names!(reduce_scatter_init_c: mpi_reduce_scatter_init_c_f08_ pmpi_reduce_scatter_init_c_f08_);
 
 unsafe extern "C-unwind" fn reduce_scatter_init_c_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, recvcounts: *mut i64, datatype: *const c_int, op: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::ReduceScatterInit, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::ReduceScatterInit, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::ReduceScatterInit, || f::owners::comm::<Here>(*comm), sendbuf, || true, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::ReduceScatterInit, || f::owners::comm::<Here>(*comm), recvbuf, || true, ierror) else { return };
 reduce_scatter_init_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request, ierror);
 } }
 fortran_names!(reduce_scatter_init_c_f08ts: mpi_reduce_scatter_init_c_f08ts_ pmpi_reduce_scatter_init_c_f08ts_);
@@ -4509,7 +4509,7 @@ f::done(ierror, code); } }
 fortran_names!(rget: mpi_rget mpi_rget_ mpi_rget__ MPI_RGET pmpi_rget pmpi_rget_ pmpi_rget__ PMPI_RGET mpi_rget_f08_ pmpi_rget_f08_);
 
 unsafe extern "C-unwind" fn rget_f08ts(origin_addr: *mut c_void, origin_count: *const c_int, origin_datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, target_count: *const c_int, target_datatype: *const c_int, win: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::Rget, origin_addr, *origin_count as i64, *origin_datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::Rget, || f::owners::win::<Here>(*win), origin_addr, *origin_count as i64, *origin_datatype, ierror) else { return };
 let (origin_addr, origin_count, origin_datatype) = (part.address(), part.count(origin_count, &1), part.datatype(origin_datatype));
 rget(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request, ierror);
 part.end::<Here>();
@@ -4524,7 +4524,7 @@ f::done(ierror, code); } }
 fortran_names!(rget_c: mpi_rget_c_f08_ pmpi_rget_c_f08_);
 
 unsafe extern "C-unwind" fn rget_c_f08ts(origin_addr: *mut c_void, origin_count: *const i64, origin_datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, target_count: *const i64, target_datatype: *const c_int, win: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::Rget, origin_addr, *origin_count as i64, *origin_datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::Rget, || f::owners::win::<Here>(*win), origin_addr, *origin_count as i64, *origin_datatype, ierror) else { return };
 let (origin_addr, origin_count, origin_datatype) = (part.address(), part.count(origin_count, &1), part.datatype(origin_datatype));
 rget_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request, ierror);
 part.end::<Here>();
@@ -4539,8 +4539,8 @@ f::done(ierror, code); } }
 fortran_names!(rget_accumulate: mpi_rget_accumulate mpi_rget_accumulate_ mpi_rget_accumulate__ MPI_RGET_ACCUMULATE pmpi_rget_accumulate pmpi_rget_accumulate_ pmpi_rget_accumulate__ PMPI_RGET_ACCUMULATE mpi_rget_accumulate_f08_ pmpi_rget_accumulate_f08_);
 
 unsafe extern "C-unwind" fn rget_accumulate_f08ts(origin_addr: *mut c_void, origin_count: *const c_int, origin_datatype: *const c_int, result_addr: *mut c_void, result_count: *const c_int, result_datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, target_count: *const c_int, target_datatype: *const c_int, op: *const c_int, win: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(origin_addr) = f::whole::<Here>(Procedure::RgetAccumulate, origin_addr, ierror) else { return };
-let Some(result_addr) = f::whole::<Here>(Procedure::RgetAccumulate, result_addr, ierror) else { return };
+let Some(origin_addr) = f::whole::<Here>(Procedure::RgetAccumulate, || f::owners::win::<Here>(*win), origin_addr, || *origin_count != 0, ierror) else { return };
+let Some(result_addr) = f::whole::<Here>(Procedure::RgetAccumulate, || f::owners::win::<Here>(*win), result_addr, || *result_count != 0, ierror) else { return };
 rget_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request, ierror);
 } }
 fortran_names!(rget_accumulate_f08ts: mpi_rget_accumulate_f08ts_ pmpi_rget_accumulate_f08ts_);
@@ -4553,8 +4553,8 @@ f::done(ierror, code); } }
 fortran_names!(rget_accumulate_c: mpi_rget_accumulate_c_f08_ pmpi_rget_accumulate_c_f08_);
 
 unsafe extern "C-unwind" fn rget_accumulate_c_f08ts(origin_addr: *mut c_void, origin_count: *const i64, origin_datatype: *const c_int, result_addr: *mut c_void, result_count: *const i64, result_datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, target_count: *const i64, target_datatype: *const c_int, op: *const c_int, win: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(origin_addr) = f::whole::<Here>(Procedure::RgetAccumulate, origin_addr, ierror) else { return };
-let Some(result_addr) = f::whole::<Here>(Procedure::RgetAccumulate, result_addr, ierror) else { return };
+let Some(origin_addr) = f::whole::<Here>(Procedure::RgetAccumulate, || f::owners::win::<Here>(*win), origin_addr, || *origin_count != 0, ierror) else { return };
+let Some(result_addr) = f::whole::<Here>(Procedure::RgetAccumulate, || f::owners::win::<Here>(*win), result_addr, || *result_count != 0, ierror) else { return };
 rget_accumulate_c(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request, ierror);
 } }
 fortran_names!(rget_accumulate_c_f08ts: mpi_rget_accumulate_c_f08ts_ pmpi_rget_accumulate_c_f08ts_);
@@ -4567,7 +4567,7 @@ f::done(ierror, code); } }
 fortran_names!(rput: mpi_rput mpi_rput_ mpi_rput__ MPI_RPUT pmpi_rput pmpi_rput_ pmpi_rput__ PMPI_RPUT mpi_rput_f08_ pmpi_rput_f08_);
 
 unsafe extern "C-unwind" fn rput_f08ts(origin_addr: *mut c_void, origin_count: *const c_int, origin_datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, target_count: *const c_int, target_datatype: *const c_int, win: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::Rput, origin_addr, *origin_count as i64, *origin_datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::Rput, || f::owners::win::<Here>(*win), origin_addr, *origin_count as i64, *origin_datatype, ierror) else { return };
 let (origin_addr, origin_count, origin_datatype) = (part.address(), part.count(origin_count, &1), part.datatype(origin_datatype));
 rput(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request, ierror);
 part.end::<Here>();
@@ -4582,7 +4582,7 @@ f::done(ierror, code); } }
 fortran_names!(rput_c: mpi_rput_c_f08_ pmpi_rput_c_f08_);
 
 unsafe extern "C-unwind" fn rput_c_f08ts(origin_addr: *mut c_void, origin_count: *const i64, origin_datatype: *const c_int, target_rank: *const c_int, target_disp: *const i64, target_count: *const i64, target_datatype: *const c_int, win: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::Rput, origin_addr, *origin_count as i64, *origin_datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::Rput, || f::owners::win::<Here>(*win), origin_addr, *origin_count as i64, *origin_datatype, ierror) else { return };
 let (origin_addr, origin_count, origin_datatype) = (part.address(), part.count(origin_count, &1), part.datatype(origin_datatype));
 rput_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request, ierror);
 part.end::<Here>();
@@ -4621,7 +4621,7 @@ f::done(ierror, code); } }
 fortran_names!(rsend_init: mpi_rsend_init mpi_rsend_init_ mpi_rsend_init__ MPI_RSEND_INIT pmpi_rsend_init pmpi_rsend_init_ pmpi_rsend_init__ PMPI_RSEND_INIT mpi_rsend_init_f08_ pmpi_rsend_init_f08_);
 
 unsafe extern "C-unwind" fn rsend_init_f08ts(buf: *mut c_void, count: *const c_int, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::RsendInit, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::RsendInit, || f::owners::comm::<Here>(*comm), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 rsend_init(buf, count, datatype, dest, tag, comm, request, ierror);
 part.end::<Here>();
@@ -4636,7 +4636,7 @@ f::done(ierror, code); } }
 fortran_names!(rsend_init_c: mpi_rsend_init_c_f08_ pmpi_rsend_init_c_f08_);
 
 unsafe extern "C-unwind" fn rsend_init_c_f08ts(buf: *mut c_void, count: *const i64, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::RsendInit, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::RsendInit, || f::owners::comm::<Here>(*comm), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 rsend_init_c(buf, count, datatype, dest, tag, comm, request, ierror);
 part.end::<Here>();
@@ -4679,8 +4679,8 @@ f::done(ierror, code); } }
 fortran_names!(scan_init: mpi_scan_init mpi_scan_init_ mpi_scan_init__ MPI_SCAN_INIT pmpi_scan_init pmpi_scan_init_ pmpi_scan_init__ PMPI_SCAN_INIT mpi_scan_init_f08_ pmpi_scan_init_f08_);
 
 unsafe extern "C-unwind" fn scan_init_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::ScanInit, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::ScanInit, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::ScanInit, || f::owners::comm::<Here>(*comm), sendbuf, || *count != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::ScanInit, || f::owners::comm::<Here>(*comm), recvbuf, || *count != 0, ierror) else { return };
 scan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierror);
 } }
 fortran_names!(scan_init_f08ts: mpi_scan_init_f08ts_ pmpi_scan_init_f08ts_);
@@ -4693,8 +4693,8 @@ f::done(ierror, code); } }
 fortran_names!(scan_init_c: mpi_scan_init_c_f08_ pmpi_scan_init_c_f08_);
 
 unsafe extern "C-unwind" fn scan_init_c_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const i64, datatype: *const c_int, op: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::ScanInit, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::ScanInit, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::ScanInit, || f::owners::comm::<Here>(*comm), sendbuf, || *count != 0, ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::ScanInit, || f::owners::comm::<Here>(*comm), recvbuf, || *count != 0, ierror) else { return };
 scan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request, ierror);
 } }
 fortran_names!(scan_init_c_f08ts: mpi_scan_init_c_f08ts_ pmpi_scan_init_c_f08ts_);
@@ -4735,8 +4735,8 @@ f::done(ierror, code); } }
 fortran_names!(scatter_init: mpi_scatter_init mpi_scatter_init_ mpi_scatter_init__ MPI_SCATTER_INIT pmpi_scatter_init pmpi_scatter_init_ pmpi_scatter_init__ PMPI_SCATTER_INIT mpi_scatter_init_f08_ pmpi_scatter_init_f08_);
 
 unsafe extern "C-unwind" fn scatter_init_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, root: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::ScatterInit, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::ScatterInit, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::ScatterInit, || f::owners::comm::<Here>(*comm), sendbuf, || *sendcount != 0 && f::is_root::<Here>(*root, *comm), ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::ScatterInit, || f::owners::comm::<Here>(*comm), recvbuf, || *recvcount != 0, ierror) else { return };
 scatter_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, ierror);
 } }
 fortran_names!(scatter_init_f08ts: mpi_scatter_init_f08ts_ pmpi_scatter_init_f08ts_);
@@ -4749,8 +4749,8 @@ f::done(ierror, code); } }
 fortran_names!(scatter_init_c: mpi_scatter_init_c_f08_ pmpi_scatter_init_c_f08_);
 
 unsafe extern "C-unwind" fn scatter_init_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, root: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::ScatterInit, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::ScatterInit, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::ScatterInit, || f::owners::comm::<Here>(*comm), sendbuf, || *sendcount != 0 && f::is_root::<Here>(*root, *comm), ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::ScatterInit, || f::owners::comm::<Here>(*comm), recvbuf, || *recvcount != 0, ierror) else { return };
 scatter_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, ierror);
 } }
 fortran_names!(scatter_init_c_f08ts: mpi_scatter_init_c_f08ts_ pmpi_scatter_init_c_f08ts_);
@@ -4791,8 +4791,8 @@ f::done(ierror, code); } }
 fortran_names!(scatterv_init: mpi_scatterv_init mpi_scatterv_init_ mpi_scatterv_init__ MPI_SCATTERV_INIT pmpi_scatterv_init pmpi_scatterv_init_ pmpi_scatterv_init__ PMPI_SCATTERV_INIT mpi_scatterv_init_f08_ pmpi_scatterv_init_f08_);
 
 unsafe extern "C-unwind" fn scatterv_init_f08ts(sendbuf: *mut c_void, sendcounts: *mut c_int, displs: *mut c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, root: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::ScattervInit, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::ScattervInit, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::ScattervInit, || f::owners::comm::<Here>(*comm), sendbuf, || f::is_root::<Here>(*root, *comm), ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::ScattervInit, || f::owners::comm::<Here>(*comm), recvbuf, || *recvcount != 0, ierror) else { return };
 scatterv_init(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, ierror);
 } }
 fortran_names!(scatterv_init_f08ts: mpi_scatterv_init_f08ts_ pmpi_scatterv_init_f08ts_);
@@ -4805,8 +4805,8 @@ f::done(ierror, code); } }
 fortran_names!(scatterv_init_c: mpi_scatterv_init_c_f08_ pmpi_scatterv_init_c_f08_);
 
 unsafe extern "C-unwind" fn scatterv_init_c_f08ts(sendbuf: *mut c_void, sendcounts: *mut i64, displs: *mut i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, root: *const c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(sendbuf) = f::whole::<Here>(Procedure::ScattervInit, sendbuf, ierror) else { return };
-let Some(recvbuf) = f::whole::<Here>(Procedure::ScattervInit, recvbuf, ierror) else { return };
+let Some(sendbuf) = f::whole::<Here>(Procedure::ScattervInit, || f::owners::comm::<Here>(*comm), sendbuf, || f::is_root::<Here>(*root, *comm), ierror) else { return };
+let Some(recvbuf) = f::whole::<Here>(Procedure::ScattervInit, || f::owners::comm::<Here>(*comm), recvbuf, || *recvcount != 0, ierror) else { return };
 scatterv_init_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request, ierror);
 } }
 fortran_names!(scatterv_init_c_f08ts: mpi_scatterv_init_c_f08ts_ pmpi_scatterv_init_c_f08ts_);
@@ -4843,7 +4843,7 @@ f::done(ierror, code); } }
 fortran_names!(send_init: mpi_send_init mpi_send_init_ mpi_send_init__ MPI_SEND_INIT pmpi_send_init pmpi_send_init_ pmpi_send_init__ PMPI_SEND_INIT mpi_send_init_f08_ pmpi_send_init_f08_);
 
 unsafe extern "C-unwind" fn send_init_f08ts(buf: *mut c_void, count: *const c_int, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::SendInit, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::SendInit, || f::owners::comm::<Here>(*comm), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 send_init(buf, count, datatype, dest, tag, comm, request, ierror);
 part.end::<Here>();
@@ -4858,7 +4858,7 @@ f::done(ierror, code); } }
 fortran_names!(send_init_c: mpi_send_init_c_f08_ pmpi_send_init_c_f08_);
 
 unsafe extern "C-unwind" fn send_init_c_f08ts(buf: *mut c_void, count: *const i64, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::SendInit, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::SendInit, || f::owners::comm::<Here>(*comm), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 send_init_c(buf, count, datatype, dest, tag, comm, request, ierror);
 part.end::<Here>();
@@ -4926,7 +4926,7 @@ f::done(ierror, code); } }
 fortran_names!(session_attach_buffer: mpi_session_attach_buffer mpi_session_attach_buffer_ mpi_session_attach_buffer__ MPI_SESSION_ATTACH_BUFFER pmpi_session_attach_buffer pmpi_session_attach_buffer_ pmpi_session_attach_buffer__ PMPI_SESSION_ATTACH_BUFFER mpi_session_attach_buffer_f08_ pmpi_session_attach_buffer_f08_);
 
 unsafe extern "C-unwind" fn session_attach_buffer_f08ts(session: *const c_int, buffer: *mut c_void, size: *const c_int, ierror: *mut c_int) { unsafe {
-let Some(buffer) = f::whole::<Here>(Procedure::SessionAttachBuffer, buffer, ierror) else { return };
+let Some(buffer) = f::whole::<Here>(Procedure::SessionAttachBuffer, || f::owners::session::<Here>(*session), buffer, || true, ierror) else { return };
 session_attach_buffer(session, buffer, size, ierror);
 } }
 fortran_names!(session_attach_buffer_f08ts: mpi_session_attach_buffer_f08ts_ pmpi_session_attach_buffer_f08ts_);
@@ -4938,7 +4938,7 @@ f::done(ierror, code); } }
 fortran_names!(session_attach_buffer_c: mpi_session_attach_buffer_c_f08_ pmpi_session_attach_buffer_c_f08_);
 
 unsafe extern "C-unwind" fn session_attach_buffer_c_f08ts(session: *const c_int, buffer: *mut c_void, size: *const i64, ierror: *mut c_int) { unsafe {
-let Some(buffer) = f::whole::<Here>(Procedure::SessionAttachBuffer, buffer, ierror) else { return };
+let Some(buffer) = f::whole::<Here>(Procedure::SessionAttachBuffer, || f::owners::session::<Here>(*session), buffer, || true, ierror) else { return };
 session_attach_buffer_c(session, buffer, size, ierror);
 } }
 fortran_names!(session_attach_buffer_c_f08ts: mpi_session_attach_buffer_c_f08ts_ pmpi_session_attach_buffer_c_f08ts_);
@@ -5065,7 +5065,7 @@ f::done(ierror, code); } }
 fortran_names!(ssend_init: mpi_ssend_init mpi_ssend_init_ mpi_ssend_init__ MPI_SSEND_INIT pmpi_ssend_init pmpi_ssend_init_ pmpi_ssend_init__ PMPI_SSEND_INIT mpi_ssend_init_f08_ pmpi_ssend_init_f08_);
 
 unsafe extern "C-unwind" fn ssend_init_f08ts(buf: *mut c_void, count: *const c_int, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::SsendInit, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::SsendInit, || f::owners::comm::<Here>(*comm), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 ssend_init(buf, count, datatype, dest, tag, comm, request, ierror);
 part.end::<Here>();
@@ -5080,7 +5080,7 @@ f::done(ierror, code); } }
 fortran_names!(ssend_init_c: mpi_ssend_init_c_f08_ pmpi_ssend_init_c_f08_);
 
 unsafe extern "C-unwind" fn ssend_init_c_f08ts(buf: *mut c_void, count: *const i64, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(part) = f::Part::new::<Here>(Procedure::SsendInit, buf, *count as i64, *datatype, ierror) else { return };
+let Some(part) = f::Part::new::<Here>(Procedure::SsendInit, || f::owners::comm::<Here>(*comm), buf, *count as i64, *datatype, ierror) else { return };
 let (buf, count, datatype) = (part.address(), part.count(count, &1), part.datatype(datatype));
 ssend_init_c(buf, count, datatype, dest, tag, comm, request, ierror);
 part.end::<Here>();
@@ -5712,7 +5712,7 @@ f::done(ierror, code); } }
 fortran_names!(win_attach: mpi_win_attach mpi_win_attach_ mpi_win_attach__ MPI_WIN_ATTACH pmpi_win_attach pmpi_win_attach_ pmpi_win_attach__ PMPI_WIN_ATTACH mpi_win_attach_f08_ pmpi_win_attach_f08_);
 
 unsafe extern "C-unwind" fn win_attach_f08ts(win: *const c_int, base: *mut c_void, size: *const i64, ierror: *mut c_int) { unsafe {
-let Some(base) = f::whole::<Here>(Procedure::WinAttach, base, ierror) else { return };
+let Some(base) = f::whole::<Here>(Procedure::WinAttach, || f::owners::win::<Here>(*win), base, || true, ierror) else { return };
 win_attach(win, base, size, ierror);
 } }
 fortran_names!(win_attach_f08ts: mpi_win_attach_f08ts_ pmpi_win_attach_f08ts_);
@@ -5737,7 +5737,7 @@ f::done(ierror, code); } }
 fortran_names!(win_create: mpi_win_create mpi_win_create_ mpi_win_create__ MPI_WIN_CREATE pmpi_win_create pmpi_win_create_ pmpi_win_create__ PMPI_WIN_CREATE mpi_win_create_f08_ pmpi_win_create_f08_);
 
 unsafe extern "C-unwind" fn win_create_f08ts(base: *mut c_void, size: *const i64, disp_unit: *const c_int, info: *const c_int, comm: *const c_int, win: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(base) = f::whole::<Here>(Procedure::WinCreate, base, ierror) else { return };
+let Some(base) = f::whole::<Here>(Procedure::WinCreate, || f::owners::comm::<Here>(*comm), base, || true, ierror) else { return };
 win_create(base, size, disp_unit, info, comm, win, ierror);
 } }
 fortran_names!(win_create_f08ts: mpi_win_create_f08ts_ pmpi_win_create_f08ts_);
@@ -5750,7 +5750,7 @@ f::done(ierror, code); } }
 fortran_names!(win_create_c: mpi_win_create_c_f08_ pmpi_win_create_c_f08_);
 
 unsafe extern "C-unwind" fn win_create_c_f08ts(base: *mut c_void, size: *const i64, disp_unit: *const i64, info: *const c_int, comm: *const c_int, win: *mut c_int, ierror: *mut c_int) { unsafe {
-let Some(base) = f::whole::<Here>(Procedure::WinCreate, base, ierror) else { return };
+let Some(base) = f::whole::<Here>(Procedure::WinCreate, || f::owners::comm::<Here>(*comm), base, || true, ierror) else { return };
 win_create_c(base, size, disp_unit, info, comm, win, ierror);
 } }
 fortran_names!(win_create_c_f08ts: mpi_win_create_c_f08ts_ pmpi_win_create_c_f08ts_);

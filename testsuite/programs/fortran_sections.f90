@@ -19,6 +19,8 @@ program main
     call partly_filled()
     call persistent()
     call refused()
+    call odd_datatypes()
+    call untouched()
     call addresses()
   end if
   call MPI_Allreduce(MPI_IN_PLACE, faults, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD)
@@ -171,7 +173,7 @@ contains
     integer, allocatable :: all_of_them(:)
     type(MPI_Request) :: request
     allocate (all_of_them(4 * size))
-    call MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN)
+    call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN)
     a = 0
     request = MPI_REQUEST_NULL
     call MPI_Iallgather(a(1, :), 4, MPI_INTEGER, all_of_them, 4, MPI_INTEGER, MPI_COMM_WORLD, &
@@ -182,8 +184,57 @@ contains
     call MPI_Isend(a(1, :), 5, MPI_INTEGER, right, 7, MPI_COMM_WORLD, request, code)
     call MPI_Error_class(code, class)
     call expect(class == MPI_ERR_BUFFER, 'more than the section has')
-    call MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL)
+    call MPI_Isend(a(1, :), 4, MPI_DATATYPE_NULL, right, 7, MPI_COMM_WORLD, request, code)
+    call MPI_Error_class(code, class)
+    call expect(class == MPI_ERR_TYPE, 'no datatype')
+    call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL)
   end subroutine refused
+
+  ! Datatypes whose elements do not lie one behind the other, each in its own extent.
+  subroutine odd_datatypes()
+    integer :: a(4, 4), class, code, i
+    type(MPI_Datatype) :: types(3), pair
+    type(MPI_Request) :: request
+    integer(MPI_ADDRESS_KIND), parameter :: bytes = storage_size(0) / 8
+    a = 0
+    call MPI_Type_contiguous(2, MPI_INTEGER, pair)
+    call MPI_Type_create_resized(pair, 0_MPI_ADDRESS_KIND, bytes, types(1))
+    call MPI_Type_create_resized(MPI_INTEGER, -bytes, bytes, types(2))
+    call MPI_Type_create_hindexed_block(1, 1, [-bytes], MPI_INTEGER, types(3))
+    call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN)
+    do i = 1, 3
+      call MPI_Type_commit(types(i))
+      request = MPI_REQUEST_NULL
+      call MPI_Irecv(a(2, :), 4, types(i), MPI_PROC_NULL, 7, MPI_COMM_WORLD, request, code)
+      call MPI_Error_class(code, class)
+      call expect(class == MPI_ERR_BUFFER .and. request == MPI_REQUEST_NULL, 'an odd datatype')
+      call MPI_Type_free(types(i))
+    end do
+    call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL)
+    call MPI_Type_free(pair)
+  end subroutine odd_datatypes
+
+  ! Gaps do not matter in a buffer that the call leaves alone.
+  subroutine untouched()
+    integer, asynchronous :: a(4, 4), gathered(4 * size)
+    integer :: none
+    type(MPI_Request) :: request
+    a = rank
+    gathered = -1
+    none = 0
+    call MPI_Iallgather(a(1, 1:none:2), 0, MPI_INTEGER, gathered, 0, MPI_INTEGER, MPI_COMM_WORLD, &
+                        request)
+    call MPI_Wait(request, MPI_STATUS_IGNORE)
+    call MPI_Iallgather(a(1, :), 0, MPI_INTEGER, gathered, 0, MPI_INTEGER, MPI_COMM_WORLD, request)
+    call MPI_Wait(request, MPI_STATUS_IGNORE)
+    if (rank == 0) then
+      call MPI_Igather(a, 4, MPI_INTEGER, gathered, 4, MPI_INTEGER, 0, MPI_COMM_WORLD, request)
+    else
+      call MPI_Igather(a, 4, MPI_INTEGER, a(1, :), 4, MPI_INTEGER, 0, MPI_COMM_WORLD, request)
+    end if
+    call MPI_Wait(request, MPI_STATUS_IGNORE)
+    if (rank == 0) call expect(gathered(4 * size) == size - 1, 'gathered at the root')
+  end subroutine untouched
 
   ! An address is that of the array, not of a copy.
   subroutine addresses()

@@ -17,8 +17,10 @@ mod functions;
 mod handles;
 mod logicals;
 mod neighbors;
+pub mod owners;
 mod packed;
 mod parts;
+mod roots;
 mod sections;
 mod spawn;
 mod texts;
@@ -35,12 +37,14 @@ pub use logicals::{logical, logical_out, logical_value, logicals, logicals_out};
 pub use neighbors::{cart_dims, comm_size, in_degree, out_degree, unless_in_place};
 pub use packed::Packed;
 pub use parts::{Part, whole};
+pub use roots::is_root;
 pub use sections::Section;
 pub use spawn::{comm_spawn, comm_spawn_multiple};
 pub use texts::{Text, info_get_string, info_text, session_get_nth_pset, text};
 
 use std::ffi::{c_int, c_void};
 
+pub use crate::entry::Owner;
 use crate::face::Face;
 
 /// `MPI_UNDEFINED`.

@@ -66,15 +66,16 @@ impl Section {
         &self.dims[..self.rank]
     }
 
-    /// Whether its elements lie one behind the other. The last extent of an array of assumed size
-    /// says nothing, and is not needed.
+    /// Whether its elements lie one behind the other, or there are none. The last extent of an array
+    /// of assumed size says nothing, and is not needed.
     pub(super) fn is_whole(&self) -> bool {
         let mut expected = self.element;
-        self.dims().iter().all(|&(extent, stride)| {
+        let is_dense = self.dims().iter().all(|&(extent, stride)| {
             let fits = extent == 1 || stride == expected;
             expected = expected.saturating_mul(extent);
             fits
-        })
+        });
+        is_dense || self.element == 0 || self.elements() == 0
     }
 
     /// The number of its elements.
@@ -130,8 +131,16 @@ pub(super) mod tests {
     #[test]
     fn arrays_without_gaps_are_used_in_place() {
         let mut array = [0i32; 24];
-        let wholes: [&[(i64, i64)]; 6] =
-            [&[], &[(24, 1)], &[(4, 1), (6, 4)], &[(1, 9), (5, 1)], &[(4, 1), (-1, 4)], &[(1, 7)]];
+        let none = [(4, 2), (0, 8)];
+        let wholes: [&[(i64, i64)]; 7] = [
+            &[],
+            &[(24, 1)],
+            &[(4, 1), (6, 4)],
+            &[(1, 9), (5, 1)],
+            &[(4, 1), (-1, 4)],
+            &[(1, 7)],
+            &none,
+        ];
         for dims in wholes {
             for descriptor in descriptors(array.as_mut_ptr(), 0, dims) {
                 // SAFETY: a descriptor of a local array.

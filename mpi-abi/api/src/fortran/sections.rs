@@ -55,6 +55,38 @@ fn triple(procedure: &Procedure) -> Option<[&Parameter; 3]> {
     (buffers.next().is_none() && counts && typed).then_some([buffer, count, datatype])
 }
 
+/// Whose error handler hears of a buffer that is refused: that of the call's object (MPI-5.0 §9.3).
+fn owner(procedure: &Procedure) -> String {
+    match procedure.owner().map(|parameter| (parameter.ident(), &parameter.kind)) {
+        Some((x, Kind::Handle(handle))) => format!("f::owners::{}::<Here>(*{x})", handle.word),
+        _ => "f::Owner::None".to_owned(),
+    }
+}
+
+/// Whether the procedure will touch a buffer, as an expression: not one of no elements, nor one
+/// that only the root of a collective has.
+fn is_used(procedure: &Procedure, buffer: &Parameter) -> String {
+    let mut behind = procedure.parameters.iter().skip_while(|p| p.name != buffer.name);
+    let count = behind.find(|p| p.kind != Kind::Buffer);
+    let mut all = Vec::new();
+    if let Some(count) = count
+        && matches!(count.kind, Kind::Poly(_))
+        && !count.is_array()
+        && count.name.ends_with("count")
+    {
+        all.push(format!("*{} != 0", count.ident()));
+    }
+    let of_root = match buffer.name.as_str() {
+        "recvbuf" => ["ather", "educe"].iter().any(|word| procedure.name.contains(word)),
+        "sendbuf" => procedure.name.contains("catter"),
+        _ => false,
+    };
+    if of_root && procedure.parameters.iter().any(|p| p.name == "root") {
+        all.push("f::is_root::<Here>(*root, *comm)".to_owned());
+    }
+    if all.is_empty() { "true".to_owned() } else { all.join(" && ") }
+}
+
 /// The function and its names.
 pub(super) fn exported(procedure: &Procedure, large: bool) -> (String, Vec<String>) {
     let name = format!("{}{}_f08ts", procedure.snake(), if large { "_c" } else { "" });
@@ -90,7 +122,7 @@ pub(super) fn entry(out: &mut String, procedure: &Procedure, large: bool) {
 /// What comes before and after the call of the plain entry point.
 fn around(procedure: &Procedure) -> (String, String) {
     let (mut before, mut after) = (String::new(), String::new());
-    let variant = procedure.variant();
+    let (variant, owner) = (procedure.variant(), owner(procedure));
     let buffers = || procedure.parameters.iter().filter(|p| p.kind == Kind::Buffer);
     if ADDRESSES.contains(&&*procedure.name) {
         for buffer in buffers().map(Parameter::ident) {
@@ -112,18 +144,19 @@ fn around(procedure: &Procedure) -> (String, String) {
         let [x, count, datatype] = three.map(Parameter::ident);
         let _ = writeln!(
             before,
-            "let Some(part) = f::Part::new::<Here>(Procedure::{variant}, {x}, *{count} as i64, \
-             *{datatype}, ierror) else {{ return }};\n\
+            "let Some(part) = f::Part::new::<Here>(Procedure::{variant}, || {owner}, {x}, \
+             *{count} as i64, *{datatype}, ierror) else {{ return }};\n\
              let ({x}, {count}, {datatype}) = (part.address(), part.count({count}, &1), \
              part.datatype({datatype}));"
         );
         after.push_str("part.end::<Here>();\n");
     } else {
-        for x in buffers().map(Parameter::ident) {
+        for parameter in buffers() {
+            let (x, used) = (parameter.ident(), is_used(procedure, parameter));
             let _ = writeln!(
                 before,
-                "let Some({x}) = f::whole::<Here>(Procedure::{variant}, {x}, ierror) \
-                 else {{ return }};"
+                "let Some({x}) = f::whole::<Here>(Procedure::{variant}, || {owner}, {x}, \
+                 || {used}, ierror) else {{ return }};"
             );
         }
     }
