@@ -3136,7 +3136,7 @@ f::done(ierror, code); } }
 fortran_names!(info_create_env: mpi_info_create_env mpi_info_create_env_ mpi_info_create_env__ MPI_INFO_CREATE_ENV pmpi_info_create_env pmpi_info_create_env_ pmpi_info_create_env__ PMPI_INFO_CREATE_ENV mpi_info_create_env_f08_ pmpi_info_create_env_f08_);
 
 unsafe extern "C-unwind" fn info_delete(info: *const c_int, key: *const c_char, ierror: *mut c_int, key_length: usize) { unsafe {
-let key = f::info_text(key, key_length); let info = f::info::<Here>(*info);
+let key = f::stripped(key, key_length); let info = f::info::<Here>(*info);
 let code = glue::info_delete::<Here>(info, key.as_ptr());
 f::done(ierror, code); } }
 fortran_names!(info_delete: mpi_info_delete mpi_info_delete_ mpi_info_delete__ MPI_INFO_DELETE pmpi_info_delete pmpi_info_delete_ pmpi_info_delete__ PMPI_INFO_DELETE mpi_info_delete_f08_ pmpi_info_delete_f08_);
@@ -3156,7 +3156,7 @@ f::done(ierror, code); } }
 fortran_names!(info_free: mpi_info_free mpi_info_free_ mpi_info_free__ MPI_INFO_FREE pmpi_info_free pmpi_info_free_ pmpi_info_free__ PMPI_INFO_FREE mpi_info_free_f08_ pmpi_info_free_f08_);
 
 unsafe extern "C-unwind" fn info_get(info: *const c_int, key: *const c_char, valuelen: *const c_int, value: *mut c_char, flag: *mut c_int, ierror: *mut c_int, key_length: usize, value_length: usize) { unsafe {
-let key = f::info_text(key, key_length); let mut value_c = f::Text::new(f::length(i64::from(*valuelen)) + 1); let info = f::info::<Here>(*info); let valuelen = *valuelen;
+let key = f::stripped(key, key_length); let mut value_c = f::Text::new(f::length(i64::from(*valuelen)) + 1); let info = f::info::<Here>(*info); let valuelen = *valuelen;
 let code = glue::info_get::<Here>(info, key.as_ptr(), valuelen, value_c.as_mut_ptr(), flag);
 if code == 0 && *flag != 0 { value_c.write(value, value_length); }
 if code == 0 { f::logical_out(flag); }
@@ -3180,14 +3180,14 @@ unsafe extern "C-unwind" fn info_get_string(info: *const c_int, key: *const c_ch
 fortran_names!(info_get_string: mpi_info_get_string mpi_info_get_string_ mpi_info_get_string__ MPI_INFO_GET_STRING pmpi_info_get_string pmpi_info_get_string_ pmpi_info_get_string__ PMPI_INFO_GET_STRING mpi_info_get_string_f08_ pmpi_info_get_string_f08_);
 
 unsafe extern "C-unwind" fn info_get_valuelen(info: *const c_int, key: *const c_char, valuelen: *mut c_int, flag: *mut c_int, ierror: *mut c_int, key_length: usize) { unsafe {
-let key = f::info_text(key, key_length); let info = f::info::<Here>(*info);
+let key = f::stripped(key, key_length); let info = f::info::<Here>(*info);
 let code = glue::info_get_valuelen::<Here>(info, key.as_ptr(), valuelen, flag);
 if code == 0 { f::logical_out(flag); }
 f::done(ierror, code); } }
 fortran_names!(info_get_valuelen: mpi_info_get_valuelen mpi_info_get_valuelen_ mpi_info_get_valuelen__ MPI_INFO_GET_VALUELEN pmpi_info_get_valuelen pmpi_info_get_valuelen_ pmpi_info_get_valuelen__ PMPI_INFO_GET_VALUELEN mpi_info_get_valuelen_f08_ pmpi_info_get_valuelen_f08_);
 
 unsafe extern "C-unwind" fn info_set(info: *const c_int, key: *const c_char, value: *const c_char, ierror: *mut c_int, key_length: usize, value_length: usize) { unsafe {
-let key = f::info_text(key, key_length); let value = f::info_text(value, value_length); let info = f::info::<Here>(*info);
+let key = f::stripped(key, key_length); let value = f::stripped(value, value_length); let info = f::info::<Here>(*info);
 let code = glue::info_set::<Here>(info, key.as_ptr(), value.as_ptr());
 f::done(ierror, code); } }
 fortran_names!(info_set: mpi_info_set mpi_info_set_ mpi_info_set__ MPI_INFO_SET pmpi_info_set pmpi_info_set_ pmpi_info_set__ PMPI_INFO_SET mpi_info_set_f08_ pmpi_info_set_f08_);

@@ -40,7 +40,7 @@ pub use parts::{Part, whole};
 pub use roots::is_root;
 pub use sections::Section;
 pub use spawn::{comm_spawn, comm_spawn_multiple};
-pub use texts::{Text, info_get_string, info_text, session_get_nth_pset, text};
+pub use texts::{Text, info_get_string, session_get_nth_pset, stripped, text};
 
 use std::ffi::{c_int, c_void};
 

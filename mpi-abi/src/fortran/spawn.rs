@@ -1,10 +1,11 @@
-//! `MPI_COMM_SPAWN` and `MPI_COMM_SPAWN_MULTIPLE` (MPI-5.0 §11.8): arrays of strings.
+//! `MPI_COMM_SPAWN` and `MPI_COMM_SPAWN_MULTIPLE` (MPI-5.0 §11.8): arrays of strings. Those of the
+//! root alone are looked at; what others give may be anything.
 
 use std::ffi::{CString, c_char, c_int};
 use std::ptr;
 
-use super::texts::{text, until_blank};
-use super::{Fortran, Special, comm, comm_null, comm_out, info, infos, length};
+use super::texts::{stripped, until_blank};
+use super::{Fortran, Special, comm, comm_null, comm_out, info, infos, is_root, length};
 use crate::glue;
 
 /// Strings as C wants them: an array of pointers that ends with a null one.
@@ -40,10 +41,11 @@ pub unsafe fn comm_spawn<F: Fortran>(
     command_length: usize,
     argv_length: usize,
 ) {
-    // SAFETY: the program's variables; argv ends with a blank string.
+    // SAFETY: the program's variables; the root's argv ends with a blank string.
     unsafe {
-        let command = text(command, command_length);
-        let mut words = (!is_argv_null::<F>(argv))
+        let is_root = is_root::<F>(*root, *parent);
+        let command = stripped(command, if is_root { command_length } else { 0 });
+        let mut words = (is_root && !is_argv_null::<F>(argv))
             .then(|| Pointers::of(until_blank(argv, argv_length, argv_length)));
         let words = words.as_mut().map_or(ptr::null_mut(), |words| words.pointers.as_mut_ptr());
         let mut made = comm_null::<F>();
@@ -81,12 +83,13 @@ pub unsafe fn comm_spawn_multiple<F: Fortran>(
 ) {
     // SAFETY: the program's variables.
     unsafe {
-        let commands = length(i64::from(*count));
+        let is_root = is_root::<F>(*root, *parent);
+        let commands = if is_root { length(i64::from(*count)) } else { 0 };
         let names = (0..commands)
-            .map(|index| text(array_of_commands.add(index * commands_length), commands_length));
+            .map(|index| stripped(array_of_commands.add(index * commands_length), commands_length));
         let mut names = Pointers::of(names.collect());
         let mut words: Vec<Pointers> = Vec::new();
-        if !is_argv_null::<F>(array_of_argv) {
+        if is_root && !is_argv_null::<F>(array_of_argv) {
             let row = |index: usize| array_of_argv.add(index * argv_length);
             let stride = argv_length * commands;
             let all = (0..commands)

@@ -25,8 +25,9 @@ pub unsafe fn text(from: *const c_char, length: usize) -> CString {
     ended(unsafe { bytes(from, length) })
 }
 
-/// A key or value of an info object, which loses its leading blanks too (MPI-5.0 §10).
-pub unsafe fn info_text(from: *const c_char, length: usize) -> CString {
+/// A string that loses its leading blanks too: a key or value of an info object (MPI-5.0 §10), a
+/// command (§11.8.2).
+pub unsafe fn stripped(from: *const c_char, length: usize) -> CString {
     // SAFETY: the caller's promise is the same.
     ended(unsafe { bytes(from, length) }.trim_ascii_start())
 }
@@ -74,7 +75,7 @@ pub unsafe fn info_get_string<F: Fortran>(
 ) {
     // SAFETY: the program's variables.
     unsafe {
-        let key = info_text(key, key_length);
+        let key = stripped(key, key_length);
         let asked = *buflen;
         let mut length = with_nul(asked);
         let mut held = Text::new(super::length(i64::from(length)));
@@ -123,7 +124,8 @@ pub unsafe fn session_get_nth_pset<F: Fortran>(
     }
 }
 
-/// The strings of an array whose elements are `length` long, up to the first blank one.
+/// The strings of an array whose elements are `length` long, up to the first blank one, without the
+/// blanks around them.
 pub(super) unsafe fn until_blank(
     from: *const c_char,
     length: usize,
@@ -139,7 +141,7 @@ pub(super) unsafe fn until_blank(
         if element.is_empty() {
             break;
         }
-        all.push(ended(element));
+        all.push(ended(element.trim_ascii_start()));
     }
     all
 }
@@ -154,7 +156,7 @@ mod tests {
         // SAFETY: a local string with its length.
         unsafe {
             assert_eq!(text(padded.as_ptr().cast(), padded.len()).to_bytes(), b"  two words");
-            assert_eq!(info_text(padded.as_ptr().cast(), padded.len()).to_bytes(), b"two words");
+            assert_eq!(stripped(padded.as_ptr().cast(), padded.len()).to_bytes(), b"two words");
             assert_eq!(text(b"a\0b".as_ptr().cast(), 3).to_bytes(), b"a");
             let mut held = Text::new(8);
             held.0[..3].copy_from_slice(b"abc");
@@ -168,9 +170,9 @@ mod tests {
 
     #[test]
     fn an_array_of_strings_ends_with_a_blank_one() {
-        let words = b"-x   --two     ";
+        let words = b"-x    two      ";
         // SAFETY: a local array of three strings of five characters.
         let words = unsafe { until_blank(words.as_ptr().cast(), 5, 5) };
-        assert_eq!(words, [c"-x".to_owned(), c"--two".to_owned()]);
+        assert_eq!(words, [c"-x".to_owned(), c"two".to_owned()]);
     }
 }

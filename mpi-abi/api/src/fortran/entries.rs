@@ -464,7 +464,7 @@ fn text_piece(procedure: &Procedure, parameter: &Parameter, limit: Option<&str>)
     let mut piece = Piece::default();
     let (before, after) = (&mut piece.before, &mut piece.after);
     let Some(limit) = limit else {
-        let strip = if procedure.name.starts_with("Info_") { "info_text" } else { "text" };
+        let strip = if procedure.name.starts_with("Info_") { "stripped" } else { "text" };
         line(before, &format!("let {x} = f::{strip}({x}, {x}_length);"));
         return piece;
     };
