@@ -4037,10 +4037,10 @@ if code == 0 { f::logical_out(flag); }
 f::done(ierror, code); } }
 fortran_names!(parrived: mpi_parrived mpi_parrived_ mpi_parrived__ MPI_PARRIVED pmpi_parrived pmpi_parrived_ pmpi_parrived__ PMPI_PARRIVED mpi_parrived_f08_ pmpi_parrived_f08_);
 
-unsafe extern "C-unwind" fn pcontrol(level: *const c_int, ierror: *mut c_int) { unsafe {
+unsafe extern "C-unwind" fn pcontrol(level: *const c_int) { unsafe {
 let level = *level;
 let code = glue::pcontrol::<Here>(level);
-f::done(ierror, code); } }
+let _ = code; } }
 fortran_names!(pcontrol: mpi_pcontrol mpi_pcontrol_ mpi_pcontrol__ MPI_PCONTROL pmpi_pcontrol pmpi_pcontrol_ pmpi_pcontrol__ PMPI_PCONTROL mpi_pcontrol_f08_ pmpi_pcontrol_f08_);
 
 unsafe extern "C-unwind" fn pready(partition: *const c_int, request: *const c_int, ierror: *mut c_int) { unsafe {

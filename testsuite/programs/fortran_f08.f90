@@ -90,6 +90,7 @@ program main
   integer :: rank, size, right, left
   call before_initialisation()
   call MPI_Init()
+  call MPI_Pcontrol(1)
   call MPI_Comm_rank(MPI_COMM_WORLD, rank)
   call MPI_Comm_size(MPI_COMM_WORLD, size)
   right = mod(rank + 1, size)

@@ -38,6 +38,10 @@
       DO 10 I = 0, SIZE-1
         CALL EXPECT(ALL(I) .EQ. I, 8)
    10 CONTINUE
+! There is no error code; who gives one all the same keeps it.
+      N = -5
+      CALL MPI_PCONTROL(1, N)
+      CALL EXPECT(N .EQ. -5, 9)
       CALL ATTRIBUTES
       CALL REDUCES(RANK, SIZE)
       CALL ERRORS

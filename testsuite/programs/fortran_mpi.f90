@@ -68,6 +68,7 @@ program main
   implicit none
   integer :: rank, ierror
   call MPI_Init(ierror)
+  call MPI_Pcontrol(1)
   call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierror)
   call completion()
   call attributes()

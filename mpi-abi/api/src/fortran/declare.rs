@@ -2,7 +2,7 @@
 
 use super::sections::is_pending;
 use super::text::statement;
-use super::{is_narrow, parameters};
+use super::{has_ierror, is_narrow, parameters};
 use crate::description::{Direction, Parameter, Procedure};
 use crate::kind::Kind;
 
@@ -35,7 +35,7 @@ impl Form<'_> {
             Kind::Double => "double precision",
             _ => "integer(MPI_ADDRESS_KIND)",
         });
-        if result.is_none() {
+        if has_ierror(self.procedure) {
             dummies.push("ierror".to_owned());
         }
         let list = dummies.join(", ");
@@ -48,7 +48,7 @@ impl Form<'_> {
         for parameter in parameters(self.procedure, self.large) {
             out.push_str(&self.dummy(parameter));
         }
-        if result.is_none() {
+        if has_ierror(self.procedure) {
             out.push_str(match self.module {
                 Module::Mpi => "      integer :: ierror\n",
                 Module::F08 => "      integer, optional, intent(out) :: ierror\n",

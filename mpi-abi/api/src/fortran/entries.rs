@@ -11,7 +11,7 @@ use std::fmt::Write;
 
 use super::declare::sizes;
 use super::sections;
-use super::{WITH_C_PTR, has, has_length, is_index, is_narrow, is_passed, parameters};
+use super::{WITH_C_PTR, has, has_ierror, has_length, is_index, is_narrow, is_passed, parameters};
 use crate::description::{Direction, Parameter, Procedure};
 use crate::kind::{HANDLES, Kind};
 use crate::rust;
@@ -193,7 +193,7 @@ fn function_text(out: &mut String, procedure: &Procedure, large: bool, function:
         .map(|p| format!("{}: {}", p.ident(), parameter_type(procedure, p, large)))
         .collect();
     let returns = procedure.returns.as_ref().map(|_| rust::return_type(procedure, "Here"));
-    if returns.is_none() {
+    if has_ierror(procedure) {
         declared.push("ierror: *mut c_int".to_owned());
     }
     for parameter in parameters(procedure, large).filter(|p| has_length(p)) {
@@ -234,7 +234,8 @@ fn function_text(out: &mut String, procedure: &Procedure, large: bool, function:
     let before = one_line(&before);
     // SAFETY: of the text: the caller is a Fortran program, see `mpi-abi/src/fortran/mod.rs`.
     let _ = write!(out, " {{ unsafe {{\n{before}\n{call}\n{after}");
-    out.push_str("f::done(ierror, code); } }\n");
+    let end = if has_ierror(procedure) { "f::done(ierror, code);" } else { "let _ = code;" };
+    let _ = writeln!(out, "{end} }} }}");
 }
 
 /// Statements one behind the other: nobody edits them, and there are very many.

@@ -14,6 +14,8 @@ pub(crate) mod mpi_f08;
 pub(crate) mod mpif;
 pub(crate) mod peers;
 mod sections;
+#[cfg(test)]
+mod tests;
 mod text;
 
 use crate::description::{Parameter, Procedure};
@@ -46,6 +48,12 @@ pub(crate) fn is_passed(procedure: &Procedure, parameter: &Parameter, large: boo
 /// The parameters that Fortran passes, without the error code that comes last.
 pub(crate) fn parameters(procedure: &Procedure, large: bool) -> impl Iterator<Item = &Parameter> {
     procedure.parameters.iter().filter(move |parameter| is_passed(procedure, parameter, large))
+}
+
+/// Whether the last argument is an error code. `MPI_PCONTROL` speaks to a tool and has none
+/// (MPI-5.0 §15.2.4).
+pub(crate) fn has_ierror(procedure: &Procedure) -> bool {
+    procedure.returns.is_none() && !procedure.variadic
 }
 
 /// Whether the parameter is a string, whose length travels behind all arguments.
