@@ -55,6 +55,10 @@ impl Fortran for Standard {
             Special::WeightsEmpty => 11,
         })
     }
+
+    fn buffer_automatic() -> Option<*mut c_void> {
+        Some((&raw mut ferrite_fortran).cast::<c_int>().wrapping_add(2).cast())
+    }
 }
 
 #[allow(clippy::undocumented_unsafe_blocks, clippy::too_many_arguments)]

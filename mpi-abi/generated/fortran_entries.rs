@@ -704,12 +704,14 @@ fortran_names!(buffer_detach: mpi_buffer_detach mpi_buffer_detach_ mpi_buffer_de
 unsafe extern "C-unwind" fn buffer_detach_f08(buffer_addr: *mut c_void, size: *mut c_int, ierror: *mut c_int) { unsafe {
 
 let code = glue::buffer_detach::<Here>(buffer_addr, args::IntOut::int(size));
+if code == 0 { f::detached::<Here>(buffer_addr); }
 f::done(ierror, code); } }
 fortran_names!(buffer_detach_f08: mpi_buffer_detach_f08_ pmpi_buffer_detach_f08_);
 
 unsafe extern "C-unwind" fn buffer_detach_c(buffer_addr: *mut c_void, size: *mut i64, ierror: *mut c_int) { unsafe {
-let _ = buffer_addr; let mut unreturned: *mut c_void = std::ptr::null_mut(); let buffer_addr = (&raw mut unreturned).cast();
+
 let code = glue::buffer_detach::<Here>(buffer_addr, args::IntOut::wide(size));
+if code == 0 { f::detached::<Here>(buffer_addr); }
 f::done(ierror, code); } }
 fortran_names!(buffer_detach_c: mpi_buffer_detach_c_f08_ pmpi_buffer_detach_c_f08_);
 
@@ -882,12 +884,14 @@ fortran_names!(comm_detach_buffer: mpi_comm_detach_buffer mpi_comm_detach_buffer
 unsafe extern "C-unwind" fn comm_detach_buffer_f08(comm: *const c_int, buffer_addr: *mut c_void, size: *mut c_int, ierror: *mut c_int) { unsafe {
 let comm = f::comm::<Here>(*comm);
 let code = glue::comm_detach_buffer::<Here>(comm, buffer_addr, args::IntOut::int(size));
+if code == 0 { f::detached::<Here>(buffer_addr); }
 f::done(ierror, code); } }
 fortran_names!(comm_detach_buffer_f08: mpi_comm_detach_buffer_f08_ pmpi_comm_detach_buffer_f08_);
 
 unsafe extern "C-unwind" fn comm_detach_buffer_c(comm: *const c_int, buffer_addr: *mut c_void, size: *mut i64, ierror: *mut c_int) { unsafe {
-let comm = f::comm::<Here>(*comm); let _ = buffer_addr; let mut unreturned: *mut c_void = std::ptr::null_mut(); let buffer_addr = (&raw mut unreturned).cast();
+let comm = f::comm::<Here>(*comm);
 let code = glue::comm_detach_buffer::<Here>(comm, buffer_addr, args::IntOut::wide(size));
+if code == 0 { f::detached::<Here>(buffer_addr); }
 f::done(ierror, code); } }
 fortran_names!(comm_detach_buffer_c: mpi_comm_detach_buffer_c_f08_ pmpi_comm_detach_buffer_c_f08_);
 
@@ -4961,12 +4965,14 @@ fortran_names!(session_detach_buffer: mpi_session_detach_buffer mpi_session_deta
 unsafe extern "C-unwind" fn session_detach_buffer_f08(session: *const c_int, buffer_addr: *mut c_void, size: *mut c_int, ierror: *mut c_int) { unsafe {
 let session = f::session::<Here>(*session);
 let code = glue::session_detach_buffer::<Here>(session, buffer_addr, args::IntOut::int(size));
+if code == 0 { f::detached::<Here>(buffer_addr); }
 f::done(ierror, code); } }
 fortran_names!(session_detach_buffer_f08: mpi_session_detach_buffer_f08_ pmpi_session_detach_buffer_f08_);
 
 unsafe extern "C-unwind" fn session_detach_buffer_c(session: *const c_int, buffer_addr: *mut c_void, size: *mut i64, ierror: *mut c_int) { unsafe {
-let session = f::session::<Here>(*session); let _ = buffer_addr; let mut unreturned: *mut c_void = std::ptr::null_mut(); let buffer_addr = (&raw mut unreturned).cast();
+let session = f::session::<Here>(*session);
 let code = glue::session_detach_buffer::<Here>(session, buffer_addr, args::IntOut::wide(size));
+if code == 0 { f::detached::<Here>(buffer_addr); }
 f::done(ierror, code); } }
 fortran_names!(session_detach_buffer_c: mpi_session_detach_buffer_c_f08_ pmpi_session_detach_buffer_c_f08_);
 

@@ -230,6 +230,7 @@ contains
     integer :: n, got, ierror
     character, allocatable, target :: buffer(:)
     integer :: bytes
+    integer(MPI_COUNT_KIND) :: many
     call MPI_Alloc_mem(40_MPI_ADDRESS_KIND, MPI_INFO_NULL, place)
     call c_f_pointer(place, numbers, [10])
     numbers = 3
@@ -243,6 +244,18 @@ contains
     call expect(c_associated(detached, c_loc(buffer)), 'the buffer comes back')
     call MPI_Sizeof(got, n)
     call expect(bytes == 1000 + MPI_BSEND_OVERHEAD .and. n == 4, 'with its size')
+    many = 2000
+    call MPI_Comm_attach_buffer(MPI_COMM_SELF, buffer, 1000_MPI_COUNT_KIND)
+    call MPI_Comm_detach_buffer(MPI_COMM_SELF, detached, many)
+    call expect(c_associated(detached, c_loc(buffer)) .and. many == 1000, 'by a large size')
+    call MPI_Buffer_attach(MPI_BUFFER_AUTOMATIC, 0)
+    call MPI_Bsend(rank, 1, MPI_INTEGER, rank, 9, MPI_COMM_WORLD)
+    call MPI_Recv(got, 1, MPI_INTEGER, rank, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE, ierror)
+    call MPI_Buffer_detach(detached, bytes)
+    call expect(c_associated(detached, c_loc(MPI_BUFFER_AUTOMATIC)), 'the automatic one')
+    call MPI_Buffer_attach(MPI_BUFFER_AUTOMATIC, 0_MPI_COUNT_KIND)
+    call MPI_Buffer_detach(detached, many)
+    call expect(c_associated(detached, c_loc(MPI_BUFFER_AUTOMATIC)), 'also in the large form')
   end subroutine memory
 
   subroutine state_by_value()

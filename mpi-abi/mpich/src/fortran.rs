@@ -105,6 +105,10 @@ impl Fortran for Mpich {
         };
         std::ptr::without_provenance_mut(number as isize as usize)
     }
+
+    fn buffer_automatic() -> Option<*mut c_void> {
+        Some((&raw mut mpifcmba_).cast())
+    }
 }
 
 #[allow(clippy::undocumented_unsafe_blocks, clippy::too_many_arguments)]

@@ -45,6 +45,10 @@ impl Fortran for OpenMpi {
         };
         std::ptr::without_provenance_mut(number as isize as usize)
     }
+
+    fn buffer_automatic() -> Option<*mut c_void> {
+        None
+    }
 }
 
 #[allow(clippy::undocumented_unsafe_blocks, clippy::too_many_arguments)]

@@ -86,6 +86,8 @@ pub trait Fortran: Face {
     }
     /// The C value of `special`.
     fn special_out(special: Special) -> *mut c_void;
+    /// The variable `MPI_BUFFER_AUTOMATIC`, if its programs have one.
+    fn buffer_automatic() -> Option<*mut c_void>;
 }
 
 /// The C address of a buffer.
@@ -94,6 +96,20 @@ pub fn buffer<F: Fortran>(address: *mut c_void) -> *mut c_void {
     match F::special(address) {
         None => address,
         Some(special) => F::special_out(special),
+    }
+}
+
+/// Makes the address of a detached buffer, at `place`, the one that the program attached: for
+/// `MPI_BUFFER_AUTOMATIC` that of the variable (MPI-5.0 §3.6).
+pub unsafe fn detached<F: Fortran>(place: *mut c_void) {
+    if let Some(variable) = F::buffer_automatic() {
+        let place = place.cast::<*mut c_void>();
+        // SAFETY: the program's TYPE(C_PTR), just written.
+        unsafe {
+            if *place == F::special_out(Special::BufferAutomatic) {
+                *place = variable;
+            }
+        }
     }
 }
 

@@ -94,6 +94,8 @@ pub(super) fn variables(status: [&str; 2]) -> String {
     let mut out = String::new();
     for line in [
         "INTEGER MPI_BOTTOM, MPI_IN_PLACE, MPI_BUFFER_AUTOMATIC",
+        // Whoever detaches it in mpi_f08 gets its C_LOC (MPI-5.0 §3.6).
+        "TARGET MPI_BUFFER_AUTOMATIC",
         "INTEGER MPI_UNWEIGHTED(1), MPI_WEIGHTS_EMPTY(1)",
         "INTEGER MPI_ERRCODES_IGNORE(1)",
         status[0],

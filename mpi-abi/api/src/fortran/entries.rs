@@ -371,14 +371,18 @@ fn piece(procedure: &Procedure, parameter: &Parameter, function: &str) -> Piece 
     let (before, after) = (&mut piece.before, &mut piece.after);
     match kind {
         Kind::Buffer => line(before, &format!("let {x} = f::buffer::<Here>({x});")),
-        Kind::Address if DETACH.contains(&&*procedure.name) && !function.ends_with("_f08") => {
-            line(
-                before,
-                &format!(
-                    "let _ = {x};\nlet mut unreturned: *mut c_void = std::ptr::null_mut();\n\
-                     let {x} = (&raw mut unreturned).cast();"
-                ),
-            );
+        Kind::Address if DETACH.contains(&&*procedure.name) => {
+            if function == procedure.snake() {
+                line(
+                    before,
+                    &format!(
+                        "let _ = {x};\nlet mut unreturned: *mut c_void = std::ptr::null_mut();\n\
+                         let {x} = (&raw mut unreturned).cast();"
+                    ),
+                );
+            } else {
+                line(after, &format!("if code == 0 {{ f::detached::<Here>({x}); }}"));
+            }
         }
         Kind::Status if parameter.is_array() => {
             line(before, &format!("let {x} = f::statuses::<Here>({x});"));
