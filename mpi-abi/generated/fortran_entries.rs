@@ -88,7 +88,7 @@ use f::conversion_fn_null;
 fortran_names!(conversion_fn_null: mpi_conversion_fn_null mpi_conversion_fn_null_ mpi_conversion_fn_null__ MPI_CONVERSION_FN_NULL pmpi_conversion_fn_null pmpi_conversion_fn_null_ pmpi_conversion_fn_null__ PMPI_CONVERSION_FN_NULL mpi_conversion_fn_null_c mpi_conversion_fn_null_c_ mpi_conversion_fn_null_c__ MPI_CONVERSION_FN_NULL_C pmpi_conversion_fn_null_c pmpi_conversion_fn_null_c_ pmpi_conversion_fn_null_c__ PMPI_CONVERSION_FN_NULL_C);
 
 use f::f_sync_reg;
-fortran_names!(f_sync_reg: mpi_f_sync_reg mpi_f_sync_reg_ mpi_f_sync_reg__ MPI_F_SYNC_REG pmpi_f_sync_reg pmpi_f_sync_reg_ pmpi_f_sync_reg__ PMPI_F_SYNC_REG);
+fortran_names!(f_sync_reg: mpi_f_sync_reg mpi_f_sync_reg_ mpi_f_sync_reg__ MPI_F_SYNC_REG pmpi_f_sync_reg pmpi_f_sync_reg_ pmpi_f_sync_reg__ PMPI_F_SYNC_REG mpi_f_sync_reg_f08_ pmpi_f_sync_reg_f08_ mpi_f_sync_reg_f08ts_ pmpi_f_sync_reg_f08ts_);
 
 unsafe extern "C-unwind" fn abi_get_fortran_booleans(logical_size: *const c_int, logical_true: *mut c_void, logical_false: *mut c_void, is_set: *mut c_int, ierror: *mut c_int) { unsafe {
 let logical_size = *logical_size;
@@ -731,7 +731,6 @@ fortran_names!(buffer_iflush: mpi_buffer_iflush mpi_buffer_iflush_ mpi_buffer_if
 unsafe extern "C-unwind" fn cancel(request: *mut c_int, ierror: *mut c_int) { unsafe {
 let mut request_c = f::request::<Here>(*request);
 let code = glue::cancel::<Here>(&mut request_c);
-*request = f::request_out::<Here>(request_c);
 f::done(ierror, code); } }
 fortran_names!(cancel: mpi_cancel mpi_cancel_ mpi_cancel__ MPI_CANCEL pmpi_cancel pmpi_cancel_ pmpi_cancel__ PMPI_CANCEL mpi_cancel_f08_ pmpi_cancel_f08_);
 

@@ -166,7 +166,7 @@ fortran_names!(exscan_init: pmpir_exscan_init_f08_);
 fortran_names!(exscan_init_c: mpi_exscan_init_f08_large_ pmpi_exscan_init_f08_large_ pmpir_exscan_init_f08_large_);
 fortran_names!(exscan_init_c_f08ts: mpi_exscan_init_f08ts_large_ pmpi_exscan_init_f08ts_large_ pmpir_exscan_init_f08ts_large_);
 fortran_names!(exscan_init_f08ts: pmpir_exscan_init_f08ts_);
-fortran_names!(f_sync_reg: mpi_f_sync_reg_f08ts_ pmpir_f_sync_reg_f08ts_);
+fortran_names!(f_sync_reg: pmpir_f_sync_reg_f08ts_);
 fortran_names!(fetch_and_op: pmpir_fetch_and_op_f08_);
 fortran_names!(fetch_and_op_f08ts: pmpir_fetch_and_op_f08ts_);
 fortran_names!(file_call_errhandler: pmpir_file_call_errhandler_f08_);

@@ -242,6 +242,8 @@ contains
     call MPI_Recv(got, 1, MPI_INTEGER, rank, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE, ierror)
     call MPI_Buffer_detach(detached, bytes)
     call expect(c_associated(detached, c_loc(buffer)), 'the buffer comes back')
+    call PMPI_Sizeof(many, n)
+    call expect(n == 8, 'MPI_Sizeof, with the name for profiling')
     call MPI_Sizeof(got, n)
     call expect(bytes == 1000 + MPI_BSEND_OVERHEAD .and. n == 4, 'with its size')
     many = 2000

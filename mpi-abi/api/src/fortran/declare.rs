@@ -1,8 +1,8 @@
 //! Declarations of the procedures, for either module.
 
-use super::sections::is_pending;
+use super::sections::{ADDRESSES, is_pending};
 use super::text::statement;
-use super::{has_ierror, is_narrow, parameters};
+use super::{direction, has_ierror, is_narrow, parameters};
 use crate::description::{Direction, Parameter, Procedure};
 use crate::kind::Kind;
 
@@ -77,21 +77,9 @@ impl Form<'_> {
     fn dummy(&self, parameter: &Parameter) -> String {
         let name = &parameter.name;
         if self.is_choice(parameter) {
-            let intent = match self.module {
-                Module::F08 if parameter.constant => ", intent(in)",
-                _ => "",
-            };
-            let waits =
-                if self.module == Module::F08 && self.is_pending() { ", asynchronous" } else { "" };
-            if self.sections {
-                return format!("      type(*), dimension(..){intent}{waits} :: {name}\n");
-            }
-            return format!(
-                "      !GCC$ ATTRIBUTES NO_ARG_CHECK :: {name}\n\
-                 !DIR$ IGNORE_TKR {name}\n\
-                 !DEC$ ATTRIBUTES NO_ARG_CHECK :: {name}\n\
-                 \x20     type(*), dimension(*){intent}{waits} :: {name}\n"
-            );
+            let intent = if self.is_only_read(parameter) { ", intent(in)" } else { "" };
+            let waits = if self.is_asynchronous(parameter) { ", asynchronous" } else { "" };
+            return choice(name, &format!("{intent}{waits}"), self.sections);
         }
         let value = self.value(parameter);
         if value == "external" {
@@ -100,22 +88,48 @@ impl Form<'_> {
         let mut attributes = String::new();
         if self.module == Module::F08 {
             attributes = self.intent(parameter).to_owned();
-            let is_array =
-                matches!(parameter.kind, Kind::Poly(_) | Kind::Handle(_)) && parameter.is_array();
-            if is_array && self.is_pending() && parameter.direction == Direction::In {
+            if self.is_asynchronous(parameter) {
                 attributes.push_str(", asynchronous");
             }
         }
         statement(6, &format!("{value}{attributes} :: {name}{}", self.bounds(parameter)))
     }
 
-    /// Whether the procedure may return before its buffers are done with.
-    fn is_pending(&self) -> bool {
-        is_pending(self.procedure)
+    /// Whether `mpi_f08` says of a choice buffer that it is only read: not where the argument
+    /// stands for a place in memory, except where that is given back.
+    fn is_only_read(&self, parameter: &Parameter) -> bool {
+        let is_only_read = match self.procedure.name.as_str() {
+            "Free_mem" => true,
+            name => parameter.constant && !ADDRESSES.contains(&name),
+        };
+        self.module == Module::F08 && is_only_read
+    }
+
+    /// Whether `mpi_f08` tells the compiler that the library uses the argument at other times than
+    /// during the call (MPI-5.0 §19.1.16): while an operation is pending that the call starts or
+    /// ends, or through an address that the call takes or gives up.
+    fn is_asynchronous(&self, parameter: &Parameter) -> bool {
+        let (name, pending) = (self.procedure.name.as_str(), is_pending(self.procedure));
+        if self.module != Module::F08 {
+            return false;
+        }
+        match &parameter.kind {
+            Kind::Buffer => pending || name.ends_with("_end") || ADDRESSES.contains(&name),
+            Kind::Poly(_) | Kind::Wide(_) | Kind::Handle(_)
+                if parameter.is_array() && parameter.direction == Direction::In =>
+            {
+                pending
+            }
+            // A communicator that is there once the request is complete.
+            Kind::Handle(handle) if parameter.direction == Direction::Out => {
+                pending && handle.word == "comm"
+            }
+            _ => false,
+        }
     }
 
     fn intent(&self, parameter: &Parameter) -> &'static str {
-        match (&parameter.kind, parameter.direction) {
+        match (&parameter.kind, direction(self.procedure, parameter)) {
             (Kind::Function(_) | Kind::PolyFunction(_), _) => "",
             // What may be a special variable has no intent (MPI-5.0 §19.1.2).
             (Kind::Status | Kind::Weights | Kind::ErrorCodes, Direction::Out) => "",
@@ -176,6 +190,19 @@ impl Form<'_> {
     }
 }
 
+/// The declaration of an argument of any type and shape, by descriptor or by address.
+pub(super) fn choice(name: &str, attributes: &str, sections: bool) -> String {
+    if sections {
+        return format!("      type(*), dimension(..){attributes} :: {name}\n");
+    }
+    format!(
+        "      !GCC$ ATTRIBUTES NO_ARG_CHECK :: {name}\n\
+         !DIR$ IGNORE_TKR {name}\n\
+         !DEC$ ATTRIBUTES NO_ARG_CHECK :: {name}\n\
+         \x20     type(*), dimension(*){attributes} :: {name}\n"
+    )
+}
+
 /// Types that `MPI_SIZEOF` knows, each with its symbol's ending, its bytes, and whether only
 /// some compilers have it.
 const SIZES: &[(&str, &str, u32, bool)] = &[
@@ -199,13 +226,17 @@ const SIZES: &[(&str, &str, u32, bool)] = &[
     ("complex(16)", "c16", 32, true),
 ];
 
-/// The generic `MPI_SIZEOF`, whose argument may have any rank.
-pub(super) fn sizeof(module: Module) -> String {
+/// The generic `MPI_SIZEOF`, whose argument may have any rank, and its twin for profiling.
+pub(super) fn sizeofs(module: Module) -> String {
+    ["MPI_Sizeof", "PMPI_Sizeof"].map(|name| sizeof(module, name)).concat()
+}
+
+fn sizeof(module: Module, name: &str) -> String {
     let ierror = match module {
         Module::Mpi => "integer",
         Module::F08 => "integer, optional",
     };
-    let mut out = String::from("\n  interface MPI_Sizeof\n");
+    let mut out = format!("\n  interface {name}\n");
     let mut guarded = false;
     for (value, ending, _, rare) in SIZES {
         if *rare && !guarded {
@@ -213,14 +244,13 @@ pub(super) fn sizeof(module: Module) -> String {
             guarded = true;
         }
         out.push_str(&format!(
-            "    subroutine MPI_Sizeof_{ending}(x, size, ierror)\n      \
+            "    subroutine {name}_{ending}(x, size, ierror)\n      \
              {value}, dimension(..), intent(in) :: x\n      \
              integer, intent(out) :: size\n      {ierror}, intent(out) :: ierror\n    \
-             end subroutine MPI_Sizeof_{ending}\n"
+             end subroutine {name}_{ending}\n"
         ));
     }
-    out.push_str("#endif\n  end interface MPI_Sizeof\n");
-    out
+    out + &format!("#endif\n  end interface {name}\n")
 }
 
 /// The endings of the entry points of `MPI_SIZEOF` with what each answers.

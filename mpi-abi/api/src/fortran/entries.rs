@@ -11,7 +11,9 @@ use std::fmt::Write;
 
 use super::declare::sizes;
 use super::sections;
-use super::{WITH_C_PTR, has, has_ierror, has_length, is_index, is_narrow, is_passed, parameters};
+use super::{
+    WITH_C_PTR, direction, has, has_ierror, has_length, is_index, is_narrow, is_passed, parameters,
+};
 use crate::description::{Direction, Parameter, Procedure};
 use crate::kind::{HANDLES, Kind};
 use crate::rust;
@@ -58,8 +60,11 @@ const READY: &[(&str, &[&str])] = &[
     ("null_copy_fn_wide", &["comm_null_copy_fn", "type_null_copy_fn", "win_null_copy_fn"]),
     ("null_delete_fn_wide", &["comm_null_delete_fn", "type_null_delete_fn", "win_null_delete_fn"]),
     ("conversion_fn_null", &["conversion_fn_null", "conversion_fn_null_c"]),
-    ("f_sync_reg", &["f_sync_reg"]),
+    (SYNC_REG, &[SYNC_REG]),
 ];
+
+/// The one of them whose argument is a choice buffer.
+const SYNC_REG: &str = "f_sync_reg";
 
 /// What one parameter contributes.
 #[derive(Default)]
@@ -98,9 +103,8 @@ pub(crate) fn file(procedures: &[Procedure]) -> String {
         );
     }
     for (function, names) in READY {
-        let names: Vec<String> = names.iter().flat_map(|name| spellings(name)).collect();
-        let _ =
-            writeln!(out, "\nuse f::{function};\nfortran_names!({function}: {});", names.join(" "));
+        let names = ready(names).join(" ");
+        let _ = writeln!(out, "\nuse f::{function};\nfortran_names!({function}: {names});");
     }
     for procedure in super::procedures(procedures) {
         for large in forms(procedure) {
@@ -115,8 +119,7 @@ pub(crate) fn file(procedures: &[Procedure]) -> String {
 
 /// The names that the entry points are exported by.
 pub fn names(procedures: &[Procedure]) -> Vec<String> {
-    let mut all: Vec<String> =
-        READY.iter().flat_map(|(_, names)| names.iter().flat_map(|name| spellings(name))).collect();
+    let mut all: Vec<String> = READY.iter().flat_map(|(_, names)| ready(names)).collect();
     all.extend(sizes().flat_map(|(ending, _)| spellings(&format!("sizeof_{ending}"))));
     all.extend(["eq", "ne"].into_iter().flat_map(comparisons));
     for procedure in super::procedures(procedures) {
@@ -141,21 +144,22 @@ pub(super) fn forms(procedure: &Procedure) -> impl Iterator<Item = bool> {
 fn exported(procedure: &Procedure, large: bool) -> Vec<(String, Vec<String>)> {
     let snake = procedure.snake();
     let plain = |name: &str| spellings(name).to_vec();
-    let modern =
-        |name: &str| ["mpi", "pmpi"].map(|prefix| format!("{prefix}_{name}_f08_")).to_vec();
     if large {
-        return vec![(format!("{snake}_c"), modern(&format!("{snake}_c")))];
+        return vec![(format!("{snake}_c"), modern(&format!("{snake}_c"), "f08").to_vec())];
     }
     let in_f08 = has(procedure, "mpi_f08") && procedure.returns.is_none();
     if DETACH.contains(&&*procedure.name) {
-        return vec![(snake.clone(), plain(&snake)), (format!("{snake}_f08"), modern(&snake))];
+        return vec![
+            (snake.clone(), plain(&snake)),
+            (format!("{snake}_f08"), modern(&snake, "f08").to_vec()),
+        ];
     }
     let mut names = plain(&snake);
     if WITH_C_PTR.contains(&&*procedure.name) {
         names.extend(plain(&format!("{snake}_cptr")));
     }
     if in_f08 {
-        names.extend(modern(&snake));
+        names.extend(modern(&snake, "f08"));
     }
     vec![(snake, names)]
 }
@@ -169,6 +173,20 @@ fn spellings(name: &str) -> [String; 8] {
     });
     let [[a, b, c, d], [e, f, g, h]] = [p, q];
     [a, b, c, d, e, f, g, h]
+}
+
+/// The names that `mpi_f08` calls a procedure by.
+fn modern(name: &str, ending: &str) -> [String; 2] {
+    ["mpi", "pmpi"].map(|prefix| format!("{prefix}_{name}_{ending}_"))
+}
+
+/// The names of a function of [`READY`].
+fn ready(names: &[&str]) -> Vec<String> {
+    let mut all: Vec<String> = names.iter().flat_map(|name| spellings(name)).collect();
+    if names == [SYNC_REG] {
+        all.extend(["f08", "f08ts"].into_iter().flat_map(|ending| modern(SYNC_REG, ending)));
+    }
+    all
 }
 
 /// The names of the comparison `word` for every kind of handle.
@@ -430,6 +448,9 @@ fn handle_piece(procedure: &Procedure, parameter: &Parameter, word: &str) -> Pie
         Direction::In => line(before, &format!("let {x} = f::{word}::<Here>(*{x});")),
         Direction::InOut => {
             line(before, &format!("let mut {x}_c = f::{word}::<Here>(*{x});"));
+            if direction(procedure, parameter) == Direction::In {
+                return piece;
+            }
             line(after, &format!("*{x} = f::{word}_out::<Here>({x}_c);"));
         }
         Direction::Out => {

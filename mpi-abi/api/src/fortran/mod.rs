@@ -18,7 +18,7 @@ mod sections;
 mod tests;
 mod text;
 
-use crate::description::{Parameter, Procedure};
+use crate::description::{Direction, Parameter, Procedure};
 use crate::kind::Kind;
 
 /// What Fortran calls C functions of the same name with a `TYPE(C_PTR)` in place of an address.
@@ -54,6 +54,15 @@ pub(crate) fn parameters(procedure: &Procedure, large: bool) -> impl Iterator<It
 /// (MPI-5.0 §15.2.4).
 pub(crate) fn has_ierror(procedure: &Procedure) -> bool {
     procedure.returns.is_none() && !procedure.variadic
+}
+
+/// Which way a value goes in Fortran. `MPI_CANCEL` leaves the handle as it is, though C passes a
+/// pointer to it.
+pub(crate) fn direction(procedure: &Procedure, parameter: &Parameter) -> Direction {
+    match (procedure.name.as_str(), &parameter.kind) {
+        ("Cancel", Kind::Handle(_)) => Direction::In,
+        _ => parameter.direction,
+    }
 }
 
 /// Whether the parameter is a string, whose length travels behind all arguments.

@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 
-use super::declare::{Form, Module, sizeof};
+use super::declare::{Form, Module, choice, sizeofs};
 use super::{WITH_C_PTR, constants, has};
 use crate::description::Procedure;
 use crate::kind::HANDLES;
@@ -85,21 +85,19 @@ pub(crate) fn file(procedures: &[Procedure]) -> Result<String> {
         }
     }
     out.push_str(&sync_reg());
-    out.push_str(&sizeof(Module::Mpi));
+    out.push_str(&sizeofs(Module::Mpi));
     out.push_str("end module mpi\n");
     Ok(out)
 }
 
 /// `MPI_F_SYNC_REG`, which only Fortran has.
-pub(super) fn sync_reg() -> String {
-    let mut out = String::new();
-    for name in ["MPI_F_sync_reg", "PMPI_F_sync_reg"] {
-        out.push_str(&format!(
-            "\n  interface\n    subroutine {name}(buf)\n      \
-             !GCC$ ATTRIBUTES NO_ARG_CHECK :: buf\n!DIR$ IGNORE_TKR buf\n\
-             !DEC$ ATTRIBUTES NO_ARG_CHECK :: buf\n      \
-             type(*), dimension(*) :: buf\n    end subroutine {name}\n  end interface\n"
-        ));
-    }
-    out
+fn sync_reg() -> String {
+    let buf = choice("buf", "", false);
+    let one = |name| {
+        format!(
+            "\n  interface\n    subroutine {name}(buf)\n{buf}    \
+             end subroutine {name}\n  end interface\n"
+        )
+    };
+    ["MPI_F_sync_reg", "PMPI_F_sync_reg"].map(one).concat()
 }

@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 
-use super::declare::{Form, Module, sizeof};
-use super::mpi::{head, sync_reg};
+use super::declare::{Form, Module, choice, sizeofs};
+use super::mpi::head;
 use super::sections::has_choice;
 use super::{constants, has};
 use crate::abi_values::Constants;
@@ -44,8 +44,10 @@ pub(crate) fn file(procedures: &[Procedure]) -> Result<String> {
             out.push_str(&generic(prefix, procedure));
         }
     }
-    out.push_str(&sync_reg());
-    out.push_str(&sizeof(Module::F08));
+    for name in ["MPI_F_sync_reg", "PMPI_F_sync_reg"] {
+        out.push_str(&either(sync_reg(name, true), sync_reg(name, false)));
+    }
+    out.push_str(&sizeofs(Module::F08));
     out.push_str("end module mpi_f08\n");
     Ok(out)
 }
@@ -55,15 +57,34 @@ fn generic(prefix: &str, procedure: &Procedure) -> String {
     if !has_choice(procedure) {
         return forms(&name, procedure, false);
     }
-    let (sections, plain) = (forms(&name, procedure, true), forms(&name, procedure, false));
+    either(forms(&name, procedure, true), forms(&name, procedure, false))
+}
+
+/// What compilers see whose descriptors the library reads, and what others see.
+fn either(sections: String, plain: String) -> String {
     format!("\n#ifdef FERRITE_DESCRIPTORS{sections}#else{plain}#endif\n")
+}
+
+/// The ending of the names of entry points, with or without descriptors.
+fn ending(sections: bool) -> &'static str {
+    if sections { "f08ts" } else { "f08" }
+}
+
+/// `MPI_F_SYNC_REG`, which only Fortran has.
+fn sync_reg(name: &str, sections: bool) -> String {
+    let specific = format!("{name}_{}", ending(sections));
+    let buf = choice("buf", ", asynchronous", sections);
+    format!(
+        "\n  interface {name}\n    subroutine {specific}(buf)\n{buf}    \
+         end subroutine {specific}\n  end interface {name}\n"
+    )
 }
 
 /// The generic name over its forms; with `sections`, choice buffers come with descriptors.
 fn forms(name: &str, procedure: &Procedure, sections: bool) -> String {
     let form = |large| Form { procedure, module: Module::F08, large, c_ptr: false, sections };
     let small = form(false);
-    let ending = if sections { "f08ts" } else { "f08" };
+    let ending = ending(sections);
     if procedure.returns.is_some() {
         return format!("\n  interface\n{}  end interface\n", small.body(name));
     }

@@ -113,9 +113,7 @@ fn names(procedures: &[Procedure], face: &str) -> Vec<(String, String)> {
         for function in ["status_f2f08", "status_f082f"] {
             name(function, format!("__mpi_f08_types_MOD_mpi_{function}"));
         }
-        for prefix in ["mpi", "pmpir"] {
-            name("f_sync_reg", format!("{prefix}_f_sync_reg_f08ts_"));
-        }
+        name("f_sync_reg", "pmpir_f_sync_reg_f08ts_".to_owned());
         for procedure in super::procedures(procedures).filter(|p| has(p, "mpi_f08")) {
             of_mpich(procedure, &mut name);
         }
@@ -123,9 +121,6 @@ fn names(procedures: &[Procedure], face: &str) -> Vec<(String, String)> {
             name(&format!("sizeof_{ending}"), format!("__mpi_{symbol}"));
         }
         return all;
-    }
-    for prefix in ["mpi", "pmpi"] {
-        name("f_sync_reg", format!("{prefix}_f_sync_reg_f08_"));
     }
     let ranks: Vec<String> = std::iter::once("scalar".to_owned())
         .chain((1..=15).map(|rank| format!("r{rank}")))

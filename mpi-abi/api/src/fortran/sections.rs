@@ -12,7 +12,7 @@ use crate::description::{Direction, Parameter, Procedure};
 use crate::kind::Kind;
 
 /// Procedures that want the address alone: they end what concerns a buffer, or name a place.
-const ADDRESSES: &[&str] = &["Free_mem", "Get_address", "Win_detach"];
+pub(super) const ADDRESSES: &[&str] = &["Free_mem", "Get_address", "Win_detach"];
 
 /// Procedures that go on to use a buffer after they have returned without a request or window.
 const LASTING: &[&str] = &[
