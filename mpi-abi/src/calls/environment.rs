@@ -134,7 +134,8 @@ fn alignment(cx: &Cx<'_>, info: InfoHandle) -> Result<usize> {
         return Ok(LINE);
     }
     let info = look(cx, info)?;
-    let asked = info.get("mpi_minimum_memory_alignment").and_then(|value| value.trim().parse().ok());
+    let asked =
+        info.get("mpi_minimum_memory_alignment").and_then(|value| value.trim().parse().ok());
     Ok(asked.and_then(usize::checked_next_power_of_two).map_or(LINE, |asked| asked.max(LINE)))
 }
 
