@@ -50,7 +50,9 @@ pub struct Board {
     members: Vec<PeerId>,
     part: u64,
     crowded: bool,
-    /// Where ranks share processors, bytes of the way round in each stream that is written.
+    /// Where ranks share processors, how many streams are written at the same time, and bytes of the way round in
+    /// each of them.
+    streams: u32,
     round: usize,
 }
 
@@ -143,6 +145,7 @@ impl Board {
                 members: members.into_iter().map(|(peer, _)| peer).collect(),
                 part,
                 crowded: false,
+                streams: 1,
                 round: CACHES,
             }
         }
@@ -199,6 +202,7 @@ impl Board {
     /// Says that so many streams are written at the same time.
     #[inline]
     pub fn share_caches(&mut self, streams: u32) {
+        self.streams = streams;
         self.round = CACHES / streams.max(1) as usize;
     }
 
@@ -216,6 +220,17 @@ impl Board {
         }
         let streams = [&self.public, &self.private[1 - self.rank]];
         Some(streams.iter().any(|out| out.is_near()))
+    }
+
+    /// Whether the caches of all other members have proved near.
+    pub fn are_all_near(&self) -> bool {
+        let others = self.private.iter().enumerate().filter(|(rank, _)| *rank != self.rank);
+        others.map(|(_, out)| out).all(Outbound::is_near)
+    }
+
+    /// Whether no more streams are written than one member has: by one to each.
+    pub fn has_one_writer(&self) -> bool {
+        (self.streams as usize) < self.members.len()
     }
 
     /// Whether what the only other member is to have, whose caches are near, is better written to it than shown: the
