@@ -53,12 +53,11 @@ pub(super) fn judge(case: &Case, said: &str) -> Outcome {
         let words: Vec<&str> = line.split_whitespace().collect();
         let unmarked = Some(line).filter(|line| line.contains("Pure Comm"));
         if let Some(heading) = line.trim().strip_prefix('#').or(unmarked) {
+            // Other ranks' remarks may come behind the heading.
+            let Some(named) = unit_of(heading) else { continue };
+            unit = named.to_string();
             sized = heading.trim_start().starts_with("Size");
             column = usize::from(sized) + ahead_of_pure(heading);
-            unit = match heading.split_once('(').and_then(|(_, rest)| rest.split_once(')')) {
-                Some((unit, _)) => unit.to_string(),
-                None => words.iter().find(|w| w.ends_with("/s")).unwrap_or(&"").to_string(),
-            };
         } else if words.contains(&"Fail") {
             return Outcome::Failed(format!("wrong data: {line}"));
         } else {
@@ -74,6 +73,13 @@ pub(super) fn judge(case: &Case, said: &str) -> Outcome {
         return Outcome::Failed("it printed no values".into());
     }
     Outcome::Passed { rows, answer: None }
+}
+
+/// The unit that a heading names: in brackets, or a rate.
+fn unit_of(heading: &str) -> Option<&str> {
+    let bracketed = heading.split_once('(').and_then(|(_, rest)| rest.split_once(')'));
+    let rate = || heading.split_whitespace().find(|word| word.ends_with("/s"));
+    bracketed.map(|(unit, _)| unit).or_else(rate)
 }
 
 /// How many values stand before the one that is taken: where a heading tells the time of the
@@ -109,6 +115,8 @@ mod tests {
         assert_eq!(read(pure), [(Some(4), "us".into(), 2.5)]);
         let none = "  Overall(us)  Compute(us)  Pure Comm.(us)  Overlap(%)\n 3.5 1.5 2.5 9\n";
         assert_eq!(read(none), [(None, "us".into(), 2.5)]);
+        let remarks = "# Size  Avg Latency(us)\n# allocated 32 bytes at 0x5638\n8  0.25\n";
+        assert_eq!(read(remarks), [(Some(8), "us".into(), 0.25)]);
         let rates = "# Size   MB/s   Messages/s\n1  7.5  750.0\n";
         assert_eq!(read(rates), [(Some(1), "MB/s".into(), 7.5)]);
     }
