@@ -228,7 +228,8 @@ impl Board {
         others.map(|(_, out)| out).all(Outbound::is_near)
     }
 
-    /// Whether no more streams are written than one member has: by one to each.
+    /// Whether no more streams are written than one member has: by one to each, or by each to one, who then takes
+    /// what lies in other memory by loans.
     pub fn has_one_writer(&self) -> bool {
         (self.streams as usize) < self.members.len()
     }

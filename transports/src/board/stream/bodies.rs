@@ -75,6 +75,18 @@ impl Bodies {
         self.lap = if crowded { Lap::crowded(room / 2) } else { Lap::at_once(room) };
     }
 
+    /// Whether ranks share processors.
+    #[inline]
+    pub(super) fn is_crowded(&self) -> bool {
+        self.crowded
+    }
+
+    /// Where the body at this offset lies.
+    #[inline]
+    pub(super) fn address(&self, at: usize) -> *mut u8 {
+        self.memory.wrapping_add(at)
+    }
+
     /// Says that the piece of this number has none.
     #[inline]
     pub(super) fn pass(&mut self, piece: u64) {
@@ -199,7 +211,7 @@ impl Bodies {
     fn get(&mut self, at: usize, len: usize, window: usize) {
         let limit = window.max(at + len) as u64;
         if let Some((from, len)) = self.worn.step(at as u64, len as u64, limit) {
-            populate(self.memory.wrapping_add(from as usize), len as usize, true);
+            populate(self.address(from as usize), len as usize, true);
         }
     }
 }

@@ -14,15 +14,12 @@ use crate::sync::{AtomicU64, Ordering};
 /// The writing end.
 pub(in crate::board) struct Outbound {
     cells: *const Cell,
-    body: *mut u8,
     bodies: Bodies,
     readers: Readers,
     copies: Copies,
     mark: u64,
     /// Pieces written.
     next: u64,
-    /// Ranks share processors.
-    crowded: bool,
 }
 
 // SAFETY: as for `Readers`.
@@ -45,7 +42,7 @@ impl Outbound {
         // SAFETY: by the caller's promise.
         let readers = unsafe { Readers::new(counters, mark) };
         let copies = Copies::default();
-        Outbound { cells, body, bodies, readers, copies, mark, next: 0, crowded: false }
+        Outbound { cells, bodies, readers, copies, mark, next: 0 }
     }
 
     pub(in crate::board) fn room(&self) -> usize {
@@ -54,7 +51,6 @@ impl Outbound {
 
     /// Says whether ranks share processors.
     pub(in crate::board) fn narrow(&mut self, crowded: bool) {
-        self.crowded = crowded;
         self.bodies.narrow(crowded);
         self.readers.narrow(crowded);
     }
@@ -101,11 +97,11 @@ impl Outbound {
         let reach = &mut self.readers.reach;
         // SAFETY: by the caller's promise.
         unsafe {
-            let to = self.body.add(at);
+            let to = self.bodies.address(at);
             if self.bodies.is_streamed(len) {
                 reach.goes_past(len);
                 copy::pack_streamed(source, to, len);
-            } else if self.crowded {
+            } else if self.bodies.is_crowded() {
                 self.copies.pack(reach, source, to, len);
             } else {
                 reach.pack(source, to, len);
