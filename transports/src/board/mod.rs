@@ -50,6 +50,8 @@ pub struct Board {
     members: Vec<PeerId>,
     part: u64,
     crowded: bool,
+    /// Its streams get all their pages as soon as they are of use.
+    prompt: bool,
     /// Where ranks share processors, how many streams are written at the same time, and bytes of the way round in
     /// each of them.
     streams: u32,
@@ -145,6 +147,7 @@ impl Board {
                 members: members.into_iter().map(|(peer, _)| peer).collect(),
                 part,
                 crowded: false,
+                prompt: false,
                 streams: 1,
                 round: CACHES,
             }
@@ -197,6 +200,20 @@ impl Board {
         self.private.iter_mut().for_each(|stream| stream.narrow(crowded));
         let inbound = self.from_public.iter_mut().chain(&mut self.from_private);
         inbound.for_each(|stream| stream.narrow(crowded));
+    }
+
+    /// Lets the streams of two members get all their pages as soon as they are of use.
+    pub fn be_prompt(&mut self) {
+        if self.members.len() == 2 && !self.crowded {
+            self.prompt = true;
+            self.public.be_prompt();
+            self.private[1 - self.rank].be_prompt();
+        }
+    }
+
+    /// Whether they do.
+    pub fn is_prompt(&self) -> bool {
+        self.prompt
     }
 
     /// Says that so many streams are written at the same time.

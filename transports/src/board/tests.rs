@@ -159,6 +159,33 @@ fn what_near_readers_fetch_earns_a_ring_its_pages() {
 }
 
 #[test]
+fn two_members_get_all_pages_for_the_first_long_body_of_a_near_reader() {
+    let long = pattern(3, 8 << 10);
+    let cases = [
+        (2, true, true, true),
+        (2, true, false, false),
+        (2, false, true, false),
+        (3, true, true, false),
+    ];
+    for (size, is_prompt, is_near, wide) in cases {
+        let mut shared = Shared::new(size, 0);
+        let mut views = shared.views(9);
+        let to = Audience::One(1);
+        if is_prompt {
+            views.iter_mut().for_each(Board::be_prompt);
+        }
+        views[0].outbound(to).prove(is_near);
+        assert_eq!(views[0].is_better_written(to), wide);
+        assert!(views[0].write(to, &mut packer(&long), long.len(), true));
+        let part = shared.parts[0].as_ptr().addr().next_multiple_of(64);
+        let body = part + Layout::new(size).private_body(1);
+        let at = views[1].peek(Source::Private(0)).unwrap().at.addr() - body;
+        assert_eq!(at, if wide { 128 << 10 } else { 0 }, "{size} members");
+        assert_eq!(take(&mut views[1], Source::Private(0)), Some((long.clone(), true)));
+    }
+}
+
+#[test]
 fn who_refuses_is_named_and_shown_no_more() {
     let mut shared = Shared::new(4, 0);
     let mut views = shared.views(7);

@@ -153,6 +153,9 @@ impl Boards for Shm {
                 .filter(|(_, (peer, _))| readable(*peer))
                 .for_each(|(other, _)| board.consent(other));
         }
+        if !self.boards.boards.iter().flatten().any(Board::is_prompt) {
+            board.be_prompt();
+        }
         let free = self.boards.boards.iter().position(Option::is_none);
         let at = free.unwrap_or(self.boards.boards.len());
         if at == self.boards.boards.len() {

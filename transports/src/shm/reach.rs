@@ -36,12 +36,14 @@ pub(crate) struct Reach {
     lead: i8,
     /// Long copies until a look is timed.
     until_trial: u32,
+    /// A verdict was believed before.
+    settled: bool,
 }
 
 impl Default for Reach {
-    /// Nothing is known, nor need be before the first long copy.
+    /// Nothing is known: every look is a trial, so that short messages tell what the first long one needs.
     fn default() -> Reach {
-        Reach { is_far: false, lead: 0, until_trial: 1 }
+        Reach { is_far: false, lead: 0, until_trial: 0, settled: false }
     }
 }
 
@@ -50,7 +52,7 @@ impl Reach {
     #[cfg(test)]
     pub(crate) fn proved(is_near: bool) -> Reach {
         let lead = if is_near { -LEAD } else { LEAD };
-        Reach { is_far: !is_near, lead, until_trial: u32::MAX }
+        Reach { is_far: !is_near, lead, until_trial: u32::MAX, settled: true }
     }
 
     /// Copies all of `bytes` to `to`, where the peer will read them.
@@ -135,7 +137,12 @@ impl Reach {
         if sure {
             self.is_far = self.lead > 0;
         }
-        self.until_trial = if sure { COPIES_PER_TRIAL } else { COPIES_IN_DOUBT };
+        self.settled |= sure;
+        self.until_trial = match (sure, self.settled) {
+            (true, _) => COPIES_PER_TRIAL,
+            (false, true) => COPIES_IN_DOUBT,
+            (false, false) => 0,
+        };
     }
 }
 
@@ -151,7 +158,7 @@ mod tests {
         assert!(!reach.goes_past(LONG_BYTES));
         let (near, far) = (Duration::from_nanos(40), Duration::from_nanos(140));
         let trials = [
-            (far, false, COPIES_IN_DOUBT),
+            (far, false, 0),
             (far, true, COPIES_PER_TRIAL),
             (near, true, COPIES_IN_DOUBT),
             (far, true, COPIES_PER_TRIAL),
@@ -175,15 +182,15 @@ mod tests {
     #[test]
     fn only_news_are_a_trial_and_only_when_one_is_due() {
         let mut reach = Reach::default();
-        assert_eq!(reach.look(|| (6, true)), 6);
-        assert_eq!((reach.lead, reach.until_trial), (0, 1));
-        assert!(!reach.goes_past(LONG_BYTES));
         assert_eq!(reach.look(|| (7, false)), 7);
         assert_eq!((reach.lead, reach.until_trial), (0, 0));
-        assert_eq!(reach.look(|| (8, true)), 8);
-        assert_eq!((reach.lead.abs(), reach.until_trial), (1, COPIES_IN_DOUBT));
-        assert_eq!(reach.look(|| (9, true)), 9);
-        assert_eq!((reach.lead.abs(), reach.until_trial), (1, COPIES_IN_DOUBT));
+        let far = || std::thread::sleep(NEAR_LOAD * 2);
+        reach.look(|| (far(), true));
+        assert_eq!((reach.lead, reach.until_trial), (1, 0));
+        reach.look(|| (far(), true));
+        assert!(reach.is_far() && reach.until_trial == COPIES_PER_TRIAL);
+        reach.look(|| (far(), true));
+        assert_eq!(reach.until_trial, COPIES_PER_TRIAL);
     }
 
     #[repr(align(64))]

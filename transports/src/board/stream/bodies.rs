@@ -4,8 +4,8 @@
 
 use mpi_core::boards::LONG_PIECE;
 
-use super::Room;
 use super::readers::Readers;
+use super::{MAPPED_FROM, Room};
 use crate::board::layout::CELLS;
 use crate::lap::{Lap, Worn};
 use crate::sys::memory::populate;
@@ -43,6 +43,8 @@ pub(super) struct Bodies {
     apart: u64,
     /// Ranks share processors.
     crowded: bool,
+    /// All pages are got for the first long body that a near reader is to have.
+    prompt: bool,
 }
 
 // SAFETY: as for `Readers`.
@@ -60,6 +62,7 @@ impl Bodies {
             lie: [(0, 0); CELLS],
             apart: 0,
             crowded: false,
+            prompt: false,
         }
     }
 
@@ -73,6 +76,11 @@ impl Bodies {
         let room = self.room.usual as u64;
         self.crowded = crowded;
         self.lap = if crowded { Lap::crowded(room / 2) } else { Lap::at_once(room) };
+    }
+
+    /// Lets all pages be got as soon as they are of use.
+    pub(super) fn be_prompt(&mut self) {
+        self.prompt = !self.crowded;
     }
 
     /// Whether ranks share processors.
@@ -104,6 +112,9 @@ impl Bodies {
         piece: u64,
         readers: &mut Readers,
     ) -> Option<usize> {
+        if self.prompt && len >= LONG_BODY && readers.reach.is_near() {
+            self.widen();
+        }
         let at = self.find(len, round, piece, readers)?;
         self.lie[(piece % CELLS as u64) as usize] = (at, at + len);
         self.at = (at + len).next_multiple_of(64);
@@ -131,9 +142,19 @@ impl Bodies {
         }
     }
 
-    /// Whether they have all the way round.
+    /// Whether they have all the way round, or get it when it is of use.
     pub(super) fn are_wide(&self) -> bool {
-        !self.lap.is_short()
+        self.prompt || !self.lap.is_short()
+    }
+
+    /// Gets all pages, so that long bodies go all the way round.
+    #[cold]
+    #[inline(never)]
+    fn widen(&mut self) {
+        self.prompt = false;
+        while self.lap.grow() {}
+        self.get(0, self.room.usual, self.room.usual);
+        self.at = MAPPED_FROM;
     }
 
     /// Whether a message of so many bytes would need pages that are not there, nor earned.

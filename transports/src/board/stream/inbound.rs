@@ -2,14 +2,11 @@
 
 use mpi_core::boards::Piece;
 
-use super::{APART, Cell, INLINE_BYTES, LAST, Room};
+use super::{APART, Cell, INLINE_BYTES, LAST, MAPPED_FROM, Room};
 use crate::board::apart::Apart;
 use crate::board::layout::{CELLS, CONSENT};
 use crate::sync::{AtomicU64, Ordering};
 use crate::sys::memory::populate;
-
-/// A reader need not find the pages beyond these one after the other: the writer has got them all.
-const PAGES_FIRST: usize = 128 << 10;
 
 /// One reading end.
 pub(in crate::board) struct Inbound {
@@ -38,12 +35,12 @@ impl Inbound {
         mark: u64,
         counter: *const AtomicU64,
     ) -> Inbound {
-        Inbound { cells, body, room, mark, next: 0, counter, known: PAGES_FIRST }
+        Inbound { cells, body, room, mark, next: 0, counter, known: MAPPED_FROM }
     }
 
     /// Leaves all pages to be found one by one.
     pub(in crate::board) fn narrow(&mut self, crowded: bool) {
-        self.known = if crowded { self.room.all } else { PAGES_FIRST };
+        self.known = if crowded { self.room.all } else { MAPPED_FROM };
     }
 
     /// The next piece, if it is there. One whose form cannot be is empty and the last.

@@ -22,6 +22,9 @@ use crate::sync::{AtomicU64, Ordering};
 
 /// Bytes of a piece that lies in its cell.
 const INLINE_BYTES: usize = 48;
+/// Where the part of a long way round begins that readers map as a whole when the first body lies there: its writer
+/// has got all pages.
+const MAPPED_FROM: usize = 128 << 10;
 /// The form of a piece that ends its message.
 const LAST: u64 = 1 << 63;
 /// The form of a message that lies in the memory of its writer: the cell has address and length.

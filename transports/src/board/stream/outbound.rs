@@ -55,6 +55,11 @@ impl Outbound {
         self.readers.narrow(crowded);
     }
 
+    /// Lets all pages of the way round be got as soon as they are of use.
+    pub(in crate::board) fn be_prompt(&mut self) {
+        self.bodies.be_prompt();
+    }
+
     /// Writes the next `len` bytes of `source`, if there is room; where ranks share processors long ones
     /// go round in `round` bytes as far as readers keep up.
     #[inline]
@@ -167,7 +172,7 @@ impl Outbound {
         self.readers.reach.is_near()
     }
 
-    /// Whether bodies have all the way round.
+    /// Whether bodies have all the way round, or get it when it is of use.
     pub(in crate::board) fn is_wide(&self) -> bool {
         self.bodies.are_wide()
     }
