@@ -4,7 +4,7 @@
 
 use super::loans::Terms;
 use super::stream::Cell;
-use crate::sys::memory::PAGE;
+use crate::sys::memory::{PAGE, populate};
 
 /// Pieces of a stream that may be under way.
 pub(super) const CELLS: usize = 32;
@@ -27,6 +27,10 @@ const PRIVATE_ROOM_MAX: usize = 2 << 20;
 /// So many times its room a stream that one member reads has for what is not read yet where ranks share
 /// processors: who writes 1 MiB to a root may then go on before the root has its turn.
 const PRIVATE_SPACES: usize = 2;
+
+/// Counters and cells of a part up to this size are mapped when the board is opened, and not at its thirtieth
+/// message: two members have two pages of them.
+const HEAD_BYTES: usize = 16 << 10;
 
 const CELLS_BYTES: usize = CELLS * size_of::<Cell>();
 
@@ -52,6 +56,15 @@ impl Layout {
     /// bytes behind each is the word that says whether the owner fetches what it is shown there.
     pub(super) fn counters(self, writer: usize) -> usize {
         writer * COUNTER_STRIDE
+    }
+
+    /// Maps the counters and cells of small boards, whose parts lie there.
+    pub(super) fn map_heads(self, me: usize, parts: &[*mut u8]) {
+        let head = self.public_body();
+        if head <= HEAD_BYTES {
+            populate(parts[me], head, true);
+            parts.iter().for_each(|part| populate(*part, head, false));
+        }
     }
 
     /// The terms of what the owner lends to `borrower`.

@@ -89,6 +89,7 @@ impl Board {
         let layout = Layout::new(members.len() as u32);
         let me = rank as usize;
         let bases: Vec<*mut u8> = members.iter().map(|(_, base)| *base).collect();
+        layout.map_heads(me, &bases);
         let others = || (0..bases.len()).filter(|other| *other != me);
         let counter = |of: usize, writer: usize, private: usize| {
             let offset = layout.counters(writer) + 8 * private;
