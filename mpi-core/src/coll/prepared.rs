@@ -89,6 +89,9 @@ impl<P: Port> Entry<'_, P> {
     /// Runs a collective operation to its end.
     #[inline]
     pub fn run(&mut self, call: Prepared) -> Result<()> {
+        if self.is_alone(&call)? {
+            return self.run_alone(&call);
+        }
         let mut choice = self.choose(&call, Form::Blocking)?;
         if choice.algorithm.is_board() {
             match self.seat(call.comm)? {
@@ -127,6 +130,9 @@ impl<P: Port> Entry<'_, P> {
 
     /// Begins a collective operation.
     pub fn begin(&mut self, call: Prepared) -> Result<RequestHandle> {
+        if self.is_alone(&call)? {
+            return self.run_alone(&call).map(|()| self.vci.sent);
+        }
         let choice = self.choose(&call, Form::Nonblocking)?;
         if choice.algorithm.is_board() {
             return self.start_on_board(&call, choice.algorithm);

@@ -33,7 +33,7 @@ const CALLS_PER_POLL: u32 = 64;
 pub(super) const UNREAL_ADDRESSES: usize = 2;
 
 /// Whether the ordinary way has to let everything else go on.
-pub(super) fn polls(collective_number: u32) -> bool {
+pub(in crate::coll) fn polls(collective_number: u32) -> bool {
     collective_number.is_multiple_of(CALLS_PER_POLL)
 }
 
@@ -41,6 +41,12 @@ pub(super) fn polls(collective_number: u32) -> bool {
 #[inline]
 pub(super) fn plain(data: Typed) -> Option<usize> {
     plain_within(data, QUICK_BYTES)
+}
+
+/// Such a message's address and bytes.
+#[inline]
+pub(in crate::coll) fn run(data: Typed) -> Option<(UserBuffer, usize)> {
+    Some((data.buf, plain(data)?))
 }
 
 /// The same of a message of at most so many bytes.
@@ -95,7 +101,11 @@ impl<P: Port> Process<P> {
     }
 
     #[inline]
-    pub(super) fn quick_kernel(&self, op: OpHandle, datatype: DatatypeHandle) -> Option<Kernel> {
+    pub(in crate::coll) fn quick_kernel(
+        &self,
+        op: OpHandle,
+        datatype: DatatypeHandle,
+    ) -> Option<Kernel> {
         let Op::Builtin(builtin) = self.op(op).ok()? else { return None };
         builtin.kernel(self.committed(datatype).ok()?).ok()
     }
@@ -117,7 +127,9 @@ impl<P: Port> Entry<'_, P> {
     /// `MPI_BARRIER` (§6.3); `false` if it has to go the ordinary way, as for all that follow.
     #[inline(always)]
     pub fn barrier_quickly(&mut self, comm: CommHandle) -> Result<bool> {
-        let Some(seat) = self.quick_seat(Collective::Barrier, comm, 0) else { return Ok(false) };
+        let Some(seat) = self.quick_seat(Collective::Barrier, comm, 0) else {
+            return self.done_alone(comm);
+        };
         self.over_board(seat, |entry| entry.meet_at_board(seat))
     }
 
@@ -125,7 +137,9 @@ impl<P: Port> Entry<'_, P> {
     #[inline(always)]
     pub fn bcast_quickly(&mut self, data: Typed, root: i32, comm: CommHandle) -> Result<bool> {
         let Some(len) = plain(data) else { return Ok(false) };
-        let Some(seat) = self.quick_seat(Collective::Bcast, comm, len) else { return Ok(false) };
+        let Some(seat) = self.quick_seat(Collective::Bcast, comm, len) else {
+            return Ok(root == 0 && self.done_alone(comm)?);
+        };
         if !is_member(seat, root) {
             return Ok(false);
         }
@@ -155,7 +169,9 @@ impl<P: Port> Entry<'_, P> {
     ) -> Result<bool> {
         let Some(len) = plain(send) else { return Ok(false) };
         let seat = self.quick_seat_of_blocks(Collective::Gather, comm, len);
-        let Some(seat) = seat.filter(|seat| is_member(*seat, root)) else { return Ok(false) };
+        let Some(seat) = seat.filter(|seat| is_member(*seat, root)) else {
+            return Ok(root == 0 && self.copied_alone(comm, || Some([run(send)?, run(recv)?]))?);
+        };
         let root = root as u32;
         let declines = match root == seat.rank {
             true => plain(recv) != Some(len),
@@ -186,7 +202,9 @@ impl<P: Port> Entry<'_, P> {
     ) -> Result<bool> {
         let Some(len) = plain(recv) else { return Ok(false) };
         let seat = self.quick_seat_of_blocks(Collective::Scatter, comm, len);
-        let Some(seat) = seat.filter(|seat| scatters(*seat, root, len)) else { return Ok(false) };
+        let Some(seat) = seat.filter(|seat| scatters(*seat, root, len)) else {
+            return Ok(root == 0 && self.copied_alone(comm, || Some([run(send)?, run(recv)?]))?);
+        };
         let root = root as u32;
         let to = Audience::One(seat.neighbour());
         let is_root = root == seat.rank;
@@ -216,8 +234,9 @@ impl<P: Port> Entry<'_, P> {
         comm: CommHandle,
     ) -> Result<bool> {
         let Some(len) = plain_pair(send, recv, EXCHANGE_BYTES) else { return Ok(false) };
-        let seat = self.quick_seat_of_blocks(Collective::Allgather, comm, len);
-        let Some(seat) = seat else { return Ok(false) };
+        let Some(seat) = self.quick_seat_of_blocks(Collective::Allgather, comm, len) else {
+            return self.copied_alone(comm, || Some([run(send)?, run(recv)?]));
+        };
         if self.is_left_or_long(seat, Audience::Everyone, (send.buf, len)) {
             let into = |rank| Some((block(recv.buf, rank, len), len));
             let left = Blocks::between(seat, |_| Some((send.buf, len)), into);
@@ -235,8 +254,9 @@ impl<P: Port> Entry<'_, P> {
     #[inline(always)]
     pub fn alltoall_quickly(&mut self, send: Typed, recv: Typed, comm: CommHandle) -> Result<bool> {
         let Some(len) = plain_pair(send, recv, EXCHANGE_BYTES) else { return Ok(false) };
-        let seat = self.quick_seat_of_blocks(Collective::Alltoall, comm, len);
-        let Some(seat) = seat else { return Ok(false) };
+        let Some(seat) = self.quick_seat_of_blocks(Collective::Alltoall, comm, len) else {
+            return self.copied_alone(comm, || Some([run(send)?, run(recv)?]));
+        };
         let other = Audience::One(seat.neighbour());
         if self.is_left_or_long(seat, other, (send.buf, len)) {
             let of = |buf| move |rank| Some((block(buf, rank, len), len));
@@ -265,7 +285,9 @@ impl<P: Port> Entry<'_, P> {
         let own = if send.buf.is_in_place() { into } else { send };
         let Some(len) = plain(own) else { return Ok(false) };
         let seat = self.quick_seat(Collective::Reduce, comm, len);
-        let Some(seat) = seat.filter(|seat| is_member(*seat, root)) else { return Ok(false) };
+        let Some(seat) = seat.filter(|seat| is_member(*seat, root)) else {
+            return Ok(root == 0 && self.reduced_alone(comm, op, || [own, into])?);
+        };
         let root = root as u32;
         let declines = match root == seat.rank {
             true => plain(into).is_none(),
@@ -301,7 +323,7 @@ impl<P: Port> Entry<'_, P> {
         let own = if send.buf.is_in_place() { into } else { send };
         let Some(len) = plain_pair(own, into, QUICK_BYTES) else { return Ok(false) };
         let Some(seat) = self.quick_seat(Collective::Allreduce, comm, len) else {
-            return Ok(false);
+            return self.reduced_alone(comm, op, || [own, into]);
         };
         let Some(kernel) = self.quick_kernel(op, send.datatype) else { return Ok(false) };
         let unit = dense_size(send.datatype.raw()) as usize;
@@ -365,7 +387,7 @@ impl<P: Port> Entry<'_, P> {
 
 /// Copies a run of user memory to another.
 #[inline]
-pub(super) fn copy_run(from: UserBuffer, into: UserBuffer, len: usize) {
+pub(in crate::coll) fn copy_run(from: UserBuffer, into: UserBuffer, len: usize) {
     let len = len as u64;
     super::message::copy(Packer::contiguous(from, len), Unpacker::contiguous(into, len));
 }

@@ -117,7 +117,7 @@ impl<P: Port> Entry<'_, P> {
     ) -> Result<bool> {
         let Some(len) = own(send) else { return Ok(false) };
         let Some(seat) = self.quick_seat(Collective::Allgatherv, comm, 0) else {
-            return Ok(false);
+            return self.copied_alone(comm, || Some([(send.buf, len), recv.block(0)?]));
         };
         let Some(total) = recv.total(seat) else { return Ok(false) };
         let kept = recv.block(seat.rank).filter(|(_, kept)| *kept == len);
@@ -147,7 +147,10 @@ impl<P: Port> Entry<'_, P> {
     ) -> Result<bool> {
         let Some(len) = own(send) else { return Ok(false) };
         let seat = self.quick_seat(Collective::Gatherv, comm, 0);
-        let Some(seat) = seat.filter(|seat| is_member(*seat, root)) else { return Ok(false) };
+        let Some(seat) = seat.filter(|seat| is_member(*seat, root)) else {
+            let runs = || Some([(send.buf, len), recv?.block(0)?]);
+            return Ok(root == 0 && self.copied_alone(comm, runs)?);
+        };
         let root = root as u32;
         self.share_caches(seat, len, Pattern::Rooted);
         if root != seat.rank {
@@ -179,7 +182,10 @@ impl<P: Port> Entry<'_, P> {
     ) -> Result<bool> {
         let Some(len) = own(recv) else { return Ok(false) };
         let seat = self.quick_seat(Collective::Scatterv, comm, 0);
-        let Some(seat) = seat.filter(|seat| scatters(*seat, root, len)) else { return Ok(false) };
+        let Some(seat) = seat.filter(|seat| scatters(*seat, root, len)) else {
+            let runs = || Some([send?.block(0)?, (recv.buf, len)]);
+            return Ok(root == 0 && self.copied_alone(comm, runs)?);
+        };
         let root = root as u32;
         self.share_caches(seat, len, Pattern::Rooted);
         if root != seat.rank {
@@ -234,7 +240,9 @@ impl<P: Port> Entry<'_, P> {
         if send.buf.0.addr() <= UNREAL_ADDRESSES {
             return Ok(false);
         }
-        let Some(seat) = self.quick_seat(collective, comm, 0) else { return Ok(false) };
+        let Some(seat) = self.quick_seat(collective, comm, 0) else {
+            return self.copied_alone(comm, || Some([send.block(0)?, recv.block(0)?]));
+        };
         if self.leaves_any(seat, &send, EXCHANGED_BYTES) {
             let of = |rank| send.block_within(rank, EXCHANGE_BYTES);
             let left = Blocks::between(seat, of, |rank| recv.block_within(rank, EXCHANGE_BYTES));
@@ -283,8 +291,11 @@ impl<P: Port> Entry<'_, P> {
         count: impl Fn(usize) -> i64,
         comm: CommHandle,
     ) -> Result<bool> {
-        let Some(seat) = self.quick_seat(collective, comm, 0) else { return Ok(false) };
         let of = |count| Typed { buf: data.send, count, datatype: data.datatype };
+        let Some(seat) = self.quick_seat(collective, comm, 0) else {
+            let operands = || [of(count(0)), Typed { buf: data.recv, ..of(count(0)) }];
+            return self.reduced_alone(comm, data.op, operands);
+        };
         let len = |rank: u32| plain(of(count(rank as usize)));
         let total = (0..seat.size).try_fold(0, |sum, rank| Some(sum + len(rank)?));
         let (Some(total), Some(part)) = (total, len(seat.rank)) else { return Ok(false) };
