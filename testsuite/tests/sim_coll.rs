@@ -92,7 +92,9 @@ fn a_collective_that_one_rank_leaves_out_fails_at_the_other() {
 
 #[test]
 fn the_short_way_of_some_ranks_meets_the_ordinary_one_of_others() {
-    for (ranks, processors) in [(2, None), (3, None), (5, Some(2)), (8, None), (8, Some(3))] {
+    for (ranks, processors) in
+        [(1, None), (2, None), (3, None), (5, Some(2)), (8, None), (8, Some(3))]
+    {
         let network = SimOptions { processors, ..SimOptions::default() };
         let world = World { network, ..World::new(u64::from(ranks), ranks) };
         let outcome = world.start_mpi(|mpi| {

@@ -6,7 +6,7 @@
 //! first datatypes would look like MPI_FLOAT_INT and its neighbours, 0x8c000000 upwards.
 
 use mpi_abi::face::FOREIGN_HANDLE;
-use mpi_abi::mpi_core::handle::{Handle, Kind, PREDEFINED_END};
+use mpi_abi::mpi_core::handle::{DatatypeKind, Handle, Kind, PREDEFINED_END};
 
 use crate::tables::HANDLES;
 
@@ -18,6 +18,9 @@ const BUILTIN_DATATYPE: u32 = 0x4c;
 
 /// The code of each predefined core handle.
 static CODES: [u32; PREDEFINED_END as usize] = codes();
+
+/// Code and core handle of what is predefined of each kind, by [`place`]; not of datatypes.
+static PREDEFINED: [(u32, u32); 16 << 5] = predefined();
 
 /// Code and core handle of the built-in datatypes, by the lowest byte of the code.
 static DATATYPES: [(u32, u32); 256] = datatypes();
@@ -33,6 +36,26 @@ const fn codes() -> [u32; PREDEFINED_END as usize] {
         row += 1;
     }
     codes
+}
+
+/// The kind, whether the code is of something built in, and the lowest bits of the code.
+#[inline]
+const fn place(kind: u32, code: u32) -> usize {
+    (kind << 5 | (code >> 30 & 1) << 4 | code & 0xf) as usize
+}
+
+const fn predefined() -> [(u32, u32); 16 << 5] {
+    let mut predefined = [(NO_CODE, FOREIGN_HANDLE); 16 << 5];
+    let mut row = 0;
+    while row < HANDLES.len() {
+        let (kind, core, code) = HANDLES[row];
+        let place = place(kind, code);
+        if kind != DatatypeKind::NUMBER && predefined[place].0 == NO_CODE {
+            predefined[place] = (code, core);
+        }
+        row += 1;
+    }
+    predefined
 }
 
 const fn datatypes() -> [(u32, u32); 256] {
@@ -53,11 +76,7 @@ const fn datatypes() -> [(u32, u32); 256] {
 #[inline]
 pub(crate) fn datatype_in(code: i32) -> u32 {
     let (known, core) = DATATYPES[(code & 0xff) as usize];
-    if known == code as u32 {
-        core
-    } else {
-        handle_in(mpi_abi::mpi_core::handle::DatatypeKind::NUMBER, code)
-    }
+    if known == code as u32 { core } else { handle_in(DatatypeKind::NUMBER, code) }
 }
 
 /// The core handle of a code of kind `kind`; one of another kind becomes that kind's core handle,
@@ -65,10 +84,15 @@ pub(crate) fn datatype_in(code: i32) -> u32 {
 #[inline]
 pub(crate) fn handle_in(kind: u32, code: i32) -> u32 {
     let code = code as u32;
-    if code >= OURS { code & !OURS } else { predefined_in(kind, code) }
+    if code >= OURS {
+        return code & !OURS;
+    }
+    let (known, core) = PREDEFINED[place(kind, code)];
+    if known == code { core } else { search(kind, code) }
 }
 
-fn predefined_in(kind: u32, code: u32) -> u32 {
+#[cold]
+fn search(kind: u32, code: u32) -> u32 {
     let mut of_another_kind = FOREIGN_HANDLE;
     for &(of_kind, core, known) in HANDLES {
         if known == code {

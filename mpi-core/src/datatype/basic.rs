@@ -127,6 +127,9 @@ const fn pair(code: u32, name: &'static str, value: u32, index: u32) -> Row {
     row
 }
 
+/// Where the codes begin.
+const FIRST_CODE: u32 = 0x200;
+
 /// `MPI_BYTE`.
 pub const BYTE: u32 = 0x247;
 /// `MPI_PACKED`.
@@ -225,8 +228,24 @@ pub const TABLE: &[Row] = &[
 ];
 
 /// The row with this number.
+#[inline]
 pub fn row_of(code: u32) -> Option<&'static Row> {
-    TABLE.binary_search_by_key(&code, |row| row.code).ok().map(|index| &TABLE[index])
+    let place = usize::from(*PLACES.get(code.wrapping_sub(FIRST_CODE) as usize)?);
+    TABLE.get(place)
+}
+
+/// The place of each code in the table, for every reduction looks there; beyond its end for those that are
+/// none.
+static PLACES: [u8; 0x200] = places();
+
+const fn places() -> [u8; 0x200] {
+    let mut places = [u8::MAX; 0x200];
+    let mut place = 0;
+    while place < TABLE.len() {
+        places[(TABLE[place].code - FIRST_CODE) as usize] = place as u8;
+        place += 1;
+    }
+    places
 }
 
 #[cfg(test)]
@@ -236,8 +255,12 @@ mod tests {
     #[test]
     fn rows_are_in_order_and_pairs_name_rows() {
         assert!(TABLE.is_sorted_by(|a, b| a.code < b.code));
+        assert!(
+            [0, 0x1ff, 0x200, 0x2ff, 0x400, u32::MAX].iter().all(|&code| row_of(code).is_none())
+        );
         for row in TABLE {
             assert!((0x201..0x400).contains(&row.code), "{}", row.name);
+            assert!(row_of(row.code).is_some_and(|found| std::ptr::eq(found, row)));
             if let Some((value, index)) = row.pair {
                 assert!(row_of(value).is_some() && row_of(index).is_some(), "{}", row.name);
             }
