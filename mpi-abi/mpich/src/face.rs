@@ -10,7 +10,7 @@ use mpi_abi::mpi_core::buffer::UserBuffer;
 use mpi_abi::mpi_core::handle::*;
 use mpi_abi::mpi_core::status::Status;
 
-use crate::handles::{datatype_in, handle_in, handle_out, raw_out};
+use crate::handles::{handle_in, handle_out, raw_out};
 use crate::status::{self, MpichStatus};
 use crate::symbols;
 use crate::tables;
@@ -67,6 +67,7 @@ impl Face for Mpich {
     handle_conversions! {
         comm_in comm_out CommHandle CommKind;
         group_in group_out GroupHandle GroupKind;
+        datatype_in datatype_out DatatypeHandle DatatypeKind;
         op_in op_out OpHandle OpKind;
         request_in request_out RequestHandle RequestKind;
         errhandler_in errhandler_out ErrhandlerHandle ErrhandlerKind;
@@ -74,16 +75,6 @@ impl Face for Mpich {
         win_in win_out WinHandle WinKind;
         session_in session_out SessionHandle SessionKind;
         message_in message_out MessageHandle MessageKind;
-    }
-
-    #[inline]
-    fn datatype_in(handle: c_int) -> DatatypeHandle {
-        Handle::from_raw(datatype_in(handle))
-    }
-
-    #[inline]
-    fn datatype_out(handle: DatatypeHandle) -> c_int {
-        handle_out(handle)
     }
 
     fn file_in(handle: *mut c_void) -> FileHandle {

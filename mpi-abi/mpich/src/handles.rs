@@ -72,22 +72,18 @@ const fn datatypes() -> [(u32, u32); 256] {
     datatypes
 }
 
-/// The core handle of a datatype code: a table look-up for the built-in ones.
-#[inline]
-pub(crate) fn datatype_in(code: i32) -> u32 {
-    let (known, core) = DATATYPES[(code & 0xff) as usize];
-    if known == code as u32 { core } else { handle_in(DatatypeKind::NUMBER, code) }
-}
-
 /// The core handle of a code of kind `kind`; one of another kind becomes that kind's core handle,
-/// so that the message can say what it is.
+/// so that the message can say what it is. A table look-up for what is predefined.
 #[inline]
 pub(crate) fn handle_in(kind: u32, code: i32) -> u32 {
     let code = code as u32;
     if code >= OURS {
         return code & !OURS;
     }
-    let (known, core) = PREDEFINED[place(kind, code)];
+    let (known, core) = match kind {
+        DatatypeKind::NUMBER => DATATYPES[(code & 0xff) as usize],
+        _ => PREDEFINED[place(kind, code)],
+    };
     if known == code { core } else { search(kind, code) }
 }
 
