@@ -7789,6 +7789,35 @@ pub unsafe fn sendrecv<F: Face>(
     comm: <F as Face>::Comm,
     status: *mut <F as Face>::Status,
 ) -> c_int {
+    unsafe {
+        if crate::quick::p2p::sendrecv::<F>(
+            sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
+            recvtag, comm, status,
+        ) {
+            return 0;
+        }
+        sendrecv_in_full::<F>(
+            sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
+            recvtag, comm, status,
+        )
+    }
+}
+
+#[inline(never)]
+unsafe fn sendrecv_in_full<F: Face>(
+    sendbuf: *const c_void,
+    sendcount: i64,
+    sendtype: <F as Face>::Datatype,
+    dest: c_int,
+    sendtag: c_int,
+    recvbuf: *mut c_void,
+    recvcount: i64,
+    recvtype: <F as Face>::Datatype,
+    source: c_int,
+    recvtag: c_int,
+    comm: <F as Face>::Comm,
+    status: *mut <F as Face>::Status,
+) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Sendrecv, Owner::Comm(owner), |cx| unsafe {
         args::non_negative("sendcount", sendcount, ErrorClass::COUNT)?;
@@ -8953,6 +8982,20 @@ pub unsafe fn test<F: Face>(
     flag: *mut c_int,
     status: *mut <F as Face>::Status,
 ) -> c_int {
+    unsafe {
+        if crate::quick::completion::test::<F>(request, flag, status) {
+            return 0;
+        }
+        test_in_full::<F>(request, flag, status)
+    }
+}
+
+#[inline(never)]
+unsafe fn test_in_full<F: Face>(
+    request: *mut <F as Face>::Request,
+    flag: *mut c_int,
+    status: *mut <F as Face>::Status,
+) -> c_int {
     entry::call::<F>(Procedure::Test, Owner::None, |cx| unsafe {
         args::out("request", request.is_null())?;
         let mut request_value = F::request_in(*request);
@@ -8997,6 +9040,22 @@ pub unsafe fn test_cancelled<F: Face>(
 /// `MPI_Testall`.
 #[inline]
 pub unsafe fn testall<F: Face>(
+    count: c_int,
+    array_of_requests: *mut <F as Face>::Request,
+    flag: *mut c_int,
+    array_of_statuses: *mut <F as Face>::Status,
+) -> c_int {
+    unsafe {
+        if crate::quick::completion::testall::<F>(count, array_of_requests, flag, array_of_statuses)
+        {
+            return 0;
+        }
+        testall_in_full::<F>(count, array_of_requests, flag, array_of_statuses)
+    }
+}
+
+#[inline(never)]
+unsafe fn testall_in_full<F: Face>(
     count: c_int,
     array_of_requests: *mut <F as Face>::Request,
     flag: *mut c_int,
@@ -10096,7 +10155,7 @@ pub unsafe fn wait<F: Face>(
     status: *mut <F as Face>::Status,
 ) -> c_int {
     unsafe {
-        if crate::quick::p2p::wait::<F>(request, status) {
+        if crate::quick::completion::wait::<F>(request, status) {
             return 0;
         }
         wait_in_full::<F>(request, status)
@@ -10130,7 +10189,7 @@ pub unsafe fn waitall<F: Face>(
     array_of_statuses: *mut <F as Face>::Status,
 ) -> c_int {
     unsafe {
-        if crate::quick::p2p::waitall::<F>(count, array_of_requests, array_of_statuses) {
+        if crate::quick::completion::waitall::<F>(count, array_of_requests, array_of_statuses) {
             return 0;
         }
         waitall_in_full::<F>(count, array_of_requests, array_of_statuses)

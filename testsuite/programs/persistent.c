@@ -57,6 +57,44 @@ static void inactive(MPI_Request *request) {
     EQUAL(index, MPI_UNDEFINED);
 }
 
+// Arrays of all kinds: no request, an inactive one, one with a round, one that goes away.
+static void mixed(int left, int right) {
+    enum { NONE, IDLE, ROUND, ONCE, ALL };
+    MPI_Request requests[ALL] = {MPI_REQUEST_NULL};
+    MPI_Status statuses[ALL];
+    int to[2], from[2], flag;
+    OK(MPI_Recv_init(&to[0], 1, MPI_INT, left, 70, MPI_COMM_WORLD, &requests[IDLE]));
+    OK(MPI_Recv_init(&to[0], 1, MPI_INT, left, 71, MPI_COMM_WORLD, &requests[ROUND]));
+    for (int turn = 0; turn < 6; turn++) {
+        OK(MPI_Start(&requests[ROUND]));
+        OK(MPI_Irecv(&to[1], 1, MPI_INT, left, 72, MPI_COMM_WORLD, &requests[ONCE]));
+        from[0] = 100 * rank + turn;
+        from[1] = -from[0];
+        OK(MPI_Send(&from[1], 1, MPI_INT, right, 72, MPI_COMM_WORLD));
+        OK(MPI_Send(&from[0], 1, MPI_INT, right, 71, MPI_COMM_WORLD));
+        for (flag = 0; turn % 3 == 1 && !flag;) {
+            OK(MPI_Testall(ALL, requests, &flag, statuses));
+            CHECK(flag || requests[ONCE] != MPI_REQUEST_NULL, "reported before all had come");
+        }
+        for (flag = 0; turn % 3 == 2 && !flag;)
+            OK(MPI_Test(&requests[ROUND], &flag, &statuses[ROUND]));
+        if (turn % 3 == 2) OK(MPI_Waitall(ALL, requests, MPI_STATUSES_IGNORE));
+        if (turn % 3 == 0) OK(MPI_Waitall(ALL, requests, statuses));
+        EQUAL(to[0], 100 * left + turn);
+        EQUAL(to[1], -100 * left - turn);
+        EQUAL(statuses[ROUND].MPI_SOURCE, left);
+        EQUAL(statuses[ROUND].MPI_TAG, 71);
+        if (turn % 3 < 2) EQUAL(statuses[ONCE].MPI_TAG, 72);
+        if (turn % 3 < 2) EQUAL(statuses[NONE].MPI_SOURCE, MPI_ANY_SOURCE);
+        if (turn % 3 < 2) EQUAL(statuses[IDLE].MPI_TAG, MPI_ANY_TAG);
+        CHECK(requests[ONCE] == MPI_REQUEST_NULL, "a request that is over stays");
+        CHECK(requests[IDLE] != MPI_REQUEST_NULL, "a persistent request went away");
+        CHECK(requests[ROUND] != MPI_REQUEST_NULL, "a persistent request went away");
+    }
+    OK(MPI_Request_free(&requests[IDLE]));
+    OK(MPI_Request_free(&requests[ROUND]));
+}
+
 // A request goes on with a datatype that the program has freed, and so do its later rounds.
 static void freed_type(int left, int right) {
     MPI_Datatype type;
@@ -92,6 +130,7 @@ int main(int argc, char **argv) {
     inactive(&receives[0]);
     for (int turn = 0; turn < ROUNDS; turn++) one_round(turn, left, right);
     inactive(&receives[1]);
+    mixed(left, right);
     freed_type(left, right);
     for (int mode = 0; mode < MODES; mode++) {
         OK(MPI_Request_free(&sends[mode]));

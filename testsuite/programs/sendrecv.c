@@ -47,6 +47,24 @@ static void open_chain(void) {
     OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
 }
 
+// One half with nobody, the other of any length, many times: the last of the chain only receives.
+static void half_open(int length) {
+    int left = rank == 0 ? MPI_PROC_NULL : rank - 1;
+    int right = rank == size - 1 ? MPI_PROC_NULL : rank + 1;
+    MPI_Status status;
+    for (int turn = 0; turn < (length < MOST ? 300 : 20); turn++) {
+        int count = -1, sent = 100 + turn, tag = turn % 3 ? sent : MPI_ANY_TAG;
+        fill(out, (size_t)length, rank + turn);
+        memset(in, 0, (size_t)length);
+        OK(MPI_Sendrecv(out, length, MPI_BYTE, right, sent, in, MOST, MPI_BYTE, left, tag,
+                        MPI_COMM_WORLD, &status));
+        OK(MPI_Get_count(&status, MPI_BYTE, &count));
+        EQUAL(count, rank == 0 ? 0 : length);
+        EQUAL(status.MPI_TAG, rank == 0 ? MPI_ANY_TAG : sent);
+        if (rank > 0) CHECK(wrong_at(in, (size_t)length, left + turn) < 0, "half of %d", length);
+    }
+}
+
 // To oneself: the receive is posted before or after the send.
 static void with_myself(int length) {
     MPI_Request request;
@@ -73,6 +91,7 @@ int main(int argc, char **argv) {
     for (int i = 0; i < 4; i++) {
         shifted(lengths[i]);
         with_myself(lengths[i]);
+        half_open(lengths[i]);
     }
     open_chain();
     return finish();

@@ -89,6 +89,26 @@ static void tested(void) {
     CHECK(request == MPI_REQUEST_NULL, "complete");
 }
 
+// The same in an exchange, of which the other half succeeds.
+static void exchanged(int length, int room) {
+    int other = 1 - rank, count = -1;
+    MPI_Status status;
+    fill(out, (size_t)length, rank);
+    memset(in, 0x77, sizeof in);
+    for (int turn = 0; turn < 40; turn++) {
+        int code = MPI_Sendrecv(out, length, MPI_BYTE, other, 4, in, rank ? room : length, MPI_BYTE,
+                                other, 4, MPI_COMM_WORLD, &status);
+        FAILS(code, rank && room < length ? MPI_ERR_TRUNCATE : MPI_SUCCESS);
+        EQUAL(status.MPI_SOURCE, other);
+        CHECK(!rank || in[room] == 0x77, "the byte behind %d was written by %d", room, length);
+        OK(MPI_Sendrecv(out, 10, MPI_BYTE, other, 4, in, 10, MPI_BYTE, other, 4, MPI_COMM_WORLD,
+                        &status));
+        OK(MPI_Get_count(&status, MPI_BYTE, &count));
+        EQUAL(count, 10);
+        CHECK(wrong_at(in, 10, other) < 0, "the exchange after a truncated one");
+    }
+}
+
 int main(int argc, char **argv) {
     start(&argc, &argv);
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
@@ -100,5 +120,8 @@ int main(int argc, char **argv) {
         }
     in_a_list();
     tested();
+    exchanged(100, 60);
+    exchanged(5000, 4000);
+    exchanged(MOST, 1000);
     return finish();
 }

@@ -42,7 +42,7 @@ pub fn sendrecv(
         tag: recvtag,
         comm,
     };
-    let both = cx.isend_receive(send, receive)?;
+    let both = cx.send_receive_slowly(send, receive)?;
     finish(cx, both, status)
 }
 

@@ -15,7 +15,7 @@ use super::rendezvous::Rts;
 use super::send::BLOCKING_MAX;
 use super::{Arrived, Message};
 use crate::buffer::UserBuffer;
-use crate::constants::ANY_TAG;
+use crate::constants::{ANY_TAG, PROC_NULL};
 use crate::datatype::{Unpacker, dense_size};
 use crate::entry::Entry;
 use crate::handle::RequestHandle;
@@ -130,6 +130,18 @@ impl<P: Port> Process<P> {
         // MPI_PROC_NULL and the wildcards are negative.
         let peer = comm.targets().peer(message.rank as u32)?;
         Some(Partner { peer, context: comm.context, me: comm.rank as i32 })
+    }
+
+    /// Whether nothing is doubtful about a message to or from one rank or nobody.
+    #[inline(always)]
+    pub(super) fn is_plain(&self, message: &Message) -> bool {
+        let known = match message.rank {
+            PROC_NULL => self.comms.find(message.comm).is_some(),
+            _ => self.partner(message).is_some(),
+        };
+        known
+            && (message.tag >= 0 || message.tag == ANY_TAG)
+            && plain_bytes(message, i64::MAX as u64).is_some()
     }
 
     /// Sends a small message if its receiver's lane takes it at once; whether it has.

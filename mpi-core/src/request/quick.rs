@@ -60,20 +60,24 @@ impl<P: Port> Process<P> {
         }
     }
 
-    /// Reports the round of a request that is [`Glance::Round`], which is inactive then. `None` for
+    /// Reports the round of a request if it is [`Glance::Round`], which is inactive then. `None` for
     /// any other.
     #[inline]
     pub fn collect_round(&mut self, request: RequestHandle) -> Option<Status> {
-        let Operation::Persistent(persistent) =
-            &mut self.vci.requests.get_mut(request).ok()?.operation
-        else {
+        let Operation::Persistent(persistent) = &self.vci.requests.find(request)?.operation else {
             return None;
         };
-        let active = persistent.active.take()?;
-        match self.is_empty_request(active) {
-            true => Some(Status::EMPTY),
-            false => self.collect(active),
+        let active = persistent.active?;
+        let status = match self.is_empty_request(active) {
+            true => Status::EMPTY,
+            false => self.collect(active)?,
+        };
+        if let Operation::Persistent(persistent) =
+            &mut self.vci.requests.get_mut(request).ok()?.operation
+        {
+            persistent.active = None;
         }
+        Some(status)
     }
 
     /// Reports a request that is [`Glance::Complete`]; it is gone then. `None` for any other.
@@ -92,6 +96,18 @@ impl<P: Port> Entry<'_, P> {
     pub fn settled(&mut self, request: RequestHandle) -> Glance {
         match self.glance(request) {
             Glance::Pending => self.block_while_pending(request),
+            settled => settled,
+        }
+    }
+
+    /// Looks at a request, and once more after one round of progress if it is [`Glance::Pending`].
+    #[inline]
+    pub fn glance_twice(&mut self, request: RequestHandle) -> Glance {
+        match self.glance(request) {
+            Glance::Pending => {
+                self.poll();
+                self.glance(request)
+            }
             settled => settled,
         }
     }
