@@ -27,9 +27,9 @@ pub unsafe fn wait<F: Face>(request: *mut F::Request, status: *mut F::Status) ->
     entry.procedure = Procedure::Wait.number();
     // SAFETY: the program's promise, and not null.
     let handle = F::request_in(unsafe { *request });
-    entry.settled(handle);
+    let empty = entry.settled(handle) == Glance::Empty;
     // SAFETY: as above, and the status is sound.
-    unsafe { report::<F>(&mut entry, request, status, false) }
+    unsafe { report::<F>(&mut entry, (request, handle, empty), status, false) }
 }
 
 /// `MPI_Test`.
@@ -47,10 +47,11 @@ pub unsafe fn test<F: Face>(
     entry.procedure = Procedure::Test.number();
     // SAFETY: the program's promise, and not null.
     let handle = F::request_in(unsafe { *request });
-    let pending = entry.glance_twice(handle) == Glance::Pending;
+    let shown = entry.glance_twice(handle);
+    let (pending, empty) = (shown == Glance::Pending, shown == Glance::Empty);
     // SAFETY: as above, and the status is sound.
     unsafe {
-        let done = pending || report::<F>(&mut entry, request, status, false);
+        let done = pending || report::<F>(&mut entry, (request, handle, empty), status, false);
         if done {
             *flag = c_int::from(!pending);
         }
@@ -136,28 +137,33 @@ unsafe fn report_all<F: Face>(
     for index in 0..count {
         let status = if ignored { statuses } else { statuses.wrapping_add(index) };
         // SAFETY: by the caller's promise.
-        if !unsafe { report::<F>(entry, requests.add(index), status, true) } {
-            // One request stands twice in the array.
+        let reported = unsafe {
+            let request = requests.add(index);
+            let handle = F::request_in(*request);
+            let empty = entry.is_empty_request(handle);
+            report::<F>(entry, (request, handle, empty), status, true)
+        };
+        // One request may stand twice in the array.
+        if !reported {
             return false;
         }
     }
     true
 }
 
-/// Reports a request that has completed well; whether it has.
+/// Reports a request that has completed well; whether it has. It is told by its place, its handle and
+/// whether it is [`Glance::Empty`].
 ///
 /// # Safety
-/// It can be read and written; so can the status, unless it is to be ignored.
+/// The place can be written; so can the status, unless it is to be ignored.
 #[inline(always)]
 unsafe fn report<F: Face>(
     entry: &mut Entry<'_, NodePort>,
-    request: *mut F::Request,
+    (place, handle, empty): (*mut F::Request, RequestHandle, bool),
     status: *mut F::Status,
     with_error: bool,
 ) -> bool {
-    // SAFETY: by the caller's promise.
-    let handle = F::request_in(unsafe { *request });
-    let (known, stays) = match entry.is_empty_request(handle) {
+    let (known, stays) = match empty {
         true => (Some(Status::EMPTY), false),
         false => match entry.collect(handle) {
             None => (entry.collect_round(handle), true),
@@ -168,7 +174,7 @@ unsafe fn report<F: Face>(
     // SAFETY: by the caller's promise.
     unsafe {
         if !stays {
-            *request = F::request_out(RequestHandle::NULL);
+            *place = F::request_out(RequestHandle::NULL);
         }
         put::<F>(status, &known, with_error);
     }

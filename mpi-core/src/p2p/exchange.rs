@@ -3,7 +3,6 @@
 
 use super::{Message, Mode};
 use crate::buffer::UserBuffer;
-use crate::constants::PROC_NULL;
 use crate::entry::Entry;
 use crate::error::Result;
 use crate::handle::RequestHandle;
@@ -12,50 +11,31 @@ use crate::request::{Operation, Owner, Request, gather_long};
 use crate::status::Status;
 
 impl<P: Port> Entry<'_, P> {
-    /// `MPI_Sendrecv` of small plain messages (see [`quick`](super::quick)); `None` leaves the rest
-    /// to [`Entry::send_receive_slowly`].
-    #[inline(always)]
+    /// `MPI_Sendrecv` of plain messages whose send is complete when it has begun (see
+    /// [`quick`](super::quick)); `None` leaves the rest to [`Entry::send_receive_slowly`].
+    #[inline]
     pub fn send_receive_quickly(&mut self, send: &Message, receive: &Message) -> Option<Status> {
         if !self.is_plain(send) || send.tag < 0 || !self.is_plain(receive) {
             return None;
         }
-        if receive.rank == PROC_NULL {
-            let sent = send.rank == PROC_NULL || self.isend_quickly(send).is_some();
-            return sent.then_some(Status::PROC_NULL);
+        let received = self.ireceive(*receive).ok()?;
+        match self.isend(*send, Mode::Standard) {
+            Ok(sent) if sent == self.vci.sent => {}
+            Ok(sent) => {
+                self.vci.begun = self.both(sent, received, send.comm).ok();
+                return None;
+            }
+            Err(_) => {
+                self.give_back(received).ok()?;
+                return None;
+            }
         }
-        let request = self.ireceive_quickly(receive)?;
-        if send.rank != PROC_NULL && self.isend_quickly(send).is_none() {
-            self.vci.begun = self.begin_rest(*send, request);
-            return None;
-        }
-        self.settled(request);
-        let status = self.collect(request);
+        self.settled(received);
+        let status = self.collect(received);
         if status.is_none() {
-            self.vci.begun = Some(request);
+            self.vci.begun = Some(received);
         }
         status
-    }
-
-    /// Begins a send whose receive has begun; the request of both, or nothing is under way and the
-    /// ordinary way says why.
-    #[inline(never)]
-    fn begin_rest(&mut self, send: Message, receive: RequestHandle) -> Option<RequestHandle> {
-        // First, so that nothing can fail once the message is sent.
-        let both = self.both(self.vci.sent, receive, send.comm).ok();
-        let sent = both.and_then(|_| self.isend_slowly(send, Mode::Standard).ok());
-        let Some((both, sent)) = both.zip(sent) else {
-            if let Some(both) = both {
-                self.vci.requests.remove(both).ok()?;
-            }
-            // The program gets its buffer back, so nothing may come into it any more.
-            self.cancel(receive).ok()?;
-            self.wait_one(receive).ok()?;
-            return None;
-        };
-        if let Operation::Both { send, .. } = &mut self.vci.requests.get_mut(both).ok()?.operation {
-            *send = sent;
-        }
-        Some(both)
     }
 
     /// The ordinary way of `MPI_Sendrecv`, tried after [`Entry::send_receive_quickly`]: the request
@@ -79,13 +59,16 @@ impl<P: Port> Entry<'_, P> {
         let receive = self.ireceive(receive)?;
         match self.isend(send, Mode::Standard) {
             Ok(send) => self.both(send, receive, comm),
-            Err(why) => {
-                // The program gets its buffer back, so nothing may come into it any more.
-                self.cancel(receive)?;
-                self.wait_one(receive)?;
-                Err(why)
-            }
+            Err(why) => self.give_back(receive).and(Err(why)),
         }
+    }
+
+    /// Ends a receive whose send failed: the program gets its buffer back, so nothing may come into
+    /// it any more.
+    #[cold]
+    fn give_back(&mut self, receive: RequestHandle) -> Result<()> {
+        self.cancel(receive)?;
+        self.wait_one(receive).map(drop)
     }
 
     /// `MPI_Isendrecv_replace`: what is sent leaves a copy of the buffer, which then receives.

@@ -145,6 +145,7 @@ impl<P: Port> Entry<'_, P> {
     }
 
     /// `MPI_Irecv`.
+    #[inline(never)]
     pub fn ireceive(&mut self, message: Message) -> Result<RequestHandle> {
         if let Some(received) = self.ireceive_quickly(&message) {
             return Ok(received);

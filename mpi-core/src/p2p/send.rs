@@ -174,7 +174,7 @@ impl<P: Port> Entry<'_, P> {
     }
 
     /// `MPI_Isend` and its three kin.
-    #[inline]
+    #[inline(never)]
     pub fn isend(&mut self, message: Message, mode: Mode) -> Result<RequestHandle> {
         if matches!(mode, Mode::Standard | Mode::Ready)
             && let Some(sent) = self.isend_quickly(&message)
