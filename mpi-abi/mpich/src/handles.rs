@@ -19,11 +19,11 @@ const BUILTIN_DATATYPE: u32 = 0x4c;
 /// The code of each predefined core handle.
 static CODES: [u32; PREDEFINED_END as usize] = codes();
 
-/// Code and core handle of what is predefined of each kind, by [`place`]; not of datatypes.
-static PREDEFINED: [(u32, u32); 16 << 5] = predefined();
-
-/// Code and core handle of the built-in datatypes, by the lowest byte of the code.
-static DATATYPES: [(u32, u32); 256] = datatypes();
+/// Code and core handle of what is predefined of each kind, by [`place`].
+static PREDEFINED: [(u32, u32); PLACES] = predefined();
+/// Places of the kinds but datatypes, and then of these.
+const PLACES: usize = DATATYPE_PLACES + 256;
+const DATATYPE_PLACES: usize = 16 << 5;
 
 const fn codes() -> [u32; PREDEFINED_END as usize] {
     let mut codes = [NO_CODE; PREDEFINED_END as usize];
@@ -38,38 +38,30 @@ const fn codes() -> [u32; PREDEFINED_END as usize] {
     codes
 }
 
-/// The kind, whether the code is of something built in, and the lowest bits of the code.
+/// Of a datatype the lowest byte of the code; else the kind, whether the code is of something built
+/// in, and the lowest bits of the code.
 #[inline]
 const fn place(kind: u32, code: u32) -> usize {
-    (kind << 5 | (code >> 30 & 1) << 4 | code & 0xf) as usize
+    match kind {
+        DatatypeKind::NUMBER => DATATYPE_PLACES + (code & 0xff) as usize,
+        _ => (kind << 5 | (code >> 30 & 1) << 4 | code & 0xf) as usize,
+    }
 }
 
-const fn predefined() -> [(u32, u32); 16 << 5] {
-    let mut predefined = [(NO_CODE, FOREIGN_HANDLE); 16 << 5];
+const fn predefined() -> [(u32, u32); PLACES] {
+    let mut predefined = [(NO_CODE, FOREIGN_HANDLE); PLACES];
     let mut row = 0;
     while row < HANDLES.len() {
         let (kind, core, code) = HANDLES[row];
         let place = place(kind, code);
-        if kind != DatatypeKind::NUMBER && predefined[place].0 == NO_CODE {
+        // Of datatypes only those that are built in differ in their lowest byte.
+        let takes = kind != DatatypeKind::NUMBER || code >> 24 == BUILTIN_DATATYPE;
+        if takes && predefined[place].0 == NO_CODE {
             predefined[place] = (code, core);
         }
         row += 1;
     }
     predefined
-}
-
-const fn datatypes() -> [(u32, u32); 256] {
-    let mut datatypes = [(NO_CODE, FOREIGN_HANDLE); 256];
-    let mut row = 0;
-    while row < HANDLES.len() {
-        let (_, core, code) = HANDLES[row];
-        let index = (code & 0xff) as usize;
-        if code >> 24 == BUILTIN_DATATYPE && datatypes[index].0 == NO_CODE {
-            datatypes[index] = (code, core);
-        }
-        row += 1;
-    }
-    datatypes
 }
 
 /// The core handle of a code of kind `kind`; one of another kind becomes that kind's core handle,
@@ -80,10 +72,7 @@ pub(crate) fn handle_in(kind: u32, code: i32) -> u32 {
     if code >= OURS {
         return code & !OURS;
     }
-    let (known, core) = match kind {
-        DatatypeKind::NUMBER => DATATYPES[(code & 0xff) as usize],
-        _ => PREDEFINED[place(kind, code)],
-    };
+    let (known, core) = PREDEFINED[place(kind, code)];
     if known == code { core } else { search(kind, code) }
 }
 

@@ -11,22 +11,18 @@ use crate::request::{Operation, Owner, Request, gather_long};
 use crate::status::Status;
 
 impl<P: Port> Entry<'_, P> {
-    /// `MPI_Sendrecv` of plain messages whose send is complete when it has begun (see
-    /// [`quick`](super::quick)); `None` leaves the rest to [`Entry::send_receive_slowly`].
+    /// `MPI_Sendrecv` of plain messages that succeeds (see [`quick`](super::quick)); `None` leaves
+    /// the rest to [`Entry::send_receive_slowly`].
     #[inline]
     pub fn send_receive_quickly(&mut self, send: &Message, receive: &Message) -> Option<Status> {
         if !self.is_plain(send) || send.tag < 0 || !self.is_plain(receive) {
             return None;
         }
-        let received = self.ireceive(*receive).ok()?;
-        match self.isend(*send, Mode::Standard) {
-            Ok(sent) if sent == self.vci.sent => {}
-            Ok(sent) => {
+        let (sent, received) = self.begin_both(*send, *receive).ok()?;
+        if sent != self.vci.sent {
+            self.settled(sent);
+            if self.collect(sent).is_none() {
                 self.vci.begun = self.both(sent, received, send.comm).ok();
-                return None;
-            }
-            Err(_) => {
-                self.give_back(received).ok()?;
                 return None;
             }
         }
@@ -56,9 +52,20 @@ impl<P: Port> Entry<'_, P> {
         self.check_receive(&receive)?;
         self.check_send(&send)?;
         let comm = send.comm;
+        let (send, receive) = self.begin_both(send, receive)?;
+        self.both(send, receive, comm)
+    }
+
+    /// Begins a send and a receive, or neither.
+    #[inline]
+    fn begin_both(
+        &mut self,
+        send: Message,
+        receive: Message,
+    ) -> Result<(RequestHandle, RequestHandle)> {
         let receive = self.ireceive(receive)?;
         match self.isend(send, Mode::Standard) {
-            Ok(send) => self.both(send, receive, comm),
+            Ok(send) => Ok((send, receive)),
             Err(why) => self.give_back(receive).and(Err(why)),
         }
     }
