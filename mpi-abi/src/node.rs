@@ -342,6 +342,11 @@ impl Boards for NodePort {
         self.local.as_ref().is_some_and(|local| local.is_better_left(board, to, at, len))
     }
 
+    #[inline]
+    fn is_mapped(&self, at: *const u8, len: u64) -> bool {
+        self.local.as_ref().is_some_and(|local| local.is_mapped(at, len))
+    }
+
     fn show_piece(
         &mut self,
         board: BoardId,
@@ -372,6 +377,16 @@ impl Boards for NodePort {
 
     fn fetch_part(&mut self, board: BoardId, from: Source, at: u64, into: &mut Unpacker) -> bool {
         self.local.as_mut().is_some_and(|local| local.fetch_part(board, from, at, into))
+    }
+
+    fn part_in_place(
+        &mut self,
+        board: BoardId,
+        from: Source,
+        at: u64,
+        len: u64,
+    ) -> Option<*const u8> {
+        self.local.as_mut()?.part_in_place(board, from, at, len)
     }
 
     fn give_back_part(

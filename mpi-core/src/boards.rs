@@ -67,6 +67,8 @@ pub struct Piece {
     /// If not 0, the piece is so many bytes of the writer's own memory, none of which is here:
     /// [`Boards::fetch_piece`] gets them.
     pub apart: u64,
+    /// Whether that is memory which all members have mapped ([`Boards::is_mapped`]).
+    pub mapped: bool,
 }
 
 /// What has become of a piece that a process has shown in its own memory.
@@ -184,6 +186,9 @@ pub trait Boards {
     /// kernel.
     fn is_better_left(&self, board: BoardId, to: Audience, at: *const u8, len: u64) -> bool;
 
+    /// Whether all members have these bytes of this process mapped.
+    fn is_mapped(&self, at: *const u8, len: u64) -> bool;
+
     /// Shows `len` bytes at `at`, a whole message, which its readers fetch from there, if they all
     /// can, and there is room for a word about it now. The memory stays
     /// as it is, and nothing more is written in that stream, until [`Boards::shown`] says that it is taken.
@@ -213,6 +218,16 @@ pub trait Boards {
     /// this place of it on, and all or none of them. If they cannot be fetched the piece is refused, as
     /// by [`Boards::fetch_piece`]: it comes as a whole in the writer's private stream.
     fn fetch_part(&mut self, board: BoardId, from: Source, at: u64, into: &mut Unpacker) -> bool;
+
+    /// Where `len` bytes of the piece apart that [`Boards::read_piece`] shows lie here, from this place of it on, if
+    /// they are mapped here. They are readable until the piece is consumed, and change when its writer renounces.
+    fn part_in_place(
+        &mut self,
+        board: BoardId,
+        from: Source,
+        at: u64,
+        len: u64,
+    ) -> Option<*const u8>;
 
     /// Copies what was made of a part of the piece apart that [`Boards::read_piece`] shows to where its writer
     /// wants it, `at` bytes from the beginning; whether the writer wants any, and could be reached.

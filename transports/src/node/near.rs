@@ -91,6 +91,11 @@ impl Boards for LocalPort {
         self.shm.is_better_left(board, to, at, len)
     }
 
+    #[inline]
+    fn is_mapped(&self, at: *const u8, len: u64) -> bool {
+        self.shm.is_mapped(at, len)
+    }
+
     fn show_piece(
         &mut self,
         board: BoardId,
@@ -118,6 +123,16 @@ impl Boards for LocalPort {
 
     fn fetch_part(&mut self, board: BoardId, from: Source, at: u64, into: &mut Unpacker) -> bool {
         self.shm.fetch_part(board, from, at, into)
+    }
+
+    fn part_in_place(
+        &mut self,
+        board: BoardId,
+        from: Source,
+        at: u64,
+        len: u64,
+    ) -> Option<*const u8> {
+        self.shm.part_in_place(board, from, at, len)
     }
 
     fn give_back_part(

@@ -225,6 +225,11 @@ impl Boards for Shm {
         len >= MAPPED_BYTES && self.copying_in_place_pays(board, to, at, len)
     }
 
+    #[inline]
+    fn is_mapped(&self, at: *const u8, len: u64) -> bool {
+        self.lies(at, len).offset > 0
+    }
+
     fn show_piece(
         &mut self,
         board: BoardId,
@@ -272,6 +277,18 @@ impl Boards for Shm {
             on.refuse(from);
         }
         fetched
+    }
+
+    fn part_in_place(
+        &mut self,
+        board: BoardId,
+        from: Source,
+        at: u64,
+        len: u64,
+    ) -> Option<*const u8> {
+        let on = self.boards.get(board)?;
+        let ((lies, _), writer) = (on.apart(from)?.part(at, len)?, on.member(from.rank()));
+        self.in_place(writer, lies, len).map(<*mut u8>::cast_const)
     }
 
     fn give_back_part(

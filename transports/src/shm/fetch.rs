@@ -4,13 +4,16 @@
 //! A member that fails gives its memory back to the program. So who renounces takes back what it has
 //! offered, and a fetch that is under way ends there; of two members no other can fail meanwhile.
 
+use std::time::Instant;
+
 use mpi_core::boards::{BoardId, Fetched, LONG_BLOCK, Mover, Source};
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::port::{PeerId, Pulled, Token};
 
-use super::Shm;
 use super::joint::Crossing;
+use super::movers::Movers;
+use super::{Bulk, Shm};
 use crate::board::Apart;
 
 /// Tokens of fetches begin here, above those of requests.
@@ -29,8 +32,23 @@ struct Fetch {
     writer: PeerId,
     token: Token,
     len: u64,
+    /// Its writer has this memory mapped here.
+    mapped: bool,
+    /// It is to be known how long it takes.
+    timed: bool,
+    /// Since when its reader has nothing else to do, if so.
+    since: Option<Instant>,
     /// Whether it has come, once that is known.
     ended: Option<bool>,
+}
+
+impl Fetch {
+    /// Its reader asks for it, and perhaps has nothing else to do.
+    fn is_asked_for(&mut self, by: Mover) {
+        if self.timed && by != Mover::Writer && self.since.is_none() {
+            self.since = Some(Instant::now());
+        }
+    }
 }
 
 impl Fetches {
@@ -56,12 +74,16 @@ impl Shm {
         let is_same = |fetch: &Fetch| fetch.board == board && fetch.from == from;
         let fetched = match fetches.iter().position(is_same) {
             Some(at) => match fetches[at].ended {
-                None => return Fetched::Begun,
+                None => {
+                    fetches[at].is_asked_for(by);
+                    return Fetched::Begun;
+                }
                 Some(whole) => {
-                    let len = fetches.swap_remove(at).len;
+                    let fetch = fetches.swap_remove(at);
                     whole.then(|| {
-                        into.skip(len);
-                        len
+                        into.skip(fetch.len);
+                        self.learn(&fetch, false);
+                        fetch.len
                     })
                 }
             },
@@ -91,51 +113,102 @@ impl Shm {
             into.skip(len);
             return Some(Fetched::Whole(len));
         }
-        let (Apart { at: lies, len, .. }, writer) = (at.apart(from)?, at.member(from.rank()));
+        let (apart, writer) = (at.apart(from)?, at.member(from.rank()));
         // A writer helps if it writes to nobody else.
-        let helped = if at.others().count() == 1 { by } else { Mover::Reader { past: false } };
-        let here = len.min(into.remaining());
-        if let Mover::Reader { .. } = helped {
-            let past = by == Mover::Reader { past: true };
-            if self.pull_in_place(writer, lies, here, past, into) {
-                return Some(Fetched::Whole(here));
-            }
+        if matches!(by, Mover::Reader { .. }) || at.others().count() > 1 {
+            return self.fetch_alone(writer, apart, by == Mover::Reader { past: true }, into);
         }
-        let run = into.as_contiguous().filter(|(_, room)| *room >= len).map(|(to, _)| to);
-        let token = Token(FIRST_TOKEN | self.boards.fetches.next);
+        let mapped = self.in_place(writer, apart.at, apart.len).is_some();
+        let (alone, timed) = self.who_moves(writer, mapped, apart.len, by);
+        if alone && by == Mover::Writer {
+            // It has something else to do, and asks again.
+            return Some(Fetched::Begun);
+        }
+        let mut fetch = Fetch {
+            board,
+            from,
+            writer,
+            token: Token(FIRST_TOKEN | self.boards.fetches.next),
+            len: apart.len,
+            mapped,
+            timed,
+            since: None,
+            ended: None,
+        };
+        fetch.is_asked_for(by);
+        if alone {
+            let fetched = self.fetch_alone(writer, apart, false, into);
+            self.learn(&fetch, true);
+            return fetched;
+        }
         self.boards.fetches.next += 1;
-        let crossing = run.map(|to| Crossing { from: lies.address, to, len, token });
-        let joined = crossing.and_then(|crossing| self.join(writer, crossing, helped));
-        match joined {
+        self.fetch_jointly(fetch, apart, into, by)
+    }
+
+    /// Whether the reader of a message that is shown to it by `writer` fetches it alone, and whether that
+    /// is timed.
+    fn who_moves(&mut self, writer: PeerId, mapped: bool, len: u64, by: Mover) -> (bool, bool) {
+        if self.config.shm.bulk != Bulk::Auto {
+            return (false, false);
+        }
+        let movers = &mut self.peers[writer.0 as usize].movers;
+        let movers = movers.get_or_insert_with(|| Box::new(Movers::new()));
+        if by == Mover::Writer && movers.is_alone(mapped, len) {
+            return (true, false);
+        }
+        movers.choose(mapped, len)
+    }
+
+    /// How long it took, if that was to be known.
+    fn learn(&mut self, fetch: &Fetch, alone: bool) {
+        if let (Some(since), Some(movers)) =
+            (fetch.since, &mut self.peers[fetch.writer.0 as usize].movers)
+        {
+            movers.learn(fetch.mapped, alone, fetch.len, since.elapsed().as_nanos() as u64);
+        }
+    }
+
+    /// Begins to fetch what lies apart with the writer's help.
+    fn fetch_jointly(
+        &mut self,
+        fetch: Fetch,
+        apart: Apart,
+        into: &mut Unpacker,
+        by: Mover,
+    ) -> Option<Fetched> {
+        let (len, writer) = (fetch.len, fetch.writer);
+        let run = into.as_contiguous().filter(|(_, room)| *room >= len).map(|(to, _)| to);
+        let from = apart.at.address;
+        let crossing = run.map(|to| Crossing { from, to, len, token: fetch.token });
+        match crossing.and_then(|crossing| self.join(writer, crossing, by)) {
             None if by == Mover::Writer => Some(Fetched::Begun),
             Some(Pulled::Done) => {
                 into.skip(len);
+                self.learn(&fetch, false);
                 Some(Fetched::Whole(len))
             }
             Some(Pulled::Begun) => {
-                let fetch = Fetch { board, from, writer, token, len, ended: None };
                 self.boards.fetches.begun.push(fetch);
                 Some(Fetched::Begun)
             }
             Some(Pulled::Unavailable) => None,
-            None => self.fetch_alone(writer, lies.address, len, into),
+            None => self.fetch_alone(writer, apart, false, into),
         }
     }
 
-    /// Fetches `len` bytes at an address of a peer without its help; all that have room or, if the
+    /// Fetches what lies apart without the writer's help, perhaps past the caches; all that has room or, if the
     /// kernel forbids it, none.
     fn fetch_alone(
         &mut self,
-        peer: PeerId,
-        address: u64,
-        len: u64,
+        writer: PeerId,
+        apart: Apart,
+        past: bool,
         into: &mut Unpacker,
     ) -> Option<Fetched> {
-        let len = len.min(into.remaining());
-        match self.pull_alone(peer, address, len, into) {
-            Pulled::Done => Some(Fetched::Whole(len)),
-            _ => None,
-        }
+        let len = apart.len.min(into.remaining());
+        let moved = self.pull_in_place(writer, apart.at, len, past, into)
+            || self.pull_alone(writer, apart.at.address, len, into) == Pulled::Done;
+        moved.then_some(Fetched::Whole(len))
     }
 
     /// Brings a message to where its reader wants it (see [`mpi_core::boards::Boards::bring`]).

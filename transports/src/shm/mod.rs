@@ -31,6 +31,7 @@ pub mod lane;
 mod layout;
 mod ledger;
 mod meet;
+mod movers;
 mod outlet;
 mod park;
 mod peer;
@@ -45,6 +46,7 @@ mod segments;
 mod send;
 mod settings;
 mod stream;
+mod trials;
 mod ways;
 
 pub(crate) use hello::CARD_GAP;

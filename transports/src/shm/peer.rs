@@ -8,6 +8,7 @@ use super::bulk::{Incoming, Outgoing};
 use super::exchange::{EXCHANGE, Exchange};
 use super::lane::{CELLS_MAX, Impossible, Reader, Writer};
 use super::ledger::Ledger;
+use super::movers::Movers;
 use super::outlet::Outlet;
 use super::pool::{Held, Pool};
 use super::reach::Reach;
@@ -50,6 +51,8 @@ pub(super) struct Peer {
     pub outlet: Outlet,
     /// Which way its long messages are to come.
     pub ways: Ways,
+    /// Who moves what it shows in boards of two; none until it has.
+    pub movers: Option<Box<Movers>>,
     /// What the two share about messages that come across from it, and that go there.
     pub ledger: Ledger,
     pub ledger_out: Ledger,
@@ -89,6 +92,7 @@ impl Peer {
             reach: Reach::default(),
             outlet: Outlet::new(),
             ways: Ways::new(),
+            movers: None,
             ledger: Ledger::closed(),
             ledger_out: Ledger::closed(),
             across: Across::default(),

@@ -13,84 +13,31 @@
 
 use std::time::Instant;
 
+use super::trials::{CLASSES, Rivals, class};
+
 /// Shorter messages are not worth a system call at each end.
 pub(super) const ACROSS_BYTES: u64 = 32 << 10;
-/// Lengths are told apart by powers of two, from this one on and up to 4 MiB.
-const FIRST_POWER: u32 = ACROSS_BYTES.ilog2();
-const CLASSES: usize = 8;
-/// Measurements of a way before it is judged: the first may have met new pages.
-const SAMPLES: u8 = 3;
-/// Messages from one trial of the dearer way to the next, at first and at most.
-const TRIAL_FIRST: u16 = 32;
-const TRIAL_MOST: u16 = 1024;
 /// What a message that goes across costs besides, in nanoseconds: the announcement, the call for
 /// help and the end of it go from one processor to the other.
 const HANDSHAKE_NANOS: u64 = 500;
 /// One in so many pieces that come through a buffer is timed: the clock takes 40 ns of some 1000.
 const TIMED: u32 = 4;
 
-/// What this end pays for 64 KiB that it moves one way.
-#[derive(Clone, Copy, Debug, Default)]
-struct Cost {
-    nanos: u32,
-    samples: u8,
-}
-
-impl Cost {
-    fn learn(&mut self, nanos: u64, bytes: u64) {
-        let now = ((nanos << 16) / bytes.max(1)).min(u32::MAX.into()) as u32;
-        self.nanos = match self.samples {
-            0 => now,
-            1..SAMPLES => self.nanos.min(now),
-            // What is far off is an interrupt's time.
-            _ => (self.nanos / 4 * 3).saturating_add(now.min(self.nanos.saturating_mul(4)) / 4),
-        };
-        self.samples = self.samples.saturating_add(1);
-    }
-
-    fn is_known(self) -> bool {
-        self.samples >= SAMPLES
-    }
-
-    /// Nanoseconds for so many bytes.
-    fn of(self, bytes: u64) -> u64 {
-        (u64::from(self.nanos) * bytes) >> 16
-    }
-}
-
-/// What is known of messages of about one length.
-#[derive(Clone, Copy, Debug)]
-struct Class {
-    across: Cost,
-    through: Cost,
-    until_trial: u16,
-    interval: u16,
-}
-
-impl Class {
-    fn is_judged(&self) -> bool {
-        self.across.is_known() && self.through.is_known()
-    }
-
-    /// Whether across is the way: the better one, or the one that less is known of.
-    fn prefers_across(&self, len: u64) -> bool {
-        if self.is_judged() {
-            return self.across.of(len / 2) + HANDSHAKE_NANOS <= self.through.of(len);
-        }
-        !self.across.is_known()
-    }
-}
-
 /// What is known of the two ways from one peer.
 #[derive(Debug)]
 pub(super) struct Ways {
-    classes: [Class; CLASSES],
+    /// Of messages by length, no shorter than [`ACROSS_BYTES`]: across is the one way.
+    classes: [Rivals; CLASSES],
     pieces: u32,
 }
 
-/// The class of messages of `len` bytes, which are no fewer than [`ACROSS_BYTES`].
-fn class(len: u64) -> usize {
-    (len.max(ACROSS_BYTES).ilog2() - FIRST_POWER).min(CLASSES as u32 - 1) as usize
+/// Whether across is the way: the better one, or the one that less is known of.
+fn prefers_across(class: &Rivals, len: u64) -> bool {
+    let Rivals { one: across, other: through, .. } = class;
+    match class.is_judged() {
+        true => across.of(len / 2) + HANDSHAKE_NANOS <= through.of(len),
+        false => !across.is_known(),
+    }
 }
 
 /// Whether a peer that was told so much wants a message of `len` bytes announced.
@@ -102,13 +49,7 @@ pub(super) fn is_wanted(told: u64, len: u64) -> bool {
 impl Ways {
     /// Nothing is known.
     pub(super) fn new() -> Ways {
-        let unknown = Class {
-            across: Cost::default(),
-            through: Cost::default(),
-            until_trial: TRIAL_FIRST,
-            interval: TRIAL_FIRST,
-        };
-        Ways { classes: [unknown; CLASSES], pieces: 0 }
+        Ways { classes: [Rivals::new(); CLASSES], pieces: 0 }
     }
 
     /// Whether the announced message of `len` bytes is to come across; counts it.
@@ -117,17 +58,8 @@ impl Ways {
             return false;
         }
         let class = &mut self.classes[class(len)];
-        let better = class.prefers_across(len);
-        if !class.is_judged() {
-            return better;
-        }
-        let tried = class.until_trial == 0;
-        if tried {
-            class.interval = (class.interval * 2).min(TRIAL_MOST);
-            class.until_trial = class.interval;
-        }
-        class.until_trial -= 1;
-        better != tried
+        let better = prefers_across(class, len);
+        class.choose(better)
     }
 
     /// Counts a message of `len` bytes that came without being announced; whether such messages are
@@ -136,8 +68,7 @@ impl Ways {
     pub(super) fn count_eager(&mut self, len: u64) -> bool {
         let counts = len >= ACROSS_BYTES;
         if counts {
-            let class = &mut self.classes[class(len)];
-            class.until_trial = class.until_trial.saturating_sub(1);
+            self.classes[class(len)].pass();
         }
         counts
     }
@@ -145,10 +76,9 @@ impl Ways {
     /// What the peer is told: a bit for each length that it need not announce. Nothing is told by 0,
     /// with which memory begins.
     pub(super) fn told(&self) -> u64 {
-        let eager = |(at, class): (usize, &Class)| {
-            let len = ACROSS_BYTES << at;
-            let is_due = class.is_judged() && class.until_trial == 0;
-            u64::from(class.is_judged() && !is_due && !class.prefers_across(len)) << at
+        let eager = |(at, class): (usize, &Rivals)| {
+            let is_judged = class.is_judged() && !class.is_due();
+            u64::from(is_judged && !prefers_across(class, ACROSS_BYTES << at)) << at
         };
         self.classes.iter().enumerate().map(eager).sum()
     }
@@ -156,7 +86,7 @@ impl Ways {
     /// This end has moved `bytes` of a message of `len` bytes across, in so many nanoseconds.
     pub(super) fn learn_across(&mut self, len: u64, bytes: u64, nanos: u64) {
         if bytes > 0 {
-            self.classes[class(len)].across.learn(nanos, bytes);
+            self.classes[class(len)].one.learn(nanos, bytes);
         }
     }
 
@@ -184,7 +114,7 @@ impl Ways {
 
     fn learn_through(&mut self, len: u64, bytes: u64, nanos: u64) {
         if bytes > 0 {
-            self.classes[class(len)].through.learn(nanos, bytes);
+            self.classes[class(len)].other.learn(nanos, bytes);
         }
     }
 }
@@ -203,6 +133,7 @@ pub(super) fn timer(theirs: u64) -> Option<Instant> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::trials::TRIAL_FIRST;
     use super::*;
 
     const LEN: u64 = 64 << 10;

@@ -152,6 +152,12 @@ impl Boards for SimPort {
         len >= SHOWN_BYTES
     }
 
+    fn is_mapped(&self, _: *const u8, len: u64) -> bool {
+        // All of it is; so that nobody relies on that, some lengths count as if they were not, not the same ones at
+        // all members.
+        (len >> (3 + self.me.0 % 2)) & 1 == 0
+    }
+
     fn show_piece(
         &mut self,
         board: BoardId,
@@ -160,8 +166,9 @@ impl Boards for SimPort {
         len: u64,
         back: *mut u8,
     ) -> bool {
+        let offset = u64::from(self.is_mapped(at, len));
         let [address, back] = [at, back].map(|at| at.expose_provenance() as u64);
-        let apart = Apart { at: Lies { address, offset: 0 }, len, back };
+        let apart = Apart { at: Lies { address, offset }, len, back };
         let shown = self.board(board).is_some_and(|board| board.show(to, apart));
         if shown {
             self.nudge_audience(board, to);
@@ -210,6 +217,19 @@ impl Boards for SimPort {
         // SAFETY: as in `fetch_piece`, and the part lies within the piece.
         unsafe { into.unpack_from(RawBytes::new(bytes, wanted as usize)) };
         true
+    }
+
+    fn part_in_place(
+        &mut self,
+        board: BoardId,
+        from: Source,
+        at: u64,
+        len: u64,
+    ) -> Option<*const u8> {
+        let (lies, _) = self.board(board)?.apart(from)?.part(at, len)?;
+        let fetched = self.network.borrow_mut().chance(FETCHED);
+        let place = std::ptr::with_exposed_provenance(lies.address as usize);
+        (fetched && lies.offset > 0).then_some(place)
     }
 
     fn give_back_part(

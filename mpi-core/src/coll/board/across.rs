@@ -1,8 +1,8 @@
-//! Reducing long vectors of two ranks out of each other's memory, where caches are far from each
-//! other: each reduces one half and fetches the other half of the result.
+//! Reducing long vectors of two ranks out of each other's memory: each reduces everything where both vectors are
+//! mapped, or else, where caches are far from each other, one half, and fetches the other half of the result.
 //!
 //! Both show their contributions. Who sees that the other has shown its own too knows that the other
-//! knows the same, so both take halves; who sees pieces instead reduces everything, as the other
+//! knows the same, so both do the same; who sees pieces instead reduces everything, as the other
 //! does. The halves of a result are told when all of a half is reduced, so what comes overwrites only
 //! what its sender has read, and a contribution in place needs no care.
 #![allow(unsafe_code)]
@@ -10,7 +10,6 @@
 use super::fold::{Fold, Order, Streams, Task};
 use super::message::{Incoming, Outgoing};
 use super::reduce::{Job, share_bytes};
-use super::seat::Seat;
 use super::transfer::Transfer;
 use super::work::WaitFor;
 use crate::boards::{Audience, Source};
@@ -20,14 +19,21 @@ use crate::entry::Entry;
 use crate::error::Result;
 use crate::port::Port;
 
-/// Contributions of fewer pieces than these go through the ring.
+/// Contributions of fewer pieces than these go through the ring, unless they are mapped.
 const PIECES: u64 = 4;
 
 impl<P: Port> Entry<'_, P> {
-    /// Begins to send a contribution; whether it is shown.
-    pub(super) fn show_operand(&mut self, seat: Seat, out: &mut Outgoing) -> bool {
+    /// Begins to send a contribution; whether it is shown. A mapped one in place is not: the other one would reduce
+    /// everything where it lies, and so long no result could go there. Where the operation only begins nothing else is
+    /// shown than mapped ones, so that everyone reduces everything, whatever it sees of the other.
+    pub(super) fn show_operand(&mut self, job: Job, out: &mut Outgoing) -> bool {
+        let (seat, len) = (job.seat, out.remaining());
         let piece = self.port.piece_max(seat.board, Audience::Everyone) as u64;
-        if out.remaining() >= PIECES * piece {
+        let shown = match self.port.is_mapped(job.own.0, len) {
+            true => job.own != job.recv,
+            false => len >= PIECES * piece && !self.begun.is_starting(),
+        };
+        if shown {
             out.let_fetch(self, seat);
         }
         out.push(self, seat);
@@ -42,6 +48,11 @@ impl<P: Port> Entry<'_, P> {
         transfer.send(out);
         if piece.apart == 0 {
             return self.reduce_beside(job, len, transfer);
+        }
+        if piece.mapped && self.port.is_mapped(job.own.0, len as u64) {
+            let task = job.task(0, len, Order::Down(1), Streams::Public);
+            transfer.reduce(Fold::new(self, seat, task));
+            return transfer.run(self);
         }
         let share = share_bytes(len, 2, job.unit).min(len);
         let ranges = [(0, share), (share, len - share)];

@@ -120,6 +120,8 @@ pub(super) struct Fold {
     /// Which bytes of another's message, of those in its writer's memory, have been fetched, and to where.
     pub fetched: Range<usize>,
     pub fetched_at: *const u8,
+    /// They have not: they are read where they lie, until the last one.
+    pub in_place: bool,
     /// Bytes of a message that are of no use here but come all the same.
     pub rest: usize,
 }
@@ -167,6 +169,7 @@ impl Fold {
             off: 0,
             fetched: 0..0,
             fetched_at: std::ptr::null(),
+            in_place: false,
             rest: 0,
         }
     }
@@ -305,9 +308,9 @@ impl Fold {
                     false => kernel.combine(left, right, into, len / unit),
                 }
             }
-            self.use_up(entry, first, len);
+            self.use_up(entry, first, len)?;
         }
-        self.use_up(entry, rank, len);
+        self.use_up(entry, rank, len)?;
         Ok(len)
     }
 

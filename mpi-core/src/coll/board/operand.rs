@@ -1,5 +1,6 @@
-//! Where a fold finds the operands of others: in the pieces that they write, or in their own memory,
-//! from which they are fetched by parts that stay in the cache while they are reduced.
+//! Where a fold finds the operands of others: in the pieces that they write, or in their own memory, where they are
+//! read if that is mapped, and from which they are fetched otherwise, by parts that stay in the cache while they are
+//! reduced.
 //!
 //! An operand may be a section of a message. Who cannot fetch one after all is sent the whole message in
 //! pieces, and passes over what is of no use.
@@ -78,8 +79,9 @@ impl Fold {
         is_there.then(|| (place, self.fetched.end - at))
     }
 
-    /// What is there of an operand that lies in the memory of its writer: a part of it is fetched at a
-    /// time, that stays in the cache while it is reduced. With the last part its writer may go on.
+    /// What is there of an operand that lies in the memory of its writer: all of it if that is mapped here, or else a
+    /// part at a time is fetched, that stays in the cache while it is reduced. With the last part its writer may
+    /// go on.
     #[inline(never)]
     fn fetch<P: Port>(
         &mut self,
@@ -93,10 +95,14 @@ impl Fold {
         }
         let at = begin + self.base + self.off;
         let end = begin + self.task.len;
+        let (board, from) = (self.seat.board, self.source(rank));
+        if let Some(place) = entry.port.part_in_place(board, from, at as u64, (end - at) as u64) {
+            (self.fetched, self.fetched_at, self.in_place) = (at..end, place, true);
+            return Ok(self.fetched_part());
+        }
         let len = (end - at).min(self.tile * PART_TILES);
         let room = self.room_for(rank, len);
         let mut into = Unpacker::contiguous(UserBuffer(room), len as u64);
-        let (board, from) = (self.seat.board, self.source(rank));
         let fetched = entry.port.fetch_part(board, from, at as u64, &mut into);
         // A writer that fails may change its memory after it has said so.
         if let Some(class) = entry.port.renounced(board, rank) {
@@ -167,20 +173,40 @@ impl Fold {
 
     /// Notes that `len` bytes of the operand of `rank` are used up.
     #[inline]
-    pub(super) fn use_up<P: Port>(&mut self, entry: &mut Entry<'_, P>, rank: u32, len: usize) {
+    pub(super) fn use_up<P: Port>(
+        &mut self,
+        entry: &mut Entry<'_, P>,
+        rank: u32,
+        len: usize,
+    ) -> Result<()> {
         if rank == self.seat.rank {
-            return;
+            return Ok(());
         }
         let from = self.source(rank);
         let taken = &mut self.scratch.taken[rank as usize];
         *taken += len;
         if self.fetched.contains(&(*taken - len)) {
-            return;
+            return match self.in_place && *taken == self.fetched.end {
+                true => self.let_go(entry, rank),
+                false => Ok(()),
+            };
         }
         if entry.port.read_piece(self.seat.board, from).map(|piece| piece.len) == Some(*taken) {
             *taken = 0;
             entry.port.consume_piece(self.seat.board, from);
         }
+        Ok(())
+    }
+
+    /// Lets the writer of an operand that was read where it lies go on, unless it has failed: then it may have changed
+    /// it meanwhile.
+    fn let_go<P: Port>(&mut self, entry: &mut Entry<'_, P>, rank: u32) -> Result<()> {
+        let (board, from) = (self.seat.board, self.source(rank));
+        if let Some(class) = entry.port.renounced(board, rank) {
+            return Err(failed_elsewhere(rank, ErrorClass::from_wire(class)));
+        }
+        entry.port.consume_piece(board, from);
+        Ok(())
     }
 }
 

@@ -115,7 +115,8 @@ impl<P: Port> Entry<'_, P> {
             transfer = transfer.folding_last(job.own == job.recv);
         } else {
             let mut out = section(self, seat, Audience::Everyone, job.own, len, job.unit);
-            if seat.size == 2 && !self.begun.is_starting() && self.show_operand(seat, &mut out) {
+            let shown = seat.size == 2 && self.show_operand(job, &mut out);
+            if shown && !self.begun.is_starting() {
                 return self.reduce_across(job, len, out);
             }
             task.follows = job.own == job.recv;

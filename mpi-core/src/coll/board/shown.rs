@@ -175,7 +175,9 @@ impl<P: Port> Entry<'_, P> {
         let for_all = message.to == Audience::Everyone;
         let in_turn = seat.takes_turns() && !self.begun.is_starting();
         let waits = self.may_wait(seat) || in_turn && for_all;
-        if self.is_shared(seat, message.to, message.remaining()) {
+        let bytes = message.remaining();
+        let left = bytes >= SHARED_BYTES && self.is_left(seat, message.to, &message.source);
+        if self.is_shared(seat, message.to, bytes) || left && seat.size == 2 && !seat.crowded {
             message.let_fetch(self, seat);
         } else if waits && self.is_better_shown(seat, message.to, &message.source) {
             message.way = Way::Open;

@@ -54,7 +54,13 @@ impl Inbound {
         let form = cell.form.load(Ordering::Relaxed);
         let (len, last) = (form as u32 as usize, form & LAST != 0);
         if len <= INLINE_BYTES {
-            return Some(Piece { at: cell.payload.as_ptr().cast(), len, last, apart: 0 });
+            return Some(Piece {
+                at: cell.payload.as_ptr().cast(),
+                len,
+                last,
+                apart: 0,
+                mapped: false,
+            });
         }
         let at = ((form & !LAST) >> 32) as usize;
         if at + len > self.room.all {
@@ -63,15 +69,19 @@ impl Inbound {
         if at + len > self.known {
             self.get();
         }
-        Some(Piece { at: self.body.wrapping_add(at), len, last, apart: 0 })
+        Some(Piece { at: self.body.wrapping_add(at), len, last, apart: 0, mapped: false })
     }
 
     /// A piece whose form asks for more room than there is: one apart, or none at all.
     #[cold]
     #[inline(never)]
     fn apart_piece(&self, cell: &Cell, form: u64) -> Piece {
-        let apart = if form == APART { cell.apart().len } else { 0 };
-        Piece { at: self.body, len: 0, last: true, apart }
+        let mut piece = Piece { at: self.body, len: 0, last: true, apart: 0, mapped: false };
+        if form == APART {
+            let Apart { at, len, .. } = cell.apart();
+            (piece.apart, piece.mapped) = (len, at.offset > 0);
+        }
+        piece
     }
 
     /// Maps the pages that the writer has got.
