@@ -342,11 +342,6 @@ impl Boards for NodePort {
         self.local.as_ref().is_some_and(|local| local.is_better_left(board, to, at, len))
     }
 
-    #[inline]
-    fn is_mapped(&self, at: *const u8, len: u64) -> bool {
-        self.local.as_ref().is_some_and(|local| local.is_mapped(at, len))
-    }
-
     fn show_piece(
         &mut self,
         board: BoardId,
@@ -397,6 +392,16 @@ impl Boards for NodePort {
         bytes: RawBytes<'_>,
     ) -> bool {
         self.local.as_mut().is_some_and(|local| local.give_back_part(board, from, at, bytes))
+    }
+
+    fn divides(&mut self, board: BoardId, len: u64) -> bool {
+        self.local.as_mut().is_some_and(|local| local.divides(board, len))
+    }
+
+    fn has_reduced(&mut self, board: BoardId, len: u64, halves: bool, took: Duration) {
+        if let Some(local) = &mut self.local {
+            local.has_reduced(board, len, halves, took);
+        }
     }
 
     fn lend_room(&mut self, board: BoardId, to: u32, operation: u32, room: &Unpacker) {

@@ -9,6 +9,8 @@
 //! What was asked for in vain since the last poll (a piece, or room for one) ends a sleep when it
 //! comes.
 
+use std::time::Duration;
+
 use crate::buffer::RawBytes;
 use crate::datatype::{Packer, Unpacker};
 use crate::port::PeerId;
@@ -67,8 +69,8 @@ pub struct Piece {
     /// If not 0, the piece is so many bytes of the writer's own memory, none of which is here:
     /// [`Boards::fetch_piece`] gets them.
     pub apart: u64,
-    /// Whether that is memory which all members have mapped ([`Boards::is_mapped`]).
-    pub mapped: bool,
+    /// Whether the writer has also said where what its reader makes of them may go.
+    pub lends: bool,
 }
 
 /// What has become of a piece that a process has shown in its own memory.
@@ -186,9 +188,6 @@ pub trait Boards {
     /// kernel.
     fn is_better_left(&self, board: BoardId, to: Audience, at: *const u8, len: u64) -> bool;
 
-    /// Whether all members have these bytes of this process mapped.
-    fn is_mapped(&self, at: *const u8, len: u64) -> bool;
-
     /// Shows `len` bytes at `at`, a whole message, which its readers fetch from there, if they all
     /// can, and there is room for a word about it now. The memory stays
     /// as it is, and nothing more is written in that stream, until [`Boards::shown`] says that it is taken.
@@ -238,6 +237,14 @@ pub trait Boards {
         at: u64,
         bytes: RawBytes<'_>,
     ) -> bool;
+
+    /// Whether of a board's two members each had better reduce one half of vectors of `len` bytes, which both show, and
+    /// fetch the other half of the result, than all of it; it is tried now and then. The word is called for
+    /// before each such operation.
+    fn divides(&mut self, board: BoardId, len: u64) -> bool;
+
+    /// How long that took, by halves or not, since both had come.
+    fn has_reduced(&mut self, board: BoardId, len: u64, halves: bool, took: Duration);
 
     /// Lends the member `to` the room for the message that it writes to this process alone in the operation of
     /// this number, if that may pay: it may bring the message there ([`Boards::bring`]), and does not have

@@ -3,6 +3,8 @@
 //!
 //! In: the core's calls. Out: those of [`crate::shm`], and which peers are elsewhere.
 
+use std::time::Duration;
+
 use mpi_core::boards::{Audience, BoardId, Boards, Fetched, Meeting, Mover, Piece, Shown, Source};
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
@@ -91,11 +93,6 @@ impl Boards for LocalPort {
         self.shm.is_better_left(board, to, at, len)
     }
 
-    #[inline]
-    fn is_mapped(&self, at: *const u8, len: u64) -> bool {
-        self.shm.is_mapped(at, len)
-    }
-
     fn show_piece(
         &mut self,
         board: BoardId,
@@ -143,6 +140,14 @@ impl Boards for LocalPort {
         bytes: RawBytes<'_>,
     ) -> bool {
         self.shm.give_back_part(board, from, at, bytes)
+    }
+
+    fn divides(&mut self, board: BoardId, len: u64) -> bool {
+        self.shm.divides(board, len)
+    }
+
+    fn has_reduced(&mut self, board: BoardId, len: u64, halves: bool, took: Duration) {
+        self.shm.has_reduced(board, len, halves, took);
     }
 
     fn lend_room(&mut self, board: BoardId, to: u32, operation: u32, room: &Unpacker) {

@@ -4,6 +4,8 @@
 //!
 //! In: [`mpi_core::boards::Boards`]' calls. Out: pieces, and bells for members that sleep.
 
+use std::time::Duration;
+
 use mpi_core::boards::{
     Audience, BoardId, Boards, Fetched, LONG_BLOCK, MAPPED_BYTES, Meeting, Mover, Piece, Shown,
     Source,
@@ -225,11 +227,6 @@ impl Boards for Shm {
         len >= MAPPED_BYTES && self.copying_in_place_pays(board, to, at, len)
     }
 
-    #[inline]
-    fn is_mapped(&self, at: *const u8, len: u64) -> bool {
-        self.lies(at, len).offset > 0
-    }
-
     fn show_piece(
         &mut self,
         board: BoardId,
@@ -303,6 +300,17 @@ impl Boards for Shm {
         let writer = on.member(from.rank());
         let place = apart.part(at, bytes.len() as u64);
         place.is_some_and(|(_, back)| self.push_alone(writer, back, bytes))
+    }
+
+    fn divides(&mut self, board: BoardId, len: u64) -> bool {
+        let Some(peer) = self.only_other(board) else { return false };
+        self.movers(peer).divides(len)
+    }
+
+    fn has_reduced(&mut self, board: BoardId, len: u64, halves: bool, took: Duration) {
+        if let Some(peer) = self.only_other(board) {
+            self.movers(peer).learn_sum(halves, len, took);
+        }
     }
 
     fn lend_room(&mut self, board: BoardId, to: u32, operation: u32, room: &Unpacker) {

@@ -151,12 +151,17 @@ impl Shm {
         if self.config.shm.bulk != Bulk::Auto {
             return (false, false);
         }
-        let movers = &mut self.peers[writer.0 as usize].movers;
-        let movers = movers.get_or_insert_with(|| Box::new(Movers::new()));
+        let movers = self.movers(writer);
         if by == Mover::Writer && movers.is_alone(mapped, len) {
             return (true, false);
         }
         movers.choose(mapped, len)
+    }
+
+    /// What is known of the ways to move what a peer shows.
+    pub(super) fn movers(&mut self, peer: PeerId) -> &mut Movers {
+        let movers = &mut self.peers[peer.0 as usize].movers;
+        movers.get_or_insert_with(|| Box::new(Movers::new()))
     }
 
     /// How long it took, if that was to be known.
@@ -247,12 +252,16 @@ impl Shm {
 
     /// Lets the only other member of a board call for help with what it was shown.
     pub(super) fn let_help(&mut self, board: BoardId, address: u64, len: u64) {
-        let Some(at) = self.boards.get(board) else { return };
-        let mut others = at.others();
-        if let (Some(peer), None) = (others.next(), others.next()) {
-            drop(others);
+        if let Some(peer) = self.only_other(board) {
             self.peers[peer.0 as usize].across.helps.offer(address, len);
         }
+    }
+
+    /// The other member of a board that has two.
+    pub(super) fn only_other(&self, board: BoardId) -> Option<PeerId> {
+        let mut others = self.boards.look(board)?.others();
+        let first = others.next();
+        first.filter(|_| others.next().is_none())
     }
 
     /// Takes back what members of a board were offered, and all else with it, which is then fetched

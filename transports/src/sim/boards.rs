@@ -1,6 +1,8 @@
 //! Boards in a simulated world: parts are memory of the network, and whoever may wait for a piece
 //! gets news of it, after a delay like any other.
 
+use std::time::Duration;
+
 use mpi_core::boards::{Audience, BoardId, Boards, Fetched, Meeting, Mover, Piece, Shown, Source};
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
@@ -15,6 +17,8 @@ use crate::copy;
 const SHOWN_BYTES: u64 = 500;
 /// Chance that a process can fetch what it is shown.
 const FETCHED: f64 = 0.9;
+/// Chance that it would divide a reduction.
+const DIVIDED: f64 = 0.7;
 
 impl SimPort {
     fn board(&mut self, board: BoardId) -> Option<&mut Board> {
@@ -152,12 +156,6 @@ impl Boards for SimPort {
         len >= SHOWN_BYTES
     }
 
-    fn is_mapped(&self, _: *const u8, len: u64) -> bool {
-        // All of it is; so that nobody relies on that, some lengths count as if they were not, not the same ones at
-        // all members.
-        (len >> (3 + self.me.0 % 2)) & 1 == 0
-    }
-
     fn show_piece(
         &mut self,
         board: BoardId,
@@ -166,9 +164,8 @@ impl Boards for SimPort {
         len: u64,
         back: *mut u8,
     ) -> bool {
-        let offset = u64::from(self.is_mapped(at, len));
         let [address, back] = [at, back].map(|at| at.expose_provenance() as u64);
-        let apart = Apart { at: Lies { address, offset }, len, back };
+        let apart = Apart { at: Lies { address, offset: 0 }, len, back };
         let shown = self.board(board).is_some_and(|board| board.show(to, apart));
         if shown {
             self.nudge_audience(board, to);
@@ -229,7 +226,7 @@ impl Boards for SimPort {
         let (lies, _) = self.board(board)?.apart(from)?.part(at, len)?;
         let fetched = self.network.borrow_mut().chance(FETCHED);
         let place = std::ptr::with_exposed_provenance(lies.address as usize);
-        (fetched && lies.offset > 0).then_some(place)
+        fetched.then_some(place)
     }
 
     fn give_back_part(
@@ -247,6 +244,12 @@ impl Boards for SimPort {
         unsafe { bytes.copy_to(back) };
         true
     }
+
+    fn divides(&mut self, _: BoardId, _: u64) -> bool {
+        self.network.borrow_mut().chance(DIVIDED)
+    }
+
+    fn has_reduced(&mut self, _: BoardId, _: u64, _: bool, _: Duration) {}
 
     fn lend_room(&mut self, board: BoardId, to: u32, operation: u32, room: &Unpacker) {
         let run = room.as_contiguous().filter(|(_, len)| *len >= SHOWN_BYTES);

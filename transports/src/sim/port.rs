@@ -57,7 +57,7 @@ struct Fetch {
 pub struct SimPort {
     pub(super) network: SharedNetwork,
     pub(super) boards: Vec<Option<Board>>,
-    pub(super) me: EndpointId,
+    me: EndpointId,
     pause: Option<Rc<dyn Fn(Pause)>>,
     /// Endpoints of known peers, by peer, and peers by endpoint.
     endpoints: Vec<Option<EndpointId>>,

@@ -1,19 +1,20 @@
-//! Reducing long vectors of two ranks out of each other's memory: each reduces everything where both vectors are
-//! mapped, or else, where caches are far from each other, one half, and fetches the other half of the result.
+//! Reducing long vectors of two ranks out of each other's memory (MPI-5.0 §6.9.6): each reduces everything, or one
+//! half, and fetches the other half of the result.
 //!
-//! Both show their contributions. Who sees that the other has shown its own too knows that the other
-//! knows the same, so both do the same; who sees pieces instead reduces everything, as the other
-//! does. The halves of a result are told when all of a half is reduced, so what comes overwrites only
-//! what its sender has read, and a contribution in place needs no care.
-#![allow(unsafe_code)]
+//! Both show their contributions, and say whether they had better take halves, by where the result may go. They do if
+//! both say so; who sees that the other has shown its own knows that the other knows the same. Who sees pieces
+//! instead reduces everything, as the other does. The halves of a result are told when all of a half is reduced. A
+//! contribution in place is never shown, since what overwrites it would have to wait until the other has read it.
+//!
+//! Which is quicker is the machine's (see `transports`): by halves less is read where vectors are longer than caches,
+//! but what is fetched has just been written, over lines that the other one has read before.
 
-use super::fold::{Fold, Order, Streams, Task};
+use super::fold::{Fold, Order, Streams};
 use super::message::{Incoming, Outgoing};
 use super::reduce::{Job, share_bytes};
 use super::transfer::Transfer;
 use super::work::WaitFor;
 use crate::boards::{Audience, Source};
-use crate::coll::memory::no_room;
 use crate::datatype::{Packer, Unpacker};
 use crate::entry::Entry;
 use crate::error::Result;
@@ -23,37 +24,58 @@ use crate::port::Port;
 const PIECES: u64 = 4;
 
 impl<P: Port> Entry<'_, P> {
-    /// Begins to send a contribution; whether it is shown. A mapped one in place is not: the other one would reduce
-    /// everything where it lies, and so long no result could go there. Where the operation only begins nothing else is
-    /// shown than mapped ones, so that everyone reduces everything, whatever it sees of the other.
-    pub(super) fn show_operand(&mut self, job: Job, out: &mut Outgoing) -> bool {
+    /// Begins to send a contribution; if it is shown, whether halves are offered with it. Where the operation only
+    /// begins, only mapped ones are, and nobody takes halves: for those both have to come to an end.
+    pub(super) fn show_operand(&mut self, job: Job, out: &mut Outgoing) -> Option<bool> {
         let (seat, len) = (job.seat, out.remaining());
         let piece = self.port.piece_max(seat.board, Audience::Everyone) as u64;
-        let shown = match self.port.is_mapped(job.own.0, len) {
-            true => job.own != job.recv,
-            false => len >= PIECES * piece && !self.begun.is_starting(),
-        };
-        if shown {
+        let begins = self.begun.is_starting();
+        let mut halves = false;
+        if job.own != job.recv
+            && (self.is_left(seat, out.to, &out.source) || len >= PIECES * piece && !begins)
+        {
             out.let_fetch(self, seat);
+            halves = !begins && self.port.divides(seat.board, len);
+            if halves {
+                out.let_return(job.recv.0);
+            }
         }
         out.push(self, seat);
-        out.is_shown()
+        out.is_shown().then_some(halves)
     }
 
-    /// Reduces `len` bytes of two ranks, of which this one's, `out`, are shown.
-    pub(super) fn reduce_across(&mut self, job: Job, len: usize, out: Outgoing) -> Result<()> {
+    /// Reduces `len` bytes of two ranks, of which this one's, `out`, are shown, by halves if the other one would,
+    /// too.
+    pub(super) fn reduce_across(
+        &mut self,
+        job: Job,
+        len: usize,
+        out: Outgoing,
+        halves: bool,
+    ) -> Result<()> {
         let (seat, other) = (job.seat, 1 - job.seat.rank);
         let piece = self.await_piece(seat, Source::Public(other), WaitFor::Each(Source::Public))?;
+        let since = self.port.now();
+        let halves = halves && piece.lends;
         let mut transfer = Transfer::new(seat);
         transfer.send(out);
-        if piece.apart == 0 {
-            return self.reduce_beside(job, len, transfer);
-        }
-        if piece.mapped && self.port.is_mapped(job.own.0, len as u64) {
+        if halves {
+            self.take_halves(&mut transfer, job, len);
+        } else {
             let task = job.task(0, len, Order::Down(1), Streams::Public);
             transfer.reduce(Fold::new(self, seat, task));
-            return transfer.run(self);
         }
+        transfer.run(self)?;
+        if piece.apart > 0 {
+            let took = self.port.now().saturating_sub(since);
+            self.port.has_reduced(seat.board, len as u64, halves, took);
+        }
+        Ok(())
+    }
+
+    /// Reduces one half of a vector, tells it, and fetches the other one.
+    fn take_halves(&mut self, transfer: &mut Transfer, job: Job, len: usize) {
+        let (seat, other) = (job.seat, 1 - job.seat.rank);
         let share = share_bytes(len, 2, job.unit).min(len);
         let ranges = [(0, share), (share, len - share)];
         let ((begin, part), (theirs, rest)) = (ranges[seat.rank as usize], ranges[other as usize]);
@@ -66,25 +88,5 @@ impl<P: Port> Entry<'_, P> {
         transfer.send_last(result);
         let into = Unpacker::contiguous(job.recv.offset(theirs as i64), rest as u64);
         transfer.receive(Incoming::new(Source::Private(other), into));
-        transfer.run(self)
-    }
-
-    /// The same where the other one writes what it contributes, and so reduces everything. It may wait for
-    /// its pieces to be read before it reads what is shown, so a result in place goes there last.
-    #[cold]
-    fn reduce_beside(&mut self, job: Job, len: usize, mut transfer: Transfer) -> Result<()> {
-        let mut kept = Vec::new();
-        let mut task: Task = job.task(0, len, Order::Down(1), Streams::Public);
-        if job.own == job.recv {
-            kept.try_reserve_exact(len).map_err(|_| no_room(len as u64))?;
-            kept.resize(len, 0u8);
-            task.into = Some(kept.as_mut_ptr());
-        }
-        transfer.reduce(Fold::new(self, job.seat, task));
-        transfer.run(self)?;
-        // SAFETY: the receive buffer has `len` bytes, which the collective owns; nobody reads the
-        // contribution any more.
-        unsafe { std::ptr::copy_nonoverlapping(kept.as_ptr(), job.recv.0, kept.len()) };
-        Ok(())
     }
 }

@@ -115,9 +115,11 @@ impl<P: Port> Entry<'_, P> {
             transfer = transfer.folding_last(job.own == job.recv);
         } else {
             let mut out = section(self, seat, Audience::Everyone, job.own, len, job.unit);
-            let shown = seat.size == 2 && self.show_operand(job, &mut out);
-            if shown && !self.begun.is_starting() {
-                return self.reduce_across(job, len, out);
+            let shown = (seat.size == 2).then(|| self.show_operand(job, &mut out)).flatten();
+            if let Some(halves) = shown
+                && !self.begun.is_starting()
+            {
+                return self.reduce_across(job, len, out, halves);
             }
             task.follows = job.own == job.recv;
             transfer.send(out);

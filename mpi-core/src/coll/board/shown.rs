@@ -27,8 +27,9 @@ const SHARED_BYTES_BEGUN: u64 = 256 << 10;
 pub(super) enum Way {
     /// In pieces.
     Written,
-    /// Its readers may fetch it, which has not been offered yet.
-    Open,
+    /// Its readers may fetch it, which has not been offered yet; if this is not null, an only one may put
+    /// there what it makes of it.
+    Open(*mut u8),
     /// They have been shown where it lies.
     Shown,
     /// In pieces to one who could not fetch it. This is the whole, and to whom it was shown.
@@ -39,7 +40,14 @@ impl Outgoing {
     /// Lets its readers fetch it, if that pays.
     pub(super) fn let_fetch<P: Port>(&mut self, entry: &mut Entry<'_, P>, seat: Seat) {
         if entry.is_better_shown(seat, self.to, &self.source) {
-            self.way = Way::Open;
+            self.way = Way::Open(std::ptr::null_mut());
+        }
+    }
+
+    /// The same, and an only reader may put what it makes of it there.
+    pub(super) fn let_return(&mut self, to: *mut u8) {
+        if let Way::Open(back) = &mut self.way {
+            *back = to;
         }
     }
 
@@ -54,11 +62,10 @@ impl Outgoing {
     pub(super) fn show<P: Port>(&mut self, entry: &mut Entry<'_, P>, seat: Seat) -> Option<bool> {
         match &mut self.way {
             Way::Written => None,
-            Way::Open => {
-                let run = self.source.as_contiguous();
-                let none = std::ptr::null_mut();
+            Way::Open(back) => {
+                let (run, back) = (self.source.as_contiguous(), *back);
                 let mut show =
-                    |(at, len)| entry.port.show_piece(seat.board, self.to, at, len, none);
+                    |(at, len)| entry.port.show_piece(seat.board, self.to, at, len, back);
                 let shown = run.is_some_and(&mut show);
                 self.way = if shown { Way::Shown } else { Way::Written };
                 shown.then_some(true)
@@ -149,7 +156,7 @@ impl<P: Port> Entry<'_, P> {
     }
 
     /// Whether they should copy it from where it lies.
-    fn is_left(&self, seat: Seat, to: Audience, source: &Packer) -> bool {
+    pub(super) fn is_left(&self, seat: Seat, to: Audience, source: &Packer) -> bool {
         let run = source.as_contiguous();
         run.is_some_and(|(at, len)| self.port.is_better_left(seat.board, to, at, len))
     }
@@ -180,7 +187,7 @@ impl<P: Port> Entry<'_, P> {
         if self.is_shared(seat, message.to, bytes) || left && seat.size == 2 && !seat.crowded {
             message.let_fetch(self, seat);
         } else if waits && self.is_better_shown(seat, message.to, &message.source) {
-            message.way = Way::Open;
+            message.way = Way::Open(std::ptr::null_mut());
         }
         self.write_out(seat, message)
     }

@@ -59,7 +59,7 @@ impl Inbound {
                 len,
                 last,
                 apart: 0,
-                mapped: false,
+                lends: false,
             });
         }
         let at = ((form & !LAST) >> 32) as usize;
@@ -69,17 +69,17 @@ impl Inbound {
         if at + len > self.known {
             self.get();
         }
-        Some(Piece { at: self.body.wrapping_add(at), len, last, apart: 0, mapped: false })
+        Some(Piece { at: self.body.wrapping_add(at), len, last, apart: 0, lends: false })
     }
 
     /// A piece whose form asks for more room than there is: one apart, or none at all.
     #[cold]
     #[inline(never)]
     fn apart_piece(&self, cell: &Cell, form: u64) -> Piece {
-        let mut piece = Piece { at: self.body, len: 0, last: true, apart: 0, mapped: false };
+        let mut piece = Piece { at: self.body, len: 0, last: true, apart: 0, lends: false };
         if form == APART {
-            let Apart { at, len, .. } = cell.apart();
-            (piece.apart, piece.mapped) = (len, at.offset > 0);
+            let Apart { len, back, .. } = cell.apart();
+            (piece.apart, piece.lends) = (len, back != 0);
         }
         piece
     }
