@@ -313,6 +313,7 @@ fn rank_process() {
     let mut number = || words.next().unwrap().parse::<u32>().unwrap();
     let (rank, size) = (number(), number());
     let base = ShmSettings { alloc_bytes: 16 << 20, ..ShmSettings::default() };
+    let joint = ShmSettings { bulk: Bulk::Joint, ..base };
     match name {
         "all_to_all" => all_to_all(Rank::new(rank, size, base)),
         "sleeper" => {
@@ -329,8 +330,7 @@ fn rank_process() {
             large(Rank::new(rank, size, way), |port| port.shm().counters().bytes_pipelined);
         }
         "jointly" => {
-            let way = ShmSettings { bulk: Bulk::Joint, ..base };
-            large(Rank::new(rank, size, way), |port| port.shm().counters().bytes_cross_memory);
+            large(Rank::new(rank, size, joint), |port| port.shm().counters().bytes_cross_memory);
         }
         "one_way" => {
             // Rank 0 may not reach into rank 1, which may and is not helped.
@@ -338,10 +338,9 @@ fn rank_process() {
                 0 => drop_capabilities(),
                 _ => hide(),
             }
-            let way = ShmSettings { bulk: Bulk::Joint, ..base };
             let by_fetching = |port: &mut LocalPort| port.shm().counters().bytes_cross_memory;
             let by_asking = |port: &mut LocalPort| port.shm().counters().bytes_pipelined;
-            large(Rank::new(rank, size, way), if rank == 1 { by_fetching } else { by_asking });
+            large(Rank::new(rank, size, joint), if rank == 1 { by_fetching } else { by_asking });
         }
         "pipeline" => {
             let way = ShmSettings { bulk: Bulk::Pipeline, ..base };
@@ -350,15 +349,15 @@ fn rank_process() {
         "shown" => {
             show(Rank::new(rank, size, base), Unreadable::Never, Mover::Reader { past: false })
         }
-        "shown_by_both" => show(Rank::new(rank, size, base), Unreadable::Never, Mover::Both),
+        "shown_by_both" => show(Rank::new(rank, size, joint), Unreadable::Never, Mover::Both),
         "shown_by_the_writer" => {
-            show(Rank::new(rank, size, base), Unreadable::Never, Mover::Writer);
+            show(Rank::new(rank, size, joint), Unreadable::Never, Mover::Writer);
         }
         "shown_in_vain" => {
             show(Rank::new(rank, size, base), Unreadable::Late, Mover::Reader { past: false })
         }
         "shown_to_both_in_vain" => {
-            show(Rank::new(rank, size, base), Unreadable::Late, Mover::Both);
+            show(Rank::new(rank, size, joint), Unreadable::Late, Mover::Both);
         }
         "not_shown" => {
             forbid_reading();
