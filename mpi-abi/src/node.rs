@@ -490,6 +490,12 @@ impl Port for NodePort {
         self.local.as_mut().is_some_and(|local| local.wait(idle_polls))
     }
 
+    fn give_turn(&mut self) {
+        if let Some(local) = &mut self.local {
+            local.give_turn();
+        }
+    }
+
     #[inline]
     fn spins(&mut self, looks: u32) -> bool {
         self.local.as_mut().is_some_and(|local| local.spins(looks))

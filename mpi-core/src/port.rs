@@ -302,6 +302,10 @@ pub trait Port: Transport + Boards + Segments {
     /// come. Returns whether waiting has left its spin phase.
     fn wait(&mut self, idle_polls: u32) -> bool;
 
+    /// Lets others have this processor for a moment, where ranks share processors, though this
+    /// process could go on: by what it has just done one of them may be able to do more for the rest.
+    fn give_turn(&mut self);
+
     /// Whether [`Port::wait`] would spin after so many looks in a row that found nothing: then
     /// who looks at one peer's frames may go on doing just that.
     #[inline]

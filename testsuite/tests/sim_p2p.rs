@@ -1,6 +1,7 @@
 //! Random point-to-point programs in simulated worlds, with a checker of the order rules
 //! (MPI-5.0 §3.5), over every mode and length, exact receives and wildcards.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use mpi_core::buffer::UserBuffer;
@@ -239,6 +240,35 @@ fn who_sends_first_and_receives_then_comes_to_its_end() {
         });
         outcome.unwrap_or_else(|hang| panic!("{hang}"));
     }
+}
+
+/// In how many of a hundred worlds the sender of a long message goes on before its receiver does.
+fn senders_ahead(processors: Option<u32>) -> u32 {
+    let ahead = Rc::new(Cell::new(0));
+    for seed in 0..100 {
+        let network = SimOptions { pull: 1.0, processors, ..SimOptions::default() };
+        let (sent, ahead) = (Rc::new(Cell::new(false)), Rc::clone(&ahead));
+        let world = World { network, ..World::new(seed, 2) };
+        let outcome = world.start_mpi(move |mpi| {
+            let mut bytes = vec![0; LONGEST];
+            if mpi.identity.rank == 0 {
+                mpi.send(message(&mut bytes, 1, 0), Mode::Standard).unwrap();
+                sent.set(true);
+            } else {
+                mpi.receive(message(&mut bytes, 0, 0)).unwrap();
+                ahead.set(ahead.get() + u32::from(sent.get()));
+            }
+        });
+        outcome.unwrap_or_else(|hang| panic!("{hang}"));
+    }
+    ahead.get()
+}
+
+/// Others may wait for what the sender does next, which has been waiting for its receiver.
+#[test]
+fn on_a_shared_processor_a_sender_may_go_on_before_who_has_fetched_its_message() {
+    assert_eq!(senders_ahead(None), 0);
+    assert!(senders_ahead(Some(1)) > 10);
 }
 
 #[test]

@@ -568,6 +568,10 @@ impl Port for LocalPort {
         })
     }
 
+    fn give_turn(&mut self) {
+        self.shm.give_turn();
+    }
+
     #[inline]
     fn spins(&mut self, looks: u32) -> bool {
         self.shm.spins(looks)

@@ -35,6 +35,8 @@ impl Vci {
             Pulled::Done => {
                 self.control(port, rts.peer, FrameKind::Fin, rendezvous::fin_payload(rts.token));
                 self.complete_receive(request, rts.len);
+                // The sender has waited for this long, and others may wait for what it does next.
+                port.give_turn();
             }
             Pulled::Begun => {
                 receive.awaited = Some(rts);

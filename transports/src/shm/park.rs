@@ -140,6 +140,13 @@ impl Shm {
         true
     }
 
+    /// See [`mpi_core::port::Port::give_turn`].
+    pub(crate) fn give_turn(&self) {
+        if self.waiter.is_crowded() {
+            wait::give_way();
+        }
+    }
+
     #[cold]
     #[inline(never)]
     fn wait_off_processor<'a>(

@@ -213,6 +213,16 @@ fn who_awaits_a_hello_sleeps_until_it_rings() {
     world.run_until("both have met", |world| !world.got(1).frames.is_empty());
 }
 
+/// News that would end a sleep may never come, since this process waits for nothing.
+#[test]
+fn who_gives_its_turn_does_not_sleep() {
+    let board = Board::default();
+    let hasty = ShmSettings { yield_micros: 0, ..small() };
+    let shm = join(&board, config(0, 1000, hasty));
+    shm.give_turn();
+    assert_eq!(shm.counters().sleeps, 0);
+}
+
 #[test]
 fn library_memory_is_read_in_place() {
     let mut world = World::new(world(2, &small()));

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::Duration;
 
+use mpi_core::boards::Boards;
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::header::Header;
@@ -359,6 +360,12 @@ impl Port for SimPort {
         self.idle_polls = 0;
         self.pause(if self.waits == 1 { Pause::Yield } else { Pause::Wait });
         true
+    }
+
+    fn give_turn(&mut self) {
+        if self.share() > 1 {
+            self.pause(Pause::Yield);
+        }
     }
 }
 

@@ -75,7 +75,7 @@ impl<P: Port> Entry<'_, P> {
             }
             self.poll();
             // It writes without a wait, so it is there in no time; but it may need this processor.
-            self.port.wait(1);
+            self.port.give_turn();
         }
     }
 

@@ -77,7 +77,7 @@ impl<P: Port> Entry<'_, P> {
             self.read_signal(seat, Source::Public(rank), WaitFor::Each(Source::Public))?;
         }
         if order.last {
-            self.port.wait(1);
+            self.port.give_turn();
         }
         Ok(())
     }
