@@ -490,6 +490,13 @@ impl Port for NodePort {
         self.local.as_mut().is_some_and(|local| local.wait(idle_polls))
     }
 
+    #[inline]
+    fn looked_in_vain(&mut self) {
+        if let Some(local) = &mut self.local {
+            local.looked_in_vain();
+        }
+    }
+
     fn give_turn(&mut self) {
         if let Some(local) = &mut self.local {
             local.give_turn();

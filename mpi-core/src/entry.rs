@@ -87,6 +87,15 @@ impl<'a, P: Port> Entry<'a, P> {
         busy || called
     }
 
+    /// As [`Entry::poll`], for a call that does not wait, as `MPI_Test` and `MPI_Iprobe`. A program
+    /// that goes on calling those waits all the same, which the port gets to know.
+    #[inline]
+    pub fn poll_in_passing(&mut self) {
+        if !self.poll() {
+            self.port.looked_in_vain();
+        }
+    }
+
     #[cold]
     fn run_reductions(&mut self) -> bool {
         while let Some((execution, step, mut reduction)) = self.reductions.pop_front() {

@@ -306,6 +306,11 @@ pub trait Port: Transport + Boards + Segments {
     /// process could go on: by what it has just done one of them may be able to do more for the rest.
     fn give_turn(&mut self);
 
+    /// A call that does not wait has polled and found nothing. Where ranks share processors and such calls
+    /// follow each other closely, the program waits by them, and others get their turn as in
+    /// [`Port::wait`]: one of them may have what it waits for.
+    fn looked_in_vain(&mut self);
+
     /// Whether [`Port::wait`] would spin after so many looks in a row that found nothing: then
     /// who looks at one peer's frames may go on doing just that.
     #[inline]

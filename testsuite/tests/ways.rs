@@ -80,3 +80,19 @@ fn long_blocks_are_fetched_where_ranks_share_processors() {
             .unwrap_or_else(|error| panic!("{}={}: {error:#}", way.0, way.1));
     }
 }
+
+/// Who looks for a message in a loop has to let go of the processor for it to come: else there are tens
+/// of thousands of looks in vain for each, as many as a turn of the scheduler has room for.
+#[test]
+fn who_looks_for_messages_lets_go_of_a_shared_processor() {
+    let prefix = Prefix::find().expect("a prefix");
+    let polling = &programs::chosen(&["polling"]).expect("a program of the manifest")[0];
+    let executable = polling.compile(&prefix, &folder("polling")).expect("it compiles");
+    for ranks in ["2", "5"] {
+        let mut command = on_one_processor();
+        command.arg(prefix.bin("mpirun")).args(["-n", ranks]).arg(&executable).arg("500");
+        let output = command.output().expect("taskset and mpirun");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{ranks} ranks: {told}");
+    }
+}

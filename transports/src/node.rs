@@ -7,6 +7,7 @@
 
 mod near;
 mod pace;
+mod passing;
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -23,6 +24,7 @@ use crate::loopback::Loopback;
 use crate::shm::{Beside, CARD_GAP, Directory, LocalConfig, Secret, Shm};
 use crate::tcp::{self, Tcp, TcpConfig};
 use pace::{Look, Pace};
+use passing::Passing;
 
 /// Which ways the user wants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -91,6 +93,7 @@ pub struct LocalPort {
     me: PeerId,
     net: Option<Box<Net>>,
     pace: Pace,
+    passing: Passing,
     choice: Choice,
     me_name: ProcessName,
     start: Instant,
@@ -114,6 +117,7 @@ impl LocalPort {
             me: NOBODY,
             net: None,
             pace: Pace::default(),
+            passing: Passing::default(),
             choice: Choice::default(),
             me_name,
             start: Instant::now(),
@@ -570,6 +574,14 @@ impl Port for LocalPort {
 
     fn give_turn(&mut self) {
         self.shm.give_turn();
+    }
+
+    #[inline]
+    fn looked_in_vain(&mut self) {
+        if self.shm.is_crowded() && self.passing.is_loop(pace::ticks()) {
+            self.shm.give_turn();
+            self.passing.goes_on(pace::ticks());
+        }
     }
 
     #[inline]

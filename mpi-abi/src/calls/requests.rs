@@ -94,7 +94,7 @@ pub fn test(
     status: &mut Status,
 ) -> Result<()> {
     if !cx.is_complete(*request)? {
-        cx.poll();
+        cx.poll_in_passing();
     }
     *flag = cx.is_complete(*request)?;
     if *flag { finish(cx, request, status) } else { Ok(()) }
@@ -108,7 +108,7 @@ pub fn request_get_status(
     status: &mut Status,
 ) -> Result<()> {
     if !cx.is_complete(request)? {
-        cx.poll();
+        cx.poll_in_passing();
     }
     *flag = cx.is_complete(request)?;
     if *flag {

@@ -195,7 +195,7 @@ pub unsafe fn testall<F: Face>(
         unsafe { Requests::<F>::reported_in_all(array_of_requests, count, array_of_statuses) }?;
     let mut complete = requests.all_complete(cx)?;
     if !complete {
-        cx.poll();
+        cx.poll_in_passing();
         complete = requests.all_complete(cx)?;
     }
     // SAFETY: the caller's promise.
@@ -283,7 +283,7 @@ pub unsafe fn testany<F: Face>(
     };
     let mut found = complete(cx);
     if found.is_none() && !active.is_empty() {
-        cx.poll();
+        cx.poll_in_passing();
         found = complete(cx);
     }
     let done = found.is_some() || active.is_empty();
@@ -344,7 +344,7 @@ pub unsafe fn testsome<F: Face>(
         unsafe { Requests::<F>::reported_in_all(array_of_requests, incount, array_of_statuses) }?;
     let active = requests.active(cx)?;
     if !active.is_empty() {
-        cx.poll();
+        cx.poll_in_passing();
     }
     // SAFETY: the caller's promise.
     unsafe { report_some(cx, &requests, &active, outcount, array_of_indices, array_of_statuses) }
@@ -416,7 +416,7 @@ pub unsafe fn request_get_status_all<F: Face>(
     let requests = unsafe {
         Requests::<F>::reported_in_all(array_of_requests.cast_mut(), count, array_of_statuses)
     }?;
-    cx.poll();
+    cx.poll_in_passing();
     let complete = requests.all_complete(cx)?;
     // SAFETY: the caller's promise.
     unsafe { *flag = c_int::from(complete) };
@@ -445,7 +445,7 @@ pub unsafe fn request_get_status_any<F: Face>(
     // SAFETY: the caller's promise; nothing is set to null.
     let requests =
         unsafe { Requests::<F>::reported_in(array_of_requests.cast_mut(), count, status) }?;
-    cx.poll();
+    cx.poll_in_passing();
     let active = requests.active(cx)?;
     let mut found = None;
     for &(at, request) in &active {
@@ -487,7 +487,7 @@ pub unsafe fn request_get_status_some<F: Face>(
     let requests = unsafe {
         Requests::<F>::reported_in_all(array_of_requests.cast_mut(), incount, array_of_statuses)
     }?;
-    cx.poll();
+    cx.poll_in_passing();
     let active = requests.active(cx)?;
     let mut known = 0;
     for &(at, request) in &active {

@@ -28,7 +28,7 @@ impl<P: Port> Entry<'_, P> {
         if let Some(status) = self.look(&pattern) {
             return Ok(Some(status));
         }
-        self.progress();
+        self.poll_in_passing();
         Ok(self.look(&pattern))
     }
 
@@ -45,7 +45,7 @@ impl<P: Port> Entry<'_, P> {
             return Ok(Some((MESSAGE_NO_PROC, Status::PROC_NULL)));
         };
         if self.look(&pattern).is_none() {
-            self.progress();
+            self.poll_in_passing();
         }
         self.extract(&pattern, comm)
     }

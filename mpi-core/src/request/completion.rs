@@ -231,7 +231,7 @@ impl<P: Port> Entry<'_, P> {
     /// Reports the request if it is complete after at most one round of progress (`MPI_Test`).
     pub fn test(&mut self, request: RequestHandle) -> Result<Option<Report>> {
         if !self.is_complete(request)? {
-            self.poll();
+            self.poll_in_passing();
             if !self.is_complete(request)? {
                 return Ok(None);
             }

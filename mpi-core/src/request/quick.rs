@@ -105,7 +105,7 @@ impl<P: Port> Entry<'_, P> {
     pub fn glance_twice(&mut self, request: RequestHandle) -> Glance {
         match self.glance(request) {
             Glance::Pending => {
-                self.poll();
+                self.poll_in_passing();
                 self.glance(request)
             }
             settled => settled,

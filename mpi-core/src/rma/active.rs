@@ -107,7 +107,7 @@ impl<P: Port> Entry<'_, P> {
     /// As [`Entry::win_wait`].
     pub fn win_test(&mut self, win: WinHandle) -> Result<bool> {
         let awaited: Vec<RequestHandle> = self.window(win)?.epochs.exposed()?.to_vec();
-        self.poll();
+        self.poll_in_passing();
         for &request in &awaited {
             if !self.is_complete(request)? {
                 return Ok(false);

@@ -349,7 +349,7 @@ impl<P: Port> Entry<'_, P> {
     pub fn win_sync(&mut self, win: WinHandle) -> Result<()> {
         self.window(win)?;
         order();
-        self.poll();
+        self.poll_in_passing();
         Ok(())
     }
 }

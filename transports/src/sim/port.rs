@@ -362,6 +362,9 @@ impl Port for SimPort {
         true
     }
 
+    /// Every few polls that find nothing give a turn already.
+    fn looked_in_vain(&mut self) {}
+
     fn give_turn(&mut self) {
         if self.share() > 1 {
             self.pause(Pause::Yield);
