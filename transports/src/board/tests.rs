@@ -175,6 +175,11 @@ fn two_members_get_all_pages_for_the_first_long_body_of_a_near_reader() {
             views.iter_mut().for_each(Board::be_prompt);
         }
         views[0].outbound(to).prove(is_near);
+        for _ in 0..256 {
+            assert!(!views[0].is_better_written(to), "it has not carried much");
+            assert!(views[0].write(to, &mut packer(&long[..8]), 8, true));
+            views[1].consume(Source::Private(0));
+        }
         assert_eq!(views[0].is_better_written(to), wide);
         assert!(views[0].write(to, &mut packer(&long), long.len(), true));
         let part = shared.parts[0].as_ptr().addr().next_multiple_of(64);
@@ -182,6 +187,28 @@ fn two_members_get_all_pages_for_the_first_long_body_of_a_near_reader() {
         let at = views[1].peek(Source::Private(0)).unwrap().at.addr() - body;
         assert_eq!(at, if wide { 128 << 10 } else { 0 }, "{size} members");
         assert_eq!(take(&mut views[1], Source::Private(0)), Some((long.clone(), true)));
+    }
+}
+
+/// Pages for a ring that hardly carries anything cost more than a refusal does.
+#[test]
+fn first_messages_are_shown_to_who_may_fetch_where_ranks_share_processors() {
+    let bytes = pattern(1, 64 << 10);
+    for fetches in [true, false] {
+        let mut shared = Shared::new(3, 0);
+        let mut views = shared.views(7);
+        views.iter_mut().for_each(|view| view.set_crowded(true));
+        let to = Audience::One(2);
+        assert!(!views[0].show(to, apart(bytes.as_ptr(), 1 << 20)), "it would get its pages");
+        assert!(views[0].show(to, apart(bytes.as_ptr(), 64 << 10)));
+        match fetches {
+            true => views[2].consent(0),
+            false => views[2].refuse(Source::Private(0)),
+        }
+        views[2].consume(Source::Private(0));
+        let told = if fetches { Shown::Taken } else { Shown::Refused(2) };
+        assert_eq!(views[0].shown(to), told);
+        assert_eq!(views[0].show(to, apart(bytes.as_ptr(), 64 << 10)), fetches);
     }
 }
 

@@ -326,9 +326,13 @@ fn shown_first(world: &mut World<Shm>, board: BoardId, len: usize) -> usize {
 #[test]
 fn a_ring_gets_no_pages_before_as_much_was_fetched_as_they_are_worth() {
     let many = 10_000;
-    for (len, first) in
-        [(64 << 10, 1 << 20), (100 << 10, 1100 << 10), (200 << 10, 0), (30 << 10, 0)]
-    {
+    for (len, first) in [
+        (64 << 10, 1 << 20),
+        (100 << 10, 1100 << 10),
+        (200 << 10, 1600 << 10),
+        (300 << 10, 0),
+        (30 << 10, 0),
+    ] {
         let (mut world, board) = at_a_board(&small(), many);
         world.transport(0).boards.price = Price::known(9);
         assert_eq!(shown_first(&mut world, board, len), first, "messages of {len} bytes");

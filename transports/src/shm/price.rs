@@ -18,7 +18,7 @@ use crate::sys::cma;
 /// Bytes that are moved to find out.
 const BYTES: usize = 64 << 10;
 /// How often: the first time meets new pages, and any may be interrupted.
-const TRIALS: u32 = 6;
+const TRIALS: u32 = 3;
 
 /// How many times as long as two copies the kernel may take where all processors are busy moving, and where it
 /// lets others help one that writes alone.

@@ -21,14 +21,18 @@ const LONG_BODY: usize = LONG_PIECE;
 /// last-level cache take 64 KiB in two pieces through 128 KiB in 7.8 µs, and in 4.0 so; through 2 MiB
 /// in 2.2 by ordinary copies.
 const STREAMED_BODY: usize = LONG_BODY;
+/// Pieces that a stream has carried before it gets all its pages at once: who has sent so many will send as many
+/// more, of which long ones save 2 µs each of the 1.3 ms that the pages cost. NPB's IS, 2 ms long in class S, sends 40.
+const PROVEN: u64 = 256;
 /// Where ranks share processors and so many streams are written at the same time that each has no more than this of
 /// the caches, it has all of that from the first long body on: 1.3 ms for all streams together.
 const SHORT_ROUND: usize = 256 << 10;
-/// Where ranks share processors, messages for one reader of up to an eighth of so many bytes are fetched until so many
-/// were, even if that costs the kernel more than two copies, rather than that the ring gets pages for them: 64 KiB of
-/// those cost 60 µs, on a Zen 4 where fetching 64 KiB takes 8 µs and two copies 3.3, and NPB's IS.W and FT.S on 8 ranks
-/// send 11 and 8 such messages. Longer ones get their pages at once, before a program has got going: IS.A on 8 ranks,
-/// all-to-alls of 512 KiB of which the first is not timed, reaches 517 Mop/s so, and 491 with two of them fetched.
+/// Where ranks share processors, messages for one reader of up to a quarter of so many bytes are fetched until so many
+/// were, or eight of them, even if that costs the kernel more than two copies, rather than that the ring gets pages
+/// for them: 64 KiB of those cost 60 µs, on a Zen 4 where fetching 64 KiB takes 8 µs and two copies 3.3, and NPB's IS.W
+/// and FT.S on 8 ranks send 11 and 8 such messages, FT.S on 4 eight of 256 KiB. Longer ones get their pages at once,
+/// before a program has got going: IS.A on 8 ranks, all-to-alls of 512 KiB of which the first is not timed, reaches 517
+/// Mop/s so, and 491 with two of them fetched.
 const FETCHED_FIRST: u64 = 1 << 20;
 
 /// The room for bodies of one stream.
@@ -115,7 +119,7 @@ impl Bodies {
         piece: u64,
         readers: &mut Readers,
     ) -> Option<usize> {
-        if self.prompt && len >= LONG_BODY && readers.reach.is_near() {
+        if self.is_prompt(piece) && len >= LONG_BODY && readers.reach.is_near() {
             self.widen();
         }
         let at = self.find(len, round, piece, readers)?;
@@ -145,9 +149,13 @@ impl Bodies {
         }
     }
 
-    /// Whether they have all the way round, or get it when it is of use.
-    pub(super) fn are_wide(&self) -> bool {
-        self.prompt || !self.lap.is_short()
+    /// Whether they have all the way round, or get it for the next piece, of this number, if that is of use.
+    pub(super) fn are_wide(&self, piece: u64) -> bool {
+        self.is_prompt(piece) || !self.lap.is_short()
+    }
+
+    fn is_prompt(&self, piece: u64) -> bool {
+        self.prompt && piece >= PROVEN
     }
 
     /// Gets all pages, so that long bodies go all the way round.
@@ -162,7 +170,7 @@ impl Bodies {
 
     /// Whether a message of so many bytes would need pages that are not there, nor earned.
     pub(super) fn lack_pages(&self, len: u64) -> bool {
-        let is_first = len <= FETCHED_FIRST / 8 && self.apart < FETCHED_FIRST;
+        let is_first = len <= FETCHED_FIRST / 4 && self.apart < FETCHED_FIRST.max(8 * len);
         is_first && self.worn.ends_before(len)
     }
 

@@ -127,9 +127,12 @@ impl Outbound {
         cell.seq.store(self.mark.wrapping_add(self.next), Ordering::Release);
     }
 
-    /// Shows a whole message in this process's memory, if all readers fetch such.
+    /// Shows a whole message in this process's memory, if all readers fetch such. Where ranks share processors
+    /// who has not been here yet may not have said so, and pages for what is his would cost more than a refusal.
     pub(in crate::board) fn show(&mut self, apart: Apart) -> bool {
-        if !self.may_show() {
+        let is_bold = self.bodies.is_crowded() && self.bodies.lack_pages(apart.len);
+        let goes = self.may_show() || is_bold && self.may_try();
+        if !goes {
             return false;
         }
         // SAFETY: within the ring of cells, by `new`'s promise.
@@ -148,6 +151,11 @@ impl Outbound {
     /// Whether a message can be shown now.
     pub(in crate::board) fn may_show(&mut self) -> bool {
         self.readers.fetch() && self.readers.spare_a_cell(self.next)
+    }
+
+    /// The same, where readers have said neither that they fetch nor that they do not.
+    fn may_try(&mut self) -> bool {
+        self.readers.is_unknown() && self.readers.spare_a_cell(self.next)
     }
 
     /// What readers did with the piece that was shown last.
@@ -174,7 +182,7 @@ impl Outbound {
 
     /// Whether bodies have all the way round, or get it when it is of use.
     pub(in crate::board) fn is_wide(&self) -> bool {
-        self.bodies.are_wide()
+        self.bodies.are_wide(self.next)
     }
 
     /// Whether a message of so many bytes would need pages that the ring has not got, nor earned.

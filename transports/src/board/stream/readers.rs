@@ -126,6 +126,11 @@ impl Readers {
         self.fetched == Some(true)
     }
 
+    /// Whether none of them has refused, and one has not said that it fetches.
+    pub(super) fn is_unknown(&self) -> bool {
+        self.fetched.is_none()
+    }
+
     /// Awaits what they say to the piece of this number, which is being shown.
     pub(super) fn await_answers(&mut self, piece: u64) {
         self.apart = piece;
