@@ -218,9 +218,12 @@ fn who_awaits_a_hello_sleeps_until_it_rings() {
 fn who_gives_its_turn_does_not_sleep() {
     let board = Board::default();
     let hasty = ShmSettings { yield_micros: 0, ..small() };
-    let shm = join(&board, config(0, 1000, hasty));
+    let mut shm = join(&board, config(0, 1000, hasty));
+    shm.until_look = 1000;
     shm.give_turn();
-    assert_eq!(shm.counters().sleeps, 0);
+    assert_eq!((shm.counters().sleeps, shm.look_at_all), (0, true));
+    (0..32).for_each(|_| shm.give_turn());
+    assert_eq!(shm.until_look, 1, "letters would never be looked for");
 }
 
 #[test]

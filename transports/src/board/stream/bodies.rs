@@ -22,7 +22,7 @@ const LONG_BODY: usize = LONG_PIECE;
 /// in 2.2 by ordinary copies.
 const STREAMED_BODY: usize = LONG_BODY;
 /// Pieces that a stream has carried before it gets all its pages at once: who has sent so many will send as many
-/// more, of which long ones save 2 µs each of the 1.3 ms that the pages cost. NPB's IS, 2 ms long in class S, sends 40.
+/// more, of which long ones save 2 µs each of the 1.3 ms that the pages cost. NPB's IS sends 40.
 const PROVEN: u64 = 256;
 /// Where ranks share processors and so many streams are written at the same time that each has no more than this of
 /// the caches, it has all of that from the first long body on: 1.3 ms for all streams together.
@@ -50,7 +50,7 @@ pub(super) struct Bodies {
     apart: u64,
     /// Ranks share processors.
     crowded: bool,
-    /// All pages are got for the first long body that a near reader is to have.
+    /// All pages are got for the first long body that a near reader is to have behind [`PROVEN`] pieces.
     prompt: bool,
 }
 

@@ -131,8 +131,8 @@ impl Outbound {
     /// who has not been here yet may not have said so, and pages for what is his would cost more than a refusal.
     pub(in crate::board) fn show(&mut self, apart: Apart) -> bool {
         let is_bold = self.bodies.is_crowded() && self.bodies.lack_pages(apart.len);
-        let goes = self.may_show() || is_bold && self.may_try();
-        if !goes {
+        let fetched = self.readers.fetch() || is_bold && self.readers.is_unknown();
+        if !fetched || !self.readers.spare_a_cell(self.next) {
             return false;
         }
         // SAFETY: within the ring of cells, by `new`'s promise.
@@ -151,11 +151,6 @@ impl Outbound {
     /// Whether a message can be shown now.
     pub(in crate::board) fn may_show(&mut self) -> bool {
         self.readers.fetch() && self.readers.spare_a_cell(self.next)
-    }
-
-    /// The same, where readers have said neither that they fetch nor that they do not.
-    fn may_try(&mut self) -> bool {
-        self.readers.is_unknown() && self.readers.spare_a_cell(self.next)
     }
 
     /// What readers did with the piece that was shown last.
