@@ -11,6 +11,7 @@
 mod bodies;
 mod inbound;
 mod outbound;
+mod pages;
 mod readers;
 
 pub(super) use inbound::Inbound;

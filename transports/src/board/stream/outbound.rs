@@ -51,13 +51,13 @@ impl Outbound {
 
     /// Says whether ranks share processors.
     pub(in crate::board) fn narrow(&mut self, crowded: bool) {
-        self.bodies.narrow(crowded);
+        self.bodies.pages.narrow(crowded);
         self.readers.narrow(crowded);
     }
 
     /// Lets all pages of the way round be got as soon as they are of use.
     pub(in crate::board) fn be_prompt(&mut self) {
-        self.bodies.be_prompt();
+        self.bodies.pages.be_prompt();
     }
 
     /// Writes the next `len` bytes of `source`, if there is room; where ranks share processors long ones
@@ -103,10 +103,10 @@ impl Outbound {
         // SAFETY: by the caller's promise.
         unsafe {
             let to = self.bodies.address(at);
-            if self.bodies.is_streamed(len) {
+            if self.bodies.pages.stream(len) {
                 reach.goes_past(len);
                 copy::pack_streamed(source, to, len);
-            } else if self.bodies.is_crowded() {
+            } else if self.bodies.pages.are_crowded() {
                 self.copies.pack(reach, source, to, len);
             } else {
                 reach.pack(source, to, len);
@@ -130,7 +130,7 @@ impl Outbound {
     /// Shows a whole message in this process's memory, if all readers fetch such. Where ranks share processors
     /// who has not been here yet may not have said so, and pages for what is his would cost more than a refusal.
     pub(in crate::board) fn show(&mut self, apart: Apart) -> bool {
-        let is_bold = self.bodies.is_crowded() && self.bodies.lack_pages(apart.len);
+        let is_bold = self.bodies.pages.are_crowded() && self.bodies.pages.lack(apart.len);
         let fetched = self.readers.fetch() || is_bold && self.readers.is_unknown();
         if !fetched || !self.readers.spare_a_cell(self.next) {
             return false;
@@ -142,7 +142,7 @@ impl Outbound {
         cell.form.store(APART, Ordering::Relaxed);
         // The looks at who has read it are tried as those behind copies are.
         self.readers.reach.goes_past(apart.len as usize);
-        self.bodies.spare(apart.len, self.is_near());
+        self.bodies.pages.spare(apart.len, self.is_near());
         self.readers.await_answers(self.next);
         self.publish(cell);
         true
@@ -177,12 +177,12 @@ impl Outbound {
 
     /// Whether bodies have all the way round, or get it when it is of use.
     pub(in crate::board) fn is_wide(&self) -> bool {
-        self.bodies.are_wide(self.next)
+        self.bodies.pages.are_wide(self.next)
     }
 
     /// Whether a message of so many bytes would need pages that the ring has not got, nor earned.
     pub(in crate::board) fn lacks_pages(&self, len: u64) -> bool {
-        self.bodies.lack_pages(len)
+        self.bodies.pages.lack(len)
     }
 
     /// What a test wants to be found out about the readers.

@@ -1,0 +1,235 @@
+//! How much of its memory a stream makes use of, and when it gets the pages.
+//!
+//! A page costs one to two microseconds when it is first used, which a short program does not earn back; a long way
+//! round is cheaper for each long body. So pages are earned by what goes through ([`Lap`]), or by what readers
+//! have fetched instead; a stream that may be prompt gets all of them once it has carried [`PROVEN`] pieces; and where
+//! ranks share processors the first long messages are fetched, however dear that is.
+//!
+//! In: lengths of bodies and of messages that are shown. Out: in how many bytes bodies go round, and
+//! pages to get.
+
+use mpi_core::boards::LONG_PIECE;
+
+use crate::lap::{Lap, Worn};
+
+/// Short bodies, and all while the way round is short, go round in so many times their length, and
+/// at least in so many bytes, so that they stay in the cache and few pages are touched.
+const WINDOW: usize = 8;
+const WINDOW_MIN: usize = 4 << 10;
+/// Bodies from this length on go round in all the room that they may use: a line that both processors still
+/// hold is dearer to write and to read again than one that has left their own caches.
+const LONG_BODY: usize = LONG_PIECE;
+/// While the way round is short they are written past the caches instead. Two bare threads that share a
+/// last-level cache take 64 KiB in two pieces through 128 KiB in 7.8 µs, and in 4.0 so; through 2 MiB
+/// in 2.2 by ordinary copies.
+const STREAMED_BODY: usize = LONG_BODY;
+/// Pieces that a stream has carried before it gets all its pages at once: who has sent so many will send as many
+/// more, of which long ones save 2 µs each of the 1.3 ms that the pages cost. NPB's IS sends 40.
+const PROVEN: u64 = 256;
+/// Where ranks share processors and so many streams are written at the same time that each has no more than this of
+/// the caches, it has all of that from the first long body on: 1.3 ms for all streams together.
+const SHORT_ROUND: usize = 256 << 10;
+/// Where ranks share processors, messages for one reader of up to a quarter of so many bytes are fetched until so many
+/// were, or eight of them, even if that costs the kernel more than two copies, rather than that the ring gets pages
+/// for them: 64 KiB of those cost 60 µs, on a Zen 4 where fetching 64 KiB takes 8 µs and two copies 3.3, and NPB's IS.W
+/// and FT.S on 8 ranks send 11 and 8 such messages, FT.S on 4 eight of 256 KiB. Longer ones get their pages at once,
+/// before a program has got going: IS.A on 8 ranks, all-to-alls of 512 KiB of which the first is not timed, reaches 517
+/// Mop/s so, and 491 with two of them fetched.
+const FETCHED_FIRST: u64 = 1 << 20;
+
+/// The pages of one stream.
+pub(super) struct Pages {
+    /// Bytes in which bodies go round when all pages are there.
+    usual: usize,
+    /// Long bodies go round in so many bytes.
+    lap: Lap,
+    worn: Worn,
+    /// Bytes of messages that were shown instead.
+    apart: u64,
+    /// Ranks share processors.
+    crowded: bool,
+    /// All pages are got for the first long body that a near reader is to have behind [`PROVEN`] pieces.
+    prompt: bool,
+}
+
+/// A run of pages to get, as bytes of the room.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Got {
+    pub at: usize,
+    pub len: usize,
+}
+
+impl Pages {
+    /// None are there yet.
+    pub(super) fn new(usual: usize) -> Pages {
+        let (lap, worn) = (Lap::at_once(usual as u64), Worn::new(0));
+        Pages { usual, lap, worn, apart: 0, crowded: false, prompt: false }
+    }
+
+    /// Lets long bodies go round in half the room at most: where ranks share processors, those
+    /// that come one after the other on one find more in its caches.
+    pub(super) fn narrow(&mut self, crowded: bool) {
+        let usual = self.usual as u64;
+        self.crowded = crowded;
+        self.lap = if crowded { Lap::crowded(usual / 2) } else { Lap::at_once(usual) };
+    }
+
+    /// Lets all pages be got as soon as they are of use.
+    pub(super) fn be_prompt(&mut self) {
+        self.prompt = !self.crowded;
+    }
+
+    /// Whether ranks share processors.
+    #[inline]
+    pub(super) fn are_crowded(&self) -> bool {
+        self.crowded
+    }
+
+    /// Whether a body of this length is to be written past the caches.
+    #[inline]
+    pub(super) fn stream(&self, len: usize) -> bool {
+        self.lap.is_short() && len >= STREAMED_BODY
+    }
+
+    /// Counts a body that goes through.
+    #[inline]
+    pub(super) fn carry(&mut self, len: usize) {
+        if len >= LONG_BODY {
+            self.lap.carry(len as u64);
+        }
+    }
+
+    /// Counts a message that is shown instead. What a near reader fetches earns the ring the pages with which it
+    /// would be the better way: 1.3 ms by some 40 µs a MiB.
+    pub(super) fn spare(&mut self, len: u64, is_near: bool) {
+        self.apart = self.apart.saturating_add(len);
+        if is_near && !self.crowded {
+            self.lap.carry(len / 2);
+        }
+    }
+
+    /// Whether long bodies have all the way round, or get it for the next piece, of this number, if that is of use.
+    pub(super) fn are_wide(&self, piece: u64) -> bool {
+        self.is_prompt(piece) || !self.lap.is_short()
+    }
+
+    /// Whether the body of this piece is the first for which all pages are of use.
+    #[inline]
+    pub(super) fn are_due(&self, len: usize, piece: u64, is_near: bool) -> bool {
+        self.is_prompt(piece) && len >= LONG_BODY && is_near
+    }
+
+    fn is_prompt(&self, piece: u64) -> bool {
+        self.prompt && piece >= PROVEN
+    }
+
+    /// Lets long bodies go all the way round, with all pages; those to get.
+    #[cold]
+    pub(super) fn widen(&mut self) -> Option<Got> {
+        self.prompt = false;
+        while self.lap.grow() {}
+        self.get(0, self.usual, self.usual)
+    }
+
+    /// Whether a message of so many bytes would need pages that are not there, nor earned.
+    pub(super) fn lack(&self, len: u64) -> bool {
+        let is_first = len <= FETCHED_FIRST / 4 && self.apart < FETCHED_FIRST.max(8 * len);
+        is_first && self.worn.ends_before(len)
+    }
+
+    /// Bodies of this length go round in so many bytes; long ones in `round` where ranks share processors, unless
+    /// their readers are far.
+    #[inline]
+    pub(super) fn window(&self, len: usize, round: usize, is_far: bool) -> usize {
+        let lap = self.lap.bytes() as usize;
+        if len < LONG_BODY || self.lap.is_short() {
+            return (WINDOW * len).next_power_of_two().clamp(WINDOW_MIN, lap);
+        }
+        match self.crowded && !is_far {
+            true if round <= SHORT_ROUND => round.min(self.usual).max(len),
+            true => lap.min(round).max(len),
+            false => lap,
+        }
+    }
+
+    /// Whether what ends there needs pages that are not there.
+    #[inline]
+    pub(super) fn end_before(&self, end: usize) -> bool {
+        self.worn.ends_before(end as u64)
+    }
+
+    /// The pages that a body is the first to use, and some that others will.
+    #[cold]
+    pub(super) fn get(&mut self, at: usize, len: usize, window: usize) -> Option<Got> {
+        let limit = window.max(at + len);
+        let wanted = if self.crowded && limit <= SHORT_ROUND { limit - at } else { len };
+        let got = self.worn.step(at as u64, wanted as u64, limit as u64);
+        got.map(|(at, len)| Got { at: at as usize, len: len as usize })
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    const NEAR: bool = false;
+
+    #[test]
+    fn long_bodies_go_round_in_their_share_of_the_caches_where_ranks_share_processors() {
+        let mut pages = Pages::new(1 << 20);
+        let (long, short) = (16 << 10, 1000);
+        pages.narrow(true);
+        let short_rounds = [100_000, SHORT_ROUND, SHORT_ROUND + 1];
+        let at_first = short_rounds.map(|round| pages.window(long, round, NEAR));
+        assert_eq!(at_first, [100_000, SHORT_ROUND, 32 << 10]);
+        while pages.lap.grow() {}
+        assert_eq!(pages.window(long, 100_000, NEAR), 100_000);
+        assert_eq!(pages.window(200_000, 100_000, NEAR), 200_000);
+        assert_eq!(pages.window(long, 1 << 21, NEAR), 512 << 10, "half of the room is the most");
+        assert_eq!(pages.window(short, 5000, NEAR), 8192);
+        pages.narrow(false);
+        while pages.lap.grow() {}
+        assert_eq!(pages.window(long, 100_000, NEAR), 1 << 20);
+    }
+
+    #[test]
+    fn all_pages_are_due_for_a_long_body_for_a_near_reader_of_a_stream_that_has_proved_itself() {
+        let mut pages = Pages::new(1 << 20);
+        assert!(!pages.are_due(LONG_BODY, PROVEN, true), "none that may not be prompt");
+        pages.be_prompt();
+        let due = [
+            (LONG_BODY - 1, PROVEN, true),
+            (LONG_BODY, PROVEN - 1, true),
+            (LONG_BODY, PROVEN, false),
+        ];
+        assert!(due.iter().all(|&(len, piece, is_near)| !pages.are_due(len, piece, is_near)));
+        assert!(pages.are_due(LONG_BODY, PROVEN, true) && pages.stream(LONG_BODY));
+        assert!(pages.get(0, 4096, 4096).is_some());
+        assert_eq!(pages.widen(), Some(Got { at: 4096, len: (1 << 20) - 4096 }));
+        assert!(!pages.are_due(LONG_BODY, PROVEN, true) && !pages.stream(LONG_BODY));
+        assert!(!pages.end_before(1 << 20) && pages.end_before((1 << 20) + 1));
+    }
+
+    #[test]
+    fn the_first_messages_lack_pages_until_eight_or_a_mebibyte_were_fetched() {
+        let mut pages = Pages::new(1 << 20);
+        pages.narrow(true);
+        assert!(!pages.lack(FETCHED_FIRST / 4 + 1), "long ones get theirs at once");
+        let fetched = |pages: &mut Pages, len: u64| {
+            let mut times = 0;
+            while pages.lack(len) {
+                pages.spare(len, true);
+                times += 1;
+            }
+            times
+        };
+        assert_eq!(fetched(&mut pages, 64 << 10), 16);
+        let mut pages = Pages::new(1 << 20);
+        pages.narrow(true);
+        assert_eq!(fetched(&mut pages, 256 << 10), 8);
+        let mut pages = Pages::new(1 << 20);
+        pages.narrow(true);
+        assert!(pages.get(0, 64 << 10, 64 << 10).is_some());
+        assert!(!pages.lack(64 << 10), "they are there");
+    }
+}
