@@ -165,11 +165,11 @@ impl<P: Port> Process<P> {
         // Calls that are compared first are held meanwhile, as those are that begin and end later.
         let at_once = form == Form::Blocking && !self.selection.checked;
         let board = match form {
-            Form::Blocking => at_once && state.may_have_board(self.selection.patience),
+            Form::Blocking => at_once && state.may_have_board(self.selection.patience, call.bytes),
             Form::Nonblocking => !self.selection.checked && state.has_board(),
             Form::Persistent => false,
             Form::Room => {
-                !self.selection.checked && state.remote.is_none() && state.may_have_board(0)
+                !self.selection.checked && state.remote.is_none() && state.may_have_board(0, 0)
             }
         };
         let size = state.size() as usize;
