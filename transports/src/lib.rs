@@ -31,9 +31,13 @@ pub mod shm;
 #[cfg(not(loom))]
 pub mod sim;
 #[cfg(not(loom))]
+mod stores;
+#[cfg(not(loom))]
 pub mod sys;
 #[cfg(not(loom))]
 pub mod tcp;
+#[cfg(not(loom))]
+mod trials;
 
 #[cfg(all(loom, test))]
 #[path = "board/apart.rs"]

@@ -10,9 +10,9 @@ use std::time::Instant;
 
 use mpi_core::datatype::Packer;
 
-use crate::copy;
 use crate::cost::Cost;
 use crate::shm::Reach;
+use crate::{copy, stores};
 
 /// One in so many long pieces is written the way that seems dearer; every fourth as many is timed.
 const TRIED: u32 = 32;
@@ -40,7 +40,7 @@ impl Copies {
     ) {
         if !reach.goes_past(len) {
             // SAFETY: by the caller's promise.
-            unsafe { source.pack_into(to, len) };
+            unsafe { stores::pack(source, to, len, false) };
             return;
         }
         let past = self.next_goes_past();
@@ -50,7 +50,7 @@ impl Copies {
         unsafe {
             match past {
                 true => copy::pack_streamed(source, to, len),
-                false => source.pack_into(to, len),
+                false => stores::pack(source, to, len, false),
             };
         }
         if let Some(begin) = begin {

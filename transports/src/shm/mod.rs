@@ -46,7 +46,6 @@ mod segments;
 mod send;
 mod settings;
 mod stream;
-mod trials;
 mod ways;
 
 pub(crate) use hello::CARD_GAP;

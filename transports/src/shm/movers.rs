@@ -12,7 +12,7 @@
 
 use std::time::Duration;
 
-use super::trials::{CLASSES, Rivals, class};
+use crate::trials::{CLASSES, Rivals, class};
 
 /// One in so many is timed once both are known: the clock takes 60 ns of some 2000.
 const TIMED: u32 = 4;

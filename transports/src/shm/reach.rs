@@ -10,7 +10,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::copy;
+use crate::{copy, stores};
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::Packer;
 
@@ -61,14 +61,9 @@ impl Reach {
     /// As [`copy::streamed`].
     #[inline]
     pub(super) unsafe fn copy(&mut self, bytes: RawBytes<'_>, to: *mut u8) {
-        // SAFETY: by the caller's promise, both.
-        unsafe {
-            if self.goes_past(bytes.len()) {
-                copy::streamed(bytes, to);
-            } else {
-                bytes.copy_to(to);
-            }
-        }
+        let past = self.goes_past(bytes.len());
+        // SAFETY: by the caller's promise.
+        unsafe { stores::store(bytes, to, past) };
     }
 
     /// Copies up to `room` bytes of a message to `to`, and returns how many.
@@ -76,15 +71,9 @@ impl Reach {
     /// # Safety
     /// As [`copy::pack_streamed`].
     pub(crate) unsafe fn pack(&mut self, source: &mut Packer, to: *mut u8, room: usize) -> usize {
-        let len = source.remaining().min(room as u64) as usize;
-        // SAFETY: by the caller's promise, both.
-        unsafe {
-            if self.goes_past(len) {
-                copy::pack_streamed(source, to, room)
-            } else {
-                source.pack_into(to, room)
-            }
-        }
+        let past = self.goes_past(source.remaining().min(room as u64) as usize);
+        // SAFETY: by the caller's promise.
+        unsafe { stores::pack(source, to, room, past) }
     }
 
     /// Whether the peer proved far.

@@ -13,7 +13,7 @@
 
 use std::time::Instant;
 
-use super::trials::{CLASSES, Rivals, class};
+use crate::trials::{CLASSES, Rivals, class};
 
 /// Shorter messages are not worth a system call at each end.
 pub(super) const ACROSS_BYTES: u64 = 32 << 10;
@@ -133,8 +133,8 @@ pub(super) fn timer(theirs: u64) -> Option<Instant> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::trials::TRIAL_FIRST;
     use super::*;
+    use crate::trials::TRIAL_FIRST;
 
     const LEN: u64 = 64 << 10;
 

@@ -8,7 +8,7 @@ use super::{APART, Cell, INLINE_BYTES, LAST, Room};
 use crate::board::apart::Apart;
 use crate::board::copies::Copies;
 use crate::board::layout::CELLS;
-use crate::copy;
+use crate::stores;
 use crate::sync::{AtomicU64, Ordering};
 
 /// The writing end.
@@ -105,7 +105,7 @@ impl Outbound {
             let to = self.bodies.address(at);
             if self.bodies.pages.stream(len) {
                 reach.goes_past(len);
-                copy::pack_streamed(source, to, len);
+                stores::pack(source, to, len, true);
             } else if self.bodies.pages.are_crowded() {
                 self.copies.pack(reach, source, to, len);
             } else {

@@ -5,28 +5,28 @@
 
 /// Lengths are told apart by powers of two, from this one on and up to 4 MiB.
 const FIRST_POWER: u32 = 15;
-pub(super) const CLASSES: usize = 8;
+pub(crate) const CLASSES: usize = 8;
 /// Measurements of a way before it is judged: the first may have met new pages.
 const SAMPLES: u8 = 3;
 /// Times from one trial of the dearer way to the next, at first and at most.
-pub(super) const TRIAL_FIRST: u16 = 32;
+pub(crate) const TRIAL_FIRST: u16 = 32;
 const TRIAL_MOST: u16 = 1024;
 
 /// The class of so many bytes; all shorter ones are in the first.
-pub(super) fn class(len: u64) -> usize {
+pub(crate) fn class(len: u64) -> usize {
     (len.max(1 << FIRST_POWER).ilog2() - FIRST_POWER).min(CLASSES as u32 - 1) as usize
 }
 
 /// What 64 KiB cost one way.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Cost {
+pub(crate) struct Cost {
     nanos: u32,
     samples: u8,
 }
 
 impl Cost {
     /// So many bytes took so many nanoseconds.
-    pub(super) fn learn(&mut self, nanos: u64, bytes: u64) {
+    pub(crate) fn learn(&mut self, nanos: u64, bytes: u64) {
         let now = ((nanos << 16) / bytes.max(1)).min(u32::MAX.into()) as u32;
         self.nanos = match self.samples {
             0 => now,
@@ -37,19 +37,19 @@ impl Cost {
         self.samples = self.samples.saturating_add(1);
     }
 
-    pub(super) fn is_known(self) -> bool {
+    pub(crate) fn is_known(self) -> bool {
         self.samples >= SAMPLES
     }
 
     /// Nanoseconds for so many bytes.
-    pub(super) fn of(self, bytes: u64) -> u64 {
+    pub(crate) fn of(self, bytes: u64) -> u64 {
         (u64::from(self.nanos) * bytes) >> 16
     }
 }
 
 /// Two ways for bytes of about one length, and when the dearer one is tried again.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rivals {
+pub(crate) struct Rivals {
     pub one: Cost,
     pub other: Cost,
     until_trial: u16,
@@ -58,23 +58,23 @@ pub(super) struct Rivals {
 
 impl Rivals {
     /// Nothing is known.
-    pub(super) const fn new() -> Rivals {
+    pub(crate) const fn new() -> Rivals {
         let unknown = Cost { nanos: 0, samples: 0 };
         Rivals { one: unknown, other: unknown, until_trial: TRIAL_FIRST, interval: TRIAL_FIRST }
     }
 
     /// Whether enough is known of both.
-    pub(super) fn is_judged(&self) -> bool {
+    pub(crate) fn is_judged(&self) -> bool {
         self.one.is_known() && self.other.is_known()
     }
 
     /// Whether a trial of the dearer one is due.
-    pub(super) fn is_due(&self) -> bool {
+    pub(crate) fn is_due(&self) -> bool {
         self.is_judged() && self.until_trial == 0
     }
 
     /// Whether to go the one way, which is the better one or is not; counts it.
-    pub(super) fn choose(&mut self, one_is_better: bool) -> bool {
+    pub(crate) fn choose(&mut self, one_is_better: bool) -> bool {
         let tried = self.is_due();
         if tried {
             self.interval = (self.interval * 2).min(TRIAL_MOST);
@@ -87,7 +87,7 @@ impl Rivals {
     }
 
     /// Counts something of this length that went its way without a choice.
-    pub(super) fn pass(&mut self) {
+    pub(crate) fn pass(&mut self) {
         self.until_trial = self.until_trial.saturating_sub(1);
     }
 }
