@@ -25,14 +25,14 @@ use crate::process::Process;
 
 /// Longest message or block that goes the short way, in bytes.
 pub(super) const QUICK_BYTES: u64 = 32 << 10;
-/// One call of so many goes the ordinary way, which polls, so that everything else goes on
-/// (MPI-5.0 §3.7.4) although collectives find their data without waiting.
+/// One call of so many polls first, so that everything else goes on (MPI-5.0 §3.7.4) although collectives find their
+/// data without waiting.
 const CALLS_PER_POLL: u32 = 64;
 /// The highest of the addresses that stand for something else (`MPI_BOTTOM`, `MPI_IN_PLACE`,
 /// `MPI_BUFFER_AUTOMATIC`).
 pub(super) const UNREAL_ADDRESSES: usize = 2;
 
-/// Whether the ordinary way has to let everything else go on.
+/// Whether a call has to let everything else go on.
 pub(in crate::coll) fn polls(collective_number: u32) -> bool {
     collective_number.is_multiple_of(CALLS_PER_POLL)
 }
@@ -84,8 +84,9 @@ impl<P: Port> Process<P> {
         let state = self.comms.find(comm)?;
         let BoardState::Open(board) = state.board else { return None };
         let quick = bytes as i64 <= self.selection.board_below(collective)
-            && !polls(state.collective_number)
-            && state.remote.is_none();
+            && state.remote.is_none()
+            // What only begins may not poll on its way.
+            && !(polls(state.collective_number) && self.begun.is_starting());
         quick.then(|| Seat::new(board, comm, state))
     }
 

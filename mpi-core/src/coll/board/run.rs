@@ -29,9 +29,6 @@ impl<P: Port> Entry<'_, P> {
         call: &Prepared,
         algorithm: Algorithm,
     ) -> Result<()> {
-        if quick::polls(self.comm(seat.comm)?.collective_number) {
-            self.poll();
-        }
         let run = |entry: &mut Self| match &call.data {
             Data::Moved { send, recv } => entry.move_over_board(seat, &call.problem, send, recv),
             Data::Reduced(data) => entry.reduce_over_board(seat, &call.problem, data, algorithm),
@@ -51,7 +48,11 @@ impl<P: Port> Entry<'_, P> {
             return Ok(false);
         }
         let state = self.comm_mut(seat.comm)?;
-        state.collective_number = (state.collective_number + 1) & i32::MAX as u32;
+        let number = state.collective_number;
+        state.collective_number = (number + 1) & i32::MAX as u32;
+        if quick::polls(number) {
+            self.poll();
+        }
         match run(self) {
             Ok(()) => Ok(true),
             Err(error) => {
