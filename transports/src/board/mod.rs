@@ -231,19 +231,20 @@ impl Board {
         if self.crowded { room / CROWDED_PIECES } else { PIECE_BYTES.min(room / 2) }
     }
 
-    /// Whether the caches of the only other member have proved near; nothing where there are several.
-    pub fn is_near(&self) -> Option<bool> {
+    /// Whether what the only other member is to have costs little to write, since its caches have proved near or for
+    /// other reasons (see [`Reach::is_cheap`](crate::shm::Reach)); nothing where there are several.
+    pub fn is_cheap(&self) -> Option<bool> {
         if self.members.len() != 2 {
             return None;
         }
         let streams = [&self.public, &self.private[1 - self.rank]];
-        Some(streams.iter().any(|out| out.is_near()))
+        Some(streams.iter().any(|out| out.is_cheap()))
     }
 
-    /// Whether the caches of all other members have proved near.
-    pub fn are_all_near(&self) -> bool {
+    /// The same of all other members.
+    pub fn are_all_cheap(&self) -> bool {
         let others = self.private.iter().enumerate().filter(|(rank, _)| *rank != self.rank);
-        others.map(|(_, out)| out).all(Outbound::is_near)
+        others.map(|(_, out)| out).all(Outbound::is_cheap)
     }
 
     /// Whether no more streams are written than one member has: by one to each, or by each to one, who then takes
@@ -252,10 +253,10 @@ impl Board {
         (self.streams as usize) < self.members.len()
     }
 
-    /// Whether what the only other member is to have, whose caches are near, is better written to it than shown: the
-    /// ring has all its pages.
+    /// Whether what the only other member is to have, which costs little to write, is better written to it than shown:
+    /// the ring has all its pages.
     pub fn is_better_written(&self, to: Audience) -> bool {
-        self.is_near() == Some(true) && self.writes(to).is_wide()
+        self.is_cheap() == Some(true) && self.writes(to).is_wide()
     }
 
     /// Whether the stream to this member would need new pages for a message of so many bytes, and is better

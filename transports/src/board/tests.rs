@@ -10,6 +10,7 @@ use proptest::prelude::*;
 
 use super::{Apart, Awaited, Board, Layout, Lies};
 use crate::conformance::pattern;
+use crate::stores::tests::prove_light;
 
 /// A message that nothing comes back of.
 fn apart(at: *const u8, len: u64) -> Apart {
@@ -138,8 +139,10 @@ fn what_is_shown_goes_to_readers_that_all_fetch() {
 }
 
 #[test]
-fn what_near_readers_fetch_earns_a_ring_its_pages() {
-    for is_near in [true, false] {
+fn what_is_fetched_but_costs_little_to_write_earns_a_ring_its_pages() {
+    for (is_near, is_light) in [(true, false), (false, false), (false, true)] {
+        prove_light(is_light);
+        let is_cheap = is_near || is_light;
         let mut shared = Shared::new(2, 0);
         let mut views = shared.views(77);
         let to = Audience::One(1);
@@ -154,7 +157,11 @@ fn what_near_readers_fetch_earns_a_ring_its_pages() {
             assert_eq!(views[0].shown(to), Shown::Taken);
             shown += 1;
         }
-        assert_eq!((views[0].is_better_written(to), shown < 64), (is_near, is_near), "{shown} MiB");
+        assert_eq!(
+            (views[0].is_better_written(to), shown < 64),
+            (is_cheap, is_cheap),
+            "{shown} MiB"
+        );
     }
 }
 

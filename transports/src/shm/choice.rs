@@ -13,7 +13,7 @@ use super::{Bulk, Shm};
 /// of 16 KiB 1.24 and 1.23, of 32 KiB 0.90 and 1.19, of 64 KiB 0.78 and 0.99.
 const CROWDED_BYTES: u64 = 32 << 10;
 
-/// The same for the only other member of a board where each has a processor, unless its caches prove near. OSU,
+/// The same for the only other member of a board where each has a processor, unless it is cheap to write to. OSU,
 /// through the ring and so, and Open MPI: 16 KiB broadcast 7.0, 3.1 and 3.0 µs, reduce 7.4, 3.8 and 3.9, all-gather
 /// 14, 6.1 and 5.8; 32 KiB broadcast 7.3, 4.6 and 4.7, reduce 8.0, 4.9 and 5.2, all-gather 10.1, 8.2 and 8.0.
 const FETCHED_BYTES: u64 = 16 << 10;
@@ -29,7 +29,7 @@ impl Shm {
 
     /// The same where ranks share processors: if the message is one reader's, so that its writer has others
     /// to write as well, and the ring would have to get pages for it or the kernel moves bytes cheaply enough. Where
-    /// all have proved near it does not if everybody writes: then two copies, each within a cache, are cheaper (OSU
+    /// all are cheap to write to it does not if everybody writes: then two copies, each within a cache, are cheaper (OSU
     /// on 4 and 8 ranks of a Zen 4, an all-to-all of 128 KiB through rings 46 and 233 µs, fetched 83 and 359). One who
     /// writes alone would be waited for (a scatter of 128 KiB 30 and 39 µs, and 17 and 19).
     fn fetching_pays_in_turn(&mut self, board: BoardId, to: Audience, len: u64) -> bool {
@@ -42,19 +42,19 @@ impl Shm {
         if bulk != Bulk::Auto || board.spares_pages(rank, len) {
             return true;
         }
-        match (board.has_one_writer(), board.are_all_near()) {
+        match (board.has_one_writer(), board.are_all_cheap()) {
             (true, _) => self.boards.price.is_bearable(),
-            (false, near) => !near && self.boards.price.is_low(),
+            (false, cheap) => !cheap && self.boards.price.is_low(),
         }
     }
 
-    /// The same where each has a processor: unless the only reader's caches prove near and the ring has grown (OSU
+    /// The same where each has a processor: unless the only reader is cheap to write to and the ring has grown (OSU
     /// on two ranks of a Zen 4, fetched, so, and Open MPI: all-to-all of 1 MiB 121, 91 and 119 µs, reduce 105, 37
     /// and 94; an all-to-all of 64 KiB takes 11 through the short ring, and 8 fetched), or a reader has found that
     /// messages of this length come sooner through a buffer (see `ways`).
     fn fetching_pays_at_once(&self, board: BoardId, to: Audience, len: u64) -> bool {
         let Some(board) = self.boards.look(board) else { return false };
-        let least = match board.is_near() {
+        let least = match board.is_cheap() {
             Some(false) => FETCHED_BYTES,
             _ => board.piece_max(to) as u64 + 1,
         };

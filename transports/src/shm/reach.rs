@@ -88,6 +88,12 @@ impl Reach {
         self.lead == -LEAD
     }
 
+    /// Whether a buffer costs little: the peer proved near, or it proved far and far lines cost little more.
+    #[inline]
+    pub(crate) fn is_cheap(&self) -> bool {
+        self.is_near() || self.is_far && stores::is_light()
+    }
+
     /// Counts a copy of `len` bytes; whether it goes past the cache.
     #[inline]
     pub(crate) fn goes_past(&mut self, len: usize) -> bool {

@@ -142,7 +142,7 @@ impl Outbound {
         cell.form.store(APART, Ordering::Relaxed);
         // The looks at who has read it are tried as those behind copies are.
         self.readers.reach.goes_past(apart.len as usize);
-        self.bodies.pages.spare(apart.len, self.is_near());
+        self.bodies.pages.spare(apart.len, self.is_cheap());
         self.readers.await_answers(self.next);
         self.publish(cell);
         true
@@ -170,9 +170,9 @@ impl Outbound {
         cell && (len <= INLINE_BYTES || self.bodies.find(len, round, piece, readers).is_some())
     }
 
-    /// Whether readers proved near.
-    pub(in crate::board) fn is_near(&self) -> bool {
-        self.readers.reach.is_near()
+    /// Whether what is written for the readers costs little, wherever their caches are.
+    pub(in crate::board) fn is_cheap(&self) -> bool {
+        self.readers.reach.is_cheap()
     }
 
     /// Whether bodies have all the way round, or get it when it is of use.

@@ -48,7 +48,7 @@ pub(super) struct Pages {
     apart: u64,
     /// Ranks share processors.
     crowded: bool,
-    /// All pages are got for the first long body that a near reader is to have behind [`PROVEN`] pieces.
+    /// All pages are got for the first long body behind [`PROVEN`] pieces that costs little to write.
     prompt: bool,
 }
 
@@ -99,11 +99,11 @@ impl Pages {
         }
     }
 
-    /// Counts a message that is shown instead. What a near reader fetches earns the ring the pages with which it
-    /// would be the better way: 1.3 ms by some 40 µs a MiB.
-    pub(super) fn spare(&mut self, len: u64, is_near: bool) {
+    /// Counts a message that is shown instead. What it would have cost little to write earns the ring the pages with
+    /// which it would be the better way: 1.3 ms by some 40 µs a MiB.
+    pub(super) fn spare(&mut self, len: u64, is_cheap: bool) {
         self.apart = self.apart.saturating_add(len);
-        if is_near && !self.crowded {
+        if is_cheap && !self.crowded {
             self.lap.carry(len / 2);
         }
     }
@@ -115,8 +115,8 @@ impl Pages {
 
     /// Whether the body of this piece is the first for which all pages are of use.
     #[inline]
-    pub(super) fn are_due(&self, len: usize, piece: u64, is_near: bool) -> bool {
-        self.is_prompt(piece) && len >= LONG_BODY && is_near
+    pub(super) fn are_due(&self, len: usize, piece: u64, is_cheap: bool) -> bool {
+        self.is_prompt(piece) && len >= LONG_BODY && is_cheap
     }
 
     fn is_prompt(&self, piece: u64) -> bool {
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn all_pages_are_due_for_a_long_body_for_a_near_reader_of_a_stream_that_has_proved_itself() {
+    fn all_pages_are_due_for_a_long_body_that_costs_little_in_a_stream_that_has_proved_itself() {
         let mut pages = Pages::new(1 << 20);
         assert!(!pages.are_due(LONG_BODY, PROVEN, true), "none that may not be prompt");
         pages.be_prompt();
@@ -202,7 +202,7 @@ mod tests {
             (LONG_BODY, PROVEN - 1, true),
             (LONG_BODY, PROVEN, false),
         ];
-        assert!(due.iter().all(|&(len, piece, is_near)| !pages.are_due(len, piece, is_near)));
+        assert!(due.iter().all(|&(len, piece, is_cheap)| !pages.are_due(len, piece, is_cheap)));
         assert!(pages.are_due(LONG_BODY, PROVEN, true) && pages.stream(LONG_BODY));
         assert!(pages.get(0, 4096, 4096).is_some());
         assert_eq!(pages.widen(), Some(Got { at: 4096, len: (1 << 20) - 4096 }));
