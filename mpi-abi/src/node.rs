@@ -321,6 +321,10 @@ impl Boards for NodePort {
         self.local.as_mut()?.land_piece(bytes, into)
     }
 
+    fn copy_own(bytes: RawBytes<'_>, into: &mut Unpacker) -> usize {
+        LocalPort::copy_own(bytes, into)
+    }
+
     #[inline]
     fn write_piece(
         &mut self,

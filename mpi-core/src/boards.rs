@@ -171,6 +171,10 @@ pub trait Boards {
     /// how many had room, or nothing if the transport knows no such way.
     fn land_piece(&mut self, bytes: RawBytes<'_>, into: &mut Unpacker) -> Option<usize>;
 
+    /// Copies a run of the program's memory to where a message goes, by moves of the kind that costs least here;
+    /// returns how many bytes had room.
+    fn copy_own(bytes: RawBytes<'_>, into: &mut Unpacker) -> usize;
+
     /// Writes the next `len` bytes of `source` as a piece, if there is room for it now.
     fn write_piece(
         &mut self,

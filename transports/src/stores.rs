@@ -16,7 +16,7 @@ use std::cell::RefCell;
 use std::time::Instant;
 
 use mpi_core::buffer::RawBytes;
-use mpi_core::datatype::Packer;
+use mpi_core::datatype::{Packer, Unpacker};
 
 use crate::copy;
 use crate::trials::Rivals;
@@ -46,16 +46,27 @@ type OfLengths = [Known; CLASSES];
 
 const NOTHING: OfLengths = [Known { ways: Rivals::new(), bodies: 0 }; CLASSES];
 
+/// What string moves are compared with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Beside {
+    /// Vectors that go to shared memory through the caches.
+    Caches,
+    /// Vectors that go past them.
+    Past,
+    /// Vectors from one place of the program's own memory to another.
+    Own,
+}
+
 thread_local! {
-    /// What this thread has found out beside vectors in the caches, and beside those past them: it is the
-    /// processor's, whoever the reader is.
-    static KNOWN: RefCell<[OfLengths; 2]> = const { RefCell::new([NOTHING; 2]) };
+    /// What this thread has found out, by what string moves are compared with: it is the processor's, whoever
+    /// reads it.
+    static KNOWN: RefCell<[OfLengths; 3]> = const { RefCell::new([NOTHING; 3]) };
 }
 
 /// Whether storing costs little although lines are dear to fetch.
 #[cfg(not(test))]
 pub(crate) fn is_light() -> bool {
-    KNOWN.with_borrow(|[_, past]| past.iter().any(Known::is_light))
+    KNOWN.with_borrow(|known| known[Beside::Past as usize].iter().any(Known::is_light))
 }
 
 /// What a test wants it to be, whatever its processor is like.
@@ -71,8 +82,8 @@ pub(crate) unsafe fn store(bytes: RawBytes<'_>, to: *mut u8, past: bool) {
     // SAFETY: by the caller's promise, both.
     unsafe {
         match bytes.len() >= LONG_BYTES {
-            true => store_long(bytes, to, past),
-            false => by_vectors(bytes, to, past),
+            true => store_long(bytes, to, Beside::shared(past)),
+            false => by_vectors(bytes, to, Beside::shared(past)),
         }
     }
 }
@@ -95,36 +106,59 @@ pub(crate) unsafe fn pack(source: &mut Packer, to: *mut u8, room: usize, past: b
         };
     };
     // SAFETY: as many bytes are left of the message, and of the room, by the caller's promise.
-    unsafe { store_long(RawBytes::new(at, len), to, past) };
+    unsafe { store_long(RawBytes::new(at, len), to, Beside::shared(past)) };
     source.skip(len as u64);
     len
 }
 
+/// Copies as many of `bytes` as have room where a message goes, both in the program's own memory, and returns how many.
+///
+/// # Safety
+/// As `Unpacker::unpack_from`.
+pub(crate) unsafe fn unpack(mut bytes: RawBytes<'_>, into: &mut Unpacker) -> usize {
+    let run = if bytes.len() >= LONG_BYTES { into.as_contiguous() } else { None };
+    let Some((to, room)) = run.filter(|(_, room)| *room >= LONG_BYTES as u64) else {
+        // SAFETY: by the caller's promise.
+        return unsafe { into.unpack_from(bytes) };
+    };
+    let bytes = bytes.take(room.min(bytes.len() as u64) as usize);
+    // SAFETY: there is as much room left, by the caller's promise.
+    unsafe { store_long(bytes, to, Beside::Own) };
+    into.skip(bytes.len() as u64);
+    bytes.len()
+}
+
+impl Beside {
+    fn shared(past: bool) -> Beside {
+        if past { Beside::Past } else { Beside::Caches }
+    }
+}
+
 #[inline(never)]
-unsafe fn store_long(bytes: RawBytes<'_>, to: *mut u8, past: bool) {
-    let (beside, class) = (usize::from(past), class(bytes.len()));
-    let (by_string, timed) = KNOWN.with_borrow_mut(|known| known[beside][class].choose());
+unsafe fn store_long(bytes: RawBytes<'_>, to: *mut u8, beside: Beside) {
+    let (row, class) = (beside as usize, class(bytes.len()));
+    let (by_string, timed) = KNOWN.with_borrow_mut(|known| known[row][class].choose());
     let begin = timed.then(Instant::now);
     // SAFETY: by the caller's promise, both.
     unsafe {
         match by_string {
             true => by_string_move(bytes, to),
-            false => by_vectors(bytes, to, past),
+            false => by_vectors(bytes, to, beside),
         }
     }
     if let Some(begin) = begin {
         let (nanos, len) = (begin.elapsed().as_nanos() as u64, bytes.len() as u64);
-        KNOWN.with_borrow_mut(|known| known[beside][class].learn(by_string, nanos, len));
+        KNOWN.with_borrow_mut(|known| known[row][class].learn(by_string, nanos, len));
     }
 }
 
 #[inline]
-unsafe fn by_vectors(bytes: RawBytes<'_>, to: *mut u8, past: bool) {
+unsafe fn by_vectors(bytes: RawBytes<'_>, to: *mut u8, beside: Beside) {
     // SAFETY: by the caller's promise, both.
     unsafe {
-        match past {
-            true => copy::streamed(bytes, to),
-            false => bytes.copy_to(to),
+        match beside {
+            Beside::Past => copy::streamed(bytes, to),
+            Beside::Caches | Beside::Own => bytes.copy_to(to),
         }
     }
 }
@@ -244,6 +278,24 @@ pub(crate) mod tests {
             (first, pack(&mut packer, room.as_mut_ptr().add(4096), 6016, true))
         };
         assert!(packed == (4096, 5904) && room[..10_000] == bytes);
+    }
+
+    #[test]
+    fn what_has_room_is_copied_and_nothing_more() {
+        for (len, room) in [(100, 100), (5000, 4999), (4999, 5000), (70_000, 4096), (9000, 10)] {
+            for _ in 0..8 {
+                let bytes = pattern(len as u64, len);
+                let mut target = vec![0xee; ROOM];
+                let at = UserBuffer(target.as_mut_ptr());
+                let mut into = Unpacker::contiguous(at, room as u64);
+                // SAFETY: the target has the room.
+                let taken = unsafe { unpack(RawBytes::from(&bytes[..]), &mut into) };
+                assert_eq!((taken, into.remaining()), (len.min(room), (room - taken) as u64));
+                assert!(
+                    target[..taken] == bytes[..taken] && target[taken..].iter().all(|b| *b == 0xee)
+                );
+            }
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ use mpi_core::rma::Segment;
 use mpi_core::segments::Segments;
 
 use super::LocalPort;
+use crate::shm::Shm;
 
 impl Boards for LocalPort {
     fn meet(&mut self, peer: PeerId) -> Meeting {
@@ -70,6 +71,10 @@ impl Boards for LocalPort {
 
     fn land_piece(&mut self, bytes: RawBytes<'_>, into: &mut Unpacker) -> Option<usize> {
         self.shm.land_piece(bytes, into)
+    }
+
+    fn copy_own(bytes: RawBytes<'_>, into: &mut Unpacker) -> usize {
+        Shm::copy_own(bytes, into)
     }
 
     #[inline]

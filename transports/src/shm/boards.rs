@@ -20,8 +20,8 @@ use super::peer::State;
 use super::price::Price;
 use super::{Bulk, Shm};
 use crate::board::{Apart, Awaited, Board, Layout};
-use crate::copy;
 use crate::sys::cpus;
+use crate::{copy, stores};
 
 /// User memory of all processes from which on a collective operation's data pass through the
 /// caches anyway: about what a last-level cache of many processors holds.
@@ -199,6 +199,11 @@ impl Boards for Shm {
     fn land_piece(&mut self, bytes: RawBytes<'_>, into: &mut Unpacker) -> Option<usize> {
         // SAFETY: the room is user memory that the collective owns, and shared memory is none of it.
         Some(unsafe { copy::unpack_past(bytes, into) })
+    }
+
+    fn copy_own(bytes: RawBytes<'_>, into: &mut Unpacker) -> usize {
+        // SAFETY: user memory that the collective owns; the standard forbids that its buffers overlap.
+        unsafe { stores::unpack(bytes, into) }
     }
 
     #[inline]

@@ -126,6 +126,11 @@ impl Boards for SimPort {
         Some(unsafe { copy::unpack_past(bytes, into) })
     }
 
+    fn copy_own(bytes: RawBytes<'_>, into: &mut Unpacker) -> usize {
+        // SAFETY: user memory that the collective owns; the standard forbids that its buffers overlap.
+        unsafe { into.unpack_from(bytes) }
+    }
+
     fn write_piece(
         &mut self,
         board: BoardId,

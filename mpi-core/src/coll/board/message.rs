@@ -1,6 +1,7 @@
 //! Single messages over a board: written and read in pieces.
 #![allow(unsafe_code)]
 
+use super::run::OwnBlock;
 use super::seat::Seat;
 use super::shown::Way;
 use super::work::{Step, WaitFor, Work};
@@ -13,7 +14,7 @@ use crate::port::Port;
 
 /// A process that copies its own looks so often, in bytes, at what another does meanwhile: a look costs less
 /// than a line.
-const OWN_BYTES: usize = 16 << 10;
+const OWN_BYTES: u64 = 16 << 10;
 
 /// A message on its way out.
 pub(super) struct Outgoing {
@@ -182,27 +183,29 @@ pub(super) fn too_long(rank: u32, by: u64) -> Error {
 
 /// Copies between two blocks of user memory, of which one may be laid out otherwise.
 pub(in crate::coll) fn copy(mut from: Packer, mut into: Unpacker) {
-    copy_runs(&mut from, &mut into, usize::MAX, || true);
-}
-
-/// The same as long as `goes_on`, which is asked every [`OWN_BYTES`] bytes.
-pub(super) fn copy_while(from: &mut Packer, into: &mut Unpacker, goes_on: impl FnMut() -> bool) {
-    copy_runs(from, into, OWN_BYTES, goes_on);
-}
-
-#[inline]
-fn copy_runs(
-    from: &mut Packer,
-    into: &mut Unpacker,
-    most: usize,
-    mut goes_on: impl FnMut() -> bool,
-) {
-    while goes_on()
-        && let Some((at, len)) = from.next_run(most)
-    {
+    while let Some((at, len)) = from.next_run(usize::MAX) {
         // SAFETY: user memory that the collective owns, readable and writable; the standard
         // forbids that its buffers overlap.
         unsafe { into.unpack_from(RawBytes::new(at, len)) };
+    }
+}
+
+/// The same of up to `most` bytes that may be many, by moves of the kind that costs least.
+pub(super) fn copy_own<P: Port>((from, into): &mut OwnBlock, most: u64) {
+    let mut left = most;
+    while left > 0
+        && let Some((at, len)) = from.next_run(usize::try_from(left).unwrap_or(usize::MAX))
+    {
+        // SAFETY: as in `copy`.
+        P::copy_own(unsafe { RawBytes::new(at, len) }, into);
+        left -= len as u64;
+    }
+}
+
+/// The same as long as `goes_on`, which is asked every [`OWN_BYTES`] bytes.
+pub(super) fn copy_while<P: Port>(own: &mut OwnBlock, mut goes_on: impl FnMut() -> bool) {
+    while own.0.remaining() > 0 && goes_on() {
+        copy_own::<P>(own, OWN_BYTES);
     }
 }
 

@@ -124,11 +124,12 @@ impl<P: Port> Entry<'_, P> {
         let out = Packer::contiguous(at, len as u64);
         transfer.send(Outgoing::new(self, seat, to, out, 1));
         transfer.let_fetch(self);
-        transfer.write(self);
+        let own = own as u64;
+        let mut own = (Packer::contiguous(from, own), Unpacker::contiguous(kept, own));
+        let same = from == at;
+        transfer.write_beside(self, same.then_some(&mut own));
         let into = Unpacker::contiguous(room, bytes as u64);
         transfer.receive(Incoming::new(pattern.source()(1 - seat.rank), into));
-        let own = own as u64;
-        let own = (Packer::contiguous(from, own), Unpacker::contiguous(kept, own));
         self.run_beside_own(transfer, seat, pattern, Some(own))
     }
 }

@@ -1,6 +1,6 @@
 //! Who writes what to whom, collective by collective: where data only moves. `reduce` has the others.
 
-use super::message::{Incoming, Outgoing, copy, copy_while};
+use super::message::{Incoming, Outgoing, copy, copy_own, copy_while};
 use super::pattern::Pattern;
 use super::quick;
 use super::seat::{BoardState, Seat};
@@ -125,9 +125,9 @@ impl<P: Port> Entry<'_, P> {
                 let mut transfer = Transfer::new(seat);
                 transfer.send(Outgoing::new(self, seat, Audience::Everyone, out, 1));
                 transfer.let_fetch(self);
-                transfer.write(self);
+                let mut own = self.own_block(send.first(), recv.get(me))?;
+                transfer.write_beside(self, own.as_mut());
                 self.receive_all(&mut transfer, seat, recv, Pattern::EachToAll)?;
-                let own = self.own_block(send.first(), recv.get(me))?;
                 self.run_beside_own(transfer, seat, Pattern::EachToAll, own)
             }
             Problem::Alltoall { in_place, .. } | Problem::Alltoallv { in_place, .. } => {
@@ -293,15 +293,15 @@ impl<P: Port> Entry<'_, P> {
         let state = self.comm_mut(seat.comm)?;
         state.own_first = !state.own_first;
         let own_first = state.own_first || seat.size > 2 || seat.crowded;
-        let Some((mut out, mut room)) = own else { return transfer.run(self) };
+        let Some(mut own) = own else { return transfer.run(self) };
         if own_first {
-            copy(out, room);
+            copy_own::<P>(&mut own, u64::MAX);
             return transfer.run(self);
         }
         let from = pattern.source()(1 - seat.rank);
-        copy_while(&mut out, &mut room, || self.port.read_piece(seat.board, from).is_none());
+        copy_while::<P>(&mut own, || self.port.read_piece(seat.board, from).is_none());
         transfer.run(self)?;
-        copy(out, room);
+        copy_own::<P>(&mut own, u64::MAX);
         Ok(())
     }
 }

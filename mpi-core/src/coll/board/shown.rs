@@ -7,6 +7,7 @@
 //! Enters: messages that may be fetched, and pieces that are shown. Leaves: whether they have moved on.
 
 use super::message::{Incoming, Outgoing, copy_while, whole_units};
+use super::run::OwnBlock;
 use super::seat::Seat;
 use super::work::WaitFor;
 use crate::boards::{Audience, Fetched, Mover, Piece, Shown, Source};
@@ -199,12 +200,12 @@ impl<P: Port> Entry<'_, P> {
         from: Source,
         into: Unpacker,
         wait_for: WaitFor,
-        own: Option<(Packer, Unpacker)>,
+        own: Option<OwnBlock>,
     ) -> Result<()> {
         let mut message = Incoming::new(from, into).shared();
-        if let Some((mut out, mut into)) = own {
+        if let Some(mut own) = own {
             let mut begun = Ok(());
-            copy_while(&mut out, &mut into, || {
+            copy_while::<P>(&mut own, || {
                 begun = message.let_begin(self, seat);
                 begun.is_ok()
             });

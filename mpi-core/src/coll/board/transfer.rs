@@ -4,7 +4,8 @@
 
 use super::chains::Chains;
 use super::fold::Fold;
-use super::message::{Incoming, Outgoing};
+use super::message::{Incoming, Outgoing, copy_own};
+use super::run::OwnBlock;
 use super::seat::Seat;
 use super::work::{Step, Work};
 use crate::boards::Audience;
@@ -100,6 +101,26 @@ impl Transfer {
                 return written;
             }
             written = true;
+        }
+    }
+
+    /// The same, of one message; behind each piece as much of `own` is copied, which comes from the same memory and is
+    /// in the nearest cache then (two bare processes on a Zen 5, 64 KiB written, copied and taken in, one after the
+    /// other and so: 2.47 and 2.10 µs).
+    pub(super) fn write_beside<P: Port>(
+        &mut self,
+        entry: &mut Entry<'_, P>,
+        own: Option<&mut OwnBlock>,
+    ) -> bool {
+        let (Some(own), [out]) = (own, &mut self.outs[..]) else { return self.write(entry) };
+        let mut written = false;
+        loop {
+            let before = out.remaining();
+            if !out.push(entry, self.seat) {
+                return written;
+            }
+            written = true;
+            copy_own::<P>(own, before - out.remaining());
         }
     }
 
