@@ -29,9 +29,9 @@ impl Shm {
 
     /// The same where ranks share processors: if the message is one reader's, so that its writer has others
     /// to write as well, and the ring would have to get pages for it or the kernel moves bytes cheaply enough. Where
-    /// all are cheap to write to it does not if everybody writes: then two copies, each within a cache, are cheaper (OSU
-    /// on 4 and 8 ranks of a Zen 4, an all-to-all of 128 KiB through rings 46 and 233 µs, fetched 83 and 359). One who
-    /// writes alone would be waited for (a scatter of 128 KiB 30 and 39 µs, and 17 and 19).
+    /// all are cheap to write to it does not if everybody writes: then two copies, each within a cache, are cheaper
+    /// (OSU on 4 and 8 ranks of a Zen 4, an all-to-all of 128 KiB through rings 46 and 233 µs, fetched 83 and 359). One
+    /// who writes alone would be waited for (a scatter of 128 KiB 30 and 39 µs, and 17 and 19).
     fn fetching_pays_in_turn(&mut self, board: BoardId, to: Audience, len: u64) -> bool {
         let Audience::One(rank) = to else { return false };
         let bulk = self.config.shm.bulk;

@@ -10,7 +10,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::{copy, stores};
+use crate::copy;
+use crate::stores::{self, LONG_BYTES};
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::Packer;
 
@@ -25,8 +26,6 @@ const COPIES_PER_TRIAL: u32 = 256;
 const COPIES_IN_DOUBT: u32 = 4;
 /// Trials by which one verdict must lead to be believed. One in fifty errs.
 const LEAD: i8 = 2;
-/// Shorter copies are never streamed.
-const LONG_BYTES: usize = 4096;
 
 /// What is known of the way to one peer.
 #[derive(Debug)]
@@ -61,9 +60,14 @@ impl Reach {
     /// As [`copy::streamed`].
     #[inline]
     pub(super) unsafe fn copy(&mut self, bytes: RawBytes<'_>, to: *mut u8) {
-        let past = self.goes_past(bytes.len());
-        // SAFETY: by the caller's promise.
-        unsafe { stores::store(bytes, to, past) };
+        let len = bytes.len();
+        // SAFETY: by the caller's promise, both.
+        unsafe {
+            match len < LONG_BYTES {
+                true => bytes.copy_to(to),
+                false => stores::store(bytes, to, self.goes_past(len)),
+            }
+        }
     }
 
     /// Copies up to `room` bytes of a message to `to`, and returns how many.
@@ -71,9 +75,14 @@ impl Reach {
     /// # Safety
     /// As [`copy::pack_streamed`].
     pub(crate) unsafe fn pack(&mut self, source: &mut Packer, to: *mut u8, room: usize) -> usize {
-        let past = self.goes_past(source.remaining().min(room as u64) as usize);
-        // SAFETY: by the caller's promise.
-        unsafe { stores::pack(source, to, room, past) }
+        let len = source.remaining().min(room as u64) as usize;
+        // SAFETY: by the caller's promise, both.
+        unsafe {
+            match len < LONG_BYTES {
+                true => source.pack_into(to, room),
+                false => stores::pack(source, to, room, self.goes_past(len)),
+            }
+        }
     }
 
     /// Whether the peer proved far.
