@@ -4,8 +4,8 @@
 //! the mask that mpirun was given is narrower than the machine, or when the ranks fill the
 //! machine; then each gets an equal share of neighbouring cores, or the cores are dealt to the
 //! ranks in turn (the kernel leaves three on one and one on another for seconds, and neighbouring
-//! ranks often have work at the same time, as in the layers of a graph). Never when some cores
-//! would have many more ranks than others, never under a quota, never when the program starts
+//! ranks often have work at the same time, as in the layers of a graph). Where some cores have one rank more than
+//! others that is so at first only (see `slack`), and never when they would have many more, never under a quota, never when the program starts
 //! threads of its own (OMP_NUM_THREADS > 1).
 
 use crate::options::{BindTo, MapBy, Tie};
@@ -19,6 +19,8 @@ pub(crate) struct Binding {
     pub(crate) cpus: Vec<Option<Vec<usize>>>,
     /// One clause for the report.
     pub(crate) why: String,
+    /// All CPUs of ours, if ranks are to have those after a while (see `slack`).
+    pub(crate) later: Option<Vec<usize>>,
 }
 
 /// Decides for `ranks` ranks. `tie` is what was asked for; a host where not even one rank can have
@@ -36,7 +38,7 @@ pub(crate) fn decide(
         Some(tie) => {
             let places = dealt(groups(places(&machine.cpus, tie.to), tie, map_by)?, map_by);
             let cpus = spread(&places, ranks, tie.to, map_by);
-            Ok(Binding { cpus, why: "as asked for".into() })
+            Ok(Binding { cpus, why: "as asked for".into(), later: None })
         }
         None => Ok(unasked(machine, ranks, map_by, threads)),
     }
@@ -44,7 +46,7 @@ pub(crate) fn decide(
 
 /// No rank is tied to anything.
 fn free(ranks: usize, why: &str) -> Binding {
-    Binding { cpus: vec![None; ranks], why: why.to_string() }
+    Binding { cpus: vec![None; ranks], why: why.to_string(), later: None }
 }
 
 /// What is best where nothing was asked for.
@@ -63,12 +65,13 @@ fn unasked(machine: &Machine, ranks: usize, map_by: MapBy, threads: Option<usize
     } else if !narrowed && ranks < cores.len() {
         free("not bound: the ranks leave room for others")
     } else {
-        let why = match (ranks > cores.len(), ranks.is_multiple_of(cores.len())) {
-            (true, true) => "the same number to each core",
-            (true, false) => "about the same number to each core",
-            (false, _) => "an equal share of the cores each",
+        let all = || machine.cpus.iter().map(|cpu| cpu.id).collect();
+        let (why, later) = match (ranks > cores.len(), ranks.is_multiple_of(cores.len())) {
+            (true, true) => ("the same number to each core", None),
+            (true, false) => ("about the same number to each core at first", Some(all())),
+            (false, _) => ("an equal share of the cores each", None),
         };
-        Binding { cpus: shares(&cores, ranks), why: why.into() }
+        Binding { cpus: shares(&cores, ranks), why: why.into(), later }
     }
 }
 
@@ -230,6 +233,8 @@ mod tests {
         let nine = decide(&machine(1), 9, None, None, None);
         assert_eq!(sets(&nine).iter().filter(|cpus| **cpus == [0, 2]).count(), 5);
         assert!(nine.cpus.iter().all(Option::is_some));
+        assert_eq!((full.later, two_each.later), (None, None));
+        assert_eq!(nine.later.map(|cpus| cpus.len()), Some(4));
         assert!(decide(&machine(1), 7, None, None, None).cpus.iter().all(Option::is_none));
         for (ranks, threads) in [(3, None), (5, None), (4, Some(2)), (1, None)] {
             let free = decide(&machine(2), ranks, None, None, threads);

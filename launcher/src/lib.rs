@@ -35,6 +35,7 @@ mod report;
 mod route;
 mod settings;
 mod site;
+mod slack;
 mod source;
 mod spawn;
 mod streams;

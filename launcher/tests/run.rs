@@ -202,6 +202,22 @@ fn a_bound_rank_has_one_core_and_a_free_one_what_mpirun_has() {
 }
 
 #[test]
+fn ranks_that_are_not_dealt_out_evenly_are_let_go_after_a_while() {
+    let ours = std::thread::available_parallelism().unwrap().get();
+    let ranks = (8 * ours + 1).to_string();
+    // Each prints its mask as soon as it is another one than at first, at the latest after 20 seconds.
+    let script = "a=$(grep Cpus_allowed: /proc/$$/status); echo $a; i=0; \
+                  while [ $i -lt 200 ] && [ \"$(grep Cpus_allowed: /proc/$$/status)\" = \"$a\" ]; \
+                  do sleep 0.1; i=$((i+1)); done; grep Cpus_allowed: /proc/$$/status";
+    let all = &lines(&["--bind-to", "none", "grep", "Cpus_allowed:", "/proc/self/status"])[0];
+    let got = lines(&["-n", &ranks, "sh", "-c", script]);
+    let all = all.split_whitespace().last().unwrap();
+    let is_all = |line: &&String| line.split_whitespace().last() == Some(all);
+    let expected = if ours == 1 { 2 * (8 * ours + 1) } else { 8 * ours + 1 };
+    assert_eq!((got.len(), got.iter().filter(is_all).count()), (2 * (8 * ours + 1), expected));
+}
+
+#[test]
 fn the_report_shows_places_and_what_ranks_told() {
     let ended = mpirun(&["--report", "-n", "3", &rank_program(), "report"]).end();
     assert_eq!(ended.status, 0, "{}", ended.err);
