@@ -25,9 +25,6 @@ use crate::trials::Rivals;
 pub(crate) const LONG_BYTES: usize = 4096;
 /// Lengths are told apart by powers of four, from [`LONG_BYTES`] on.
 const CLASSES: usize = 4;
-/// One in so many bodies of a length is timed.
-const TIMED: u32 = 64;
-
 /// String moves are light if 64 KiB take at most so many nanoseconds and nothing else is better: a line that a far
 /// cache holds costs little more than one that is near then. (Zen 5, 64 KiB stored for a far reader by ordinary
 /// vectors 7.9 µs, past the caches 1.3, so 1.4, and copied out by it in 1.8, 2.3 and 1.8; the kernel fetches as much
@@ -39,13 +36,14 @@ const LIGHT_NANOS: u64 = 2500;
 struct Known {
     /// By string moves is the one way.
     ways: Rivals,
-    bodies: u32,
+    /// The dearer way has just been tried.
+    tried: bool,
 }
 
 /// The same for all lengths.
 type OfLengths = [Known; CLASSES];
 
-const NOTHING: OfLengths = [Known { ways: Rivals::new(), bodies: 0 }; CLASSES];
+const NOTHING: OfLengths = [Known { ways: Rivals::new(), tried: false }; CLASSES];
 
 /// What string moves are compared with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -166,16 +164,16 @@ fn class(len: usize) -> usize {
 }
 
 impl Known {
-    /// Counts a body; whether it is stored by string moves, and whether that is timed.
+    /// Counts a body; whether it is stored by string moves, and whether that is timed: as trials of the dearer
+    /// way are, and what comes after each.
     fn choose(&mut self) -> (bool, bool) {
-        self.bodies = self.bodies.wrapping_add(1);
         let Rivals { one: string, other: vector, .. } = self.ways;
         let better = match self.ways.is_judged() {
             true => string.of(1 << 16) <= vector.of(1 << 16),
             false => !string.is_known(),
         };
-        let timed =
-            !self.ways.is_judged() || self.ways.is_due() || self.bodies.is_multiple_of(TIMED);
+        let tried = std::mem::replace(&mut self.tried, self.ways.is_due());
+        let timed = !self.ways.is_judged() || self.tried || tried;
         (self.ways.choose(better), timed)
     }
 
@@ -303,7 +301,7 @@ pub(crate) mod tests {
 
     #[test]
     fn the_better_way_is_taken_but_for_trials() {
-        let mut known = Known { ways: Rivals::new(), bodies: 0 };
+        let mut known = Known { ways: Rivals::new(), tried: false };
         let mut run = |bodies: usize, string: u64, vector: u64| {
             let one = |_: &usize| {
                 let (by_string, timed) = known.choose();
@@ -323,7 +321,7 @@ pub(crate) mod tests {
     #[test]
     fn storing_is_light_if_it_is_quick_and_nothing_else_is_quicker() {
         let known = |string, vector| {
-            let mut known = Known { ways: Rivals::new(), bodies: 0 };
+            let mut known = Known { ways: Rivals::new(), tried: false };
             for _ in 0..3 {
                 known.learn(true, string, 1 << 16);
                 known.learn(false, vector, 1 << 16);
@@ -333,6 +331,6 @@ pub(crate) mod tests {
         let (quick, slow) = (LIGHT_NANOS, LIGHT_NANOS + 1);
         assert!(known(quick, slow) && known(quick, quick));
         assert!(!known(slow, 2 * slow) && !known(quick, quick / 2));
-        assert!(!Known { ways: Rivals::new(), bodies: 0 }.is_light(), "nothing is known");
+        assert!(!Known { ways: Rivals::new(), tried: false }.is_light(), "nothing is known");
     }
 }

@@ -58,7 +58,7 @@ impl Bodies {
         piece: u64,
         readers: &mut Readers,
     ) -> Option<usize> {
-        if self.pages.are_due(len, piece, readers.reach.is_cheap()) {
+        if self.pages.are_due(len, piece) && readers.reach.is_cheap() {
             let rest = self.pages.widen();
             self.populate(rest);
             self.at = MAPPED_FROM;

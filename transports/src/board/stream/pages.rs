@@ -113,10 +113,10 @@ impl Pages {
         self.is_prompt(piece) || !self.lap.is_short()
     }
 
-    /// Whether the body of this piece is the first for which all pages are of use.
+    /// Whether the body of this piece is the first for which all pages are of use, if it costs little to write.
     #[inline]
-    pub(super) fn are_due(&self, len: usize, piece: u64, is_cheap: bool) -> bool {
-        self.is_prompt(piece) && len >= LONG_BODY && is_cheap
+    pub(super) fn are_due(&self, len: usize, piece: u64) -> bool {
+        len >= LONG_BODY && self.is_prompt(piece)
     }
 
     fn is_prompt(&self, piece: u64) -> bool {
@@ -193,20 +193,15 @@ mod tests {
     }
 
     #[test]
-    fn all_pages_are_due_for_a_long_body_that_costs_little_in_a_stream_that_has_proved_itself() {
+    fn all_pages_are_due_for_a_long_body_in_a_stream_that_has_proved_itself() {
         let mut pages = Pages::new(1 << 20);
-        assert!(!pages.are_due(LONG_BODY, PROVEN, true), "none that may not be prompt");
+        assert!(!pages.are_due(LONG_BODY, PROVEN), "none that may not be prompt");
         pages.be_prompt();
-        let due = [
-            (LONG_BODY - 1, PROVEN, true),
-            (LONG_BODY, PROVEN - 1, true),
-            (LONG_BODY, PROVEN, false),
-        ];
-        assert!(due.iter().all(|&(len, piece, is_cheap)| !pages.are_due(len, piece, is_cheap)));
-        assert!(pages.are_due(LONG_BODY, PROVEN, true) && pages.stream(LONG_BODY));
+        assert!(!pages.are_due(LONG_BODY - 1, PROVEN) && !pages.are_due(LONG_BODY, PROVEN - 1));
+        assert!(pages.are_due(LONG_BODY, PROVEN) && pages.stream(LONG_BODY));
         assert!(pages.get(0, 4096, 4096).is_some());
         assert_eq!(pages.widen(), Some(Got { at: 4096, len: (1 << 20) - 4096 }));
-        assert!(!pages.are_due(LONG_BODY, PROVEN, true) && !pages.stream(LONG_BODY));
+        assert!(!pages.are_due(LONG_BODY, PROVEN) && !pages.stream(LONG_BODY));
         assert!(!pages.end_before(1 << 20) && pages.end_before((1 << 20) + 1));
     }
 
