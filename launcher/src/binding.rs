@@ -4,9 +4,10 @@
 //! the mask that mpirun was given is narrower than the machine, or when the ranks fill the
 //! machine; then each gets an equal share of neighbouring cores, or the cores are dealt to the
 //! ranks in turn (the kernel leaves three on one and one on another for seconds, and neighbouring
-//! ranks often have work at the same time, as in the layers of a graph). Where some cores have one rank more than
-//! others that is so at first only (see `slack`), and never when they would have many more, never under a quota, never when the program starts
-//! threads of its own (OMP_NUM_THREADS > 1).
+//! ranks often have work at the same time, as in the layers of a graph). Where some cores have one
+//! rank more than others that is so at first only (see `slack`), and never when they would have
+//! many more, never under a quota, never when the program starts threads of its own
+//! (OMP_NUM_THREADS > 1).
 
 use crate::options::{BindTo, MapBy, Tie};
 use crate::refuse::Refusal;
