@@ -111,16 +111,16 @@ impl Transfer {
         &mut self,
         entry: &mut Entry<'_, P>,
         own: Option<&mut OwnBlock>,
-    ) -> bool {
-        let (Some(own), [out]) = (own, &mut self.outs[..]) else { return self.write(entry) };
-        let mut written = false;
-        loop {
-            let before = out.remaining();
-            if !out.push(entry, self.seat) {
-                return written;
-            }
-            written = true;
-            copy_own::<P>(own, before - out.remaining());
+    ) {
+        let (Some(own), [out]) = (own, &mut self.outs[..]) else {
+            self.write(entry);
+            return;
+        };
+        let mut before = out.remaining();
+        while out.push(entry, self.seat) {
+            // One that was refused and has been written instead is shown as a whole again, as long as at first.
+            copy_own::<P>(own, before.saturating_sub(out.remaining()));
+            before = out.remaining();
         }
     }
 
