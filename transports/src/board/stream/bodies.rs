@@ -18,6 +18,8 @@ pub(super) struct Bodies {
     pub(super) pages: Pages,
     /// Where the next body begins.
     at: usize,
+    /// Up to where nothing from there on is still read.
+    clear: usize,
     /// Where the bodies of the last pieces lie.
     lie: [(usize, usize); CELLS],
 }
@@ -28,7 +30,14 @@ unsafe impl Send for Bodies {}
 impl Bodies {
     /// No bodies yet, in this memory.
     pub(super) fn new(memory: *mut u8, room: Room) -> Bodies {
-        Bodies { memory, room, pages: Pages::new(room.usual), at: 0, lie: [(0, 0); CELLS] }
+        Bodies {
+            memory,
+            room,
+            pages: Pages::new(room.usual),
+            at: 0,
+            clear: 0,
+            lie: [(0, 0); CELLS],
+        }
     }
 
     pub(super) fn room(&self) -> usize {
@@ -61,9 +70,12 @@ impl Bodies {
         if self.pages.are_due(len, piece) && readers.reach.is_cheap() {
             let rest = self.pages.widen();
             self.populate(rest);
-            self.at = MAPPED_FROM;
+            (self.at, self.clear) = (MAPPED_FROM, 0);
         }
         let at = self.find(len, round, piece, readers)?;
+        if at != self.at || at + len > self.clear {
+            self.clear = self.obstacle(at, piece, readers);
+        }
         self.lie[(piece % CELLS as u64) as usize] = (at, at + len);
         self.at = (at + len).next_multiple_of(64);
         if self.pages.end_before(at + len) {
@@ -117,6 +129,9 @@ impl Bodies {
             return None;
         }
         let at = if self.at + len <= window { self.at } else { 0 };
+        if at == self.at && at + len <= self.clear {
+            return Some(at);
+        }
         let overlaps = |earlier: &u64| {
             let (begin, end) = self.lie[(earlier % CELLS as u64) as usize];
             begin < at + len && at < end
@@ -125,6 +140,13 @@ impl Bodies {
             Some(earlier) if !readers.have_read(earlier, piece) => None,
             _ => Some(at),
         }
+    }
+
+    /// Where the first body begins from there on that is still read.
+    fn obstacle(&self, at: usize, piece: u64, readers: &Readers) -> usize {
+        let lie = readers.unread(piece).map(|piece| self.lie[(piece % CELLS as u64) as usize]);
+        let behind = lie.filter(|(_, end)| *end > at).map(|(begin, _)| begin);
+        behind.min().unwrap_or(self.room.all)
     }
 
     /// Where it can lie behind all that are still read.
