@@ -427,6 +427,17 @@ impl Boards for NodePort {
         self.local.as_mut()?.read_piece(board, from)
     }
 
+    fn is_lightly_written(&self, board: BoardId, to: Audience) -> bool {
+        self.local.as_ref().is_some_and(|local| local.is_lightly_written(board, to))
+    }
+
+    #[inline]
+    fn ask_for_piece(&mut self, board: BoardId, from: Source) {
+        if let Some(local) = &mut self.local {
+            local.ask_for_piece(board, from);
+        }
+    }
+
     #[inline]
     fn consume_piece(&mut self, board: BoardId, from: Source) {
         if let Some(local) = &mut self.local {

@@ -267,6 +267,13 @@ pub trait Boards {
     /// The next piece of a stream, if it has come.
     fn read_piece(&mut self, board: BoardId, from: Source) -> Option<Piece>;
 
+    /// Whether a writer is done with what it writes for the only other member long before that one has taken it, so that
+    /// it is not better left where it lies if the writer would wait for that.
+    fn is_lightly_written(&self, board: BoardId, to: Audience) -> bool;
+
+    /// Asks for where the next piece of a stream will be, which is to be read soon.
+    fn ask_for_piece(&mut self, board: BoardId, from: Source);
+
     /// Tells all members that this process goes no further on a board, and why: the number of an
     /// error class. It wakes those that sleep.
     fn renounce(&mut self, board: BoardId, why: i32);

@@ -62,10 +62,15 @@ thread_local! {
     static KNOWN: RefCell<[OfLengths; 3]> = const { RefCell::new([NOTHING; 3]) };
 }
 
-/// Whether storing costs little although lines are dear to fetch.
+/// Whether storing costs little, although lines are dear to fetch if it is for a reader whose caches are far; `None` as
+/// long as that is not known.
 #[cfg(not(test))]
-pub(crate) fn is_light() -> bool {
-    KNOWN.with_borrow(|known| known[Beside::Past as usize].iter().any(Known::is_light))
+pub(crate) fn is_light(is_far: bool) -> Option<bool> {
+    KNOWN.with_borrow(|known| {
+        let known = &known[Beside::shared(is_far) as usize];
+        let is_judged = known.iter().any(|known| known.ways.is_judged());
+        is_judged.then(|| known.iter().any(Known::is_light))
+    })
 }
 
 /// What a test wants it to be, whatever its processor is like.
@@ -224,8 +229,8 @@ pub(crate) mod tests {
         static LIGHT: Cell<bool> = const { Cell::new(false) };
     }
 
-    pub(crate) fn is_light() -> bool {
-        LIGHT.get()
+    pub(crate) fn is_light(_is_far: bool) -> Option<bool> {
+        Some(LIGHT.get())
     }
 
     /// Says what storing costs from now on.

@@ -11,6 +11,8 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
+use std::time::Instant;
+
 use mpi_core::boards::{Audience, Piece, Shown, Source};
 use mpi_core::datatype::Packer;
 use mpi_core::port::PeerId;
@@ -50,8 +52,6 @@ pub struct Board {
     members: Vec<PeerId>,
     part: u64,
     crowded: bool,
-    /// Its streams get all their pages as soon as they are of use.
-    prompt: bool,
     /// Where ranks share processors, how many streams are written at the same time, and bytes of the way round in
     /// each of them.
     streams: u32,
@@ -148,7 +148,6 @@ impl Board {
                 members: members.into_iter().map(|(peer, _)| peer).collect(),
                 part,
                 crowded: false,
-                prompt: false,
                 streams: 1,
                 round: CACHES,
             }
@@ -206,15 +205,9 @@ impl Board {
     /// Lets the streams of two members get all their pages as soon as they are of use.
     pub fn be_prompt(&mut self) {
         if self.members.len() == 2 && !self.crowded {
-            self.prompt = true;
             self.public.be_prompt();
             self.private[1 - self.rank].be_prompt();
         }
-    }
-
-    /// Whether they do.
-    pub fn is_prompt(&self) -> bool {
-        self.prompt
     }
 
     /// Says that so many streams are written at the same time.
@@ -261,8 +254,14 @@ impl Board {
 
     /// Whether the stream to this member would need new pages for a message of so many bytes, and is better
     /// spared them (see `stream`).
-    pub fn spares_pages(&self, rank: u32, len: u64) -> bool {
-        self.writes(Audience::One(rank)).lacks_pages(len)
+    pub fn spares_pages(&mut self, rank: u32, len: u64, now: Instant) -> bool {
+        self.outbound(Audience::One(rank)).lacks_pages(len, now)
+    }
+
+    /// Whether a writer is done with what it writes for the only other member long before that one has taken it: storing
+    /// costs little, and the pages are there, or come with the next long body.
+    pub fn is_light(&self, to: Audience) -> bool {
+        self.members.len() == 2 && self.writes(to).is_light()
     }
 
     /// The memory in the part of this member to which members write in turn, with the pages of
@@ -375,6 +374,12 @@ impl Board {
     #[inline]
     pub fn peek(&mut self, from: Source) -> Option<Piece> {
         self.inbound(from).peek()
+    }
+
+    /// Asks for the lines of the next piece of a stream.
+    #[inline]
+    pub fn ask(&mut self, from: Source) {
+        self.inbound(from).ask();
     }
 
     /// Gives a piece back.

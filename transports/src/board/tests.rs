@@ -166,6 +166,38 @@ fn what_is_fetched_but_costs_little_to_write_earns_a_ring_its_pages() {
 }
 
 #[test]
+fn what_stores_cheaply_and_has_its_pages_is_written_lightly() {
+    let long = pattern(3, 8 << 10);
+    let cases = [
+        (2, true, true, true),
+        (2, true, false, false),
+        (2, false, true, true),
+        (3, true, true, false),
+    ];
+    for (size, is_near, is_light, lightly) in cases {
+        prove_light(is_light);
+        let mut shared = Shared::new(size, 0);
+        let mut views = shared.views(9);
+        let to = Audience::One(1);
+        views.iter_mut().for_each(Board::be_prompt);
+        views[0].outbound(to).prove(is_near);
+        for _ in 0..256 {
+            assert!(
+                !views[0].is_light(to),
+                "it has not got its pages, nor will it with the next body"
+            );
+            assert!(views[0].write(to, &mut packer(&long[..8]), 8, true));
+            views[1].consume(Source::Private(0));
+        }
+        assert_eq!(
+            views[0].is_light(to),
+            lightly,
+            "{size} members, near {is_near}, light {is_light}"
+        );
+    }
+}
+
+#[test]
 fn two_members_get_all_pages_for_the_first_long_body_of_a_near_reader() {
     let long = pattern(3, 8 << 10);
     let cases = [

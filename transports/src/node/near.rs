@@ -172,6 +172,15 @@ impl Boards for LocalPort {
         self.shm.read_piece(board, from)
     }
 
+    fn is_lightly_written(&self, board: BoardId, to: Audience) -> bool {
+        self.shm.is_lightly_written(board, to)
+    }
+
+    #[inline]
+    fn ask_for_piece(&mut self, board: BoardId, from: Source) {
+        self.shm.ask_for_piece(board, from);
+    }
+
     #[inline]
     fn consume_piece(&mut self, board: BoardId, from: Source) {
         self.shm.consume_piece(board, from);

@@ -1,5 +1,7 @@
 //! Boards between two that share memory: what stays in place, and is fetched or brought (decision 62).
 
+use std::time::Duration;
+
 use mpi_core::boards::{Audience, BoardId, Boards, Fetched, Mover, Shown, Source};
 use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::datatype::{Packer, Unpacker};
@@ -334,7 +336,8 @@ fn a_ring_gets_no_pages_before_as_much_was_fetched_as_they_are_worth() {
         (30 << 10, 0),
     ] {
         let (mut world, board) = at_a_board(&small(), many);
-        world.transport(0).boards.price = Price::known(9);
+        let boards = &mut world.transport(0).boards;
+        (boards.price, boards.pause) = (Price::known(9), Duration::from_secs(1));
         assert_eq!(shown_first(&mut world, board, len), first, "messages of {len} bytes");
     }
     let (mut world, board) = at_a_board(&small(), many);

@@ -4,7 +4,7 @@
 //!
 //! In: [`mpi_core::boards::Boards`]' calls. Out: pieces, and bells for members that sleep.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mpi_core::boards::{
     Audience, BoardId, Boards, Fetched, LONG_BLOCK, MAPPED_BYTES, Meeting, Mover, Piece, Shown,
@@ -36,11 +36,27 @@ pub(super) struct Table {
     pub(super) fetches: Fetches,
     /// What fetching costs where ranks share processors.
     pub(super) price: Price,
+    /// By how much a test lets it get later before each look at the clock, and how much that was.
+    #[cfg(test)]
+    pub(super) pause: Duration,
+    #[cfg(test)]
+    later: Duration,
 }
 
 impl Table {
     pub(super) fn get(&mut self, board: BoardId) -> Option<&mut Board> {
         self.boards.get_mut(board.0 as usize)?.as_mut()
+    }
+
+    /// The time.
+    pub(super) fn now(&mut self) -> Instant {
+        #[cfg(test)]
+        {
+            self.later += self.pause;
+            return Instant::now() + self.later;
+        }
+        #[cfg(not(test))]
+        Instant::now()
     }
 
     /// The board of this number, to look at.
@@ -155,9 +171,7 @@ impl Boards for Shm {
                 .filter(|(_, (peer, _))| readable(*peer))
                 .for_each(|(other, _)| board.consent(other));
         }
-        if !self.boards.boards.iter().flatten().any(Board::is_prompt) {
-            board.be_prompt();
-        }
+        board.be_prompt();
         let free = self.boards.boards.iter().position(Option::is_none);
         let at = free.unwrap_or(self.boards.boards.len());
         if at == self.boards.boards.len() {
@@ -343,6 +357,17 @@ impl Boards for Shm {
             self.boards.miss(board, Awaited::Piece(from));
         }
         piece
+    }
+
+    fn is_lightly_written(&self, board: BoardId, to: Audience) -> bool {
+        self.boards.look(board).is_some_and(|board| board.is_light(to))
+    }
+
+    #[inline]
+    fn ask_for_piece(&mut self, board: BoardId, from: Source) {
+        if let Some(at) = self.boards.get(board) {
+            at.ask(from);
+        }
     }
 
     #[inline]

@@ -38,8 +38,9 @@ impl Shm {
         if len < CROWDED_BYTES || bulk == Bulk::Pipeline {
             return false;
         }
-        let Some(board) = self.boards.look(board) else { return false };
-        if bulk != Bulk::Auto || board.spares_pages(rank, len) {
+        let now = self.boards.now();
+        let Some(board) = self.boards.get(board) else { return false };
+        if bulk != Bulk::Auto || board.spares_pages(rank, len, now) {
             return true;
         }
         match (board.has_one_writer(), board.are_all_cheap()) {

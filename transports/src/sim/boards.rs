@@ -290,6 +290,16 @@ impl Boards for SimPort {
         self.board(board)?.peek(from)
     }
 
+    fn is_lightly_written(&self, _: BoardId, _: Audience) -> bool {
+        false
+    }
+
+    fn ask_for_piece(&mut self, board: BoardId, from: Source) {
+        if let Some(at) = self.board(board) {
+            at.ask(from);
+        }
+    }
+
     fn consume_piece(&mut self, board: BoardId, from: Source) {
         let Some(at) = self.board(board) else { return };
         at.consume(from);

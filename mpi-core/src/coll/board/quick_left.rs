@@ -82,7 +82,10 @@ impl<P: Port> Entry<'_, P> {
         message: (UserBuffer, usize),
         least: usize,
     ) -> bool {
-        message.1 >= least && self.may_wait(seat) && self.leaves_long(seat, to, message)
+        message.1 >= least
+            && self.may_wait(seat)
+            && !self.is_light(seat, to, message.1 as u64)
+            && self.leaves_long(seat, to, message)
     }
 
     /// Whether blocks that processes exchange are left, or too long for this way.
@@ -127,9 +130,10 @@ impl<P: Port> Entry<'_, P> {
         let own = own as u64;
         let mut own = (Packer::contiguous(from, own), Unpacker::contiguous(kept, own));
         let same = from == at;
-        transfer.write_beside(self, same.then_some(&mut own));
+        let other = pattern.source()(1 - seat.rank);
+        transfer.write_beside(self, other, same.then_some(&mut own));
         let into = Unpacker::contiguous(room, bytes as u64);
-        transfer.receive(Incoming::new(pattern.source()(1 - seat.rank), into));
+        transfer.receive(Incoming::new(other, into));
         self.run_beside_own(transfer, seat, pattern, Some(own))
     }
 }

@@ -126,7 +126,8 @@ impl<P: Port> Entry<'_, P> {
                 transfer.send(Outgoing::new(self, seat, Audience::Everyone, out, 1));
                 transfer.let_fetch(self);
                 let mut own = self.own_block(send.first(), recv.get(me))?;
-                transfer.write_beside(self, own.as_mut());
+                let other = Source::Public(seat.neighbour());
+                transfer.write_beside(self, other, own.as_mut());
                 self.receive_all(&mut transfer, seat, recv, Pattern::EachToAll)?;
                 self.run_beside_own(transfer, seat, Pattern::EachToAll, own)
             }
@@ -294,11 +295,12 @@ impl<P: Port> Entry<'_, P> {
         state.own_first = !state.own_first;
         let own_first = state.own_first || seat.size > 2 || seat.crowded;
         let Some(mut own) = own else { return transfer.run(self) };
+        let from = pattern.source()(seat.neighbour());
+        self.port.ask_for_piece(seat.board, from);
         if own_first {
             copy_own::<P>(&mut own, u64::MAX);
             return transfer.run(self);
         }
-        let from = pattern.source()(1 - seat.rank);
         copy_while::<P>(&mut own, || self.port.read_piece(seat.board, from).is_none());
         transfer.run(self)?;
         copy_own::<P>(&mut own, u64::MAX);

@@ -177,6 +177,13 @@ impl<P: Port> Entry<'_, P> {
         seat.size == 2 && !seat.crowded && !self.begun.is_starting()
     }
 
+    /// Whether who contributes goes on sooner if it writes, wherever that lies.
+    pub(super) fn is_light(&mut self, seat: Seat, to: Audience, bytes: u64) -> bool {
+        to != Audience::Everyone
+            && self.port.is_lightly_written(seat.board, to)
+            && !self.port.is_better_shown(seat.board, to, bytes)
+    }
+
     /// Writes a whole message, or shows it: to the only other member, which then moves a part of it or all, or,
     /// where ranks share processors, to all.
     pub(super) fn write_or_show(&mut self, seat: Seat, mut message: Outgoing) -> Result<()> {
@@ -184,6 +191,9 @@ impl<P: Port> Entry<'_, P> {
         let in_turn = seat.takes_turns() && !self.begun.is_starting();
         let waits = self.may_wait(seat) || in_turn && for_all;
         let bytes = message.remaining();
+        if self.is_light(seat, message.to, bytes) {
+            return self.write_out(seat, message);
+        }
         let left = bytes >= SHARED_BYTES && self.is_left(seat, message.to, &message.source);
         if self.is_shared(seat, message.to, bytes) || left && seat.size == 2 && !seat.crowded {
             message.let_fetch(self, seat);

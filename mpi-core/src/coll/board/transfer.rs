@@ -8,7 +8,7 @@ use super::message::{Incoming, Outgoing, copy_own};
 use super::run::OwnBlock;
 use super::seat::Seat;
 use super::work::{Step, Work};
-use crate::boards::Audience;
+use crate::boards::{Audience, Source};
 use crate::entry::Entry;
 use crate::error::Result;
 use crate::port::Port;
@@ -110,6 +110,7 @@ impl Transfer {
     pub(super) fn write_beside<P: Port>(
         &mut self,
         entry: &mut Entry<'_, P>,
+        from: Source,
         own: Option<&mut OwnBlock>,
     ) {
         let (Some(own), [out]) = (own, &mut self.outs[..]) else {
@@ -118,6 +119,7 @@ impl Transfer {
         };
         let mut before = out.remaining();
         while out.push(entry, self.seat) {
+            entry.port.ask_for_piece(self.seat.board, from);
             // One that was refused and has been written instead is shown as a whole again, as long as at first.
             copy_own::<P>(own, before.saturating_sub(out.remaining()));
             before = out.remaining();

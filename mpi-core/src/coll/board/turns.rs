@@ -87,7 +87,11 @@ impl<P: Port> Entry<'_, P> {
     fn meet_through(&mut self, seat: Seat, first: u32) -> Result<()> {
         if seat.rank != first {
             self.write_signal(seat, Audience::One(first))?;
-            return self.read_signal(seat, Source::Public(first), WaitFor::Answer);
+            self.read_signal(seat, Source::Public(first), WaitFor::Answer)?;
+            // What it gives is mostly there by now.
+            self.port.ask_for_piece(seat.board, Source::Public(first));
+            self.port.ask_for_piece(seat.board, Source::Private(first));
+            return Ok(());
         }
         for rank in seat.others() {
             self.read_signal(seat, Source::Private(rank), WaitFor::Each(Source::Private))?;

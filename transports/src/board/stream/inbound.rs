@@ -1,12 +1,18 @@
 //! The end of a stream at which one of its readers takes pieces in place.
 
-use mpi_core::boards::Piece;
+use mpi_core::boards::{LONG_PIECE, Piece};
 
-use super::{APART, Cell, INLINE_BYTES, LAST, MAPPED_FROM, Room};
+use super::{APART, Cell, INLINE_BYTES, LAST, MAPPED_FROM, Room, WINDOW, WINDOW_MIN};
 use crate::board::apart::Apart;
 use crate::board::layout::{CELLS, CONSENT};
+use crate::copy;
 use crate::sync::{AtomicU64, Ordering};
 use crate::sys::memory::populate;
+
+/// So many bytes of the next body are asked for before its cell says where it is, so that its lines and the cell's come
+/// at the same time. OSU, 64 bytes, without and so: near, 4 ranks, scatterv 0.13 and 0.11 µs, far, broadcast 0.17 and
+/// 0.10, 2 ranks, gather 0.13 and 0.10, all-to-all 0.16 and 0.13; near, 2 ranks, all-gather of 64 KiB 2.54 and 2.45.
+const ASKED_BYTES: usize = 256;
 
 /// One reading end.
 pub(in crate::board) struct Inbound {
@@ -18,6 +24,9 @@ pub(in crate::board) struct Inbound {
     counter: *const AtomicU64,
     /// Bodies that end here or before are read without further ado.
     known: usize,
+    /// Where the next body begins if it is as long as the last one, and how many bytes of it to ask for; none if the
+    /// last piece had no body.
+    ahead: (usize, usize),
 }
 
 // SAFETY: as for `Outbound`.
@@ -35,7 +44,7 @@ impl Inbound {
         mark: u64,
         counter: *const AtomicU64,
     ) -> Inbound {
-        Inbound { cells, body, room, mark, next: 0, counter, known: MAPPED_FROM }
+        Inbound { cells, body, room, mark, next: 0, counter, known: MAPPED_FROM, ahead: (0, 0) }
     }
 
     /// Leaves all pages to be found one by one.
@@ -46,14 +55,16 @@ impl Inbound {
     /// The next piece, if it is there. One whose form cannot be is empty and the last.
     #[inline]
     pub(in crate::board) fn peek(&mut self) -> Option<Piece> {
+        self.ask_for_body();
         // SAFETY: within the ring of cells, by `new`'s promise.
-        let cell = unsafe { &*self.cells.add((self.next % CELLS as u64) as usize) };
+        let cell = unsafe { &*self.cell() };
         if cell.seq.load(Ordering::Acquire) != self.mark.wrapping_add(self.next + 1) {
             return None;
         }
         let form = cell.form.load(Ordering::Relaxed);
         let (len, last) = (form as u32 as usize, form & LAST != 0);
         if len <= INLINE_BYTES {
+            self.ahead = (0, 0);
             return Some(Piece {
                 at: cell.payload.as_ptr().cast(),
                 len,
@@ -69,7 +80,56 @@ impl Inbound {
         if at + len > self.known {
             self.get();
         }
+        self.foresee(at, len);
         Some(Piece { at: self.body.wrapping_add(at), len, last, apart: 0, lends: false })
+    }
+
+    /// The cell of the next piece.
+    #[inline]
+    fn cell(&self) -> *const Cell {
+        self.cell_of(self.next)
+    }
+
+    #[inline]
+    fn cell_of(&self, piece: u64) -> *const Cell {
+        self.cells.wrapping_add((piece % CELLS as u64) as usize)
+    }
+
+    /// Asks for the lines of the next piece.
+    #[inline]
+    pub(in crate::board) fn ask(&self) {
+        copy::ask(self.cell().cast());
+        self.ask_for_body();
+    }
+
+    #[inline]
+    fn ask_for_body(&self) {
+        let (at, len) = self.ahead;
+        for line in (0..len).step_by(64) {
+            copy::ask(self.body.wrapping_add(at + line));
+        }
+    }
+
+    /// Expects the body behind this one to be as long. While this one is copied out there is time to ask for the next.
+    #[inline]
+    fn foresee(&mut self, at: usize, len: usize) {
+        let next = (at + len).next_multiple_of(64);
+        let around = self.around(len);
+        let at = if next + len <= around { next } else { 0 };
+        self.ahead = (at, len.min(ASKED_BYTES));
+        if len > ASKED_BYTES {
+            copy::ask(self.cell_of(self.next + 1).cast());
+            self.ask_for_body();
+        }
+    }
+
+    /// In how many bytes bodies of this length go round in the end.
+    #[inline]
+    fn around(&self, len: usize) -> usize {
+        match len < LONG_PIECE {
+            true => (WINDOW * len).next_power_of_two().max(WINDOW_MIN),
+            false => self.room.usual,
+        }
     }
 
     /// A piece whose form asks for more room than there is: one apart, or none at all.
@@ -96,7 +156,7 @@ impl Inbound {
     /// Where the piece that `peek` shows lies, if it is one apart.
     pub(in crate::board) fn apart(&self) -> Option<Apart> {
         // SAFETY: within the ring of cells, by `new`'s promise.
-        let cell = unsafe { &*self.cells.add((self.next % CELLS as u64) as usize) };
+        let cell = unsafe { &*self.cell() };
         (cell.form.load(Ordering::Relaxed) == APART).then(|| cell.apart())
     }
 

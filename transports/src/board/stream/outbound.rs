@@ -1,5 +1,7 @@
 //! The end of a stream at which its writer puts pieces in.
 
+use std::time::Instant;
+
 use mpi_core::datatype::Packer;
 
 use super::bodies::Bodies;
@@ -180,9 +182,14 @@ impl Outbound {
         self.bodies.pages.are_wide(self.next)
     }
 
-    /// Whether a message of so many bytes would need pages that the ring has not got, nor earned.
-    pub(in crate::board) fn lacks_pages(&self, len: u64) -> bool {
-        self.bodies.pages.lack(len)
+    /// Whether a message of so many bytes that is to be sent now would need pages that the ring has not got, nor earned.
+    pub(in crate::board) fn lacks_pages(&mut self, len: u64, now: Instant) -> bool {
+        self.bodies.pages.lack_now(len, now)
+    }
+
+    /// Whether what is written for the readers costs much less than what they do to take it.
+    pub(in crate::board) fn is_light(&self) -> bool {
+        self.bodies.pages.are_wide(self.next) && self.readers.reach.is_light()
     }
 
     /// What a test wants to be found out about the readers.

@@ -8,14 +8,13 @@
 //! In: lengths of bodies and of messages that are shown. Out: in how many bytes bodies go round, and
 //! pages to get.
 
+use std::time::{Duration, Instant};
+
 use mpi_core::boards::LONG_PIECE;
 
+use super::{WINDOW, WINDOW_MIN};
 use crate::lap::{Lap, Worn};
 
-/// Short bodies, and all while the way round is short, go round in so many times their length, and
-/// at least in so many bytes, so that they stay in the cache and few pages are touched.
-const WINDOW: usize = 8;
-const WINDOW_MIN: usize = 4 << 10;
 /// Bodies from this length on go round in all the room that they may use: a line that both processors still
 /// hold is dearer to write and to read again than one that has left their own caches.
 const LONG_BODY: usize = LONG_PIECE;
@@ -27,8 +26,11 @@ const STREAMED_BODY: usize = LONG_BODY;
 /// more, of which long ones save 2 µs each of the 1.3 ms that the pages cost. NPB's IS sends 40.
 const PROVEN: u64 = 256;
 /// Where ranks share processors and so many streams are written at the same time that each has no more than this of
-/// the caches, it has all of that from the first long body on: 1.3 ms for all streams together.
-const SHORT_ROUND: usize = 256 << 10;
+/// the caches, it has all of that from the first long body on: 1.3 ms for all streams together. OSU, 40 calls of each
+/// length (Zen 5), grown by doubling, and so: 8 ranks, scatter of 16, 32 and 64 KiB 2.0, 4.6 and 9.9 µs, 0.53,
+/// 1.8 and 4.3, gather 0.94, 1.76 and 6.6, 0.46, 0.8 and 3.8; 4 ranks, all-gather of 64 and 128 KiB 14.8 and 29.7, 11.4
+/// and 21.8, of Intel MPI the latter 25.7.
+const SHORT_ROUND: usize = 512 << 10;
 /// Where ranks share processors, messages for one reader of up to a quarter of so many bytes are fetched until so many
 /// were, or eight of them, even if that costs the kernel more than two copies, rather than that the ring gets pages
 /// for them: 64 KiB of those cost 60 µs, on a Zen 4 where fetching 64 KiB takes 8 µs and two copies 3.3, and NPB's IS.W
@@ -36,6 +38,11 @@ const SHORT_ROUND: usize = 256 << 10;
 /// before a program has got going: IS.A on 8 ranks, all-to-alls of 512 KiB of which the first is not timed, reaches 517
 /// Mop/s so, and 491 with two of them fetched.
 const FETCHED_FIRST: u64 = 1 << 20;
+/// A message that follows the last one within so long counts for so many of these: the program does little else, and its
+/// buffers are still in the caches, where two copies are cheap. OSU's all-to-all of 64 KiB on 8 ranks (Zen 5) takes 60
+/// to 160 µs, FT.S computes for 2 ms and IS.W for 1 ms in between.
+const HURRY: Duration = Duration::from_micros(400);
+const HURRIED: u64 = 8;
 
 /// The pages of one stream.
 pub(super) struct Pages {
@@ -44,8 +51,10 @@ pub(super) struct Pages {
     /// Long bodies go round in so many bytes.
     lap: Lap,
     worn: Worn,
-    /// Bytes of messages that were shown instead.
+    /// Bytes of messages that were shown instead, more of those in a hurry.
     apart: u64,
+    /// When the last one was found to lack pages.
+    lacked: Option<Instant>,
     /// Ranks share processors.
     crowded: bool,
     /// All pages are got for the first long body behind [`PROVEN`] pieces that costs little to write.
@@ -63,7 +72,7 @@ impl Pages {
     /// None are there yet.
     pub(super) fn new(usual: usize) -> Pages {
         let (lap, worn) = (Lap::at_once(usual as u64), Worn::new(0));
-        Pages { usual, lap, worn, apart: 0, crowded: false, prompt: false }
+        Pages { usual, lap, worn, apart: 0, lacked: None, crowded: false, prompt: false }
     }
 
     /// Lets long bodies go round in half the room at most: where ranks share processors, those
@@ -137,6 +146,17 @@ impl Pages {
         is_first && self.worn.ends_before(len)
     }
 
+    /// The same of a message that is to be sent now.
+    pub(super) fn lack_now(&mut self, len: u64, now: Instant) -> bool {
+        let lacks = self.lack(len);
+        if lacks {
+            let hurries = self.lacked.replace(now).is_some_and(|last| now - last < HURRY);
+            let more = if hurries { (HURRIED - 1) * len } else { 0 };
+            self.apart = self.apart.saturating_add(more);
+        }
+        lacks
+    }
+
     /// Bodies of this length go round in so many bytes; long ones in `round` where ranks share processors, unless
     /// their readers are far.
     #[inline]
@@ -203,6 +223,22 @@ mod tests {
         assert_eq!(pages.widen(), Some(Got { at: 4096, len: (1 << 20) - 4096 }));
         assert!(!pages.are_due(LONG_BODY, PROVEN) && !pages.stream(LONG_BODY));
         assert!(!pages.end_before(1 << 20) && pages.end_before((1 << 20) + 1));
+    }
+
+    #[test]
+    fn messages_in_a_hurry_lack_pages_for_a_shorter_time() {
+        let fetched = |gap: Duration| {
+            let mut pages = Pages::new(1 << 20);
+            pages.narrow(true);
+            let (mut times, mut now) = (0, Instant::now());
+            while pages.lack_now(64 << 10, now) {
+                pages.spare(64 << 10, true);
+                (times, now) = (times + 1, now + gap);
+            }
+            times
+        };
+        assert_eq!(fetched(HURRY), 16);
+        assert_eq!(fetched(HURRY / 2), 3);
     }
 
     #[test]
