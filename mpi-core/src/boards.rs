@@ -267,8 +267,8 @@ pub trait Boards {
     /// The next piece of a stream, if it has come.
     fn read_piece(&mut self, board: BoardId, from: Source) -> Option<Piece>;
 
-    /// Whether a writer is done with what it writes for the only other member long before that one has taken it, so that
-    /// it is not better left where it lies if the writer would wait for that.
+    /// Whether a writer is done with what it writes for the only other member long before that one has taken it. Then
+    /// it is not better left where it lies if the writer would have to wait.
     fn is_lightly_written(&self, board: BoardId, to: Audience) -> bool;
 
     /// Asks for where the next piece of a stream will be, which is to be read soon.

@@ -258,8 +258,8 @@ impl Board {
         self.outbound(Audience::One(rank)).lacks_pages(len, now)
     }
 
-    /// Whether a writer is done with what it writes for the only other member long before that one has taken it: storing
-    /// costs little, and the pages are there, or come with the next long body.
+    /// Whether a writer is done with what it writes for the only other member long before that one has taken it:
+    /// storing costs little, and the pages are there, or come with the next long body.
     pub fn is_light(&self, to: Audience) -> bool {
         self.members.len() == 2 && self.writes(to).is_light()
     }

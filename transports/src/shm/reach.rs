@@ -103,8 +103,8 @@ impl Reach {
         self.is_near() || self.is_far && stores::is_light(true) == Some(true)
     }
 
-    /// Whether storing in a buffer costs little beside what the peer does to take it out, since string moves do not fetch
-    /// its lines. As long as that is not known, it is to be found out.
+    /// Whether storing in a buffer costs little beside what the peer does to take it out, since string moves do not
+    /// fetch its lines. As long as that is not known, it is to be found out.
     pub(crate) fn is_light(&self) -> bool {
         self.is_cheap() && stores::is_light(self.is_far).unwrap_or(true)
     }

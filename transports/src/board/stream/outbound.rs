@@ -182,7 +182,8 @@ impl Outbound {
         self.bodies.pages.are_wide(self.next)
     }
 
-    /// Whether a message of so many bytes that is to be sent now would need pages that the ring has not got, nor earned.
+    /// Whether a message of so many bytes that is to be sent now would need pages that the ring has not got, nor
+    /// earned.
     pub(in crate::board) fn lacks_pages(&mut self, len: u64, now: Instant) -> bool {
         self.bodies.pages.lack_now(len, now)
     }

@@ -38,9 +38,9 @@ const SHORT_ROUND: usize = 512 << 10;
 /// before a program has got going: IS.A on 8 ranks, all-to-alls of 512 KiB of which the first is not timed, reaches 517
 /// Mop/s so, and 491 with two of them fetched.
 const FETCHED_FIRST: u64 = 1 << 20;
-/// A message that follows the last one within so long counts for so many of these: the program does little else, and its
-/// buffers are still in the caches, where two copies are cheap. OSU's all-to-all of 64 KiB on 8 ranks (Zen 5) takes 60
-/// to 160 µs, FT.S computes for 2 ms and IS.W for 1 ms in between.
+/// A message that follows the last one within so long counts for so many of these: the program does little else, and
+/// its buffers are still in the caches, where two copies are cheap. OSU's all-to-all of 64 KiB on 8 ranks (Zen 5)
+/// takes 60 to 160 µs, FT.S computes for 2 ms and IS.W for 1 ms in between.
 const HURRY: Duration = Duration::from_micros(400);
 const HURRIED: u64 = 8;
 
