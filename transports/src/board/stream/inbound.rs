@@ -2,16 +2,17 @@
 
 use mpi_core::boards::{LONG_PIECE, Piece};
 
-use super::{APART, Cell, INLINE_BYTES, LAST, MAPPED_FROM, Room, WINDOW, WINDOW_MIN};
+use super::{APART, Cell, INLINE_BYTES, LAST, MAPPED_FROM, Room, WINDOW_MIN};
 use crate::board::apart::Apart;
 use crate::board::layout::{CELLS, CONSENT};
 use crate::copy;
 use crate::sync::{AtomicU64, Ordering};
 use crate::sys::memory::populate;
 
-/// So many bytes of the next body are asked for before its cell says where it is, so that its lines and the cell's come
-/// at the same time. OSU, 64 bytes, without and so: near, 4 ranks, scatterv 0.13 and 0.11 µs, far, broadcast 0.17 and
-/// 0.10, 2 ranks, gather 0.13 and 0.10, all-to-all 0.16 and 0.13; near, 2 ranks, all-gather of 64 KiB 2.54 and 2.45.
+/// Of bodies of up to so many bytes, and of long ones so many, are asked for before the cell says where the next one
+/// is, so that its lines and the cell's come at the same time. OSU, 64 bytes, without and so: near, 4 ranks, scatterv
+/// 0.13 and 0.11 µs, far, broadcast 0.17 and 0.10, 2 ranks, gather 0.13 and 0.10, all-to-all 0.16 and 0.13; near, 2
+/// ranks, all-gather of 64 KiB 2.54 and 2.45.
 const ASKED_BYTES: usize = 256;
 
 /// One reading end.
@@ -24,8 +25,7 @@ pub(in crate::board) struct Inbound {
     counter: *const AtomicU64,
     /// Bodies that end here or before are read without further ado.
     known: usize,
-    /// Where the next body begins if it is as long as the last one, and how many bytes of it to ask for; none if the
-    /// last piece had no body.
+    /// Where the next body begins if it is as long as the last one, and how many bytes of it to ask for, perhaps none.
     ahead: (usize, usize),
 }
 
@@ -110,25 +110,21 @@ impl Inbound {
         }
     }
 
-    /// Expects the body behind this one to be as long. While this one is copied out there is time to ask for the next.
+    /// Expects the body behind this one to be as long, and to lie where it then would if all pages are there. That of a
+    /// long one is asked for at once: while this one is copied out there is time.
     #[inline]
     fn foresee(&mut self, at: usize, len: usize) {
+        let is_long = len >= LONG_PIECE;
+        if len > ASKED_BYTES && !is_long {
+            self.ahead = (0, 0);
+            return;
+        }
+        let round = if is_long { self.room.usual } else { WINDOW_MIN };
         let next = (at + len).next_multiple_of(64);
-        let around = self.around(len);
-        let at = if next + len <= around { next } else { 0 };
-        self.ahead = (at, len.min(ASKED_BYTES));
-        if len > ASKED_BYTES {
+        self.ahead = (if next + len <= round { next } else { 0 }, len.min(ASKED_BYTES));
+        if is_long {
             copy::ask(self.cell_of(self.next + 1).cast());
             self.ask_for_body();
-        }
-    }
-
-    /// In how many bytes bodies of this length go round in the end.
-    #[inline]
-    fn around(&self, len: usize) -> usize {
-        match len < LONG_PIECE {
-            true => (WINDOW * len).next_power_of_two().max(WINDOW_MIN),
-            false => self.room.usual,
         }
     }
 

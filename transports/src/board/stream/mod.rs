@@ -23,9 +23,7 @@ use crate::sync::{AtomicU64, Ordering};
 
 /// Bytes of a piece that lies in its cell.
 const INLINE_BYTES: usize = 48;
-/// Short bodies, and all while the way round is short, go round in so many times their length, and at least in so many
-/// bytes, so that they stay in the cache and few pages are touched.
-const WINDOW: usize = 8;
+/// Short bodies go round in at least so many bytes, so that they stay in the cache and few pages are touched.
 const WINDOW_MIN: usize = 4 << 10;
 /// Where the part of a long way round begins that readers map as a whole when the first body lies there: its writer
 /// has got all pages.

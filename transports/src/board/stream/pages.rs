@@ -12,9 +12,12 @@ use std::time::{Duration, Instant};
 
 use mpi_core::boards::LONG_PIECE;
 
-use super::{WINDOW, WINDOW_MIN};
+use super::WINDOW_MIN;
 use crate::lap::{Lap, Worn};
 
+/// Short bodies, and all while the way round is short, go round in so many times their length, and at least in
+/// [`WINDOW_MIN`].
+const WINDOW: usize = 8;
 /// Bodies from this length on go round in all the room that they may use: a line that both processors still
 /// hold is dearer to write and to read again than one that has left their own caches.
 const LONG_BODY: usize = LONG_PIECE;
