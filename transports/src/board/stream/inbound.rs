@@ -55,7 +55,9 @@ impl Inbound {
     /// The next piece, if it is there. One whose form cannot be is empty and the last.
     #[inline]
     pub(in crate::board) fn peek(&mut self) -> Option<Piece> {
-        self.ask_for_body();
+        if self.ahead.1 > 0 {
+            self.ask_again();
+        }
         // SAFETY: within the ring of cells, by `new`'s promise.
         let cell = unsafe { &*self.cell() };
         if cell.seq.load(Ordering::Acquire) != self.mark.wrapping_add(self.next + 1) {
@@ -64,7 +66,6 @@ impl Inbound {
         let form = cell.form.load(Ordering::Relaxed);
         let (len, last) = (form as u32 as usize, form & LAST != 0);
         if len <= INLINE_BYTES {
-            self.ahead = (0, 0);
             return Some(Piece {
                 at: cell.payload.as_ptr().cast(),
                 len,
@@ -102,7 +103,6 @@ impl Inbound {
         self.ask_for_body();
     }
 
-    #[inline]
     fn ask_for_body(&self) {
         let (at, len) = self.ahead;
         for line in (0..len).step_by(64) {
@@ -110,9 +110,21 @@ impl Inbound {
         }
     }
 
+    /// Asks for the body that is expected, until the next piece turns out to have none.
+    #[inline(never)]
+    fn ask_again(&mut self) {
+        self.ask_for_body();
+        // SAFETY: within the ring of cells, by `new`'s promise.
+        let cell = unsafe { &*self.cell() };
+        let is_there = cell.seq.load(Ordering::Acquire) == self.mark.wrapping_add(self.next + 1);
+        if is_there && cell.form.load(Ordering::Relaxed) as u32 as usize <= INLINE_BYTES {
+            self.ahead = (0, 0);
+        }
+    }
+
     /// Expects the body behind this one to be as long, and to lie where it then would if all pages are there. That of a
     /// long one is asked for at once: while this one is copied out there is time.
-    #[inline]
+    #[inline(never)]
     fn foresee(&mut self, at: usize, len: usize) {
         let is_long = len >= LONG_PIECE;
         if len > ASKED_BYTES && !is_long {
