@@ -51,12 +51,13 @@ impl Table {
     /// The time.
     pub(super) fn now(&mut self) -> Instant {
         #[cfg(test)]
-        {
+        let later = {
             self.later += self.pause;
-            return Instant::now() + self.later;
-        }
+            self.later
+        };
         #[cfg(not(test))]
-        Instant::now()
+        let later = Duration::ZERO;
+        Instant::now() + later
     }
 
     /// The board of this number, to look at.
