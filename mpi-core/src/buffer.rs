@@ -197,6 +197,12 @@ unsafe fn both_ends<T: Copy>(from: *const u8, to: *mut u8, len: usize) {
 /// at a fraction of the speed when the two places differ by little within their pages, as shared
 /// memory and a buffer from `malloc` do: 1 MiB took 110 µs where vector moves take 43.
 const LONG_BYTES: usize = 2048;
+/// Copies of so many bytes ask for lines so far ahead of what they read, which are another processor's as a rule: its
+/// own asking ahead keeps fewer under way. All-gather of two ranks, OSU, 64 and 256 KiB (Zen 5): caches near each other
+/// 0.96 of the time, far 0.97; half as far ahead 0.97 and 1.00, a quarter 0.96 and 1.05. From 2 KiB on, short ones lose
+/// 5 %.
+const ASKED_BYTES: usize = 8192;
+const AHEAD: usize = 2048;
 
 /// Asks the processor now what it has, which else the first long copy does: on a virtual machine
 /// each answer is the host's.
@@ -227,13 +233,21 @@ unsafe fn copy_long(from: *const u8, to: *mut u8, len: usize) {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx")]
 unsafe fn copy_avx(from: *const u8, to: *mut u8, len: usize) {
-    use std::arch::x86_64::{__m256i, _mm256_loadu_si256, _mm256_storeu_si256};
+    use std::arch::x86_64::{
+        __m256i, _MM_HINT_T0, _mm_prefetch, _mm256_loadu_si256, _mm256_storeu_si256,
+    };
     let mut at = to.align_offset(64).min(len);
+    let asked = if len >= ASKED_BYTES { len - AHEAD } else { 0 };
     // SAFETY: the first `at` of `len` bytes.
     unsafe { ptr::copy_nonoverlapping(from, to, at) };
     while len - at >= 128 {
         let source = from.wrapping_add(at).cast::<__m256i>();
         let target = to.wrapping_add(at).cast::<__m256i>();
+        if at + 128 <= asked {
+            let ahead = from.wrapping_add(at + AHEAD).cast::<i8>();
+            _mm_prefetch::<_MM_HINT_T0>(ahead);
+            _mm_prefetch::<_MM_HINT_T0>(ahead.wrapping_add(64));
+        }
         // SAFETY: 128 bytes from `at` on are within both ranges.
         unsafe {
             // Written out: what is generic has not this function's processor features, and where
