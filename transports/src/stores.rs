@@ -226,15 +226,15 @@ pub(crate) mod tests {
     use std::cell::Cell;
 
     thread_local! {
-        static LIGHT: Cell<bool> = const { Cell::new(false) };
+        static LIGHT: Cell<Option<bool>> = const { Cell::new(Some(false)) };
     }
 
     pub(crate) fn is_light(_is_far: bool) -> Option<bool> {
-        Some(LIGHT.get())
+        LIGHT.get()
     }
 
-    /// Says what storing costs from now on.
-    pub(crate) fn prove_light(is_light: bool) {
+    /// Says what is known from now on of what storing costs.
+    pub(crate) fn prove_light(is_light: Option<bool>) {
         LIGHT.set(is_light);
     }
 

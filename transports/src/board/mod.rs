@@ -227,11 +227,12 @@ impl Board {
     /// Whether what the only other member is to have costs little to write, since its caches have proved near or for
     /// other reasons (see [`Reach::is_cheap`](crate::shm::Reach)); nothing where there are several.
     pub fn is_cheap(&self) -> Option<bool> {
-        if self.members.len() != 2 {
-            return None;
-        }
-        let streams = [&self.public, &self.private[1 - self.rank]];
-        Some(streams.iter().any(|out| out.is_cheap()))
+        Some(self.streams_to_other()?.iter().any(|out| out.is_cheap()))
+    }
+
+    /// The streams that the only other member reads; nothing where there are several.
+    fn streams_to_other(&self) -> Option<[&Outbound; 2]> {
+        (self.members.len() == 2).then(|| [&self.public, &self.private[1 - self.rank]])
     }
 
     /// The same of all other members.
@@ -246,10 +247,12 @@ impl Board {
         (self.streams as usize) < self.members.len()
     }
 
-    /// Whether what the only other member is to have, which costs little to write, is better written to it than shown:
-    /// the ring has all its pages.
+    /// Whether what the only other member is to have is better written to it than shown: it costs little, and the
+    /// ring has all its pages; or nobody knows what it costs, which those find out alone who write.
     pub fn is_better_written(&self, to: Audience) -> bool {
-        self.is_cheap() == Some(true) && self.writes(to).is_wide()
+        let Some(streams) = self.streams_to_other() else { return false };
+        let is_cheap = streams.iter().any(|out| out.is_cheap());
+        is_cheap && self.writes(to).is_wide() || streams.iter().any(|out| out.is_to_be_timed())
     }
 
     /// Whether the stream to this member would need new pages for a message of so many bytes, and is better

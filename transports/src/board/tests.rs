@@ -141,7 +141,7 @@ fn what_is_shown_goes_to_readers_that_all_fetch() {
 #[test]
 fn what_is_fetched_but_costs_little_to_write_earns_a_ring_its_pages() {
     for (is_near, is_light) in [(true, false), (false, false), (false, true)] {
-        prove_light(is_light);
+        prove_light(Some(is_light));
         let is_cheap = is_near || is_light;
         let mut shared = Shared::new(2, 0);
         let mut views = shared.views(77);
@@ -161,6 +161,27 @@ fn what_is_fetched_but_costs_little_to_write_earns_a_ring_its_pages() {
             (views[0].is_better_written(to), shown < 64),
             (is_cheap, is_cheap),
             "{shown} MiB"
+        );
+    }
+}
+
+#[test]
+fn what_a_far_reader_is_to_have_is_written_until_it_is_known_whether_that_is_cheap() {
+    let to = Audience::One(1);
+    for (size, is_near, is_light, written) in [
+        (2, false, None, true),
+        (2, false, Some(false), false),
+        (2, true, None, false),
+        (3, false, None, false),
+    ] {
+        prove_light(is_light);
+        let mut shared = Shared::new(size, 0);
+        let mut views = shared.views(9);
+        views[0].outbound(to).prove(is_near);
+        assert_eq!(
+            views[0].is_better_written(to),
+            written,
+            "{size} members, near {is_near}, light {is_light:?}"
         );
     }
 }
@@ -185,7 +206,7 @@ fn what_stores_cheaply_and_has_its_pages_is_written_lightly() {
         (3, true, true, false),
     ];
     for (size, is_near, is_light, lightly) in cases {
-        prove_light(is_light);
+        prove_light(Some(is_light));
         let mut shared = Shared::new(size, 0);
         let mut views = shared.views(9);
         let to = Audience::One(1);

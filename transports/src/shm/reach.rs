@@ -103,6 +103,11 @@ impl Reach {
         self.is_near() || self.is_far && stores::is_light(true) == Some(true)
     }
 
+    /// Whether the peer proved far, and nobody has stored enough for such a one to know what that costs.
+    pub(crate) fn is_to_be_timed(&self) -> bool {
+        self.is_far && stores::is_light(true).is_none()
+    }
+
     /// Whether storing in a buffer costs little beside what the peer does to take it out, since string moves do not
     /// fetch its lines. As long as that is not known, it is to be found out.
     pub(crate) fn is_light(&self) -> bool {

@@ -177,6 +177,11 @@ impl Outbound {
         self.readers.reach.is_cheap()
     }
 
+    /// Whether it is not known what it costs.
+    pub(in crate::board) fn is_to_be_timed(&self) -> bool {
+        self.readers.reach.is_to_be_timed()
+    }
+
     /// Whether bodies have all the way round, or get it when it is of use.
     pub(in crate::board) fn is_wide(&self) -> bool {
         self.bodies.pages.are_wide(self.next)
