@@ -103,11 +103,26 @@ impl<'a> RawBytes<'a> {
     pub unsafe fn copy_to(self, to: *mut u8) {
         if self.len >= LONG_BYTES {
             // SAFETY: `new`'s caller promised readable bytes, ours writable ones.
-            unsafe { copy_long(self.ptr, to, self.len) }
+            unsafe {
+                match self.len >= DISTANT_BYTES {
+                    true => copy_long::<true>(self.ptr, to, self.len),
+                    false => copy_long::<false>(self.ptr, to, self.len),
+                }
+            }
         } else if self.len > 0 {
             // SAFETY: as above.
             unsafe { ptr::copy_nonoverlapping(self.ptr, to, self.len) }
         }
+    }
+
+    /// The same as [`RawBytes::copy_to`] for many bytes that another processor has just written: it asks for their lines
+    /// [`AHEAD`].
+    ///
+    /// # Safety
+    /// As [`RawBytes::copy_to`].
+    pub(crate) unsafe fn bring_to(self, to: *mut u8) {
+        // SAFETY: `new`'s caller promised readable bytes, ours writable ones.
+        unsafe { copy_long::<true>(self.ptr, to, self.len) }
     }
 
     /// The same as [`RawBytes::copy_to`] where few bytes are likely: up to 128 are moved by loads
@@ -197,12 +212,17 @@ unsafe fn both_ends<T: Copy>(from: *const u8, to: *mut u8, len: usize) {
 /// at a fraction of the speed when the two places differ by little within their pages, as shared
 /// memory and a buffer from `malloc` do: 1 MiB took 110 µs where vector moves take 43.
 const LONG_BYTES: usize = 2048;
-/// Copies of so many bytes ask for lines so far ahead of what they read, which are another processor's as a rule: its
-/// own asking ahead keeps fewer under way. All-gather of two ranks, OSU, 64 and 256 KiB (Zen 5): caches near each other
-/// 0.96 of the time, far 0.97; half as far ahead 0.97 and 1.00, a quarter 0.96 and 1.05. From 2 KiB on, short ones lose
-/// 5 %.
-const ASKED_BYTES: usize = 8192;
+/// From this many bytes on it pays to ask for lines that another processor has just written (Zen 5; 2 to 4 KiB take 1.05
+/// of the time so).
+pub(crate) const BROUGHT_BYTES: usize = 8192;
+/// So many bytes ahead, since the processor's own asking keeps fewer lines under way. All-gather of two ranks through a
+/// ring, OSU, 64 and 256 KiB: caches near each other 0.96 of the time, far 0.97; half as far ahead 0.97 and 1.00, a
+/// quarter 0.96 and 1.05. Lines that are in this processor's caches, or in a shared one, are not worth it: 256 KiB
+/// copied from where they lie 1.04 to 1.12.
 const AHEAD: usize = 2048;
+/// From this many bytes on they are in a shared cache at best, whoever wrote them: ping-pong of 1 and 4 MiB of mapped
+/// memory 0.90 and 0.81 of the time, of 512 KiB 1.06.
+const DISTANT_BYTES: usize = 1 << 20;
 
 /// Asks the processor now what it has, which else the first long copy does: on a virtual machine
 /// each answer is the host's.
@@ -216,34 +236,35 @@ pub fn ask_processor() {
 /// # Safety
 /// As `ptr::copy_nonoverlapping`.
 #[inline(never)]
-unsafe fn copy_long(from: *const u8, to: *mut u8, len: usize) {
+unsafe fn copy_long<const ASKS: bool>(from: *const u8, to: *mut u8, len: usize) {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx") {
         // SAFETY: by the caller's promise; the processor was asked.
-        return unsafe { copy_avx(from, to, len) };
+        return unsafe { copy_avx::<ASKS>(from, to, len) };
     }
     // SAFETY: by the caller's promise.
     unsafe { ptr::copy_nonoverlapping(from, to, len) }
 }
 
-/// Copies 128 bytes at a time to whole lines, what is before and behind them the ordinary way.
+/// Copies 128 bytes at a time to whole lines, what is before and behind them the ordinary way; or asks for them ahead,
+/// too.
 ///
 /// # Safety
 /// As `ptr::copy_nonoverlapping`.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx")]
-unsafe fn copy_avx(from: *const u8, to: *mut u8, len: usize) {
+unsafe fn copy_avx<const ASKS: bool>(from: *const u8, to: *mut u8, len: usize) {
     use std::arch::x86_64::{
         __m256i, _MM_HINT_T0, _mm_prefetch, _mm256_loadu_si256, _mm256_storeu_si256,
     };
     let mut at = to.align_offset(64).min(len);
-    let asked = if len >= ASKED_BYTES { len - AHEAD } else { 0 };
+    let asked = if ASKS { len.saturating_sub(AHEAD) } else { 0 };
     // SAFETY: the first `at` of `len` bytes.
     unsafe { ptr::copy_nonoverlapping(from, to, at) };
     while len - at >= 128 {
         let source = from.wrapping_add(at).cast::<__m256i>();
         let target = to.wrapping_add(at).cast::<__m256i>();
-        if at + 128 <= asked {
+        if ASKS && at + 128 <= asked {
             let ahead = from.wrapping_add(at + AHEAD).cast::<i8>();
             _mm_prefetch::<_MM_HINT_T0>(ahead);
             _mm_prefetch::<_MM_HINT_T0>(ahead.wrapping_add(64));
@@ -278,12 +299,20 @@ mod tests {
         for len in (0..300).chain(2000..2400).chain([4096, 8191, 8900]) {
             let (skew_from, skew_to) = (len % 67, len % 61);
             let bytes = &source[skew_from..skew_from + len];
-            target.fill(0xee);
-            // SAFETY: the target has room for the longest run behind the largest skew.
-            unsafe { RawBytes::from(bytes).copy_to(target.as_mut_ptr().add(skew_to)) };
-            assert!(target[skew_to..skew_to + len] == *bytes, "{len} bytes");
-            assert!(target[..skew_to].iter().all(|byte| *byte == 0xee));
-            assert!(target[skew_to + len..].iter().all(|byte| *byte == 0xee));
+            for is_new in [false, true] {
+                target.fill(0xee);
+                let to = target[skew_to..].as_mut_ptr();
+                // SAFETY: the target has room for the longest run behind the largest skew.
+                unsafe {
+                    match is_new {
+                        false => RawBytes::from(bytes).copy_to(to),
+                        true => RawBytes::from(bytes).bring_to(to),
+                    }
+                }
+                assert!(target[skew_to..skew_to + len] == *bytes, "{len} bytes, new: {is_new}");
+                assert!(target[..skew_to].iter().all(|byte| *byte == 0xee));
+                assert!(target[skew_to + len..].iter().all(|byte| *byte == 0xee));
+            }
         }
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::Datatype;
 use super::copy::{Ends, iterate};
-use crate::buffer::{RawBytes, UserBuffer};
+use crate::buffer::{BROUGHT_BYTES, RawBytes, UserBuffer};
 
 /// What [`Packer`] and [`Unpacker`] have in common. Without a datatype, `at` moves along with the
 /// data; with one, it is the address of the buffer.
@@ -188,5 +188,23 @@ impl Unpacker {
     pub unsafe fn unpack_from(&mut self, bytes: RawBytes<'_>) -> usize {
         // SAFETY: by the caller's promise; `bytes` are only read.
         unsafe { self.0.copy::<false>(bytes.as_ptr().cast_mut(), bytes.len()) }
+    }
+
+    /// The same of bytes that another processor has just written.
+    ///
+    /// # Safety
+    /// As [`Unpacker::unpack_from`].
+    #[inline]
+    pub(crate) unsafe fn bring_from(&mut self, mut bytes: RawBytes<'_>) -> usize {
+        let run = if bytes.len() >= BROUGHT_BYTES { self.as_contiguous() } else { None };
+        let Some((to, room)) = run else {
+            // SAFETY: by the caller's promise.
+            return unsafe { self.unpack_from(bytes) };
+        };
+        let bytes = bytes.take(usize::try_from(room).unwrap_or(usize::MAX));
+        // SAFETY: there is as much room left, by the caller's promise.
+        unsafe { bytes.bring_to(to) };
+        self.skip(bytes.len() as u64);
+        bytes.len()
     }
 }

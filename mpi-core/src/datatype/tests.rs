@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::basic::row_of;
 use super::model::{Map, Tree, trees};
 use super::*;
-use crate::buffer::{RawBytes, UserBuffer};
+use crate::buffer::{BROUGHT_BYTES, RawBytes, UserBuffer};
 
 /// Memory that `count` elements of a type map lie in.
 struct Arena {
@@ -313,4 +313,20 @@ fn named_types_of_one_field_are_what_they_were() {
     let tree = Tree::Struct(vec![(1, 0, Tree::Named(0x214)), (1, 8, Tree::Named(0x243))]);
     let datatype = tree.build(Form::Int);
     assert_eq!((datatype.size(), datatype.extent()), (9, 16), "the example of §5.1");
+}
+
+#[test]
+fn what_is_brought_fills_the_room_there_is_and_no_more() {
+    let many = BROUGHT_BYTES;
+    let rooms = [(100, 100), (many, many), (many + 9, many - 1), (3 * many, 4 * many), (many, 0)];
+    for (len, room) in rooms {
+        let bytes: Vec<u8> = (0..len).map(noise).collect();
+        let mut target = vec![0xee; 4 * many];
+        let mut into = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), room as u64);
+        // SAFETY: the target has the room.
+        let taken = unsafe { into.bring_from(RawBytes::from(&bytes[..])) };
+        assert_eq!((taken, into.remaining()), (len.min(room), (room - taken) as u64));
+        assert!(target[..taken] == bytes[..taken]);
+        assert!(target[taken..].iter().all(|byte| *byte == 0xee));
+    }
 }

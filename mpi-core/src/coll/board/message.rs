@@ -166,7 +166,7 @@ impl Incoming {
             _ => None,
         };
         // SAFETY: the room is user memory that the collective owns, and shared memory is none of it.
-        let taken = landed.unwrap_or_else(|| unsafe { self.into.unpack_from(bytes) });
+        let taken = landed.unwrap_or_else(|| unsafe { self.into.bring_from(bytes) });
         self.beyond += (piece.len - taken) as u64;
         self.done = piece.last;
     }
