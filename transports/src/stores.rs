@@ -7,8 +7,8 @@
 //! and 0.18 µs, 16 KiB 0.72 and 0.54, 64 KiB 3.0 and 2.6, of which storing 1.06 and 0.54; past the caches 1.65 and 5.9
 //! for the latter two. On a Zen 4 it was as fast as vectors at best, and took 1.4 times as long where both ends did not
 //! begin alike within their pages. So both are timed, by length, and the better one is taken. What goes past the
-//! caches costs its reader more as well, which is not seen here: beside such vectors the string move need not even be as
-//! good to be taken.
+//! caches costs its reader more as well, which is not seen here: beside such vectors the string move need not even be
+//! as good to be taken.
 //!
 //! In: bodies, and room in shared memory. Out: the same, stored.
 
