@@ -115,8 +115,8 @@ impl<'a> RawBytes<'a> {
         }
     }
 
-    /// The same as [`RawBytes::copy_to`] for many bytes that another processor has just written: it asks for their lines
-    /// [`AHEAD`].
+    /// The same as [`RawBytes::copy_to`] for many bytes that another processor has just written: it asks for
+    /// their lines [`AHEAD`].
     ///
     /// # Safety
     /// As [`RawBytes::copy_to`].
@@ -212,8 +212,8 @@ unsafe fn both_ends<T: Copy>(from: *const u8, to: *mut u8, len: usize) {
 /// at a fraction of the speed when the two places differ by little within their pages, as shared
 /// memory and a buffer from `malloc` do: 1 MiB took 110 µs where vector moves take 43.
 const LONG_BYTES: usize = 2048;
-/// From this many bytes on it pays to ask for lines that another processor has just written (Zen 5; 2 to 4 KiB take 1.05
-/// of the time so).
+/// From this many bytes on it pays to ask for lines that another processor has just written (Zen 5; 2 to 4 KiB
+/// take 1.05 of the time so).
 pub(crate) const BROUGHT_BYTES: usize = 8192;
 /// So many bytes ahead, since the processor's own asking keeps fewer lines under way. All-gather of two ranks through a
 /// ring, OSU, 64 and 256 KiB: caches near each other 0.96 of the time, far 0.97; half as far ahead 0.97 and 1.00, a
