@@ -49,7 +49,8 @@ impl Fold {
         let Some(here) = piece.len.checked_sub(taken) else { return Err(differs(rank, 0)) };
         let (begin, whole) = self.task.message;
         let end = begin + self.base + self.off + here;
-        if here == 0 || !here.is_multiple_of(self.task.unit) || (end >= whole) != piece.last {
+        let fits = end <= whole && (end == whole) == piece.last;
+        if here == 0 || !here.is_multiple_of(self.task.unit) || !fits {
             return Err(differs(rank, end.saturating_sub(whole) as u64));
         }
         Ok(Some((piece.at.wrapping_add(taken), here.min(left))))

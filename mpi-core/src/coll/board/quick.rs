@@ -264,6 +264,9 @@ impl<P: Port> Entry<'_, P> {
             let left = Blocks::between(seat, of(send.buf), of(recv.buf));
             return self.exchange_left(seat, Pattern::EachToEach, left);
         }
+        if self.is_cut(seat, || len) {
+            return Ok(false);
+        }
         self.share_caches(seat, len, Pattern::EachToEach);
         self.over_board(seat, |entry| {
             entry.write_blocks(seat, send.buf, len)?;
@@ -361,6 +364,15 @@ impl<P: Port> Entry<'_, P> {
             return Ok(());
         }
         self.read_pieces(seat, from, Unpacker::contiguous(at, len as u64), wait_for)
+    }
+
+    /// Whether the longest block for another member is more than a piece, as it may be where there are many members.
+    /// Who writes to everybody before it reads may find no room for what is left of such a one, and so may all
+    /// others; the ordinary way reads meanwhile.
+    #[inline]
+    pub(super) fn is_cut(&self, seat: Seat, longest: impl FnOnce() -> usize) -> bool {
+        let most = self.port.piece_max(seat.board, Audience::One(seat.neighbour()));
+        (most as u64) < QUICK_BYTES && longest() > most
     }
 
     #[inline]

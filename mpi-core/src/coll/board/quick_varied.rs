@@ -82,6 +82,12 @@ impl<B: Fn(usize) -> Elements> Uneven<B> {
         Some((self.buf.offset(at), len))
     }
 
+    /// The bytes of the longest block for another member.
+    fn longest(&self, seat: Seat) -> usize {
+        let blocks = seat.others().filter_map(|rank| self.block(rank));
+        blocks.map(|(_, len)| len).max().unwrap_or(0)
+    }
+
     /// The bytes of all blocks, each of which is few.
     #[inline]
     fn total(&self, seat: Seat) -> Option<usize> {
@@ -253,6 +259,9 @@ impl<P: Port> Entry<'_, P> {
         if recv.total(seat).is_none() || len != kept {
             return Ok(false);
         }
+        if self.is_cut(seat, || send.longest(seat)) {
+            return Ok(false);
+        }
         self.share_caches(seat, usize::MAX, Pattern::EachToEach);
         self.over_board(seat, |entry| {
             entry.write_uneven(seat, &send)?;
@@ -302,6 +311,10 @@ impl<P: Port> Entry<'_, P> {
         let real = [data.send, data.recv].iter().all(|buf| buf.0.addr() > UNREAL_ADDRESSES);
         let served = self.quick_seat(collective, comm, total).is_some();
         if !real || !served || total > QUICK_BYTES as usize {
+            return Ok(false);
+        }
+        let longest = || seat.others().filter_map(len).max().unwrap_or(0);
+        if self.is_cut(seat, longest) {
             return Ok(false);
         }
         let Some(kernel) = self.quick_kernel(data.op, data.datatype) else { return Ok(false) };
