@@ -206,6 +206,35 @@ fn a_block_longer_than_agreed_is_refused_on_the_short_way_too() {
     assert_eq!(results, [Some(Err(ErrorClass::TRUNCATE)), Some(Ok(true))]);
 }
 
+/// In one piece, in tiles, and in the writer's memory; what is beyond comes within the last piece or behind it.
+#[test]
+fn an_operand_longer_than_agreed_is_refused() {
+    for (seed, len, beyond) in (0..60u64).map(|seed| {
+        (seed, [10, 1_000, 6_000, 20_000][seed as usize % 4], [1, 2, 700][seed as usize % 3])
+    }) {
+        for root in [Some(0), None] {
+            let outcome = World::new(seed, 2).start_mpi(move |mpi| {
+                use_only(mpi, Collective::Reduce, Algorithm::Board);
+                use_only(mpi, Collective::Allreduce, Algorithm::Board);
+                let count = len + i64::from(mpi.identity.rank) * beyond;
+                let mut from = vec![1i64; count as usize];
+                let mut into = vec![0i64; count as usize];
+                let [send, recv] =
+                    [&mut from, &mut into].map(|data| UserBuffer(data.as_mut_ptr().cast()));
+                let prepared = match root {
+                    Some(root) => mpi.reduce_to(send, recv, count, INT64, SUM, root, COMM_WORLD),
+                    None => mpi.allreduce(send, recv, count, INT64, SUM, COMM_WORLD),
+                };
+                mpi.run(prepared.unwrap()).map_err(|error| error.class())
+            });
+            let results = outcome.unwrap_or_else(|hang| panic!("seed {seed}: {hang}")).results;
+            let refused = Some(Err(ErrorClass::TRUNCATE));
+            assert_eq!(results[0], refused, "seed {seed}, {len} and {beyond} more, root {root:?}");
+            assert!(root.is_some() || results[1] == refused, "seed {seed}: {:?}", results[1]);
+        }
+    }
+}
+
 #[test]
 fn a_failure_at_one_rank_is_told_to_those_who_wait_for_it() {
     let failed = Some(ErrorClass::TRUNCATE);

@@ -68,13 +68,14 @@ impl Kernel {
     ///
     /// # Safety
     /// All three addresses have `count` elements of the kernel's datatype, one extent apart, the
-    /// last ones writable and disjoint from the others.
+    /// last ones writable and disjoint from the others, but that they may overlap those of `b` if they begin
+    /// before them: an element is written after all up to its own place are read.
     #[inline]
     pub unsafe fn combine(self, a: *const u8, b: *const u8, out: *mut u8, count: usize) {
         match self.0 {
             // SAFETY: the caller's promise is handed on.
             Action::Run(run) => unsafe { (run.apart)(a, b, out, count) },
-            // SAFETY: the elements are extents of bytes, and the ranges are disjoint.
+            // SAFETY: the elements are extents of bytes, and these ranges are disjoint.
             Action::Copy(extent) => unsafe {
                 std::ptr::copy_nonoverlapping(a, out, count * extent);
             },

@@ -148,7 +148,7 @@ impl Builtin {
     /// The loop that reduces elements of `datatype`.
     ///
     /// # Errors
-    /// The operation is not defined on that datatype.
+    /// The operation is not defined on that datatype, or good for accumulates alone.
     pub fn kernel(self, datatype: &Datatype) -> Result<Kernel> {
         let found = match datatype.operand() {
             Operand::Named(code) => match row_of(code) {
@@ -161,19 +161,29 @@ impl Builtin {
             }
             Operand::None => None,
         };
-        let extent = datatype.extent();
-        let found = match self {
-            Builtin::NoOp if datatype.operand() != Operand::None => Some(Kernel::nothing()),
-            Builtin::Replace if datatype.operand() != Operand::None => {
-                Some(Kernel::copying(usize::try_from(extent).unwrap_or(0)))
-            }
-            _ => found,
-        };
         match found {
             Some(kernel) => Ok(kernel),
+            None if self.is_for_accumulate() => {
+                fail!(OP, "op", "is {}, which is for accumulates alone", self.name())
+            }
             None => {
                 fail!(OP, "op", "is {}, which is not defined on {}", self.name(), who(datatype))
             }
+        }
+    }
+
+    /// The loop by which an accumulate updates elements of `datatype` (§12.3.4).
+    ///
+    /// # Errors
+    /// The operation is not defined on that datatype.
+    pub fn update(self, datatype: &Datatype) -> Result<Kernel> {
+        let is_operand = datatype.operand() != Operand::None;
+        match self {
+            Builtin::NoOp if is_operand => Ok(Kernel::nothing()),
+            Builtin::Replace if is_operand => {
+                Ok(Kernel::copying(usize::try_from(datatype.extent()).unwrap_or(0)))
+            }
+            _ => self.kernel(datatype),
         }
     }
 }

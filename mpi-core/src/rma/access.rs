@@ -132,6 +132,9 @@ impl<P: Port> Entry<'_, P> {
             crate::fail!(OP, "op", "is one of the program's, but accumulates take predefined ones");
         };
         let reads_alone = builtin == Builtin::NoOp;
+        if reads_alone && fetched.is_none() {
+            crate::fail!(OP, "op", "is MPI_NO_OP, which is for accumulates that fetch as well");
+        }
         let origin = match fetched {
             Some(_) if reads_alone => None,
             _ => Some(self.span(origin, "origin_addr")?),
@@ -233,7 +236,7 @@ fn kernel(op: Builtin, origin: &Span, target: &Span) -> Result<(Kernel, Arc<Data
         (Datatype::component(&origin.datatype), Datatype::component(&target.datatype));
     match (ours, theirs) {
         (Some(ours), Some(theirs)) if ours.is_reduced_like(&theirs) => {
-            Ok((op.kernel(&theirs)?, theirs))
+            Ok((op.update(&theirs)?, theirs))
         }
         _ => crate::fail!(
             TYPE,

@@ -1,7 +1,7 @@
 //! The words in a member's part that say that it goes no further: an operation failed there, and
 //! its streams may have stopped within a message. Others look only when they have waited long.
 
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering, fence};
 
 /// One member's words: the board's mark, complemented, and why.
 pub(super) struct Farewell {
@@ -31,11 +31,15 @@ impl Farewell {
         let [mark, reason] = self.words();
         reason.store(u64::from(why as u32), Ordering::Relaxed);
         mark.store(!self.mark, Ordering::Release);
+        // What the member showed may change from here on: see `hear`.
+        fence(Ordering::Release);
     }
 
-    /// Why the member goes no further, if it said so.
+    /// Why the member goes no further, if it said so. If it did not, all that was read of its memory before was
+    /// read before it could change.
     pub(super) fn hear(&self) -> Option<i32> {
         let [mark, reason] = self.words();
+        fence(Ordering::Acquire);
         let said = mark.load(Ordering::Acquire) == !self.mark;
         said.then(|| reason.load(Ordering::Relaxed) as u32 as i32)
     }

@@ -17,6 +17,8 @@ use crate::copy;
 const SHOWN_BYTES: u64 = 500;
 /// Chance that a process can fetch what it is shown.
 const FETCHED: f64 = 0.9;
+/// Chance that it tells another beforehand that it will.
+const CONSENTS: f64 = 0.9;
 /// Chance that it would divide a reduction.
 const DIVIDED: f64 = 0.7;
 
@@ -74,7 +76,7 @@ impl Boards for SimPort {
     fn open_board(&mut self, rank: u32, mark: u64, parts: &[(PeerId, u64)]) -> Option<BoardId> {
         let bytes = Layout::new(parts.len() as u32).bytes();
         let own = parts.get(rank as usize)?.1;
-        let network = self.network.borrow();
+        let mut network = self.network.borrow_mut();
         let members: Option<Vec<_>> = parts
             .iter()
             .map(|(peer, part)| network.part(*part, bytes).map(|base| (*peer, base)))
@@ -84,7 +86,7 @@ impl Boards for SimPort {
         let mut board = unsafe { Board::new(rank, mark, members?, own) };
         if network.options().pull > 0.0 {
             let others = (0..parts.len() as u32).filter(|other| *other != rank);
-            others.for_each(|other| board.consent(other));
+            others.filter(|_| network.chance(CONSENTS)).for_each(|other| board.consent(other));
         }
         drop(network);
         self.boards.push(Some(board));

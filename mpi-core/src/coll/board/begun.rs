@@ -18,7 +18,7 @@ use crate::coll::menu::Algorithm;
 use crate::coll::prepared::Prepared;
 use crate::entry::Entry;
 use crate::error::{Error, Result};
-use crate::handle::RequestHandle;
+use crate::handle::{CommHandle, RequestHandle};
 use crate::port::Port;
 use crate::process::Process;
 use crate::request::{Operation, Owner, Request};
@@ -186,14 +186,17 @@ impl<P: Port> Entry<'_, P> {
             request: self.vci.sent,
             what,
         };
-        match self.set_out(&mut errand, call, algorithm, behind) {
+        let request = match self.set_out(&mut errand, call, algorithm, behind) {
             Ok(true) => {
                 errand.transfer.end(self);
-                Ok(self.vci.sent)
+                return Ok(self.vci.sent);
             }
-            Ok(false) => {
-                let request = Request::active(Operation::Collective, Owner::Program, call.comm);
-                errand.request = self.vci.requests.insert(request)?;
+            Ok(false) => self.new_request(call.comm),
+            Err(error) => Err(error),
+        };
+        match request {
+            Ok(request) => {
+                errand.request = request;
                 Ok(self.enqueue(seat, errand, behind))
             }
             Err(error) => {
@@ -201,6 +204,12 @@ impl<P: Port> Entry<'_, P> {
                 Err(error)
             }
         }
+    }
+
+    /// A request for an operation that has begun and not ended.
+    pub(super) fn new_request(&mut self, comm: CommHandle) -> Result<RequestHandle> {
+        let request = Request::active(Operation::Collective, Owner::Program, comm);
+        self.vci.requests.insert(request)
     }
 
     /// Does all that can be done now.

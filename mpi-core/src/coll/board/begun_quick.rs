@@ -16,7 +16,6 @@ use crate::entry::Entry;
 use crate::error::Result;
 use crate::handle::{CommHandle, RequestHandle};
 use crate::port::Port;
-use crate::request::{Operation, Owner, Request};
 
 /// Whether the blocking form of this overwrites, or frees, what it has to have written before.
 fn may_not_follow(problem: &Problem) -> bool {
@@ -64,9 +63,15 @@ impl<P: Port> Entry<'_, P> {
         let state = self.comm(comm)?;
         let number = state.collective_number.wrapping_sub(1) & i32::MAX as u32;
         let what = (state.context + 1, number as i32);
-        let request = Request::active(Operation::Collective, Owner::Program, comm);
-        let request = self.vci.requests.insert(request)?;
         let seat = transfer.seat();
+        let request = match self.new_request(comm) {
+            Ok(request) => request,
+            Err(error) => {
+                transfer.end(self);
+                self.renounce(seat, error.class())?;
+                return Err(error);
+            }
+        };
         let errand = Errand { transfer, kept: Vec::new(), request, what };
         Ok(Some(self.enqueue(seat, errand, false)))
     }

@@ -300,8 +300,8 @@ impl Fold {
             let first = self.nth(0);
             let Some((right, there)) = self.operand(entry, first)? else { return Ok(0) };
             len = len.min(there);
-            // SAFETY: as above; the result may be the right operand and overlaps nothing else,
-            // since an own operand that it overwrites is the first or saved.
+            // SAFETY: as above; an own operand that the result overwrites is the right one or saved. The result
+            // is in the same place or, as the block of a reduce-scatter in place, begins before it.
             unsafe {
                 match std::ptr::eq(right, into) {
                     true => kernel.reduce(left, into, len / unit),

@@ -45,10 +45,7 @@ impl<P: Port> Entry<'_, P> {
         other: Option<Place>,
         own: (Option<Place>, Option<Place>),
     ) -> Result<()> {
-        let own = match own {
-            (Some(from), Some(into)) => Some((self.packer(from)?, self.unpacker(into)?)),
-            _ => None,
-        };
+        let own = self.own_block(own.0, own.1)?;
         let from = Pattern::Rooted.source();
         let into = self.unpacker_of(other)?;
         self.read_shared(seat, from(1 - seat.rank), into, WaitFor::Each(from), own)

@@ -1,4 +1,4 @@
-//! The short way of small collectives over a board: plain data of at most a few kibibytes goes from
+//! The short way of small collectives over a board: plain data of at most [`QUICK_BYTES`] goes from
 //! the arguments to the streams, without a description of the problem or a choice of algorithm.
 //!
 //! Enters: the arguments of a call. Leaves: the call is done, or nothing happened and the ordinary

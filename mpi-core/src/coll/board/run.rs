@@ -148,7 +148,11 @@ impl<P: Port> Entry<'_, P> {
     }
 
     /// What a process has for itself and where that goes; nothing where it is in place already.
-    fn own_block(&self, from: Option<Place>, into: Option<Place>) -> Result<Option<OwnBlock>> {
+    pub(super) fn own_block(
+        &self,
+        from: Option<Place>,
+        into: Option<Place>,
+    ) -> Result<Option<OwnBlock>> {
         let (Some(from), Some(into)) = (from, into) else { return Ok(None) };
         Ok(Some((self.packer(from)?, self.unpacker(into)?)))
     }

@@ -107,6 +107,7 @@ impl<P: Port> Entry<'_, P> {
         affords: bool,
     ) -> Result<Option<Seat>> {
         self.comm_mut(comm)?.board = BoardState::Opening;
+        self.close_boards();
         let opened = self.try_to_open(comm, affords);
         let state = self.comm_mut(comm)?;
         state.board = match opened {

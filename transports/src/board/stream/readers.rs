@@ -45,9 +45,19 @@ pub(in crate::board) enum Answer {
 impl Counter {
     /// Whether the reader says that it fetches what it is shown.
     fn consents(&self, mark: u64) -> bool {
+        self.said() == !mark
+    }
+
+    /// Whether it says that it cannot. Who has said neither may still take what lies in memory that it has mapped.
+    fn refuses(&self, mark: u64) -> bool {
+        self.said() == mark
+    }
+
+    /// The word of consent or refusal of this board, or what an earlier one left there.
+    fn said(&self) -> u64 {
         // SAFETY: the counter is mapped, and so is the rest of its line (see `layout`).
         let word = unsafe { &*self.at.wrapping_byte_add(CONSENT) };
-        word.load(Ordering::Relaxed) == !mark
+        word.load(Ordering::Relaxed)
     }
 }
 
@@ -142,7 +152,7 @@ impl Readers {
     pub(super) fn answer(&mut self, written: u64) -> Answer {
         while let Some(reader) = self.answering(written) {
             self.counters[reader].open = false;
-            if !self.counters[reader].consents(self.mark) {
+            if self.counters[reader].refuses(self.mark) {
                 self.fetched = Some(false);
                 return Answer::Refused(reader);
             }
