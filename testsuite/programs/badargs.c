@@ -46,6 +46,8 @@ static void collective(MPI_Comm comm) {
     FAILS(MPI_Reduce(&in, &out, 1, MPI_INT, MPI_SUM, size, comm), MPI_ERR_ROOT);
     FAILS(MPI_Reduce(&in, &out, 1, MPI_INT, MPI_OP_NULL, 0, comm), MPI_ERR_OP);
     FAILS(MPI_Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_BAND, comm), MPI_ERR_OP);
+    FAILS(MPI_Allreduce(&in, &out, 1, MPI_INT, MPI_REPLACE, comm), MPI_ERR_OP);
+    FAILS(MPI_Reduce_local(&in, &out, 1, MPI_INT, MPI_NO_OP), MPI_ERR_OP);
     FAILS(MPI_Allreduce(&in, &out, -1, MPI_INT, MPI_SUM, comm), MPI_ERR_COUNT);
 }
 

@@ -68,7 +68,7 @@ impl Bodies {
         readers: &mut Readers,
     ) -> Option<usize> {
         if self.pages.are_due(len, piece) && readers.reach.is_cheap() {
-            let rest = self.pages.widen();
+            let rest = self.pages.widen(&readers.reach);
             self.populate(rest);
             (self.at, self.clear) = (MAPPED_FROM, 0);
         }
@@ -79,7 +79,7 @@ impl Bodies {
         self.lie[(piece % CELLS as u64) as usize] = (at, at + len);
         self.at = (at + len).next_multiple_of(64);
         if self.pages.end_before(at + len) {
-            let window = self.pages.window(len, round, readers.reach.is_far());
+            let window = self.pages.window(len, round, &readers.reach);
             let got = self.pages.get(at, len, window);
             self.populate(got);
         }
@@ -107,7 +107,7 @@ impl Bodies {
         piece: u64,
         readers: &mut Readers,
     ) -> Option<usize> {
-        let window = self.pages.window(len, round, readers.reach.is_far());
+        let window = self.pages.window(len, round, &readers.reach);
         let place = self.find_within(window, len, piece, readers);
         if place.is_some() || !self.pages.are_crowded() || len < LONG_PIECE {
             return place;

@@ -2,7 +2,7 @@
 
 use mpi_core::boards::{LONG_PIECE, Piece};
 
-use super::{APART, Cell, INLINE_BYTES, LAST, MAPPED_FROM, Room, WINDOW_MIN};
+use super::{APART, Cell, INLINE_BYTES, LAST, LIGHT_ROUND, MAPPED_FROM, Room, WINDOW_MIN};
 use crate::board::apart::Apart;
 use crate::board::layout::{CELLS, CONSENT};
 use crate::copy;
@@ -79,7 +79,7 @@ impl Inbound {
             return Some(self.apart_piece(cell, form));
         }
         if at + len > self.known {
-            self.get();
+            self.get(at + len);
         }
         self.foresee(at, len);
         Some(Piece { at: self.body.wrapping_add(at), len, last, apart: 0, lends: false })
@@ -152,13 +152,13 @@ impl Inbound {
         piece
     }
 
-    /// Maps the pages that the writer has got.
+    /// Maps the pages that the writer has got, of whose bodies one ends there.
     #[cold]
     #[inline(never)]
-    fn get(&mut self) {
-        let at = self.body.wrapping_add(self.known).cast_mut();
-        populate(at, self.room.usual.saturating_sub(self.known), false);
-        self.known = self.room.all;
+    fn get(&mut self, end: usize) {
+        let round = if end <= LIGHT_ROUND { LIGHT_ROUND } else { self.room.all };
+        populate(self.body.cast_mut(), round.min(self.room.usual), false);
+        self.known = round;
     }
 
     /// Where the piece that `peek` shows lies, if it is one apart.

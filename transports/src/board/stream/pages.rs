@@ -12,8 +12,9 @@ use std::time::{Duration, Instant};
 
 use mpi_core::boards::LONG_PIECE;
 
-use super::WINDOW_MIN;
+use super::{LIGHT_ROUND, WINDOW_MIN};
 use crate::lap::{Lap, Worn};
+use crate::shm::Reach;
 
 /// Short bodies, and all while the way round is short, go round in so many times their length, and at least in
 /// [`WINDOW_MIN`].
@@ -135,12 +136,13 @@ impl Pages {
         self.prompt && piece >= PROVEN
     }
 
-    /// Lets long bodies go all the way round, with all pages; those to get.
+    /// Lets long bodies go all the way round, with the pages for it; those to get.
     #[cold]
-    pub(super) fn widen(&mut self) -> Option<Got> {
+    pub(super) fn widen(&mut self, reach: &Reach) -> Option<Got> {
         self.prompt = false;
         while self.lap.grow() {}
-        self.get(0, self.usual, self.usual)
+        let round = self.window(LONG_BODY, self.usual, reach);
+        self.get(0, round, round)
     }
 
     /// Whether a message of so many bytes would need pages that are not there, nor earned.
@@ -165,14 +167,15 @@ impl Pages {
     /// Bodies of this length go round in so many bytes; long ones in `round` where ranks share processors, unless
     /// their readers are far.
     #[inline]
-    pub(super) fn window(&self, len: usize, round: usize, is_far: bool) -> usize {
+    pub(super) fn window(&self, len: usize, round: usize, reach: &Reach) -> usize {
         let lap = self.lap.bytes() as usize;
         if len < LONG_BODY || self.lap.is_short() {
             return (WINDOW * len).next_power_of_two().clamp(WINDOW_MIN, lap);
         }
-        match self.crowded && !is_far {
+        match self.crowded && !reach.is_far() {
             true if round <= SHORT_ROUND => round.min(self.usual).max(len),
             true => lap.min(round).max(len),
+            false if !self.crowded && reach.is_light() => lap.min(LIGHT_ROUND).max(len),
             false => lap,
         }
     }
@@ -196,8 +199,11 @@ impl Pages {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::stores::tests::prove_light;
 
-    const NEAR: bool = false;
+    fn near() -> Reach {
+        Reach::proved(true)
+    }
 
     #[test]
     fn long_bodies_go_round_in_their_share_of_the_caches_where_ranks_share_processors() {
@@ -205,16 +211,16 @@ mod tests {
         let (long, short) = (16 << 10, 1000);
         pages.narrow(true);
         let short_rounds = [100_000, SHORT_ROUND, SHORT_ROUND + 1];
-        let at_first = short_rounds.map(|round| pages.window(long, round, NEAR));
+        let at_first = short_rounds.map(|round| pages.window(long, round, &near()));
         assert_eq!(at_first, [100_000, SHORT_ROUND, 32 << 10]);
         while pages.lap.grow() {}
-        assert_eq!(pages.window(long, 100_000, NEAR), 100_000);
-        assert_eq!(pages.window(200_000, 100_000, NEAR), 200_000);
-        assert_eq!(pages.window(long, 1 << 21, NEAR), 512 << 10, "half of the room is the most");
-        assert_eq!(pages.window(short, 5000, NEAR), 8192);
+        assert_eq!(pages.window(long, 100_000, &near()), 100_000);
+        assert_eq!(pages.window(200_000, 100_000, &near()), 200_000);
+        assert_eq!(pages.window(long, 1 << 21, &near()), 512 << 10, "half of the room is the most");
+        assert_eq!(pages.window(short, 5000, &near()), 8192);
         pages.narrow(false);
         while pages.lap.grow() {}
-        assert_eq!(pages.window(long, 100_000, NEAR), 1 << 20);
+        assert_eq!(pages.window(long, 100_000, &near()), 1 << 20);
     }
 
     #[test]
@@ -225,9 +231,26 @@ mod tests {
         assert!(!pages.are_due(LONG_BODY - 1, PROVEN) && !pages.are_due(LONG_BODY, PROVEN - 1));
         assert!(pages.are_due(LONG_BODY, PROVEN) && pages.stream(LONG_BODY));
         assert!(pages.get(0, 4096, 4096).is_some());
-        assert_eq!(pages.widen(), Some(Got { at: 4096, len: (1 << 20) - 4096 }));
+        assert_eq!(pages.widen(&near()), Some(Got { at: 4096, len: (1 << 20) - 4096 }));
         assert!(!pages.are_due(LONG_BODY, PROVEN) && !pages.stream(LONG_BODY));
         assert!(!pages.end_before(1 << 20) && pages.end_before((1 << 20) + 1));
+    }
+
+    #[test]
+    fn long_bodies_go_round_in_less_where_lines_need_not_be_fetched() {
+        let (long, room) = (16 << 10, 4 * LIGHT_ROUND);
+        for (is_light, round) in
+            [(Some(true), LIGHT_ROUND), (None, LIGHT_ROUND), (Some(false), room)]
+        {
+            prove_light(is_light);
+            let mut pages = Pages::new(room);
+            assert_eq!(pages.widen(&near()), Some(Got { at: 0, len: round }), "{is_light:?}");
+            assert_eq!(pages.window(long, room, &near()), round);
+            assert_eq!(pages.window(room / 2, room, &near()), round.max(room / 2));
+            prove_light(Some(false));
+            assert_eq!(pages.window(long, room, &near()), room, "it was found out later");
+            assert_eq!(pages.end_before(LIGHT_ROUND + 1), round == LIGHT_ROUND);
+        }
     }
 
     #[test]
