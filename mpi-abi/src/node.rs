@@ -408,6 +408,10 @@ impl Boards for NodePort {
         }
     }
 
+    fn writes_halves(&mut self, board: BoardId) -> bool {
+        self.local.as_mut().is_some_and(|local| local.writes_halves(board))
+    }
+
     fn lend_room(&mut self, board: BoardId, to: u32, operation: u32, room: &Unpacker) {
         if let Some(local) = &mut self.local {
             local.lend_room(board, to, operation, room);

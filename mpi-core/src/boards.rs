@@ -250,6 +250,10 @@ pub trait Boards {
     /// How long that took, by halves or not, since both had come.
     fn has_reduced(&mut self, board: BoardId, len: u64, halves: bool, took: Duration);
 
+    /// Whether this process, of a board's two members, had better write half of a vector that both reduce, and then
+    /// half of the result, than all of it.
+    fn writes_halves(&mut self, board: BoardId) -> bool;
+
     /// Lends the member `to` the room for the message that it writes to this process alone in the operation of
     /// this number, if that may pay: it may bring the message there ([`Boards::bring`]), and does not have
     /// to.

@@ -267,6 +267,16 @@ impl Board {
         self.members.len() == 2 && self.writes(to).is_light()
     }
 
+    /// Whether vectors that both of two members reduce had better be written by halves, and so the results: storing
+    /// costs little. What is known of the one stream to the other member holds for the other one then.
+    pub fn writes_halves(&mut self) -> bool {
+        if self.members.len() != 2 || self.crowded || !self.public.is_light() {
+            return false;
+        }
+        self.private[1 - self.rank].follow(&self.public);
+        true
+    }
+
     /// The memory in the part of this member to which members write in turn, with the pages of
     /// `wanted` bytes of it, and its length. It is what a stream of the member to itself would have.
     pub fn turns(&mut self, rank: u32, wanted: usize) -> (*mut u8, usize) {

@@ -155,6 +155,10 @@ impl Boards for LocalPort {
         self.shm.has_reduced(board, len, halves, took);
     }
 
+    fn writes_halves(&mut self, board: BoardId) -> bool {
+        self.shm.writes_halves(board)
+    }
+
     fn lend_room(&mut self, board: BoardId, to: u32, operation: u32, room: &Unpacker) {
         self.shm.lend_room(board, to, operation, room);
     }

@@ -333,6 +333,10 @@ impl Boards for Shm {
         }
     }
 
+    fn writes_halves(&mut self, board: BoardId) -> bool {
+        self.boards.get(board).is_some_and(Board::writes_halves)
+    }
+
     fn lend_room(&mut self, board: BoardId, to: u32, operation: u32, room: &Unpacker) {
         let run = room.as_contiguous().filter(|(_, len)| *len >= LONG_BLOCK);
         if let Some((at, len)) = run.filter(|_| self.waiter.is_crowded()) {

@@ -28,7 +28,7 @@ const COPIES_IN_DOUBT: u32 = 4;
 const LEAD: i8 = 2;
 
 /// What is known of the way to one peer.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Reach {
     is_far: bool,
     /// By how many trials far leads, or near if negative; at most [`LEAD`].

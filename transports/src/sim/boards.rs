@@ -19,6 +19,8 @@ const SHOWN_BYTES: u64 = 500;
 const FETCHED: f64 = 0.9;
 /// Chance that it tells another beforehand that it will.
 const CONSENTS: f64 = 0.9;
+/// Chance that it finds that it writes at little cost.
+const LIGHT: f64 = 0.4;
 /// Chance that it would divide a reduction.
 const DIVIDED: f64 = 0.7;
 
@@ -258,6 +260,10 @@ impl Boards for SimPort {
 
     fn has_reduced(&mut self, _: BoardId, _: u64, _: bool, _: Duration) {}
 
+    fn writes_halves(&mut self, _: BoardId) -> bool {
+        self.network.borrow_mut().chance(DIVIDED)
+    }
+
     fn lend_room(&mut self, board: BoardId, to: u32, operation: u32, room: &Unpacker) {
         let run = room.as_contiguous().filter(|(_, len)| *len >= SHOWN_BYTES);
         if let (Some((at, len)), Some(on)) = (run, self.board(board)) {
@@ -293,7 +299,7 @@ impl Boards for SimPort {
     }
 
     fn is_lightly_written(&self, _: BoardId, _: Audience) -> bool {
-        false
+        self.network.borrow_mut().chance(LIGHT)
     }
 
     fn ask_for_piece(&mut self, board: BoardId, from: Source) {

@@ -10,6 +10,7 @@
 //! but what is fetched has just been written, over lines that the other one has read before.
 
 use super::fold::{Fold, Order, Streams};
+use super::halves::announces_half;
 use super::message::{Incoming, Outgoing};
 use super::reduce::{Job, share_bytes};
 use super::transfer::Transfer;
@@ -39,8 +40,8 @@ impl<P: Port> Entry<'_, P> {
             if halves {
                 out.let_return(job.recv.0);
             }
+            out.show(self, seat);
         }
-        out.push(self, seat);
         out.is_shown().then_some(halves)
     }
 
@@ -55,6 +56,9 @@ impl<P: Port> Entry<'_, P> {
     ) -> Result<()> {
         let (seat, other) = (job.seat, 1 - job.seat.rank);
         let piece = self.await_piece(seat, Source::Public(other), WaitFor::Each(Source::Public))?;
+        if announces_half(piece) {
+            return self.reduce_by_halves(job, len, out);
+        }
         let since = self.port.now();
         let halves = halves && piece.lends;
         let mut transfer = Transfer::new(seat);

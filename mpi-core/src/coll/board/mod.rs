@@ -12,7 +12,7 @@
 //! it is long, from where it is `shown`, `transfer` many at a time, and `fold` reduces, `operand` by
 //! `operand`, or `fold_short` all at once. For each collective `run` says who writes what to whom,
 //! `gather` where a root lends room for long blocks, `reduce` where it reduces, and `errand` where it does
-//! not block, of which `begun` keeps the queue. `across` and `aided` reduce longer vectors of two ranks, and
+//! not block, of which `begun` keeps the queue. `across`, `halves` and `aided` reduce longer vectors of two ranks, and
 //! `chains` those of ranks that share processors; `turns` says who leaves a barrier first there, `quick` and
 //! `quick_varied` are the short way of small ones, `quick_left` says what of them stays where it
 //! lies, and `begun_quick` leads from there into the queue.
@@ -30,6 +30,7 @@ mod errand;
 mod fold;
 mod fold_short;
 mod gather;
+mod halves;
 mod message;
 mod operand;
 mod pattern;

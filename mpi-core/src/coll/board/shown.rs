@@ -11,6 +11,7 @@ use super::run::OwnBlock;
 use super::seat::Seat;
 use super::work::WaitFor;
 use crate::boards::{Audience, Fetched, Mover, Piece, Shown, Source};
+use crate::buffer::UserBuffer;
 use crate::datatype::{Packer, Unpacker};
 use crate::entry::Entry;
 use crate::error::{ErrorClass, Result};
@@ -33,6 +34,8 @@ pub(super) enum Way {
     Open(*mut u8),
     /// They have been shown where it lies.
     Shown,
+    /// In pieces, behind an empty one (see `halves`).
+    Announced,
     /// In pieces to one who could not fetch it. This is the whole, and to whom it was shown.
     Again(Box<(Packer, Audience)>),
 }
@@ -57,7 +60,7 @@ impl Outgoing {
         matches!(self.way, Way::Shown)
     }
 
-    /// Shows where it lies, or looks whether all have it; whether either was so, and nothing if a piece
+    /// Shows where it lies, looks whether all have it, or announces it; whether that was so, and nothing if a piece
     /// has to be written.
     #[inline(never)]
     pub(super) fn show<P: Port>(&mut self, entry: &mut Entry<'_, P>, seat: Seat) -> Option<bool> {
@@ -84,6 +87,14 @@ impl Outgoing {
                 self.to = Audience::One(rank);
                 self.most = whole_units(entry.port.piece_max(seat.board, self.to), self.unit);
                 None
+            }
+            Way::Announced => {
+                let mut nothing = Packer::contiguous(UserBuffer::BOTTOM, 0);
+                let written = entry.port.write_piece(seat.board, self.to, &mut nothing, 0, false);
+                if written {
+                    self.way = Way::Written;
+                }
+                Some(written)
             }
             Way::Again(_) => None,
         }

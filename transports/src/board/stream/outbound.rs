@@ -198,6 +198,13 @@ impl Outbound {
         self.bodies.pages.are_wide(self.next) && self.readers.reach.is_light()
     }
 
+    /// Takes over what has been found out about the reader of another stream, who reads this one too.
+    pub(in crate::board) fn follow(&mut self, other: &Outbound) {
+        if self.bodies.pages.be_proven() {
+            self.readers.reach = other.readers.reach.clone();
+        }
+    }
+
     /// What a test wants to be found out about the readers.
     #[cfg(test)]
     pub(in crate::board) fn prove(&mut self, is_near: bool) {

@@ -63,6 +63,8 @@ pub(super) struct Pages {
     crowded: bool,
     /// All pages are got for the first long body behind [`PROVEN`] pieces that costs little to write.
     prompt: bool,
+    /// So many pieces have gone to the same reader by another stream.
+    proven: bool,
 }
 
 /// A run of pages to get, as bytes of the room.
@@ -76,7 +78,8 @@ impl Pages {
     /// None are there yet.
     pub(super) fn new(usual: usize) -> Pages {
         let (lap, worn) = (Lap::at_once(usual as u64), Worn::new(0));
-        Pages { usual, lap, worn, apart: 0, lacked: None, crowded: false, prompt: false }
+        let (crowded, prompt, proven) = (false, false, false);
+        Pages { usual, lap, worn, apart: 0, lacked: None, crowded, prompt, proven }
     }
 
     /// Lets long bodies go round in half the room at most: where ranks share processors, those
@@ -90,6 +93,11 @@ impl Pages {
     /// Lets all pages be got as soon as they are of use.
     pub(super) fn be_prompt(&mut self) {
         self.prompt = !self.crowded;
+    }
+
+    /// Says that as many pieces as prove a stream have gone to the reader of this one; whether that is news.
+    pub(super) fn be_proven(&mut self) -> bool {
+        !std::mem::replace(&mut self.proven, true)
     }
 
     /// Whether ranks share processors.
@@ -133,7 +141,7 @@ impl Pages {
     }
 
     fn is_prompt(&self, piece: u64) -> bool {
-        self.prompt && piece >= PROVEN
+        self.prompt && (piece >= PROVEN || self.proven)
     }
 
     /// Lets long bodies go all the way round, with the pages for it; those to get.
@@ -229,6 +237,7 @@ mod tests {
         assert!(!pages.are_due(LONG_BODY, PROVEN), "none that may not be prompt");
         pages.be_prompt();
         assert!(!pages.are_due(LONG_BODY - 1, PROVEN) && !pages.are_due(LONG_BODY, PROVEN - 1));
+        assert!(pages.be_proven() && !pages.be_proven() && pages.are_due(LONG_BODY, 0));
         assert!(pages.are_due(LONG_BODY, PROVEN) && pages.stream(LONG_BODY));
         assert!(pages.get(0, 4096, 4096).is_some());
         assert_eq!(pages.widen(&near()), Some(Got { at: 4096, len: (1 << 20) - 4096 }));
