@@ -79,9 +79,15 @@ pub(crate) fn is_light(is_far: bool) -> Option<bool> {
     })
 }
 
+/// Whether storing for a reader whose caches are far is known to cost little, be it by string moves or past the caches.
+#[cfg(not(test))]
+pub(crate) fn is_quick() -> bool {
+    KNOWN.with_borrow(|known| known[Beside::Past as usize].iter().any(Known::is_quick))
+}
+
 /// What a test wants it to be, whatever its processor is like.
 #[cfg(test)]
-pub(crate) use tests::is_light;
+pub(crate) use tests::{is_light, is_quick};
 
 /// Stores all of `bytes`, which are long, at `to`; vectors are to go past the caches or not.
 ///
@@ -210,6 +216,10 @@ impl Known {
         self.ways.is_judged() && self.is_string_better(beside) && self.nanos()[0] <= LIGHT_NANOS
     }
 
+    fn is_quick(&self) -> bool {
+        self.ways.is_judged() && self.nanos().iter().any(|nanos| *nanos <= LIGHT_NANOS)
+    }
+
     fn learn(&mut self, by_string: bool, nanos: u64, bytes: u64) {
         let ways = &mut self.ways;
         if by_string { &mut ways.one } else { &mut ways.other }.learn(nanos, bytes);
@@ -254,6 +264,10 @@ pub(crate) mod tests {
 
     pub(crate) fn is_light(_is_far: bool) -> Option<bool> {
         LIGHT.get()
+    }
+
+    pub(crate) fn is_quick() -> bool {
+        LIGHT.get() == Some(true)
     }
 
     /// Says what is known from now on of what storing costs.
@@ -354,6 +368,7 @@ pub(crate) mod tests {
                 known.learn(true, string, 1 << 16);
                 known.learn(false, vector, 1 << 16);
             }
+            assert_eq!(known.is_quick(), string.min(vector) <= LIGHT_NANOS);
             known.is_light(beside)
         };
         let (quick, slow) = (LIGHT_NANOS, LIGHT_NANOS + 1);
@@ -361,7 +376,7 @@ pub(crate) mod tests {
             assert!(known(quick, slow, beside) && known(quick, quick, beside));
             assert!(!known(slow, 2 * slow, beside) && !known(quick, quick / 2, beside));
             let nothing = Known { ways: Rivals::new(), tried: false };
-            assert!(!nothing.is_light(beside), "nothing is known");
+            assert!(!nothing.is_light(beside) && !nothing.is_quick(), "nothing is known");
         }
         assert!(known(1400, 1300, Beside::Past), "its reader is spared more");
         assert!(!known(1400, 1300, Beside::Caches));

@@ -10,7 +10,6 @@ use std::time::Instant;
 
 use mpi_core::datatype::Packer;
 
-use crate::copy;
 use crate::cost::Cost;
 use crate::shm::Reach;
 use crate::stores::{self, LONG_BYTES};
@@ -31,7 +30,7 @@ impl Copies {
     /// Copies the next `len` bytes of `source` to `to`, where those who have this `reach` will read them.
     ///
     /// # Safety
-    /// As [`copy::pack_streamed`].
+    /// As [`stores::pack`].
     pub(super) unsafe fn pack(
         &mut self,
         reach: &mut Reach,
@@ -52,13 +51,8 @@ impl Copies {
         let past = self.next_goes_past();
         let timed = self.pieces.is_multiple_of(TIMED) || self.is_in_doubt();
         let begin = timed.then(Instant::now);
-        // SAFETY: by the caller's promise, both.
-        unsafe {
-            match past {
-                true => copy::pack_streamed(source, to, len),
-                false => stores::pack(source, to, len, false),
-            };
-        }
+        // SAFETY: by the caller's promise.
+        unsafe { stores::pack(source, to, len, past) };
         if let Some(begin) = begin {
             self.learn(past, begin.elapsed().as_nanos() as u64, len);
         }

@@ -85,10 +85,9 @@ impl Reach {
         }
     }
 
-    /// Whether the peer proved far.
-    #[inline]
-    pub(crate) fn is_far(&self) -> bool {
-        self.is_far
+    /// Whether the peer proved far, and is not known to be stored for at little cost.
+    pub(crate) fn is_dear(&self) -> bool {
+        self.is_far && !stores::is_quick()
     }
 
     /// Whether the peer proved near.
@@ -203,7 +202,7 @@ mod tests {
         reach.look(|| (far(), true));
         assert_eq!((reach.lead, reach.until_trial), (1, 0));
         reach.look(|| (far(), true));
-        assert!(reach.is_far() && reach.until_trial == COPIES_PER_TRIAL);
+        assert!(reach.is_far && reach.until_trial == COPIES_PER_TRIAL);
         reach.look(|| (far(), true));
         assert_eq!(reach.until_trial, COPIES_PER_TRIAL);
     }
