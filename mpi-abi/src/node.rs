@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::Duration;
 
 use launch_wire::control::Frame;
-use mpi_core::boards::{Audience, BoardId, Boards, Fetched, Meeting, Mover, Piece, Shown, Source};
+use mpi_core::boards::{
+    Audience, BoardId, Boards, Copying, Fetched, Meeting, Mover, Piece, Shown, Source,
+};
 use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::header::Header;
@@ -321,8 +323,8 @@ impl Boards for NodePort {
         self.local.as_mut()?.land_piece(bytes, into)
     }
 
-    fn copy_own(bytes: RawBytes<'_>, into: &mut Unpacker) -> usize {
-        LocalPort::copy_own(bytes, into)
+    fn copy_by_cost(bytes: RawBytes<'_>, what: Copying, into: &mut Unpacker) -> usize {
+        LocalPort::copy_by_cost(bytes, what, into)
     }
 
     #[inline]

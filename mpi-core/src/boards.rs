@@ -85,6 +85,17 @@ pub enum Shown {
     Taken,
 }
 
+/// Between which memories many bytes are copied.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Copying {
+    /// Both are the program's own.
+    Own,
+    /// Out of a piece, which another process has written, to the program's own.
+    Out,
+    /// From the program's own to where other processes go on with them (see [`Boards::turns`]).
+    On,
+}
+
 /// Who moves the bytes of a piece that is fetched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mover {
@@ -171,9 +182,9 @@ pub trait Boards {
     /// how many had room, or nothing if the transport knows no such way.
     fn land_piece(&mut self, bytes: RawBytes<'_>, into: &mut Unpacker) -> Option<usize>;
 
-    /// Copies a run of the program's memory to where a message goes, by moves of the kind that costs least here;
-    /// returns how many bytes had room.
-    fn copy_own(bytes: RawBytes<'_>, into: &mut Unpacker) -> usize;
+    /// Copies many bytes that are one run of memory to where a message goes, by moves of the kind that costs least
+    /// here; returns how many had room.
+    fn copy_by_cost(bytes: RawBytes<'_>, what: Copying, into: &mut Unpacker) -> usize;
 
     /// Writes the next `len` bytes of `source` as a piece, if there is room for it now.
     fn write_piece(

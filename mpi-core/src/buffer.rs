@@ -120,7 +120,7 @@ impl<'a> RawBytes<'a> {
     ///
     /// # Safety
     /// As [`RawBytes::copy_to`].
-    pub(crate) unsafe fn bring_to(self, to: *mut u8) {
+    pub unsafe fn bring_to(self, to: *mut u8) {
         // SAFETY: `new`'s caller promised readable bytes, ours writable ones.
         unsafe { copy_long::<true>(self.ptr, to, self.len) }
     }

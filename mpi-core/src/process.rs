@@ -3,6 +3,7 @@
 //! It owns its port and is owned by whoever runs it: the node of a real process behind the C
 //! interface, or a simulated world that holds many. Calls go through [`Entry`](crate::entry).
 
+use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -22,7 +23,7 @@ use crate::group::Group;
 use crate::handle::*;
 use crate::info::Info;
 use crate::io::OpenFile;
-use crate::op::Op;
+use crate::op::{Kernel, Op};
 use crate::p2p::buffered::AttachedBuffer;
 use crate::peers::Peer;
 use crate::port::{PeerId, Port, ProcessName};
@@ -94,6 +95,8 @@ pub struct Process<P: Port> {
     /// Persistent collectives that have a board of their own.
     pub(crate) rooms: u32,
     pub(crate) reductions: VecDeque<(u32, u32, Reduction)>,
+    /// The predefined operation and datatype of the last short reduction, and what carries it out.
+    pub(crate) kernel_found: Cell<Option<(OpHandle, DatatypeHandle, Kernel)>>,
     pub(crate) user: &'static dyn UserCode,
     /// Polls within waits that brought something, for who asks whether anything moves.
     pub(crate) busy_polls: u64,
@@ -133,6 +136,7 @@ impl<P: Port> Process<P> {
             board_scratch: Scratch::default(),
             rooms: 0,
             reductions: VecDeque::new(),
+            kernel_found: Cell::new(None),
             user,
             busy_polls: 0,
             contexts_made: 0,

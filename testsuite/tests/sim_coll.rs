@@ -122,6 +122,37 @@ fn the_short_way_of_some_ranks_meets_the_ordinary_one_of_others() {
     }
 }
 
+/// Blocks that are longer than other short ways take, of ranks that share processors.
+#[test]
+fn long_exchanges_go_the_short_way_of_some_ranks_and_the_ordinary_one_of_others() {
+    const LENGTHS: [usize; 4] = [5_000, 9, 7_000, 12_000];
+    let exchanges = [Collective::Alltoall, Collective::Alltoallv, Collective::Alltoallw];
+    for (seed, ranks) in (0u64..).zip([3u32, 4, 4, 5]) {
+        let network =
+            SimOptions { processors: Some(2), large_pieces: true, ..SimOptions::default() };
+        let outcome = World { network, ..World::new(seed, ranks) }.start_mpi(move |mpi| {
+            mpi.selection.patience = 0;
+            let (me, size) = (mpi.identity.rank as usize, mpi.identity.size as usize);
+            let mut quick = 0;
+            for round in 0..48 {
+                let (collective, len) = (exchanges[round % 3], LENGTHS[round / 3 % 4]);
+                let call = Call { collective, len, root: 0, salt: round as i64 };
+                let mut memory = memory(&call, me, size);
+                if (round + me) % 4 == 0 || !quickly(mpi, &call, &mut memory).unwrap() {
+                    let prepared = prepare(mpi, &call, &mut memory);
+                    mpi.run(prepared).unwrap();
+                } else {
+                    quick += usize::from(len > 9);
+                }
+                assert!(memory.recv == memory.expected, "{call:?} at rank {me} of {size}");
+            }
+            quick
+        });
+        let quick = outcome.unwrap_or_else(|hang| panic!("{ranks} ranks: {hang}")).results;
+        assert!(quick.iter().any(|quick| *quick > Some(0)), "{quick:?} of {ranks} ranks");
+    }
+}
+
 /// What a program of barriers and other calls does next, the same at all ranks.
 fn next_call(random: &mut u64, round: usize, ranks: usize) -> (Call, bool) {
     *random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);

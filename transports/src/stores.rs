@@ -15,6 +15,7 @@
 use std::cell::RefCell;
 use std::time::Instant;
 
+use mpi_core::boards::Copying;
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
 
@@ -59,12 +60,18 @@ enum Beside {
     Past,
     /// Vectors from one place of the program's own memory to another.
     Own,
+    /// Vectors from shared memory to the program's own.
+    Out,
+    /// Vectors from the program's own memory to where others go on with what they store.
+    On,
 }
+
+const KINDS: usize = 5;
 
 thread_local! {
     /// What this thread has found out, by what string moves are compared with: it is the processor's, whoever
     /// reads it.
-    static KNOWN: RefCell<[OfLengths; 3]> = const { RefCell::new([NOTHING; 3]) };
+    static KNOWN: RefCell<[OfLengths; KINDS]> = const { RefCell::new([NOTHING; KINDS]) };
 }
 
 /// Whether storing costs little, although lines are dear to fetch if it is for a reader whose caches are far; `None` as
@@ -123,19 +130,29 @@ pub(crate) unsafe fn pack(source: &mut Packer, to: *mut u8, room: usize, past: b
     len
 }
 
-/// Copies as many of `bytes` as have room where a message goes, both in the program's own memory, and returns how many.
+/// Copies as many of `bytes` as have room where a message goes, in the program's own memory, and returns how many.
 ///
 /// # Safety
 /// As `Unpacker::unpack_from`.
-pub(crate) unsafe fn unpack(mut bytes: RawBytes<'_>, into: &mut Unpacker) -> usize {
+pub(crate) unsafe fn unpack(mut bytes: RawBytes<'_>, what: Copying, into: &mut Unpacker) -> usize {
     let run = if bytes.len() >= LONG_BYTES { into.as_contiguous() } else { None };
     let Some((to, room)) = run.filter(|(_, room)| *room >= LONG_BYTES as u64) else {
         // SAFETY: by the caller's promise.
-        return unsafe { into.unpack_from(bytes) };
+        return unsafe {
+            match what {
+                Copying::Own | Copying::On => into.unpack_from(bytes),
+                Copying::Out => into.bring_from(bytes),
+            }
+        };
+    };
+    let beside = match what {
+        Copying::Own => Beside::Own,
+        Copying::Out => Beside::Out,
+        Copying::On => Beside::On,
     };
     let bytes = bytes.take(room.min(bytes.len() as u64) as usize);
     // SAFETY: there is as much room left, by the caller's promise.
-    unsafe { store_long(bytes, to, Beside::Own) };
+    unsafe { store_long(bytes, to, beside) };
     into.skip(bytes.len() as u64);
     bytes.len()
 }
@@ -149,7 +166,7 @@ impl Beside {
     fn spared(self, vector: u64) -> u64 {
         match self {
             Beside::Past => vector / SPARED,
-            Beside::Caches | Beside::Own => 0,
+            Beside::Caches | Beside::Own | Beside::Out | Beside::On => 0,
         }
     }
 }
@@ -178,7 +195,8 @@ unsafe fn by_vectors(bytes: RawBytes<'_>, to: *mut u8, beside: Beside) {
     unsafe {
         match beside {
             Beside::Past => copy::streamed(bytes, to),
-            Beside::Caches | Beside::Own => bytes.copy_to(to),
+            Beside::Caches | Beside::Own | Beside::On => bytes.copy_to(to),
+            Beside::Out => bytes.bring_to(to),
         }
     }
 }
@@ -320,13 +338,13 @@ pub(crate) mod tests {
     #[test]
     fn what_has_room_is_copied_and_nothing_more() {
         for (len, room) in [(100, 100), (5000, 4999), (4999, 5000), (70_000, 4096), (9000, 10)] {
-            for _ in 0..8 {
+            for what in [Copying::Own, Copying::Out, Copying::On].into_iter().cycle().take(24) {
                 let bytes = pattern(len as u64, len);
                 let mut target = vec![0xee; ROOM];
                 let at = UserBuffer(target.as_mut_ptr());
                 let mut into = Unpacker::contiguous(at, room as u64);
                 // SAFETY: the target has the room.
-                let taken = unsafe { unpack(RawBytes::from(&bytes[..]), &mut into) };
+                let taken = unsafe { unpack(RawBytes::from(&bytes[..]), what, &mut into) };
                 assert_eq!((taken, into.remaining()), (len.min(room), (room - taken) as u64));
                 assert!(
                     target[..taken] == bytes[..taken] && target[taken..].iter().all(|b| *b == 0xee)

@@ -195,7 +195,7 @@ impl Unpacker {
     /// # Safety
     /// As [`Unpacker::unpack_from`].
     #[inline]
-    pub(crate) unsafe fn bring_from(&mut self, mut bytes: RawBytes<'_>) -> usize {
+    pub unsafe fn bring_from(&mut self, mut bytes: RawBytes<'_>) -> usize {
         let run = if bytes.len() >= BROUGHT_BYTES { self.as_contiguous() } else { None };
         let Some((to, room)) = run else {
             // SAFETY: by the caller's promise.

@@ -5,7 +5,9 @@
 
 use std::time::Duration;
 
-use mpi_core::boards::{Audience, BoardId, Boards, Fetched, Meeting, Mover, Piece, Shown, Source};
+use mpi_core::boards::{
+    Audience, BoardId, Boards, Copying, Fetched, Meeting, Mover, Piece, Shown, Source,
+};
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::port::{Full, PeerId};
@@ -73,8 +75,8 @@ impl Boards for LocalPort {
         self.shm.land_piece(bytes, into)
     }
 
-    fn copy_own(bytes: RawBytes<'_>, into: &mut Unpacker) -> usize {
-        Shm::copy_own(bytes, into)
+    fn copy_by_cost(bytes: RawBytes<'_>, what: Copying, into: &mut Unpacker) -> usize {
+        Shm::copy_by_cost(bytes, what, into)
     }
 
     #[inline]

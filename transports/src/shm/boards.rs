@@ -7,8 +7,8 @@
 use std::time::{Duration, Instant};
 
 use mpi_core::boards::{
-    Audience, BoardId, Boards, Fetched, LONG_BLOCK, MAPPED_BYTES, Meeting, Mover, Piece, Shown,
-    Source,
+    Audience, BoardId, Boards, Copying, Fetched, LONG_BLOCK, MAPPED_BYTES, Meeting, Mover, Piece,
+    Shown, Source,
 };
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
@@ -216,9 +216,10 @@ impl Boards for Shm {
         Some(unsafe { copy::unpack_past(bytes, into) })
     }
 
-    fn copy_own(bytes: RawBytes<'_>, into: &mut Unpacker) -> usize {
-        // SAFETY: user memory that the collective owns; the standard forbids that its buffers overlap.
-        unsafe { stores::unpack(bytes, into) }
+    fn copy_by_cost(bytes: RawBytes<'_>, what: Copying, into: &mut Unpacker) -> usize {
+        // SAFETY: user memory that the collective owns; the standard forbids that its buffers overlap, and shared
+        // memory is none of them.
+        unsafe { stores::unpack(bytes, what, into) }
     }
 
     #[inline]

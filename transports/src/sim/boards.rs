@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use mpi_core::boards::{Audience, BoardId, Boards, Fetched, Meeting, Mover, Piece, Shown, Source};
+use mpi_core::boards::{
+    Audience, BoardId, Boards, Copying, Fetched, Meeting, Mover, Piece, Shown, Source,
+};
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::port::PeerId;
@@ -43,6 +45,12 @@ impl SimPort {
     fn nudge(&mut self, peer: PeerId) {
         let to = self.endpoint(peer);
         self.network.borrow_mut().schedule(self.id(), to, Item::Room);
+    }
+}
+
+impl SimPort {
+    fn has_large_pieces(&self) -> bool {
+        self.network.borrow().options().large_pieces
     }
 }
 
@@ -90,6 +98,8 @@ impl Boards for SimPort {
             let others = (0..parts.len() as u32).filter(|other| *other != rank);
             others.filter(|_| network.chance(CONSENTS)).for_each(|other| board.consent(other));
         }
+        let options = network.options();
+        board.set_crowded(options.large_pieces && options.processors.is_some());
         drop(network);
         self.boards.push(Some(board));
         Some(BoardId(self.boards.len() as u32 - 1))
@@ -104,7 +114,10 @@ impl Boards for SimPort {
     fn piece_max(&self, board: BoardId, to: Audience) -> usize {
         let board = self.boards.get(board.0 as usize).and_then(Option::as_ref);
         // Pieces of another size at each second process.
-        let most = [700, 4096][self.id().0 as usize % 2];
+        let most = match self.has_large_pieces() {
+            true => usize::MAX,
+            false => [700, 4096][self.id().0 as usize % 2],
+        };
         board.map_or(0, |board| board.piece_max(to).min(most))
     }
 
@@ -130,7 +143,7 @@ impl Boards for SimPort {
         Some(unsafe { copy::unpack_past(bytes, into) })
     }
 
-    fn copy_own(bytes: RawBytes<'_>, into: &mut Unpacker) -> usize {
+    fn copy_by_cost(bytes: RawBytes<'_>, _: Copying, into: &mut Unpacker) -> usize {
         // SAFETY: user memory that the collective owns; the standard forbids that its buffers overlap.
         unsafe { into.unpack_from(bytes) }
     }
@@ -154,6 +167,7 @@ impl Boards for SimPort {
     fn is_better_shown(&mut self, board: BoardId, to: Audience, len: u64) -> bool {
         // Where processors are shared, pieces too.
         let least = match self.share() {
+            _ if self.has_large_pieces() => u64::MAX,
             1 => self.piece_max(board, to) as u64 + 1,
             _ => SHOWN_BYTES,
         };
@@ -162,7 +176,7 @@ impl Boards for SimPort {
 
     fn is_better_left(&self, _: BoardId, _: Audience, _: *const u8, len: u64) -> bool {
         // All simulated processes have all memory mapped.
-        len >= SHOWN_BYTES
+        len >= SHOWN_BYTES && !self.has_large_pieces()
     }
 
     fn show_piece(

@@ -74,6 +74,8 @@ pub struct SimOptions {
     /// How many processors all processes share, to which they are dealt in turn; without a number
     /// each has one.
     pub processors: Option<u32>,
+    /// Boards have pieces as large as in shared memory, also where processors are shared, and nothing is shown on them.
+    pub large_pieces: bool,
 }
 
 impl Default for SimOptions {
@@ -91,6 +93,7 @@ impl Default for SimOptions {
             lose: 0.0,
             nodes: Nodes::One,
             processors: None,
+            large_pieces: false,
         }
     }
 }

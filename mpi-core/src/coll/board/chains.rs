@@ -21,7 +21,7 @@ use super::reduce::Job;
 use super::seat::Seat;
 use super::transfer::Transfer;
 use super::work::{Step, Work};
-use crate::boards::{Audience, Source};
+use crate::boards::{Audience, Copying, Source};
 use crate::buffer::{RawBytes, UserBuffer};
 use crate::datatype::{Packer, Unpacker};
 use crate::entry::Entry;
@@ -197,7 +197,10 @@ impl Chains {
                     break;
                 }
                 // SAFETY: as above; nobody else has the slot until this process tells the follower.
-                unsafe { RawBytes::new(own, len).copy_to(sum) };
+                let own = unsafe { RawBytes::new(own, len) };
+                // Who has read the last sum there, perhaps far away, still holds its lines.
+                let mut slot = Unpacker::contiguous(UserBuffer(sum), len as u64);
+                P::copy_by_cost(own, Copying::On, &mut slot);
             }
             self.added += 1;
             self.tell(entry);

@@ -5,7 +5,7 @@ use super::run::OwnBlock;
 use super::seat::Seat;
 use super::shown::Way;
 use super::work::{Step, WaitFor, Work};
-use crate::boards::{Audience, Mover, Piece, Source};
+use crate::boards::{Audience, Copying, LONG_PIECE, Mover, Piece, Source};
 use crate::buffer::{RawBytes, UserBuffer};
 use crate::datatype::{Packer, Unpacker};
 use crate::entry::Entry;
@@ -148,7 +148,7 @@ impl Incoming {
                 return Ok(false);
             }
         } else {
-            self.take(entry, piece);
+            self.take(entry, seat, piece);
         }
         entry.port.consume_piece(seat.board, from);
         if piece.last && self.beyond > 0 {
@@ -158,11 +158,15 @@ impl Incoming {
     }
 
     #[inline]
-    fn take<P: Port>(&mut self, entry: &mut Entry<'_, P>, piece: Piece) {
+    fn take<P: Port>(&mut self, entry: &mut Entry<'_, P>, seat: Seat, piece: Piece) {
         // SAFETY: the piece is readable until it is consumed.
         let bytes = unsafe { RawBytes::new(piece.at, piece.len) };
         let landed = match self.by {
             Mover::Reader { past: true } => entry.port.land_piece(bytes, &mut self.into),
+            // Its room is rather in caches where a processor has the buffers of one rank to hold.
+            _ if seat.crowded && piece.len >= LONG_PIECE => {
+                Some(P::copy_by_cost(bytes, Copying::Out, &mut self.into))
+            }
             _ => None,
         };
         // SAFETY: the room is user memory that the collective owns, and shared memory is none of it.
@@ -190,14 +194,21 @@ pub(in crate::coll) fn copy(mut from: Packer, mut into: Unpacker) {
     }
 }
 
-/// The same of up to `most` bytes that may be many, by moves of the kind that costs least.
+/// Copies a run of user memory to another; it is often short.
+#[inline]
+pub(in crate::coll) fn copy_run(from: UserBuffer, into: UserBuffer, len: usize) {
+    // SAFETY: as in `copy`.
+    unsafe { RawBytes::new(from.0, len).copy_small_to(into.0) }
+}
+
+/// As [`copy`], of up to `most` bytes that may be many, by moves of the kind that costs least.
 pub(super) fn copy_own<P: Port>((from, into): &mut OwnBlock, most: u64) {
     let mut left = most;
     while left > 0
         && let Some((at, len)) = from.next_run(usize::try_from(left).unwrap_or(usize::MAX))
     {
         // SAFETY: as in `copy`.
-        P::copy_own(unsafe { RawBytes::new(at, len) }, into);
+        P::copy_by_cost(unsafe { RawBytes::new(at, len) }, Copying::Own, into);
         left -= len as u64;
     }
 }

@@ -47,8 +47,8 @@ mod work;
 
 pub(crate) use begun::Begun;
 pub(crate) use fold::Scratch;
-pub(super) use message::copy;
-pub(super) use quick::{copy_run, polls, run};
+pub(super) use message::{copy, copy_run};
+pub(super) use quick::{polls, run};
 pub use quick_varied::{Elements, Reduced, Uneven};
 pub(crate) use seat::BoardState;
 pub(crate) use turns::Lead;

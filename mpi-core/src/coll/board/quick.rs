@@ -6,6 +6,7 @@
 //! decline. Both ways write and read the same pieces, so each process takes its own. All of it is
 //! always inlined, since each function has two callers, the blocking and the nonblocking procedure.
 
+use super::message::copy_run;
 use super::pattern::Pattern;
 use super::quick_left::{Blocks, EXCHANGE_BYTES, EXCHANGED_BYTES, LEFT_BYTES};
 use super::reduce::Job;
@@ -101,14 +102,28 @@ impl<P: Port> Process<P> {
         self.quick_seat(collective, comm, len * size)
     }
 
+    /// What carries out a predefined operation on elements of a datatype: mostly the same as before.
     #[inline]
     pub(in crate::coll) fn quick_kernel(
         &self,
         op: OpHandle,
         datatype: DatatypeHandle,
     ) -> Option<Kernel> {
+        match self.kernel_found.get() {
+            Some((of, on, kernel)) if of == op && on == datatype => Some(kernel),
+            _ => self.find_kernel(op, datatype),
+        }
+    }
+
+    /// The same looked for; what handles name that the program may free is not kept.
+    #[inline(never)]
+    fn find_kernel(&self, op: OpHandle, datatype: DatatypeHandle) -> Option<Kernel> {
         let Op::Builtin(builtin) = self.op(op).ok()? else { return None };
-        builtin.kernel(self.committed(datatype).ok()?).ok()
+        let kernel = builtin.kernel(self.committed(datatype).ok()?).ok()?;
+        if op.is_predefined() && datatype.is_predefined() {
+            self.kernel_found.set(Some((op, datatype, kernel)));
+        }
+        Some(kernel)
     }
 }
 
@@ -259,15 +274,16 @@ impl<P: Port> Entry<'_, P> {
             return self.copied_alone(comm, || Some([run(send)?, run(recv)?]));
         };
         let other = Audience::One(seat.neighbour());
-        if self.is_left_or_long(seat, other, (send.buf, len)) {
-            let of = |buf| move |rank| Some((block(buf, rank, len), len));
+        let of = |buf| move |rank| Some((block(buf, rank, len), len));
+        let left = self.is_left_or_long(seat, other, (send.buf, len));
+        self.share_caches(seat, len, Pattern::EachToEach);
+        if left && !self.are_written(seat, of(send.buf)) {
             let left = Blocks::between(seat, of(send.buf), of(recv.buf));
             return self.exchange_left(seat, Pattern::EachToEach, left);
         }
         if self.is_cut(seat, || len) {
             return Ok(false);
         }
-        self.share_caches(seat, len, Pattern::EachToEach);
         self.over_board(seat, |entry| {
             entry.write_blocks(seat, send.buf, len)?;
             copy_run(block(send.buf, seat.rank, len), block(recv.buf, seat.rank, len), len);
@@ -360,7 +376,7 @@ impl<P: Port> Entry<'_, P> {
         len: usize,
         wait_for: WaitFor,
     ) -> Result<()> {
-        if len == 0 || self.read_whole(seat, from, at, len) {
+        if len == 0 || len <= QUICK_BYTES as usize && self.read_whole(seat, from, at, len) {
             return Ok(());
         }
         self.read_pieces(seat, from, Unpacker::contiguous(at, len as u64), wait_for)
@@ -396,11 +412,4 @@ impl<P: Port> Entry<'_, P> {
         }
         Ok(())
     }
-}
-
-/// Copies a run of user memory to another.
-#[inline]
-pub(in crate::coll) fn copy_run(from: UserBuffer, into: UserBuffer, len: usize) {
-    let len = len as u64;
-    super::message::copy(Packer::contiguous(from, len), Unpacker::contiguous(into, len));
 }

@@ -22,7 +22,7 @@ pub(super) const EXCHANGED_BYTES: usize = 2 * LEFT_BYTES;
 pub(super) const EXCHANGE_BYTES: u64 = 256 << 10;
 
 /// A block: its address and its bytes.
-type Block = (UserBuffer, usize);
+pub(super) type Block = (UserBuffer, usize);
 
 /// The blocks of one of two processes.
 pub(super) struct Blocks {
@@ -97,6 +97,22 @@ impl<P: Port> Entry<'_, P> {
         block: (UserBuffer, usize),
     ) -> bool {
         self.leaves(seat, to, block, EXCHANGED_BYTES) || block.1 as u64 > QUICK_BYTES
+    }
+
+    /// Whether long blocks go the short way all the same: where ranks share processors each is written as one piece
+    /// if nobody rather copies it from where it lies, and the next process waits for what the ordinary way takes
+    /// longer. (OSU, all-to-all of 64 KiB, 4 ranks near each other: 1.2 µs for the two of a processor.)
+    #[inline(never)]
+    pub(super) fn are_written(&mut self, seat: Seat, block: impl Fn(u32) -> Option<Block>) -> bool {
+        seat.takes_turns()
+            && seat.others().all(|rank| {
+                let to = Audience::One(rank);
+                let Some((at, len)) = block(rank) else { return false };
+                let bytes = len as u64;
+                self.is_one_piece(seat, to, bytes)
+                    && !self.port.is_better_left(seat.board, to, at.0, bytes)
+                    && !self.port.is_better_shown(seat.board, to, bytes)
+            })
     }
 
     /// Exchanges such blocks if there are any; else `false`, and the ordinary way takes over.

@@ -6,11 +6,10 @@
 //! none here as on the ordinary way, so each process may take its own.
 
 use super::fold::{Order, Streams};
+use super::message::copy_run;
 use super::pattern::Pattern;
-use super::quick::{
-    QUICK_BYTES, UNREAL_ADDRESSES, copy_run, is_member, plain, plain_within, scatters,
-};
-use super::quick_left::{Blocks, EXCHANGE_BYTES, EXCHANGED_BYTES, LEFT_BYTES};
+use super::quick::{QUICK_BYTES, UNREAL_ADDRESSES, is_member, plain, plain_within, scatters};
+use super::quick_left::{Block, Blocks, EXCHANGE_BYTES, EXCHANGED_BYTES, LEFT_BYTES};
 use super::reduce::Job;
 use super::seat::Seat;
 use super::work::WaitFor;
@@ -82,9 +81,15 @@ impl<B: Fn(usize) -> Elements> Uneven<B> {
         Some((self.buf.offset(at), len))
     }
 
+    /// The blocks of members that may be long.
+    #[inline]
+    fn long_blocks(&self) -> impl Fn(u32) -> Option<Block> + Copy {
+        |rank| self.block_within(rank, EXCHANGE_BYTES)
+    }
+
     /// The bytes of the longest block for another member.
     fn longest(&self, seat: Seat) -> usize {
-        let blocks = seat.others().filter_map(|rank| self.block(rank));
+        let blocks = seat.others().filter_map(|rank| self.block_within(rank, EXCHANGE_BYTES));
         blocks.map(|(_, len)| len).max().unwrap_or(0)
     }
 
@@ -249,20 +254,21 @@ impl<P: Port> Entry<'_, P> {
         let Some(seat) = self.quick_seat(collective, comm, 0) else {
             return self.copied_alone(comm, || Some([send.block(0)?, recv.block(0)?]));
         };
-        if self.leaves_any(seat, &send, EXCHANGED_BYTES) {
-            let of = |rank| send.block_within(rank, EXCHANGE_BYTES);
-            let left = Blocks::between(seat, of, |rank| recv.block_within(rank, EXCHANGE_BYTES));
+        let (out, into) = (send.long_blocks(), recv.long_blocks());
+        self.share_caches(seat, usize::MAX, Pattern::EachToEach);
+        if self.leaves_any(seat, &send, EXCHANGED_BYTES) && !self.are_written(seat, out) {
+            let left = Blocks::between(seat, out, into);
             return self.exchange_left(seat, Pattern::EachToEach, left);
         }
-        let kept = (send.block(seat.rank), recv.block(seat.rank));
-        let (Some((from, len)), Some((at, kept))) = kept else { return Ok(false) };
-        if recv.total(seat).is_none() || len != kept {
+        let (Some((from, len)), Some((at, kept))) = (out(seat.rank), into(seat.rank)) else {
+            return Ok(false);
+        };
+        if len != kept || !seat.others().all(|rank| into(rank).is_some()) {
             return Ok(false);
         }
         if self.is_cut(seat, || send.longest(seat)) {
             return Ok(false);
         }
-        self.share_caches(seat, usize::MAX, Pattern::EachToEach);
         self.over_board(seat, |entry| {
             entry.write_uneven(seat, &send)?;
             copy_run(from, at, len);
@@ -289,7 +295,26 @@ impl<P: Port> Entry<'_, P> {
         count: i64,
         comm: CommHandle,
     ) -> Result<bool> {
-        self.reduce_blocks_quickly(Collective::ReduceScatterBlock, data, |_| count, comm)
+        let collective = Collective::ReduceScatterBlock;
+        if count == 0 {
+            return self.reduce_nothing_quickly(collective, data, comm);
+        }
+        self.reduce_blocks_quickly(collective, data, |_| count, comm)
+    }
+
+    /// A reduction of nothing, which all processes see from their arguments.
+    #[inline]
+    fn reduce_nothing_quickly(
+        &mut self,
+        collective: Collective,
+        data: Reduced,
+        comm: CommHandle,
+    ) -> Result<bool> {
+        let Some(seat) = self.quick_seat(collective, comm, 0) else { return Ok(false) };
+        match self.quick_kernel(data.op, data.datatype) {
+            Some(_) => self.over_board(seat, |_| Ok(())),
+            None => Ok(false),
+        }
     }
 
     #[inline]
@@ -348,7 +373,7 @@ impl<P: Port> Entry<'_, P> {
         send: &Uneven<B>,
     ) -> Result<()> {
         for rank in seat.others() {
-            if let Some((at, len)) = send.block(rank) {
+            if let Some((at, len)) = send.block_within(rank, EXCHANGE_BYTES) {
                 self.write_run(seat, Audience::One(rank), at, len, 1)?;
             }
         }
@@ -363,7 +388,7 @@ impl<P: Port> Entry<'_, P> {
         recv: &Uneven<B>,
     ) -> Result<()> {
         for rank in seat.others() {
-            if let Some((at, len)) = recv.block(rank) {
+            if let Some((at, len)) = recv.block_within(rank, EXCHANGE_BYTES) {
                 self.read_run(seat, from(rank), at, len, WaitFor::Each(from))?;
             }
         }
