@@ -126,6 +126,40 @@ static void pairs(void) {
     OK(MPI_Win_free(&win));
 }
 
+// Pairs of two equal types, within derived types of one side and of both: what is updated is the pair and
+// not its parts, and a block without elements says nothing (§12.3.4).
+static void pairs_of_equals(void) {
+    int(*theirs)[2], own[2][2] = {{rank, rank}, {-rank, rank}}, was[2][2];
+    OK(MPI_Win_allocate_shared(rank == 0 ? 2 * sizeof *theirs : 0, sizeof *theirs, MPI_INFO_NULL,
+                               MPI_COMM_WORLD, &theirs, &win));
+    OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+    OK(MPI_Win_fence(0, win));
+    if (rank == 0)
+        for (int i = 0; i < 2; i++) theirs[i][0] = -5, theirs[i][1] = -1;
+    OK(MPI_Win_fence(0, win));
+    MPI_Datatype two, spaced, parts[] = {MPI_DOUBLE, MPI_2INT};
+    int lengths[] = {0, 2};
+    MPI_Aint places[] = {0, 0};
+    OK(MPI_Type_contiguous(2, MPI_2INT, &two));
+    OK(MPI_Type_create_struct(2, lengths, places, parts, &spaced));
+    OK(MPI_Type_commit(&two));
+    OK(MPI_Type_commit(&spaced));
+    OK(MPI_Accumulate(own, 2, MPI_2INT, 0, 0, 1, two, MPI_MAXLOC, win));
+    OK(MPI_Accumulate(own, 1, two, 0, 0, 2, MPI_2INT, MPI_MAXLOC, win));
+    OK(MPI_Get_accumulate(own, 1, spaced, was, 1, two, 0, 0, 1, two, MPI_MAXLOC, win));
+    CHECK(was[0][0] >= rank && was[1][0] >= -rank, "%d and %d", was[0][0], was[1][0]);
+    FAILS(MPI_Accumulate(own, 1, two, 0, 0, 4, MPI_INT, MPI_REPLACE, win), MPI_ERR_TYPE);
+    FAILS(MPI_Accumulate(own, 1, two, 0, 0, 1, two, MPI_SUM, win), MPI_ERR_OP);
+    OK(MPI_Win_fence(0, win));
+    if (rank == 0) {
+        CHECK(theirs[0][0] == size - 1 && theirs[0][1] == size - 1, "the largest");
+        CHECK(theirs[1][0] == 0 && theirs[1][1] == 0, "of the second");
+    }
+    OK(MPI_Type_free(&two));
+    OK(MPI_Type_free(&spaced));
+    OK(MPI_Win_free(&win));
+}
+
 // Exposure and access by groups, round and round.
 static void groups(void) {
     allocate(1);
@@ -181,6 +215,7 @@ int main(int argc, char **argv) {
     sums();
     counters();
     pairs();
+    pairs_of_equals();
     groups();
     mistakes();
     return finish();

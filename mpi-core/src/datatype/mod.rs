@@ -9,6 +9,7 @@ pub mod basic;
 mod bounds;
 mod build;
 mod catalogue;
+mod component;
 mod contents;
 #[cfg(test)]
 mod contents_tests;
@@ -61,6 +62,8 @@ pub struct Datatype {
     layout: Layout,
     origin: Origin,
     operand: Operand,
+    /// What all parts of a derived datatype are made of.
+    component: Option<Arc<Datatype>>,
     committed: AtomicBool,
 }
 
@@ -91,9 +94,11 @@ impl Datatype {
             Plan::Run { disp, len } => disp == 0 && i128::from(len) == i128::from(extent),
             _ => false,
         };
-        let committed = match &origin {
-            Origin::Named(_) => true,
-            Origin::Made(contents) => contents.combiner.is_predefined(),
+        let (committed, component) = match &origin {
+            Origin::Named(_) => (true, None),
+            Origin::Made(contents) => {
+                (contents.combiner.is_predefined(), component::component_of(contents))
+            }
         };
         Ok(Arc::new(Datatype {
             size: layout.size(),
@@ -105,6 +110,7 @@ impl Datatype {
             layout,
             origin,
             operand,
+            component,
             committed: AtomicBool::new(committed),
         }))
     }
@@ -238,21 +244,6 @@ impl Datatype {
     /// What one element is to a predefined reduction.
     pub fn operand(&self) -> Operand {
         self.operand
-    }
-
-    /// The datatype of all its components, if that is just one to which reductions apply: what an
-    /// accumulate works on (MPI-5.0 §12.3.4).
-    pub fn component(this: &Arc<Datatype>) -> Option<Arc<Datatype>> {
-        if this.operand != Operand::None {
-            return Some(Arc::clone(this));
-        }
-        if let Some(row) = this.signature().only() {
-            return predefined(row.code).cloned();
-        }
-        let Origin::Made(contents) = &this.origin else { return None };
-        let mut parts = contents.datatypes.iter().map(Datatype::component);
-        let first = parts.next()??;
-        parts.all(|part| part.is_some_and(|part| Arc::ptr_eq(&part, &first))).then_some(first)
     }
 
     /// Whether elements of both are the same to a reduction, whatever their names: `MPI_LONG` is
