@@ -160,6 +160,42 @@ static void pairs_of_equals(void) {
     OK(MPI_Win_free(&win));
 }
 
+// What lies in the gap of a pair, or behind its last byte, is not the pair's (§5.1): it stays as it was.
+static void gaps(void) {
+    struct { double value; int place, owner; } *theirs, own = {rank + 1, rank, -1};
+    OK(MPI_Win_allocate_shared(rank == 0 ? sizeof *theirs : 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &theirs,
+                               &win));
+    OK(MPI_Win_fence(0, win));
+    if (rank == 0) theirs->value = 0, theirs->place = -1, theirs->owner = 7;
+    OK(MPI_Win_fence(0, win));
+    OK(MPI_Accumulate(&own, 1, MPI_DOUBLE_INT, 0, 0, 1, MPI_DOUBLE_INT, MPI_REPLACE, win));
+    OK(MPI_Accumulate(&own, 1, MPI_DOUBLE_INT, 0, 0, 1, MPI_DOUBLE_INT, MPI_MAXLOC, win));
+    OK(MPI_Win_fence(0, win));
+    if (rank == 0) {
+        CHECK(theirs->place >= 0 && theirs->value == theirs->place + 1, "of rank %d", theirs->place);
+        EQUAL(theirs->owner, 7);
+    }
+    OK(MPI_Win_free(&win));
+
+    // Rank 1's part begins where the pair in rank 0's ends.
+    char *part;
+    enum { PAIR = sizeof(double) + sizeof(int) };
+    OK(MPI_Win_allocate_shared(rank == 0 ? PAIR : sizeof(int), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &part, &win));
+    OK(MPI_Win_fence(0, win));
+    int kept = rank + 50;
+    if (rank == 0) memset(part, 0, PAIR);
+    else memcpy(part, &kept, sizeof kept);
+    OK(MPI_Win_fence(0, win));
+    OK(MPI_Accumulate(&own, 1, MPI_DOUBLE_INT, 0, 0, 1, MPI_DOUBLE_INT, MPI_REPLACE, win));
+    OK(MPI_Accumulate(&own, 1, MPI_DOUBLE_INT, 0, 0, 1, MPI_DOUBLE_INT, MPI_MINLOC, win));
+    OK(MPI_Win_fence(0, win));
+    if (rank > 0) {
+        memcpy(&kept, part, sizeof kept);
+        EQUAL(kept, rank + 50);
+    }
+    OK(MPI_Win_free(&win));
+}
+
 // Exposure and access by groups, round and round.
 static void groups(void) {
     allocate(1);
@@ -216,6 +252,7 @@ int main(int argc, char **argv) {
     counters();
     pairs();
     pairs_of_equals();
+    gaps();
     groups();
     mistakes();
     return finish();

@@ -1,16 +1,30 @@
 // ranks: 1 2 4 5
 // Reductions of pairs, complex numbers, truth values and bytes (MPI-5.0 §6.9.2, §6.9.4).
+#define _DEFAULT_SOURCE
 #include "check.h"
 #include <complex.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-enum { COUNT = 300 };
+enum { COUNT = 300, GAP = 0x55 };
 
-// The extreme value's owner is the lowest rank that has it.
+// So many bytes that end where no memory may be touched.
+static void *at_the_end(size_t bytes) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *two = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(two != MAP_FAILED && mprotect(two + page, page, PROT_NONE) == 0, "two pages");
+    return two + page - bytes;
+}
+
+// The extreme value's owner is the lowest rank that has it. Bytes in gaps and behind the last element are not the
+// pair's (§5.1): they are neither written nor read.
 #define PAIR_TEST(NAME, CTYPE, DATATYPE)                                                           \
     static void NAME(void) {                                                                       \
-        struct { CTYPE value; int index; } in[COUNT], out[COUNT];                                  \
+        struct pair { CTYPE value; int index; } in[COUNT], out[COUNT];                             \
         for (int most = 0; most < 2; most++) {                                                     \
             memset(in, 0, sizeof in);                                                              \
+            memset(out, GAP, sizeof out);                                                          \
             for (int i = 0; i < COUNT; i++) {                                                      \
                 in[i].value = (CTYPE)((rank * 3 + i) % 4);                                         \
                 in[i].index = rank + 100;                                                          \
@@ -26,7 +40,19 @@ enum { COUNT = 300 };
                 CHECK(out[i].value == (CTYPE)((best * 3 + i) % 4) &&                               \
                           out[i].index == best + 100,                                              \
                       "%s, most %d, place %d", #DATATYPE, most, i);                                \
+                const char *byte = (const char *)&out[i];                                          \
+                for (size_t at = sizeof(CTYPE); at < sizeof(struct pair); at++) {                  \
+                    size_t index = offsetof(struct pair, index);                                   \
+                    int in_gap = at < index || at >= index + sizeof(int);                          \
+                    CHECK(!in_gap || byte[at] == GAP, "%s, byte %zu", #DATATYPE, at);              \
+                }                                                                                  \
             }                                                                                      \
+            size_t bytes = offsetof(struct pair, index) + sizeof(int);                             \
+            char *last_in = at_the_end(bytes), *last_out = at_the_end(bytes);                      \
+            memcpy(last_in, &in[0], bytes);                                                        \
+            memcpy(last_out, &in[0], bytes);                                                       \
+            OK(MPI_Reduce_local(last_in, last_out, 1, DATATYPE, most ? MPI_MAXLOC : MPI_MINLOC));  \
+            CHECK(memcmp(last_out, &in[0], sizeof(CTYPE)) == 0, "%s, the last", #DATATYPE);        \
         }                                                                                          \
     }
 

@@ -44,6 +44,7 @@ const UNSAFE: &[&str] = &[
     "mpi-core/src/datatype/tests.rs",
     "mpi-core/src/entry.rs",
     "mpi-core/src/io/representation.rs",
+    "mpi-core/src/op/element.rs",
     "mpi-core/src/op/kernels.rs",
     "mpi-core/src/op/tests.rs",
     "mpi-core/src/op/wide.rs",

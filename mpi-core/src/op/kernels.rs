@@ -10,6 +10,7 @@ use std::ops::{Add, BitAnd, BitOr, BitXor, Mul, Sub};
 use half::{bf16, f16};
 
 use super::Builtin;
+use super::element::{Element, Pair};
 #[cfg(target_arch = "x86_64")]
 use super::wide::{LongDouble, Quad};
 use crate::datatype::Datatype;
@@ -25,27 +26,12 @@ struct Run {
     apart: unsafe fn(*const u8, *const u8, *mut u8, usize),
 }
 
-/// What carries out one operation on elements of one datatype.
+/// What carries out one operation on elements of one datatype. Of their memory it touches what the
+/// type map has, and not the gap of a pair (MPI-5.0 §5.1).
 #[derive(Clone, Copy, Debug)]
-pub struct Kernel(Action);
-
-#[derive(Clone, Copy, Debug)]
-enum Action {
-    Run(Run),
-    /// The result is the first operand, of so many bytes an element.
-    Copy(usize),
-    Nothing,
-}
+pub struct Kernel(Run);
 
 impl Kernel {
-    pub(super) fn nothing() -> Kernel {
-        Kernel(Action::Nothing)
-    }
-
-    pub(super) fn copying(extent: usize) -> Kernel {
-        Kernel(Action::Copy(extent))
-    }
-
     /// `inout[i] = from[i] op inout[i]` for `count` elements.
     ///
     /// # Safety
@@ -53,17 +39,10 @@ impl Kernel {
     /// second ones writable, and the two ranges are disjoint or the same.
     #[inline]
     pub unsafe fn reduce(self, from: *const u8, inout: *mut u8, count: usize) {
-        match self.0 {
-            // SAFETY: the caller's promise is handed on.
-            Action::Run(run) => unsafe { (run.into)(from, inout, count) },
-            // SAFETY: the elements are extents of bytes, and the ranges may be the same.
-            Action::Copy(extent) => unsafe { std::ptr::copy(from, inout, count * extent) },
-            Action::Nothing => {}
-        }
+        // SAFETY: the caller's promise is handed on.
+        unsafe { (self.0.into)(from, inout, count) }
     }
-}
 
-impl Kernel {
     /// `out[i] = a[i] op b[i]` for `count` elements.
     ///
     /// # Safety
@@ -72,15 +51,8 @@ impl Kernel {
     /// before them: an element is written after all up to its own place are read.
     #[inline]
     pub unsafe fn combine(self, a: *const u8, b: *const u8, out: *mut u8, count: usize) {
-        match self.0 {
-            // SAFETY: the caller's promise is handed on.
-            Action::Run(run) => unsafe { (run.apart)(a, b, out, count) },
-            // SAFETY: the elements are extents of bytes, and these ranges are disjoint.
-            Action::Copy(extent) => unsafe {
-                std::ptr::copy_nonoverlapping(a, out, count * extent);
-            },
-            Action::Nothing => {}
-        }
+        // SAFETY: the caller's promise is handed on.
+        unsafe { (self.0.apart)(a, b, out, count) }
     }
 }
 
@@ -106,7 +78,7 @@ pub unsafe fn reduce(
 }
 
 /// Arithmetic as MPI needs it: integers wrap around.
-pub(super) trait Number: Copy {
+pub(super) trait Number: Element {
     fn plus(self, other: Self) -> Self;
     fn minus(self, other: Self) -> Self;
     fn times(self, other: Self) -> Self;
@@ -167,7 +139,7 @@ macro_rules! floats {
 }
 
 /// A truth value: zero is false, true is written as one.
-trait Truth: Copy {
+trait Truth: Element {
     fn is_true(self) -> bool;
     fn of(truth: bool) -> Self;
 }
@@ -184,6 +156,8 @@ struct Complex<T> {
     re: T,
     im: T,
 }
+
+impl<T: Copy> Element for Complex<T> {}
 
 impl<T: Number> Number for Complex<T> {
     #[inline(always)]
@@ -203,14 +177,6 @@ impl<T: Number> Number for Complex<T> {
             im: self.re.times(other.im).plus(self.im.times(other.re)),
         }
     }
-}
-
-/// A value and its index (§6.9.4).
-#[derive(Clone, Copy)]
-#[repr(C)]
-struct Pair<V, I> {
-    value: V,
-    index: I,
 }
 
 /// One operation on one type of element; `a` is from the first buffer.
@@ -273,13 +239,13 @@ impl<V: PartialOrd + Copy, I: PartialOrd + Copy> Combine<Pair<V, I>> for Minloc 
 /// # Safety
 /// As for [`Kernel::reduce`] with elements of type `T`.
 #[inline(always)]
-unsafe fn each<T: Copy, O: Combine<T>>(from: *const u8, inout: *mut u8, count: usize) {
+unsafe fn each<T: Element, O: Combine<T>>(from: *const u8, inout: *mut u8, count: usize) {
     let (from, inout) = (from.cast::<T>(), inout.cast::<T>());
     for index in 0..count {
         // SAFETY: the caller has `count` elements in both places, at any alignment.
         unsafe {
             let to = inout.add(index);
-            to.write_unaligned(O::combine(from.add(index).read_unaligned(), to.read_unaligned()));
+            O::combine(T::load(from.add(index)), T::load(to)).store(to);
         }
     }
 }
@@ -289,7 +255,7 @@ unsafe fn each<T: Copy, O: Combine<T>>(from: *const u8, inout: *mut u8, count: u
 /// # Safety
 /// As for [`Kernel::combine`] with elements of type `T`.
 #[inline(always)]
-unsafe fn each_apart<T: Copy, O: Combine<T>>(
+unsafe fn each_apart<T: Element, O: Combine<T>>(
     a: *const u8,
     b: *const u8,
     out: *mut u8,
@@ -299,22 +265,22 @@ unsafe fn each_apart<T: Copy, O: Combine<T>>(
     for index in 0..count {
         // SAFETY: the caller has `count` elements in all places, at any alignment.
         unsafe {
-            let (left, right) = (a.add(index).read_unaligned(), b.add(index).read_unaligned());
-            out.add(index).write_unaligned(O::combine(left, right));
+            let (left, right) = (T::load(a.add(index)), T::load(b.wrapping_add(index)));
+            O::combine(left, right).store(out.add(index));
         }
     }
 }
 
 /// # Safety
 /// As for [`each`].
-unsafe fn plain<T: Copy, O: Combine<T>>(from: *const u8, inout: *mut u8, count: usize) {
+unsafe fn plain<T: Element, O: Combine<T>>(from: *const u8, inout: *mut u8, count: usize) {
     // SAFETY: the caller's promise is handed on.
     unsafe { each::<T, O>(from, inout, count) }
 }
 
 /// # Safety
 /// As for [`each_apart`].
-unsafe fn plain_apart<T: Copy, O: Combine<T>>(
+unsafe fn plain_apart<T: Element, O: Combine<T>>(
     a: *const u8,
     b: *const u8,
     out: *mut u8,
@@ -328,7 +294,7 @@ unsafe fn plain_apart<T: Copy, O: Combine<T>>(
 /// As for [`each`]; the processor has AVX2.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-unsafe fn avx2<T: Copy, O: Combine<T>>(from: *const u8, inout: *mut u8, count: usize) {
+unsafe fn avx2<T: Element, O: Combine<T>>(from: *const u8, inout: *mut u8, count: usize) {
     // SAFETY: the caller's promise is handed on.
     unsafe { each::<T, O>(from, inout, count) }
 }
@@ -337,7 +303,7 @@ unsafe fn avx2<T: Copy, O: Combine<T>>(from: *const u8, inout: *mut u8, count: u
 /// As for [`each_apart`]; the processor has AVX2.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-unsafe fn avx2_apart<T: Copy, O: Combine<T>>(
+unsafe fn avx2_apart<T: Element, O: Combine<T>>(
     a: *const u8,
     b: *const u8,
     out: *mut u8,
@@ -348,12 +314,12 @@ unsafe fn avx2_apart<T: Copy, O: Combine<T>>(
 }
 
 /// The loops for any processor.
-fn simple<T: Copy, O: Combine<T>>() -> Run {
+fn simple<T: Element, O: Combine<T>>() -> Run {
     Run { into: plain::<T, O>, apart: plain_apart::<T, O> }
 }
 
 /// The best copies of the loops for this processor.
-fn best<T: Copy, O: Combine<T>>() -> Run {
+fn best<T: Element, O: Combine<T>>() -> Run {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
         return Run { into: avx2::<T, O>, apart: avx2_apart::<T, O> };
@@ -390,7 +356,7 @@ fn logical<T: Truth>(op: Builtin) -> Option<Run> {
 
 fn bitwise<T>(op: Builtin) -> Option<Run>
 where
-    T: Copy + BitAnd<Output = T> + BitOr<Output = T> + BitXor<Output = T>,
+    T: Element + BitAnd<Output = T> + BitOr<Output = T> + BitXor<Output = T>,
 {
     match op {
         Builtin::Band => Some(best::<T, Band>()),
@@ -447,7 +413,7 @@ pub(super) fn of_row(op: Builtin, row: &Row) -> Option<Kernel> {
         }
         _ => None,
     };
-    run.map(|run| Kernel(Action::Run(run)))
+    run.map(Kernel)
 }
 
 /// The kernel for pairs of a value and an index.
@@ -472,10 +438,10 @@ pub(super) fn of_pair(op: Builtin, value: &Row, index: &Row) -> Option<Kernel> {
         Basic::LongDouble => indexed::<LongDouble>(op, index.basic),
         _ => None,
     };
-    run.map(|run| Kernel(Action::Run(run)))
+    run.map(Kernel)
 }
 
-fn indexed<V: PartialOrd + Copy>(op: Builtin, index: Basic) -> Option<Run> {
+fn indexed<V: PartialOrd + Element>(op: Builtin, index: Basic) -> Option<Run> {
     match index {
         Basic::I32 => located::<V, i32>(op),
         Basic::I64 => located::<V, i64>(op),
@@ -485,7 +451,7 @@ fn indexed<V: PartialOrd + Copy>(op: Builtin, index: Basic) -> Option<Run> {
     }
 }
 
-fn located<V: PartialOrd + Copy, I: PartialOrd + Copy>(op: Builtin) -> Option<Run> {
+fn located<V: PartialOrd + Element, I: PartialOrd + Element>(op: Builtin) -> Option<Run> {
     match op {
         Builtin::Maxloc => Some(simple::<Pair<V, I>, Maxloc>()),
         Builtin::Minloc => Some(simple::<Pair<V, I>, Minloc>()),

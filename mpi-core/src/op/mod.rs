@@ -5,6 +5,7 @@
 //! A user's function is known here by a number alone: the C interface, which knows the handles
 //! and the calling convention of the program, calls it.
 
+mod element;
 mod kernels;
 #[cfg(test)]
 mod tests;
@@ -144,6 +145,17 @@ pub fn is_valid(op: Builtin, row: &Row) -> bool {
     }
 }
 
+/// What an accumulate does to the elements of its target.
+#[derive(Clone, Copy, Debug)]
+pub enum Update {
+    /// They stay as they are: `MPI_NO_OP`.
+    Nothing,
+    /// They become those of the origin: `MPI_REPLACE`.
+    Replace,
+    /// They are reduced with those of the origin.
+    Reduce(Kernel),
+}
+
 impl Builtin {
     /// The loop that reduces elements of `datatype`.
     ///
@@ -172,18 +184,16 @@ impl Builtin {
         }
     }
 
-    /// The loop by which an accumulate updates elements of `datatype` (§12.3.4).
+    /// How an accumulate updates elements of `datatype` (§12.3.4).
     ///
     /// # Errors
     /// The operation is not defined on that datatype.
-    pub fn update(self, datatype: &Datatype) -> Result<Kernel> {
+    pub fn update(self, datatype: &Datatype) -> Result<Update> {
         let is_operand = datatype.operand() != Operand::None;
         match self {
-            Builtin::NoOp if is_operand => Ok(Kernel::nothing()),
-            Builtin::Replace if is_operand => {
-                Ok(Kernel::copying(usize::try_from(datatype.extent()).unwrap_or(0)))
-            }
-            _ => self.kernel(datatype),
+            Builtin::NoOp if is_operand => Ok(Update::Nothing),
+            Builtin::Replace if is_operand => Ok(Update::Replace),
+            _ => self.kernel(datatype).map(Update::Reduce),
         }
     }
 }

@@ -211,6 +211,13 @@ fn check_pairs(
         place(&mut a, *v, *i);
         place(&mut b, *w, *j);
     }
+    // What lies in the gaps of the result stays.
+    const MARK: u8 = 0x55;
+    let in_gap = |at: usize| {
+        let index = offset..offset + usize::from(index.size);
+        at % extent >= value.size.into() && !index.contains(&(at % extent))
+    };
+    b.iter_mut().enumerate().filter(|(at, _)| in_gap(*at)).for_each(|(_, byte)| *byte = MARK);
     for (op, sign) in [(Builtin::Maxloc, 1), (Builtin::Minloc, -1)] {
         let mut wanted = Vec::new();
         for (v, i, w, j) in pairs {
@@ -231,6 +238,8 @@ fn check_pairs(
             elements.flatten().collect()
         };
         prop_assert_eq!(data(&result), data(&wanted), "{:?} on {}", op, value.name);
+        let mut gaps = result.iter().enumerate().filter(|(at, _)| in_gap(*at));
+        prop_assert!(gaps.all(|(_, byte)| *byte == MARK), "{:?} on {}", op, value.name);
     }
     Ok(())
 }

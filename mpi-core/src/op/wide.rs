@@ -9,6 +9,7 @@ use std::arch::asm;
 use std::arch::x86_64::__m128i;
 use std::cmp::Ordering;
 
+use super::element::Element;
 use super::kernels::{Number, Ordered};
 
 /// C's `long double`: ten bytes and six of padding.
@@ -38,6 +39,10 @@ macro_rules! x87 {
         result
     }};
 }
+
+impl Element for LongDouble {}
+
+impl Element for Quad {}
 
 impl Number for LongDouble {
     fn plus(self, other: LongDouble) -> LongDouble {

@@ -12,7 +12,7 @@ use crate::datatype::{Datatype, Group};
 use crate::entry::Entry;
 use crate::error::Result;
 use crate::handle::{DatatypeHandle, OpHandle, RequestHandle, WinHandle};
-use crate::op::{Builtin, Kernel, Op};
+use crate::op::{Builtin, Op, Update};
 use crate::port::Port;
 use crate::request::Request;
 use crate::status::Status;
@@ -147,7 +147,7 @@ impl<P: Port> Entry<'_, P> {
         let update = match &origin {
             Some(origin) => {
                 check_alike(origin, &theirs)?;
-                Some((origin, kernel(builtin, origin, &theirs)?))
+                Some((origin, how_to_update(builtin, origin, &theirs)?))
             }
             None => None,
         };
@@ -158,8 +158,8 @@ impl<P: Port> Entry<'_, P> {
             if let Some(result) = &result {
                 memory::copy(&theirs, result);
             }
-            if let Some((origin, (kernel, basic))) = &update {
-                memory::reduce(*kernel, origin, &theirs, basic);
+            if let Some((origin, (how, basic))) = &update {
+                memory::update(*how, origin, &theirs, basic);
             }
         });
         Ok(())
@@ -230,8 +230,8 @@ fn check_alike(mine: &Span, theirs: &Span) -> Result<()> {
     }
 }
 
-/// What updates elements of the target, and the named datatype of which they are made.
-fn kernel(op: Builtin, origin: &Span, target: &Span) -> Result<(Kernel, Arc<Datatype>)> {
+/// What happens to the elements of the target, and the named datatype of which they are made.
+fn how_to_update(op: Builtin, origin: &Span, target: &Span) -> Result<(Update, Arc<Datatype>)> {
     let (ours, theirs) =
         (Datatype::component(&origin.datatype), Datatype::component(&target.datatype));
     match (ours, theirs) {

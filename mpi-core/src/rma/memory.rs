@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::buffer::{RawBytes, UserBuffer};
 use crate::datatype::{Datatype, Packer, Unpacker};
-use crate::op::Kernel;
+use crate::op::{Kernel, Update};
 
 /// Bytes of a line: the cache's, so that processes that wait for one target do not disturb those
 /// that wait for another.
@@ -206,9 +206,18 @@ pub(super) fn order() {
     std::sync::atomic::fence(Ordering::SeqCst);
 }
 
-/// `to[i] = from[i] op to[i]`, element by element of the named datatype `basic`; the caller has
-/// the target's lock of updates.
-pub(super) fn reduce(kernel: Kernel, from: &Span, to: &Span, basic: &Arc<Datatype>) {
+/// Updates the elements `to` by those of `from`, both made of the named datatype `basic`; the caller has the
+/// target's lock of updates.
+pub(super) fn update(how: Update, from: &Span, to: &Span, basic: &Arc<Datatype>) {
+    match how {
+        Update::Nothing => {}
+        Update::Replace => copy(from, to),
+        Update::Reduce(kernel) => reduce(kernel, from, to, basic),
+    }
+}
+
+/// `to[i] = from[i] op to[i]`, element by element of the named datatype `basic`.
+fn reduce(kernel: Kernel, from: &Span, to: &Span, basic: &Arc<Datatype>) {
     let elements = from.bytes().unwrap_or(0) / basic.size().max(1);
     let (count, is_dense) = (elements as i64, |span: &Span| is_array_of(&span.datatype, basic));
     if is_dense(from) && is_dense(to) {
@@ -234,7 +243,7 @@ pub(super) fn reduce(kernel: Kernel, from: &Span, to: &Span, basic: &Arc<Datatyp
 }
 
 fn is_array_of(datatype: &Arc<Datatype>, basic: &Arc<Datatype>) -> bool {
-    Arc::ptr_eq(datatype, basic) || datatype.is_contiguous() && basic.is_contiguous()
+    datatype.operand() == basic.operand() || datatype.is_contiguous() && basic.is_contiguous()
 }
 
 /// Puts `with` where `at` is if the element there is `compare`; `was` gets what was there.
