@@ -131,7 +131,7 @@ impl Disk for PosixFile {
     }
 
     fn lock(&self, exclusive: bool) -> io::Result<()> {
-        if exclusive { self.0.lock() } else { self.0.lock_shared() }
+        file::lock(&self.0, exclusive)
     }
 
     fn unlock(&self) -> io::Result<()> {

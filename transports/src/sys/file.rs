@@ -1,4 +1,5 @@
-//! Files: reading and writing user memory at an offset, and taking space.
+//! Files: reading and writing user memory at an offset, taking space, and locking. A call that a signal of the
+//! program interrupts is made again.
 
 use std::fs::File;
 use std::io;
@@ -7,13 +8,13 @@ use std::os::fd::AsRawFd;
 /// Reads up to `len` bytes at `offset` into `to`; 0 at the end of the file.
 ///
 /// # Errors
-/// What the kernel reports; an interrupted call is made again.
+/// What the kernel reports.
 ///
 /// # Safety
 /// `to` is writable for `len` bytes.
 pub unsafe fn read_at(file: &File, to: *mut u8, len: usize, offset: u64) -> io::Result<usize> {
     // SAFETY: the caller promised `to`.
-    again(|| unsafe { libc::pread(file.as_raw_fd(), to.cast(), len, offset as i64) })
+    again(|| moved(unsafe { libc::pread(file.as_raw_fd(), to.cast(), len, offset as i64) }))
 }
 
 /// Writes up to `len` bytes from `from` at `offset`.
@@ -25,7 +26,7 @@ pub unsafe fn read_at(file: &File, to: *mut u8, len: usize, offset: u64) -> io::
 /// `from` is readable for `len` bytes.
 pub unsafe fn write_at(file: &File, from: *const u8, len: usize, offset: u64) -> io::Result<usize> {
     // SAFETY: the caller promised `from`.
-    again(|| unsafe { libc::pwrite(file.as_raw_fd(), from.cast(), len, offset as i64) })
+    again(|| moved(unsafe { libc::pwrite(file.as_raw_fd(), from.cast(), len, offset as i64) }))
 }
 
 /// Takes space for the first `len` bytes, extending the file if it is shorter.
@@ -38,22 +39,77 @@ pub fn reserve(file: &File, len: u64) -> io::Result<()> {
         return Ok(());
     }
     // SAFETY: three integers.
-    match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, len) } {
+    again(|| match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, len) } {
         0 => Ok(()),
         errno => Err(io::Error::from_raw_os_error(errno)),
+    })
+}
+
+/// Waits until the file is locked, alone or shared with others who share it.
+///
+/// # Errors
+/// What the kernel reports, such as `ENOLCK`.
+pub fn lock(file: &File, exclusive: bool) -> io::Result<()> {
+    again(|| if exclusive { file.lock() } else { file.lock_shared() })
+}
+
+/// What a call has moved, which is negative where it failed.
+fn moved(result: isize) -> io::Result<usize> {
+    usize::try_from(result).map_err(|_| io::Error::last_os_error())
+}
+
+fn again<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            outcome => return outcome,
+        }
     }
 }
 
-fn again(mut call: impl FnMut() -> isize) -> io::Result<usize> {
-    loop {
-        match usize::try_from(call()) {
-            Ok(moved) => return Ok(moved),
-            Err(_) => {
-                let error = io::Error::last_os_error();
-                if error.kind() != io::ErrorKind::Interrupted {
-                    return Err(error);
-                }
+#[cfg(test)]
+mod tests {
+    use std::fs::OpenOptions;
+    use std::os::unix::thread::JoinHandleExt;
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+
+    extern "C" fn nothing(_: libc::c_int) {}
+
+    /// Has a handler for the signal that does not let the kernel restart calls.
+    fn catch(signal: libc::c_int) {
+        // SAFETY: all fields of the structure are integers, for which zero is a value.
+        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+        action.sa_sigaction = nothing as *const () as usize;
+        // SAFETY: a valid structure, and a function that does nothing.
+        assert_eq!(unsafe { libc::sigaction(signal, &action, std::ptr::null_mut()) }, 0);
+    }
+
+    #[test]
+    fn who_waits_for_a_lock_goes_on_waiting_after_a_signal() {
+        catch(libc::SIGUSR2);
+        let path = std::env::temp_dir().join(format!("ferrite-lock-{}", std::process::id()));
+        let open = || OpenOptions::new().create(true).append(true).open(&path).expect("a file");
+        for exclusive in [true, false] {
+            let (ours, theirs) = (open(), open());
+            lock(&ours, true).expect("nobody has it");
+            let (begin, begun) = mpsc::channel();
+            let waiter = thread::spawn(move || {
+                begin.send(()).expect("somebody listens");
+                lock(&theirs, exclusive)
+            });
+            begun.recv().expect("the thread runs");
+            for _ in 0..20 {
+                thread::sleep(Duration::from_millis(2));
+                // SAFETY: the thread has not been joined, and the signal is caught.
+                assert_eq!(unsafe { libc::pthread_kill(waiter.as_pthread_t(), libc::SIGUSR2) }, 0);
             }
+            ours.unlock().expect("it was locked");
+            waiter.join().expect("no panic").expect("a lock, in spite of the signals");
         }
+        std::fs::remove_file(&path).expect("it is there");
     }
 }
