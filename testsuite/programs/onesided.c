@@ -224,6 +224,44 @@ static void groups(void) {
     OK(MPI_Win_free(&win));
 }
 
+// Who has exposed its own part may lock those of others (§12.5: an exposure epoch may overlap with an access
+// epoch for the same window), but not its own (§12.5.3).
+static void locks_while_exposed(void) {
+    allocate(sizeof(int));
+    OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+    MPI_Group world, owner, visitor;
+    int first = 0, second = 1 % size, last = size - 1, value = 100 + rank;
+    OK(MPI_Comm_group(MPI_COMM_WORLD, &world));
+    OK(MPI_Group_incl(world, 1, &first, &owner));
+    OK(MPI_Group_incl(world, 1, &second, &visitor));
+    if (rank == first) {
+        OK(MPI_Win_post(visitor, 0, win));
+        FAILS(MPI_Win_lock(MPI_LOCK_SHARED, first, 0, win), MPI_ERR_RMA_SYNC);
+        FAILS(MPI_Win_lock_all(0, win), MPI_ERR_RMA_SYNC);
+        if (last != first) {
+            OK(MPI_Win_lock(MPI_LOCK_SHARED, last, 0, win));
+            FAILS(MPI_Win_lock(MPI_LOCK_SHARED, first, 0, win), MPI_ERR_RMA_SYNC);
+            OK(MPI_Put(&value, 1, MPI_INT, last, 4, 1, MPI_INT, win));
+            OK(MPI_Win_unlock(last, win));
+        }
+    }
+    if (rank == second) {
+        OK(MPI_Win_start(owner, 0, win));
+        OK(MPI_Put(&value, 1, MPI_INT, first, 5, 1, MPI_INT, win));
+        OK(MPI_Win_complete(win));
+    }
+    if (rank == first) {
+        OK(MPI_Win_wait(win));
+        EQUAL(mine[5], 100 + second);
+    }
+    OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+    if (rank == last && last != first) EQUAL(mine[4], 100);
+    OK(MPI_Group_free(&world));
+    OK(MPI_Group_free(&owner));
+    OK(MPI_Group_free(&visitor));
+    OK(MPI_Win_free(&win));
+}
+
 static void mistakes(void) {
     allocate(sizeof(int));
     int value = 0;
@@ -254,6 +292,7 @@ int main(int argc, char **argv) {
     pairs_of_equals();
     gaps();
     groups();
+    locks_while_exposed();
     mistakes();
     return finish();
 }

@@ -41,7 +41,7 @@ impl<P: Port> Entry<'_, P> {
     pub fn win_start(&mut self, win: WinHandle, group: GroupHandle, assert: i32) -> Result<()> {
         let unchecked = Asserted::Start.check(assert)?;
         let targets = self.ranks_in(win, group)?;
-        self.window(win)?.epochs.check_no_access()?;
+        self.window(win)?.epochs.check_no_access("be accessed by MPI_Win_start")?;
         let comm = self.window(win)?.comm;
         if !unchecked {
             for &target in &targets {

@@ -85,35 +85,55 @@ fn out_of_step(what: String) -> Error {
     Error::new(ErrorClass::RMA_SYNC, what)
 }
 
+fn no_epoch(open: Option<&str>, what: &str) -> Result<()> {
+    match open {
+        None => Ok(()),
+        Some(open) => Err(out_of_step(format!("the window cannot {what} now: {open}"))),
+    }
+}
+
 impl Epochs {
     fn is_passive(&self) -> bool {
         matches!(self.access, Access::All { .. } | Access::Locks(_))
     }
 
-    /// No epoch is open but one of fences, to which an end is never announced.
+    /// What is to be called before another epoch of access may begin; that of fences has no end
+    /// which would be announced.
+    fn access_to_end(&self) -> Option<&'static str> {
+        match &self.access {
+            Access::Nothing | Access::Fence => None,
+            Access::All { .. } => Some("MPI_Win_unlock_all has not been called"),
+            Access::Locks(_) => Some("a target is locked"),
+            Access::Started(_) => Some("MPI_Win_complete has not been called"),
+        }
+    }
+
+    fn exposure_to_end(&self) -> Option<&'static str> {
+        self.is_exposed().then_some("MPI_Win_wait has not ended the exposure epoch")
+    }
+
+    /// No epoch is open but one of fences.
     ///
     /// # Errors
     /// `MPI_ERR_RMA_SYNC` naming the epoch that is.
     pub(super) fn check_quiet(&self, what: &str) -> Result<()> {
-        let open = match &self.access {
-            Access::Nothing | Access::Fence if self.exposed.is_none() => return Ok(()),
-            Access::Nothing | Access::Fence => "MPI_Win_wait has not ended the exposure epoch",
-            Access::All { .. } => "MPI_Win_unlock_all has not been called",
-            Access::Locks(_) => "a target is locked",
-            Access::Started(_) => "MPI_Win_complete has not been called",
-        };
-        Err(out_of_step(format!("the window cannot {what} now: {open}")))
+        no_epoch(self.access_to_end().or(self.exposure_to_end()), what)
     }
 
-    /// No epoch of access is open but one of fences.
+    /// No epoch of access is open but one of fences. An exposure may overlap with it (§12.5).
+    ///
+    /// # Errors
+    /// `MPI_ERR_RMA_SYNC` naming the epoch that is.
+    pub(super) fn check_no_access(&self, what: &str) -> Result<()> {
+        no_epoch(self.access_to_end(), what)
+    }
+
+    /// The own part is not exposed.
     ///
     /// # Errors
     /// `MPI_ERR_RMA_SYNC`.
-    pub(super) fn check_no_access(&self) -> Result<()> {
-        match self.access {
-            Access::Nothing | Access::Fence => Ok(()),
-            _ => Err(out_of_step("an access epoch is open already".to_owned())),
-        }
+    fn check_no_exposure(&self, what: &str) -> Result<()> {
+        no_epoch(self.exposure_to_end(), what)
     }
 
     /// An operation on `target` may be called now.
@@ -217,7 +237,7 @@ impl<P: Port> Entry<'_, P> {
     ///
     /// # Errors
     /// `MPI_ERR_LOCKTYPE`, `MPI_ERR_RANK`, `MPI_ERR_ASSERT`; `MPI_ERR_RMA_SYNC` when the target is
-    /// locked by this process, or in an epoch of another kind.
+    /// locked by this process, in an access epoch of another kind, or for the own part while it is exposed.
     pub fn win_lock(&mut self, win: WinHandle, kind: i32, rank: i32, assert: i32) -> Result<()> {
         let alone = match kind {
             LOCK_EXCLUSIVE => true,
@@ -231,13 +251,17 @@ impl<P: Port> Entry<'_, P> {
         let taken = !Asserted::Lock.check(assert)?;
         let window = self.window(win)?;
         let target = window.target(rank, "rank")?;
+        if target == window.rank {
+            // No part may be locked and exposed at once (§12.5.3).
+            window.epochs.check_no_exposure("be locked by its own process")?;
+        }
         match &window.epochs.access {
             Access::Locks(locks) if !locks.contains_key(&target) => {}
             Access::Locks(_) => {
                 let what = format!("rank {rank} is locked by this process already");
                 return Err(out_of_step(what));
             }
-            _ => window.epochs.check_quiet("be locked")?,
+            _ => window.epochs.check_no_access("be locked")?,
         }
         if taken {
             self.enter(win, target, alone)?;
