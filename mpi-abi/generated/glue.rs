@@ -5264,7 +5264,9 @@ pub unsafe fn info_get_valuelen<F: Face>(
         );
         *flag = c_int::from(flag_value);
         result?;
-        *valuelen = valuelen_value;
+        if flag_value {
+            *valuelen = valuelen_value;
+        }
         Ok(())
     })
 }

@@ -57,6 +57,10 @@ int main(int argc, char **argv) {
     CHECK(flag && strcmp(text, "ir") == 0, "cut: %s", text);
     OK(MPI_Info_get(info, "wood", 31, text, &flag));
     EQUAL(flag, 0);
+    // The length is not touched where there is no such key.
+    flag = 1, length = 77;
+    OK(MPI_Info_get_valuelen(info, "wood", &length, &flag));
+    CHECK(!flag && length == 77, "length %d", length);
     OK(MPI_Info_free(&info));
     return finish();
 }

@@ -118,6 +118,7 @@ fn output(parameter: &Parameter, direction: Direction) -> Piece {
     };
     let store =
         if parameter.nullable { format!("if !{ident}.is_null() {{ {store} }}") } else { store };
+    let store = if parameter.if_flag { format!("if flag_value {{ {store} }}") } else { store };
     let mut piece = argument(format!("&mut {held}"));
     piece.before.push(format!("let mut {held} = {first};"));
     match (direction, &parameter.kind) {

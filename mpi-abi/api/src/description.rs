@@ -43,6 +43,8 @@ pub struct Parameter {
     pub nullable: bool,
     /// A result that becomes `MPI_UNDEFINED` when it does not fit an `int`.
     pub or_undefined: bool,
+    /// A result that is not touched unless the parameter `flag` is true.
+    pub if_flag: bool,
 }
 
 /// One procedure.
@@ -149,6 +151,7 @@ fn parameter(text: &str) -> Result<Parameter> {
         large_only: false,
         nullable: false,
         or_undefined: false,
+        if_flag: false,
     };
     let mut tail = tail;
     if let Some(rest) = tail.strip_prefix("const ") {
@@ -159,6 +162,7 @@ fn parameter(text: &str) -> Result<Parameter> {
         (" large-only", &mut parameter.large_only),
         (" nullable", &mut parameter.nullable),
         (" or-undefined", &mut parameter.or_undefined),
+        (" if-flag", &mut parameter.if_flag),
     ] {
         if let Some(rest) = tail.strip_suffix(flag) {
             *set = true;

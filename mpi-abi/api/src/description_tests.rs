@@ -17,6 +17,8 @@ fn a_parameter_is_read_in_all_its_parts() {
     let read = parameter("out size: bytes or-undefined").unwrap();
     assert_eq!((read.name.as_str(), read.direction), ("size", Direction::Out));
     assert!(read.or_undefined && !read.constant && !read.is_array());
+    let read = parameter("out valuelen: int if-flag").unwrap();
+    assert!(read.if_flag && read.kind == Kind::Int);
     let read = parameter("ranges: rank[n][3]").unwrap();
     assert_eq!(read.lengths, ["n", "3"]);
     let read = parameter("inout name_len: string_length nullable").unwrap();
@@ -32,6 +34,17 @@ fn a_parameter_is_read_in_all_its_parts() {
 fn what_is_no_parameter_is_refused() {
     for wrong in ["count", "sideways x: int", "x: number", "x: string[limit"] {
         assert!(parameter(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn what_depends_on_a_flag_has_one() {
+    for procedure in all() {
+        let has = |name: &str, kind| {
+            procedure.parameters.iter().any(|other| other.name == name && other.kind == kind)
+        };
+        let depends = procedure.parameters.iter().any(|parameter| parameter.if_flag);
+        assert!(!depends || has("flag", Kind::Logical), "{}", procedure.name);
     }
 }
 
