@@ -154,7 +154,7 @@ pub unsafe fn add_error_string<F: Face>(errorcode: c_int, string: *const c_char)
         crate::calls::errors::add_error_string(
             cx,
             F::error_in(errorcode),
-            &args::text("string", string)?,
+            args::text("string", string)?,
         )
     })
 }
@@ -1226,7 +1226,7 @@ pub unsafe fn comm_create_from_group<F: Face>(
         let result = crate::calls::intercomms::comm_create_from_group(
             cx,
             F::group_in(group),
-            &args::text("stringtag", stringtag)?,
+            args::text("stringtag", stringtag)?,
             F::info_in(info),
             F::errhandler_in(errhandler),
             &mut newcomm_value,
@@ -1488,7 +1488,7 @@ pub unsafe fn comm_get_name<F: Face>(
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::CommGetName, Owner::Comm(owner), |cx| unsafe {
         args::out("comm_name", comm_name.is_null())?;
-        let mut comm_name_value = String::new();
+        let mut comm_name_value = Text::new();
         args::out("resultlen", resultlen.is_null())?;
         crate::calls::comms::comm_get_name(cx, owner, &mut comm_name_value)?;
         *resultlen = copy_out(comm_name, F::LIMITS.object_name, &comm_name_value);
@@ -1683,7 +1683,7 @@ pub unsafe fn comm_set_info<F: Face>(comm: <F as Face>::Comm, info: <F as Face>:
 pub unsafe fn comm_set_name<F: Face>(comm: <F as Face>::Comm, comm_name: *const c_char) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::CommSetName, Owner::Comm(owner), |cx| unsafe {
-        crate::calls::comms::comm_set_name(cx, owner, &args::text("comm_name", comm_name)?)
+        crate::calls::comms::comm_set_name(cx, owner, args::text("comm_name", comm_name)?)
     })
 }
 
@@ -2085,7 +2085,7 @@ pub unsafe fn error_string<F: Face>(
 ) -> c_int {
     entry::call_any_time::<F>(Procedure::ErrorString, Owner::None, |cx| unsafe {
         args::out("string", string.is_null())?;
-        let mut string_value = String::new();
+        let mut string_value = Text::new();
         args::out("resultlen", resultlen.is_null())?;
         crate::calls::errors::error_string(cx, F::error_in(errorcode), &mut string_value)?;
         *resultlen = copy_out(string, F::LIMITS.error, &string_value);
@@ -2232,7 +2232,7 @@ pub unsafe fn file_create_errhandler<F: Face>(
 #[inline]
 pub unsafe fn file_delete<F: Face>(filename: *const c_char, info: <F as Face>::Info) -> c_int {
     entry::call::<F>(Procedure::FileDelete, Owner::File(FileHandle::NULL), |cx| unsafe {
-        crate::calls::files::file_delete(cx, &args::text("filename", filename)?, F::info_in(info))
+        crate::calls::files::file_delete(cx, args::text("filename", filename)?, F::info_in(info))
     })
 }
 
@@ -2418,7 +2418,7 @@ pub unsafe fn file_get_view<F: Face>(
         args::out("filetype", filetype.is_null())?;
         let mut filetype_value = DatatypeHandle::NULL;
         args::out("datarep", datarep.is_null())?;
-        let mut datarep_value = String::new();
+        let mut datarep_value = Text::new();
         crate::calls::files::file_get_view(
             cx,
             owner,
@@ -2718,7 +2718,7 @@ pub unsafe fn file_open<F: Face>(
         let result = crate::calls::files::file_open(
             cx,
             F::comm_in(comm),
-            &args::text("filename", filename)?,
+            args::text("filename", filename)?,
             F::constant_in(ConstantGroup::FileMode, amode),
             F::info_in(info),
             &mut fh_value,
@@ -3135,7 +3135,7 @@ pub unsafe fn file_set_view<F: Face>(
             args::view_disp::<F>(disp),
             F::datatype_in(etype),
             F::datatype_in(filetype),
-            &args::text("datarep", datarep)?,
+            args::text("datarep", datarep)?,
             F::info_in(info),
         )
     })
@@ -3825,7 +3825,7 @@ pub unsafe fn get_hw_resource_info<F: Face>(hw_info: *mut <F as Face>::Info) -> 
 pub unsafe fn get_library_version<F: Face>(version: *mut c_char, resultlen: *mut c_int) -> c_int {
     entry::call_any_time::<F>(Procedure::GetLibraryVersion, Owner::None, |cx| unsafe {
         args::out("version", version.is_null())?;
-        let mut version_value = String::new();
+        let mut version_value = Text::new();
         args::out("resultlen", resultlen.is_null())?;
         crate::calls::environment::get_library_version(cx, &mut version_value)?;
         *resultlen = copy_out(version, F::LIMITS.library_version, &version_value);
@@ -3838,7 +3838,7 @@ pub unsafe fn get_library_version<F: Face>(version: *mut c_char, resultlen: *mut
 pub unsafe fn get_processor_name<F: Face>(name: *mut c_char, resultlen: *mut c_int) -> c_int {
     entry::call::<F>(Procedure::GetProcessorName, Owner::None, |cx| unsafe {
         args::out("name", name.is_null())?;
-        let mut name_value = String::new();
+        let mut name_value = Text::new();
         args::out("resultlen", resultlen.is_null())?;
         crate::calls::environment::get_processor_name(cx, &mut name_value)?;
         *resultlen = copy_out(name, F::LIMITS.processor_name, &name_value);
@@ -4146,7 +4146,7 @@ pub unsafe fn group_from_session_pset<F: Face>(
         crate::calls::sessions::group_from_session_pset(
             cx,
             owner,
-            &args::text("pset_name", pset_name)?,
+            args::text("pset_name", pset_name)?,
             &mut newgroup_value,
         )?;
         *newgroup = F::group_out(newgroup_value);
@@ -5113,7 +5113,7 @@ pub unsafe fn info_create_env<F: Face>(
 #[inline]
 pub unsafe fn info_delete<F: Face>(info: <F as Face>::Info, key: *const c_char) -> c_int {
     entry::call_any_time::<F>(Procedure::InfoDelete, Owner::None, |cx| unsafe {
-        crate::calls::info::info_delete(cx, F::info_in(info), &args::text("key", key)?)
+        crate::calls::info::info_delete(cx, F::info_in(info), args::text("key", key)?)
     })
 }
 
@@ -5164,14 +5164,14 @@ pub unsafe fn info_get<F: Face>(
 ) -> c_int {
     entry::call_any_time::<F>(Procedure::InfoGet, Owner::None, |cx| unsafe {
         args::out("value", value.is_null())?;
-        let mut value_value = String::new();
+        let mut value_value = Text::new();
         args::non_negative("valuelen", i64::from(valuelen), ErrorClass::ARG)?;
         args::out("flag", flag.is_null())?;
         let mut flag_value = false;
         let result = crate::calls::info::info_get(
             cx,
             F::info_in(info),
-            &args::text("key", key)?,
+            args::text("key", key)?,
             &mut value_value,
             &mut flag_value,
         );
@@ -5205,7 +5205,7 @@ pub unsafe fn info_get_nthkey<F: Face>(
 ) -> c_int {
     entry::call_any_time::<F>(Procedure::InfoGetNthkey, Owner::None, |cx| unsafe {
         args::out("key", key.is_null())?;
-        let mut key_value = String::new();
+        let mut key_value = Text::new();
         crate::calls::info::info_get_nthkey(cx, F::info_in(info), n, &mut key_value)?;
         copy_out(key, F::LIMITS.info_key, &key_value);
         Ok(())
@@ -5223,13 +5223,13 @@ pub unsafe fn info_get_string<F: Face>(
 ) -> c_int {
     entry::call_any_time::<F>(Procedure::InfoGetString, Owner::None, |cx| unsafe {
         args::out("buflen", buflen.is_null())?;
-        let mut value_value = String::new();
+        let mut value_value = Text::new();
         args::out("flag", flag.is_null())?;
         let mut flag_value = false;
         let result = crate::calls::info::info_get_string(
             cx,
             F::info_in(info),
-            &args::text("key", key)?,
+            args::text("key", key)?,
             &mut value_value,
             &mut flag_value,
         );
@@ -5258,7 +5258,7 @@ pub unsafe fn info_get_valuelen<F: Face>(
         let result = crate::calls::info::info_get_valuelen(
             cx,
             F::info_in(info),
-            &args::text("key", key)?,
+            args::text("key", key)?,
             &mut valuelen_value,
             &mut flag_value,
         );
@@ -5282,8 +5282,8 @@ pub unsafe fn info_set<F: Face>(
         crate::calls::info::info_set(
             cx,
             F::info_in(info),
-            &args::text("key", key)?,
-            &args::text("value", value)?,
+            args::text("key", key)?,
+            args::text("value", value)?,
         )
     })
 }
@@ -5387,7 +5387,7 @@ pub unsafe fn intercomm_create_from_groups<F: Face>(
             F::rank_in(local_leader),
             F::group_in(remote_group),
             F::rank_in(remote_leader),
-            &args::text("stringtag", stringtag)?,
+            args::text("stringtag", stringtag)?,
             F::info_in(info),
             F::errhandler_in(errhandler),
             &mut newintercomm_value,
@@ -6547,7 +6547,7 @@ pub unsafe fn pack_external<F: Face>(
         let mut position_value = position.load();
         crate::calls::packing::pack_external(
             cx,
-            &args::text("datarep", datarep)?,
+            args::text("datarep", datarep)?,
             args::buffer::<F>("inbuf", inbuf)?,
             incount,
             F::datatype_in(datatype),
@@ -6574,7 +6574,7 @@ pub unsafe fn pack_external_size<F: Face>(
         let mut size_value = 0i64;
         crate::calls::packing::pack_external_size(
             cx,
-            &args::text("datarep", datarep)?,
+            args::text("datarep", datarep)?,
             incount,
             F::datatype_in(datatype),
             &mut size_value,
@@ -8055,7 +8055,7 @@ pub unsafe fn session_get_nth_pset<F: Face>(
     let owner = F::session_in(session);
     entry::call::<F>(Procedure::SessionGetNthPset, Owner::Session(owner), |cx| unsafe {
         args::out("pset_len", pset_len.is_null())?;
-        let mut pset_name_value = String::new();
+        let mut pset_name_value = Text::new();
         crate::calls::sessions::session_get_nth_pset(
             cx,
             owner,
@@ -8104,7 +8104,7 @@ pub unsafe fn session_get_pset_info<F: Face>(
         crate::calls::sessions::session_get_pset_info(
             cx,
             owner,
-            &args::text("pset_name", pset_name)?,
+            args::text("pset_name", pset_name)?,
             &mut info_value,
         )?;
         *info = F::info_out(info_value);
@@ -9742,7 +9742,7 @@ pub unsafe fn type_get_name<F: Face>(
 ) -> c_int {
     entry::call::<F>(Procedure::TypeGetName, Owner::None, |cx| unsafe {
         args::out("type_name", type_name.is_null())?;
-        let mut type_name_value = String::new();
+        let mut type_name_value = Text::new();
         args::out("resultlen", resultlen.is_null())?;
         crate::calls::datatype_queries::type_get_name(
             cx,
@@ -9971,7 +9971,7 @@ pub unsafe fn type_set_name<F: Face>(
         crate::calls::datatype_queries::type_set_name(
             cx,
             F::datatype_in(datatype),
-            &args::text("type_name", type_name)?,
+            args::text("type_name", type_name)?,
         )
     })
 }
@@ -10126,7 +10126,7 @@ pub unsafe fn unpack_external<F: Face>(
         args::non_negative("outcount", outcount, ErrorClass::COUNT)?;
         crate::calls::packing::unpack_external(
             cx,
-            &args::text("datarep", datarep)?,
+            args::text("datarep", datarep)?,
             args::buffer::<F>("inbuf", inbuf)?,
             insize,
             &mut position_value,
@@ -10588,7 +10588,7 @@ pub unsafe fn win_get_name<F: Face>(
     let owner = F::win_in(win);
     entry::call::<F>(Procedure::WinGetName, Owner::Win(owner), |cx| unsafe {
         args::out("win_name", win_name.is_null())?;
-        let mut win_name_value = String::new();
+        let mut win_name_value = Text::new();
         args::out("resultlen", resultlen.is_null())?;
         crate::calls::windows::win_get_name(cx, owner, &mut win_name_value)?;
         *resultlen = copy_out(win_name, F::LIMITS.object_name, &win_name_value);
@@ -10691,7 +10691,7 @@ pub unsafe fn win_set_info<F: Face>(win: <F as Face>::Win, info: <F as Face>::In
 pub unsafe fn win_set_name<F: Face>(win: <F as Face>::Win, win_name: *const c_char) -> c_int {
     let owner = F::win_in(win);
     entry::call::<F>(Procedure::WinSetName, Owner::Win(owner), |cx| unsafe {
-        crate::calls::windows::win_set_name(cx, owner, &args::text("win_name", win_name)?)
+        crate::calls::windows::win_set_name(cx, owner, args::text("win_name", win_name)?)
     })
 }
 

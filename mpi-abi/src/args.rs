@@ -4,7 +4,6 @@
 //!
 //! Everything is small and inlined: after monomorphisation a conversion is a move.
 
-use std::borrow::Cow;
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 use mpi_core::buffer::UserBuffer;
@@ -341,25 +340,25 @@ fn too_large(param: &'static str, value: i64) -> Error {
         .hint("Call the procedure whose name ends in _c.")
 }
 
-/// The text of a C string argument; bytes that are not UTF-8 are replaced.
+/// The bytes of a C string argument, which may be in any encoding.
 ///
 /// # Safety
 /// `text` is null or ends with a NUL, and stays so for `'a`.
-pub unsafe fn text<'a>(param: &'static str, text: *const c_char) -> Result<Cow<'a, str>> {
+pub unsafe fn text<'a>(param: &'static str, text: *const c_char) -> Result<&'a [u8]> {
     if text.is_null() {
         missing(param, "is NULL, but must be a string")?;
     }
     // SAFETY: the caller's promise, and not null.
-    Ok(unsafe { CStr::from_ptr(text) }.to_string_lossy())
+    Ok(unsafe { CStr::from_ptr(text) }.to_bytes())
 }
 
-/// The text of a C string argument that only some processes have to give; empty if null.
+/// The bytes of a C string argument that only some processes have to give; empty if null.
 ///
 /// # Safety
 /// As for [`text`].
-pub unsafe fn text_or_empty<'a>(param: &'static str, text: *const c_char) -> Result<Cow<'a, str>> {
+pub unsafe fn text_or_empty<'a>(param: &'static str, text: *const c_char) -> Result<&'a [u8]> {
     if text.is_null() {
-        return Ok(Cow::Borrowed(""));
+        return Ok(&[]);
     }
     // SAFETY: the caller's promise.
     unsafe { self::text(param, text) }
@@ -371,7 +370,7 @@ pub unsafe fn text_or_empty<'a>(param: &'static str, text: *const c_char) -> Res
 ///
 /// # Safety
 /// `length` is null or writable; `to` is null or writable for `*length` bytes.
-pub unsafe fn text_out_measured(to: *mut c_char, length: *mut c_int, text: &str) {
+pub unsafe fn text_out_measured(to: *mut c_char, length: *mut c_int, text: &[u8]) {
     if length.is_null() {
         return;
     }

@@ -83,9 +83,9 @@ fn strings_may_be_null_only_where_not_all_give_one() {
     // SAFETY: null and a C string.
     unsafe {
         assert!(text("key", std::ptr::null()).is_err());
-        assert_eq!(text_or_empty("port_name", std::ptr::null()).unwrap(), "");
-        assert_eq!(text("key", c"host".as_ptr()).unwrap(), "host");
-        assert_eq!(text("key", c"\xff".as_ptr()).unwrap(), "\u{fffd}");
+        assert_eq!(text_or_empty("port_name", std::ptr::null()).unwrap(), b"");
+        assert_eq!(text("key", c"host".as_ptr()).unwrap(), b"host");
+        assert_eq!(text("key", c"\xff".as_ptr()).unwrap(), b"\xff");
     }
 }
 
@@ -96,7 +96,7 @@ fn a_string_with_a_length_is_cut_and_the_whole_length_told() {
         buffer.fill(b'x' as c_char);
         let mut length = room;
         // SAFETY: the buffer has eight bytes, and `length` says no more.
-        unsafe { text_out_measured(buffer.as_mut_ptr(), &mut length, "ferrite") };
+        unsafe { text_out_measured(buffer.as_mut_ptr(), &mut length, b"ferrite") };
         assert_eq!(length, 8);
         if room > 0 {
             // SAFETY: the text ends with a NUL.
@@ -109,8 +109,8 @@ fn a_string_with_a_length_is_cut_and_the_whole_length_told() {
     let mut length = 4;
     // SAFETY: null pointers are allowed, and `length` is a variable.
     unsafe {
-        text_out_measured(std::ptr::null_mut(), &mut length, "ferrite");
-        text_out_measured(buffer.as_mut_ptr(), std::ptr::null_mut(), "ferrite");
+        text_out_measured(std::ptr::null_mut(), &mut length, b"ferrite");
+        text_out_measured(buffer.as_mut_ptr(), std::ptr::null_mut(), b"ferrite");
     }
     assert_eq!(length, 8, "a null buffer asks for the length");
 }

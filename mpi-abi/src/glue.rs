@@ -48,6 +48,7 @@ mod generated {
     use mpi_core::error::ErrorClass;
     use mpi_core::handle::*;
     use mpi_core::status::Status;
+    use mpi_core::text::Text;
 
     use crate::args::{self, IntArray, IntArrayMut, IntOut};
     use crate::entry::{self, Owner};

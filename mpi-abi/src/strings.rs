@@ -2,16 +2,13 @@
 
 use std::ffi::{c_char, c_int};
 
-/// Copies `text` and a NUL to `to`, cut (on a character) to `limit` bytes in all; returns the
+/// Copies `text` and a NUL to `to`, cut to `limit` bytes in all; returns the
 /// length without the NUL.
 ///
 /// # Safety
 /// `to` is writable for `limit` bytes, and `limit` is at least 1.
-pub unsafe fn copy_out(to: *mut c_char, limit: usize, text: &str) -> c_int {
-    let mut len = text.len().min(limit - 1);
-    while !text.is_char_boundary(len) {
-        len -= 1;
-    }
+pub unsafe fn copy_out(to: *mut c_char, limit: usize, text: &[u8]) -> c_int {
+    let len = text.len().min(limit - 1);
     // SAFETY: len + 1 ≤ limit bytes are writable; `text` has at least len bytes.
     unsafe {
         std::ptr::copy_nonoverlapping(text.as_ptr().cast(), to, len);

@@ -8,13 +8,14 @@ use std::collections::BTreeMap;
 use crate::error::{Error, ErrorClass, Result};
 use crate::fail;
 use crate::limits::ERROR_STRING_MAX;
+use crate::text::Text;
 
 /// `MPI_ERR_LASTCODE` of the standard ABI.
 pub const LASTCODE: i32 = 16383;
 
 struct Code {
     class: i32,
-    text: Option<String>,
+    text: Option<Text>,
 }
 
 /// The codes that the user added to one process.
@@ -90,13 +91,13 @@ impl ErrorCodes {
     ///
     /// # Errors
     /// `MPI_ERR_ARG` for a code that was not added, or a text that is too long.
-    pub fn set_text(&mut self, code: i32, text: &str) -> Result<()> {
+    pub fn set_text(&mut self, code: i32, text: &[u8]) -> Result<()> {
         let long = text.len();
         let entry = self.added(code)?;
         if long > ERROR_STRING_MAX {
             fail!(ARG, "string", "has {long} characters, but at most {ERROR_STRING_MAX} fit");
         }
-        entry.text = Some(text.to_owned());
+        entry.text = Some(text.into());
         Ok(())
     }
 
@@ -150,8 +151,8 @@ impl ErrorCodes {
 
     /// The text of an added code, empty when it was given none (`MPI_Error_string`); `None` for a
     /// code that was not added.
-    pub fn text_of(&self, code: i32) -> Option<&str> {
-        self.codes.get(&code).map(|code| code.text.as_deref().unwrap_or(""))
+    pub fn text_of(&self, code: i32) -> Option<&[u8]> {
+        self.codes.get(&code).map(|code| code.text.as_deref().unwrap_or_default())
     }
 }
 
@@ -171,9 +172,9 @@ mod tests {
         assert_eq!(codes.class_of(code), Some(class));
         assert_eq!(codes.class_of(other), Some(ErrorClass::RANK.0));
         assert_eq!(codes.class_of(other + 1), None);
-        assert_eq!(codes.text_of(class), Some(""));
-        codes.set_text(code, "out of cheese").unwrap();
-        assert_eq!(codes.text_of(code), Some("out of cheese"));
+        assert_eq!(codes.text_of(class), Some(&b""[..]));
+        codes.set_text(code, b"out of caf\xe9").unwrap();
+        assert_eq!(codes.text_of(code), Some(&b"out of caf\xe9"[..]));
     }
 
     #[test]
@@ -182,8 +183,8 @@ mod tests {
         let class = codes.add_class().unwrap();
         let code = codes.add_code(class).unwrap();
         assert!(codes.add_code(code).is_err(), "a code is no class");
-        assert!(codes.set_text(ErrorClass::RANK.0, "x").is_err());
-        assert!(codes.set_text(code, &"x".repeat(512)).is_err());
+        assert!(codes.set_text(ErrorClass::RANK.0, b"x").is_err());
+        assert!(codes.set_text(code, &[b'x'; 512]).is_err());
         assert!(codes.remove_class(class).unwrap_err().what().contains("has not been removed"));
         assert!(codes.remove_class(ErrorClass::TAG.0).is_err());
         assert!(codes.remove_code(class).is_err());

@@ -1,24 +1,25 @@
 //! Info objects: ordered (key, value) pairs of strings (MPI-5.0 §10).
 //!
-//! Keys and values are kept as given: only the Fortran interface strips blanks, before it comes
-//! here. Hints are read through the typed look-ups at the end, which are lenient about blanks and
-//! case, since those values are written by people.
+//! Keys and values are kept as given, byte by byte: only the Fortran interface strips blanks, before
+//! it comes here. Hints are read through the typed look-ups at the end, which are lenient about
+//! blanks and case, since those values are written by people.
 
 use crate::error::{Error, ErrorClass, Result};
 use crate::fail;
 use crate::limits::{INFO_KEY_MAX, INFO_VALUE_MAX};
+use crate::text::{Text, shown};
 
 /// An info object. The pairs stand in the order in which their keys were first set.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Info {
-    pairs: Vec<(String, String)>,
+    pairs: Vec<(Text, Text)>,
 }
 
 /// What `MPI_Info_get_string` answers about a key that is there.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StringAnswer {
     /// What fits into the caller's buffer, without NUL; `None` when it was not to be written.
-    pub text: Option<String>,
+    pub text: Option<Text>,
     /// Bytes that the whole value needs, with NUL.
     pub needed: usize,
 }
@@ -31,10 +32,10 @@ impl Info {
 
     /// The reserved keys of `MPI_INFO_ENV` and `MPI_Info_create_env` (§11.2.1), of which those
     /// that are known are given by whoever started the process.
-    pub fn environment(known: impl IntoIterator<Item = (&'static str, String)>) -> Info {
+    pub fn environment(known: impl IntoIterator<Item = (&'static str, Text)>) -> Info {
         let mut info = Info::new();
         for (key, value) in known {
-            info.put(key, cut(&value, INFO_VALUE_MAX));
+            info.put(key.as_bytes(), Text::within(&value, INFO_VALUE_MAX));
         }
         info
     }
@@ -42,16 +43,16 @@ impl Info {
     /// The info object that `MPI_Info_create_env` makes of a command line: that of
     /// `MPI_INFO_ENV` with program and arguments replaced by those given.
     #[must_use]
-    pub fn with_arguments(&self, arguments: &[&str]) -> Info {
+    pub fn with_arguments(&self, arguments: &[&[u8]]) -> Info {
         let mut info = self.clone();
         if let Some((command, rest)) = arguments.split_first() {
-            info.put("command", command);
-            info.put("argv", &rest.join(" "));
+            info.put(b"command", Text::from(*command));
+            info.put(b"argv", rest.join(&b' ').into());
         }
         info
     }
 
-    fn check_key(key: &str) -> Result<()> {
+    fn check_key(key: &[u8]) -> Result<()> {
         if key.is_empty() {
             fail!(INFO_KEY, "key", "is empty");
         }
@@ -61,14 +62,14 @@ impl Info {
         Ok(())
     }
 
-    fn place(&self, key: &str) -> Option<usize> {
-        self.pairs.iter().position(|(name, _)| name == key)
+    fn place(&self, key: &[u8]) -> Option<usize> {
+        self.pairs.iter().position(|(name, _)| **name == *key)
     }
 
-    fn put(&mut self, key: &str, value: &str) {
+    fn put(&mut self, key: &[u8], value: Text) {
         match self.place(key) {
-            Some(place) => self.pairs[place].1 = value.to_owned(),
-            None => self.pairs.push((key.to_owned(), value.to_owned())),
+            Some(place) => self.pairs[place].1 = value,
+            None => self.pairs.push((key.into(), value)),
         }
     }
 
@@ -77,13 +78,14 @@ impl Info {
     /// # Errors
     /// `MPI_ERR_INFO_KEY` and `MPI_ERR_INFO_VALUE` for text that is too long; an empty key is of
     /// the former class, an empty value is allowed.
-    pub fn set(&mut self, key: &str, value: &str) -> Result<()> {
+    pub fn set(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        let (key, value) = (key.as_ref(), value.as_ref());
         Info::check_key(key)?;
         if value.len() > INFO_VALUE_MAX {
             let long = value.len();
             fail!(INFO_VALUE, "value", "has {long} characters, but at most {INFO_VALUE_MAX} fit");
         }
-        self.put(key, value);
+        self.put(key, value.into());
         Ok(())
     }
 
@@ -91,31 +93,36 @@ impl Info {
     ///
     /// # Errors
     /// `MPI_ERR_INFO_NOKEY` when it is not there; `MPI_ERR_INFO_KEY` as [`Info::set`].
-    pub fn delete(&mut self, key: &str) -> Result<()> {
+    pub fn delete(&mut self, key: impl AsRef<[u8]>) -> Result<()> {
+        let key = key.as_ref();
         Info::check_key(key)?;
         match self.place(key) {
             Some(place) => {
                 self.pairs.remove(place);
                 Ok(())
             }
-            None => fail!(INFO_NOKEY, "key", "is \"{key}\", which the info object does not have"),
+            None => {
+                let key = shown(key);
+                fail!(INFO_NOKEY, "key", "is \"{key}\", which the info object does not have")
+            }
         }
     }
 
     /// The value of `key`.
-    pub fn get(&self, key: &str) -> Option<&str> {
-        self.place(key).map(|place| self.pairs[place].1.as_str())
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Option<&Text> {
+        self.place(key.as_ref()).map(|place| &self.pairs[place].1)
     }
 
-    /// `MPI_Info_get_string` for a buffer of `room` characters, the NUL included: `None` when the
+    /// `MPI_Info_get_string` for a buffer of `room` bytes, the NUL included: `None` when the
     /// key is not there. With `room` 0 nothing is to be written.
     ///
     /// # Errors
     /// `MPI_ERR_INFO_KEY` as [`Info::set`].
-    pub fn get_string(&self, key: &str, room: usize) -> Result<Option<StringAnswer>> {
+    pub fn get_string(&self, key: impl AsRef<[u8]>, room: usize) -> Result<Option<StringAnswer>> {
+        let key = key.as_ref();
         Info::check_key(key)?;
         Ok(self.get(key).map(|value| StringAnswer {
-            text: room.checked_sub(1).map(|fits| cut(value, fits).to_owned()),
+            text: room.checked_sub(1).map(|fits| Text::within(value, fits)),
             needed: value.len() + 1,
         }))
     }
@@ -129,34 +136,34 @@ impl Info {
     ///
     /// # Errors
     /// `MPI_ERR_ARG` when there are not that many.
-    pub fn nthkey(&self, n: i32) -> Result<&str> {
+    pub fn nthkey(&self, n: i32) -> Result<&Text> {
         let key = usize::try_from(n).ok().and_then(|n| self.pairs.get(n));
-        key.map(|(key, _)| key.as_str()).ok_or_else(|| {
+        key.map(|(key, _)| key).ok_or_else(|| {
             let text = format!("is {n}, but the info object has {} keys", self.pairs.len());
             Error::param(ErrorClass::ARG, "n", text)
         })
     }
 
     /// All pairs in order.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.pairs.iter().map(|(key, value)| (key.as_str(), value.as_str()))
+    pub fn iter(&self) -> impl Iterator<Item = (&Text, &Text)> {
+        self.pairs.iter().map(|(key, value)| (key, value))
+    }
+
+    /// A hint whose value is a word; one that is no UTF-8 counts as not given, since none that the
+    /// library knows is written so.
+    pub fn hint(&self, key: &str) -> Option<&str> {
+        self.get(key)?.word()
     }
 
     /// A hint that is "true" or "false"; any other value counts as not given (§10: a value that
     /// is not recognised is ignored).
     pub fn hint_bool(&self, key: &str) -> Option<bool> {
-        match self.get(key)?.trim().to_ascii_lowercase().as_str() {
+        match self.hint(key)?.trim().to_ascii_lowercase().as_str() {
             "true" | "1" | "yes" | "enable" => Some(true),
             "false" | "0" | "no" | "disable" => Some(false),
             _ => None,
         }
     }
-}
-
-/// The longest prefix of `text` with at most `max` bytes that does not cut a character.
-fn cut(text: &str, max: usize) -> &str {
-    let end = (0..=max.min(text.len())).rfind(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    &text[..end]
 }
 
 #[cfg(test)]
@@ -169,9 +176,9 @@ mod tests {
         let mut info = Info::new();
         let class = |result: Result<()>| result.unwrap_err().class();
         assert_eq!(class(info.set("", "x")), ErrorClass::INFO_KEY);
-        assert_eq!(class(info.set(&"k".repeat(256), "x")), ErrorClass::INFO_KEY);
-        assert_eq!(class(info.set("k", &"v".repeat(1024))), ErrorClass::INFO_VALUE);
-        info.set(&"k".repeat(255), &"v".repeat(1023)).unwrap();
+        assert_eq!(class(info.set("k".repeat(256), "x")), ErrorClass::INFO_KEY);
+        assert_eq!(class(info.set("k", "v".repeat(1024))), ErrorClass::INFO_VALUE);
+        info.set("k".repeat(255), "v".repeat(1023)).unwrap();
         info.set("empty", "").unwrap();
         assert_eq!(class(info.delete("absent")), ErrorClass::INFO_NOKEY);
         assert_eq!(info.nthkey(2).unwrap_err().class(), ErrorClass::ARG);
@@ -184,19 +191,33 @@ mod tests {
         info.set("k", "value").unwrap();
         let answer = |room| info.get_string("k", room).unwrap().unwrap();
         assert_eq!(answer(0), StringAnswer { text: None, needed: 6 });
-        assert_eq!(answer(1).text.unwrap(), "");
+        assert_eq!(answer(1).text.unwrap(), Text::new());
         assert_eq!(answer(4), StringAnswer { text: Some("val".into()), needed: 6 });
-        assert_eq!(answer(6).text.unwrap(), "value");
+        assert_eq!(answer(6).text.unwrap(), Text::from("value"));
         assert_eq!(info.get_string("no", 9).unwrap(), None);
     }
 
     #[test]
     fn environments_are_overridden_by_arguments() {
         let long = "é".repeat(600);
-        let info = Info::environment([("command", "a.out".to_owned()), ("wdir", long)]);
-        assert_eq!(info.get("wdir").unwrap().len(), 1022);
-        let info = info.with_arguments(&["b", "c", "d e"]);
-        assert_eq!((info.get("command"), info.get("argv")), (Some("b"), Some("c d e")));
+        let info = Info::environment([("command", "a.out".into()), ("wdir", long.into())]);
+        assert_eq!(info.get("wdir").unwrap().len(), INFO_VALUE_MAX);
+        let info = info.with_arguments(&[b"b", b"c", b"d e"]);
+        assert_eq!((info.hint("command"), info.hint("argv")), (Some("b"), Some("c d e")));
+    }
+
+    #[test]
+    fn bytes_come_back_whatever_they_say() {
+        let mut info = Info::new();
+        let long = [0xe9; INFO_VALUE_MAX];
+        info.set(b"\xe8", b"caf\xe9").unwrap();
+        info.set(b"\xe9", long).unwrap();
+        assert_eq!((info.nkeys(), &**info.nthkey(0).unwrap()), (2, &b"\xe8"[..]));
+        let answer = info.get_string(b"\xe8", 5).unwrap().unwrap();
+        assert_eq!(answer, StringAnswer { text: Some(Text::from(b"caf\xe9")), needed: 5 });
+        assert_eq!(**info.get(b"\xe9").unwrap(), long);
+        assert_eq!(info.hint_bool("\u{e9}"), None);
+        assert!(info.delete(b"\xff").unwrap_err().what().contains('\u{fffd}'));
     }
 
     proptest! {
@@ -223,8 +244,8 @@ mod tests {
                 }
                 prop_assert_eq!(info.nkeys(), model.len());
                 for (n, (key, value)) in model.iter().enumerate() {
-                    prop_assert_eq!(info.nthkey(n as i32).unwrap(), key);
-                    prop_assert_eq!(info.get(key).unwrap(), value);
+                    prop_assert_eq!(info.nthkey(n as i32).unwrap().word().unwrap(), key);
+                    prop_assert_eq!(info.hint(key).unwrap(), value);
                 }
             }
         }

@@ -38,5 +38,6 @@ pub mod session;
 pub mod settings;
 pub mod status;
 pub mod table;
+pub mod text;
 pub(crate) mod vci;
 pub mod waiting;

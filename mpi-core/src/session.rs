@@ -51,8 +51,8 @@ impl<P: Port> Process<P> {
 
     /// The processes of a set, by its name in capitals or not, as URIs go; `None` if there is no
     /// such set.
-    pub fn process_set(&self, session: SessionHandle, name: &str) -> Option<Group> {
-        let set = PROCESS_SETS.iter().position(|set| set.eq_ignore_ascii_case(name))?;
+    pub fn process_set(&self, session: SessionHandle, name: &[u8]) -> Option<Group> {
+        let set = PROCESS_SETS.iter().position(|set| set.as_bytes().eq_ignore_ascii_case(name))?;
         let group = match set {
             0 => Group::range(PeerId(0), self.identity.size),
             _ => Group::range(PeerId(self.identity.rank), 1),

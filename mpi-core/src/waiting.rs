@@ -173,7 +173,7 @@ impl<P: Port> Process<P> {
         if let Some(comm) = self.comm_of(context) {
             call.peer =
                 Peer::Dest(comm.targets().rank_of(send.peer).map_or(-1, |rank| rank as i32));
-            call.comm.clone_from(&comm.name);
+            call.comm = comm.name.to_string();
         }
         match context & 1 {
             0 => call.tag = Some(tag),
@@ -209,7 +209,7 @@ impl<P: Port> Process<P> {
         let mut call = self.waits_somehow();
         if let Ok(comm) = self.comm(comm) {
             call.context = comm.context;
-            call.comm.clone_from(&comm.name);
+            call.comm = comm.name.to_string();
             call.collective = Some(comm.collective_number);
             call.peer = comm.roster().rank_of(peer).map_or(Peer::None, |r| Peer::Source(r as i32));
         }
@@ -222,7 +222,7 @@ impl<P: Port> Process<P> {
     }
 
     fn name_of(&self, comm: CommHandle) -> String {
-        self.comm(comm).map_or_else(|_| String::new(), |comm| comm.name.clone())
+        self.comm(comm).map_or_else(|_| String::new(), |comm| comm.name.to_string())
     }
 
     /// The communicator with this context.
@@ -232,6 +232,6 @@ impl<P: Port> Process<P> {
 
     /// The name of the communicator with this context, and whether it is its collectives'.
     fn comm_name(&self, context: u64) -> Option<(String, bool)> {
-        Some((self.comm_of(context)?.name.clone(), context & 1 == 1))
+        Some((self.comm_of(context)?.name.to_string(), context & 1 == 1))
     }
 }

@@ -211,6 +211,10 @@ contains
     call expect(name == 'key', 'the first key has number 0')
     call MPI_Info_get(info, 'other', 20, value, flag, ierror)
     call expect(.not. flag, 'a key that is not there')
+    call MPI_Info_set(info, 'letter', char(233), ierror)
+    length = 4
+    call MPI_Info_get_string(info, 'letter', length, short, flag, ierror)
+    call expect(flag .and. length == 1 .and. short == char(233), 'a byte that is no UTF-8')
     call MPI_Info_free(info, ierror)
     call MPI_Get_processor_name(name, length, ierror)
     call expect(length > 0 .and. len_trim(name) == length, 'the name of the processor')

@@ -6,6 +6,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::path::Path;
 
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
@@ -27,7 +28,7 @@ struct PosixFile(File);
 impl Storage for Posix {
     fn open(
         &self,
-        path: &str,
+        path: &Path,
         access: Permission,
         existence: Existence,
     ) -> io::Result<Box<dyn Disk>> {
@@ -45,7 +46,7 @@ impl Storage for Posix {
         Ok(Box::new(PosixFile(file)))
     }
 
-    fn delete(&self, path: &str) -> io::Result<()> {
+    fn delete(&self, path: &Path) -> io::Result<()> {
         std::fs::remove_file(path)
     }
 }

@@ -27,7 +27,7 @@ pub(crate) fn core(procedure: &Procedure, parameter: &Parameter) -> Piece {
         (Kind::Text(None), _) => {
             let (name, ident) = (&parameter.name, parameter.ident());
             let read = if parameter.nullable { "text_or_empty" } else { "text" };
-            argument(format!("&args::{read}({name:?}, {ident})?"))
+            argument(format!("args::{read}({name:?}, {ident})?"))
         }
         (_, Direction::In) => input(procedure, parameter),
         (Kind::Buffer | Kind::Attribute | Kind::State | Kind::Object, _) => {
@@ -181,7 +181,7 @@ fn text_out(procedure: &Procedure, parameter: &Parameter, limit: &str) -> Piece 
     let (name, ident) = (&parameter.name, parameter.ident());
     let held = format!("{name}_value");
     let mut piece = argument(format!("&mut {held}"));
-    piece.before.push(format!("let mut {held} = String::new();"));
+    piece.before.push(format!("let mut {held} = Text::new();"));
     let length = procedure.length_of(limit);
     let store = match length {
         Some(length) if length.direction == Direction::In => {

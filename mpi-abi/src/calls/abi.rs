@@ -50,7 +50,7 @@ fn filled(
 ) -> Result<InfoHandle> {
     let mut info = Info::new();
     for (key, value) in known {
-        info.set(key, &value)?;
+        info.set(key, value)?;
     }
     cx.infos.insert(info)
 }

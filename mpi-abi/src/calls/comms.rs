@@ -3,6 +3,7 @@
 use mpi_core::constants::UNDEFINED;
 use mpi_core::error::{ErrorClass, Result};
 use mpi_core::handle::{CommHandle, GroupHandle, InfoHandle};
+use mpi_core::text::Text;
 
 use super::{hardware, info};
 use crate::entry::Cx;
@@ -99,10 +100,10 @@ fn remote<'a>(cx: &'a Cx<'_>, comm: CommHandle) -> Result<&'a mpi_core::group::G
 }
 
 /// `MPI_Comm_get_name`.
-pub fn comm_get_name(cx: &mut Cx<'_>, comm: CommHandle, comm_name: &mut String) -> Result<()> {
+pub fn comm_get_name(cx: &mut Cx<'_>, comm: CommHandle, comm_name: &mut Text) -> Result<()> {
     if comm.is_null() {
         // The one query that takes it (MPI-5.0 §7.8).
-        "MPI_COMM_NULL".clone_into(comm_name);
+        *comm_name = "MPI_COMM_NULL".into();
         return Ok(());
     }
     comm_name.clone_from(&cx.comm(comm)?.name);
@@ -110,9 +111,8 @@ pub fn comm_get_name(cx: &mut Cx<'_>, comm: CommHandle, comm_name: &mut String) 
 }
 
 /// `MPI_Comm_set_name`.
-pub fn comm_set_name(cx: &mut Cx<'_>, comm: CommHandle, comm_name: &str) -> Result<()> {
-    let mut name = comm_name.to_owned();
-    crate::strings::cut(&mut name, cx.face.limits.object_name - 1);
+pub fn comm_set_name(cx: &mut Cx<'_>, comm: CommHandle, comm_name: &[u8]) -> Result<()> {
+    let name = Text::within(comm_name, cx.face.limits.object_name - 1);
     cx.comm_mut(comm)?.name = name;
     Ok(())
 }
@@ -152,7 +152,7 @@ pub fn comm_split_type(
     let hint = |cx: &Cx<'_>, key: &str| -> Result<Option<String>> {
         match hints.is_null() {
             true => Ok(None),
-            false => Ok(info::look(cx, hints)?.get(key).map(str::to_owned)),
+            false => Ok(info::look(cx, hints)?.get(key).map(Text::to_string)),
         }
     };
     let resource = hint(cx, RESOURCE_TYPE)?;

@@ -3,6 +3,7 @@
 
 use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::handle::DatatypeHandle;
+use mpi_core::text::Text;
 
 use crate::calls::attributes::{Object, delete_all};
 use crate::entry::Cx;
@@ -123,15 +124,14 @@ pub fn type_get_envelope(
 pub fn type_get_name(
     cx: &mut Cx<'_>,
     datatype: DatatypeHandle,
-    type_name: &mut String,
+    type_name: &mut Text,
 ) -> Result<()> {
-    cx.datatype_name(datatype)?.clone_into(type_name);
+    *type_name = cx.datatype_name(datatype)?.into();
     Ok(())
 }
 
 /// `MPI_Type_set_name`.
-pub fn type_set_name(cx: &mut Cx<'_>, datatype: DatatypeHandle, type_name: &str) -> Result<()> {
-    let mut name = type_name.to_owned();
-    crate::strings::cut(&mut name, cx.face.limits.object_name - 1);
+pub fn type_set_name(cx: &mut Cx<'_>, datatype: DatatypeHandle, type_name: &[u8]) -> Result<()> {
+    let name = Text::within(type_name, cx.face.limits.object_name - 1);
     cx.set_datatype_name(datatype, name)
 }

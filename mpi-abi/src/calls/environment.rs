@@ -7,6 +7,7 @@ use mpi_core::buffer::UserBuffer;
 use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::handle::{CommHandle, InfoHandle};
 use mpi_core::info::Info;
+use mpi_core::text::Text;
 
 use super::info::look;
 use crate::entry::Cx;
@@ -71,21 +72,21 @@ pub fn abi_get_info(cx: &mut Cx<'_>, info: &mut InfoHandle) -> Result<()> {
     let sizes = ["mpi_aint_size", "mpi_count_size", "mpi_offset_size"];
     let mut answer = Info::new();
     for key in sizes {
-        answer.set(key, &size_of::<i64>().to_string())?;
+        answer.set(key, size_of::<i64>().to_string())?;
     }
     *info = cx.infos.insert(answer)?;
     Ok(())
 }
 
 /// `MPI_Get_library_version`.
-pub fn get_library_version(cx: &mut Cx<'_>, version: &mut String) -> Result<()> {
-    *version = format!("Ferrite MPI {}, {}", env!("CARGO_PKG_VERSION"), cx.face.name);
+pub fn get_library_version(cx: &mut Cx<'_>, version: &mut Text) -> Result<()> {
+    *version = format!("Ferrite MPI {}, {}", env!("CARGO_PKG_VERSION"), cx.face.name).into();
     Ok(())
 }
 
 /// `MPI_Get_processor_name`.
-pub fn get_processor_name(_: &mut Cx<'_>, name: &mut String) -> Result<()> {
-    *name = startup::host_name();
+pub fn get_processor_name(_: &mut Cx<'_>, name: &mut Text) -> Result<()> {
+    *name = startup::host_name().into();
     Ok(())
 }
 
@@ -135,7 +136,7 @@ fn alignment(cx: &Cx<'_>, info: InfoHandle) -> Result<usize> {
     }
     let info = look(cx, info)?;
     let asked =
-        info.get("mpi_minimum_memory_alignment").and_then(|value| value.trim().parse().ok());
+        info.hint("mpi_minimum_memory_alignment").and_then(|value| value.trim().parse().ok());
     Ok(asked.and_then(usize::checked_next_power_of_two).map_or(LINE, |asked| asked.max(LINE)))
 }
 

@@ -9,6 +9,7 @@ use mpi_core::handle::{
     CommHandle, CommKind, ErrhandlerHandle, FileHandle, FileKind, Kind, SessionHandle, SessionKind,
     WinHandle, WinKind,
 };
+use mpi_core::text::Text;
 
 use crate::entry::Cx;
 use crate::failure;
@@ -275,17 +276,17 @@ pub fn error_class(
 
 /// `MPI_Error_string`: what the program said of its own codes; of the library's, the latest
 /// error of that class in full, or what the class means.
-pub fn error_string(cx: &mut Cx<'_>, errorcode: ErrorClass, string: &mut String) -> Result<()> {
+pub fn error_string(cx: &mut Cx<'_>, errorcode: ErrorClass, string: &mut Text) -> Result<()> {
     if let Some(text) = cx.error_codes.text_of(errorcode.0) {
-        text.clone_into(string);
+        *string = text.into();
         return Ok(());
     }
     let (Some(name), Some(meaning)) = (errorcode.name(), errorcode.meaning()) else {
         return Err(no_code(errorcode));
     };
     match library().texts.get(&errorcode.0) {
-        Some(line) => string.clone_from(line),
-        None => *string = format!("{name}: {meaning}"),
+        Some(line) => *string = line.as_str().into(),
+        None => *string = format!("{name}: {meaning}").into(),
     }
     Ok(())
 }
@@ -317,7 +318,7 @@ pub fn remove_error_code(cx: &mut Cx<'_>, errorcode: ErrorClass) -> Result<()> {
 }
 
 /// `MPI_Add_error_string`.
-pub fn add_error_string(cx: &mut Cx<'_>, errorcode: ErrorClass, string: &str) -> Result<()> {
+pub fn add_error_string(cx: &mut Cx<'_>, errorcode: ErrorClass, string: &[u8]) -> Result<()> {
     cx.error_codes.set_text(errorcode.0, string)
 }
 

@@ -5,6 +5,7 @@ use mpi_core::group::Group;
 use mpi_core::handle::{CommHandle, DatatypeHandle, FileHandle, GroupHandle, InfoHandle};
 use mpi_core::info::Info;
 use mpi_core::io::view::View;
+use mpi_core::text::Text;
 
 use super::info::look;
 use crate::entry::{Cx, Owner};
@@ -14,7 +15,7 @@ use crate::failure;
 pub fn file_open(
     cx: &mut Cx<'_>,
     comm: CommHandle,
-    filename: &str,
+    filename: &[u8],
     amode: i32,
     info: InfoHandle,
     fh: &mut FileHandle,
@@ -40,7 +41,7 @@ pub fn file_close(cx: &mut Cx<'_>, fh: &mut FileHandle) -> Result<()> {
 }
 
 /// `MPI_File_delete`.
-pub fn file_delete(cx: &mut Cx<'_>, filename: &str, info: InfoHandle) -> Result<()> {
+pub fn file_delete(cx: &mut Cx<'_>, filename: &[u8], info: InfoHandle) -> Result<()> {
     check_info(cx, info)?;
     cx.file_delete(filename)
 }
@@ -95,7 +96,7 @@ pub fn file_set_view(
     disp: i64,
     etype: DatatypeHandle,
     filetype: DatatypeHandle,
-    datarep: &str,
+    datarep: &[u8],
     info: InfoHandle,
 ) -> Result<()> {
     check_info(cx, info)?;
@@ -109,7 +110,7 @@ fn view(
     disp: i64,
     etype: DatatypeHandle,
     filetype: DatatypeHandle,
-    datarep: &str,
+    datarep: &[u8],
 ) -> Result<View> {
     View::new(disp, cx.committed(etype)?, cx.committed(filetype)?, datarep)
 }
@@ -121,13 +122,13 @@ pub fn file_get_view(
     disp: &mut i64,
     etype: &mut DatatypeHandle,
     filetype: &mut DatatypeHandle,
-    datarep: &mut String,
+    datarep: &mut Text,
 ) -> Result<()> {
     let view = cx.file(fh)?.view.clone();
     *disp = view.displacement;
     *etype = cx.new_datatype(view.etype)?;
     *filetype = cx.new_datatype(view.filetype)?;
-    view.datarep.name().clone_into(datarep);
+    *datarep = view.datarep.name().into();
     Ok(())
 }
 

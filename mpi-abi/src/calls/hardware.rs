@@ -72,7 +72,7 @@ pub(crate) fn name(level: usize) -> String {
 pub fn get_hw_resource_info(cx: &mut Cx<'_>, hw_info: &mut InfoHandle) -> Result<()> {
     let mut known = Info::new();
     for (level, place) in places().into_iter().enumerate() {
-        known.set(&name(level), &place.is_some().to_string())?;
+        known.set(name(level), place.is_some().to_string())?;
     }
     *hw_info = cx.infos.insert(known)?;
     Ok(())

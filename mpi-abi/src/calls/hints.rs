@@ -4,6 +4,7 @@
 use mpi_core::error::Result;
 use mpi_core::handle::{CommHandle, InfoHandle};
 use mpi_core::info::Info;
+use mpi_core::text::Text;
 
 use super::info::look;
 use crate::entry::Cx;
@@ -31,7 +32,7 @@ pub(crate) fn given(cx: &Cx<'_>, info: InfoHandle) -> Result<Info> {
         }
     }
     if let Some(kinds) =
-        info.get(memory_kinds::PROMISE).filter(|kinds| memory_kinds::all_served(kinds))
+        info.hint(memory_kinds::PROMISE).filter(|kinds| memory_kinds::all_served(kinds))
     {
         understood.set(memory_kinds::PROMISE, kinds)?;
     }
@@ -69,11 +70,11 @@ pub fn comm_get_info(cx: &mut Cx<'_>, comm: CommHandle, info_used: &mut InfoHand
 pub(crate) fn used_on(cx: &mut Cx<'_>, comm: CommHandle, mut used: Info) -> Result<InfoHandle> {
     let session = cx.comm(comm)?.session;
     let kinds = match session.is_null() {
-        true => memory_kinds::of_world(),
-        false => cx.session(session)?.hints.get(memory_kinds::KEY).map(str::to_owned),
+        true => memory_kinds::of_world().map(Text::from),
+        false => cx.session(session)?.hints.get(memory_kinds::KEY).cloned(),
     };
     if let Some(kinds) = kinds {
-        used.set(memory_kinds::KEY, &kinds)?;
+        used.set(memory_kinds::KEY, kinds)?;
     }
     cx.infos.insert(used)
 }

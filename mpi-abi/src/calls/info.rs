@@ -1,11 +1,13 @@
 //! Info objects (MPI-5.0 chapter 10), and `MPI_INFO_ENV` (§11.2.1).
 
 use std::borrow::Cow;
+use std::os::unix::ffi::OsStringExt;
 
 use launch_wire::{Start, judge};
 use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::handle::InfoHandle;
 use mpi_core::info::Info;
+use mpi_core::text::Text;
 
 use crate::entry::Cx;
 use crate::memory_kinds;
@@ -15,17 +17,17 @@ const ENVIRONMENT: u32 = 0x131;
 
 /// What `MPI_INFO_ENV` says: how this process was started, as far as it can know.
 pub(crate) fn environment(cx: &Cx<'_>) -> Info {
-    let mut arguments = std::env::args_os().map(|text| text.to_string_lossy().into_owned());
-    let mut known = Vec::new();
-    known.extend(arguments.next().map(|command| ("command", command)));
-    known.push(("argv", arguments.collect::<Vec<_>>().join(" ")));
+    let mut arguments = std::env::args_os().map(OsStringExt::into_vec);
+    let mut known: Vec<(_, Text)> = Vec::new();
+    known.extend(arguments.next().map(|command| ("command", command.into())));
+    known.push(("argv", arguments.collect::<Vec<_>>().join(&b' ').into()));
     let ranks = if cx.identity.size > 0 { Some(cx.identity.size) } else { announced() };
-    known.extend(ranks.map(|ranks| ("maxprocs", ranks.to_string())));
-    known.push(("host", crate::startup::host_name()));
-    known.push(("arch", std::env::consts::ARCH.to_owned()));
+    known.extend(ranks.map(|ranks| ("maxprocs", ranks.to_string().into())));
+    known.push(("host", crate::startup::host_name().into()));
+    known.push(("arch", std::env::consts::ARCH.into()));
     let directory = std::env::current_dir().ok();
-    known.extend(directory.map(|path| ("wdir", path.to_string_lossy().into_owned())));
-    known.extend(memory_kinds::of_world().map(|kinds| (memory_kinds::KEY, kinds)));
+    known.extend(directory.map(|path| ("wdir", path.into_os_string().into_vec().into())));
+    known.extend(memory_kinds::of_world().map(|kinds| (memory_kinds::KEY, kinds.into())));
     Info::environment(known)
 }
 
@@ -88,12 +90,12 @@ pub fn info_free(cx: &mut Cx<'_>, info: &mut InfoHandle) -> Result<()> {
 }
 
 /// `MPI_Info_set`.
-pub fn info_set(cx: &mut Cx<'_>, info: InfoHandle, key: &str, value: &str) -> Result<()> {
+pub fn info_set(cx: &mut Cx<'_>, info: InfoHandle, key: &[u8], value: &[u8]) -> Result<()> {
     change(cx, info)?.set(key, value)
 }
 
 /// `MPI_Info_delete`.
-pub fn info_delete(cx: &mut Cx<'_>, info: InfoHandle, key: &str) -> Result<()> {
+pub fn info_delete(cx: &mut Cx<'_>, info: InfoHandle, key: &[u8]) -> Result<()> {
     change(cx, info)?.delete(key)
 }
 
@@ -101,8 +103,8 @@ pub fn info_delete(cx: &mut Cx<'_>, info: InfoHandle, key: &str) -> Result<()> {
 pub fn info_get(
     cx: &mut Cx<'_>,
     info: InfoHandle,
-    key: &str,
-    value: &mut String,
+    key: &[u8],
+    value: &mut Text,
     flag: &mut bool,
 ) -> Result<()> {
     info_get_string(cx, info, key, value, flag)
@@ -112,8 +114,8 @@ pub fn info_get(
 pub fn info_get_string(
     cx: &mut Cx<'_>,
     info: InfoHandle,
-    key: &str,
-    value: &mut String,
+    key: &[u8],
+    value: &mut Text,
     flag: &mut bool,
 ) -> Result<()> {
     let info = look(cx, info)?;
@@ -127,7 +129,7 @@ pub fn info_get_string(
 pub fn info_get_valuelen(
     cx: &mut Cx<'_>,
     info: InfoHandle,
-    key: &str,
+    key: &[u8],
     valuelen: &mut i32,
     flag: &mut bool,
 ) -> Result<()> {
@@ -146,7 +148,7 @@ pub fn info_get_nkeys(cx: &mut Cx<'_>, info: InfoHandle, nkeys: &mut i32) -> Res
 }
 
 /// `MPI_Info_get_nthkey`.
-pub fn info_get_nthkey(cx: &mut Cx<'_>, info: InfoHandle, n: i32, key: &mut String) -> Result<()> {
-    look(cx, info)?.nthkey(n)?.clone_into(key);
+pub fn info_get_nthkey(cx: &mut Cx<'_>, info: InfoHandle, n: i32, key: &mut Text) -> Result<()> {
+    key.clone_from(look(cx, info)?.nthkey(n)?);
     Ok(())
 }

@@ -37,7 +37,7 @@ pub fn intercomm_merge(
 pub fn comm_create_from_group(
     cx: &mut Cx<'_>,
     group: GroupHandle,
-    stringtag: &str,
+    stringtag: &[u8],
     info: InfoHandle,
     errhandler: ErrhandlerHandle,
     newcomm: &mut CommHandle,
@@ -66,7 +66,7 @@ pub fn intercomm_create_from_groups(
     local_leader: i32,
     remote_group: GroupHandle,
     remote_leader: i32,
-    stringtag: &str,
+    stringtag: &[u8],
     info: InfoHandle,
     errhandler: ErrhandlerHandle,
     newintercomm: &mut CommHandle,

@@ -64,7 +64,7 @@ pub fn pack_size(
 #[allow(clippy::too_many_arguments)]
 pub fn pack_external(
     cx: &mut Cx<'_>,
-    datarep: &str,
+    datarep: &[u8],
     inbuf: UserBuffer,
     incount: i64,
     datatype: DatatypeHandle,
@@ -83,7 +83,7 @@ pub fn pack_external(
 #[allow(clippy::too_many_arguments)]
 pub fn unpack_external(
     cx: &mut Cx<'_>,
-    datarep: &str,
+    datarep: &[u8],
     inbuf: UserBuffer,
     insize: i64,
     position: &mut i64,
@@ -101,7 +101,7 @@ pub fn unpack_external(
 /// `MPI_Pack_external_size`.
 pub fn pack_external_size(
     cx: &mut Cx<'_>,
-    datarep: &str,
+    datarep: &[u8],
     incount: i64,
     datatype: DatatypeHandle,
     size: &mut i64,

@@ -4,6 +4,7 @@ use mpi_core::error::Result;
 use mpi_core::handle::{ErrhandlerHandle, GroupHandle, InfoHandle, SessionHandle};
 use mpi_core::info::Info;
 use mpi_core::session::{PROCESS_SETS, Session, nth_process_set};
+use mpi_core::text::{Text, shown};
 
 use super::info::look;
 use crate::entry::{Cx, Owner};
@@ -39,7 +40,7 @@ pub fn session_init(
 
 /// What is granted of what a program asked for.
 fn hints(asked: &Info) -> Result<Info> {
-    let wanted = asked.get("thread_level").map(str::trim);
+    let wanted = asked.hint("thread_level").map(str::trim);
     let wanted = THREAD_LEVELS.iter().find(|(name, _)| Some(*name) == wanted);
     let level = wanted.map_or(0, |(_, level)| *level).min(startup::THREAD_SERIALIZED);
     let mut granted = Info::new();
@@ -48,8 +49,8 @@ fn hints(asked: &Info) -> Result<Info> {
             granted.set("thread_level", name)?;
         }
     }
-    if let Some(kinds) = asked.get(memory_kinds::KEY) {
-        granted.set(memory_kinds::KEY, &memory_kinds::granted(kinds))?;
+    if let Some(kinds) = asked.hint(memory_kinds::KEY) {
+        granted.set(memory_kinds::KEY, memory_kinds::granted(kinds))?;
     }
     Ok(granted)
 }
@@ -91,10 +92,10 @@ pub fn session_get_nth_pset(
     session: SessionHandle,
     _info: InfoHandle,
     n: i32,
-    pset_name: &mut String,
+    pset_name: &mut Text,
 ) -> Result<()> {
     cx.session(session)?;
-    nth_process_set(n)?.clone_into(pset_name);
+    *pset_name = nth_process_set(n)?.into();
     Ok(())
 }
 
@@ -102,15 +103,16 @@ pub fn session_get_nth_pset(
 pub fn session_get_pset_info(
     cx: &mut Cx<'_>,
     session: SessionHandle,
-    pset_name: &str,
+    pset_name: &[u8],
     info: &mut InfoHandle,
 ) -> Result<()> {
     cx.session(session)?;
     let Some(set) = cx.process_set(session, pset_name) else {
+        let pset_name = shown(pset_name);
         mpi_core::fail!(ARG, "pset_name", "is \"{pset_name}\", which is no process set");
     };
     let mut about = Info::new();
-    about.set("mpi_size", &set.size().to_string())?;
+    about.set("mpi_size", set.size().to_string())?;
     *info = cx.infos.insert(about)?;
     Ok(())
 }
@@ -119,7 +121,7 @@ pub fn session_get_pset_info(
 pub fn group_from_session_pset(
     cx: &mut Cx<'_>,
     session: SessionHandle,
-    pset_name: &str,
+    pset_name: &[u8],
     newgroup: &mut GroupHandle,
 ) -> Result<()> {
     cx.session(session)?;

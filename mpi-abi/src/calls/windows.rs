@@ -6,6 +6,7 @@ use mpi_core::constants::PROC_NULL;
 use mpi_core::error::Result;
 use mpi_core::handle::{CommHandle, GroupHandle, InfoHandle, WinHandle};
 use mpi_core::info::Info;
+use mpi_core::text::Text;
 
 use super::attributes::{Object, delete_all};
 use super::info::look;
@@ -28,9 +29,9 @@ fn add_hints(cx: &Cx<'_>, hints: &mut Info, info: InfoHandle) -> Result<()> {
     }
     let info = look(cx, info)?;
     for (key, default) in HINTS {
-        let told = info.get(key).filter(|_| default != "false");
+        let told = info.get(key).filter(|_| default != "false").map(|told| &**told);
         let value = match info.hint_bool(key) {
-            Some(given) if default == "false" => Some(if given { "true" } else { "false" }),
+            Some(given) if default == "false" => Some(if given { &b"true"[..] } else { b"false" }),
             _ => told,
         };
         if let Some(value) = value {
@@ -95,9 +96,9 @@ pub fn win_get_group(cx: &mut Cx<'_>, win: WinHandle, group: &mut GroupHandle) -
 }
 
 /// `MPI_Win_get_name`; `MPI_WIN_NULL` has one too (§7.8).
-pub fn win_get_name(cx: &mut Cx<'_>, win: WinHandle, win_name: &mut String) -> Result<()> {
+pub fn win_get_name(cx: &mut Cx<'_>, win: WinHandle, win_name: &mut Text) -> Result<()> {
     if win.is_null() {
-        "MPI_WIN_NULL".clone_into(win_name);
+        *win_name = "MPI_WIN_NULL".into();
         return Ok(());
     }
     win_name.clone_from(&cx.window(win)?.name);
@@ -105,9 +106,8 @@ pub fn win_get_name(cx: &mut Cx<'_>, win: WinHandle, win_name: &mut String) -> R
 }
 
 /// `MPI_Win_set_name`.
-pub fn win_set_name(cx: &mut Cx<'_>, win: WinHandle, win_name: &str) -> Result<()> {
-    let mut name = win_name.to_owned();
-    crate::strings::cut(&mut name, cx.face.limits.object_name - 1);
+pub fn win_set_name(cx: &mut Cx<'_>, win: WinHandle, win_name: &[u8]) -> Result<()> {
+    let name = Text::within(win_name, cx.face.limits.object_name - 1);
     cx.window_mut(win)?.name = name;
     Ok(())
 }

@@ -20,12 +20,11 @@ pub unsafe fn info_create_env<F: Face>(
 ) -> Result<()> {
     let count = if argv.is_null() { 0 } else { usize::try_from(argc).unwrap_or(0) };
     // SAFETY: the caller's promise.
-    let arguments: Vec<_> = (0..count)
+    let arguments: Vec<&[u8]> = (0..count)
         .map(|index| unsafe { *argv.add(index) })
         .take_while(|text| !text.is_null())
-        .map(|text| unsafe { CStr::from_ptr(text) }.to_string_lossy())
+        .map(|text| unsafe { CStr::from_ptr(text) }.to_bytes())
         .collect();
-    let arguments: Vec<&str> = arguments.iter().map(AsRef::as_ref).collect();
     let made = environment(cx).with_arguments(&arguments);
     let handle = cx.infos.insert(made)?;
     // SAFETY: the caller's promise.

@@ -26,6 +26,7 @@ use crate::handle::{CommHandle, DatatypeHandle, RequestHandle};
 use crate::op::Builtin;
 use crate::port::Port;
 use crate::process::Process;
+use crate::text::shown;
 
 /// A type signature that is sent, received or common to all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -213,8 +214,9 @@ impl<P: Port> Process<P> {
         let theirs: Vec<Record> = incoming.map(Record::read).collect();
         let name_of = |number: u64| self.port.procedure_name(u16::try_from(number).ok()?);
         let fault = compare(me, &check.mine, &theirs, &name_of)?;
-        let comm = self.comm_of(context).map(|comm| comm.name.as_str());
-        let comm = comm.filter(|name| !name.is_empty()).unwrap_or("a communicator without a name");
+        let comm = self.comm_of(context).map(|comm| shown(&comm.name));
+        let comm = comm.filter(|name| !name.is_empty());
+        let comm = comm.as_deref().unwrap_or("a communicator without a name");
         let what = format!("the processes of {comm} disagree: {fault}");
         Some(Error::new(ErrorClass::NOT_SAME, what).hint(
             "All processes call the same collectives in the same order, with the same root and \

@@ -176,7 +176,7 @@ impl<P: Port> Entry<'_, P> {
         }
         // Groups that overlap meet under the same tag. The ranks of the parent tell their leaders
         // apart; those of the groups would not.
-        let meeting = super::hashed(&self.identity.job, "meeting", parent.context) ^ 1 << 63;
+        let meeting = super::hashed(&self.identity.job, b"meeting", parent.context) ^ 1 << 63;
         let room = Comm::new(meeting, parent.group.clone(), parent.rank);
         let context = self.agree(room, &members, tag)?;
         self.adopt(comm, context, group)
@@ -185,9 +185,9 @@ impl<P: Port> Entry<'_, P> {
     /// `MPI_Comm_create_from_group` (§7.4.2), for a member of the group: without a communicator
     /// above it; its processes meet in a context that follows from the string and from who they
     /// are.
-    pub fn comm_from_group(&mut self, group: Group, string_tag: &str) -> Result<CommHandle> {
+    pub fn comm_from_group(&mut self, group: Group, string_tag: &[u8]) -> Result<CommHandle> {
         let names: Vec<String> = group.iter().map(|peer| peer.0.to_string()).collect();
-        let purpose = format!("group {} {string_tag}", names.join(" "));
+        let purpose = [b"group ", names.join(" ").as_bytes(), b" ", string_tag].concat();
         let meeting = super::hashed(&self.identity.job, &purpose, 0);
         let rank = group.rank_of(self.own_peer()).ok_or_else(|| {
             Error::param(ErrorClass::GROUP, "group", "does not have this process")
@@ -212,7 +212,7 @@ impl<P: Port> Entry<'_, P> {
     /// told: all processes count the calls alike.
     pub(super) fn next_context(&mut self, comm: CommHandle, purpose: &str) -> Result<u64> {
         let purpose = format!("{purpose} {}", self.next_call(comm)?);
-        Ok(super::hashed(&self.identity.job, &purpose, self.comm(comm)?.context))
+        Ok(super::hashed(&self.identity.job, purpose.as_bytes(), self.comm(comm)?.context))
     }
 
     /// The first of `members` tells the others the context id, point to point.
@@ -272,10 +272,10 @@ impl<P: Port> Entry<'_, P> {
         context: u64,
         group: Group,
     ) -> Result<CommHandle> {
-        let context = super::hashed(&self.identity.job, name, context);
+        let context = super::hashed(&self.identity.job, name.as_bytes(), context);
         let name = format!("{} ({name})", self.comm(parent)?.name);
         let made = self.adopt(parent, context, group)?;
-        self.comm_mut(made)?.name = name;
+        self.comm_mut(made)?.name = name.into();
         Ok(made)
     }
 

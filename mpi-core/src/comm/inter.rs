@@ -190,7 +190,7 @@ impl<P: Port> Entry<'_, P> {
         }
         let peers = self.comm(peer_comm)?;
         peers.target(remote_leader, "remote_leader")?;
-        let meeting = super::hashed(&self.identity.job, "leaders", peers.context);
+        let meeting = super::hashed(&self.identity.job, b"leaders", peers.context);
         let (group, rank) = (peers.group.clone(), peers.rank);
         let room = Comm { remote: peers.remote.clone(), ..Comm::new(meeting, group, rank) };
         self.swap_in(room, remote_leader, tag, &own.to_bytes())
@@ -313,7 +313,7 @@ impl<P: Port> Entry<'_, P> {
         &mut self,
         local: (GroupHandle, i32),
         remote: (GroupHandle, i32),
-        string_tag: &str,
+        string_tag: &[u8],
     ) -> Result<CommHandle> {
         let (group, leader) = (self.groups.get(local.0)?.clone(), local.1);
         if u32::try_from(leader).ok().and_then(|rank| group.peer(rank)).is_none() {
@@ -338,7 +338,7 @@ impl<P: Port> Entry<'_, P> {
         &mut self,
         own: &Introduction,
         (remote, leader): (GroupHandle, i32),
-        string_tag: &str,
+        string_tag: &[u8],
     ) -> Result<Vec<u8>> {
         let remote = self.groups.get(remote)?;
         let Some(peer) = u32::try_from(leader).ok().and_then(|leader| remote.peer(leader)) else {
@@ -352,7 +352,7 @@ impl<P: Port> Entry<'_, P> {
         let mut pair = [me, peer];
         pair.sort_unstable();
         let group: Group = pair.into_iter().collect();
-        let purpose = format!("leaders {string_tag}");
+        let purpose = [b"leaders ", string_tag].concat();
         let both = u64::from(pair[0].0) << 32 | u64::from(pair[1].0);
         let meeting = super::hashed(&self.identity.job, &purpose, both);
         let rank = u32::from(pair[1] == me);

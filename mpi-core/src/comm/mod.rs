@@ -19,6 +19,7 @@ use crate::group::Group;
 use crate::handle::{ErrhandlerHandle, InfoHandle, SessionHandle};
 use crate::p2p::buffered::AttachedBuffer;
 use crate::port::PeerId;
+use crate::text::{Text, shown};
 
 /// `MPI_COMM_WORLD`.
 pub const WORLD: u32 = 0x101;
@@ -42,7 +43,7 @@ pub struct Comm {
     /// Both groups of an intercommunicator together.
     pub(crate) union: Option<Arc<inter::Union>>,
     /// What `MPI_Comm_get_name` answers.
-    pub name: String,
+    pub name: Text,
     /// Its error handler.
     pub errhandler: ErrhandlerHandle,
     /// Its attributes.
@@ -90,7 +91,7 @@ impl Comm {
             rank,
             remote: None,
             union: None,
-            name: String::new(),
+            name: Text::new(),
             errhandler: ERRORS_ARE_FATAL,
             attributes: AttributeList::default(),
             info: InfoHandle::NULL,
@@ -112,7 +113,7 @@ impl Comm {
     /// The same with a name.
     #[must_use]
     pub fn named(self, name: &str) -> Comm {
-        Comm { name: name.to_owned(), ..self }
+        Comm { name: name.into(), ..self }
     }
 
     /// Number of processes in the (local) group.
@@ -162,7 +163,7 @@ impl Comm {
             "root" => crate::error::ErrorClass::ROOT,
             _ => crate::error::ErrorClass::RANK,
         };
-        let name = if self.name.is_empty() { "the communicator" } else { &self.name };
+        let name = if self.name.is_empty() { "the communicator".into() } else { shown(&self.name) };
         let ranks = match self.targets().size() {
             0 => "no ranks".to_owned(),
             1 => "only rank 0".to_owned(),
@@ -196,19 +197,19 @@ fn weaker(one: Comparison, other: Comparison) -> Comparison {
 
 /// The context id of a communicator that exists from the start.
 pub(crate) fn reserved_context(job: &str, number: u64) -> u64 {
-    hashed(job, "reserved", number)
+    hashed(job, b"reserved", number)
 }
 
 /// The context id of the communicator that a process made as its leader under `number`.
 pub(crate) fn derived_context(job: &str, number: u64) -> u64 {
-    hashed(job, "derived", number)
+    hashed(job, b"derived", number)
 }
 
 /// 63 bits that no other communicator of this or another job has, but by an accident less likely
 /// than a broken memory cell; even, so that the next value is free for the collectives.
-fn hashed(job: &str, purpose: &str, number: u64) -> u64 {
+fn hashed(job: &str, purpose: &[u8], number: u64) -> u64 {
     let mut hasher = blake3::Hasher::new();
-    hasher.update(job.as_bytes()).update(b"\0").update(purpose.as_bytes());
+    hasher.update(job.as_bytes()).update(b"\0").update(purpose);
     hasher.update(&number.to_le_bytes());
     let hash = hasher.finalize();
     u64::from_le_bytes(std::array::from_fn(|i| hash.as_bytes()[i])) & !1

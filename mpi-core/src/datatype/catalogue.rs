@@ -11,12 +11,13 @@ use crate::handle::{DatatypeHandle, DatatypeKind};
 use crate::port::Port;
 use crate::process::Process;
 use crate::table::Table;
+use crate::text::{Text, shown};
 
 /// What is known of datatypes beside the objects.
 #[derive(Default, Debug)]
 pub struct Catalogue {
     /// Names that the program gave.
-    names: HashMap<DatatypeHandle, String>,
+    names: HashMap<DatatypeHandle, Text>,
     /// Predefined datatypes that a procedure made.
     found: Vec<(Arc<Datatype>, DatatypeHandle)>,
 }
@@ -63,7 +64,7 @@ impl<P: Port> Process<P> {
     /// `MPI_ERR_TYPE` for a predefined datatype and for what is none.
     pub fn free_datatype(&mut self, handle: DatatypeHandle) -> Result<()> {
         if self.datatype(handle)?.is_predefined() {
-            let name = self.datatype_name(handle)?;
+            let name = shown(self.datatype_name(handle)?);
             let text = format!("is a predefined datatype ({name}), which cannot be freed");
             return Err(Error::param(ErrorClass::TYPE, "datatype", text));
         }
@@ -75,20 +76,20 @@ impl<P: Port> Process<P> {
     ///
     /// # Errors
     /// The handle names no datatype, and is not null either.
-    pub fn datatype_name(&self, handle: DatatypeHandle) -> Result<&str> {
+    pub fn datatype_name(&self, handle: DatatypeHandle) -> Result<&[u8]> {
         if handle.is_null() {
-            return Ok("MPI_DATATYPE_NULL");
+            return Ok(b"MPI_DATATYPE_NULL");
         }
         let datatype = self.datatype(handle)?;
-        let given = self.catalogue.names.get(&handle).map(String::as_str);
-        Ok(given.or(datatype.predefined_name()).unwrap_or_default())
+        let given = self.catalogue.names.get(&handle).map(|name| &**name);
+        Ok(given.or(datatype.predefined_name().map(str::as_bytes)).unwrap_or_default())
     }
 
     /// `MPI_Type_set_name`.
     ///
     /// # Errors
     /// The handle names no datatype.
-    pub fn set_datatype_name(&mut self, handle: DatatypeHandle, name: String) -> Result<()> {
+    pub fn set_datatype_name(&mut self, handle: DatatypeHandle, name: Text) -> Result<()> {
         self.datatype(handle)?;
         self.catalogue.names.insert(handle, name);
         Ok(())

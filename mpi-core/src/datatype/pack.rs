@@ -9,6 +9,7 @@ use super::{Datatype, Packer, Unpacker, external};
 use crate::buffer::{RawBytes, UserBuffer};
 use crate::error::Result;
 use crate::fail;
+use crate::text::shown;
 
 /// Elements are converted to external32 in pieces of at most so many bytes.
 const PIECE_BYTES: usize = 4096;
@@ -33,8 +34,9 @@ pub fn pack_external_size(count: i64, datatype: &Datatype) -> Result<i64> {
 ///
 /// # Errors
 /// Any name but `external32`.
-pub fn check_representation(name: &str) -> Result<()> {
-    if name != "external32" {
+pub fn check_representation(name: &[u8]) -> Result<()> {
+    if name != b"external32" {
+        let name = shown(name);
         fail!(ARG, "datarep", "is \"{name}\", but only \"external32\" exists");
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! What the core asks of a file system; the port provides it (MPI-5.0 §14.2, §14.4).
 
 use std::io;
+use std::path::Path;
 
 use crate::datatype::{Packer, Unpacker};
 use crate::error::{Error, ErrorClass};
@@ -35,7 +36,7 @@ pub trait Storage {
     /// What the operating system reports.
     fn open(
         &self,
-        path: &str,
+        path: &Path,
         access: Permission,
         existence: Existence,
     ) -> io::Result<Box<dyn Disk>>;
@@ -44,7 +45,7 @@ pub trait Storage {
     ///
     /// # Errors
     /// What the operating system reports.
-    fn delete(&self, path: &str) -> io::Result<()>;
+    fn delete(&self, path: &Path) -> io::Result<()>;
 }
 
 /// One file, open. Offsets and lengths are in bytes; errors are those of the operating system.
@@ -102,11 +103,11 @@ pub trait Disk {
 pub struct NoStorage;
 
 impl Storage for NoStorage {
-    fn open(&self, _: &str, _: Permission, _: Existence) -> io::Result<Box<dyn Disk>> {
+    fn open(&self, _: &Path, _: Permission, _: Existence) -> io::Result<Box<dyn Disk>> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    fn delete(&self, _: &str) -> io::Result<()> {
+    fn delete(&self, _: &Path) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
 }
@@ -129,7 +130,7 @@ fn class_of(error: &io::Error) -> ErrorClass {
 }
 
 /// What happened when the library wanted to `doing` (a verb) the file at `path`.
-pub(super) fn error_of(path: &str, doing: &str, error: &io::Error) -> Error {
+pub(super) fn error_of(path: &Path, doing: &str, error: &io::Error) -> Error {
     Error::new(class_of(error), format!("cannot {doing} {path:?}: {error}"))
 }
 
@@ -152,7 +153,7 @@ mod tests {
             (36, ErrorClass::BAD_FILE),
             (122, ErrorClass::QUOTA),
         ] {
-            let error = error_of("/a", "open", &io::Error::from_raw_os_error(errno));
+            let error = error_of(Path::new("/a"), "open", &io::Error::from_raw_os_error(errno));
             assert_eq!(error.class(), class, "{errno}");
             assert!(error.what().starts_with("cannot open \"/a\": "), "{}", error.what());
         }

@@ -15,6 +15,8 @@ mod shared;
 pub mod transfer;
 pub mod view;
 
+use std::path::PathBuf;
+
 use crate::error::{Error, Result};
 use crate::handle::{CommHandle, ErrhandlerHandle, FileHandle};
 use crate::port::Port;
@@ -42,7 +44,7 @@ pub struct OpenFile {
     split: Option<(pending::Split, Status)>,
     /// The shared file pointer; absent only while it is moved.
     shared: Option<shared::SharedPointer>,
-    path: String,
+    path: PathBuf,
     disk: Box<dyn Disk>,
 }
 

@@ -1,5 +1,9 @@
 //! Opening, closing, sizes (MPI-5.0 §14.2, §14.6): what the processes of a file do together.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
 use super::OpenFile;
 use super::disk::{Existence, error_of};
 use super::modes::{APPEND, CREATE, DELETE_ON_CLOSE, EXCL, Modes};
@@ -15,8 +19,11 @@ use crate::port::Port;
 const PREFIXES: [&str; 7] = ["ufs:", "nfs:", "xfs:", "gpfs:", "lustre:", "panfs:", "testfs:"];
 
 /// The file name without the file system's.
-fn path_of(filename: &str) -> &str {
-    PREFIXES.iter().find_map(|prefix| filename.strip_prefix(prefix)).unwrap_or(filename)
+fn path_of(filename: &[u8]) -> &Path {
+    let rest = |prefix: &&str| filename.strip_prefix(prefix.as_bytes());
+    let path = PREFIXES.iter().find_map(rest).unwrap_or(filename);
+    // Bytes are what the operating system takes a path for.
+    Path::new(OsStr::from_bytes(path))
 }
 
 impl<P: Port> Entry<'_, P> {
@@ -28,7 +35,7 @@ impl<P: Port> Entry<'_, P> {
     pub fn file_open(
         &mut self,
         comm: CommHandle,
-        filename: &str,
+        filename: &[u8],
         amode: i32,
         errhandler: ErrhandlerHandle,
     ) -> Result<FileHandle> {
@@ -48,7 +55,7 @@ impl<P: Port> Entry<'_, P> {
         file
     }
 
-    fn open_together(&mut self, comm: CommHandle, path: &str, modes: Modes) -> Result<OpenFile> {
+    fn open_together(&mut self, comm: CommHandle, path: &Path, modes: Modes) -> Result<OpenFile> {
         let first = self.comm(comm)?.rank == 0;
         let existence = match (modes.has(CREATE), modes.has(EXCL)) {
             (true, true) => Existence::Fresh,
@@ -82,7 +89,7 @@ impl<P: Port> Entry<'_, P> {
             position: end as i64,
             shared: Some(SharedPointer::new(path, number, end as i64)),
             split: None,
-            path: path.to_string(),
+            path: path.to_owned(),
             disk,
         })
     }
@@ -103,7 +110,7 @@ impl<P: Port> Entry<'_, P> {
         if !deletes {
             return Ok(());
         }
-        let mine = if first { self.file_delete(&path) } else { Ok(()) };
+        let mine = if first { self.delete(&path) } else { Ok(()) };
         self.fail_together(comm, mine)
     }
 
@@ -121,8 +128,11 @@ impl<P: Port> Entry<'_, P> {
     ///
     /// # Errors
     /// What the operating system reports, by its class.
-    pub fn file_delete(&mut self, filename: &str) -> Result<()> {
-        let path = path_of(filename);
+    pub fn file_delete(&mut self, filename: &[u8]) -> Result<()> {
+        self.delete(path_of(filename))
+    }
+
+    fn delete(&mut self, path: &Path) -> Result<()> {
         self.port.storage().delete(path).map_err(|error| error_of(path, "delete", &error))
     }
 

@@ -10,6 +10,7 @@ use super::transfer::Memory;
 use crate::buffer::UserBuffer;
 use crate::datatype::{Datatype, Packer, Unpacker, pack};
 use crate::error::Result;
+use crate::text::shown;
 
 /// A data representation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,14 +28,18 @@ impl Representation {
     ///
     /// # Errors
     /// `MPI_ERR_UNSUPPORTED_DATAREP` for another name.
-    pub(super) fn named(name: &str) -> Result<Representation> {
+    pub(super) fn named(name: &[u8]) -> Result<Representation> {
         use Representation::{External32, Internal, Native};
-        match [Native, Internal, External32].into_iter().find(|known| known.name() == name) {
+        match [Native, Internal, External32]
+            .into_iter()
+            .find(|known| known.name().as_bytes() == name)
+        {
             Some(known) => Ok(known),
             None => crate::fail!(
                 UNSUPPORTED_DATAREP,
                 "datarep",
-                "is {name:?}, but must be \"native\", \"internal\" or \"external32\""
+                "is {:?}, but must be \"native\", \"internal\" or \"external32\"",
+                shown(name)
             ),
         }
     }

@@ -5,7 +5,8 @@
 //! as the file itself does. The file is not made unless the pointer is used, and is removed when
 //! the file is closed.
 
-use std::path::Path;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 use super::disk::{Disk, Existence, Permission, error_of};
 use super::modes;
@@ -19,7 +20,7 @@ use crate::port::Port;
 
 /// A process's way to the shared file pointer of one opening of a file.
 pub(super) struct SharedPointer {
-    path: String,
+    path: PathBuf,
     /// Where it stands until somebody moves it, in etypes.
     start: i64,
     disk: Option<Box<dyn Disk>>,
@@ -34,17 +35,17 @@ const BYTES: u64 = 8;
 impl SharedPointer {
     /// The pointer of the opening that is known by `number` at all its processes, of the file at
     /// `path`.
-    pub(super) fn new(path: &str, number: u64, start: i64) -> SharedPointer {
-        let path = Path::new(path);
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let own = path.with_file_name(format!(".{name}.{number:016x}.shared-pointer"));
-        SharedPointer { path: own.to_string_lossy().into_owned(), start, disk: None }
+    pub(super) fn new(path: &Path, number: u64, start: i64) -> SharedPointer {
+        let mut name = OsString::from(".");
+        name.push(path.file_name().unwrap_or_default());
+        name.push(format!(".{number:016x}.shared-pointer"));
+        SharedPointer { path: path.with_file_name(name), start, disk: None }
     }
 
     /// Reads it and, while nobody else does, writes what `next` makes of it; the value before.
     fn update(
         &mut self,
-        open: impl FnOnce(&str) -> std::io::Result<Box<dyn Disk>>,
+        open: impl FnOnce(&Path) -> std::io::Result<Box<dyn Disk>>,
         next: impl FnOnce(i64) -> Result<i64>,
     ) -> Result<i64> {
         let SharedPointer { path, start, disk } = self;
@@ -100,7 +101,7 @@ impl<P: Port> Entry<'_, P> {
     ) -> Result<i64> {
         let mut pointer = self.file_mut(fh)?.shared.take().expect("only taken here");
         let storage = self.port.storage();
-        let open = |path: &str| storage.open(path, Permission::Both, Existence::Created);
+        let open = |path: &Path| storage.open(path, Permission::Both, Existence::Created);
         let before = pointer.update(open, next);
         self.file_mut(fh)?.shared = Some(pointer);
         before

@@ -71,7 +71,7 @@ impl View {
         displacement: i64,
         etype: &Arc<Datatype>,
         filetype: &Arc<Datatype>,
-        datarep: &str,
+        datarep: &[u8],
     ) -> Result<View> {
         if !(0..LAST_OFFSET as i64).contains(&displacement) {
             crate::fail!(ARG, "disp", "is {displacement}, which is no place in a file");
@@ -247,7 +247,7 @@ mod tests {
             let extent = 4 * next as u64 + slack;
             let (at, len): (Vec<i64>, Vec<i64>) = shape.iter().copied().unzip();
             let view =
-                View::new(displacement as i64, &int(), &ints(&at, &len, extent as i64), "native")
+                View::new(displacement as i64, &int(), &ints(&at, &len, extent as i64), b"native")
                     .expect("valid");
             let seen = model(displacement, &shape, extent, size);
             prop_assert_eq!(view.etypes_below(size), (seen.len() as i64 + 3) / 4);
@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn a_view_of_nothing_has_no_runs_anywhere() {
         let nothing = ints(&[], &[], 12);
-        let view = View::new(40, &int(), &nothing, "native").expect("valid");
+        let view = View::new(40, &int(), &nothing, b"native").expect("valid");
         for offset in [0, 1, 1 << 40] {
             assert!(view.runs(offset).expect("the end").next(8).is_none());
             assert_eq!(view.byte_offset(offset).expect("the end"), 40);
@@ -287,12 +287,12 @@ mod tests {
             (0, int(), ints(&[4, 0], &[1, 1], 20), ErrorClass::IO),
             (0, int(), ints(&[-1], &[1], 8), ErrorClass::IO),
         ] {
-            let error = View::new(disp, &etype, &filetype, "native").map(drop).unwrap_err();
+            let error = View::new(disp, &etype, &filetype, b"native").map(drop).unwrap_err();
             assert_eq!(error.class(), class, "{}", error.what());
         }
-        let error = View::new(0, &int(), &int(), "external64").map(drop).unwrap_err();
+        let error = View::new(0, &int(), &int(), b"external64").map(drop).unwrap_err();
         assert_eq!(error.class(), ErrorClass::UNSUPPORTED_DATAREP);
-        let twice = View::new(0, &int(), &ints(&[0, 1], &[2, 1], 12), "native").expect("to read");
+        let twice = View::new(0, &int(), &ints(&[0, 1], &[2, 1], 12), b"native").expect("to read");
         assert_eq!(twice.check_writable().unwrap_err().class(), ErrorClass::IO);
     }
 }

@@ -13,6 +13,7 @@ use crate::error::{Error, ErrorClass, Result};
 use crate::handle::{CommHandle, WinHandle};
 use crate::info::Info;
 use crate::port::{PeerId, Port};
+use crate::text::Text;
 
 /// What each process tells the others before the segment is made.
 struct Request {
@@ -94,7 +95,7 @@ impl<P: Port> Entry<'_, P> {
             let rank = self.comm(own)?.rank;
             self.windows.insert(Window {
                 comm: own,
-                name: String::new(),
+                name: Text::new(),
                 errhandler: ERRORS_ARE_FATAL,
                 attributes: AttributeList::default(),
                 hints,

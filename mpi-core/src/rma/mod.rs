@@ -22,6 +22,7 @@ use crate::handle::{CommHandle, ErrhandlerHandle, WinHandle};
 use crate::info::Info;
 use crate::port::Port;
 use crate::process::Process;
+use crate::text::Text;
 
 pub use access::Target;
 use epochs::Epochs;
@@ -54,7 +55,7 @@ pub struct Window {
     /// The communicator of its processes: a duplicate, so that the program's may be freed.
     pub comm: CommHandle,
     /// What `MPI_Win_get_name` answers.
-    pub name: String,
+    pub name: Text,
     /// What becomes of errors.
     pub errhandler: ErrhandlerHandle,
     /// Its attributes.

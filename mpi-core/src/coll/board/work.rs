@@ -191,7 +191,7 @@ impl<P: Port> Entry<'_, P> {
         }
         if let Ok(comm) = self.comm(seat.comm) {
             call.context = comm.context;
-            call.comm.clone_from(&comm.name);
+            call.comm = comm.name.to_string();
             call.collective = Some(comm.collective_number.wrapping_sub(1));
         }
         call
