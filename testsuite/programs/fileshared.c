@@ -72,6 +72,13 @@ static void records(void) {
     free(seen);
 }
 
+// The pointer stands there.
+static void stands_at(MPI_Offset want) {
+    MPI_Offset where = -1;
+    OK(MPI_File_get_position_shared(file, &where));
+    EQUAL(where, want);
+}
+
 // Parts of different lengths in the order of ranks; the individual pointer stays where it is.
 static void ordered(void) {
     int words[8], sum = size * (size + 1) / 2, before = rank * (rank + 1) / 2;
@@ -142,7 +149,12 @@ int main(int argc, char **argv) {
     OK(MPI_Bcast(folder, sizeof folder, MPI_CHAR, 0, MPI_COMM_WORLD));
     snprintf(path, sizeof path, "%s/t", folder);
     open_file(MPI_MODE_CREATE | MPI_MODE_RDWR);
+    if (rank == 0) stands_at(0);
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    EQUAL(files(), size > 1 ? 2 : 1);
+    OK(MPI_Barrier(MPI_COMM_WORLD));
     records();
+    EQUAL(files(), 1);
     ordered();
     OK(MPI_File_close(&file));
     OK(MPI_Barrier(MPI_COMM_WORLD));

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use testsuite::hosts::skipped;
 use testsuite::prefix::Prefix;
 
 /// A compiled program and where it lies.
@@ -72,4 +73,32 @@ fn memory_of_a_device_is_refused_and_never_touched() {
     let said = String::from_utf8_lossy(&ended.stderr);
     assert!(ended.status.success(), "{}{said}", String::from_utf8_lossy(&ended.stdout));
     assert_eq!(String::from_utf8_lossy(&ended.stdout), "ok\nok\n");
+}
+
+#[test]
+fn a_shared_file_pointer_is_not_that_of_a_job_that_was_killed() {
+    let built = Built::new("appends");
+    let folder = tempfile::tempdir().unwrap();
+    // Where processes are counted from 1, a program that nobody launched has the same job each time.
+    let run = || {
+        let mut unshare = testsuite::prefix::clean(Path::new("unshare"));
+        unshare.args(["--map-root-user", "--pid", "--fork", "sh", "-c", "\"$0\" \"$1\"; echo $?"]);
+        unshare.env("LD_LIBRARY_PATH", built.prefix.lib(""));
+        unshare.arg(built.folder.path().join("appends")).arg(folder.path()).output()
+    };
+    const KILLED: &str = "0\n137\n";
+    for _ in 0..2 {
+        let ended = run().expect("unshare of util-linux");
+        let said = String::from_utf8_lossy(&ended.stderr);
+        if said.contains("unshare:") {
+            return skipped(
+                "a_shared_file_pointer_is_not_that_of_a_job_that_was_killed",
+                said.trim(),
+            )
+            .expect("it is counted");
+        }
+        assert_eq!(String::from_utf8_lossy(&ended.stdout), KILLED, "{said}");
+        let names = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name());
+        assert_eq!(names.collect::<Vec<_>>(), ["log"], "the pointer was all its processes' own");
+    }
 }

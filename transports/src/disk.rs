@@ -49,6 +49,10 @@ impl Storage for Posix {
     fn delete(&self, path: &Path) -> io::Result<()> {
         std::fs::remove_file(path)
     }
+
+    fn draw(&self) -> io::Result<u64> {
+        getrandom::u64().map_err(io::Error::other)
+    }
 }
 
 impl Disk for PosixFile {

@@ -8,16 +8,36 @@ use crate::port::Port;
 impl<P: Port> Entry<'_, P> {
     /// All learn whether one of them failed; who has not, fails with the class of the first.
     pub(crate) fn fail_together<T>(&mut self, comm: CommHandle, mine: Result<T>) -> Result<T> {
-        let class = mine.as_ref().err().map_or(0, |error| error.class().0);
-        let all = self.allgather_bytes(comm, &class.to_le_bytes())?;
-        let failed = all.chunks_exact(4).position(|class| class != [0; 4]);
+        let mine = mine.map(|it| (it, 0));
+        self.fail_together_or_hear(comm, mine).map(|(it, _)| it)
+    }
+
+    /// The same; where nobody failed, all hear the number that rank 0 tells.
+    pub(crate) fn fail_together_or_hear<T>(
+        &mut self,
+        comm: CommHandle,
+        mine: Result<(T, u64)>,
+    ) -> Result<(T, u64)> {
+        let (class, told) = match &mine {
+            Ok((_, told)) => (0, *told),
+            Err(error) => (error.class().0, 0),
+        };
+        let mut own = [0; 12];
+        own[..4].copy_from_slice(&class.to_le_bytes());
+        own[4..].copy_from_slice(&told.to_le_bytes());
+        let all = self.allgather_bytes(comm, &own)?;
+        let failed = all.chunks_exact(own.len()).position(|one| one[..4] != [0; 4]);
         match (mine, failed) {
             (Ok(_), Some(rank)) => {
-                let class = i32::from_le_bytes(std::array::from_fn(|i| all[4 * rank + i]));
+                let at = own.len() * rank;
+                let class = i32::from_le_bytes(std::array::from_fn(|i| all[at + i]));
                 let text = format!("rank {rank} of the communicator failed; see its message");
                 Err(Error::new(ErrorClass(class), text))
             }
-            (mine, _) => mine,
+            (mine, _) => {
+                let heard = u64::from_le_bytes(std::array::from_fn(|i| all[4 + i]));
+                mine.map(|(it, _)| (it, heard))
+            }
         }
     }
 

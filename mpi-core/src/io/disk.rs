@@ -46,6 +46,12 @@ pub trait Storage {
     /// # Errors
     /// What the operating system reports.
     fn delete(&self, path: &Path) -> io::Result<()>;
+
+    /// A number that nobody draws who ever used the files, for a name of one's own among them.
+    ///
+    /// # Errors
+    /// What the operating system reports.
+    fn draw(&self) -> io::Result<u64>;
 }
 
 /// One file, open. Offsets and lengths are in bytes; errors are those of the operating system.
@@ -108,6 +114,10 @@ impl Storage for NoStorage {
     }
 
     fn delete(&self, _: &Path) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn draw(&self) -> io::Result<u64> {
         Err(io::ErrorKind::Unsupported.into())
     }
 }

@@ -68,8 +68,14 @@ impl<P: Port> Entry<'_, P> {
             disk.map_err(|error| error_of(path, "open", &error))
         };
         // Who creates goes first: the others must find the file.
-        let made = if first { open(existence).map(Some) } else { Ok(None) };
-        let opened = match self.fail_together(comm, made)? {
+        let made = if first {
+            let drawn = storage.draw().map_err(|error| error_of(path, "draw a number for", &error));
+            drawn.and_then(|number| Ok((Some(open(existence)?), number)))
+        } else {
+            Ok((None, 0))
+        };
+        let (made, number) = self.fail_together_or_hear(comm, made)?;
+        let opened = match made {
             Some(disk) => Ok(disk),
             None => open(Existence::Required),
         };
@@ -79,7 +85,7 @@ impl<P: Port> Entry<'_, P> {
             Ok((disk, end.map_err(|error| error_of(path, "ask the size of", &error))?))
         });
         let (disk, end) = self.fail_together(comm, measured)?;
-        let number = self.comm(comm)?.context;
+        let users = self.comm(comm)?.group.size();
         Ok(OpenFile {
             comm,
             modes,
@@ -87,7 +93,7 @@ impl<P: Port> Entry<'_, P> {
             atomic: false,
             errhandler: ErrhandlerHandle::NULL,
             position: end as i64,
-            shared: Some(SharedPointer::new(path, number, end as i64)),
+            shared: Some(SharedPointer::new(path, number, users, end as i64)),
             split: None,
             path: path.to_owned(),
             disk,

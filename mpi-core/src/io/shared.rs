@@ -2,13 +2,15 @@
 //!
 //! It lies in a small file of its own beside the file, which every process that uses the pointer
 //! opens then and locks while it moves it: so it needs no process to serve it, and reaches as far
-//! as the file itself does. The file is not made unless the pointer is used, and is removed when
-//! the file is closed.
+//! as the file itself does. The file is not made unless the pointer is used. Its name has a number
+//! that was drawn for this opening, so that no other job can have made it, also one that was killed.
+//! It goes when the last process has found it, or else when the file is closed: a job that is
+//! killed leaves it only where not all its processes had used the pointer yet.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::disk::{Disk, Existence, Permission, error_of};
+use super::disk::{Disk, Existence, Permission, Storage, error_of};
 use super::modes;
 use super::transfer::Memory;
 use crate::buffer::UserBuffer;
@@ -23,67 +25,113 @@ pub(super) struct SharedPointer {
     path: PathBuf,
     /// Where it stands until somebody moves it, in etypes.
     start: i64,
+    /// How many processes may use it.
+    users: u32,
     disk: Option<Box<dyn Disk>>,
 }
 
 /// `MPI_DISPLACEMENT_CURRENT`.
 const DISPLACEMENT_CURRENT: i64 = -1;
 
-/// The pointer's bytes in its file: empty at first.
-const BYTES: u64 = 8;
+/// What the pointer's file holds, which is empty at first: where it stands, and how many processes
+/// have opened it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Contents {
+    place: i64,
+    users: u32,
+}
+
+impl Contents {
+    const BYTES: usize = 12;
+
+    fn read(disk: &dyn Disk) -> std::io::Result<Option<Contents>> {
+        let mut bytes = [0; Self::BYTES];
+        let (buf, len) = (UserBuffer(bytes.as_mut_ptr()), bytes.len() as u64);
+        let got = disk.read(0, len, &mut Unpacker::contiguous(buf, len))?;
+        let place = i64::from_le_bytes(std::array::from_fn(|i| bytes[i]));
+        let users = u32::from_le_bytes(std::array::from_fn(|i| bytes[8 + i]));
+        Ok((got == len).then_some(Contents { place, users }))
+    }
+
+    fn write(self, disk: &dyn Disk) -> std::io::Result<()> {
+        let mut bytes = [0; Self::BYTES];
+        bytes[..8].copy_from_slice(&self.place.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.users.to_le_bytes());
+        let (buf, len) = (UserBuffer(bytes.as_mut_ptr()), bytes.len() as u64);
+        disk.write(0, len, &mut Packer::contiguous(buf, len))
+    }
+}
 
 impl SharedPointer {
-    /// The pointer of the opening that is known by `number` at all its processes, of the file at
-    /// `path`.
-    pub(super) fn new(path: &Path, number: u64, start: i64) -> SharedPointer {
+    /// The pointer of the opening for which `number` was drawn, by so many processes, of the file
+    /// at `path`.
+    pub(super) fn new(path: &Path, number: u64, users: u32, start: i64) -> SharedPointer {
         let mut name = OsString::from(".");
         name.push(path.file_name().unwrap_or_default());
         name.push(format!(".{number:016x}.shared-pointer"));
-        SharedPointer { path: path.with_file_name(name), start, disk: None }
+        SharedPointer { path: path.with_file_name(name), start, users, disk: None }
+    }
+
+    /// Opens its file, and counts this process among those who have found it.
+    fn find(&mut self, storage: &dyn Storage) -> Result<()> {
+        let open = storage.open(&self.path, Permission::Both, Existence::Created);
+        let disk = open.map_err(|error| {
+            self.trouble("keep the shared file pointer in", error)
+                .hint("Its folder must allow to make a file.")
+        })?;
+        disk.lock(true).map_err(|error| self.trouble("lock", error))?;
+        let found = count(&*disk, self.start);
+        let found = found.map_err(|error| self.trouble("read or write", error))?;
+        // From here on it is not opened again, so that nobody is counted twice.
+        let disk = self.disk.insert(disk);
+        if found == self.users {
+            // Nobody needs its name any more. If it stays, it is in nobody's way.
+            let _ = storage.delete(&self.path);
+        }
+        let unlocked = disk.unlock();
+        unlocked.map_err(|error| self.trouble("unlock", error))
     }
 
     /// Reads it and, while nobody else does, writes what `next` makes of it; the value before.
     fn update(
         &mut self,
-        open: impl FnOnce(&Path) -> std::io::Result<Box<dyn Disk>>,
+        storage: &dyn Storage,
         next: impl FnOnce(i64) -> Result<i64>,
     ) -> Result<i64> {
-        let SharedPointer { path, start, disk } = self;
-        let trouble = |doing, error| error_of(path, doing, &error);
-        let disk = match disk {
-            Some(disk) => disk,
-            None => disk.insert(open(path).map_err(|error| {
-                trouble("keep the shared file pointer in", error)
-                    .hint("Its folder must allow to make a file.")
-            })?),
-        };
-        disk.lock(true).map_err(|error| trouble("lock", error))?;
-        let moved = move_on(&**disk, *start, next);
-        disk.unlock().map_err(|error| trouble("unlock", error))?;
-        moved.map_err(|error| trouble("read or write", error))?
+        if self.disk.is_none() {
+            self.find(storage)?;
+        }
+        let disk = self.disk.as_deref().expect("just found");
+        disk.lock(true).map_err(|error| self.trouble("lock", error))?;
+        let moved = move_on(disk, next);
+        disk.unlock().map_err(|error| self.trouble("unlock", error))?;
+        moved.map_err(|error| self.trouble("read or write", error))?
+    }
+
+    fn trouble(&self, doing: &str, error: std::io::Error) -> Error {
+        error_of(&self.path, doing, &error)
     }
 }
 
+/// One process more has opened the file; how many now have.
+fn count(disk: &dyn Disk, start: i64) -> std::io::Result<u32> {
+    let found = Contents::read(disk)?.unwrap_or(Contents { place: start, users: 0 });
+    let users = found.users.saturating_add(1);
+    Contents { users, ..found }.write(disk)?;
+    Ok(users)
+}
+
 /// The outer error is the disk's, the inner one that of `next`.
-fn move_on(
-    disk: &dyn Disk,
-    start: i64,
-    next: impl FnOnce(i64) -> Result<i64>,
-) -> std::io::Result<Result<i64>> {
-    let mut bytes = [0; BYTES as usize];
-    let buf = UserBuffer(bytes.as_mut_ptr());
-    let got = disk.read(0, BYTES, &mut Unpacker::contiguous(buf, BYTES))?;
-    let now = if got == BYTES { i64::from_le_bytes(bytes) } else { start };
-    let next = match next(now) {
-        Ok(next) => next,
+fn move_on(disk: &dyn Disk, next: impl FnOnce(i64) -> Result<i64>) -> std::io::Result<Result<i64>> {
+    let now = Contents::read(disk)?.ok_or(std::io::ErrorKind::UnexpectedEof)?;
+    let next = match next(now.place) {
+        Ok(place) => Contents { place, ..now },
         Err(error) => return Ok(Err(error)),
     };
     if next != now {
-        bytes = next.to_le_bytes();
-        let buf = UserBuffer(bytes.as_mut_ptr());
-        disk.write(0, BYTES, &mut Packer::contiguous(buf, BYTES))?;
+        next.write(disk)?;
     }
-    Ok(Ok(now))
+    Ok(Ok(now.place))
 }
 
 /// `from` and `units` more.
@@ -101,8 +149,7 @@ impl<P: Port> Entry<'_, P> {
     ) -> Result<i64> {
         let mut pointer = self.file_mut(fh)?.shared.take().expect("only taken here");
         let storage = self.port.storage();
-        let open = |path: &Path| storage.open(path, Permission::Both, Existence::Created);
-        let before = pointer.update(open, next);
+        let before = pointer.update(storage, next);
         self.file_mut(fh)?.shared = Some(pointer);
         before
     }
@@ -180,7 +227,7 @@ impl<P: Port> Entry<'_, P> {
         if let Some(SharedPointer { path, disk, .. }) = pointer {
             drop(disk);
             if first {
-                // If it is not there nobody has used it; if it stays, it is in nobody's way.
+                // If it is not there, nobody has used it or all have; if it stays, it is in nobody's way.
                 let _ = self.port.storage().delete(&path);
             }
         }
