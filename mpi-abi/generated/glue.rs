@@ -5297,7 +5297,7 @@ pub unsafe fn info_toint<F: Face>(info: <F as Face>::Info) -> c_int {
 /// `MPI_Init`.
 #[inline]
 pub unsafe fn init<F: Face>(argc: *mut c_int, argv: *mut *mut *mut c_char) -> c_int {
-    entry::call_any_time::<F>(Procedure::Init, Owner::None, |cx| unsafe {
+    entry::call_to_start::<F>(Procedure::Init, Owner::None, |cx| unsafe {
         crate::raw::init::init::<F>(cx, argc, argv)
     })
 }
@@ -5310,7 +5310,7 @@ pub unsafe fn init_thread<F: Face>(
     required: c_int,
     provided: *mut c_int,
 ) -> c_int {
-    entry::call_any_time::<F>(Procedure::InitThread, Owner::None, |cx| unsafe {
+    entry::call_to_start::<F>(Procedure::InitThread, Owner::None, |cx| unsafe {
         args::out("provided", provided.is_null())?;
         crate::raw::init::init_thread::<F>(cx, argc, argv, required, provided)
     })
@@ -8135,7 +8135,7 @@ pub unsafe fn session_init<F: Face>(
     errhandler: <F as Face>::Errhandler,
     session: *mut <F as Face>::Session,
 ) -> c_int {
-    entry::call_any_time::<F>(Procedure::SessionInit, Owner::None, |cx| unsafe {
+    entry::call_to_start::<F>(Procedure::SessionInit, Owner::None, |cx| unsafe {
         args::out("session", session.is_null())?;
         let mut session_value = SessionHandle::NULL;
         crate::calls::sessions::session_init(

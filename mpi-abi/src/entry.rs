@@ -7,6 +7,7 @@ use std::ffi::c_int;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
+use mpi_core::always::Always;
 use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::handle::{
     CommHandle, ErrhandlerHandle, FileHandle, RequestHandle, SessionHandle, WinHandle,
@@ -14,7 +15,7 @@ use mpi_core::handle::{
 
 use crate::face::Face;
 use crate::failure;
-use crate::library::{Phase, phase};
+use crate::library::{Phase, always, phase};
 use crate::node::{self, NodePort};
 use crate::procedure::Procedure;
 use crate::table::{FaceTable, Of};
@@ -68,6 +69,19 @@ impl DerefMut for Cx<'_> {
     }
 }
 
+/// What a body works on whose procedure is always available: nothing of the process, since another
+/// thread may be in there.
+pub struct AlwaysCx {
+    /// What all threads share.
+    pub always: &'static Always,
+    /// The procedure that was called.
+    pub procedure: Procedure,
+    /// The face it was called through.
+    pub face: &'static FaceTable,
+    /// Whose error handler is used.
+    pub owner: Owner,
+}
+
 /// Runs the body of a procedure that needs an initialised library.
 #[inline]
 pub fn call<F: Face>(
@@ -81,15 +95,29 @@ pub fn call<F: Face>(
     }
 }
 
-/// Runs the body of a procedure that may be called at any time (MPI-5.0 §11.4.1).
-pub fn call_any_time<F: Face>(
+/// Runs the body of a procedure that begins to use MPI.
+pub fn call_to_start<F: Face>(
     procedure: Procedure,
     owner: Owner,
     body: impl FnOnce(&mut Cx<'_>) -> Result<()>,
 ) -> c_int {
-    let node = node::existing(|| node::Node::new(NodePort::default(), &Of::<F>::USER_CODE));
-    let node = NonNull::new(node).expect("a box is not null");
+    let make = || node::Node::new(NodePort::default(), &Of::<F>::USER_CODE, always().clone());
+    let node = NonNull::new(node::existing(make)).expect("a box is not null");
     enter::<F>(node, procedure, owner, body)
+}
+
+/// Runs the body of a procedure that is always available, to any thread, whatever others do
+/// (MPI-5.0 §11.4.1).
+pub fn call_any_time<F: Face>(
+    procedure: Procedure,
+    owner: Owner,
+    body: impl FnOnce(&mut AlwaysCx) -> Result<()>,
+) -> c_int {
+    let mut cx = AlwaysCx { always: always(), procedure, face: &Of::<F>::TABLE, owner };
+    match body(&mut cx) {
+        Ok(()) => 0,
+        Err(error) => failure::raise_any_time(&cx, &error),
+    }
 }
 
 #[inline]
@@ -100,9 +128,9 @@ fn enter<F: Face>(
     body: impl FnOnce(&mut Cx<'_>) -> Result<()>,
 ) -> c_int {
     // SAFETY: the node lives as long as the process. Below MPI_THREAD_MULTIPLE, which is not
-    // granted, the program calls from one thread at a time (what is asked while another thread
-    // is in here has a short way of its own, `quick::any_time`); a call from within user code
-    // comes from a `call_out` of the outer entry.
+    // granted, the program calls from one thread at a time what comes this way (what is always
+    // available does not, see `call_any_time`); a call from within user code comes from a
+    // `call_out` of the outer entry.
     let mut entry = unsafe { mpi_core::entry::Entry::from_raw(node) };
     entry.procedure = procedure.number();
     let mut cx = Cx { entry, procedure, face: &Of::<F>::TABLE, owner };
@@ -128,10 +156,13 @@ pub fn begin_quickly(
 /// The end of a procedure that is not implemented.
 #[cold]
 pub fn unsupported<F: Face>(procedure: Procedure, owner: Owner) -> c_int {
-    call_any_time::<F>(procedure, owner, |_| {
-        Err(Error::new(ErrorClass::UNSUPPORTED_OPERATION, "this procedure is not implemented yet")
-            .hint("docs/coverage.md lists what is; this library names every procedure it lacks."))
-    })
+    let error =
+        Error::new(ErrorClass::UNSUPPORTED_OPERATION, "this procedure is not implemented yet")
+            .hint("docs/coverage.md lists what is; this library names every procedure it lacks.");
+    match NonNull::new(node::running()) {
+        Some(node) if owner != Owner::None => enter::<F>(node, procedure, owner, |_| Err(error)),
+        _ => call_any_time::<F>(procedure, owner, |_| Err(error)),
+    }
 }
 
 #[cold]

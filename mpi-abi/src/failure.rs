@@ -3,29 +3,41 @@
 use std::ffi::{c_int, c_void};
 use std::io::Write;
 
+use mpi_core::always::Always;
 use mpi_core::attributes::Convention;
 use mpi_core::comm;
-use mpi_core::errhandler::{Action, ERRORS_ARE_FATAL, ERRORS_RETURN};
+use mpi_core::errhandler::{Action, ERRORS_RETURN};
 use mpi_core::error::{Error, ErrorClass};
 use mpi_core::handle::{
-    CommHandle, CommKind, ErrhandlerHandle, FileHandle, FileKind, Kind, SessionKind, WinKind,
+    CommHandle, CommKind, ErrhandlerHandle, FileHandle, FileKind, Kind, SessionHandle, SessionKind,
+    WinKind,
 };
 
-use crate::entry::{Cx, Owner};
+use crate::entry::{AlwaysCx, Cx, Owner};
 use crate::face::Abi;
 use crate::fortran;
-use crate::library::library;
+use crate::library::{self, library};
 use crate::procedure::Procedure;
+use crate::table::FaceTable;
+
+/// Who hears of an error.
+#[derive(Clone, Copy)]
+pub(crate) struct Hearer {
+    /// What the error handler does.
+    pub action: Action,
+    /// Kind and handle of the object that it is told of.
+    pub kind: u32,
+    pub object: u32,
+}
 
 /// Words the line of decision 20, remembers it, and lets the error handler of the call's owner
 /// act; returns the code for the caller, if there still is one.
 #[cold]
 pub(crate) fn raise(cx: &mut Cx<'_>, error: Error) -> c_int {
-    let line = line(cx.procedure, &error);
-    library().texts.insert(error.class().0, line.clone());
+    let line = noted(&cx.always, cx.procedure, &error);
     let code = (cx.face.error_out)(error.class());
-    let (handler, kind, object) = handler(cx);
-    handle(cx, handler, kind, object, code, &line);
+    let hearer = hearer(cx);
+    handle(cx, hearer, code, &line);
     // They are there: the call has just made or closed them.
     let _ = match cx.owner {
         Owner::NoSession(session) => cx.end_session(session),
@@ -35,68 +47,108 @@ pub(crate) fn raise(cx: &mut Cx<'_>, error: Error) -> c_int {
     code
 }
 
-/// Lets `handler` act on an error of the object `object` of kind `kind`.
-pub(crate) fn handle(
-    cx: &mut Cx<'_>,
-    handler: ErrhandlerHandle,
-    kind: u32,
-    object: u32,
+/// The same for a procedure that is always available.
+#[cold]
+pub(crate) fn raise_any_time(cx: &AlwaysCx, error: &Error) -> c_int {
+    let line = noted(cx.always, cx.procedure, error);
+    let code = (cx.face.error_out)(error.class());
+    let hearer = match cx.owner {
+        Owner::Session(session) => session_of(cx.always, session),
+        _ => None,
+    };
+    let hearer = hearer.unwrap_or_else(|| nobodys(cx.always, cx.face));
+    handle_any_time(cx, hearer, code, &line);
+    code
+}
+
+/// The line of an error, which is remembered.
+fn noted(always: &Always, procedure: Procedure, error: &Error) -> String {
+    let line = line(procedure, error);
+    always.error_codes.lock().note(error.class().0, line.clone());
+    line
+}
+
+/// Lets an error handler act.
+pub(crate) fn handle(cx: &mut Cx<'_>, hearer: Hearer, code: c_int, line: &str) {
+    let face = cx.face;
+    act(face, hearer, code, line, |function| cx.call_out(|_| function()));
+}
+
+/// The same within a procedure that is always available, which holds nothing.
+pub(crate) fn handle_any_time(cx: &AlwaysCx, hearer: Hearer, code: c_int, line: &str) {
+    act(cx.face, hearer, code, line, |function| function());
+}
+
+/// What an error handler does; a function of the program is called by `call_out`.
+fn act(
+    face: &FaceTable,
+    hearer: Hearer,
     code: c_int,
     line: &str,
+    call_out: impl FnOnce(&dyn Fn()),
 ) {
-    match cx.errhandlers.get(handler).unwrap_or(Action::Fatal) {
+    let Hearer { action, kind, object } = hearer;
+    match action {
         Action::Return => {}
         Action::Fatal | Action::Abort => end_job(code, line),
         Action::User(address, Convention::C, _) => {
             let function: *const c_void = std::ptr::without_provenance(address);
-            let call = cx.face.call_errhandler;
+            let call = face.call_errhandler;
             // SAFETY: the program registered the function for objects of this kind.
-            cx.call_out(|_| unsafe { call(function, kind, object, code) });
+            call_out(&|| unsafe { call(function, kind, object, code) });
         }
         Action::User(address, ..) => {
-            let object = (cx.face.handle_to_fint)(object);
+            let object = (face.handle_to_fint)(object);
             // SAFETY: as above, in Fortran.
-            cx.call_out(|_| unsafe { fortran::called::errhandler(address, object, code) });
+            call_out(&|| unsafe { fortran::called::errhandler(address, object, code) });
         }
     }
 }
 
-/// The error handler in charge, and the object it is told of.
-fn handler(cx: &Cx<'_>) -> (ErrhandlerHandle, u32, u32) {
-    let comm = match cx.owner {
-        Owner::Comm(comm) if cx.comm(comm).is_ok() => comm,
-        Owner::File(file) | Owner::NoFile(file) => {
-            let (handler, object) = match cx.file(file) {
-                Ok(open) => (open.errhandler, file),
-                Err(_) => (of_files(), FileHandle::NULL),
-            };
-            return (handler, FileKind::NUMBER, object.raw());
-        }
-        Owner::Session(session) | Owner::NoSession(session) if cx.session(session).is_ok() => {
-            let handler =
-                cx.session(session).map_or(ERRORS_ARE_FATAL, |session| session.errhandler);
-            return (handler, SessionKind::NUMBER, session.raw());
-        }
-        Owner::NoComm(handler) => return (handler, CommKind::NUMBER, CommHandle::NULL.raw()),
-        Owner::Win(win) if cx.window(win).is_ok() => {
-            let handler = cx.window(win).map_or(ERRORS_ARE_FATAL, |window| window.errhandler);
-            return (handler, WinKind::NUMBER, win.raw());
-        }
-        _ => nobodys(cx),
-    };
-    let handler = match cx.comm(comm) {
-        Ok(comm) => comm.errhandler,
-        Err(_) => ERRORS_ARE_FATAL,
-    };
-    (handler, CommKind::NUMBER, comm.raw())
+/// What `handler` does, told of the object `object` of kind `kind`.
+pub(crate) fn told(cx: &Cx<'_>, handler: ErrhandlerHandle, kind: u32, object: u32) -> Hearer {
+    let action = cx.always.errhandlers.lock().get(handler).unwrap_or(Action::Fatal);
+    Hearer { action, kind, object }
 }
 
-/// The communicator that hears of errors which are no object's: `MPI_COMM_SELF` (MPI-5.0 §9.3). On
-/// the ABIs of MPICH and Open MPI it is `MPI_COMM_WORLD`, as in MPI-3.1, while the program has set
-/// no handler on the other. MPICH 5 does the same; MPICH 4 and Open MPI always ask the world.
-fn nobodys(cx: &Cx<'_>) -> CommHandle {
-    let as_before = cx.face.abi != Abi::Standard && !library().self_has_handler;
-    CommHandle::from_raw(if as_before { comm::WORLD } else { comm::SELF })
+/// Who hears of an error of this call.
+fn hearer(cx: &Cx<'_>) -> Hearer {
+    let known = match cx.owner {
+        Owner::Comm(handle) => cx
+            .comm(handle)
+            .ok()
+            .map(|comm| told(cx, comm.errhandler, CommKind::NUMBER, handle.raw())),
+        Owner::File(file) | Owner::NoFile(file) => Some(match cx.file(file) {
+            Ok(open) => told(cx, open.errhandler, FileKind::NUMBER, file.raw()),
+            Err(_) => told(cx, of_files(), FileKind::NUMBER, FileHandle::NULL.raw()),
+        }),
+        Owner::Session(session) | Owner::NoSession(session) => session_of(&cx.always, session),
+        Owner::NoComm(handler) => Some(told(cx, handler, CommKind::NUMBER, CommHandle::NULL.raw())),
+        Owner::Win(win) => cx
+            .window(win)
+            .ok()
+            .map(|window| told(cx, window.errhandler, WinKind::NUMBER, win.raw())),
+        Owner::None => None,
+    };
+    known.unwrap_or_else(|| nobodys(&cx.always, cx.face))
+}
+
+/// A session that hears of an error, if there is such a session.
+pub(crate) fn session_of(always: &Always, session: SessionHandle) -> Option<Hearer> {
+    let action = always.errhandlers.lock().action_of(session.raw())?;
+    Some(Hearer { action, kind: SessionKind::NUMBER, object: session.raw() })
+}
+
+/// Who hears of errors which are no object's: `MPI_COMM_SELF` (MPI-5.0 §9.3). On the ABIs of MPICH
+/// and Open MPI it is `MPI_COMM_WORLD`, as in MPI-3.1, while the program has set no handler on the
+/// other. MPICH 5 does the same; MPICH 4 and Open MPI always ask the world.
+fn nobodys(always: &Always, face: &FaceTable) -> Hearer {
+    let errhandlers = always.errhandlers.lock();
+    let as_before = face.abi != Abi::Standard && errhandlers.of(comm::SELF).is_none();
+    let object = if as_before { comm::WORLD } else { comm::SELF };
+    // Neither says anything here until a handler is set.
+    let action = errhandlers.action_of(object).unwrap_or(Action::Fatal);
+    Hearer { action, kind: CommKind::NUMBER, object }
 }
 
 /// The error handler of files that have none of their own (MPI-5.0 §14.7).
@@ -126,8 +178,8 @@ pub(crate) fn line(procedure: Procedure, error: &Error) -> String {
 
 /// `ferrite: rank 3 on host7: `
 pub(crate) fn place() -> String {
-    match &library().place {
-        Some((rank, host)) => format!("ferrite: rank {rank} on {host}: "),
+    match library::place() {
+        Some(place) => format!("ferrite: rank {} on {}: ", place.rank, place.host),
         None => "ferrite: ".to_owned(),
     }
 }

@@ -1,11 +1,12 @@
 //! What the C interface keeps beside the node: how far initialisation has come, the connection
-//! to the launcher, the texts of recent errors. Nothing here is touched on the way of a message.
+//! to the launcher, and what is always available. Nothing here is touched on the way of a message.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use launch_wire::Bootstrap;
 use launch_wire::control::Frame;
+use mpi_core::always::Always;
 use mpi_core::handle::ErrhandlerHandle;
 use mpi_core::settings::Settings;
 use parking_lot::{Mutex, MutexGuard};
@@ -33,22 +34,45 @@ pub(crate) struct Library {
     /// The process, by the kernel's number, that leaves the job when it exits and not before: it
     /// has used a session, and may use another.
     pub leaves_at_exit: Option<u32>,
-    /// The latest error's line, by class.
-    pub texts: HashMap<i32, String>,
-    /// Whether the program has set an error handler on `MPI_COMM_SELF`.
-    pub self_has_handler: bool,
     /// The error handler of `MPI_FILE_NULL`, if the program set one (§14.7).
     pub file_errhandler: Option<ErrhandlerHandle>,
-    /// Who this is in messages: rank and host.
-    pub place: Option<(u32, String)>,
+}
+
+/// Who this process is, from when it has joined its job: what messages and `MPI_INFO_ENV` say.
+pub(crate) struct Place {
+    /// Rank in the job.
+    pub rank: u32,
+    /// Processes of the job.
+    pub size: u32,
+    /// The host's name.
+    pub host: String,
 }
 
 static LIBRARY: Mutex<Option<Box<Library>>> = Mutex::new(None);
+static PLACE: OnceLock<Place> = OnceLock::new();
+static ALWAYS: LazyLock<Arc<Always>> = LazyLock::new(Arc::default);
 static PHASE: AtomicU32 = AtomicU32::new(0);
 static THREAD_LEVEL: AtomicI32 = AtomicI32::new(0);
 static INITIALISED_BY: AtomicI32 = AtomicI32::new(0);
 
+/// What is always available (MPI-5.0 §11.4.1), to any thread.
+pub(crate) fn always() -> &'static Arc<Always> {
+    &ALWAYS
+}
+
+/// Who this process is, if it has ever joined a job.
+pub(crate) fn place() -> Option<&'static Place> {
+    PLACE.get()
+}
+
+/// Says who this process is.
+pub(crate) fn set_place(place: Place) {
+    // It joins once.
+    let _ = PLACE.set(place);
+}
+
 /// The state, locked. Never hold it across anything that may enter the library again.
+/// A process that meets the others holds it until they have come, so what is always available needs none of it.
 pub(crate) fn library() -> parking_lot::MappedMutexGuard<'static, Library> {
     MutexGuard::map(LIBRARY.lock(), |library| &mut **library.get_or_insert_with(Box::default))
 }

@@ -22,7 +22,7 @@ use crate::calls::attributes::delete_all_of_comm;
 use crate::configure;
 use crate::entry::Cx;
 use crate::face::Abi;
-use crate::library::{self, Phase, library, phase};
+use crate::library::{self, Phase, Place, library, phase};
 use crate::node;
 
 /// `MPI_THREAD_SERIALIZED`, the highest level granted until multiple threads are served.
@@ -155,7 +155,8 @@ fn join(cx: &mut Cx<'_>) -> Result<()> {
     port.set_deaf(size > 1);
     cx.port.open(port);
     cx.join(Identity { job, rank, size });
-    keep(bootstrap, settings, rank);
+    keep(bootstrap, settings);
+    library::set_place(Place { rank, size, host: host_name() });
     Ok(())
 }
 
@@ -207,12 +208,11 @@ fn meet_all(cx: &mut Cx<'_>) {
     }
 }
 
-/// Keeps the connection to the launcher, the settings, and what messages say of this process.
-fn keep(bootstrap: Bootstrap, settings: Settings, rank: u32) {
+/// Keeps the connection to the launcher and the settings.
+fn keep(bootstrap: Bootstrap, settings: Settings) {
     let mut library = library();
     library.bootstrap = Some(bootstrap);
     library.unmet = Some(settings);
-    library.place = Some((rank, host_name()));
 }
 
 /// The ways to other processes; with `network`, also those that lead to other nodes.

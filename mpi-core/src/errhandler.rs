@@ -3,10 +3,16 @@
 //! A handler is kept alive by the handle that the user got and by each communicator, window,
 //! file or session it is attached to. The user's function is called by the C interface; here it
 //! is an address.
+//!
+//! Communicators, windows and files say themselves which handler they have. Of some objects it is
+//! said here, since threads that are not inside a call hear of errors, too: of sessions, and beside
+//! what these say of `MPI_COMM_SELF` and `MPI_COMM_WORLD`, to which errors go that are no object's.
+
+use std::collections::HashMap;
 
 use crate::attributes::Convention;
 use crate::error::{Error, ErrorClass, Result};
-use crate::handle::ErrhandlerHandle;
+use crate::handle::{ErrhandlerHandle, ErrhandlerKind};
 use crate::table::Table;
 
 /// `MPI_ERRORS_ARE_FATAL`.
@@ -59,7 +65,11 @@ struct Errhandler {
 }
 
 /// All error handlers of a process.
-pub struct Errhandlers(Table<crate::handle::ErrhandlerKind, Errhandler>);
+pub struct Errhandlers {
+    table: Table<ErrhandlerKind, Errhandler>,
+    /// The handlers of the objects with these handles.
+    attached: HashMap<u32, ErrhandlerHandle>,
+}
 
 impl Default for Errhandlers {
     fn default() -> Self {
@@ -78,7 +88,7 @@ impl Errhandlers {
         ] {
             table.set_predefined(handle.raw(), Errhandler { action, references: 1 });
         }
-        Errhandlers(table)
+        Errhandlers { table, attached: HashMap::new() }
     }
 
     /// Makes a handler that calls the function at `address` (`MPI_*_create_errhandler`); the
@@ -93,7 +103,7 @@ impl Errhandlers {
         target: Target,
     ) -> Result<ErrhandlerHandle> {
         let action = Action::User(address, convention, target);
-        self.0.insert(Errhandler { action, references: 1 })
+        self.table.insert(Errhandler { action, references: 1 })
     }
 
     /// What the handler does.
@@ -101,7 +111,7 @@ impl Errhandlers {
     /// # Errors
     /// `MPI_ERR_ERRHANDLER` saying what the handle was.
     pub fn get(&self, handle: ErrhandlerHandle) -> Result<Action> {
-        Ok(self.0.get(handle)?.action)
+        Ok(self.table.get(handle)?.action)
     }
 
     /// Counts a reference from an object of kind `target` that the handler is attached to
@@ -125,7 +135,7 @@ impl Errhandlers {
     /// # Errors
     /// As [`Errhandlers::get`].
     pub fn retain(&mut self, handle: ErrhandlerHandle) -> Result<()> {
-        self.0.get_mut(handle)?.references += 1;
+        self.table.get_mut(handle)?.references += 1;
         Ok(())
     }
 
@@ -135,15 +145,46 @@ impl Errhandlers {
     /// # Errors
     /// As [`Errhandlers::get`].
     pub fn release(&mut self, handle: ErrhandlerHandle) -> Result<()> {
-        let handler = self.0.get_mut(handle)?;
+        let handler = self.table.get_mut(handle)?;
         if handle.is_predefined() {
             return Ok(());
         }
         handler.references -= 1;
         if handler.references == 0 {
-            self.0.remove(handle)?;
+            self.table.remove(handle)?;
         }
         Ok(())
+    }
+
+    /// Says that the object of this kind with the handle `object` has the handler from now on; the
+    /// one that it had is given up.
+    ///
+    /// # Errors
+    /// As [`Errhandlers::attach`].
+    pub fn set_of(&mut self, object: u32, handler: ErrhandlerHandle, target: Target) -> Result<()> {
+        self.attach(handler, target)?;
+        match self.attached.insert(object, handler) {
+            Some(old) => self.release(old),
+            None => Ok(()),
+        }
+    }
+
+    /// The handler of an object that was told by [`Errhandlers::set_of`].
+    pub fn of(&self, object: u32) -> Option<ErrhandlerHandle> {
+        self.attached.get(&object).copied()
+    }
+
+    /// What that handler does.
+    pub fn action_of(&self, object: u32) -> Option<Action> {
+        self.of(object).and_then(|handler| self.get(handler).ok())
+    }
+
+    /// The object is gone, and lets go of its handler.
+    pub fn forget(&mut self, object: u32) {
+        if let Some(handler) = self.attached.remove(&object) {
+            // It is there: the object kept it.
+            let _ = self.release(handler);
+        }
     }
 }
 
@@ -162,6 +203,25 @@ mod tests {
         let error = handlers.get(handle).unwrap_err();
         assert_eq!(error.class(), ErrorClass::ERRHANDLER);
         assert!(handlers.release(handle).is_err());
+    }
+
+    #[test]
+    fn an_object_keeps_the_handler_that_was_told_here() {
+        let mut handlers = Errhandlers::new();
+        let object = 0x120;
+        assert_eq!(handlers.action_of(object), None);
+        let handle = handlers.create(5, Convention::C, Target::Session).unwrap();
+        handlers.set_of(object, handle, Target::Session).unwrap();
+        assert!(handlers.set_of(object, handle, Target::Win).is_err());
+        handlers.release(handle).unwrap();
+        let action = Action::User(5, Convention::C, Target::Session);
+        assert_eq!((handlers.of(object), handlers.action_of(object)), (Some(handle), Some(action)));
+        handlers.set_of(object, handle, Target::Session).unwrap();
+        assert_eq!(handlers.get(handle).unwrap(), action, "setting it anew does not end it");
+        handlers.set_of(object, ERRORS_RETURN, Target::Session).unwrap();
+        assert!(handlers.get(handle).is_err(), "nobody has it any more");
+        handlers.forget(object);
+        assert_eq!(handlers.of(object), None);
     }
 
     #[test]

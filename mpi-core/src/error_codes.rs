@@ -1,7 +1,8 @@
 //! Error classes, codes and strings that the user adds (MPI-5.0 §9.5).
 //!
 //! Codes go up from the ABI's `MPI_ERR_LASTCODE`; classes are codes of their own class. The
-//! predefined classes and their texts are in [`crate::error`].
+//! predefined classes and their texts are in [`crate::error`]. What was said of the latest error
+//! of a class is kept beside them, to be said again.
 
 use std::collections::BTreeMap;
 
@@ -22,6 +23,8 @@ struct Code {
 pub struct ErrorCodes {
     last_predefined: i32,
     codes: BTreeMap<i32, Code>,
+    /// The latest error's line, by class.
+    latest: BTreeMap<i32, String>,
 }
 
 impl Default for ErrorCodes {
@@ -33,7 +36,7 @@ impl Default for ErrorCodes {
 impl ErrorCodes {
     /// No codes beyond `last_predefined`.
     pub fn new(last_predefined: i32) -> ErrorCodes {
-        ErrorCodes { last_predefined, codes: BTreeMap::new() }
+        ErrorCodes { last_predefined, codes: BTreeMap::new(), latest: BTreeMap::new() }
     }
 
     /// `MPI_LASTUSEDCODE`: the highest code in use.
@@ -139,6 +142,16 @@ impl ErrorCodes {
             Some(_) => Ok(()),
             None => fail!(ARG, "errorcode", "is {code}, which has no error string"),
         }
+    }
+
+    /// Keeps what was said of an error of `class`.
+    pub fn note(&mut self, class: i32, line: String) {
+        self.latest.insert(class, line);
+    }
+
+    /// What was said of the latest error of `class`, if there was one.
+    pub fn latest(&self, class: i32) -> Option<&str> {
+        self.latest.get(&class).map(String::as_str)
     }
 
     /// The class of a code (`MPI_Error_class`); `None` for a number that is no code.

@@ -7,6 +7,7 @@ use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use crate::always::Always;
 use crate::attributes::{AttributeList, Keyvals};
 use crate::boards::BoardId;
 use crate::callout::{Reduction, UserCode};
@@ -16,12 +17,9 @@ use crate::coll::kept::Kept;
 use crate::coll::select::Selection;
 use crate::comm::{self, Comm};
 use crate::datatype::{self, Datatype};
-use crate::errhandler::Errhandlers;
 use crate::error::{Error, ErrorClass, Result};
-use crate::error_codes::ErrorCodes;
 use crate::group::Group;
 use crate::handle::*;
-use crate::info::Info;
 use crate::io::OpenFile;
 use crate::op::{Kernel, Op};
 use crate::p2p::buffered::AttachedBuffer;
@@ -68,12 +66,8 @@ pub struct Process<P: Port> {
     pub sessions: Table<SessionKind, Session>,
     /// Windows.
     pub windows: Table<WinKind, Window>,
-    /// Info objects.
-    pub infos: Table<InfoKind, Info>,
-    /// Error handlers.
-    pub errhandlers: Errhandlers,
-    /// Error classes and codes that the program added.
-    pub error_codes: ErrorCodes,
+    /// What threads share that are not inside a call: info objects, error handlers, error codes.
+    pub always: Arc<Always>,
     /// Attribute keys.
     pub keyvals: Keyvals,
     /// Number of the procedure that was called last, by the C interface's list; for messages.
@@ -105,7 +99,7 @@ pub struct Process<P: Port> {
 
 impl<P: Port> Process<P> {
     /// A process that is part of no job yet: objects that need no communication can be made.
-    pub fn new(port: P, user: &'static dyn UserCode) -> Process<P> {
+    pub fn new(port: P, user: &'static dyn UserCode, always: Arc<Always>) -> Process<P> {
         let mut groups = Table::new();
         groups.set_predefined(comm::GROUP_EMPTY, Group::empty());
         Process {
@@ -120,9 +114,7 @@ impl<P: Port> Process<P> {
             files: Table::new(),
             sessions: Table::new(),
             windows: Table::new(),
-            infos: Table::new(),
-            errhandlers: Errhandlers::new(),
-            error_codes: ErrorCodes::default(),
+            always,
             keyvals: Keyvals::new(),
             procedure: 0,
             datatype_attributes: HashMap::new(),

@@ -1,9 +1,11 @@
 //! Sessions (MPI-5.0 §11.3): handles under which parts of a program use MPI independently.
 //!
 //! Enters: names of process sets. Leaves: groups, which remember their session, as do the
-//! communicators that are made of them; of a session itself there is little: its error handler,
-//! its hints and its buffer for buffered sends.
+//! communicators that are made of them; of a session itself there is little: its
+//! hints and its buffer for buffered sends. Its error handler is among the error handlers, where any
+//! thread finds it.
 
+use crate::errhandler::Target;
 use crate::error::{Error, ErrorClass, Result};
 use crate::group::Group;
 use crate::handle::{ErrhandlerHandle, SessionHandle};
@@ -13,26 +15,28 @@ use crate::port::{PeerId, Port};
 use crate::process::Process;
 
 /// A session.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Session {
-    /// What becomes of errors.
-    pub errhandler: ErrhandlerHandle,
     /// The hints in use.
     pub hints: Info,
     pub(crate) buffer: Option<AttachedBuffer>,
-}
-
-impl Session {
-    /// A session with this error handler and no hints.
-    pub fn new(errhandler: ErrhandlerHandle) -> Session {
-        Session { errhandler, hints: Info::new(), buffer: None }
-    }
 }
 
 /// The process sets that every session has (§11.3.2): all processes of the job, and this one.
 pub const PROCESS_SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
 
 impl<P: Port> Process<P> {
+    /// A session with this error handler and no hints.
+    ///
+    /// # Errors
+    /// `MPI_ERR_ERRHANDLER` when it is none for sessions; `MPI_ERR_NO_MEM`.
+    pub fn new_session(&mut self, errhandler: ErrhandlerHandle) -> Result<SessionHandle> {
+        let mut errhandlers = self.always.errhandlers.lock();
+        let session = self.sessions.next_handle()?;
+        errhandlers.set_of(session.raw(), errhandler, Target::Session)?;
+        self.sessions.insert(Session::default())
+    }
+
     /// The session that a handle names.
     ///
     /// # Errors
@@ -65,8 +69,9 @@ impl<P: Port> Process<P> {
     /// # Errors
     /// As [`Process::session`].
     pub fn end_session(&mut self, handle: SessionHandle) -> Result<()> {
-        let Session { errhandler, .. } = self.sessions.remove(handle)?;
-        self.errhandlers.release(errhandler)
+        self.sessions.remove(handle)?;
+        self.always.errhandlers.lock().forget(handle.raw());
+        Ok(())
     }
 }
 

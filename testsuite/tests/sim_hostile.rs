@@ -6,6 +6,7 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::callout::NoUserCode;
@@ -163,7 +164,8 @@ fn frames_that_follow_no_rule_do_no_harm() {
                 attack(context, seed, &context_of_world);
                 return false;
             }
-            let mut process: Process<SimPort> = Process::new(context.take_port(), &NoUserCode);
+            let mut process: Process<SimPort> =
+                Process::new(context.take_port(), &NoUserCode, Arc::default());
             let RankContext { ref job, rank, size, .. } = context;
             process.join(Identity { job: job.clone(), rank, size });
             process.begin_world();

@@ -23,6 +23,19 @@ pub enum Direction {
     InOut,
 }
 
+/// When a procedure may be called.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum When {
+    /// Between initialisation and finalisation.
+    #[default]
+    Running,
+    /// Before, too: it is what begins.
+    Start,
+    /// At any time, by any thread, whatever others do (MPI-5.0 §11.4.1).
+    Any,
+}
+
 /// One parameter.
 #[derive(Clone, Debug)]
 pub struct Parameter {
@@ -56,8 +69,8 @@ pub struct Procedure {
     pub does: String,
     /// Whether there is a `_c` twin.
     pub large: bool,
-    /// Whether it may be called before initialisation and after finalisation.
-    pub any_time: bool,
+    /// When it may be called.
+    pub when: When,
     /// What it returns, when that is not an error code.
     pub returns: Option<Kind>,
     /// Faces that do not export it.
@@ -80,7 +93,8 @@ struct Entry {
     does: String,
     #[serde(default)]
     large: bool,
-    when: Option<When>,
+    #[serde(default)]
+    when: When,
     returns: Option<String>,
     #[serde(default)]
     absent: Vec<String>,
@@ -92,12 +106,6 @@ struct Entry {
     variadic: bool,
     fortran: Option<Vec<String>>,
     parameters: Vec<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum When {
-    Any,
 }
 
 /// Reads the files of the folder `procedures`.
@@ -123,7 +131,7 @@ fn procedure(name: &str, entry: Entry) -> Result<Procedure> {
         name: name.strip_prefix("MPI_").context("the name does not begin with MPI_")?.to_owned(),
         does: entry.does,
         large: entry.large,
-        any_time: matches!(entry.when, Some(When::Any)),
+        when: entry.when,
         returns: entry.returns.as_deref().map(Kind::parse).transpose()?,
         absent: entry.absent,
         old: entry.deprecated || entry.removed,

@@ -14,7 +14,7 @@ use std::fmt::Write;
 
 use crate::bodies::{Body, Form, Style};
 use crate::convert;
-use crate::description::{Direction, Parameter, Procedure};
+use crate::description::{Direction, Parameter, Procedure, When};
 use crate::kind::Kind;
 use crate::rust;
 
@@ -121,7 +121,11 @@ fn owner(procedure: &Procedure) -> String {
 }
 
 fn entry(procedure: &Procedure, body: &Body) -> String {
-    let way_in = if procedure.any_time { "call_any_time" } else { "call" };
+    let way_in = match procedure.when {
+        When::Running => "call",
+        When::Start => "call_to_start",
+        When::Any => "call_any_time",
+    };
     let mut out = String::new();
     let mut whose = owner(procedure);
     if let Some(parameter) = procedure.owner_value()

@@ -7,7 +7,7 @@ use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::handle::InfoHandle;
 use mpi_core::info::Info;
 
-use crate::entry::Cx;
+use crate::entry::AlwaysCx;
 use crate::fortran::{booleans, set_booleans};
 
 /// Bytes of the Fortran types that every compiler has.
@@ -45,14 +45,14 @@ const OPTIONAL_TYPES: &[(&str, bool)] = &[
 const LOGICAL_BYTES: c_int = 4;
 
 fn filled(
-    cx: &mut Cx<'_>,
+    cx: &mut AlwaysCx,
     known: impl Iterator<Item = (&'static str, String)>,
 ) -> Result<InfoHandle> {
     let mut info = Info::new();
     for (key, value) in known {
         info.set(key, value)?;
     }
-    cx.infos.insert(info)
+    cx.always.infos.lock().insert(info)
 }
 
 fn sizes(of: &'static [(&str, u32)]) -> impl Iterator<Item = (&'static str, String)> {
@@ -60,14 +60,14 @@ fn sizes(of: &'static [(&str, u32)]) -> impl Iterator<Item = (&'static str, Stri
 }
 
 /// `MPI_Abi_get_fortran_info`.
-pub fn abi_get_fortran_info(cx: &mut Cx<'_>, info: &mut InfoHandle) -> Result<()> {
+pub fn abi_get_fortran_info(cx: &mut AlwaysCx, info: &mut InfoHandle) -> Result<()> {
     let optional = OPTIONAL_TYPES.iter().map(|(key, has)| (*key, has.to_string()));
     *info = filled(cx, sizes(FORTRAN_TYPES).chain(optional))?;
     Ok(())
 }
 
 /// `MPI_Abi_set_fortran_info`: the library has Fortran interfaces of its own, made for these types.
-pub fn abi_set_fortran_info(_cx: &mut Cx<'_>, _info: InfoHandle) -> Result<()> {
+pub fn abi_set_fortran_info(_cx: &mut AlwaysCx, _info: InfoHandle) -> Result<()> {
     Err(Error::new(ErrorClass::ABI, "the sizes of Fortran types are fixed in this library")
         .hint("MPI_Abi_get_fortran_info tells them."))
 }
@@ -92,7 +92,7 @@ fn check_places(logical_true: *const c_void, logical_false: *const c_void) -> Re
 
 /// `MPI_Abi_set_fortran_booleans`.
 pub fn abi_set_fortran_booleans(
-    _cx: &mut Cx<'_>,
+    _cx: &mut AlwaysCx,
     logical_size: i32,
     logical_true: *mut c_void,
     logical_false: *mut c_void,
@@ -115,7 +115,7 @@ pub fn abi_set_fortran_booleans(
 
 /// `MPI_Abi_get_fortran_booleans`.
 pub fn abi_get_fortran_booleans(
-    _cx: &mut Cx<'_>,
+    _cx: &mut AlwaysCx,
     logical_size: i32,
     logical_true: *mut c_void,
     logical_false: *mut c_void,

@@ -152,7 +152,7 @@ pub fn comm_split_type(
     let hint = |cx: &Cx<'_>, key: &str| -> Result<Option<String>> {
         match hints.is_null() {
             true => Ok(None),
-            false => Ok(info::look(cx, hints)?.get(key).map(Text::to_string)),
+            false => Ok(info::copied(&cx.always, hints)?.get(key).map(Text::to_string)),
         }
     };
     let resource = hint(cx, RESOURCE_TYPE)?;
@@ -193,7 +193,7 @@ fn split_finer(
     let (part, level) = cx.comm_split_finer(comm, key, &hardware::places())?;
     if !part.is_null() {
         let name = level.map_or_else(|| SHARED_MEMORY.to_owned(), hardware::name);
-        info::tell(cx, told, RESOURCE_TYPE, &name)?;
+        info::tell(&cx.always, told, RESOURCE_TYPE, &name)?;
     }
     Ok(part)
 }

@@ -9,8 +9,8 @@ use mpi_core::handle::{CommHandle, InfoHandle};
 use mpi_core::info::Info;
 use mpi_core::text::Text;
 
-use super::info::look;
-use crate::entry::Cx;
+use super::info::copied;
+use crate::entry::{AlwaysCx, Cx};
 use crate::library::{Phase, phase, thread_level};
 use crate::startup;
 
@@ -20,13 +20,13 @@ pub fn finalize(cx: &mut Cx<'_>) -> Result<()> {
 }
 
 /// `MPI_Initialized`.
-pub fn initialized(_: &mut Cx<'_>, flag: &mut bool) -> Result<()> {
+pub fn initialized(_: &mut AlwaysCx, flag: &mut bool) -> Result<()> {
     *flag = phase() >= Phase::Running;
     Ok(())
 }
 
 /// `MPI_Finalized`.
-pub fn finalized(_: &mut Cx<'_>, flag: &mut bool) -> Result<()> {
+pub fn finalized(_: &mut AlwaysCx, flag: &mut bool) -> Result<()> {
     *flag = phase() == Phase::After;
     Ok(())
 }
@@ -55,31 +55,31 @@ pub fn abort(cx: &mut Cx<'_>, comm: CommHandle, errorcode: i32) -> Result<()> {
 }
 
 /// `MPI_Get_version`.
-pub fn get_version(cx: &mut Cx<'_>, version: &mut i32, subversion: &mut i32) -> Result<()> {
+pub fn get_version(cx: &mut AlwaysCx, version: &mut i32, subversion: &mut i32) -> Result<()> {
     (*version, *subversion) = cx.face.mpi_version;
     Ok(())
 }
 
 /// `MPI_Abi_get_version`.
-pub fn abi_get_version(cx: &mut Cx<'_>, abi_major: &mut i32, abi_minor: &mut i32) -> Result<()> {
+pub fn abi_get_version(cx: &mut AlwaysCx, abi_major: &mut i32, abi_minor: &mut i32) -> Result<()> {
     (*abi_major, *abi_minor) = cx.face.abi_version;
     Ok(())
 }
 
 /// `MPI_Abi_get_info`: the sizes of the integers of this ABI (MPI-5.0 §20.2.1).
-pub fn abi_get_info(cx: &mut Cx<'_>, info: &mut InfoHandle) -> Result<()> {
+pub fn abi_get_info(cx: &mut AlwaysCx, info: &mut InfoHandle) -> Result<()> {
     // All three are 64 bits wide in every face, wherever we run.
     let sizes = ["mpi_aint_size", "mpi_count_size", "mpi_offset_size"];
     let mut answer = Info::new();
     for key in sizes {
         answer.set(key, size_of::<i64>().to_string())?;
     }
-    *info = cx.infos.insert(answer)?;
+    *info = cx.always.infos.lock().insert(answer)?;
     Ok(())
 }
 
 /// `MPI_Get_library_version`.
-pub fn get_library_version(cx: &mut Cx<'_>, version: &mut Text) -> Result<()> {
+pub fn get_library_version(cx: &mut AlwaysCx, version: &mut Text) -> Result<()> {
     *version = format!("Ferrite MPI {}, {}", env!("CARGO_PKG_VERSION"), cx.face.name).into();
     Ok(())
 }
@@ -134,7 +134,7 @@ fn alignment(cx: &Cx<'_>, info: InfoHandle) -> Result<usize> {
     if info.is_null() {
         return Ok(LINE);
     }
-    let info = look(cx, info)?;
+    let info = copied(&cx.always, info)?;
     let asked =
         info.hint("mpi_minimum_memory_alignment").and_then(|value| value.trim().parse().ok());
     Ok(asked.and_then(usize::checked_next_power_of_two).map_or(LINE, |asked| asked.max(LINE)))

@@ -1,23 +1,26 @@
 //! Error handlers and error codes (MPI-5.0 §9.3 to §9.5).
 
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 
+use mpi_core::always::Always;
 use mpi_core::attributes::Convention;
 use mpi_core::errhandler::Target;
 use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::handle::{
-    CommHandle, CommKind, ErrhandlerHandle, FileHandle, FileKind, Kind, SessionHandle, SessionKind,
-    WinHandle, WinKind,
+    CommHandle, CommKind, ErrhandlerHandle, FileHandle, FileKind, Kind, SessionHandle, WinHandle,
+    WinKind,
 };
 use mpi_core::text::Text;
 
-use crate::entry::Cx;
+use crate::entry::{AlwaysCx, Cx};
 use crate::failure;
 use crate::library::library;
+use crate::procedure::Procedure;
+use crate::table::FaceTable;
 
 /// A handler with a function of either language.
 pub(crate) fn create(
-    cx: &mut Cx<'_>,
+    always: &Always,
     function: *const c_void,
     convention: Convention,
     target: Target,
@@ -26,7 +29,7 @@ pub(crate) fn create(
     if function.is_null() {
         return Err(Error::param(ErrorClass::ARG, param, "is NULL, but must be a function"));
     }
-    cx.errhandlers.create(function.expose_provenance(), convention, target)
+    always.errhandlers.lock().create(function.expose_provenance(), convention, target)
 }
 
 /// `MPI_Comm_create_errhandler`.
@@ -36,7 +39,7 @@ pub fn comm_create_errhandler(
     errhandler: &mut ErrhandlerHandle,
 ) -> Result<()> {
     *errhandler =
-        create(cx, comm_errhandler_fn, Convention::C, Target::Comm, "comm_errhandler_fn")?;
+        create(&cx.always, comm_errhandler_fn, Convention::C, Target::Comm, "comm_errhandler_fn")?;
     Ok(())
 }
 
@@ -46,7 +49,8 @@ pub fn win_create_errhandler(
     win_errhandler_fn: *const c_void,
     errhandler: &mut ErrhandlerHandle,
 ) -> Result<()> {
-    *errhandler = create(cx, win_errhandler_fn, Convention::C, Target::Win, "win_errhandler_fn")?;
+    *errhandler =
+        create(&cx.always, win_errhandler_fn, Convention::C, Target::Win, "win_errhandler_fn")?;
     Ok(())
 }
 
@@ -57,18 +61,23 @@ pub fn file_create_errhandler(
     errhandler: &mut ErrhandlerHandle,
 ) -> Result<()> {
     *errhandler =
-        create(cx, file_errhandler_fn, Convention::C, Target::File, "file_errhandler_fn")?;
+        create(&cx.always, file_errhandler_fn, Convention::C, Target::File, "file_errhandler_fn")?;
     Ok(())
 }
 
 /// `MPI_Session_create_errhandler`.
 pub fn session_create_errhandler(
-    cx: &mut Cx<'_>,
+    cx: &mut AlwaysCx,
     session_errhandler_fn: *const c_void,
     errhandler: &mut ErrhandlerHandle,
 ) -> Result<()> {
-    *errhandler =
-        create(cx, session_errhandler_fn, Convention::C, Target::Session, "session_errhandler_fn")?;
+    *errhandler = create(
+        cx.always,
+        session_errhandler_fn,
+        Convention::C,
+        Target::Session,
+        "session_errhandler_fn",
+    )?;
     Ok(())
 }
 
@@ -82,8 +91,8 @@ pub fn errhandler_create(
 }
 
 /// `MPI_Errhandler_free`. The handler lives on where it is attached.
-pub fn errhandler_free(cx: &mut Cx<'_>, errhandler: &mut ErrhandlerHandle) -> Result<()> {
-    cx.errhandlers.release(*errhandler)?;
+pub fn errhandler_free(cx: &mut AlwaysCx, errhandler: &mut ErrhandlerHandle) -> Result<()> {
+    cx.always.errhandlers.lock().release(*errhandler)?;
     *errhandler = ErrhandlerHandle::NULL;
     Ok(())
 }
@@ -95,12 +104,16 @@ pub fn comm_set_errhandler(
     errhandler: ErrhandlerHandle,
 ) -> Result<()> {
     let old = cx.comm(comm)?.errhandler;
-    cx.errhandlers.attach(errhandler, Target::Comm)?;
-    cx.comm_mut(comm)?.errhandler = errhandler;
-    if comm.raw() == mpi_core::comm::SELF {
-        library().self_has_handler = true;
+    let mut errhandlers = cx.always.errhandlers.lock();
+    errhandlers.attach(errhandler, Target::Comm)?;
+    if comm.is_predefined() {
+        // They hear of errors of threads that are not inside a call, too.
+        errhandlers.set_of(comm.raw(), errhandler, Target::Comm)?;
     }
-    cx.errhandlers.release(old)
+    errhandlers.release(old)?;
+    drop(errhandlers);
+    cx.comm_mut(comm)?.errhandler = errhandler;
+    Ok(())
 }
 
 /// `MPI_Comm_get_errhandler`: a handle that the program frees.
@@ -110,7 +123,7 @@ pub fn comm_get_errhandler(
     errhandler: &mut ErrhandlerHandle,
 ) -> Result<()> {
     let attached = cx.comm(comm)?.errhandler;
-    cx.errhandlers.retain(attached)?;
+    cx.always.errhandlers.lock().retain(attached)?;
     *errhandler = attached;
     Ok(())
 }
@@ -146,10 +159,15 @@ pub fn comm_call_errhandler(
 
 /// Lets a handler act on an error that the program raises.
 fn raise(cx: &mut Cx<'_>, handler: ErrhandlerHandle, kind: u32, object: u32, class: ErrorClass) {
+    let hearer = failure::told(cx, handler, kind, object);
+    let (line, code) = raised(cx.procedure, cx.face, class);
+    failure::handle(cx, hearer, code, &line);
+}
+
+/// The line and the code of an error that the program raises.
+fn raised(procedure: Procedure, face: &FaceTable, class: ErrorClass) -> (String, c_int) {
     let error = Error::new(class, "the program raised this error");
-    let line = failure::line(cx.procedure, &error);
-    let code = (cx.face.error_out)(class);
-    failure::handle(cx, handler, kind, object, code, &line);
+    (failure::line(procedure, &error), (face.error_out)(class))
 }
 
 /// The handler of a file; `MPI_FILE_NULL`'s is that of the files that will be opened (§14.7).
@@ -164,13 +182,13 @@ pub fn file_set_errhandler(
     errhandler: ErrhandlerHandle,
 ) -> Result<()> {
     let old = of_file(cx, file)?;
-    cx.errhandlers.attach(errhandler, Target::File)?;
+    cx.always.errhandlers.lock().attach(errhandler, Target::File)?;
     if file.is_null() {
         library().file_errhandler = Some(errhandler);
     } else {
         cx.file_mut(file)?.errhandler = errhandler;
     }
-    cx.errhandlers.release(old)
+    cx.always.errhandlers.lock().release(old)
 }
 
 /// `MPI_File_get_errhandler`: a handle that the program frees.
@@ -180,7 +198,7 @@ pub fn file_get_errhandler(
     errhandler: &mut ErrhandlerHandle,
 ) -> Result<()> {
     let attached = of_file(cx, file)?;
-    cx.errhandlers.retain(attached)?;
+    cx.always.errhandlers.lock().retain(attached)?;
     *errhandler = attached;
     Ok(())
 }
@@ -199,9 +217,9 @@ pub fn win_set_errhandler(
     errhandler: ErrhandlerHandle,
 ) -> Result<()> {
     let old = cx.window(win)?.errhandler;
-    cx.errhandlers.attach(errhandler, Target::Win)?;
+    cx.always.errhandlers.lock().attach(errhandler, Target::Win)?;
     cx.window_mut(win)?.errhandler = errhandler;
-    cx.errhandlers.release(old)
+    cx.always.errhandlers.lock().release(old)
 }
 
 /// `MPI_Win_get_errhandler`: a handle that the program frees.
@@ -211,7 +229,7 @@ pub fn win_get_errhandler(
     errhandler: &mut ErrhandlerHandle,
 ) -> Result<()> {
     let attached = cx.window(win)?.errhandler;
-    cx.errhandlers.retain(attached)?;
+    cx.always.errhandlers.lock().retain(attached)?;
     *errhandler = attached;
     Ok(())
 }
@@ -229,10 +247,8 @@ pub fn session_set_errhandler(
     session: SessionHandle,
     errhandler: ErrhandlerHandle,
 ) -> Result<()> {
-    let old = cx.session(session)?.errhandler;
-    cx.errhandlers.attach(errhandler, Target::Session)?;
-    cx.session_mut(session)?.errhandler = errhandler;
-    cx.errhandlers.release(old)
+    cx.session(session)?;
+    cx.always.errhandlers.lock().set_of(session.raw(), errhandler, Target::Session)
 }
 
 /// `MPI_Session_get_errhandler`: a handle that the program frees.
@@ -241,20 +257,28 @@ pub fn session_get_errhandler(
     session: SessionHandle,
     errhandler: &mut ErrhandlerHandle,
 ) -> Result<()> {
-    let attached = cx.session(session)?.errhandler;
-    cx.errhandlers.retain(attached)?;
-    *errhandler = attached;
-    Ok(())
+    cx.session(session)?;
+    let mut errhandlers = cx.always.errhandlers.lock();
+    // Each session has one.
+    *errhandler = errhandlers.of(session.raw()).unwrap_or(ErrhandlerHandle::NULL);
+    errhandlers.retain(*errhandler)
 }
 
 /// `MPI_Session_call_errhandler`.
 pub fn session_call_errhandler(
-    cx: &mut Cx<'_>,
+    cx: &mut AlwaysCx,
     session: SessionHandle,
     errorcode: ErrorClass,
 ) -> Result<()> {
-    let handler = cx.session(session)?.errhandler;
-    raise(cx, handler, SessionKind::NUMBER, session.raw(), errorcode);
+    let Some(hearer) = failure::session_of(cx.always, session) else {
+        let what = match session.is_null() {
+            true => "is MPI_SESSION_NULL".to_owned(),
+            false => format!("is {:#x}, which names no session", session.raw()),
+        };
+        return Err(Error::param(ErrorClass::SESSION, "session", what));
+    };
+    let (line, code) = raised(cx.procedure, cx.face, errorcode);
+    failure::handle_any_time(cx, hearer, code, &line);
     Ok(())
 }
 
@@ -265,64 +289,66 @@ fn no_code(errorcode: ErrorClass) -> Error {
 
 /// `MPI_Error_class`.
 pub fn error_class(
-    cx: &mut Cx<'_>,
+    cx: &mut AlwaysCx,
     errorcode: ErrorClass,
     errorclass: &mut ErrorClass,
 ) -> Result<()> {
-    let class = cx.error_codes.class_of(errorcode.0).ok_or_else(|| no_code(errorcode))?;
+    let class =
+        cx.always.error_codes.lock().class_of(errorcode.0).ok_or_else(|| no_code(errorcode))?;
     *errorclass = ErrorClass(class);
     Ok(())
 }
 
 /// `MPI_Error_string`: what the program said of its own codes; of the library's, the latest
 /// error of that class in full, or what the class means.
-pub fn error_string(cx: &mut Cx<'_>, errorcode: ErrorClass, string: &mut Text) -> Result<()> {
-    if let Some(text) = cx.error_codes.text_of(errorcode.0) {
+pub fn error_string(cx: &mut AlwaysCx, errorcode: ErrorClass, string: &mut Text) -> Result<()> {
+    let codes = cx.always.error_codes.lock();
+    if let Some(text) = codes.text_of(errorcode.0) {
         *string = text.into();
         return Ok(());
     }
     let (Some(name), Some(meaning)) = (errorcode.name(), errorcode.meaning()) else {
         return Err(no_code(errorcode));
     };
-    match library().texts.get(&errorcode.0) {
-        Some(line) => *string = line.as_str().into(),
-        None => *string = format!("{name}: {meaning}").into(),
-    }
+    *string = match codes.latest(errorcode.0) {
+        Some(line) => line.into(),
+        None => format!("{name}: {meaning}").into(),
+    };
     Ok(())
 }
 
 /// `MPI_Add_error_class`.
-pub fn add_error_class(cx: &mut Cx<'_>, errorclass: &mut ErrorClass) -> Result<()> {
-    *errorclass = ErrorClass(cx.error_codes.add_class()?);
+pub fn add_error_class(cx: &mut AlwaysCx, errorclass: &mut ErrorClass) -> Result<()> {
+    *errorclass = ErrorClass(cx.always.error_codes.lock().add_class()?);
     Ok(())
 }
 
 /// `MPI_Remove_error_class`.
-pub fn remove_error_class(cx: &mut Cx<'_>, errorclass: ErrorClass) -> Result<()> {
-    cx.error_codes.remove_class(errorclass.0)
+pub fn remove_error_class(cx: &mut AlwaysCx, errorclass: ErrorClass) -> Result<()> {
+    cx.always.error_codes.lock().remove_class(errorclass.0)
 }
 
 /// `MPI_Add_error_code`.
 pub fn add_error_code(
-    cx: &mut Cx<'_>,
+    cx: &mut AlwaysCx,
     errorclass: ErrorClass,
     errorcode: &mut ErrorClass,
 ) -> Result<()> {
-    *errorcode = ErrorClass(cx.error_codes.add_code(errorclass.0)?);
+    *errorcode = ErrorClass(cx.always.error_codes.lock().add_code(errorclass.0)?);
     Ok(())
 }
 
 /// `MPI_Remove_error_code`.
-pub fn remove_error_code(cx: &mut Cx<'_>, errorcode: ErrorClass) -> Result<()> {
-    cx.error_codes.remove_code(errorcode.0)
+pub fn remove_error_code(cx: &mut AlwaysCx, errorcode: ErrorClass) -> Result<()> {
+    cx.always.error_codes.lock().remove_code(errorcode.0)
 }
 
 /// `MPI_Add_error_string`.
-pub fn add_error_string(cx: &mut Cx<'_>, errorcode: ErrorClass, string: &[u8]) -> Result<()> {
-    cx.error_codes.set_text(errorcode.0, string)
+pub fn add_error_string(cx: &mut AlwaysCx, errorcode: ErrorClass, string: &[u8]) -> Result<()> {
+    cx.always.error_codes.lock().set_text(errorcode.0, string)
 }
 
 /// `MPI_Remove_error_string`.
-pub fn remove_error_string(cx: &mut Cx<'_>, errorcode: ErrorClass) -> Result<()> {
-    cx.error_codes.remove_text(errorcode.0)
+pub fn remove_error_string(cx: &mut AlwaysCx, errorcode: ErrorClass) -> Result<()> {
+    cx.always.error_codes.lock().remove_text(errorcode.0)
 }

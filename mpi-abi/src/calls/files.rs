@@ -7,7 +7,7 @@ use mpi_core::info::Info;
 use mpi_core::io::view::View;
 use mpi_core::text::Text;
 
-use super::info::look;
+use super::info::check;
 use crate::entry::{Cx, Owner};
 use crate::failure;
 
@@ -26,7 +26,7 @@ pub fn file_open(
 }
 
 fn check_info(cx: &Cx<'_>, info: InfoHandle) -> Result<()> {
-    if info.is_null() { Ok(()) } else { look(cx, info).map(drop) }
+    if info.is_null() { Ok(()) } else { check(&cx.always, info) }
 }
 
 /// `MPI_File_close`.

@@ -74,7 +74,7 @@ pub fn get_hw_resource_info(cx: &mut Cx<'_>, hw_info: &mut InfoHandle) -> Result
     for (level, place) in places().into_iter().enumerate() {
         known.set(name(level), place.is_some().to_string())?;
     }
-    *hw_info = cx.infos.insert(known)?;
+    *hw_info = cx.always.infos.lock().insert(known)?;
     Ok(())
 }
 

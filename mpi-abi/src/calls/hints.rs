@@ -6,7 +6,7 @@ use mpi_core::handle::{CommHandle, InfoHandle};
 use mpi_core::info::Info;
 use mpi_core::text::Text;
 
-use super::info::look;
+use super::info::copied;
 use crate::entry::Cx;
 use crate::memory_kinds;
 
@@ -25,7 +25,7 @@ pub(crate) fn given(cx: &Cx<'_>, info: InfoHandle) -> Result<Info> {
     if info.is_null() {
         return Ok(understood);
     }
-    let info = look(cx, info)?;
+    let info = copied(&cx.always, info)?;
     for key in ASSERTIONS {
         if let Some(value) = info.hint_bool(key) {
             understood.set(key, if value { "true" } else { "false" })?;
@@ -43,11 +43,12 @@ pub(crate) fn given(cx: &Cx<'_>, info: InfoHandle) -> Result<Info> {
 pub(crate) fn keep(cx: &mut Cx<'_>, comm: CommHandle, hints: Info) -> Result<()> {
     let kept = cx.comm(comm)?.info;
     if kept.is_null() {
-        let kept = cx.infos.insert(hints)?;
+        let kept = cx.always.infos.lock().insert(hints)?;
         cx.comm_mut(comm)?.info = kept;
         return Ok(());
     }
-    let kept = cx.infos.get_mut(kept)?;
+    let mut infos = cx.always.infos.lock();
+    let kept = infos.get_mut(kept)?;
     hints.iter().try_for_each(|(key, value)| kept.set(key, value))
 }
 
@@ -60,7 +61,10 @@ pub fn comm_set_info(cx: &mut Cx<'_>, comm: CommHandle, info: InfoHandle) -> Res
 /// `MPI_Comm_get_info`: the hints in use, in an info object of the program's own.
 pub fn comm_get_info(cx: &mut Cx<'_>, comm: CommHandle, info_used: &mut InfoHandle) -> Result<()> {
     let kept = cx.comm(comm)?.info;
-    let used = if kept.is_null() { Info::new() } else { cx.infos.get(kept)?.clone() };
+    let used = match kept.is_null() {
+        true => Info::new(),
+        false => cx.always.infos.lock().get(kept)?.clone(),
+    };
     *info_used = used_on(cx, comm, used)?;
     Ok(())
 }
@@ -76,5 +80,5 @@ pub(crate) fn used_on(cx: &mut Cx<'_>, comm: CommHandle, mut used: Info) -> Resu
     if let Some(kinds) = kinds {
         used.set(memory_kinds::KEY, kinds)?;
     }
-    cx.infos.insert(used)
+    cx.always.infos.lock().insert(used)
 }

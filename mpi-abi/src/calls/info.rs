@@ -1,27 +1,28 @@
 //! Info objects (MPI-5.0 chapter 10), and `MPI_INFO_ENV` (§11.2.1).
 
-use std::borrow::Cow;
 use std::os::unix::ffi::OsStringExt;
 
 use launch_wire::{Start, judge};
+use mpi_core::always::Always;
 use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::handle::InfoHandle;
 use mpi_core::info::Info;
 use mpi_core::text::Text;
 
-use crate::entry::Cx;
+use crate::entry::AlwaysCx;
+use crate::library;
 use crate::memory_kinds;
 
 /// `MPI_INFO_ENV`.
 const ENVIRONMENT: u32 = 0x131;
 
 /// What `MPI_INFO_ENV` says: how this process was started, as far as it can know.
-pub(crate) fn environment(cx: &Cx<'_>) -> Info {
+pub(crate) fn environment() -> Info {
     let mut arguments = std::env::args_os().map(OsStringExt::into_vec);
     let mut known: Vec<(_, Text)> = Vec::new();
     known.extend(arguments.next().map(|command| ("command", command.into())));
     known.push(("argv", arguments.collect::<Vec<_>>().join(&b' ').into()));
-    let ranks = if cx.identity.size > 0 { Some(cx.identity.size) } else { announced() };
+    let ranks = library::place().map(|place| place.size).or_else(announced);
     known.extend(ranks.map(|ranks| ("maxprocs", ranks.to_string().into())));
     known.push(("host", crate::startup::host_name().into()));
     known.push(("arch", std::env::consts::ARCH.into()));
@@ -40,68 +41,82 @@ fn announced() -> Option<u32> {
     }
 }
 
-/// The info object that a handle names, to be read.
-pub(crate) fn look<'a>(cx: &'a Cx<'_>, info: InfoHandle) -> Result<Cow<'a, Info>> {
+/// Reads the info object that a handle names.
+fn look<R>(always: &Always, info: InfoHandle, read: impl FnOnce(&Info) -> Result<R>) -> Result<R> {
     if info.raw() == ENVIRONMENT {
-        return Ok(Cow::Owned(environment(cx)));
+        return read(&environment());
     }
-    cx.infos.get(info).map(Cow::Borrowed)
+    read(always.infos.lock().get(info)?)
 }
 
-/// The info object that a handle names, to be changed.
-fn change<'a>(cx: &'a mut Cx<'_>, info: InfoHandle) -> Result<&'a mut Info> {
+/// A copy of the info object that a handle names, as it is now.
+pub(crate) fn copied(always: &Always, info: InfoHandle) -> Result<Info> {
+    look(always, info, |info| Ok(info.clone()))
+}
+
+/// Whether a handle names an info object.
+pub(crate) fn check(always: &Always, info: InfoHandle) -> Result<()> {
+    look(always, info, |_| Ok(()))
+}
+
+/// Changes the info object that a handle names.
+fn change(
+    always: &Always,
+    info: InfoHandle,
+    change: impl FnOnce(&mut Info) -> Result<()>,
+) -> Result<()> {
     if info.raw() == ENVIRONMENT {
         return Err(Error::param(ErrorClass::INFO, "info", "is MPI_INFO_ENV, which is read only")
             .hint("Change a copy made by MPI_Info_dup."));
     }
-    cx.infos.get_mut(info)
+    change(always.infos.lock().get_mut(info)?)
 }
 
 /// Tells the program something in the info object that it gave, for calls that answer there too.
 /// The null handle and `MPI_INFO_ENV` take nothing.
-pub(crate) fn tell(cx: &mut Cx<'_>, info: InfoHandle, key: &str, value: &str) -> Result<()> {
+pub(crate) fn tell(always: &Always, info: InfoHandle, key: &str, value: &str) -> Result<()> {
     if info.is_null() || info.raw() == ENVIRONMENT {
         return Ok(());
     }
-    cx.infos.get_mut(info)?.set(key, value)
+    always.infos.lock().get_mut(info)?.set(key, value)
 }
 
 /// `MPI_Info_create`.
-pub fn info_create(cx: &mut Cx<'_>, info: &mut InfoHandle) -> Result<()> {
-    *info = cx.infos.insert(Info::new())?;
+pub fn info_create(cx: &mut AlwaysCx, info: &mut InfoHandle) -> Result<()> {
+    *info = cx.always.infos.lock().insert(Info::new())?;
     Ok(())
 }
 
 /// `MPI_Info_dup`.
-pub fn info_dup(cx: &mut Cx<'_>, info: InfoHandle, newinfo: &mut InfoHandle) -> Result<()> {
-    let copy = look(cx, info)?.into_owned();
-    *newinfo = cx.infos.insert(copy)?;
+pub fn info_dup(cx: &mut AlwaysCx, info: InfoHandle, newinfo: &mut InfoHandle) -> Result<()> {
+    let copy = copied(cx.always, info)?;
+    *newinfo = cx.always.infos.lock().insert(copy)?;
     Ok(())
 }
 
 /// `MPI_Info_free`.
-pub fn info_free(cx: &mut Cx<'_>, info: &mut InfoHandle) -> Result<()> {
+pub fn info_free(cx: &mut AlwaysCx, info: &mut InfoHandle) -> Result<()> {
     if info.raw() == ENVIRONMENT {
         mpi_core::fail!(INFO, "info", "is MPI_INFO_ENV, which cannot be freed");
     }
-    cx.infos.remove(*info)?;
+    cx.always.infos.lock().remove(*info)?;
     *info = InfoHandle::NULL;
     Ok(())
 }
 
 /// `MPI_Info_set`.
-pub fn info_set(cx: &mut Cx<'_>, info: InfoHandle, key: &[u8], value: &[u8]) -> Result<()> {
-    change(cx, info)?.set(key, value)
+pub fn info_set(cx: &mut AlwaysCx, info: InfoHandle, key: &[u8], value: &[u8]) -> Result<()> {
+    change(cx.always, info, |info| info.set(key, value))
 }
 
 /// `MPI_Info_delete`.
-pub fn info_delete(cx: &mut Cx<'_>, info: InfoHandle, key: &[u8]) -> Result<()> {
-    change(cx, info)?.delete(key)
+pub fn info_delete(cx: &mut AlwaysCx, info: InfoHandle, key: &[u8]) -> Result<()> {
+    change(cx.always, info, |info| info.delete(key))
 }
 
 /// `MPI_Info_get`, which MPI-4.0 deprecated: the glue cuts the value to the caller's length.
 pub fn info_get(
-    cx: &mut Cx<'_>,
+    cx: &mut AlwaysCx,
     info: InfoHandle,
     key: &[u8],
     value: &mut Text,
@@ -112,14 +127,14 @@ pub fn info_get(
 
 /// `MPI_Info_get_string`.
 pub fn info_get_string(
-    cx: &mut Cx<'_>,
+    cx: &mut AlwaysCx,
     info: InfoHandle,
     key: &[u8],
     value: &mut Text,
     flag: &mut bool,
 ) -> Result<()> {
-    let info = look(cx, info)?;
-    let answer = info.get_string(key, usize::MAX)?.and_then(|answer| answer.text);
+    let answer = look(cx.always, info, |info| info.get_string(key, usize::MAX))?;
+    let answer = answer.and_then(|answer| answer.text);
     *flag = answer.is_some();
     *value = answer.unwrap_or_default();
     Ok(())
@@ -127,13 +142,13 @@ pub fn info_get_string(
 
 /// `MPI_Info_get_valuelen`, which MPI-4.0 deprecated: the length without a NUL.
 pub fn info_get_valuelen(
-    cx: &mut Cx<'_>,
+    cx: &mut AlwaysCx,
     info: InfoHandle,
     key: &[u8],
     valuelen: &mut i32,
     flag: &mut bool,
 ) -> Result<()> {
-    let answer = look(cx, info)?.get_string(key, 0)?;
+    let answer = look(cx.always, info, |info| info.get_string(key, 0))?;
     *flag = answer.is_some();
     if let Some(answer) = answer {
         *valuelen = answer.needed as i32 - 1;
@@ -142,13 +157,13 @@ pub fn info_get_valuelen(
 }
 
 /// `MPI_Info_get_nkeys`.
-pub fn info_get_nkeys(cx: &mut Cx<'_>, info: InfoHandle, nkeys: &mut i32) -> Result<()> {
-    *nkeys = look(cx, info)?.nkeys() as i32;
+pub fn info_get_nkeys(cx: &mut AlwaysCx, info: InfoHandle, nkeys: &mut i32) -> Result<()> {
+    *nkeys = look(cx.always, info, |info| Ok(info.nkeys() as i32))?;
     Ok(())
 }
 
 /// `MPI_Info_get_nthkey`.
-pub fn info_get_nthkey(cx: &mut Cx<'_>, info: InfoHandle, n: i32, key: &mut Text) -> Result<()> {
-    key.clone_from(look(cx, info)?.nthkey(n)?);
+pub fn info_get_nthkey(cx: &mut AlwaysCx, info: InfoHandle, n: i32, key: &mut Text) -> Result<()> {
+    *key = look(cx.always, info, |info| info.nthkey(n).cloned())?;
     Ok(())
 }

@@ -90,7 +90,7 @@ fn with_handler(
     errhandler: ErrhandlerHandle,
     make: impl FnOnce(&mut Cx<'_>) -> Result<CommHandle>,
 ) -> Result<CommHandle> {
-    cx.errhandlers.attach(errhandler, Target::Comm)?;
+    cx.always.errhandlers.lock().attach(errhandler, Target::Comm)?;
     cx.owner = Owner::NoComm(errhandler);
     let made = make(cx);
     let spare = match made {
@@ -99,6 +99,6 @@ fn with_handler(
         }
         _ => errhandler,
     };
-    cx.errhandlers.release(spare)?;
+    cx.always.errhandlers.lock().release(spare)?;
     made
 }

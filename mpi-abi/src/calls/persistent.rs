@@ -6,7 +6,7 @@ use mpi_core::error::Result;
 use mpi_core::handle::{CommHandle, DatatypeHandle, InfoHandle, RequestHandle};
 use mpi_core::p2p::{Message, Mode};
 
-use crate::calls::info::look;
+use crate::calls::info::check;
 use crate::entry::{Cx, Owner};
 
 /// `MPI_Send_init`.
@@ -104,7 +104,7 @@ pub fn start(cx: &mut Cx<'_>, request: &mut RequestHandle) -> Result<()> {
 /// Keeps a prepared collective to be started. No hint of `info` changes how.
 pub(crate) fn keep(cx: &mut Cx<'_>, prepared: Prepared, info: InfoHandle) -> Result<RequestHandle> {
     if !info.is_null() {
-        look(cx, info)?;
+        check(&cx.always, info)?;
     }
     cx.keep(prepared)
 }

@@ -117,7 +117,7 @@ fn universe_size(cx: &Cx<'_>) -> c_int {
 }
 
 fn last_used_code(cx: &Cx<'_>) -> c_int {
-    match cx.error_codes.last_used() {
+    match cx.always.error_codes.lock().last_used() {
         LASTCODE => cx.face.err_lastcode,
         code => (cx.face.error_out)(ErrorClass(code)),
     }

@@ -3,10 +3,10 @@
 use mpi_core::error::Result;
 use mpi_core::handle::{ErrhandlerHandle, GroupHandle, InfoHandle, SessionHandle};
 use mpi_core::info::Info;
-use mpi_core::session::{PROCESS_SETS, Session, nth_process_set};
+use mpi_core::session::{PROCESS_SETS, nth_process_set};
 use mpi_core::text::{Text, shown};
 
-use super::info::look;
+use super::info::copied;
 use crate::entry::{Cx, Owner};
 use crate::memory_kinds;
 use crate::startup;
@@ -27,11 +27,10 @@ pub fn session_init(
     errhandler: ErrhandlerHandle,
     session: &mut SessionHandle,
 ) -> Result<()> {
-    cx.errhandlers.attach(errhandler, mpi_core::errhandler::Target::Session)?;
-    let made = cx.sessions.insert(Session::new(errhandler))?;
+    let made = cx.new_session(errhandler)?;
     // Errors of this call go to the handler that it was given, and the session with them.
     cx.owner = Owner::NoSession(made);
-    let asked = if info.is_null() { Info::new() } else { look(cx, info)?.into_owned() };
+    let asked = if info.is_null() { Info::new() } else { copied(&cx.always, info)? };
     cx.session_mut(made)?.hints = hints(&asked)?;
     startup::begin_session(cx)?;
     *session = made;
@@ -70,7 +69,7 @@ pub fn session_get_info(
     info_used: &mut InfoHandle,
 ) -> Result<()> {
     let hints = cx.session(session)?.hints.clone();
-    *info_used = cx.infos.insert(hints)?;
+    *info_used = cx.always.infos.lock().insert(hints)?;
     Ok(())
 }
 
@@ -113,7 +112,7 @@ pub fn session_get_pset_info(
     };
     let mut about = Info::new();
     about.set("mpi_size", set.size().to_string())?;
-    *info = cx.infos.insert(about)?;
+    *info = cx.always.infos.lock().insert(about)?;
     Ok(())
 }
 

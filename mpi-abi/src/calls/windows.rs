@@ -9,7 +9,7 @@ use mpi_core::info::Info;
 use mpi_core::text::Text;
 
 use super::attributes::{Object, delete_all};
-use super::info::look;
+use super::info::copied;
 use crate::entry::Cx;
 
 /// Hints that are kept and told, and what they are unless given (§12.2.1, §12.2.3).
@@ -27,7 +27,7 @@ fn add_hints(cx: &Cx<'_>, hints: &mut Info, info: InfoHandle) -> Result<()> {
     if info.is_null() {
         return Ok(());
     }
-    let info = look(cx, info)?;
+    let info = copied(&cx.always, info)?;
     for (key, default) in HINTS {
         let told = info.get(key).filter(|_| default != "false").map(|told| &**told);
         let value = match info.hint_bool(key) {

@@ -48,7 +48,7 @@ macro_rules! errhandlers {
             let code = entry::$way_in::<F>(Procedure::$procedure, Owner::None, |cx| {
                 let convention = Convention::FortranInteger;
                 let target = Target::$target;
-                let made = calls::errors::create(cx, function, convention, target, $parameter)?;
+                let made = calls::errors::create(&cx.always, function, convention, target, $parameter)?;
                 // SAFETY: the program's variable.
                 unsafe { *errhandler = errhandler_out::<F>(F::errhandler_out(made)) };
                 Ok(())

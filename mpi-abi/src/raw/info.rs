@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_char, c_int};
 use mpi_core::error::Result;
 
 use crate::calls::info::environment;
-use crate::entry::Cx;
+use crate::entry::AlwaysCx;
 use crate::face::Face;
 
 /// `MPI_Info_create_env`.
@@ -13,7 +13,7 @@ use crate::face::Face;
 /// # Safety
 /// `argv` is null or has `argc` C strings; `info` is writable.
 pub unsafe fn info_create_env<F: Face>(
-    cx: &mut Cx<'_>,
+    cx: &mut AlwaysCx,
     argc: c_int,
     argv: *mut *mut c_char,
     info: *mut F::Info,
@@ -25,8 +25,8 @@ pub unsafe fn info_create_env<F: Face>(
         .take_while(|text| !text.is_null())
         .map(|text| unsafe { CStr::from_ptr(text) }.to_bytes())
         .collect();
-    let made = environment(cx).with_arguments(&arguments);
-    let handle = cx.infos.insert(made)?;
+    let made = environment().with_arguments(&arguments);
+    let handle = cx.always.infos.lock().insert(made)?;
     // SAFETY: the caller's promise.
     unsafe { *info = F::info_out(handle) };
     Ok(())

@@ -282,7 +282,7 @@ impl<P: Port> Entry<'_, P> {
     /// A communicator beside `parent`, whose error handler and session it gets.
     pub(super) fn adopt_comm(&mut self, parent: CommHandle, comm: Comm) -> Result<CommHandle> {
         let Comm { errhandler, session, .. } = *self.comm(parent)?;
-        self.errhandlers.retain(errhandler)?;
+        self.always.errhandlers.lock().retain(errhandler)?;
         self.comms.insert(Comm { errhandler, session, ..comm })
     }
 
@@ -318,8 +318,8 @@ impl<P: Port> Entry<'_, P> {
         self.leave_nodes(comm)?;
         let Comm { errhandler, info, .. } = self.comms.remove(comm)?;
         if !info.is_null() {
-            self.infos.remove(info)?;
+            self.always.infos.lock().remove(info)?;
         }
-        self.errhandlers.release(errhandler)
+        self.always.errhandlers.lock().release(errhandler)
     }
 }

@@ -50,7 +50,7 @@ impl<P: Port> Entry<'_, P> {
         if file.is_err() {
             self.comm_free(own)?;
         } else {
-            self.errhandlers.retain(errhandler)?;
+            self.always.errhandlers.lock().retain(errhandler)?;
         }
         file
     }
@@ -126,7 +126,7 @@ impl<P: Port> Entry<'_, P> {
     /// `MPI_ERR_FILE`.
     pub fn file_drop(&mut self, fh: FileHandle) -> Result<()> {
         let OpenFile { comm, errhandler, .. } = self.files.remove(fh)?;
-        self.errhandlers.release(errhandler)?;
+        self.always.errhandlers.lock().release(errhandler)?;
         self.comm_free(comm)
     }
 

@@ -205,7 +205,7 @@ impl<P: Port> Entry<'_, P> {
         self.meeting(comm)?;
         let Window { errhandler, segment, .. } = self.windows.remove(win)?;
         drop(segment);
-        self.errhandlers.release(errhandler)?;
+        self.always.errhandlers.lock().release(errhandler)?;
         self.comm_free(comm)
     }
 

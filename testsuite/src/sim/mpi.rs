@@ -1,5 +1,7 @@
 //! Simulated ranks that are whole MPI processes.
 
+use std::sync::Arc;
+
 use mpi_core::callout::NoUserCode;
 use mpi_core::comm::WORLD;
 use mpi_core::entry::Entry;
@@ -33,7 +35,7 @@ impl World {
 }
 
 fn live<R>(mut context: RankContext, body: impl Fn(&mut SimEntry<'_>) -> R) -> R {
-    let mut process = Process::new(context.take_port(), &NoUserCode);
+    let mut process = Process::new(context.take_port(), &NoUserCode, Arc::default());
     let RankContext { ref job, rank, size, .. } = context;
     process.join(Identity { job: job.clone(), rank, size });
     process.begin_world();
