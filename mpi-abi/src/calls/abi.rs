@@ -105,11 +105,10 @@ pub fn abi_set_fortran_booleans(
         let what = format!("is {yes}, the same as logical_true");
         return Err(Error::param(ErrorClass::ARG, "logical_false", what));
     }
-    if booleans().is_some() {
+    if !set_booleans(yes, no) {
         return Err(Error::new(ErrorClass::ABI, "Fortran's truth values are already set")
             .hint("Ask MPI_Abi_get_fortran_booleans first."));
     }
-    set_booleans(yes, no);
     Ok(())
 }
 

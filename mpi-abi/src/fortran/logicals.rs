@@ -15,10 +15,10 @@ pub(crate) fn booleans() -> Option<(c_int, c_int)> {
     (yes != no).then_some((yes, no))
 }
 
-/// Sets the values of true and false, which differ.
-pub(crate) fn set_booleans(yes: c_int, no: c_int) {
+/// Sets the values of true and false, which differ, unless they are set; whether it was so.
+pub(crate) fn set_booleans(yes: c_int, no: c_int) -> bool {
     let both = u64::from(yes as u32) << 32 | u64::from(no as u32);
-    BOOLEANS.store(both, Ordering::Relaxed);
+    BOOLEANS.compare_exchange(0, both, Ordering::Relaxed, Ordering::Relaxed).is_ok()
 }
 
 /// A LOGICAL as C has it.
@@ -71,13 +71,13 @@ mod tests {
         // SAFETY: a local variable.
         unsafe { logical_out(&mut place) };
         assert_eq!(place, 1);
-        set_booleans(-1, 2);
+        assert!(set_booleans(-1, 2) && !set_booleans(1, 0), "they are set once");
         assert_eq!((logical(-1), logical(2), logical(0)), (1, 0, 1));
         let mut places = [0, 5];
         // SAFETY: a local array.
         unsafe { logicals_out(places.as_mut_ptr(), 2) };
         assert_eq!(places, [2, -1]);
-        set_booleans(0, 0);
+        BOOLEANS.store(0, Ordering::Relaxed);
         assert_eq!(booleans(), None);
     }
 }
