@@ -79,6 +79,34 @@ static void same_signature(void) {
     MPI_Type_free(&pair);
 }
 
+// The calls between two groups, of which the first has the root and others beside it.
+static void between(void) {
+    MPI_Comm part, inter;
+    MPI_Request request;
+    int first = (size + 1) / 2, side = rank >= first;
+    int root = side ? 0 : rank == 0 ? MPI_ROOT : MPI_PROC_NULL;
+    if (size < 2) return;
+    MPI_Comm_split(MPI_COMM_WORLD, side, rank, &part);
+    MPI_Intercomm_create(part, 0, MPI_COMM_WORLD, side ? 0 : first, 7, &inter);
+    MPI_Comm_set_name(inter, "inter");
+    MPI_Reduce(a, b, 4, MPI_INT, odd ? MPI_MAX : MPI_SUM, root, inter);
+    MPI_Ireduce(a, b, 4, MPI_INT, MPI_SUM, root, inter, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Reduce_init(a, b, 4, MPI_INT, MPI_SUM, root, inter, MPI_INFO_NULL, &request);
+    MPI_Start(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Request_free(&request);
+    MPI_Barrier(inter);
+    MPI_Bcast(a, 4, MPI_INT, root, inter);
+    MPI_Gather(a, 2, MPI_INT, b, 2, MPI_INT, root, inter);
+    MPI_Scatter(a, 2, MPI_INT, b, 2, MPI_INT, root, inter);
+    MPI_Allgather(a, 2, MPI_INT, b, 2, MPI_INT, inter);
+    MPI_Alltoall(a, 2, MPI_INT, b, 2, MPI_INT, inter);
+    MPI_Allreduce(a, b, 4, MPI_INT, MPI_SUM, inter);
+    MPI_Comm_free(&inter);
+    MPI_Comm_free(&part);
+}
+
 int main(int argc, char **argv) {
     static const struct {
         const char *name;
@@ -92,6 +120,7 @@ int main(int argc, char **argv) {
                     {"nonblocking", nonblocking},
                     {"persistent", persistent},
                     {"communicators", communicators},
+                    {"between", between},
                     {"late", late},
                     {"same_signature", same_signature}};
     MPI_Init(&argc, &argv);

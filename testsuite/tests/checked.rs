@@ -72,6 +72,14 @@ fn nonblocking_and_persistent_calls_are_compared_too() {
 }
 
 #[test]
+fn who_stands_beside_the_root_names_no_operation() {
+    told(
+        "between",
+        &["of inter disagree: in MPI_Reduce, rank 2 passes MPI_MAX, but rank 0 passes MPI_SUM"],
+    );
+}
+
+#[test]
 fn calls_that_agree_go_through() {
     for ranks in ["1", "2", "3", "4"] {
         let output = run(ranks, "none");

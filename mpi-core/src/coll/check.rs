@@ -11,6 +11,7 @@ use std::fmt::Write;
 use std::rc::Rc;
 
 use super::execute::Peculiar;
+use super::inter::{Between, Root};
 use super::memory::{Memory, Span, Temps};
 use super::place::{Place, Places};
 use super::plan::{Problem, plan};
@@ -76,7 +77,7 @@ pub(super) struct Record {
     kind: u64,
     /// The root, or `u64::MAX`.
     root: u64,
-    /// The operation, or 0; `u64::MAX` for one of the program's own.
+    /// The operation, or 0; `u64::MAX` for one of the program's own, [`UNTOLD_OP`] where it does not count.
     op: u64,
     /// What all must have alike.
     common: Flow,
@@ -85,6 +86,9 @@ pub(super) struct Record {
     /// What is awaited from there.
     from: Flow,
 }
+
+/// What stands for an operation of which this process says nothing.
+const UNTOLD_OP: u64 = u64::MAX - 1;
 
 const WORDS: usize = 13;
 const BYTES: usize = WORDS * 8;
@@ -147,7 +151,7 @@ impl<P: Port> Process<P> {
             procedure: u64::from(self.procedure),
             kind: kind(call),
             root: root(&call.problem).map_or(u64::MAX, |root| root as u64),
-            op: 0,
+            op: if stands_beside(&call.problem) { UNTOLD_OP } else { 0 },
             common: UNTOLD,
             to: UNTOLD,
             from: UNTOLD,
@@ -245,24 +249,34 @@ fn compare<'a>(
         u64::MAX => "an operation of the program".to_owned(),
         op => Builtin::from_code(op as u32).map_or("another operation", Builtin::name).to_owned(),
     };
-    let same = |told: Vec<(u64, String)>, verbs| {
-        (told.iter().any(|one| one.0 != told[0].0)).then(|| dissent(&told, verbs))
+    let same = |told: Vec<Told>, verbs| {
+        (told.iter().any(|one| one.value != told[0].value)).then(|| dissent(&told, verbs))
+    };
+    let ranked = |says: &dyn Fn(&Record) -> (u64, String)| -> Vec<Told> {
+        let told = |(rank, record)| {
+            let (value, words) = says(record);
+            Told { rank, value, words }
+        };
+        theirs.iter().enumerate().map(told).collect()
     };
     let call = name(theirs.get(me)?);
     let names: Vec<String> = theirs.iter().map(name).collect();
     let number = |name: &String| names.iter().position(|other| other == name).unwrap_or(0) as u64;
-    let calls =
-        theirs.iter().zip(&names).map(|(r, name)| (r.kind << 32 | number(name), name.clone()));
-    if let Some(fault) = same(calls.collect(), ["calls", "call"]) {
+    let calls = ranked(&|r| (r.kind << 32 | number(&name(r)), name(r)));
+    if let Some(fault) = same(calls, ["calls", "call"]) {
         return Some(fault);
     }
-    same(theirs.iter().map(|r| (r.root, root(r))).collect(), ["names", "name"])
-        .or_else(|| same(theirs.iter().map(|r| (r.op, op(r))).collect(), ["passes", "pass"]))
+    same(ranked(&|r| (r.root, root(r))), ["names", "name"])
+        .or_else(|| {
+            let mut told = ranked(&|r| (r.op, op(r)));
+            told.retain(|one| one.value != UNTOLD_OP);
+            same(told, ["passes", "pass"])
+        })
         .or_else(|| {
             let first = theirs.first()?.common;
             let differs = theirs.iter().any(|r| !r.common.fits(first));
             let mark = |flow: Flow| flow.hash ^ flow.bytes.rotate_left(32);
-            let told: Vec<_> = theirs.iter().map(|r| (mark(r.common), r.common.words())).collect();
+            let told = ranked(&|r| (mark(r.common), r.common.words()));
             differs.then(|| dissent(&told, ["passes", "pass"]))
         })
         .or_else(|| pairs(me, mine, theirs))
@@ -286,20 +300,28 @@ fn pairs(me: usize, mine: &[Record], theirs: &[Record]) -> Option<String> {
 /// Ranks that are named one by one.
 const SHOWN: usize = 8;
 
-/// Who differs from the most: of each, what it says, as a number to compare and in words, after a
-/// verb for one and for several.
-fn dissent(told: &[(u64, String)], [says, say]: [&str; 2]) -> String {
-    let votes = |value: u64| told.iter().filter(|one| one.0 == value).count();
+/// What one process says: as a number to compare, and in words.
+struct Told {
+    rank: usize,
+    value: u64,
+    words: String,
+}
+
+/// Who differs from the most, and in what, after a verb for one and for several.
+fn dissent(told: &[Told], [says, say]: [&str; 2]) -> String {
+    let votes = |value: u64| told.iter().filter(|one| one.value == value).count();
     // Of two that are as many, the one that rank 0 or the next lowest has.
-    let most = (0..told.len()).rev().max_by_key(|&rank| votes(told[rank].0)).unwrap_or(0);
+    let Some(most) = told.iter().rev().max_by_key(|one| votes(one.value)) else {
+        return String::new();
+    };
     let mut text = String::new();
-    let others = told.iter().enumerate().filter(|(_, one)| one.0 != told[most].0);
-    for (rank, (_, words)) in others.take(SHOWN) {
+    let others = told.iter().filter(|one| one.value != most.value);
+    for Told { rank, words, .. } in others.take(SHOWN) {
         let _ = write!(text, "rank {rank} {says} {words}, ");
     }
-    let with = told.iter().enumerate().filter(|(_, one)| one.0 == told[most].0);
-    let with: Vec<String> = with.map(|(rank, _)| rank.to_string()).collect();
-    let words = &told[most].1;
+    let with = told.iter().filter(|one| one.value == most.value);
+    let with: Vec<String> = with.map(|one| one.rank.to_string()).collect();
+    let words = &most.words;
     let shown = with[..with.len().min(SHOWN)].join(", ");
     let _ = match with.len() {
         1 => write!(text, "but rank {shown} {says} {words}"),
@@ -328,6 +350,12 @@ fn root(problem: &Problem) -> Option<usize> {
         | Problem::Reduce { root, .. } => Some(*root),
         _ => None,
     }
+}
+
+/// Whether the root of a reduction is another process of this one's own group, so that no other argument of
+/// this one's counts (MPI-5.0 §6.2.3).
+fn stands_beside(problem: &Problem) -> bool {
+    matches!(problem, Problem::Between(_, Between::Reduce { root: Root::Beside, .. }))
 }
 
 /// Elements of a reduction.
@@ -440,6 +468,16 @@ mod tests {
         let less = Flow { bytes: 8, hash: 3, ..INTS };
         let text = seen(&[BCAST, Record { common: less, ..BCAST }, BCAST]).unwrap();
         assert!(text.starts_with("in MPI_Bcast, rank 1 passes 2 "), "{text}");
+    }
+
+    #[test]
+    fn an_operation_that_does_not_count_is_not_compared() {
+        let [sum, max] = [1, 2].map(|op| Record { op, ..BCAST });
+        let beside = Record { op: UNTOLD_OP, ..BCAST };
+        assert_eq!(seen(&[beside, sum, beside, sum]), None);
+        assert_eq!(seen(&[beside; 3]), None);
+        let text = seen(&[beside, sum, max, sum]).unwrap();
+        assert!(text.contains("rank 2 passes") && text.contains("but ranks 1, 3 pass"), "{text}");
     }
 
     #[test]
