@@ -38,12 +38,18 @@ pub fn fill(nodes: i32, dims: &mut [i32]) -> Result<()> {
     Ok(())
 }
 
+/// Dimensions that are searched for: a number below 2³¹ has no more than 30 factors above 1, so of 31 the
+/// shortest is 1, as are all further ones. The search goes one call deeper for each.
+const SEARCHED_MAX: usize = 31;
+
 /// The `count` factors of `nodes` that are nearest to each other, in falling order.
 fn balanced(nodes: i32, count: usize) -> Vec<i32> {
     let divisors = divisors(nodes);
     let mut search = Search { divisors: &divisors, taken: Vec::new(), best: Vec::new() };
-    search.descend(nodes, count, nodes);
-    search.best
+    search.descend(nodes, count.min(SEARCHED_MAX), nodes);
+    let mut best = search.best;
+    best.resize(count, 1);
+    best
 }
 
 fn divisors(nodes: i32) -> Vec<i32> {
@@ -175,7 +181,9 @@ mod tests {
 
     #[test]
     fn great_numbers_and_many_dimensions_end() {
-        for (nodes, count) in [(1 << 30, 30), (2_095_133_040, 10), (i32::MAX, 5), (1, 5000)] {
+        let few = [(1 << 30, 30), (2_095_133_040, 10), (i32::MAX, 5)];
+        let many = [(1 << 30, 31), (1 << 30, 5000), (720_720, 32), (1, 1_000_000)];
+        for (nodes, count) in few.into_iter().chain(many) {
             let mut dims = vec![0; count];
             fill(nodes, &mut dims).unwrap();
             assert_eq!(dims.iter().map(|&dim| i64::from(dim)).product::<i64>(), nodes.into());
