@@ -25,6 +25,24 @@ pub struct Session {
 /// The process sets that every session has (§11.3.2): all processes of the job, and this one.
 pub const PROCESS_SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
 
+/// One of [`PROCESS_SETS`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ProcessSet {
+    /// All processes of the job.
+    World,
+    /// This one.
+    Own,
+}
+
+impl ProcessSet {
+    /// The set of this name, in capitals or not, as URIs go; `None` if there is no such set.
+    pub fn named(name: &[u8]) -> Option<ProcessSet> {
+        let is_named = |set: &&str| set.as_bytes().eq_ignore_ascii_case(name);
+        let place = PROCESS_SETS.iter().position(|set| is_named(&set))?;
+        Some([ProcessSet::World, ProcessSet::Own][place])
+    }
+}
+
 impl<P: Port> Process<P> {
     /// A session with this error handler and no hints.
     ///
@@ -53,13 +71,11 @@ impl<P: Port> Process<P> {
         self.sessions.get_mut(handle)
     }
 
-    /// The processes of a set, by its name in capitals or not, as URIs go; `None` if there is no
-    /// such set.
+    /// The processes of a set, by its name; `None` if there is no such set.
     pub fn process_set(&self, session: SessionHandle, name: &[u8]) -> Option<Group> {
-        let set = PROCESS_SETS.iter().position(|set| set.as_bytes().eq_ignore_ascii_case(name))?;
-        let group = match set {
-            0 => Group::range(PeerId(0), self.identity.size),
-            _ => Group::range(PeerId(self.identity.rank), 1),
+        let group = match ProcessSet::named(name)? {
+            ProcessSet::World => Group::range(PeerId(0), self.identity.size),
+            ProcessSet::Own => Group::range(PeerId(self.identity.rank), 1),
         };
         Some(group.of_session(session))
     }

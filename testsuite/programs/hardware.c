@@ -100,6 +100,18 @@ int main(int argc, char **argv) {
     part = split(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_GUIDED, NULL, NULL);
     CHECK(part == MPI_COMM_NULL, "no resource named");
 
+    // Process sets are named in capitals or not, as URIs go.
+    const char *all_of_them[] = {"mpi://WORLD", "mpi://world"};
+    const char *alone[] = {"mpi://SELF", "MPI://Self"};
+    for (int i = 0; i < 2; i++) {
+        part = split(MPI_COMM_WORLD, MPI_COMM_TYPE_RESOURCE_GUIDED, "mpi_pset_name", all_of_them[i]);
+        EQUAL(size_of(&part), size);
+        part = split(MPI_COMM_WORLD, MPI_COMM_TYPE_RESOURCE_GUIDED, "mpi_pset_name", alone[i]);
+        EQUAL(size_of(&part), 1);
+    }
+    part = split(MPI_COMM_WORLD, MPI_COMM_TYPE_RESOURCE_GUIDED, "mpi_pset_name", "mpi://moon");
+    CHECK(part == MPI_COMM_NULL, "a set that nobody knows");
+
     part = MPI_COMM_WORLD;
     OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_GUIDED, 0, MPI_INFO_ENV, &part));
     CHECK(part == MPI_COMM_NULL, "an info object that cannot be changed, without a resource");

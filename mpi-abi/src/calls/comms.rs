@@ -3,6 +3,7 @@
 use mpi_core::constants::UNDEFINED;
 use mpi_core::error::{ErrorClass, Result};
 use mpi_core::handle::{CommHandle, GroupHandle, InfoHandle};
+use mpi_core::session::ProcessSet;
 use mpi_core::text::Text;
 
 use super::{hardware, info};
@@ -156,16 +157,16 @@ pub fn comm_split_type(
         }
     };
     let resource = hint(cx, RESOURCE_TYPE)?;
-    let set = hint(cx, "mpi_pset_name")?;
+    let set = hint(cx, "mpi_pset_name")?.and_then(|name| ProcessSet::named(name.as_bytes()));
     let by_memory = resource.as_deref() == Some(SHARED_MEMORY);
-    *newcomm = match (split_type, resource.as_deref(), set.as_deref()) {
+    *newcomm = match (split_type, resource.as_deref(), set) {
         (SHARED, ..) => cx.comm_split_near(comm, key)?,
         (HW_GUIDED | RESOURCE_GUIDED, ..) if by_memory => cx.comm_split_near(comm, key)?,
         (HW_GUIDED | RESOURCE_GUIDED, Some(resource), _) => {
             cx.comm_split_place(comm, key, hardware::place(resource))?
         }
-        (RESOURCE_GUIDED, None, Some("mpi://WORLD")) => cx.comm_split(comm, 0, key)?,
-        (RESOURCE_GUIDED, None, Some("mpi://SELF")) => {
+        (RESOURCE_GUIDED, None, Some(ProcessSet::World)) => cx.comm_split(comm, 0, key)?,
+        (RESOURCE_GUIDED, None, Some(ProcessSet::Own)) => {
             let own = cx.own_peer().0 as i32;
             cx.comm_split(comm, own, key)?
         }
