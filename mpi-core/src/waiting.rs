@@ -4,6 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::coll::check::number_of;
 use crate::comm::Comm;
+use crate::group::Group;
 use crate::handle::{CommHandle, RequestHandle};
 use crate::matching::Envelope;
 use crate::peers::Peer as State;
@@ -39,6 +40,12 @@ impl Answer {
     }
 }
 
+/// The processes by the ranks that messages on `comm` name: those of a collective call are of both groups of
+/// an intercommunicator.
+fn numbered(comm: &Comm, is_collective: bool) -> &Group {
+    if is_collective { comm.roster() } else { comm.targets() }
+}
+
 impl<P: Port> Process<P> {
     /// What to tell about `call`, which this process is in.
     pub fn answer(&self, call: Call) -> Answer {
@@ -57,7 +64,7 @@ impl<P: Port> Process<P> {
         Answer {
             awaited: comm
                 .zip(awaited)
-                .and_then(|(comm, rank)| comm.targets().peer(rank))
+                .and_then(|(comm, rank)| numbered(comm, call.collective.is_some()).peer(rank))
                 .map(|peer| peer.0),
             instead,
             moved: self.motion(),
@@ -171,8 +178,8 @@ impl<P: Port> Process<P> {
         let Envelope { context, tag, .. } = send.envelope;
         call.context = context;
         if let Some(comm) = self.comm_of(context) {
-            call.peer =
-                Peer::Dest(comm.targets().rank_of(send.peer).map_or(-1, |rank| rank as i32));
+            let rank = numbered(comm, context & 1 == 1).rank_of(send.peer);
+            call.peer = Peer::Dest(rank.map_or(-1, |rank| rank as i32));
             call.comm = comm.name.to_string();
         }
         match context & 1 {

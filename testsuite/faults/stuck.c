@@ -57,6 +57,34 @@ static void never_sent(void) {
     MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
 }
 
+// One is not in the collective of two groups that the others are in.
+static MPI_Comm two_groups(void) {
+    MPI_Comm part, inter;
+    int size, side;
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    side = rank >= size / 2;
+    MPI_Comm_split(MPI_COMM_WORLD, side, rank, &part);
+    MPI_Intercomm_create(part, 0, MPI_COMM_WORLD, side ? 0 : size / 2, 7, &inter);
+    MPI_Comm_set_name(inter, "inter");
+    return inter;
+}
+
+static void between(void) {
+    MPI_Comm inter = two_groups();
+    if (rank == 3) MPI_Recv(buffer, 1, MPI_BYTE, 1, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Barrier(inter);
+}
+
+// The same, of a call that is kept.
+static void between_kept(void) {
+    MPI_Comm inter = two_groups();
+    MPI_Request request;
+    MPI_Barrier_init(inter, MPI_INFO_NULL, &request);
+    if (rank == 3) MPI_Recv(buffer, 1, MPI_BYTE, 1, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Start(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
 int main(int argc, char **argv) {
     static const struct {
         const char *name;
@@ -64,7 +92,8 @@ int main(int argc, char **argv) {
     } reasons[] = {{"head_to_head", head_to_head}, {"wrong_tag", wrong_tag},
                    {"missing", missing},           {"computing", computing},
                    {"crossed", crossed},           {"ring_of_receives", ring_of_receives},
-                   {"never_sent", never_sent}};
+                   {"never_sent", never_sent},     {"between", between},
+                   {"between_kept", between_kept}};
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)

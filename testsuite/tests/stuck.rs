@@ -86,6 +86,18 @@ fn collectives_in_another_order_are_named() {
 }
 
 #[test]
+fn who_is_missing_between_two_groups_is_named() {
+    let circle =
+        "a circle: rank 0 waits for rank 2 waits for rank 3 waits for rank 1 waits for rank 0\n";
+    let said = told("4", "between");
+    let others = "ranks 0-2: in MPI_Barrier(collective 0) on inter, waiting for rank 3\n";
+    contains(&said, &[others, "rank 3: in MPI_Recv(source 1, tag 9)", circle, "deadlock"]);
+    let said = told("4", "between_kept");
+    let others = "ranks 0-2: in MPI_Wait(collective 0) on inter, waiting for rank 3\n";
+    contains(&said, &[others, circle, "deadlock"]);
+}
+
+#[test]
 fn a_ring_of_receives_is_a_deadlock() {
     let said = told("3", "ring_of_receives");
     let line = "rank 0: in MPI_Recv(source 2, tag 5) on MPI_COMM_WORLD, waiting for rank 2\n";

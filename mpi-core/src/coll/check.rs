@@ -18,6 +18,7 @@ use super::plan::{Problem, plan};
 use super::prepared::{Data, Prepared};
 use super::schedule::Schedule;
 use super::select::Choice;
+use super::standing;
 use crate::buffer::UserBuffer;
 use crate::datatype::Datatype;
 use crate::datatype::basic::{PACKED, row_of};
@@ -134,12 +135,13 @@ pub(super) struct Check {
 const TAGS: i32 = -0x3000_0000;
 const NUMBERS: u32 = 0x2000_0000;
 
-/// The number of a collective call, given the tag of its messages.
+/// The number of a collective call, a persistent one or a check, each counted for itself, given the tag of its
+/// messages.
 pub(crate) fn number_of(tag: i32) -> u32 {
-    match tag.wrapping_sub(TAGS) {
-        number @ 0.. if tag < 0 && (number as u32) < NUMBERS => number as u32,
-        _ => tag as u32,
-    }
+    let of = |first: i32, numbers: u32| {
+        tag.checked_sub(first).map(|number| number as u32).filter(|&number| number < numbers)
+    };
+    of(TAGS, NUMBERS).or_else(|| of(standing::TAGS, standing::NUMBERS)).unwrap_or(tag as u32)
 }
 
 impl<P: Port> Process<P> {
@@ -496,6 +498,10 @@ mod tests {
         assert_eq!((number_of(TAGS), number_of(TAGS + 5), number_of(17)), (0, 5, 17));
         assert_eq!(number_of(TAGS + NUMBERS as i32 - 1), NUMBERS - 1);
         const { assert!(TAGS + NUMBERS as i32 <= i16::MIN as i32) };
-        const { assert!(TAGS > i32::MIN + (i32::MAX >> 1)) };
+        const { assert!(TAGS as i64 >= standing::TAGS as i64 + standing::NUMBERS as i64) };
+        assert_eq!([0, 7].map(|number| number_of(standing::TAGS + number)), [0, 7]);
+        let last = standing::NUMBERS - 1;
+        assert_eq!(number_of(standing::TAGS + last as i32), last);
+        assert_eq!(number_of(i32::MAX), i32::MAX as u32);
     }
 }

@@ -19,6 +19,10 @@ use crate::limits::ROOMS_MAX;
 use crate::port::Port;
 use crate::request::Recipe;
 
+/// Persistent operations have the smallest integers for tags, where the numbers of the other calls never come.
+pub(super) const TAGS: i32 = i32::MIN;
+pub(super) const NUMBERS: u32 = 1 << 30;
+
 /// A collective operation that is kept to be started.
 pub(crate) struct Standing {
     comm: CommHandle,
@@ -57,7 +61,7 @@ impl<P: Port> Entry<'_, P> {
         let comm = call.comm;
         let state = self.comm_mut(comm)?;
         let number = state.standing_number;
-        state.standing_number = (number + 1) & i32::MAX as u32 >> 1;
+        state.standing_number = (number + 1) % NUMBERS;
         let way = match self.room(&mut call, number)? {
             Some(algorithm) => {
                 let datatypes = self.own_datatypes(&mut call)?;
@@ -66,8 +70,7 @@ impl<P: Port> Entry<'_, P> {
             None => {
                 let choice = self.choose(&call, Form::Persistent)?;
                 let schedule = self.schedule(&call, &choice)?;
-                // The smallest integers, where the numbers of the other calls never come.
-                let tag = i32::MIN + number as i32;
+                let tag = TAGS + number as i32;
                 Way::Messages { schedule, ground: self.ground(&call)?, tag }
             }
         };
