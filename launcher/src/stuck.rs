@@ -199,7 +199,13 @@ fn conclusion(round: &Round, stuck: bool, gone: bool) -> String {
         .map(|all| all.into_iter().fold(0, u16::wrapping_add));
     match (stuck, sum) {
         (false, _) => String::new(),
-        (true, Some(sum)) if sum == 0 || gone => {
+        // What the others sent them and had from them is in the sum, so that it tells nothing.
+        (true, Some(_)) if gone => {
+            "mpirun:   perhaps a deadlock: every rank waits, but ranks have ended, \
+                                    whose messages are not counted\n"
+                .to_string()
+        }
+        (true, Some(0)) => {
             "mpirun:   deadlock: every rank waits, and no message is on its way\n".to_string()
         }
         _ => "mpirun:   no deadlock: every rank waits, but something is on its way\n".to_string(),
@@ -278,6 +284,31 @@ mod tests {
         stuck.gone(1);
         let table = stuck.conclude(start).unwrap();
         assert!(table.contains("rank 0: in MPI_Wait\n") && !table.contains("deadlock"), "{table}");
+    }
+
+    #[test]
+    fn when_ranks_have_ended_nobody_knows_what_is_on_its_way() {
+        let start = Instant::now();
+        for balances in [[Some(0), Some(1)], [Some(1), Some(u16::MAX)], [Some(0), None]] {
+            let mut stuck = Stuck::new(Some(seconds(1)), start);
+            stuck.gone(2);
+            let mut tables = (1..4).map(|second| {
+                let at = start + seconds(second);
+                stuck.begin(at, BTreeSet::from([0, 1]), BTreeSet::new(), false);
+                for (rank, balance) in balances.into_iter().enumerate() {
+                    stuck.hear(rank, Said { balance, ..said(1, None, "in MPI_Recv") });
+                }
+                stuck.conclude(at)
+            });
+            let table = tables.find_map(|table| table).unwrap();
+            let knows = balances.iter().all(Option::is_some);
+            let says = if knows {
+                "   perhaps a deadlock: every rank waits, but"
+            } else {
+                "   no deadlock"
+            };
+            assert!(table.contains(says), "{table}");
+        }
     }
 
     #[test]
