@@ -10,8 +10,7 @@ static int word(int from, int turn, int i) {
     return 1000003 * from + 7919 * turn + i;
 }
 
-static int initialise(MPI_Request *r) {
-    MPI_Comm comm = MPI_COMM_WORLD;
+static int initialise(MPI_Comm comm, MPI_Request *r) {
     MPI_Info none = MPI_INFO_NULL;
     int n = 0;
     OK(MPI_Bcast_init(out[0], COUNT, MPI_INT, 0, comm, none, &r[n++]));
@@ -57,14 +56,7 @@ static void verify(int turn) {
     }
 }
 
-int main(int argc, char **argv) {
-    start(&argc, &argv);
-    MPI_Request requests[KINDS + 1];
-    for (int r = 0; r < size; r++) {
-        counts[r] = COUNT;
-        places[r] = r * COUNT;
-    }
-    int n = initialise(requests);
+static void rounds(int n, MPI_Request *requests) {
     for (int turn = 0; turn < ROUNDS; turn++) {
         fill_in(turn);
         OK(MPI_Startall(n, requests));
@@ -74,5 +66,52 @@ int main(int argc, char **argv) {
             CHECK(requests[i] != MPI_REQUEST_NULL, "request %d stays for the next round", i);
     }
     for (int i = 0; i < n; i++) OK(MPI_Request_free(&requests[i]));
+}
+
+static void add(void *in, void *inout, int *length, MPI_Datatype *type) {
+    (void)type;
+    for (int i = 0; i < *length; i++) ((int *)inout)[i] += ((int *)in)[i];
+}
+
+// Requests hold their communicator: they can be started when the program has freed it (§7.4.3), be they more or
+// less usual ones.
+static void freed(void) {
+    MPI_Request requests[KINDS + 1], unusual[2];
+    MPI_Comm comm, cart;
+    MPI_Op own;
+    int periodic = 1, mine[2] = {2 * rank, 2 * rank + 1}, theirs[2], sum;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    OK(MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &periodic, 0, &cart));
+    OK(MPI_Op_create(add, 1, &own));
+    int n = initialise(comm, requests);
+    OK(MPI_Allreduce_init(mine, &sum, 1, MPI_INT, own, comm, MPI_INFO_NULL, &unusual[0]));
+    OK(MPI_Neighbor_alltoall_init(mine, 1, MPI_INT, theirs, 1, MPI_INT, cart, MPI_INFO_NULL,
+                                  &unusual[1]));
+    OK(MPI_Comm_free(&comm));
+    OK(MPI_Comm_free(&cart));
+    for (int turn = 0; turn < 3; turn++) {
+        int left = (rank + size - 1) % size, right = (rank + 1) % size;
+        sum = theirs[0] = theirs[1] = -1;
+        OK(MPI_Startall(2, unusual));
+        OK(MPI_Waitall(2, unusual, MPI_STATUSES_IGNORE));
+        EQUAL(sum, size * (size - 1));
+        EQUAL(theirs[0], 2 * left + 1);
+        EQUAL(theirs[1], 2 * right);
+    }
+    for (int i = 0; i < 2; i++) OK(MPI_Request_free(&unusual[i]));
+    OK(MPI_Op_free(&own));
+    rounds(n, requests);
+}
+
+int main(int argc, char **argv) {
+    start(&argc, &argv);
+    MPI_Request requests[KINDS + 1];
+    for (int r = 0; r < size; r++) {
+        counts[r] = COUNT;
+        places[r] = r * COUNT;
+    }
+    int n = initialise(MPI_COMM_WORLD, requests);
+    rounds(n, requests);
+    freed();
     return finish();
 }

@@ -116,6 +116,80 @@ static void freed_type(int left, int right) {
     OK(MPI_Request_free(&both[1]));
 }
 
+// A request can be started when its communicator has been freed, since it holds it (§7.4.3), also when another one
+// has got its handle. Messages of the two do not get mixed up.
+static void freed_comm(int left, int right) {
+    MPI_Comm comms[2];
+    MPI_Request receiving[2][MODES], sending[2][MODES];
+    int from[2], to[2][MODES];
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comms[0]));
+    for (int turn = 0; turn < 4; turn++) {
+        int known = turn ? 2 : 1;
+        if (turn < 2)
+            for (int mode = 0; mode < MODES; mode++) {
+                OK(inits[mode](&from[turn], 1, MPI_INT, right, mode, comms[turn], &sending[turn][mode]));
+                OK(MPI_Recv_init(&to[turn][mode], 1, MPI_INT, left, mode, comms[turn],
+                                 &receiving[turn][mode]));
+            }
+        for (int i = known - 1; i >= 0; i--) OK(MPI_Startall(MODES, receiving[i]));
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+        for (int i = 0; i < known; i++) {
+            from[i] = 100 * rank + 10 * turn + i;
+            OK(MPI_Startall(MODES, sending[i]));
+        }
+        // The last time it is freed while they are under way.
+        if (turn == 2) OK(MPI_Comm_free(&comms[1]));
+        for (int i = 0; i < known; i++) {
+            OK(MPI_Waitall(MODES, sending[i], MPI_STATUSES_IGNORE));
+            OK(MPI_Waitall(MODES, receiving[i], MPI_STATUSES_IGNORE));
+            for (int mode = 0; mode < MODES; mode++) EQUAL(to[i][mode], 100 * left + 10 * turn + i);
+        }
+        if (turn == 0) {
+            OK(MPI_Comm_free(&comms[0]));
+            OK(MPI_Comm_dup(MPI_COMM_WORLD, &comms[1]));
+        }
+    }
+    for (int mode = 0; mode < MODES; mode++)
+        for (int i = 0; i < 2; i++) {
+            OK(MPI_Request_free(&sending[i][mode]));
+            OK(MPI_Request_free(&receiving[i][mode]));
+        }
+}
+
+// Its error handler goes on hearing of what fails.
+static int heard;
+
+static void hear(MPI_Comm *comm, int *code, ...) {
+    int place = -1;
+    OK(MPI_Comm_rank(*comm, &place));
+    EQUAL(place, rank);
+    FAILS(*code, MPI_ERR_TRUNCATE);
+    heard++;
+}
+
+static void freed_handler(int left, int right) {
+    MPI_Comm comm;
+    MPI_Errhandler handler;
+    MPI_Request receive, send;
+    int from[2] = {0}, to;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    OK(MPI_Comm_create_errhandler(hear, &handler));
+    OK(MPI_Comm_set_errhandler(comm, handler));
+    OK(MPI_Errhandler_free(&handler));
+    OK(MPI_Recv_init(&to, 1, MPI_INT, left, 0, comm, &receive));
+    OK(MPI_Send_init(from, 2, MPI_INT, right, 0, comm, &send));
+    OK(MPI_Comm_free(&comm));
+    for (int turn = 1; turn <= 2; turn++) {
+        OK(MPI_Start(&receive));
+        OK(MPI_Start(&send));
+        (void)MPI_Wait(&receive, MPI_STATUS_IGNORE);
+        OK(MPI_Wait(&send, MPI_STATUS_IGNORE));
+        EQUAL(heard, turn);
+    }
+    OK(MPI_Request_free(&receive));
+    OK(MPI_Request_free(&send));
+}
+
 int main(int argc, char **argv) {
     start(&argc, &argv);
     int left = (rank + size - 1) % size, right = (rank + 1) % size;
@@ -132,6 +206,8 @@ int main(int argc, char **argv) {
     inactive(&receives[1]);
     mixed(left, right);
     freed_type(left, right);
+    freed_comm(left, right);
+    freed_handler(left, right);
     for (int mode = 0; mode < MODES; mode++) {
         OK(MPI_Request_free(&sends[mode]));
         OK(MPI_Request_free(&receives[mode]));

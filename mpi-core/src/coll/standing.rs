@@ -25,7 +25,6 @@ pub(super) const NUMBERS: u32 = 1 << 30;
 
 /// A collective operation that is kept to be started.
 pub(crate) struct Standing {
-    comm: CommHandle,
     way: Way,
 }
 
@@ -43,13 +42,6 @@ enum Way {
         algorithm: Algorithm,
         datatypes: Vec<DatatypeHandle>,
     },
-}
-
-impl Standing {
-    /// The communicator it is on.
-    pub(crate) fn comm(&self) -> CommHandle {
-        self.comm
-    }
 }
 
 impl<P: Port> Entry<'_, P> {
@@ -74,7 +66,7 @@ impl<P: Port> Entry<'_, P> {
                 Way::Messages { schedule, ground: self.ground(&call)?, tag }
             }
         };
-        self.persistent(Recipe::Collective(Rc::new(Standing { comm, way })))
+        self.persistent(Recipe::Collective(Rc::new(Standing { way })), comm)
     }
 
     /// Moves a call to a room of its own, the `number`th of its communicator, if it suits a board and
@@ -117,14 +109,18 @@ impl<P: Port> Entry<'_, P> {
         Ok(made)
     }
 
-    /// Starts a round.
-    pub(crate) fn start_standing(&mut self, standing: &Standing) -> Result<RequestHandle> {
+    /// Starts a round of an operation on `comm`.
+    pub(crate) fn start_standing(
+        &mut self,
+        standing: &Standing,
+        comm: CommHandle,
+    ) -> Result<RequestHandle> {
         match &standing.way {
             Way::Room { call, algorithm, .. } => self.start_on_board(call, *algorithm),
             Way::Messages { schedule, ground, tag } => {
                 let temps = self.executions.temps();
                 let (memory, reducer) = ground.clone().memory(schedule, temps)?;
-                self.launch(standing.comm, *tag, schedule.clone(), memory, reducer)
+                self.launch(comm, *tag, schedule.clone(), memory, reducer)
             }
         }
     }

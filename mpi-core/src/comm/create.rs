@@ -307,7 +307,7 @@ impl<P: Port> Entry<'_, P> {
     }
 
     /// `MPI_Comm_free`, after the attributes are gone. Messages in flight are not affected: they
-    /// carry the context, which is never used again.
+    /// carry the context, which is never used again. Nor are persistent requests, which hold the communicator.
     pub fn comm_free(&mut self, comm: CommHandle) -> Result<()> {
         if comm.is_predefined() && !comm.is_null() {
             let name = &self.comm(comm)?.name;
@@ -316,10 +316,6 @@ impl<P: Port> Entry<'_, P> {
         }
         self.leave_board(comm)?;
         self.leave_nodes(comm)?;
-        let Comm { errhandler, info, .. } = self.comms.remove(comm)?;
-        if !info.is_null() {
-            self.always.infos.lock().remove(info)?;
-        }
-        self.always.errhandlers.lock().release(errhandler)
+        self.drop_comm(comm)
     }
 }

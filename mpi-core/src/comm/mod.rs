@@ -2,6 +2,7 @@
 
 mod bytes;
 pub mod create;
+mod held;
 pub mod inter;
 mod near;
 mod together;
@@ -59,6 +60,8 @@ pub struct Comm {
     pub(crate) standing_number: u32,
     /// Number of the next check of a collective call.
     pub(crate) check_number: u32,
+    /// Persistent requests on it, and whether the program has freed it.
+    pub(crate) held: held::Held,
     /// Its board.
     pub(crate) board: BoardState,
     /// Its nodes, where that is known and there are several.
@@ -100,6 +103,7 @@ impl Comm {
             collective_number: 0,
             standing_number: 0,
             check_number: 0,
+            held: held::Held::default(),
             board: BoardState::Untried,
             nodes: None,
             ranks_per_node: 0,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Message, Mode};
 use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
-use crate::handle::RequestHandle;
+use crate::handle::{CommHandle, RequestHandle};
 use crate::port::Port;
 use crate::request::{Operation, Owner, Persistent, Recipe, Request};
 
@@ -13,28 +13,29 @@ impl<P: Port> Entry<'_, P> {
     /// `MPI_Send_init` and its three kin.
     pub fn send_init(&mut self, message: Message, mode: Mode) -> Result<RequestHandle> {
         self.check_send(&message)?;
-        self.persistent(Recipe::Send(message, mode))
+        self.persistent(Recipe::Send(message, mode), message.comm)
     }
 
     /// `MPI_Recv_init`.
     pub fn receive_init(&mut self, message: Message) -> Result<RequestHandle> {
         self.check_receive(&message)?;
-        self.persistent(Recipe::Receive(message))
+        self.persistent(Recipe::Receive(message), message.comm)
     }
 
-    /// A request that is started by `recipe`. It has a handle of its own for a derived datatype,
-    /// since the program may free its (§5.1.9: what was built on a freed datatype is not affected).
-    pub(crate) fn persistent(&mut self, mut recipe: Recipe) -> Result<RequestHandle> {
-        let comm = match &mut recipe {
-            Recipe::Send(message, _) | Recipe::Receive(message) => {
-                if !message.datatype.is_predefined() {
-                    let datatype = Arc::clone(self.datatype(message.datatype)?);
-                    message.datatype = self.datatypes.insert(datatype)?;
-                }
-                message.comm
-            }
-            Recipe::Collective(standing) => standing.comm(),
-        };
+    /// A request that is started by `recipe` on `comm`, which it holds. It has a handle of its own for a derived
+    /// datatype, since the program may free its (§5.1.9: what was built on a freed datatype is not affected).
+    pub(crate) fn persistent(
+        &mut self,
+        mut recipe: Recipe,
+        comm: CommHandle,
+    ) -> Result<RequestHandle> {
+        if let Recipe::Send(message, _) | Recipe::Receive(message) = &mut recipe
+            && !message.datatype.is_predefined()
+        {
+            let datatype = Arc::clone(self.datatype(message.datatype)?);
+            message.datatype = self.datatypes.insert(datatype)?;
+        }
+        self.hold_comm(comm)?;
         let state = Box::new(Persistent { recipe, active: None });
         let operation = Operation::Persistent(state);
         let request = Request::active(operation, Owner::Program, comm);
@@ -43,7 +44,10 @@ impl<P: Port> Entry<'_, P> {
 
     /// `MPI_Start`.
     pub fn start(&mut self, request: RequestHandle) -> Result<()> {
-        let recipe = match &self.vci.requests.get(request)?.operation {
+        // The communicator may have another handle by now than when the request was made.
+        let Request { operation, comm, .. } = self.vci.requests.get(request)?;
+        let comm = *comm;
+        let recipe = match operation {
             Operation::Persistent(persistent) if persistent.active.is_none() => {
                 persistent.recipe.clone()
             }
@@ -51,9 +55,9 @@ impl<P: Port> Entry<'_, P> {
             _ => return Err(not_startable("is not a persistent request")),
         };
         let active = match recipe {
-            Recipe::Send(message, mode) => self.isend(message, mode)?,
-            Recipe::Receive(message) => self.ireceive(message)?,
-            Recipe::Collective(standing) => self.start_standing(&standing)?,
+            Recipe::Send(message, mode) => self.isend(Message { comm, ..message }, mode)?,
+            Recipe::Receive(message) => self.ireceive(Message { comm, ..message })?,
+            Recipe::Collective(standing) => self.start_standing(&standing, comm)?,
         };
         if let Operation::Persistent(persistent) =
             &mut self.vci.requests.get_mut(request)?.operation

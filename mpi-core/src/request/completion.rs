@@ -180,9 +180,10 @@ impl<P: Port> Entry<'_, P> {
         }
         let state = self.vci.requests.get_mut(request)?;
         if let Operation::Persistent(persistent) = &state.operation {
-            let (active, recipe) = (persistent.active, persistent.recipe.clone());
+            let (active, recipe, comm) = (persistent.active, persistent.recipe.clone(), state.comm);
             self.vci.requests.remove(request)?;
             self.release_recipe(recipe, active.is_some())?;
+            self.release_comm(comm)?;
             return active.map_or(Ok(None), |active| self.free_request(active));
         }
         match state.operation {
