@@ -6,7 +6,7 @@
 
 enum { LENGTH = 64 };
 
-static int rank, size, odd;
+static int rank, size, odd, all;
 static int a[LENGTH], b[LENGTH];
 
 static void root(void) { MPI_Bcast(a, 4, MPI_INT, odd ? 1 : 0, MPI_COMM_WORLD); }
@@ -32,6 +32,35 @@ static void counts(void) {
     int n[LENGTH], at[LENGTH];
     for (int i = 0; i < size; i++) n[i] = 2, at[i] = 2 * i;
     MPI_Gatherv(a, odd ? 3 : 2, MPI_INT, b, n, at, MPI_INT, 0, MPI_COMM_WORLD);
+}
+
+// An error that concerns two of the processes is one of all.
+static void all_fail(int code) {
+    int class = MPI_SUCCESS;
+    MPI_Error_class(code, &class);
+    if (class != (all ? MPI_SUCCESS : MPI_ERR_NOT_SAME))
+        fprintf(stderr, "rank %d of %d has class %d\n", rank, size, class);
+}
+
+static void between_two(void) {
+    enum { MANY = 1 << 18 };
+    static int many[MANY], into[4 * MANY];
+    int n[LENGTH], at[LENGTH], none[LENGTH] = {0};
+    MPI_Request request;
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    for (int i = 0; i < size; i++) n[i] = 2, at[i] = 2 * i;
+    all_fail(MPI_Scatterv(a, n, at, MPI_INT, b, odd ? 3 : 2, MPI_INT, 0, comm));
+    MPI_Iscatterv(a, n, at, MPI_INT, b, odd ? 1 : 2, MPI_INT, 0, comm, &request);
+    all_fail(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    // Who sends nothing does not tell anybody by a message that fails.
+    n[rank] = 0;
+    all_fail(MPI_Alltoallv(a, none, at, MPI_INT, b, odd ? n : none, at, MPI_INT, comm));
+    for (int i = 0; i < size; i++) n[i] = MANY, at[i] = MANY * i;
+    all_fail(MPI_Gatherv(many, odd ? 3 : MANY, MPI_INT, into, n, at, MPI_INT, 0, comm));
+    MPI_Barrier(comm);
+    MPI_Comm_free(&comm);
 }
 
 static void nonblocking(void) {
@@ -121,12 +150,13 @@ int main(int argc, char **argv) {
                     {"persistent", persistent},
                     {"communicators", communicators},
                     {"between", between},
+                    {"between_two", between_two},
                     {"late", late},
                     {"same_signature", same_signature}};
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    int all = argc > 1 && strcmp(argv[1], "none") == 0;
+    all = argc > 1 && strcmp(argv[1], "none") == 0;
     odd = !all && rank == size - 1;
     for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++)
         if (argc > 1 && (all || strcmp(argv[1], mistakes[i].name) == 0)) mistakes[i].run();

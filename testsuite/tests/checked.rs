@@ -72,6 +72,16 @@ fn nonblocking_and_persistent_calls_are_compared_too() {
 }
 
 #[test]
+fn what_two_disagree_about_fails_everywhere() {
+    for ranks in ["2", "3", "4"] {
+        let output = run(ranks, "between_two");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && said.is_empty(), "{said}");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "done\n");
+    }
+}
+
+#[test]
 fn who_stands_beside_the_root_names_no_operation() {
     told(
         "between",

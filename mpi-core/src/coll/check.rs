@@ -16,119 +16,71 @@ use super::memory::{Memory, Span, Temps};
 use super::place::{Place, Places};
 use super::plan::{Problem, plan};
 use super::prepared::{Data, Prepared};
+use super::record::{BYTES, Flow, Record, UNTOLD, UNTOLD_OP, Verdict};
 use super::schedule::Schedule;
 use super::select::Choice;
 use super::standing;
 use crate::buffer::UserBuffer;
-use crate::datatype::Datatype;
-use crate::datatype::basic::{PACKED, row_of};
 use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
-use crate::handle::{CommHandle, DatatypeHandle, RequestHandle};
+use crate::handle::{DatatypeHandle, RequestHandle};
 use crate::op::Builtin;
 use crate::port::Port;
 use crate::process::Process;
 use crate::text::shown;
 
-/// A type signature that is sent, received or common to all.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Flow {
-    /// Bytes of data; `u64::MAX` if there is nothing to compare.
-    bytes: u64,
-    /// The signature's hash.
-    hash: u64,
-    /// The number of the only basic type in it, or 0.
-    only: u64,
-}
-
-const UNTOLD: Flow = Flow { bytes: u64::MAX, hash: 0, only: 0 };
-
-impl Flow {
-    fn of(datatype: &Datatype, count: i64) -> Flow {
-        let (signature, count) = (datatype.signature(), count.max(0) as u64);
-        Flow {
-            bytes: signature.size().saturating_mul(count),
-            hash: signature.hash_of(count),
-            only: signature.only().map_or(0, |row| u64::from(row.code)),
-        }
-    }
-
-    fn fits(self, other: Flow) -> bool {
-        let packed = |flow: Flow| flow.only == u64::from(PACKED);
-        self == UNTOLD
-            || other == UNTOLD
-            || self.bytes == other.bytes
-                && (self.hash == other.hash || packed(self) || packed(other))
-    }
-
-    fn words(self) -> String {
-        match u32::try_from(self.only).ok().and_then(row_of) {
-            _ if self.bytes == 0 => "nothing".to_owned(),
-            Some(row) => format!("{} {}", self.bytes / u64::from(row.size.max(1)), row.name),
-            None => format!("{} bytes of mixed types", self.bytes),
-        }
-    }
-}
-
-/// What one process tells another.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Record {
-    procedure: u64,
-    /// Which collective it is in the core.
-    kind: u64,
-    /// The root, or `u64::MAX`.
-    root: u64,
-    /// The operation, or 0; `u64::MAX` for one of the program's own, [`UNTOLD_OP`] where it does not count.
-    op: u64,
-    /// What all must have alike.
-    common: Flow,
-    /// What goes to whom this record goes to.
-    to: Flow,
-    /// What is awaited from there.
-    from: Flow,
-}
-
-/// What stands for an operation of which this process says nothing.
-const UNTOLD_OP: u64 = u64::MAX - 1;
-
-const WORDS: usize = 13;
-const BYTES: usize = WORDS * 8;
-
-impl Record {
-    fn write(&self, bytes: &mut Vec<u8>) {
-        let flow = |flow: Flow| [flow.bytes, flow.hash, flow.only];
-        let head = [self.procedure, self.kind, self.root, self.op];
-        let flows = [flow(self.common), flow(self.to), flow(self.from)];
-        for word in head.into_iter().chain(flows.into_iter().flatten()) {
-            bytes.extend_from_slice(&word.to_le_bytes());
-        }
-    }
-
-    fn read(bytes: &[u8]) -> Record {
-        let word = |i: usize| {
-            let bytes = bytes.get(i * 8..).and_then(|rest| rest.first_chunk());
-            bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
-        };
-        let flow = |i| Flow { bytes: word(i), hash: word(i + 1), only: word(i + 2) };
-        Record {
-            procedure: word(0),
-            kind: word(1),
-            root: word(2),
-            op: word(3),
-            common: flow(4),
-            to: flow(7),
-            from: flow(10),
-        }
-    }
-}
-
 /// A check under way.
 pub(super) struct Check {
-    mine: Vec<Record>,
-    /// The records as they leave and, behind them, as they come: memory of the schedule.
-    records: Box<[u8]>,
+    stage: Stage,
+    /// What is told, as it leaves and, behind it, as it comes: memory of the schedule.
+    told: Box<[u8]>,
     /// The execution that begins when all agree.
     pub(super) then: Option<u32>,
+}
+
+/// What is told.
+enum Stage {
+    Records {
+        mine: Vec<Record>,
+        /// They tell each process also what only it is to compare.
+        pairwise: bool,
+    },
+    /// What each has found that only it could find: a process that knew nothing of it would begin, and wait
+    /// for those that do not.
+    Verdicts { call: String },
+}
+
+/// How a check goes on.
+pub(super) enum Next {
+    /// It is over; `None` if all agree.
+    Over(Option<Error>),
+    /// Something more is to be told.
+    Exchange(Box<(Schedule, Memory)>),
+}
+
+impl Check {
+    /// Lays out an exchange in which `told` has a piece for each of `size` processes.
+    fn exchange(
+        &mut self,
+        me: usize,
+        size: usize,
+        mut told: Vec<u8>,
+    ) -> Result<(Schedule, Memory)> {
+        let half = told.len();
+        told.resize(2 * half, 0);
+        self.told = told.into_boxed_slice();
+        let start = UserBuffer(self.told.as_mut_ptr());
+        let (send, recv) = (Span::Flat(start), Span::Flat(start.offset(half as i64)));
+        let problem = Problem::Alltoall { block: (half / size) as i64, in_place: false };
+        let schedule = plan(me, size, &problem, &Choice::ONLY)?;
+        let memory = Memory::moved(&schedule, send, recv, Temps::default())?;
+        Ok((schedule, memory))
+    }
+
+    /// What was told in pieces of so many bytes.
+    fn incoming(&self, bytes: usize) -> impl Iterator<Item = &[u8]> {
+        self.told[self.told.len() / 2..].chunks_exact(bytes)
+    }
 }
 
 /// Checks have tags that neither other collective calls nor persistent ones have.
@@ -192,56 +144,72 @@ impl<P: Port> Process<P> {
     /// Begins to compare a call with those of the others; `then` begins when all agree.
     fn begin_check(&mut self, call: &Prepared, then: Option<u32>) -> Result<RequestHandle> {
         let mine = self.records(call)?;
-        let half = mine.len() * BYTES;
-        let mut records = Vec::with_capacity(2 * half);
-        mine.iter().for_each(|record| record.write(&mut records));
-        records.resize(2 * half, 0);
-        let mut records = records.into_boxed_slice();
-        let start = UserBuffer(records.as_mut_ptr());
-        let (send, recv) = (Span::Flat(start), Span::Flat(start.offset(half as i64)));
-        let schedule = self.exchange(call.comm, mine.len())?;
-        let memory = Memory::moved(&schedule, send, recv, Temps::default())?;
+        let (me, size) = (self.comm(call.comm)?.place() as usize, mine.len());
+        let mut told = Vec::with_capacity(2 * size * BYTES);
+        mine.iter().for_each(|record| record.write(&mut told));
+        let stage = Stage::Records { mine, pairwise: is_pairwise(&call.problem) };
+        let mut check = Check { stage, told: Box::default(), then };
+        let (schedule, memory) = check.exchange(me, size, told)?;
         let state = self.comm_mut(call.comm)?;
         let tag = TAGS + state.check_number as i32;
         state.check_number = (state.check_number + 1) % NUMBERS;
-        let check = Some(Box::new(Check { mine, records, then }));
-        let peculiar = Peculiar { check, failure: None };
+        let peculiar = Peculiar { check: Some(Box::new(check)), failure: None };
         self.launch_with(call.comm, tag, Rc::new(schedule), memory, None, peculiar)
     }
 
-    fn exchange(&self, comm: CommHandle, size: usize) -> Result<Schedule> {
-        let problem = Problem::Alltoall { block: BYTES as i64, in_place: false };
-        plan(self.comm(comm)?.place() as usize, size, &problem, &Choice::ONLY)
+    /// What follows when all has been told, on the communicator of this context.
+    pub(super) fn judge(&self, check: &mut Check, context: u64, me: usize) -> Next {
+        let over = |fault: Option<String>| {
+            Next::Over(fault.map(|fault| self.disagreement(context, &fault)))
+        };
+        let (mine, pairwise) = match &mut check.stage {
+            Stage::Records { mine, pairwise } => (std::mem::take(mine), *pairwise),
+            Stage::Verdicts { call } => {
+                let call = std::mem::take(call);
+                let found = check.incoming(Verdict::BYTES).find_map(Verdict::read);
+                return over(found.map(|verdict| format!("in {call}, {}", verdict.words())));
+            }
+        };
+        let theirs: Vec<Record> = check.incoming(BYTES).map(Record::read).collect();
+        let name_of = |number: u64| self.port.procedure_name(u16::try_from(number).ok()?);
+        if let Some(fault) = compare(me, &theirs, &name_of) {
+            return over(Some(fault));
+        }
+        if !pairwise {
+            return over(None);
+        }
+        check.stage = Stage::Verdicts { call: name(&mine[me], &name_of) };
+        let told = Verdict::write(pairs(me, &mine, &theirs)).repeat(mine.len());
+        match check.exchange(me, mine.len(), told) {
+            Ok(exchange) => Next::Exchange(Box::new(exchange)),
+            Err(error) => Next::Over(Some(error)),
+        }
     }
 
-    /// What a check has shown; `None` if all agree.
-    pub(super) fn judge(&self, check: &Check, context: u64, me: usize) -> Option<Error> {
-        let incoming = check.records.chunks_exact(BYTES).skip(check.mine.len());
-        let theirs: Vec<Record> = incoming.map(Record::read).collect();
-        let name_of = |number: u64| self.port.procedure_name(u16::try_from(number).ok()?);
-        let fault = compare(me, &check.mine, &theirs, &name_of)?;
+    fn disagreement(&self, context: u64, fault: &str) -> Error {
         let comm = self.comm_of(context).map(|comm| shown(&comm.name));
         let comm = comm.filter(|name| !name.is_empty());
         let comm = comm.as_deref().unwrap_or("a communicator without a name");
         let what = format!("the processes of {comm} disagree: {fault}");
-        Some(Error::new(ErrorClass::NOT_SAME, what).hint(
+        Error::new(ErrorClass::NOT_SAME, what).hint(
             "All processes call the same collectives in the same order, with the same root and \
              operation, and receive what is sent.",
-        ))
+        )
     }
 }
 
-/// The first thing in which records differ, in words.
+fn name<'a>(record: &Record, name_of: &dyn Fn(u64) -> Option<&'a str>) -> String {
+    let name = name_of(record.procedure).map(|name| name.trim_end_matches("_c").to_owned());
+    name.unwrap_or_else(|| format!("procedure {} of kind {}", record.procedure, record.kind))
+}
+
+/// The first thing in which records differ that all can see, in words.
 fn compare<'a>(
     me: usize,
-    mine: &[Record],
     theirs: &[Record],
     name_of: &dyn Fn(u64) -> Option<&'a str>,
 ) -> Option<String> {
-    let name = |record: &Record| -> String {
-        let name = name_of(record.procedure).map(|name| name.trim_end_matches("_c").to_owned());
-        name.unwrap_or_else(|| format!("procedure {} of kind {}", record.procedure, record.kind))
-    };
+    let name = |record: &Record| name(record, name_of);
     let root = |record: &Record| match record.root {
         u64::MAX => "no root".to_owned(),
         root => format!("root {root}"),
@@ -281,21 +249,16 @@ fn compare<'a>(
             let told = ranked(&|r| (mark(r.common), r.common.words()));
             differs.then(|| dissent(&told, ["passes", "pass"]))
         })
-        .or_else(|| pairs(me, mine, theirs))
         .map(|fault| format!("in {call}, {fault}"))
 }
 
 /// What one process sends and the other awaits.
-fn pairs(me: usize, mine: &[Record], theirs: &[Record]) -> Option<String> {
-    let words = |from: usize, sent: Flow, to: usize, awaited: Flow| {
-        let (sent, awaited) = (sent.words(), awaited.words());
-        format!("rank {from} sends rank {to} {sent}, but rank {to} receives {awaited} from it")
+fn pairs(me: usize, mine: &[Record], theirs: &[Record]) -> Option<Verdict> {
+    let verdict = |from: usize, sent: Flow, to: usize, awaited: Flow| {
+        (!sent.fits(awaited)).then_some(Verdict { from: from as u64, to: to as u64, sent, awaited })
     };
     mine.iter().zip(theirs).enumerate().find_map(|(peer, (mine, theirs))| {
-        if !theirs.to.fits(mine.from) {
-            return Some(words(peer, theirs.to, me, mine.from));
-        }
-        (!mine.to.fits(theirs.from)).then(|| words(me, mine.to, peer, theirs.from))
+        verdict(peer, theirs.to, me, mine.from).or_else(|| verdict(me, mine.to, peer, theirs.from))
     })
 }
 
@@ -380,6 +343,20 @@ fn cuts(problem: &Problem) -> u64 {
     starts.fold(0, |sum, start| sum.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(start))
 }
 
+/// Whether there is something to compare between two members: the same at all that call the same.
+fn is_pairwise(problem: &Problem) -> bool {
+    matches!(
+        problem,
+        Problem::Gather { .. }
+            | Problem::Gatherv { .. }
+            | Problem::Scatter { .. }
+            | Problem::Scatterv { .. }
+            | Problem::Allgather { .. }
+            | Problem::Alltoall { .. }
+            | Problem::Alltoallv { .. }
+    )
+}
+
 /// What there is to compare between two members.
 #[derive(Default)]
 struct Flows {
@@ -433,6 +410,7 @@ impl<P: Port> Entry<'_, P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::datatype::basic::PACKED;
 
     const BCAST: Record =
         Record { procedure: 1, kind: 2, root: 0, op: 0, common: INTS, to: UNTOLD, from: UNTOLD };
@@ -446,7 +424,7 @@ mod tests {
     }
 
     fn seen(theirs: &[Record]) -> Option<String> {
-        compare(0, &vec![BCAST; theirs.len()], theirs, &name_of)
+        compare(0, theirs, &name_of)
     }
 
     #[test]
@@ -486,11 +464,17 @@ mod tests {
     fn what_is_sent_is_what_is_received() {
         let awaits = Record { from: INTS, ..BCAST };
         let sends = |to| [Record { to, ..BCAST }; 2];
-        let told = |to| compare(1, &[awaits; 2], &sends(to), &name_of);
-        assert_eq!(told(INTS), None);
-        assert_eq!(told(Flow { hash: 1, only: u64::from(PACKED), ..INTS }), None);
-        let text = told(Flow { hash: 1, only: 0, ..INTS }).unwrap();
+        let found = |to| pairs(1, &[awaits; 2], &sends(to));
+        assert_eq!(found(INTS), None);
+        assert_eq!(found(Flow { hash: 1, only: u64::from(PACKED), ..INTS }), None);
+        let verdict = found(Flow { hash: 1, only: 0, ..INTS });
+        let text = verdict.unwrap().words();
         assert!(text.contains("rank 0 sends rank 1 16 bytes of mixed types, but rank 1"), "{text}");
+        for verdict in [None, verdict] {
+            let bytes = Verdict::write(verdict);
+            assert_eq!((bytes.len(), Verdict::read(&bytes)), (Verdict::BYTES, verdict));
+        }
+        assert_eq!((Verdict::read(&[1; 9]), Verdict::read(&[1; Verdict::BYTES])), (None, None));
     }
 
     #[test]

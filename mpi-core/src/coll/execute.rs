@@ -9,7 +9,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::check::Check;
+use super::check::{Check, Next};
 use super::memory::{Memory, Temps};
 use super::schedule::{Action, Progress, Region, Schedule, StepId};
 use crate::callout::{Reduction, UserFunction};
@@ -263,7 +263,7 @@ impl<P: Port> Process<P> {
             execution.memory.finish();
             self.executions.free.push(index);
             if let Some(check) = execution.check.take() {
-                return self.conclude(*execution, &check);
+                return self.conclude(*execution, check);
             }
             let Execution { progress, memory, request, failure, .. } = *execution;
             self.executions.leave(progress, memory);
@@ -273,11 +273,24 @@ impl<P: Port> Process<P> {
         }
     }
 
-    /// A check is over: the call that waits for it begins, or fails.
+    /// What a check tells has been told: it goes on, or the call that waits for it begins, or fails.
     #[cold]
-    fn conclude(&mut self, over: Execution, check: &Check) {
-        let judged = |process: &Self| process.judge(check, over.context, over.rank as usize);
-        let failure = over.failure.or_else(|| judged(self));
+    fn conclude(&mut self, over: Execution, mut check: Box<Check>) {
+        let next = match &over.failure {
+            Some(failure) => Next::Over(Some(failure.clone())),
+            None => self.judge(&mut check, over.context, over.rank as usize),
+        };
+        let failure = match next {
+            Next::Over(failure) => failure,
+            Next::Exchange(exchange) => {
+                let (schedule, memory) = *exchange;
+                let progress = self.executions.progress(&schedule);
+                let (schedule, check) = (Rc::new(schedule), Some(check));
+                let more = Execution { schedule, progress, memory, check, ..over };
+                let index = self.executions.insert(Box::new(more));
+                return self.run(index);
+            }
+        };
         match (check.then, failure) {
             (None, failure) => self.vci.complete(over.request, failure),
             (Some(held), failure) => {

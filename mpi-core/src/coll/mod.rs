@@ -29,6 +29,7 @@ pub(crate) mod nodes;
 mod place;
 pub mod plan;
 pub(crate) mod prepared;
+mod record;
 pub mod schedule;
 pub mod select;
 pub(crate) mod standing;
