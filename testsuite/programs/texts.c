@@ -1,6 +1,7 @@
 // ranks: 1 2
 // Strings are bytes: what a program gives comes back as it was, in whatever encoding, and limits
 // count bytes (MPI-5.0 §10, §7.8, §9.5, §14.2). The letters here are Latin-1, which is no UTF-8.
+#define _GNU_SOURCE
 #include "check.h"
 #include <sys/stat.h>
 #include <unistd.h>
