@@ -123,6 +123,9 @@ pub enum Fetched {
     Refused,
 }
 
+/// So few bytes are one piece on any board.
+pub const SHORT_PIECE: usize = 512;
+
 /// From this many bytes on it counts where a piece lies, if processors are shared.
 pub const LONG_PIECE: usize = 8 << 10;
 
@@ -162,7 +165,7 @@ pub trait Boards {
     /// Closes a board that no member will use any more.
     fn close_board(&mut self, board: BoardId);
 
-    /// The largest piece that may be written to this audience.
+    /// The largest piece that may be written to this audience, [`SHORT_PIECE`] at least.
     fn piece_max(&self, board: BoardId, to: Audience) -> usize;
 
     /// Memory in the part of the member of this rank to which members write in turn: where, and

@@ -37,7 +37,8 @@ pub enum ProcessSet {
 impl ProcessSet {
     /// The set of this name, in capitals or not, as URIs go; `None` if there is no such set.
     pub fn named(name: &[u8]) -> Option<ProcessSet> {
-        let place = PROCESS_SETS.iter().position(|set| set.as_bytes().eq_ignore_ascii_case(name))?;
+        let place =
+            PROCESS_SETS.iter().position(|set| set.as_bytes().eq_ignore_ascii_case(name))?;
         Some([ProcessSet::World, ProcessSet::Own][place])
     }
 }

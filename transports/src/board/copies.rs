@@ -12,7 +12,7 @@ use mpi_core::datatype::Packer;
 
 use crate::cost::Cost;
 use crate::shm::Reach;
-use crate::stores::{self, LONG_BYTES};
+use crate::stores;
 
 /// One in so many long pieces is written the way that seems dearer; every fourth as many is timed.
 const TRIED: u32 = 32;
@@ -38,11 +38,6 @@ impl Copies {
         to: *mut u8,
         len: usize,
     ) {
-        if len < LONG_BYTES {
-            // SAFETY: by the caller's promise.
-            unsafe { source.pack_into(to, len) };
-            return;
-        }
         if !reach.goes_past(len) {
             // SAFETY: by the caller's promise.
             unsafe { stores::pack(source, to, len, false) };

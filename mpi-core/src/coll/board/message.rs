@@ -5,7 +5,7 @@ use super::run::OwnBlock;
 use super::seat::Seat;
 use super::shown::Way;
 use super::work::{Step, WaitFor, Work};
-use crate::boards::{Audience, Copying, LONG_PIECE, Mover, Piece, Source};
+use crate::boards::{Audience, Copying, LONG_PIECE, Mover, Piece, SHORT_PIECE, Source};
 use crate::buffer::{RawBytes, UserBuffer};
 use crate::datatype::{Packer, Unpacker};
 use crate::entry::Entry;
@@ -329,7 +329,7 @@ impl<P: Port> Entry<'_, P> {
         len: usize,
     ) -> bool {
         let mut source = Packer::contiguous(at, len as u64);
-        len <= self.port.piece_max(seat.board, to)
+        (len <= SHORT_PIECE || len <= self.port.piece_max(seat.board, to))
             && self.port.write_piece(seat.board, to, &mut source, len, true)
     }
 

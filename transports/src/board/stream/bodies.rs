@@ -72,10 +72,16 @@ impl Bodies {
             self.populate(rest);
             (self.at, self.clear) = (MAPPED_FROM, 0);
         }
-        let at = self.find(len, round, piece, readers)?;
-        if at != self.at || at + len > self.clear {
-            self.clear = self.obstacle(at, piece, readers);
-        }
+        let at = match self.is_clear(len, round, readers) {
+            true => self.at,
+            false => {
+                let at = self.find(len, round, piece, readers)?;
+                if at != self.at || at + len > self.clear {
+                    self.clear = self.obstacle(at, piece, readers);
+                }
+                at
+            }
+        };
         self.lie[(piece % CELLS as u64) as usize] = (at, at + len);
         self.at = (at + len).next_multiple_of(64);
         if self.pages.end_before(at + len) {
@@ -85,6 +91,13 @@ impl Bodies {
         }
         self.pages.carry(len);
         Some(at)
+    }
+
+    /// Whether a body has its place behind the last one, as most have: nothing there is still read.
+    #[inline]
+    fn is_clear(&self, len: usize, round: usize, readers: &Readers) -> bool {
+        let end = self.at + len;
+        end <= self.clear && end <= self.pages.window(len, round, &readers.reach)
     }
 
     /// Makes pages be there: their readers find them too.

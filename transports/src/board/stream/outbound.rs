@@ -105,7 +105,9 @@ impl Outbound {
         // SAFETY: by the caller's promise.
         unsafe {
             let to = self.bodies.address(at);
-            if self.bodies.pages.stream(len) {
+            if len < stores::LONG_BYTES {
+                source.pack_into(to, len);
+            } else if self.bodies.pages.stream(len) {
                 reach.goes_past(len);
                 stores::pack(source, to, len, true);
             } else if self.bodies.pages.are_crowded() {
