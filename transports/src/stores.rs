@@ -1,5 +1,5 @@
-//! How bodies are stored where another process will read them: by the processor's string move, or by vector moves,
-//! which go past the caches where lines are dear to fetch.
+//! How long bodies are stored: by the processor's string move, or by vector moves, which go past the caches where another
+//! process will read them and lines are dear to fetch.
 //!
 //! A line of shared memory is in its last reader's cache, or in one that both share, and a vector move fetches it
 //! before it overwrites it. The string move (`rep movsb`) is told how much it will overwrite, and a processor may then
@@ -10,7 +10,10 @@
 //! caches costs its reader more as well, which is not seen here: beside such vectors the string move need not even be
 //! as good to be taken.
 //!
-//! In: bodies, and room in shared memory. Out: the same, stored.
+//! What is stored in the program's own memory, or for who goes on with it there, is timed apart: other caches hold those
+//! lines.
+//!
+//! In: bodies, and room. Out: the same, stored.
 
 use std::cell::RefCell;
 use std::time::Instant;

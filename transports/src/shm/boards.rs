@@ -217,8 +217,8 @@ impl Boards for Shm {
     }
 
     fn copy_by_cost(bytes: RawBytes<'_>, what: Copying, into: &mut Unpacker) -> usize {
-        // SAFETY: user memory that the collective owns; the standard forbids that its buffers overlap, and shared
-        // memory is none of them.
+        // SAFETY: the room is user memory that the collective owns, or the slot of a sum that it is this process's turn
+        // to write; the bytes are a piece, or in user memory, whose buffers the standard forbids to overlap.
         unsafe { stores::unpack(bytes, what, into) }
     }
 
