@@ -1,5 +1,5 @@
-//! How long bodies are stored: by the processor's string move, or by vector moves, which go past the caches where another
-//! process will read them and lines are dear to fetch.
+//! How long bodies are stored: by the processor's string move, or by vector moves, which go past the caches where
+//! another process will read them and lines are dear to fetch.
 //!
 //! A line of shared memory is in its last reader's cache, or in one that both share, and a vector move fetches it
 //! before it overwrites it. The string move (`rep movsb`) is told how much it will overwrite, and a processor may then
@@ -10,8 +10,8 @@
 //! caches costs its reader more as well, which is not seen here: beside such vectors the string move need not even be
 //! as good to be taken.
 //!
-//! What is stored in the program's own memory, or for who goes on with it there, is timed apart: other caches hold those
-//! lines.
+//! What is stored in the program's own memory, or for who goes on with it there, is timed apart: other caches hold
+//! those lines.
 //!
 //! In: bodies, and room. Out: the same, stored.
 
