@@ -89,7 +89,7 @@ impl<B: Fn(usize) -> Elements> Uneven<B> {
 
     /// The bytes of the longest block for another member.
     fn longest(&self, seat: Seat) -> usize {
-        let blocks = seat.others().filter_map(|rank| self.block_within(rank, EXCHANGE_BYTES));
+        let blocks = seat.others().filter_map(self.long_blocks());
         blocks.map(|(_, len)| len).max().unwrap_or(0)
     }
 
