@@ -49,11 +49,12 @@ impl Prepared {
     /// Whether it may run node by node: in stages if it runs to its end now, else by a schedule.
     #[cold]
     fn suits(&self, nodes: &Nodes, in_stages: bool) -> bool {
+        let hierarchy = self.problem.hierarchy();
+        if !in_stages && (hierarchy.is_none() || self.problem.is_better_flat(self.bytes)) {
+            return false;
+        }
         // Blocks and prefixes are of ranks that follow one another.
-        let needs_order = match (in_stages, self.problem.hierarchy()) {
-            (false, None) => return false,
-            (_, needs_order) => needs_order.unwrap_or(true),
-        };
+        let needs_order = hierarchy.unwrap_or(true);
         match &self.data {
             _ if needs_order && !nodes.in_order => false,
             Data::Moved { .. } => true,
