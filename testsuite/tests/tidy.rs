@@ -205,7 +205,7 @@ fn the_core_owns_no_clock_and_no_socket() {
 fn decisions_have_a_number_each() {
     let text = std::fs::read_to_string(root().join("docs/decisions.md")).unwrap();
     let number = |line: &str| {
-        let (number, rest) = line.split_once(". **")?;
+        let (number, rest) = line.strip_prefix("**")?.split_once(". ")?;
         (number.starts_with(|c: char| c.is_ascii_digit()) && !rest.is_empty())
             .then(|| number.to_string())
     };
