@@ -7,6 +7,7 @@ mod copies;
 mod farewell;
 mod layout;
 mod loans;
+mod parts;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -21,9 +22,9 @@ pub use apart::{Apart, Lies};
 use farewell::Farewell;
 pub use layout::Layout;
 use loans::Loan;
-use stream::{Answer, Inbound, Outbound, Room};
+use parts::{Parts, Turns};
+use stream::{Answer, Inbound, Outbound};
 
-use crate::lap::Worn;
 use crate::sys::memory::populate;
 
 /// Largest piece where every rank has a processor: what is read while the next is written.
@@ -58,16 +59,6 @@ pub struct Board {
     round: usize,
 }
 
-/// Memory in one member's part to which members write in turn, and how far its pages are got.
-struct Turns {
-    at: *mut u8,
-    room: usize,
-    worn: Worn,
-}
-
-// SAFETY: the pointer leads into shared memory that the board's owner keeps mapped.
-unsafe impl Send for Turns {}
-
 /// What a process waits for at a board.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Awaited {
@@ -86,71 +77,29 @@ impl Board {
     /// Each address is aligned to a cache line and has [`Layout::bytes`] bytes of shared memory,
     /// mapped as long as the board lives; only the board writes to the own part.
     pub unsafe fn new(rank: u32, mark: u64, members: Vec<(PeerId, *mut u8)>, part: u64) -> Board {
-        let layout = Layout::new(members.len() as u32);
         let me = rank as usize;
-        let bases: Vec<*mut u8> = members.iter().map(|(_, base)| *base).collect();
-        layout.map_heads(me, &bases);
-        let others = || (0..bases.len()).filter(|other| *other != me);
-        let counter = |of: usize, writer: usize, private: usize| {
-            let offset = layout.counters(writer) + 8 * private;
-            bases[of].wrapping_add(offset).cast_const().cast()
-        };
-        let cells = |of: usize, offset: usize| bases[of].wrapping_add(offset).cast_const().cast();
-        let body = |of: usize, offset: usize| bases[of].wrapping_add(offset);
-        let wide = Room { usual: layout.public_room(), all: layout.public_room() };
-        let narrow = Room { usual: layout.private_room(), all: layout.private_space() };
-        let all = 0..bases.len();
-        // SAFETY: all offsets lie within a part, by the layout; the rest is the caller's promise.
-        unsafe {
-            let counters = others().map(|reader| counter(reader, me, 0)).collect();
-            let (at, room) = (cells(me, layout.public_cells()), body(me, layout.public_body()));
-            let public = Outbound::new(at, room, wide, mark, counters);
-            let to = |reader: usize| {
-                let counters = vec![counter(reader, me, 1)];
-                let room = body(me, layout.private_body(reader));
-                Outbound::new(cells(me, layout.private_cells(reader)), room, narrow, mark, counters)
-            };
-            let from_public = |of: usize| {
-                let (at, room) = (cells(of, layout.public_cells()), body(of, layout.public_body()));
-                Inbound::new(at, room, wide, mark, counter(me, of, 0))
-            };
-            let from_private = |of: usize| {
-                let at = cells(of, layout.private_cells(me));
-                let room = body(of, layout.private_body(me));
-                Inbound::new(at, room, narrow, mark, counter(me, of, 1))
-            };
-            let turns = |of: usize| Turns {
-                at: body(of, layout.private_body(of)),
-                room: narrow.usual,
-                worn: Worn::new(0),
-            };
-            // The counters that a member would have of its own streams.
-            let farewell = |of: usize| Farewell::new(counter(of, of, 0).cast(), mark);
-            let loan = |lender: usize, borrower: usize| {
-                let terms = body(lender, layout.loan(borrower)).cast_const();
-                let claim = body(borrower, layout.claim(lender)).cast_const();
-                Loan::new(terms.cast(), claim.cast(), mark)
-            };
-            let given: Vec<Loan> = all.clone().map(|borrower| loan(me, borrower)).collect();
-            let taken: Vec<Loan> = all.clone().map(|lender| loan(lender, me)).collect();
-            others().for_each(|other| taken[other].give_up());
-            Board {
-                rank: me,
-                given,
-                taken,
-                lent: None,
-                turns: all.clone().map(turns).collect(),
-                farewells: all.clone().map(farewell).collect(),
-                public,
-                private: all.clone().map(to).collect(),
-                from_public: all.clone().map(from_public).collect(),
-                from_private: all.map(from_private).collect(),
-                members: members.into_iter().map(|(peer, _)| peer).collect(),
-                part,
-                crowded: false,
-                streams: 1,
-                round: CACHES,
-            }
+        let (members, bases): (Vec<PeerId>, Vec<*mut u8>) = members.into_iter().unzip();
+        let all = 0..members.len();
+        // SAFETY: the caller's promise.
+        let parts = unsafe { Parts::new(me, mark, bases) };
+        let taken: Vec<Loan> = all.clone().map(|lender| parts.loan(lender, me)).collect();
+        all.clone().filter(|other| *other != me).for_each(|other| taken[other].give_up());
+        Board {
+            rank: me,
+            public: parts.public(),
+            private: all.clone().map(|reader| parts.private(reader)).collect(),
+            from_public: all.clone().map(|of| parts.public_of(of)).collect(),
+            from_private: all.clone().map(|of| parts.private_of(of)).collect(),
+            turns: all.clone().map(|of| parts.turns(of)).collect(),
+            given: all.clone().map(|borrower| parts.loan(me, borrower)).collect(),
+            taken,
+            lent: None,
+            farewells: all.map(|of| parts.farewell(of)).collect(),
+            members,
+            part,
+            crowded: false,
+            streams: 1,
+            round: CACHES,
         }
     }
 

@@ -372,8 +372,9 @@ impl<P: Port> Entry<'_, P> {
         seat: Seat,
         send: &Uneven<B>,
     ) -> Result<()> {
+        let block = send.long_blocks();
         for rank in seat.others() {
-            if let Some((at, len)) = send.block_within(rank, EXCHANGE_BYTES) {
+            if let Some((at, len)) = block(rank) {
                 self.write_run(seat, Audience::One(rank), at, len, 1)?;
             }
         }
@@ -387,8 +388,9 @@ impl<P: Port> Entry<'_, P> {
         from: fn(u32) -> Source,
         recv: &Uneven<B>,
     ) -> Result<()> {
+        let block = recv.long_blocks();
         for rank in seat.others() {
-            if let Some((at, len)) = recv.block_within(rank, EXCHANGE_BYTES) {
+            if let Some((at, len)) = block(rank) {
                 self.read_run(seat, from(rank), at, len, WaitFor::Each(from))?;
             }
         }

@@ -83,16 +83,7 @@ impl<P: Port> Entry<'_, P> {
             Problem::Barrier => self.meet_at_board(seat),
             Problem::Bcast { root, .. } => {
                 self.gives(seat, *root as u32)?;
-                let Some(place) = recv.first() else { return Ok(()) };
-                if *root == me {
-                    let message = Outgoing::of_root(self, seat, self.packer(place)?);
-                    return self.write_or_show(seat, message);
-                }
-                let (from, into) = (Source::Public(*root as u32), self.unpacker(place)?);
-                if self.is_shared(seat, Audience::Everyone, into.remaining()) {
-                    return self.read_shared(seat, from, into, WaitFor::Root, None);
-                }
-                self.read_message(seat, from, into, WaitFor::Root)
+                recv.first().map_or(Ok(()), |place| self.tell(seat, *root as u32, place))
             }
             Problem::Gather { root, .. } | Problem::Gatherv { root, .. } => {
                 if matches!(problem, Problem::Gather { block, .. } if *block as u64 >= LONG_BLOCK) {
@@ -117,19 +108,7 @@ impl<P: Port> Entry<'_, P> {
             Problem::Allgather { in_place, .. } => {
                 let own = if *in_place { recv.get(me) } else { send.first() };
                 let out = self.packer_of(own)?;
-                if self.is_short(seat, Audience::Everyone, &out) {
-                    self.write_message(seat, Audience::Everyone, out, 1)?;
-                    let own = (send.first(), recv.get(me));
-                    return self.collect(seat, recv, Pattern::EachToAll, own);
-                }
-                let mut transfer = Transfer::new(seat);
-                transfer.send(Outgoing::new(self, seat, Audience::Everyone, out, 1));
-                transfer.let_fetch(self);
-                let mut own = self.own_block(send.first(), recv.get(me))?;
-                let other = Source::Public(seat.neighbour());
-                transfer.write_beside(self, other, own.as_mut());
-                self.receive_all(&mut transfer, seat, recv, Pattern::EachToAll)?;
-                self.run_beside_own(transfer, seat, Pattern::EachToAll, own)
+                self.tell_each_other(seat, out, recv, (send.first(), recv.get(me)))
             }
             Problem::Alltoall { in_place, .. } | Problem::Alltoallv { in_place, .. } => {
                 let from = if *in_place { recv } else { send };
@@ -137,6 +116,41 @@ impl<P: Port> Entry<'_, P> {
             }
             _ => unreachable!("the other problems reduce"),
         }
+    }
+
+    /// What the root has goes to all others.
+    fn tell(&mut self, seat: Seat, root: u32, place: Place) -> Result<()> {
+        if root == seat.rank {
+            let message = Outgoing::of_root(self, seat, self.packer(place)?);
+            return self.write_or_show(seat, message);
+        }
+        let (from, into) = (Source::Public(root), self.unpacker(place)?);
+        if self.is_shared(seat, Audience::Everyone, into.remaining()) {
+            return self.read_shared(seat, from, into, WaitFor::Root, None);
+        }
+        self.read_message(seat, from, into, WaitFor::Root)
+    }
+
+    /// What each has goes to all others; `own` is what this process keeps of it, and where.
+    fn tell_each_other(
+        &mut self,
+        seat: Seat,
+        out: Packer,
+        recv: &Places,
+        own: (Option<Place>, Option<Place>),
+    ) -> Result<()> {
+        if self.is_short(seat, Audience::Everyone, &out) {
+            self.write_message(seat, Audience::Everyone, out, 1)?;
+            return self.collect(seat, recv, Pattern::EachToAll, own);
+        }
+        let mut transfer = Transfer::new(seat);
+        transfer.send(Outgoing::new(self, seat, Audience::Everyone, out, 1));
+        transfer.let_fetch(self);
+        let mut own = self.own_block(own.0, own.1)?;
+        let other = Source::Public(seat.neighbour());
+        transfer.write_beside(self, other, own.as_mut());
+        self.receive_all(&mut transfer, seat, recv, Pattern::EachToAll)?;
+        self.run_beside_own(transfer, seat, Pattern::EachToAll, own)
     }
 
     pub(super) fn packer_of(&self, place: Option<Place>) -> Result<Packer> {

@@ -1,0 +1,122 @@
+//! The parts of a board, and what one member makes of them when it opens the board: the ends of streams, and
+//! what members lend each other.
+//!
+//! Enters: where each member's part lies. Leaves: views of it, at the places that [`Layout`] tells.
+
+use super::farewell::Farewell;
+use super::layout::Layout;
+use super::loans::Loan;
+use super::stream::{Inbound, Outbound, Room};
+use crate::lap::Worn;
+use crate::sync::AtomicU64;
+
+/// Memory in one member's part to which members write in turn, and how far its pages are got.
+pub(super) struct Turns {
+    pub(super) at: *mut u8,
+    pub(super) room: usize,
+    pub(super) worn: Worn,
+}
+
+// SAFETY: the pointer leads into shared memory that the board's owner keeps mapped.
+unsafe impl Send for Turns {}
+
+/// The parts of all members, as one of them has them mapped.
+pub(super) struct Parts {
+    me: usize,
+    mark: u64,
+    layout: Layout,
+    bases: Vec<*mut u8>,
+}
+
+/// Which of a member's two counters for a writer's streams (see [`Layout::counters`]).
+#[derive(Clone, Copy)]
+enum Stream {
+    Public,
+    Private,
+}
+
+impl Parts {
+    /// The parts at these addresses, by rank.
+    ///
+    /// # Safety
+    /// As for [`Board::new`](super::Board::new), as long as anything lives that this makes.
+    pub(super) unsafe fn new(me: usize, mark: u64, bases: Vec<*mut u8>) -> Parts {
+        let layout = Layout::new(bases.len() as u32);
+        layout.map_heads(me, &bases);
+        Parts { me, mark, layout, bases }
+    }
+
+    fn at(&self, of: usize, offset: usize) -> *mut u8 {
+        self.bases[of].wrapping_add(offset)
+    }
+
+    /// What `of` counts of a stream of `writer`.
+    fn counter(&self, of: usize, writer: usize, stream: Stream) -> *const AtomicU64 {
+        self.at(of, self.layout.counters(writer) + 8 * stream as usize).cast_const().cast()
+    }
+
+    fn public_room(&self) -> Room {
+        Room { usual: self.layout.public_room(), all: self.layout.public_room() }
+    }
+
+    fn private_room(&self) -> Room {
+        Room { usual: self.layout.private_room(), all: self.layout.private_space() }
+    }
+
+    /// The end at which this member writes what all others read.
+    pub(super) fn public(&self) -> Outbound {
+        let others = (0..self.bases.len()).filter(|other| *other != self.me);
+        let counters = others.map(|reader| self.counter(reader, self.me, Stream::Public)).collect();
+        let cells = self.at(self.me, self.layout.public_cells()).cast_const().cast();
+        let body = self.at(self.me, self.layout.public_body());
+        // SAFETY: within the own part, by the layout; the rest is the promise made to `new`.
+        unsafe { Outbound::new(cells, body, self.public_room(), self.mark, counters) }
+    }
+
+    /// The same of what `reader` alone reads.
+    pub(super) fn private(&self, reader: usize) -> Outbound {
+        let counters = vec![self.counter(reader, self.me, Stream::Private)];
+        let cells = self.at(self.me, self.layout.private_cells(reader)).cast_const().cast();
+        let body = self.at(self.me, self.layout.private_body(reader));
+        // SAFETY: as for `public`.
+        unsafe { Outbound::new(cells, body, self.private_room(), self.mark, counters) }
+    }
+
+    /// The end at which this member reads what `of` writes for all.
+    pub(super) fn public_of(&self, of: usize) -> Inbound {
+        let cells = self.at(of, self.layout.public_cells()).cast_const().cast();
+        let body = self.at(of, self.layout.public_body());
+        let counter = self.counter(self.me, of, Stream::Public);
+        // SAFETY: within the part of `of`, by the layout; the rest is the promise made to `new`.
+        unsafe { Inbound::new(cells, body, self.public_room(), self.mark, counter) }
+    }
+
+    /// The same of what `of` writes for this member alone.
+    pub(super) fn private_of(&self, of: usize) -> Inbound {
+        let cells = self.at(of, self.layout.private_cells(self.me)).cast_const().cast();
+        let body = self.at(of, self.layout.private_body(self.me));
+        let counter = self.counter(self.me, of, Stream::Private);
+        // SAFETY: as for `public_of`.
+        unsafe { Inbound::new(cells, body, self.private_room(), self.mark, counter) }
+    }
+
+    /// Where members write in turn in the part of `of`: the room of its own private stream, which it does not need.
+    pub(super) fn turns(&self, of: usize) -> Turns {
+        let at = self.at(of, self.layout.private_body(of));
+        Turns { at, room: self.layout.private_room(), worn: Worn::new(0) }
+    }
+
+    /// Where `of` says that it goes no further: in place of the counters that it would have of its own streams.
+    pub(super) fn farewell(&self, of: usize) -> Farewell {
+        // SAFETY: within the part of `of`, by the layout; the rest is the promise made to `new`.
+        unsafe { Farewell::new(self.counter(of, of, Stream::Public).cast(), self.mark) }
+    }
+
+    /// What `lender` lends to `borrower`.
+    pub(super) fn loan(&self, lender: usize, borrower: usize) -> Loan {
+        let terms = self.at(lender, self.layout.loan(borrower)).cast_const();
+        let claim = self.at(borrower, self.layout.claim(lender)).cast_const();
+        // SAFETY: within their parts, by the layout; the rest is the promise made to `new`.
+        unsafe { Loan::new(terms.cast(), claim.cast(), self.mark) }
+    }
+}
