@@ -339,6 +339,11 @@ impl Boards for NodePort {
         self.local.as_mut().is_some_and(|local| local.write_piece(board, to, source, len, last))
     }
 
+    #[inline]
+    fn write_runs(&mut self, board: BoardId, first: u32, runs: &[RawBytes<'_>]) -> usize {
+        self.local.as_mut().map_or(0, |local| local.write_runs(board, first, runs))
+    }
+
     fn is_better_shown(&mut self, board: BoardId, to: Audience, len: u64) -> bool {
         self.local.as_mut().is_some_and(|local| local.is_better_shown(board, to, len))
     }

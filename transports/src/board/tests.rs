@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use mpi_core::boards::{Audience, Shown, Source};
+use mpi_core::boards::{Audience, SHORT_PIECE, Shown, Source};
 use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::datatype::Packer;
 use mpi_core::port::PeerId;
@@ -70,6 +70,33 @@ fn a_full_stream_takes_more_when_its_slowest_reader_has_read() {
     assert!(views[0].has_come(room));
     assert!(views[0].write(everyone, &mut packer(&[written]), 1, true));
     assert!(views[1].peek(Source::Private(0)).is_none());
+}
+
+#[test]
+fn short_runs_and_pieces_follow_each_other_until_there_is_no_room() {
+    let mut shared = Shared::new(3, 0);
+    let mut views = shared.views(4);
+    let message = |number: usize| pattern(number as u64, number * 37 % (SHORT_PIECE + 1));
+    let (mut written, mut read) = (0, 0);
+    for burst in 0..200 {
+        loop {
+            let bytes = message(written);
+            let fits = match written % 3 {
+                0 => views[0].write(Audience::One(2), &mut packer(&bytes), bytes.len(), true),
+                _ => views[0].write_run(2, RawBytes::from(&bytes[..])),
+            };
+            if !fits {
+                break;
+            }
+            written += 1;
+        }
+        assert!(written > read && views[1].peek(Source::Private(0)).is_none());
+        for _ in 0..(burst % 7 + 1).min(written - read) {
+            assert_eq!(take(&mut views[2], Source::Private(0)), Some((message(read), true)));
+            read += 1;
+        }
+    }
+    assert!(written > 200);
 }
 
 #[test]

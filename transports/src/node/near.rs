@@ -91,6 +91,11 @@ impl Boards for LocalPort {
         self.shm.write_piece(board, to, source, len, last)
     }
 
+    #[inline]
+    fn write_runs(&mut self, board: BoardId, first: u32, runs: &[RawBytes<'_>]) -> usize {
+        self.shm.write_runs(board, first, runs)
+    }
+
     fn is_better_shown(&mut self, board: BoardId, to: Audience, len: u64) -> bool {
         self.shm.is_better_shown(board, to, len)
     }

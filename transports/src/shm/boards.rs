@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use mpi_core::boards::{
     Audience, BoardId, Boards, Copying, Fetched, LONG_BLOCK, MAPPED_BYTES, Meeting, Mover, Piece,
-    Shown, Source,
+    SHORT_PIECE, Shown, Source,
 };
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
@@ -235,6 +235,25 @@ impl Boards for Shm {
         match written {
             true => self.wake_audience(board, to),
             false => self.boards.miss(board, Awaited::Room(to, len)),
+        }
+        written
+    }
+
+    #[inline]
+    fn write_runs(&mut self, board: BoardId, first: u32, runs: &[RawBytes<'_>]) -> usize {
+        let Some(at) = self.boards.get(board) else { return 0 };
+        let (mut written, mut asleep) = (0, false);
+        for (rank, bytes) in (first..).zip(runs) {
+            if !bytes.is_empty() {
+                if bytes.len() > SHORT_PIECE || !at.write_run(rank, *bytes) {
+                    break;
+                }
+                asleep |= self.peers[at.member(rank).0 as usize].sleeps().is_some();
+            }
+            written += 1;
+        }
+        if asleep {
+            self.wake_audience(board, Audience::Everyone);
         }
         written
     }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use mpi_core::boards::{
-    Audience, BoardId, Boards, Copying, Fetched, Meeting, Mover, Piece, Shown, Source,
+    Audience, BoardId, Boards, Copying, Fetched, Meeting, Mover, Piece, SHORT_PIECE, Shown, Source,
 };
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
@@ -146,6 +146,19 @@ impl Boards for SimPort {
     fn copy_by_cost(bytes: RawBytes<'_>, _: Copying, into: &mut Unpacker) -> usize {
         // SAFETY: user memory that the collective owns; the standard forbids that its buffers overlap.
         unsafe { into.unpack_from(bytes) }
+    }
+
+    fn write_runs(&mut self, board: BoardId, first: u32, runs: &[RawBytes<'_>]) -> usize {
+        let mut write = |rank, bytes: RawBytes<'_>| {
+            let Some(at) = self.board(board) else { return false };
+            let written = bytes.len() <= SHORT_PIECE && at.write_run(rank, bytes);
+            if written {
+                self.nudge_audience(board, Audience::One(rank));
+            }
+            written
+        };
+        let runs = (first..).zip(runs);
+        runs.take_while(|(rank, bytes)| bytes.is_empty() || write(*rank, **bytes)).count()
     }
 
     fn write_piece(

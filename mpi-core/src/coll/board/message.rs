@@ -194,6 +194,13 @@ pub(in crate::coll) fn copy(mut from: Packer, mut into: Unpacker) {
     }
 }
 
+/// The bytes of a run of user memory.
+#[inline]
+pub(super) fn readable<'a>((at, len): (UserBuffer, usize)) -> RawBytes<'a> {
+    // SAFETY: user memory that the collective owns, and only reads.
+    unsafe { RawBytes::new(at.0, len) }
+}
+
 /// Copies a run of user memory to another; it is often short.
 #[inline]
 pub(in crate::coll) fn copy_run(from: UserBuffer, into: UserBuffer, len: usize) {

@@ -31,6 +31,7 @@ mod fold;
 mod fold_short;
 mod gather;
 mod halves;
+mod listed;
 mod message;
 mod operand;
 mod pattern;

@@ -6,6 +6,7 @@
 //! none here as on the ordinary way, so each process may take its own.
 
 use super::fold::{Order, Streams};
+use super::listed::List;
 use super::message::copy_run;
 use super::pattern::Pattern;
 use super::quick::{QUICK_BYTES, UNREAL_ADDRESSES, is_member, plain, plain_within, scatters};
@@ -98,19 +99,32 @@ impl<B: Fn(usize) -> Elements> Uneven<B> {
     fn total(&self, seat: Seat) -> Option<usize> {
         (0..seat.size).try_fold(0, |sum, rank| Some(sum + self.block(rank)?.1))
     }
+
+    /// The same; lists the blocks as well.
+    #[inline]
+    fn list(&self, seat: Seat, list: &mut List<'_>) -> Option<usize> {
+        let mut total = 0;
+        for rank in 0..seat.size {
+            let block = self.block(rank)?;
+            total += block.1;
+            list.put(rank, block);
+        }
+        Some(total)
+    }
 }
 
 impl<P: Port> Entry<'_, P> {
     /// Whether there are too many bytes, or blocks of at least so many that are rather left where they lie (see
-    /// `leaves`).
+    /// `leaves`). Lists the blocks.
     #[inline]
     fn leaves_any<B: Fn(usize) -> Elements>(
         &mut self,
         seat: Seat,
         send: &Uneven<B>,
         least: usize,
+        list: &mut List<'_>,
     ) -> bool {
-        let Some(total) = send.total(seat) else { return true };
+        let Some(total) = send.list(seat, list) else { return true };
         let mut leaves = |rank| {
             let block = send.block(rank);
             block.is_some_and(|block| self.leaves(seat, Audience::One(rank), block, least))
@@ -206,12 +220,15 @@ impl<P: Port> Entry<'_, P> {
             });
         }
         let Some(send) = send else { return Ok(false) };
-        let kept = send.block(root).filter(|(_, kept)| *kept == len);
-        let quick = !self.leaves_any(seat, &send, LEFT_BYTES);
-        let Some((at, _)) = kept.filter(|_| quick) else { return Ok(false) };
+        let mut list = List::default();
+        if self.leaves_any(seat, &send, LEFT_BYTES, &mut list) {
+            return Ok(false);
+        }
+        let own = list.get(root).or_else(|| send.block(root));
+        let Some((at, _)) = own.filter(|(_, kept)| *kept == len) else { return Ok(false) };
         self.over_board(seat, |entry| {
             entry.gives(seat, root)?;
-            entry.write_uneven(seat, &send)?;
+            entry.write_listed(seat, &list, |entry| entry.write_uneven(seat, &send))?;
             copy_run(at, recv.buf, len);
             Ok(())
         })
@@ -256,7 +273,9 @@ impl<P: Port> Entry<'_, P> {
         };
         let (out, into) = (send.long_blocks(), recv.long_blocks());
         self.share_caches(seat, usize::MAX, Pattern::EachToEach);
-        if self.leaves_any(seat, &send, EXCHANGED_BYTES) && !self.are_written(seat, out) {
+        let mut list = List::default();
+        let is_left = self.leaves_any(seat, &send, EXCHANGED_BYTES, &mut list);
+        if is_left && !self.are_written(seat, out) {
             let left = Blocks::between(seat, out, into);
             return self.exchange_left(seat, Pattern::EachToEach, left);
         }
@@ -270,7 +289,11 @@ impl<P: Port> Entry<'_, P> {
             return Ok(false);
         }
         self.over_board(seat, |entry| {
-            entry.write_uneven(seat, &send)?;
+            let one_by_one = |entry: &mut Self| entry.write_uneven(seat, &send);
+            match is_left {
+                true => one_by_one(entry)?,
+                false => entry.write_listed(seat, &list, one_by_one)?,
+            }
             copy_run(from, at, len);
             entry.read_uneven(seat, Source::Private, &recv)
         })

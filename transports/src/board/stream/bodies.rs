@@ -6,7 +6,7 @@ use mpi_core::boards::LONG_PIECE;
 
 use super::pages::{Got, Pages};
 use super::readers::Readers;
-use super::{MAPPED_FROM, Room};
+use super::{MAPPED_FROM, Room, WINDOW_MIN};
 use crate::board::layout::CELLS;
 use crate::sys::memory::populate;
 
@@ -97,7 +97,9 @@ impl Bodies {
     #[inline]
     fn is_clear(&self, len: usize, round: usize, readers: &Readers) -> bool {
         let end = self.at + len;
-        end <= self.clear && end <= self.pages.window(len, round, &readers.reach)
+        let is_within = || end <= self.pages.window(len, round, &readers.reach);
+        // No way round is shorter: most short bodies need not know theirs.
+        end <= self.clear && (end <= WINDOW_MIN || is_within())
     }
 
     /// Makes pages be there: their readers find them too.

@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use mpi_core::boards::SHORT_PIECE;
+use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::Packer;
 
 use super::bodies::Bodies;
@@ -72,27 +74,42 @@ impl Outbound {
         last: bool,
         round: usize,
     ) -> bool {
-        if !self.readers.spare_a_cell(self.next) {
-            return false;
+        let Some((to, form)) = self.place(len, round) else { return false };
+        // SAFETY: `place` found `len` unused bytes there.
+        unsafe {
+            match len <= INLINE_BYTES {
+                true => _ = source.pack_into(to, len),
+                false => self.fill(to, source, len),
+            }
         }
-        // SAFETY: within the ring of cells, by `new`'s promise.
-        let cell = unsafe { &*self.cell() };
-        let mut form = len as u64 | if last { LAST } else { 0 };
+        self.publish(form | if last { LAST } else { 0 });
+        true
+    }
+
+    /// Writes a whole short message, if there is room.
+    #[inline]
+    pub(in crate::board) fn write_run(&mut self, bytes: RawBytes<'_>, round: usize) -> bool {
+        debug_assert!(bytes.len() <= SHORT_PIECE);
+        let Some((to, form)) = self.place(bytes.len(), round) else { return false };
+        // SAFETY: `place` found as many unused bytes there.
+        unsafe { bytes.copy_small_to(to) };
+        self.publish(form | LAST);
+        true
+    }
+
+    /// Where the next piece may be written, of so many bytes, and how its cell tells that; no reader looks there before
+    /// the piece is published.
+    #[inline(always)]
+    fn place(&mut self, len: usize, round: usize) -> Option<(*mut u8, u64)> {
+        if !self.readers.spare_a_cell(self.next) {
+            return None;
+        }
         if len <= INLINE_BYTES {
             self.bodies.pass(self.next);
-            let at = cell.payload.as_ptr().cast_mut().cast();
-            // SAFETY: the cell has the room, and no reader looks at it before its sequence word.
-            unsafe { source.pack_into(at, len) };
-        } else {
-            let place = self.bodies.take(len, round, self.next, &mut self.readers);
-            let Some(at) = place else { return false };
-            form |= (at as u64) << 32;
-            // SAFETY: `take` found `len` unused bytes within the room.
-            unsafe { self.fill(at, source, len) };
+            return Some((self.cell().payload.as_ptr().cast_mut().cast(), len as u64));
         }
-        cell.form.store(form, Ordering::Relaxed);
-        self.publish(cell);
-        true
+        let at = self.bodies.take(len, round, self.next, &mut self.readers)?;
+        Some((self.bodies.address(at), len as u64 | (at as u64) << 32))
     }
 
     /// Writes a body.
@@ -100,11 +117,10 @@ impl Outbound {
     /// # Safety
     /// There are `len` unused bytes within the room.
     #[inline]
-    unsafe fn fill(&mut self, at: usize, source: &mut Packer, len: usize) {
+    unsafe fn fill(&mut self, to: *mut u8, source: &mut Packer, len: usize) {
         let reach = &mut self.readers.reach;
         // SAFETY: by the caller's promise.
         unsafe {
-            let to = self.bodies.address(at);
             if len < stores::LONG_BYTES {
                 source.pack_into(to, len);
             } else if self.bodies.pages.stream(len) {
@@ -120,15 +136,19 @@ impl Outbound {
 
     /// The cell of the next piece.
     #[inline]
-    fn cell(&self) -> *const Cell {
-        self.cells.wrapping_add((self.next % CELLS as u64) as usize)
+    fn cell(&self) -> &Cell {
+        let cell = self.cells.wrapping_add((self.next % CELLS as u64) as usize);
+        // SAFETY: within the ring of cells, by `new`'s promise.
+        unsafe { &*cell }
     }
 
-    /// Lets readers see the next piece, which is in this cell.
+    /// Lets readers see the next piece, of which its cell tells this.
     #[inline]
-    fn publish(&mut self, cell: &Cell) {
+    fn publish(&mut self, form: u64) {
+        let cell = self.cell();
+        cell.form.store(form, Ordering::Relaxed);
+        cell.seq.store(self.mark.wrapping_add(self.next + 1), Ordering::Release);
         self.next += 1;
-        cell.seq.store(self.mark.wrapping_add(self.next), Ordering::Release);
     }
 
     /// Shows a whole message in this process's memory, if all readers fetch such. Where ranks share processors
@@ -139,16 +159,13 @@ impl Outbound {
         if !fetched || !self.readers.spare_a_cell(self.next) {
             return false;
         }
-        // SAFETY: within the ring of cells, by `new`'s promise.
-        let cell = unsafe { &*self.cell() };
         self.bodies.pass(self.next);
-        cell.set_apart(apart);
-        cell.form.store(APART, Ordering::Relaxed);
+        self.cell().set_apart(apart);
         // The looks at who has read it are tried as those behind copies are.
         self.readers.reach.goes_past(apart.len as usize);
         self.bodies.pages.spare(apart.len, self.is_cheap());
         self.readers.await_answers(self.next);
-        self.publish(cell);
+        self.publish(APART);
         true
     }
 
