@@ -1,7 +1,5 @@
 //! Packing and unpacking (MPI-5.0 §5.2, §5.3).
 
-use std::sync::Arc;
-
 use mpi_core::buffer::UserBuffer;
 use mpi_core::datatype::pack::{self as packs, PackBuffer};
 use mpi_core::error::Result;
@@ -22,10 +20,10 @@ pub fn pack(
     comm: CommHandle,
 ) -> Result<()> {
     cx.comm(comm)?;
-    let datatype = Arc::clone(cx.committed(datatype)?);
+    let datatype = cx.committed(datatype)?;
     let to = PackBuffer { at: outbuf, size: outsize, position };
     // SAFETY: by the standard `inbuf` has the elements and `outbuf` has `outsize` bytes apart.
-    unsafe { packs::pack(inbuf, incount, &datatype, to) }
+    unsafe { packs::pack(inbuf, incount, datatype, to) }
 }
 
 /// `MPI_Unpack`.
@@ -41,10 +39,10 @@ pub fn unpack(
     comm: CommHandle,
 ) -> Result<()> {
     cx.comm(comm)?;
-    let datatype = Arc::clone(cx.committed(datatype)?);
+    let datatype = cx.committed(datatype)?;
     let from = PackBuffer { at: inbuf, size: insize, position };
     // SAFETY: by the standard `outbuf` has the elements and `inbuf` has `insize` bytes apart.
-    unsafe { packs::unpack(from, outbuf, outcount, &datatype) }
+    unsafe { packs::unpack(from, outbuf, outcount, datatype) }
 }
 
 /// `MPI_Pack_size`.
@@ -73,10 +71,10 @@ pub fn pack_external(
     position: &mut i64,
 ) -> Result<()> {
     packs::check_representation(datarep)?;
-    let datatype = Arc::clone(cx.committed(datatype)?);
+    let datatype = cx.committed(datatype)?;
     let to = PackBuffer { at: outbuf, size: outsize, position };
     // SAFETY: by the standard `inbuf` has the elements and `outbuf` has `outsize` bytes apart.
-    unsafe { packs::pack_external(inbuf, incount, &datatype, to) }
+    unsafe { packs::pack_external(inbuf, incount, datatype, to) }
 }
 
 /// `MPI_Unpack_external`.
@@ -92,10 +90,10 @@ pub fn unpack_external(
     datatype: DatatypeHandle,
 ) -> Result<()> {
     packs::check_representation(datarep)?;
-    let datatype = Arc::clone(cx.committed(datatype)?);
+    let datatype = cx.committed(datatype)?;
     let from = PackBuffer { at: inbuf, size: insize, position };
     // SAFETY: by the standard `outbuf` has the elements and `inbuf` has `insize` bytes apart.
-    unsafe { packs::unpack_external(from, outbuf, outcount, &datatype) }
+    unsafe { packs::unpack_external(from, outbuf, outcount, datatype) }
 }
 
 /// `MPI_Pack_external_size`.

@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use super::basic::Row;
+use super::cursor::copy_whole;
 use super::layout::too_large;
 use super::{Datatype, Packer, Unpacker, external};
-use crate::buffer::{RawBytes, UserBuffer};
+use crate::buffer::UserBuffer;
 use crate::error::Result;
 use crate::fail;
 use crate::text::shown;
@@ -93,13 +94,13 @@ impl PackBuffer<'_> {
 pub unsafe fn pack(
     buf: UserBuffer,
     count: i64,
-    datatype: &Arc<Datatype>,
+    datatype: &Datatype,
     out: PackBuffer<'_>,
 ) -> Result<()> {
     let bytes = times(count, "incount", datatype.size())?;
     let to = out.next(bytes, "outsize")?;
     // SAFETY: readable and writable by the caller's promise, and there is room for all.
-    unsafe { Packer::new(buf, count, datatype).pack_into(to.0, bytes as usize) };
+    unsafe { copy_whole::<true>(buf, count, datatype, to.0) };
     *out.position += bytes;
     Ok(())
 }
@@ -115,14 +116,12 @@ pub unsafe fn unpack(
     from: PackBuffer<'_>,
     buf: UserBuffer,
     count: i64,
-    datatype: &Arc<Datatype>,
+    datatype: &Datatype,
 ) -> Result<()> {
     let bytes = times(count, "outcount", datatype.size())?;
     let at = from.next(bytes, "insize")?;
-    // SAFETY: readable by the caller's promise, and the buffer has all of them.
-    let packed = unsafe { RawBytes::new(at.0, bytes as usize) };
-    // SAFETY: writable by the caller's promise.
-    unsafe { Unpacker::new(buf, count, datatype).unpack_from(packed) };
+    // SAFETY: writable and readable by the caller's promise, and the buffer has all of them.
+    unsafe { copy_whole::<false>(buf, count, datatype, at.0) };
     *from.position += bytes;
     Ok(())
 }
