@@ -244,7 +244,7 @@ impl Board {
         self.outbound(to).write(source, len, last, round)
     }
 
-    /// Writes a whole short message to this member, if there is room.
+    /// Writes a whole message to this member, if it is short and there is room.
     #[inline]
     pub fn write_run(&mut self, to: u32, bytes: RawBytes<'_>) -> bool {
         self.private[to as usize].write_run(bytes, self.round)

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use mpi_core::boards::{
     Audience, BoardId, Boards, Copying, Fetched, LONG_BLOCK, MAPPED_BYTES, Meeting, Mover, Piece,
-    SHORT_PIECE, Shown, Source,
+    Shown, Source,
 };
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
@@ -245,7 +245,7 @@ impl Boards for Shm {
         let (mut written, mut asleep) = (0, false);
         for (rank, bytes) in (first..).zip(runs) {
             if !bytes.is_empty() {
-                if bytes.len() > SHORT_PIECE || !at.write_run(rank, *bytes) {
+                if !at.write_run(rank, *bytes) {
                     break;
                 }
                 asleep |= self.peers[at.member(rank).0 as usize].sleeps().is_some();

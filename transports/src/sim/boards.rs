@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use mpi_core::boards::{
-    Audience, BoardId, Boards, Copying, Fetched, Meeting, Mover, Piece, SHORT_PIECE, Shown, Source,
+    Audience, BoardId, Boards, Copying, Fetched, Meeting, Mover, Piece, Shown, Source,
 };
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
@@ -151,7 +151,7 @@ impl Boards for SimPort {
     fn write_runs(&mut self, board: BoardId, first: u32, runs: &[RawBytes<'_>]) -> usize {
         let mut write = |rank, bytes: RawBytes<'_>| {
             let Some(at) = self.board(board) else { return false };
-            let written = bytes.len() <= SHORT_PIECE && at.write_run(rank, bytes);
+            let written = at.write_run(rank, bytes);
             if written {
                 self.nudge_audience(board, Audience::One(rank));
             }

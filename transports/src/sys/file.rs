@@ -71,20 +71,34 @@ fn again<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
 mod tests {
     use std::fs::OpenOptions;
     use std::os::unix::thread::JoinHandleExt;
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::mpsc;
-    use std::thread;
-    use std::time::Duration;
+    use std::thread::{self, JoinHandle};
 
     use super::*;
 
-    extern "C" fn nothing(_: libc::c_int) {}
+    /// Signals that have been handled.
+    static HANDLED: AtomicUsize = AtomicUsize::new(0);
+
+    extern "C" fn count(_: libc::c_int) {
+        HANDLED.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Lets a thread sleep in the lock for which it waits, unless it has ended.
+    fn await_sleep<T>(waiter: &JoinHandle<T>, thread: libc::pid_t) {
+        let status = format!("/proc/self/task/{thread}/status");
+        let sleeps = || std::fs::read_to_string(&status).is_ok_and(|text| text.contains("\tS ("));
+        while !waiter.is_finished() && !sleeps() {
+            thread::yield_now();
+        }
+    }
 
     /// Has a handler for the signal that does not let the kernel restart calls.
     fn catch(signal: libc::c_int) {
         // SAFETY: all fields of the structure are integers, for which zero is a value.
         let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-        action.sa_sigaction = nothing as *const () as usize;
-        // SAFETY: a valid structure, and a function that does nothing.
+        action.sa_sigaction = count as *const () as usize;
+        // SAFETY: a valid structure, and a function that may interrupt anything.
         assert_eq!(unsafe { libc::sigaction(signal, &action, std::ptr::null_mut()) }, 0);
     }
 
@@ -98,14 +112,19 @@ mod tests {
             lock(&ours, true).expect("nobody has it");
             let (begin, begun) = mpsc::channel();
             let waiter = thread::spawn(move || {
-                begin.send(()).expect("somebody listens");
+                // SAFETY: it takes nothing and cannot fail.
+                begin.send(unsafe { libc::gettid() }).expect("somebody listens");
                 lock(&theirs, exclusive)
             });
-            begun.recv().expect("the thread runs");
+            let thread = begun.recv().expect("the thread runs");
             for _ in 0..20 {
-                thread::sleep(Duration::from_millis(2));
+                await_sleep(&waiter, thread);
+                let handled = HANDLED.load(Ordering::SeqCst);
                 // SAFETY: the thread has not been joined, and the signal is caught.
                 assert_eq!(unsafe { libc::pthread_kill(waiter.as_pthread_t(), libc::SIGUSR2) }, 0);
+                while !waiter.is_finished() && HANDLED.load(Ordering::SeqCst) == handled {
+                    thread::yield_now();
+                }
             }
             ours.unlock().expect("it was locked");
             waiter.join().expect("no panic").expect("a lock, in spite of the signals");

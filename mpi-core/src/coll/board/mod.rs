@@ -13,9 +13,9 @@
 //! `operand`, or `fold_short` all at once. For each collective `run` says who writes what to whom,
 //! `gather` where a root lends room for long blocks, `reduce` where it reduces, and `errand` where it does
 //! not block, of which `begun` keeps the queue. `across`, `halves` and `aided` reduce longer vectors of two ranks, and
-//! `chains` those of ranks that share processors; `turns` says who leaves a barrier first there, `quick` and
-//! `quick_varied` are the short way of small ones, `quick_left` says what of them stays where it
-//! lies, and `begun_quick` leads from there into the queue.
+//! `chains` those of ranks that share processors; `turns` says who leaves a barrier first there, `quick`,
+//! `quick_varied` and `quick_reduced` are the short way of small ones, of which `listed` writes the shortest,
+//! `quick_left` says what of them stays where it lies, and `begun_quick` leads from there into the queue.
 //!
 //! A process at which an operation fails says so on the board, since its streams may have stopped
 //! within a message: whoever waits at that board fails with the same class, says so as well, and
@@ -37,6 +37,7 @@ mod operand;
 mod pattern;
 mod quick;
 mod quick_left;
+mod quick_reduced;
 mod quick_varied;
 mod reduce;
 mod run;
@@ -50,6 +51,7 @@ pub(crate) use begun::Begun;
 pub(crate) use fold::Scratch;
 pub(super) use message::{copy, copy_run};
 pub(super) use quick::{polls, run};
-pub use quick_varied::{Elements, Reduced, Uneven};
+pub use quick_reduced::Reduced;
+pub use quick_varied::{Elements, Uneven};
 pub(crate) use seat::BoardState;
 pub(crate) use turns::Lead;

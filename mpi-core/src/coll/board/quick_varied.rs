@@ -1,17 +1,15 @@
 //! The short way of small collectives whose blocks differ (see [`quick`](super::quick)): the
-//! v-variants and reduce-scatters. Lengths are read from the program's own arrays, nothing is
+//! v-variants. Lengths are read from the program's own arrays, nothing is
 //! copied of these.
 //!
 //! Enters: the arguments of a call. Leaves: the call is done, or nothing happened. An empty message is
 //! none here as on the ordinary way, so each process may take its own.
 
-use super::fold::{Order, Streams};
 use super::listed::List;
 use super::message::copy_run;
 use super::pattern::Pattern;
 use super::quick::{QUICK_BYTES, UNREAL_ADDRESSES, is_member, plain, plain_within, scatters};
 use super::quick_left::{Block, Blocks, EXCHANGE_BYTES, EXCHANGED_BYTES, LEFT_BYTES};
-use super::reduce::Job;
 use super::seat::Seat;
 use super::work::WaitFor;
 use crate::boards::{Audience, Source};
@@ -21,7 +19,7 @@ use crate::coll::menu::Collective;
 use crate::datatype::dense_size;
 use crate::entry::Entry;
 use crate::error::Result;
-use crate::handle::{CommHandle, DatatypeHandle, OpHandle};
+use crate::handle::{CommHandle, DatatypeHandle};
 use crate::port::Port;
 
 /// A buffer of blocks that differ, whose arrays the program has.
@@ -44,19 +42,6 @@ pub struct Elements {
     pub displ: i64,
     /// Whether that is told in bytes, and not in extents of the type.
     pub in_bytes: bool,
-}
-
-/// The arguments of a small reduce-scatter that do not say how the vector is cut.
-#[derive(Clone, Copy)]
-pub struct Reduced {
-    /// The contribution.
-    pub send: UserBuffer,
-    /// Where the own block of the result goes.
-    pub recv: UserBuffer,
-    /// Type of the elements.
-    pub datatype: DatatypeHandle,
-    /// Operation.
-    pub op: OpHandle,
 }
 
 /// The bytes of the own block.
@@ -296,96 +281,6 @@ impl<P: Port> Entry<'_, P> {
             }
             copy_run(from, at, len);
             entry.read_uneven(seat, Source::Private, &recv)
-        })
-    }
-
-    /// `MPI_REDUCE_SCATTER` (§6.10.2).
-    #[inline(always)]
-    pub fn reduce_scatter_quickly(
-        &mut self,
-        data: Reduced,
-        count: impl Fn(usize) -> i64,
-        comm: CommHandle,
-    ) -> Result<bool> {
-        self.reduce_blocks_quickly(Collective::ReduceScatter, data, count, comm)
-    }
-
-    /// `MPI_REDUCE_SCATTER_BLOCK` (§6.10.1).
-    #[inline(always)]
-    pub fn reduce_scatter_block_quickly(
-        &mut self,
-        data: Reduced,
-        count: i64,
-        comm: CommHandle,
-    ) -> Result<bool> {
-        let collective = Collective::ReduceScatterBlock;
-        if count == 0 {
-            return self.reduce_nothing_quickly(collective, data, comm);
-        }
-        self.reduce_blocks_quickly(collective, data, |_| count, comm)
-    }
-
-    /// A reduction of nothing, which all processes see from their arguments.
-    #[inline]
-    fn reduce_nothing_quickly(
-        &mut self,
-        collective: Collective,
-        data: Reduced,
-        comm: CommHandle,
-    ) -> Result<bool> {
-        let Some(seat) = self.quick_seat(collective, comm, 0) else { return Ok(false) };
-        match self.quick_kernel(data.op, data.datatype) {
-            Some(_) => self.over_board(seat, |_| Ok(())),
-            None => Ok(false),
-        }
-    }
-
-    #[inline]
-    fn reduce_blocks_quickly(
-        &mut self,
-        collective: Collective,
-        data: Reduced,
-        count: impl Fn(usize) -> i64,
-        comm: CommHandle,
-    ) -> Result<bool> {
-        let of = |count| Typed { buf: data.send, count, datatype: data.datatype };
-        let Some(seat) = self.quick_seat(collective, comm, 0) else {
-            let operands = || [of(count(0)), Typed { buf: data.recv, ..of(count(0)) }];
-            return self.reduced_alone(comm, data.op, operands);
-        };
-        let len = |rank: u32| plain(of(count(rank as usize)));
-        let total = (0..seat.size).try_fold(0, |sum, rank| Some(sum + len(rank)?));
-        let (Some(total), Some(part)) = (total, len(seat.rank)) else { return Ok(false) };
-        let real = [data.send, data.recv].iter().all(|buf| buf.0.addr() > UNREAL_ADDRESSES);
-        let served = self.quick_seat(collective, comm, total).is_some();
-        if !real || !served || total > QUICK_BYTES as usize {
-            return Ok(false);
-        }
-        let longest = || seat.others().filter_map(len).max().unwrap_or(0);
-        if self.is_cut(seat, longest) {
-            return Ok(false);
-        }
-        let Some(kernel) = self.quick_kernel(data.op, data.datatype) else { return Ok(false) };
-        let unit = dense_size(data.datatype.raw()) as usize;
-        let begin = (0..seat.rank).filter_map(len).sum::<usize>();
-        self.share_caches(seat, part, Pattern::EachToEach);
-        self.over_board(seat, |entry| {
-            if total == 0 {
-                return Ok(());
-            }
-            let mut at = begin + part;
-            for rank in seat.others() {
-                // They come round from the next one on.
-                at = if rank == 0 { 0 } else { at };
-                let len = len(rank).unwrap_or(0);
-                let block = data.send.offset(at as i64);
-                entry.write_run(seat, Audience::One(rank), block, len, unit)?;
-                at += len;
-            }
-            let own = data.send.offset(begin as i64);
-            let job = Job { seat, kernel, unit, own, recv: data.recv };
-            let task = job.task(0, part, Order::Round(seat.size), Streams::Private);
-            entry.fold_in(seat, task, data.recv)
         })
     }
 

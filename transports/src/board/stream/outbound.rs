@@ -86,10 +86,12 @@ impl Outbound {
         true
     }
 
-    /// Writes a whole short message, if there is room.
+    /// Writes a whole message, if it is short and there is room.
     #[inline]
     pub(in crate::board) fn write_run(&mut self, bytes: RawBytes<'_>, round: usize) -> bool {
-        debug_assert!(bytes.len() <= SHORT_PIECE);
+        if bytes.len() > SHORT_PIECE {
+            return false;
+        }
         let Some((to, form)) = self.place(bytes.len(), round) else { return false };
         // SAFETY: `place` found as many unused bytes there.
         unsafe { bytes.copy_small_to(to) };
