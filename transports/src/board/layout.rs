@@ -29,8 +29,11 @@ const PRIVATE_ROOM_MAX: usize = 2 << 20;
 const PRIVATE_SPACES: usize = 2;
 
 /// Counters and cells of a part up to this size are mapped when the board is opened, and not at its thirtieth
-/// message: two members have two pages of them.
-const HEAD_BYTES: usize = 16 << 10;
+/// message: eight members have ten pages of them.
+const HEAD_BYTES: usize = 40 << 10;
+
+/// What the address of a part is a multiple of.
+pub const ALIGN: usize = align_of::<Cell>();
 
 const CELLS_BYTES: usize = CELLS * size_of::<Cell>();
 
@@ -119,7 +122,7 @@ mod tests {
             let last = size as usize - 1;
             assert!(layout.claim(last) + 8 <= layout.public_cells());
             const { assert!(CONSENT + 16 <= LOAN && CLAIM + 8 <= COUNTER_STRIDE) };
-            assert_eq!(layout.public_cells() % 64, 0);
+            assert_eq!(layout.public_cells() % ALIGN, 0);
             assert_eq!(layout.private_cells(0), layout.public_cells() + CELLS_BYTES);
             assert!(layout.private_cells(last) + CELLS_BYTES <= layout.public_body());
             assert_eq!(layout.public_body() % PAGE, 0);

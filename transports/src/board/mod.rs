@@ -21,7 +21,7 @@ use mpi_core::port::PeerId;
 
 pub use apart::{Apart, Lies};
 use farewell::Farewell;
-pub use layout::Layout;
+pub use layout::{ALIGN, Layout};
 use loans::Loan;
 use parts::{Parts, Turns};
 use stream::{Answer, Inbound, Outbound};
@@ -75,7 +75,7 @@ impl Board {
     /// The board whose parts lie at these addresses, by rank; `part` names the own one.
     ///
     /// # Safety
-    /// Each address is aligned to a cache line and has [`Layout::bytes`] bytes of shared memory,
+    /// Each address is a multiple of [`ALIGN`] and has [`Layout::bytes`] bytes of shared memory,
     /// mapped as long as the board lives; only the board writes to the own part.
     pub unsafe fn new(rank: u32, mark: u64, members: Vec<(PeerId, *mut u8)>, part: u64) -> Board {
         let me = rank as usize;

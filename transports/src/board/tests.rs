@@ -8,7 +8,7 @@ use mpi_core::datatype::Packer;
 use mpi_core::port::PeerId;
 use proptest::prelude::*;
 
-use super::{Apart, Awaited, Board, Layout, Lies};
+use super::{ALIGN, Apart, Awaited, Board, Layout, Lies};
 use crate::conformance::pattern;
 use crate::stores::tests::prove_light;
 
@@ -24,14 +24,14 @@ struct Shared {
 
 impl Shared {
     fn new(size: u32, fill: u128) -> Shared {
-        let words = Layout::new(size).bytes() / 16 + 4;
+        let words = (Layout::new(size).bytes() + ALIGN) / 16;
         Shared { parts: (0..size).map(|_| vec![fill; words]).collect() }
     }
 
     fn views(&mut self, mark: u64) -> Vec<Board> {
         let base = |part: &mut Vec<u128>| {
             let at = part.as_mut_ptr().cast::<u8>();
-            at.wrapping_add(at.align_offset(64))
+            at.wrapping_add(at.align_offset(ALIGN))
         };
         let members: Vec<_> = self.parts.iter_mut().map(base).zip(0u32..).collect();
         let members: Vec<_> = members.into_iter().map(|(at, rank)| (PeerId(rank), at)).collect();
@@ -122,7 +122,7 @@ fn a_form_that_cannot_be_is_an_empty_last_piece() {
     assert!(views[0].write(Audience::One(1), &mut packer(&[7; 200]), 200, false));
     let cells = Layout::new(2).private_cells(1);
     let at = shared.parts[0].as_mut_ptr().cast::<u8>();
-    let form = at.wrapping_add(at.align_offset(64) + cells + 8).cast::<u64>();
+    let form = at.wrapping_add(at.align_offset(ALIGN) + cells + 8).cast::<u64>();
     for word in [0x7fff_ffff_7fff_ffff, 1 << 31, 1 << 63 | 1 << 40 | 1 << 31, u64::MAX] {
         // SAFETY: the form word of the first cell; nobody else touches it now.
         unsafe { form.write(word) };
@@ -268,7 +268,7 @@ fn two_members_get_all_pages_for_the_first_long_body_of_a_near_reader() {
         carry_short_ones(&mut views, Board::is_better_written);
         assert_eq!(views[0].is_better_written(to), wide);
         assert!(views[0].write(to, &mut packer(&long), long.len(), true));
-        let part = shared.parts[0].as_ptr().addr().next_multiple_of(64);
+        let part = shared.parts[0].as_ptr().addr().next_multiple_of(ALIGN);
         let body = part + Layout::new(size).private_body(1);
         let at = views[1].peek(Source::Private(0)).unwrap().at.addr() - body;
         assert_eq!(at, if wide { 128 << 10 } else { 0 }, "{size} members");

@@ -14,13 +14,13 @@ use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::port::{PeerId, Pulled};
 
-use super::alloc::ALIGN;
 use super::fetch::Fetches;
 use super::peer::State;
 use super::price::Price;
 use super::{Bulk, Shm};
-use crate::board::{Apart, Awaited, Board, Layout};
+use crate::board::{ALIGN, Apart, Awaited, Board, Layout};
 use crate::sys::cpus;
+use crate::sys::memory::PAGE;
 use crate::{copy, stores};
 
 /// User memory of all processes from which on a collective operation's data pass through the
@@ -142,7 +142,7 @@ impl Boards for Shm {
     }
 
     fn prepare_part(&mut self, size: u32) -> Option<u64> {
-        self.allocator.take(Layout::new(size).bytes() as u64, ALIGN)
+        self.allocator.take(Layout::new(size).bytes() as u64, PAGE as u64)
     }
 
     fn drop_part(&mut self, part: u64) {
@@ -158,7 +158,7 @@ impl Boards for Shm {
                 true => Some(self.arena.at(*part, bytes)),
                 false => self.peer_memory(*peer, *part, bytes as u64),
             };
-            address.filter(|address| address.cast::<u64>().is_aligned()).map(|at| (*peer, at))
+            address.filter(|address| address.addr().is_multiple_of(ALIGN)).map(|at| (*peer, at))
         };
         let members: Option<Vec<_>> = parts.iter().enumerate().map(base).collect();
         // SAFETY: every part was checked against its mapping, and mappings live as long as their

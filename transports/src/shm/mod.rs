@@ -142,6 +142,8 @@ pub struct Shm {
     slots: Pool,
     /// Whether `chores` has anything to do at the next poll.
     chores: bool,
+    /// Peers whose bells could not be rung yet.
+    unrung: Vec<PeerId>,
     /// Whether a piece of bulk data has gone since the last poll.
     pumped: bool,
     /// Polls until there is a look for who has knocked.
@@ -214,6 +216,7 @@ impl Shm {
             heard: 0,
             slots: Pool::new(g.slots_at(), g.slot_stride.into(), g.slots.into()),
             chores: false,
+            unrung: Vec::new(),
             pumped: false,
             until_look: 1,
             until_letters: 1,

@@ -5,7 +5,7 @@ use mpi_core::header::{Header, INLINE_BYTES};
 use mpi_core::port::{Activity, Expected, Front, PeerId, Sink};
 
 use super::exchange::EXCHANGE;
-use super::lane::{BESIDE_BYTES, Class, Impossible, Reader, Words};
+use super::lane::{BESIDE_BYTES, CELLS_MAX, Class, Impossible, Reader, Words};
 use super::peer::Peer;
 use super::pool::Pool;
 use super::ring::Ring;
@@ -232,6 +232,16 @@ impl Shm {
         }
     }
 
+    /// Takes in all that a peer which is gone had sent: at most what fits into its lane.
+    fn take_rest<S: Sink>(&mut self, peer: PeerId, sink: &mut S) {
+        for _ in 0..=CELLS_MAX as usize / BATCH {
+            if !self.peers[peer.0 as usize].reader.has_news() {
+                return;
+            }
+            self.drain(peer, sink);
+        }
+    }
+
     /// What is due now and then, or when somebody asked for it: bulk data, the socket, events.
     #[cold]
     #[inline(never)]
@@ -240,10 +250,12 @@ impl Shm {
             self.look_around();
         }
         self.chores = self.pump() | self.go_on_across(sink);
+        self.ring_again();
         for event in std::mem::take(&mut self.events) {
             match event {
                 Event::Sent(token) => sink.sent(token),
                 Event::Down(peer, why) => {
+                    self.take_rest(peer, sink);
                     // The requests give their memory back now.
                     let gone = &mut self.peers[peer.0 as usize];
                     gone.bulk_in.clear();

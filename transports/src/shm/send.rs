@@ -298,17 +298,33 @@ impl Shm {
         self.peers[peer.0 as usize].writer.has_room()
     }
 
-    /// Wakes a sleeping peer. A full queue wakes it as well; nobody there means it is gone.
+    /// Wakes a sleeping peer; nobody there means that it is gone. A full queue is that of the peer, which wakes it as
+    /// well, or of this process, many of whose bells have not been heard yet: then it is rung again later.
     #[cold]
     #[inline(never)]
     pub(super) fn ring(&mut self, peer: PeerId, word: u32) {
         let to = &mut self.peers[peer.0 as usize];
-        to.rung = word;
         let Some(name) = to.name else { return };
-        if let Err(error) = ring_bell(&self.socket, &name)
-            && error.kind() == std::io::ErrorKind::ConnectionRefused
-        {
-            self.lose(peer, "nobody answers on its socket any more");
+        let before = std::mem::replace(&mut to.rung, word);
+        match ring_bell(&self.socket, &name) {
+            Ok(()) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
+                self.lose(peer, "nobody answers on its socket any more");
+            }
+            Err(_) => {
+                to.rung = before;
+                self.unrung.push(peer);
+                self.chores = true;
+            }
+        }
+    }
+
+    /// Rings again for those who still sleep although it was tried.
+    pub(super) fn ring_again(&mut self) {
+        for peer in std::mem::take(&mut self.unrung) {
+            if self.peers[peer.0 as usize].state == State::Open {
+                self.wake(peer);
+            }
         }
     }
 

@@ -6,6 +6,9 @@ use mpi_core::settings::Settings;
 use super::layout::Geometry;
 use crate::sys::memory::PAGE;
 
+/// Cells that a lane needs: a transfer of pieces begins when there is room for two more.
+const CELLS_MIN: u32 = 4;
+
 /// Settings of the shared-memory transport.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ShmSettings {
@@ -69,12 +72,18 @@ impl Default for ShmSettings {
 }
 
 impl ShmSettings {
-    /// These settings with sizes that fit each other: pieces are whole lines, and the ring holds
-    /// at least one.
+    /// These settings with sizes that fit each other: pieces are whole lines, the ring holds at least one, and
+    /// there are as many cells, slots and pieces under way as a message needs that goes on.
     pub(super) fn rounded(self) -> ShmSettings {
         let chunk_bytes = self.chunk_bytes.clamp(64, 1 << 24).next_multiple_of(64);
-        let ring_bytes = self.ring_bytes.max(chunk_bytes.into()).next_multiple_of(PAGE as u64);
-        ShmSettings { chunk_bytes, ring_bytes, ..self }
+        ShmSettings {
+            lane_cells: self.lane_cells.max(CELLS_MIN),
+            slots: self.slots.max(1),
+            ring_bytes: self.ring_bytes.max(chunk_bytes.into()).next_multiple_of(PAGE as u64),
+            chunk_bytes,
+            chunks_per_peer: self.chunks_per_peer.max(1),
+            ..self
+        }
     }
 
     /// The arena that these settings make, for a job of `size` ranks. The stride of slots is

@@ -393,6 +393,24 @@ fn a_peer_whose_memory_cannot_be_mapped_is_reported() {
 }
 
 #[test]
+fn all_that_a_peer_sent_comes_before_its_end() {
+    let mut ends = world(2, &small());
+    let mut sink = Recorder::default();
+    for _ in 0..40 {
+        ends[1].send(PeerId(0), &eager(), Body::Bytes(RawBytes::EMPTY)).unwrap();
+        while sink.frames.is_empty() {
+            ends[0].look_soon();
+            ends[0].poll(&mut sink);
+        }
+    }
+    ends[0].lose(PeerId(1), "nobody is there");
+    while sink.down.is_empty() {
+        ends[0].poll(&mut sink);
+    }
+    assert_eq!(sink.frames.len(), 40);
+}
+
+#[test]
 fn what_a_peer_sent_before_it_left_is_read() {
     let board = Board::default();
     let mut ends = vec![join(&board, config(0, 2, small())), join(&board, config(1, 2, small()))];

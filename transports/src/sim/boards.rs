@@ -184,7 +184,10 @@ impl Boards for SimPort {
             1 => self.piece_max(board, to) as u64 + 1,
             _ => SHOWN_BYTES,
         };
-        len >= least
+        let is_a_guess = least == SHOWN_BYTES && len >= SHOWN_BYTES / 2;
+        let mut network = self.network.borrow_mut();
+        let fickle = if is_a_guess { network.options().fickle } else { 0.0 };
+        (len >= least) ^ network.chance(fickle)
     }
 
     fn is_better_left(&self, _: BoardId, _: Audience, _: *const u8, len: u64) -> bool {

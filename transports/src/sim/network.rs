@@ -11,6 +11,8 @@ use mpi_core::port::{Front, ProcessName, Why};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use crate::board::ALIGN;
+
 /// An endpoint, by the order of joining.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct EndpointId(pub u32);
@@ -76,6 +78,8 @@ pub struct SimOptions {
     pub processors: Option<u32>,
     /// Boards have pieces as large as in shared memory, also where processors are shared, and nothing is shown on them.
     pub large_pieces: bool,
+    /// Chance that what is better shown than written, where processors are shared, is found the other way round.
+    pub fickle: f64,
 }
 
 impl Default for SimOptions {
@@ -94,6 +98,7 @@ impl Default for SimOptions {
             nodes: Nodes::One,
             processors: None,
             large_pieces: false,
+            fickle: 0.0,
         }
     }
 }
@@ -227,7 +232,7 @@ impl Network {
     /// Memory for a part of a board.
     pub(super) fn take_part(&mut self, bytes: usize) -> u64 {
         self.parts_made += 1;
-        let part = Part { memory: vec![0u128; bytes / 16 + 4].into() };
+        let part = Part { memory: vec![0u128; (bytes + ALIGN) / 16].into() };
         self.parts.insert(self.parts_made, part);
         self.parts_made
     }
@@ -240,8 +245,8 @@ impl Network {
     pub(super) fn part(&self, part: u64, bytes: usize) -> Option<*mut u8> {
         let memory = &self.parts.get(&part)?.memory;
         let base = memory.as_ptr().cast::<u8>().cast_mut();
-        let base = base.wrapping_add(base.align_offset(64));
-        (bytes / 16 + 4 <= memory.len()).then_some(base)
+        let base = base.wrapping_add(base.align_offset(ALIGN));
+        ((bytes + ALIGN) / 16 <= memory.len()).then_some(base)
     }
 
     pub(super) fn options(&self) -> &SimOptions {

@@ -8,6 +8,7 @@ use super::fold::{Fold, Order, Streams, section};
 use super::message::{Incoming, Outgoing};
 use super::pattern::Pattern;
 use super::reduce::Job;
+use super::run::giver;
 use super::seat::Seat;
 use super::transfer::Transfer;
 use super::work::Step;
@@ -55,11 +56,8 @@ impl<P: Port> Entry<'_, P> {
     ) -> Result<()> {
         let seat = transfer.seat();
         let me = seat.rank as usize;
-        if let Problem::Bcast { root, .. }
-        | Problem::Scatter { root, .. }
-        | Problem::Scatterv { root, .. } = problem
-        {
-            self.gives(seat, *root as u32)?;
+        if let Some(root) = giver(problem) {
+            self.gives(seat, root)?;
         }
         match problem {
             Problem::Barrier => {

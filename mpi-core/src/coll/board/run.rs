@@ -20,6 +20,18 @@ use crate::port::Port;
 /// A block that a process has for itself: from where it is copied, and to where.
 pub(super) type OwnBlock = (Packer, Unpacker);
 
+/// The root that gives something to all in this operation, or lends it: all members must think alike of that (see
+/// [`gives`](Entry::gives)), whichever way each of them goes.
+pub(super) fn giver(problem: &Problem) -> Option<u32> {
+    match problem {
+        Problem::Bcast { root, .. }
+        | Problem::Scatter { root, .. }
+        | Problem::Scatterv { root, .. } => Some(*root as u32),
+        Problem::Gather { root, block, .. } if *block as u64 >= LONG_BLOCK => Some(*root as u32),
+        _ => None,
+    }
+}
+
 impl<P: Port> Entry<'_, P> {
     /// Runs a collective operation over the board of its communicator.
     #[inline]
@@ -79,16 +91,15 @@ impl<P: Port> Entry<'_, P> {
     ) -> Result<()> {
         let me = seat.rank as usize;
         self.share_caches(seat, usize::MAX, Pattern::of(problem));
+        if let Some(root) = giver(problem) {
+            self.gives(seat, root)?;
+        }
         match problem {
             Problem::Barrier => self.meet_at_board(seat),
             Problem::Bcast { root, .. } => {
-                self.gives(seat, *root as u32)?;
                 recv.first().map_or(Ok(()), |place| self.tell(seat, *root as u32, place))
             }
             Problem::Gather { root, .. } | Problem::Gatherv { root, .. } => {
-                if matches!(problem, Problem::Gather { block, .. } if *block as u64 >= LONG_BLOCK) {
-                    self.gives(seat, *root as u32)?;
-                }
                 if *root != me {
                     let (to, source) = (Audience::One(*root as u32), self.packer_of(send.first())?);
                     let block = Outgoing::new(self, seat, to, source, 1);
@@ -97,7 +108,6 @@ impl<P: Port> Entry<'_, P> {
                 self.gather(seat, recv, (send.first(), recv.get(me)))
             }
             Problem::Scatter { root, .. } | Problem::Scatterv { root, .. } => {
-                self.gives(seat, *root as u32)?;
                 if *root != me {
                     let into = self.unpacker_of(recv.first())?;
                     let from = Source::Private(*root as u32);
@@ -278,9 +288,13 @@ impl<P: Port> Entry<'_, P> {
     fn swap(&mut self, seat: Seat, from: &Places, recv: &Places, in_place: bool) -> Result<()> {
         let me = seat.rank as usize;
         if self.are_short(seat, from)? {
+            // Not asked again: nobody reads before it has written, so that all would wait for what is shown now.
+            for rank in seat.others() {
+                let source = self.packer_of(from.get(rank as usize))?;
+                self.write_message(seat, Audience::One(rank), source, 1)?;
+            }
             let own = if in_place { (None, None) } else { (from.get(me), recv.get(me)) };
-            self.distribute(seat, from, own)?;
-            return self.collect(seat, recv, Pattern::EachToEach, (None, None));
+            return self.collect(seat, recv, Pattern::EachToEach, own);
         }
         let mut transfer = Transfer::new(seat);
         transfer.swap(in_place);

@@ -67,7 +67,9 @@ impl Seat {
 #[cold]
 pub(super) fn failed_before(class: ErrorClass) -> Error {
     let what = "an earlier collective operation on this communicator failed at a process of it";
-    Error::new(class, what).hint("After an error make a new communicator.")
+    Error::new(class, what).hint(
+        "Make a new communicator of its group by MPI_Comm_create_group: what is made of this one needs it to work.",
+    )
 }
 
 /// In place of a part: this process can have none.
