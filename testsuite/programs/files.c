@@ -195,6 +195,25 @@ static void appending(void) {
     }
 }
 
+// The end of a file is behind all that a view shows of it, wherever its data begin (§14.4.3).
+static void ends(void) {
+    enum { BLOCK = 3 };
+    int words[BLOCK] = {0}, at = rank * BLOCK, length = BLOCK;
+    MPI_File file = open_file(MPI_MODE_CREATE | MPI_MODE_RDWR);
+    MPI_Datatype part;
+    MPI_Offset where = -1;
+    OK(MPI_Type_indexed(1, &length, &at, MPI_INT, &part));
+    OK(MPI_Type_commit(&part));
+    OK(MPI_File_set_size(file, 0));
+    OK(MPI_File_write_at_all(file, at * (int)sizeof(int), words, BLOCK, MPI_INT, MPI_STATUS_IGNORE));
+    OK(MPI_File_set_view(file, 0, MPI_INT, part, "native", MPI_INFO_NULL));
+    OK(MPI_File_seek(file, 0, MPI_SEEK_END));
+    OK(MPI_File_get_position(file, &where));
+    EQUAL(where, (size - rank) * BLOCK);
+    OK(MPI_Type_free(&part));
+    OK(MPI_File_close(&file));
+}
+
 static int handled;
 
 static void note(MPI_File *file, int *code, ...) {
@@ -294,6 +313,7 @@ int main(int argc, char **argv) {
     nothing();
     sizes();
     appending();
+    ends();
     atomicity();
     errors();
     queries();

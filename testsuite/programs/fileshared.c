@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "check.h"
 #include <dirent.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { RECORDS = 40, WORDS = 16 };
@@ -139,6 +140,32 @@ static void sequence(void) {
     OK(MPI_File_close(&file));
 }
 
+// A file that was opened by a name relative to a folder stays the same when the process goes to another, and through
+// whichever link each process has opened it.
+static void elsewhere(void) {
+    char before[500], own[300], name[300];
+    int word = rank;
+    CHECK(getcwd(before, sizeof before) != NULL, "there is a folder");
+    snprintf(own, sizeof own, "%s/own-%d", folder, rank);
+    snprintf(name, sizeof name, "own-%d/link", rank);
+    CHECK(mkdir(own, 0700) == 0 && chdir(folder) == 0, "a folder of one's own");
+    if (rank > 0) CHECK(symlink("../one", name) == 0, "a link");
+    OK(MPI_File_open(MPI_COMM_WORLD, rank ? name : "one",
+                     MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file));
+    CHECK(chdir(own) == 0, "into the folder");
+    OK(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
+    OK(MPI_File_write_shared(file, &word, 1, MPI_INT, MPI_STATUS_IGNORE));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    MPI_Offset bytes = -1;
+    OK(MPI_File_get_size(file, &bytes));
+    EQUAL(bytes, size * (int)sizeof word);
+    OK(MPI_File_close(&file));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    CHECK(chdir(folder) == 0 && access("one", F_OK) != 0, "it was to be deleted");
+    if (rank > 0) CHECK(unlink(name) == 0, "the link stays");
+    CHECK(chdir(before) == 0 && rmdir(own) == 0, "nothing is left in the folder");
+}
+
 int main(int argc, char **argv) {
     start(&argc, &argv);
     const char *above = getenv("TMPDIR");
@@ -168,6 +195,7 @@ int main(int argc, char **argv) {
     EQUAL(where, bytes);
     OK(MPI_File_close(&file));
     sequence();
+    elsewhere();
     OK(MPI_Barrier(MPI_COMM_WORLD));
     if (rank == 0) CHECK(rmdir(folder) == 0, "nothing is left");
     return finish();

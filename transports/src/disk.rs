@@ -6,7 +6,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
@@ -48,6 +48,14 @@ impl Storage for Posix {
 
     fn delete(&self, path: &Path) -> io::Result<()> {
         std::fs::remove_file(path)
+    }
+
+    fn absolute(&self, path: &Path) -> io::Result<PathBuf> {
+        std::path::absolute(path)
+    }
+
+    fn resolved(&self, path: &Path) -> io::Result<PathBuf> {
+        path.canonicalize()
     }
 
     fn draw(&self) -> io::Result<u64> {

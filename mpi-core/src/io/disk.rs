@@ -1,7 +1,7 @@
 //! What the core asks of a file system; the port provides it (MPI-5.0 §14.2, §14.4).
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::datatype::{Packer, Unpacker};
 use crate::error::{Error, ErrorClass};
@@ -46,6 +46,18 @@ pub trait Storage {
     /// # Errors
     /// What the operating system reports.
     fn delete(&self, path: &Path) -> io::Result<()>;
+
+    /// The path from the root that leads where this one leads from the folder in which the process is now.
+    ///
+    /// # Errors
+    /// What the operating system reports.
+    fn absolute(&self, path: &Path) -> io::Result<PathBuf>;
+
+    /// The one path of a file that is there, whatever links lead to it.
+    ///
+    /// # Errors
+    /// What the operating system reports.
+    fn resolved(&self, path: &Path) -> io::Result<PathBuf>;
 
     /// A number that nobody draws who ever used the files, for a name of one's own among them.
     ///
@@ -114,6 +126,14 @@ impl Storage for NoStorage {
     }
 
     fn delete(&self, _: &Path) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn absolute(&self, _: &Path) -> io::Result<PathBuf> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn resolved(&self, _: &Path) -> io::Result<PathBuf> {
         Err(io::ErrorKind::Unsupported.into())
     }
 

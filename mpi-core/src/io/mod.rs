@@ -54,6 +54,11 @@ impl OpenFile {
         disk::error_of(&self.path, doing, error)
     }
 
+    /// Brings what this process wrote to the device.
+    fn sync(&self) -> Result<()> {
+        self.disk.sync().map_err(|error| self.trouble("sync", &error))
+    }
+
     /// The size of the file in bytes (`MPI_File_get_size`).
     ///
     /// # Errors

@@ -63,6 +63,8 @@ impl<P: Port> Entry<'_, P> {
             (false, _) => Existence::Required,
         };
         let storage = self.port.storage();
+        // The program may go to another folder before the name is needed again.
+        let path = &storage.absolute(path).unwrap_or_else(|_| path.to_owned());
         let open = |existence| {
             let disk = storage.open(path, modes.access, existence);
             disk.map_err(|error| error_of(path, "open", &error))
@@ -86,6 +88,8 @@ impl<P: Port> Entry<'_, P> {
         });
         let (disk, end) = self.fail_together(comm, measured)?;
         let users = self.comm(comm)?.group.size();
+        // Processes may name one file by several links: its shared pointer is one all the same.
+        let place = storage.resolved(path).unwrap_or_else(|_| path.clone());
         Ok(OpenFile {
             comm,
             modes,
@@ -93,28 +97,32 @@ impl<P: Port> Entry<'_, P> {
             atomic: false,
             errhandler: ErrhandlerHandle::NULL,
             position: end as i64,
-            shared: Some(SharedPointer::new(path, number, users, end as i64)),
+            shared: Some(SharedPointer::new(&place, number, users, end as i64)),
             split: None,
             path: path.to_owned(),
             disk,
         })
     }
 
-    /// `MPI_File_close` up to where only the object is left, which [`Entry::file_drop`] ends: waits for all, so
-    /// that the file can be deleted if it is to be.
+    /// `MPI_File_close` up to where only the object is left, which [`Entry::file_drop`] ends: brings
+    /// what was written to the device, as `MPI_File_sync` does (§14.2.2), and waits for all, so that
+    /// the file can be deleted if it is to be.
     ///
     /// # Errors
-    /// What the operating system reports on deleting. The object is to be dropped all the same.
+    /// What the operating system reports. The object is to be dropped all the same.
     pub fn file_close(&mut self, fh: FileHandle) -> Result<()> {
-        let comm = self.file(fh)?.comm;
-        self.file_barrier(comm)?;
+        let file = self.file(fh)?;
+        let (comm, deletes) = (file.comm, file.modes.has(DELETE_ON_CLOSE));
+        let is_kept = !deletes && file.modes.check_write().is_ok();
+        let synced = if is_kept { file.sync() } else { Ok(()) };
+        let synced = self.fail_together(comm, synced);
         let first = self.comm(comm)?.rank == 0;
         let file = self.file_mut(fh)?;
-        let (deletes, path) = (file.modes.has(DELETE_ON_CLOSE), file.path.clone());
+        let path = file.path.clone();
         let shared = file.shared.take();
         self.drop_shared(shared, first);
         if !deletes {
-            return Ok(());
+            return synced;
         }
         let mine = if first { self.delete(&path) } else { Ok(()) };
         self.fail_together(comm, mine)
@@ -185,7 +193,7 @@ impl<P: Port> Entry<'_, P> {
     pub fn file_sync(&mut self, fh: FileHandle) -> Result<()> {
         let file = self.file(fh)?;
         let comm = file.comm;
-        let synced = file.disk.sync().map_err(|error| file.trouble("sync", &error));
+        let synced = file.sync();
         self.fail_together(comm, synced)
     }
 
@@ -220,10 +228,5 @@ impl<P: Port> Entry<'_, P> {
         self.agree_on(comm, "flag", atomic.into())?;
         self.file_mut(fh)?.atomic = atomic;
         Ok(())
-    }
-
-    fn file_barrier(&mut self, comm: CommHandle) -> Result<()> {
-        let meeting = self.barrier(comm)?;
-        self.run(meeting)
     }
 }

@@ -139,13 +139,15 @@ impl View {
     /// from.
     pub(super) fn etypes_below(&self, size: u64) -> i64 {
         let Some(seen) = size.checked_sub(self.displacement as u64) else { return 0 };
-        let extent = self.places.extent().max(1) as u64;
-        let tiles = (seen / extent).saturating_sub(1);
-        let mut bytes = tiles * self.places.size();
-        // The last two tiles, since a type may reach beyond its extent.
-        let start = self.displacement as u64 + tiles * extent;
+        let extent = self.places.extent().max(0) as u64;
+        let whole = self.tiles_below(seen);
+        let mut bytes = whole.saturating_mul(self.places.size());
+        // No tile behind these is whole, and none begins before the one that it follows; without an extent all are one.
+        let open =
+            if extent == 0 { self.tiles().min(1) } else { self.tiles().saturating_sub(whole) };
+        let start = self.displacement as u64 + whole * extent;
         let start = UserBuffer(ptr::without_provenance_mut(start as usize));
-        let mut cursor = Packer::new(start, 3, &self.places);
+        let mut cursor = Packer::new(start, open as i64, &self.places);
         while let Some((at, len)) = cursor.next_run(usize::MAX) {
             let at = at.addr() as u64;
             if at >= size {
@@ -154,6 +156,16 @@ impl View {
             bytes += (len as u64).min(size - at);
         }
         bytes.div_ceil(self.unit) as i64
+    }
+
+    /// How many tiles end within the first `seen` bytes behind the displacement; a type may reach beyond its extent, or
+    /// begin there.
+    fn tiles_below(&self, seen: u64) -> u64 {
+        let end = (self.places.true_lb() + self.places.true_extent()).max(0) as u64;
+        match (seen.checked_sub(end), u64::try_from(self.places.extent())) {
+            (Some(behind), Ok(extent)) if extent > 0 => behind / extent + 1,
+            _ => 0,
+        }
     }
 
     /// Whether it shows nothing of the file, as that of a process which takes part with nothing.
@@ -232,10 +244,11 @@ mod tests {
         fn runs_offsets_and_ends_are_the_models(
             displacement in 0u64..40,
             shape in prop::collection::vec((0i64..4, 1i64..4), 1..4),
+            origin in 0i64..30,
             slack in 0u64..12,
             size in 0u64..400,
         ) {
-            let mut next = 0;
+            let mut next = origin;
             let shape: Vec<(i64, i64)> = shape
                 .into_iter()
                 .map(|(gap, len)| {
@@ -244,7 +257,7 @@ mod tests {
                     (at, len)
                 })
                 .collect();
-            let extent = 4 * next as u64 + slack;
+            let extent = 4 * (next - shape[0].0) as u64 + slack;
             let (at, len): (Vec<i64>, Vec<i64>) = shape.iter().copied().unzip();
             let view =
                 View::new(displacement as i64, &int(), &ints(&at, &len, extent as i64), b"native")
