@@ -200,10 +200,10 @@ pub unsafe fn allgather<F: Face>(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
-            F::datatype_in(sendtype),
+            F::datatype_in_doubt(sendtype),
             args::buffer::<F>("recvbuf", recvbuf)?,
             recvcount,
-            F::datatype_in(recvtype),
+            F::datatype_in_doubt(recvtype),
             owner,
         )? {
             return Ok(());
@@ -212,10 +212,10 @@ pub unsafe fn allgather<F: Face>(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
-            F::datatype_in(sendtype),
+            F::datatype_in_doubt(sendtype),
             args::buffer::<F>("recvbuf", recvbuf)?,
             recvcount,
-            F::datatype_in(recvtype),
+            F::datatype_in_doubt(recvtype),
             owner,
         )?;
         cx.run(prepared)
@@ -243,10 +243,10 @@ pub unsafe fn allgather_init<F: Face>(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
-            F::datatype_in(sendtype),
+            F::datatype_in_doubt(sendtype),
             args::buffer::<F>("recvbuf", recvbuf)?,
             recvcount,
-            F::datatype_in(recvtype),
+            F::datatype_in_doubt(recvtype),
             owner,
         )?;
         crate::calls::persistent::keep(cx, prepared, F::info_in(info))
@@ -274,11 +274,11 @@ pub unsafe fn allgatherv<F: Face>(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
-            F::datatype_in(sendtype),
+            F::datatype_in_doubt(sendtype),
             args::buffer::<F>("recvbuf", recvbuf)?,
             recvcounts,
             displs,
-            F::datatype_in(recvtype),
+            F::datatype_in_doubt(recvtype),
             owner,
         )? {
             return Ok(());
@@ -287,11 +287,11 @@ pub unsafe fn allgatherv<F: Face>(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
-            F::datatype_in(sendtype),
+            F::datatype_in_doubt(sendtype),
             args::buffer::<F>("recvbuf", recvbuf)?,
             recvcounts,
             displs,
-            F::datatype_in(recvtype),
+            F::datatype_in_doubt(recvtype),
             owner,
         )?;
         cx.run(prepared)
@@ -320,11 +320,11 @@ pub unsafe fn allgatherv_init<F: Face>(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
-            F::datatype_in(sendtype),
+            F::datatype_in_doubt(sendtype),
             args::buffer::<F>("recvbuf", recvbuf)?,
             recvcounts,
             displs,
-            F::datatype_in(recvtype),
+            F::datatype_in_doubt(recvtype),
             owner,
         )?;
         crate::calls::persistent::keep(cx, prepared, F::info_in(info))
@@ -438,10 +438,10 @@ pub unsafe fn alltoall<F: Face>(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
-            F::datatype_in(sendtype),
+            F::datatype_in_doubt(sendtype),
             args::buffer::<F>("recvbuf", recvbuf)?,
             recvcount,
-            F::datatype_in(recvtype),
+            F::datatype_in_doubt(recvtype),
             owner,
         )? {
             return Ok(());
@@ -450,10 +450,10 @@ pub unsafe fn alltoall<F: Face>(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
-            F::datatype_in(sendtype),
+            F::datatype_in_doubt(sendtype),
             args::buffer::<F>("recvbuf", recvbuf)?,
             recvcount,
-            F::datatype_in(recvtype),
+            F::datatype_in_doubt(recvtype),
             owner,
         )?;
         cx.run(prepared)
@@ -481,10 +481,10 @@ pub unsafe fn alltoall_init<F: Face>(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
-            F::datatype_in(sendtype),
+            F::datatype_in_doubt(sendtype),
             args::buffer::<F>("recvbuf", recvbuf)?,
             recvcount,
-            F::datatype_in(recvtype),
+            F::datatype_in_doubt(recvtype),
             owner,
         )?;
         crate::calls::persistent::keep(cx, prepared, F::info_in(info))
@@ -514,11 +514,11 @@ pub unsafe fn alltoallv<F: Face>(
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcounts,
             sdispls,
-            F::datatype_in(sendtype),
+            F::datatype_in_doubt(sendtype),
             args::buffer::<F>("recvbuf", recvbuf)?,
             recvcounts,
             rdispls,
-            F::datatype_in(recvtype),
+            F::datatype_in_doubt(recvtype),
             owner,
         )? {
             return Ok(());
@@ -528,11 +528,11 @@ pub unsafe fn alltoallv<F: Face>(
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcounts,
             sdispls,
-            F::datatype_in(sendtype),
+            F::datatype_in_doubt(sendtype),
             args::buffer::<F>("recvbuf", recvbuf)?,
             recvcounts,
             rdispls,
-            F::datatype_in(recvtype),
+            F::datatype_in_doubt(recvtype),
             owner,
         )?;
         cx.run(prepared)
@@ -563,11 +563,11 @@ pub unsafe fn alltoallv_init<F: Face>(
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcounts,
             sdispls,
-            F::datatype_in(sendtype),
+            F::datatype_in_doubt(sendtype),
             args::buffer::<F>("recvbuf", recvbuf)?,
             recvcounts,
             rdispls,
-            F::datatype_in(recvtype),
+            F::datatype_in_doubt(recvtype),
             owner,
         )?;
         crate::calls::persistent::keep(cx, prepared, F::info_in(info))
@@ -735,12 +735,11 @@ pub unsafe fn bcast<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Bcast, Owner::Comm(owner), |cx| unsafe {
-        args::non_negative("count", count, ErrorClass::COUNT)?;
         if crate::calls::small_collectives::bcast_quickly(
             cx,
             args::buffer::<F>("buffer", buffer)?,
             count,
-            F::datatype_in(datatype),
+            F::datatype_in_doubt(datatype),
             F::rank_in(root),
             owner,
         )? {
@@ -750,7 +749,7 @@ pub unsafe fn bcast<F: Face>(
             cx,
             args::buffer::<F>("buffer", buffer)?,
             count,
-            F::datatype_in(datatype),
+            F::datatype_in_doubt(datatype),
             F::rank_in(root),
             owner,
         )?;
@@ -771,14 +770,13 @@ pub unsafe fn bcast_init<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::BcastInit, Owner::Comm(owner), |cx| unsafe {
-        args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
         let prepared = crate::calls::rooted::bcast(
             cx,
             args::buffer::<F>("buffer", buffer)?,
             count,
-            F::datatype_in(datatype),
+            F::datatype_in_doubt(datatype),
             F::rank_in(root),
             owner,
         )?;
@@ -3521,10 +3519,10 @@ pub unsafe fn gather<F: Face>(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
-            F::datatype_in(sendtype),
+            F::datatype_in_doubt(sendtype),
             args::buffer::<F>("recvbuf", recvbuf)?,
             recvcount,
-            F::datatype_in(recvtype),
+            F::datatype_in_doubt(recvtype),
             F::rank_in(root),
             owner,
         )? {
@@ -3534,10 +3532,10 @@ pub unsafe fn gather<F: Face>(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
-            F::datatype_in(sendtype),
+            F::datatype_in_doubt(sendtype),
             args::buffer::<F>("recvbuf", recvbuf)?,
             recvcount,
-            F::datatype_in(recvtype),
+            F::datatype_in_doubt(recvtype),
             F::rank_in(root),
             owner,
         )?;
@@ -3567,10 +3565,10 @@ pub unsafe fn gather_init<F: Face>(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
-            F::datatype_in(sendtype),
+            F::datatype_in_doubt(sendtype),
             args::buffer::<F>("recvbuf", recvbuf)?,
             recvcount,
-            F::datatype_in(recvtype),
+            F::datatype_in_doubt(recvtype),
             F::rank_in(root),
             owner,
         )?;
@@ -3600,11 +3598,11 @@ pub unsafe fn gatherv<F: Face>(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
-            F::datatype_in(sendtype),
+            F::datatype_in_doubt(sendtype),
             args::buffer::<F>("recvbuf", recvbuf)?,
             recvcounts,
             displs,
-            F::datatype_in(recvtype),
+            F::datatype_in_doubt(recvtype),
             F::rank_in(root),
             owner,
         )? {
@@ -3614,11 +3612,11 @@ pub unsafe fn gatherv<F: Face>(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
-            F::datatype_in(sendtype),
+            F::datatype_in_doubt(sendtype),
             args::buffer::<F>("recvbuf", recvbuf)?,
             recvcounts,
             displs,
-            F::datatype_in(recvtype),
+            F::datatype_in_doubt(recvtype),
             F::rank_in(root),
             owner,
         )?;
@@ -3649,11 +3647,11 @@ pub unsafe fn gatherv_init<F: Face>(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
-            F::datatype_in(sendtype),
+            F::datatype_in_doubt(sendtype),
             args::buffer::<F>("recvbuf", recvbuf)?,
             recvcounts,
             displs,
-            F::datatype_in(recvtype),
+            F::datatype_in_doubt(recvtype),
             F::rank_in(root),
             owner,
         )?;
@@ -4352,10 +4350,10 @@ pub unsafe fn iallgather<F: Face>(
                 cx,
                 args::buffer::<F>("sendbuf", sendbuf)?,
                 sendcount,
-                F::datatype_in(sendtype),
+                F::datatype_in_doubt(sendtype),
                 args::buffer::<F>("recvbuf", recvbuf)?,
                 recvcount,
-                F::datatype_in(recvtype),
+                F::datatype_in_doubt(recvtype),
                 owner,
             )
         };
@@ -4367,10 +4365,10 @@ pub unsafe fn iallgather<F: Face>(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
-            F::datatype_in(sendtype),
+            F::datatype_in_doubt(sendtype),
             args::buffer::<F>("recvbuf", recvbuf)?,
             recvcount,
-            F::datatype_in(recvtype),
+            F::datatype_in_doubt(recvtype),
             owner,
         )?;
         cx.begin(prepared).map(|made| request_value = made)?;
@@ -4401,11 +4399,11 @@ pub unsafe fn iallgatherv<F: Face>(
                 cx,
                 args::buffer::<F>("sendbuf", sendbuf)?,
                 sendcount,
-                F::datatype_in(sendtype),
+                F::datatype_in_doubt(sendtype),
                 args::buffer::<F>("recvbuf", recvbuf)?,
                 recvcounts,
                 displs,
-                F::datatype_in(recvtype),
+                F::datatype_in_doubt(recvtype),
                 owner,
             )
         };
@@ -4417,11 +4415,11 @@ pub unsafe fn iallgatherv<F: Face>(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
-            F::datatype_in(sendtype),
+            F::datatype_in_doubt(sendtype),
             args::buffer::<F>("recvbuf", recvbuf)?,
             recvcounts,
             displs,
-            F::datatype_in(recvtype),
+            F::datatype_in_doubt(recvtype),
             owner,
         )?;
         cx.begin(prepared).map(|made| request_value = made)?;
@@ -4497,10 +4495,10 @@ pub unsafe fn ialltoall<F: Face>(
                 cx,
                 args::buffer::<F>("sendbuf", sendbuf)?,
                 sendcount,
-                F::datatype_in(sendtype),
+                F::datatype_in_doubt(sendtype),
                 args::buffer::<F>("recvbuf", recvbuf)?,
                 recvcount,
-                F::datatype_in(recvtype),
+                F::datatype_in_doubt(recvtype),
                 owner,
             )
         };
@@ -4512,10 +4510,10 @@ pub unsafe fn ialltoall<F: Face>(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
-            F::datatype_in(sendtype),
+            F::datatype_in_doubt(sendtype),
             args::buffer::<F>("recvbuf", recvbuf)?,
             recvcount,
-            F::datatype_in(recvtype),
+            F::datatype_in_doubt(recvtype),
             owner,
         )?;
         cx.begin(prepared).map(|made| request_value = made)?;
@@ -4548,11 +4546,11 @@ pub unsafe fn ialltoallv<F: Face>(
                 args::buffer::<F>("sendbuf", sendbuf)?,
                 sendcounts,
                 sdispls,
-                F::datatype_in(sendtype),
+                F::datatype_in_doubt(sendtype),
                 args::buffer::<F>("recvbuf", recvbuf)?,
                 recvcounts,
                 rdispls,
-                F::datatype_in(recvtype),
+                F::datatype_in_doubt(recvtype),
                 owner,
             )
         };
@@ -4565,11 +4563,11 @@ pub unsafe fn ialltoallv<F: Face>(
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcounts,
             sdispls,
-            F::datatype_in(sendtype),
+            F::datatype_in_doubt(sendtype),
             args::buffer::<F>("recvbuf", recvbuf)?,
             recvcounts,
             rdispls,
-            F::datatype_in(recvtype),
+            F::datatype_in_doubt(recvtype),
             owner,
         )?;
         cx.begin(prepared).map(|made| request_value = made)?;
@@ -4651,7 +4649,6 @@ pub unsafe fn ibcast<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Ibcast, Owner::Comm(owner), |cx| unsafe {
-        args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
         let quickly = |cx: &mut entry::Cx<'_>| {
@@ -4659,7 +4656,7 @@ pub unsafe fn ibcast<F: Face>(
                 cx,
                 args::buffer::<F>("buffer", buffer)?,
                 count,
-                F::datatype_in(datatype),
+                F::datatype_in_doubt(datatype),
                 F::rank_in(root),
                 owner,
             )
@@ -4672,7 +4669,7 @@ pub unsafe fn ibcast<F: Face>(
             cx,
             args::buffer::<F>("buffer", buffer)?,
             count,
-            F::datatype_in(datatype),
+            F::datatype_in_doubt(datatype),
             F::rank_in(root),
             owner,
         )?;
@@ -4766,10 +4763,10 @@ pub unsafe fn igather<F: Face>(
                 cx,
                 args::buffer::<F>("sendbuf", sendbuf)?,
                 sendcount,
-                F::datatype_in(sendtype),
+                F::datatype_in_doubt(sendtype),
                 args::buffer::<F>("recvbuf", recvbuf)?,
                 recvcount,
-                F::datatype_in(recvtype),
+                F::datatype_in_doubt(recvtype),
                 F::rank_in(root),
                 owner,
             )
@@ -4782,10 +4779,10 @@ pub unsafe fn igather<F: Face>(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
-            F::datatype_in(sendtype),
+            F::datatype_in_doubt(sendtype),
             args::buffer::<F>("recvbuf", recvbuf)?,
             recvcount,
-            F::datatype_in(recvtype),
+            F::datatype_in_doubt(recvtype),
             F::rank_in(root),
             owner,
         )?;
@@ -4818,11 +4815,11 @@ pub unsafe fn igatherv<F: Face>(
                 cx,
                 args::buffer::<F>("sendbuf", sendbuf)?,
                 sendcount,
-                F::datatype_in(sendtype),
+                F::datatype_in_doubt(sendtype),
                 args::buffer::<F>("recvbuf", recvbuf)?,
                 recvcounts,
                 displs,
-                F::datatype_in(recvtype),
+                F::datatype_in_doubt(recvtype),
                 F::rank_in(root),
                 owner,
             )
@@ -4835,11 +4832,11 @@ pub unsafe fn igatherv<F: Face>(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
-            F::datatype_in(sendtype),
+            F::datatype_in_doubt(sendtype),
             args::buffer::<F>("recvbuf", recvbuf)?,
             recvcounts,
             displs,
-            F::datatype_in(recvtype),
+            F::datatype_in_doubt(recvtype),
             F::rank_in(root),
             owner,
         )?;
@@ -4936,10 +4933,10 @@ pub unsafe fn ineighbor_allgather<F: Face>(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
-            F::datatype_in(sendtype),
+            F::datatype_in_doubt(sendtype),
             args::buffer::<F>("recvbuf", recvbuf)?,
             recvcount,
-            F::datatype_in(recvtype),
+            F::datatype_in_doubt(recvtype),
             owner,
         )?;
         cx.begin(prepared).map(|made| request_value = made)?;
@@ -4969,11 +4966,11 @@ pub unsafe fn ineighbor_allgatherv<F: Face>(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
-            F::datatype_in(sendtype),
+            F::datatype_in_doubt(sendtype),
             args::buffer::<F>("recvbuf", recvbuf)?,
             recvcounts,
             displs,
-            F::datatype_in(recvtype),
+            F::datatype_in_doubt(recvtype),
             owner,
         )?;
         cx.begin(prepared).map(|made| request_value = made)?;
@@ -5002,10 +4999,10 @@ pub unsafe fn ineighbor_alltoall<F: Face>(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
-            F::datatype_in(sendtype),
+            F::datatype_in_doubt(sendtype),
             args::buffer::<F>("recvbuf", recvbuf)?,
             recvcount,
-            F::datatype_in(recvtype),
+            F::datatype_in_doubt(recvtype),
             owner,
         )?;
         cx.begin(prepared).map(|made| request_value = made)?;
@@ -5037,11 +5034,11 @@ pub unsafe fn ineighbor_alltoallv<F: Face>(
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcounts,
             sdispls,
-            F::datatype_in(sendtype),
+            F::datatype_in_doubt(sendtype),
             args::buffer::<F>("recvbuf", recvbuf)?,
             recvcounts,
             rdispls,
-            F::datatype_in(recvtype),
+            F::datatype_in_doubt(recvtype),
             owner,
         )?;
         cx.begin(prepared).map(|made| request_value = made)?;
@@ -5356,7 +5353,7 @@ pub unsafe fn intercomm_create<F: Face>(
             cx,
             owner,
             F::rank_in(local_leader),
-            F::comm_in(peer_comm),
+            F::comm_in_doubt(peer_comm),
             F::rank_in(remote_leader),
             F::tag_in(tag),
             &mut newintercomm_value,
@@ -5513,7 +5510,6 @@ pub unsafe fn ireduce<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Ireduce, Owner::Comm(owner), |cx| unsafe {
-        args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
         let quickly = |cx: &mut entry::Cx<'_>| {
@@ -5522,8 +5518,8 @@ pub unsafe fn ireduce<F: Face>(
                 args::buffer::<F>("sendbuf", sendbuf)?,
                 args::buffer::<F>("recvbuf", recvbuf)?,
                 count,
-                F::datatype_in(datatype),
-                F::op_in(op),
+                F::datatype_in_doubt(datatype),
+                F::op_in_doubt(op),
                 F::rank_in(root),
                 owner,
             )
@@ -5537,8 +5533,8 @@ pub unsafe fn ireduce<F: Face>(
             args::buffer::<F>("sendbuf", sendbuf)?,
             args::buffer::<F>("recvbuf", recvbuf)?,
             count,
-            F::datatype_in(datatype),
-            F::op_in(op),
+            F::datatype_in_doubt(datatype),
+            F::op_in_doubt(op),
             F::rank_in(root),
             owner,
         )?;
@@ -5744,10 +5740,10 @@ pub unsafe fn iscatter<F: Face>(
                 cx,
                 args::buffer::<F>("sendbuf", sendbuf)?,
                 sendcount,
-                F::datatype_in(sendtype),
+                F::datatype_in_doubt(sendtype),
                 args::buffer::<F>("recvbuf", recvbuf)?,
                 recvcount,
-                F::datatype_in(recvtype),
+                F::datatype_in_doubt(recvtype),
                 F::rank_in(root),
                 owner,
             )
@@ -5760,10 +5756,10 @@ pub unsafe fn iscatter<F: Face>(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
-            F::datatype_in(sendtype),
+            F::datatype_in_doubt(sendtype),
             args::buffer::<F>("recvbuf", recvbuf)?,
             recvcount,
-            F::datatype_in(recvtype),
+            F::datatype_in_doubt(recvtype),
             F::rank_in(root),
             owner,
         )?;
@@ -5797,10 +5793,10 @@ pub unsafe fn iscatterv<F: Face>(
                 args::buffer::<F>("sendbuf", sendbuf)?,
                 sendcounts,
                 displs,
-                F::datatype_in(sendtype),
+                F::datatype_in_doubt(sendtype),
                 args::buffer::<F>("recvbuf", recvbuf)?,
                 recvcount,
-                F::datatype_in(recvtype),
+                F::datatype_in_doubt(recvtype),
                 F::rank_in(root),
                 owner,
             )
@@ -5814,10 +5810,10 @@ pub unsafe fn iscatterv<F: Face>(
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcounts,
             displs,
-            F::datatype_in(sendtype),
+            F::datatype_in_doubt(sendtype),
             args::buffer::<F>("recvbuf", recvbuf)?,
             recvcount,
-            F::datatype_in(recvtype),
+            F::datatype_in_doubt(recvtype),
             F::rank_in(root),
             owner,
         )?;
@@ -6134,10 +6130,10 @@ pub unsafe fn neighbor_allgather<F: Face>(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
-            F::datatype_in(sendtype),
+            F::datatype_in_doubt(sendtype),
             args::buffer::<F>("recvbuf", recvbuf)?,
             recvcount,
-            F::datatype_in(recvtype),
+            F::datatype_in_doubt(recvtype),
             owner,
         )?;
         cx.run(prepared)
@@ -6165,10 +6161,10 @@ pub unsafe fn neighbor_allgather_init<F: Face>(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
-            F::datatype_in(sendtype),
+            F::datatype_in_doubt(sendtype),
             args::buffer::<F>("recvbuf", recvbuf)?,
             recvcount,
-            F::datatype_in(recvtype),
+            F::datatype_in_doubt(recvtype),
             owner,
         )?;
         crate::calls::persistent::keep(cx, prepared, F::info_in(info))
@@ -6196,11 +6192,11 @@ pub unsafe fn neighbor_allgatherv<F: Face>(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
-            F::datatype_in(sendtype),
+            F::datatype_in_doubt(sendtype),
             args::buffer::<F>("recvbuf", recvbuf)?,
             recvcounts,
             displs,
-            F::datatype_in(recvtype),
+            F::datatype_in_doubt(recvtype),
             owner,
         )?;
         cx.run(prepared)
@@ -6229,11 +6225,11 @@ pub unsafe fn neighbor_allgatherv_init<F: Face>(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
-            F::datatype_in(sendtype),
+            F::datatype_in_doubt(sendtype),
             args::buffer::<F>("recvbuf", recvbuf)?,
             recvcounts,
             displs,
-            F::datatype_in(recvtype),
+            F::datatype_in_doubt(recvtype),
             owner,
         )?;
         crate::calls::persistent::keep(cx, prepared, F::info_in(info))
@@ -6260,10 +6256,10 @@ pub unsafe fn neighbor_alltoall<F: Face>(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
-            F::datatype_in(sendtype),
+            F::datatype_in_doubt(sendtype),
             args::buffer::<F>("recvbuf", recvbuf)?,
             recvcount,
-            F::datatype_in(recvtype),
+            F::datatype_in_doubt(recvtype),
             owner,
         )?;
         cx.run(prepared)
@@ -6291,10 +6287,10 @@ pub unsafe fn neighbor_alltoall_init<F: Face>(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
-            F::datatype_in(sendtype),
+            F::datatype_in_doubt(sendtype),
             args::buffer::<F>("recvbuf", recvbuf)?,
             recvcount,
-            F::datatype_in(recvtype),
+            F::datatype_in_doubt(recvtype),
             owner,
         )?;
         crate::calls::persistent::keep(cx, prepared, F::info_in(info))
@@ -6324,11 +6320,11 @@ pub unsafe fn neighbor_alltoallv<F: Face>(
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcounts,
             sdispls,
-            F::datatype_in(sendtype),
+            F::datatype_in_doubt(sendtype),
             args::buffer::<F>("recvbuf", recvbuf)?,
             recvcounts,
             rdispls,
-            F::datatype_in(recvtype),
+            F::datatype_in_doubt(recvtype),
             owner,
         )?;
         cx.run(prepared)
@@ -6359,11 +6355,11 @@ pub unsafe fn neighbor_alltoallv_init<F: Face>(
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcounts,
             sdispls,
-            F::datatype_in(sendtype),
+            F::datatype_in_doubt(sendtype),
             args::buffer::<F>("recvbuf", recvbuf)?,
             recvcounts,
             rdispls,
-            F::datatype_in(recvtype),
+            F::datatype_in_doubt(recvtype),
             owner,
         )?;
         crate::calls::persistent::keep(cx, prepared, F::info_in(info))
@@ -6911,14 +6907,13 @@ pub unsafe fn reduce<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::Reduce, Owner::Comm(owner), |cx| unsafe {
-        args::non_negative("count", count, ErrorClass::COUNT)?;
         if crate::calls::small_collectives::reduce_quickly(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             args::buffer::<F>("recvbuf", recvbuf)?,
             count,
-            F::datatype_in(datatype),
-            F::op_in(op),
+            F::datatype_in_doubt(datatype),
+            F::op_in_doubt(op),
             F::rank_in(root),
             owner,
         )? {
@@ -6929,8 +6924,8 @@ pub unsafe fn reduce<F: Face>(
             args::buffer::<F>("sendbuf", sendbuf)?,
             args::buffer::<F>("recvbuf", recvbuf)?,
             count,
-            F::datatype_in(datatype),
-            F::op_in(op),
+            F::datatype_in_doubt(datatype),
+            F::op_in_doubt(op),
             F::rank_in(root),
             owner,
         )?;
@@ -6953,7 +6948,6 @@ pub unsafe fn reduce_init<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::ReduceInit, Owner::Comm(owner), |cx| unsafe {
-        args::non_negative("count", count, ErrorClass::COUNT)?;
         args::out("request", request.is_null())?;
         let mut request_value = RequestHandle::NULL;
         let prepared = crate::calls::reductions::reduce(
@@ -6961,8 +6955,8 @@ pub unsafe fn reduce_init<F: Face>(
             args::buffer::<F>("sendbuf", sendbuf)?,
             args::buffer::<F>("recvbuf", recvbuf)?,
             count,
-            F::datatype_in(datatype),
-            F::op_in(op),
+            F::datatype_in_doubt(datatype),
+            F::op_in_doubt(op),
             F::rank_in(root),
             owner,
         )?;
@@ -7559,10 +7553,10 @@ pub unsafe fn scatter<F: Face>(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
-            F::datatype_in(sendtype),
+            F::datatype_in_doubt(sendtype),
             args::buffer::<F>("recvbuf", recvbuf)?,
             recvcount,
-            F::datatype_in(recvtype),
+            F::datatype_in_doubt(recvtype),
             F::rank_in(root),
             owner,
         )? {
@@ -7572,10 +7566,10 @@ pub unsafe fn scatter<F: Face>(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
-            F::datatype_in(sendtype),
+            F::datatype_in_doubt(sendtype),
             args::buffer::<F>("recvbuf", recvbuf)?,
             recvcount,
-            F::datatype_in(recvtype),
+            F::datatype_in_doubt(recvtype),
             F::rank_in(root),
             owner,
         )?;
@@ -7605,10 +7599,10 @@ pub unsafe fn scatter_init<F: Face>(
             cx,
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcount,
-            F::datatype_in(sendtype),
+            F::datatype_in_doubt(sendtype),
             args::buffer::<F>("recvbuf", recvbuf)?,
             recvcount,
-            F::datatype_in(recvtype),
+            F::datatype_in_doubt(recvtype),
             F::rank_in(root),
             owner,
         )?;
@@ -7639,10 +7633,10 @@ pub unsafe fn scatterv<F: Face>(
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcounts,
             displs,
-            F::datatype_in(sendtype),
+            F::datatype_in_doubt(sendtype),
             args::buffer::<F>("recvbuf", recvbuf)?,
             recvcount,
-            F::datatype_in(recvtype),
+            F::datatype_in_doubt(recvtype),
             F::rank_in(root),
             owner,
         )? {
@@ -7653,10 +7647,10 @@ pub unsafe fn scatterv<F: Face>(
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcounts,
             displs,
-            F::datatype_in(sendtype),
+            F::datatype_in_doubt(sendtype),
             args::buffer::<F>("recvbuf", recvbuf)?,
             recvcount,
-            F::datatype_in(recvtype),
+            F::datatype_in_doubt(recvtype),
             F::rank_in(root),
             owner,
         )?;
@@ -7688,10 +7682,10 @@ pub unsafe fn scatterv_init<F: Face>(
             args::buffer::<F>("sendbuf", sendbuf)?,
             sendcounts,
             displs,
-            F::datatype_in(sendtype),
+            F::datatype_in_doubt(sendtype),
             args::buffer::<F>("recvbuf", recvbuf)?,
             recvcount,
-            F::datatype_in(recvtype),
+            F::datatype_in_doubt(recvtype),
             F::rank_in(root),
             owner,
         )?;

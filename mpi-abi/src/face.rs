@@ -103,6 +103,15 @@ pub const FOREIGN_HANDLE: u32 = (1 << 26) - 1;
 /// something in the core; any other unknown number is passed on and reported as it is.
 pub const FOREIGN_VALUE: i32 = i32::MIN;
 
+macro_rules! kept_handles {
+    ($($kept:ident $out:ident $word:ident $handle:ident;)*) => {$(
+        /// Converts a handle that the program has kept as an INTEGER: its object may be gone, and another in its place.
+        fn $kept(handle: $handle) -> Self::$word {
+            Self::$out(handle)
+        }
+    )*};
+}
+
 /// One ABI. Everything is an associated function: a face has no values.
 ///
 /// `xxx_in` turns what a program passed into the core's value; what is not valid in the face
@@ -200,6 +209,33 @@ pub trait Face: Sized + 'static {
     fn message_in(handle: Self::Message) -> MessageHandle;
     /// Converts a handle result.
     fn message_out(handle: MessageHandle) -> Self::Message;
+
+    /// Converts a handle argument that may mean nothing at this process, so that it may be anything.
+    fn comm_in_doubt(handle: Self::Comm) -> CommHandle {
+        Self::comm_in(handle)
+    }
+    /// As [`Face::comm_in_doubt`].
+    fn datatype_in_doubt(handle: Self::Datatype) -> DatatypeHandle {
+        Self::datatype_in(handle)
+    }
+    /// As [`Face::comm_in_doubt`].
+    fn op_in_doubt(handle: Self::Op) -> OpHandle {
+        Self::op_in(handle)
+    }
+
+    kept_handles! {
+        comm_kept comm_out Comm CommHandle;
+        group_kept group_out Group GroupHandle;
+        datatype_kept datatype_out Datatype DatatypeHandle;
+        op_kept op_out Op OpHandle;
+        request_kept request_out Request RequestHandle;
+        errhandler_kept errhandler_out Errhandler ErrhandlerHandle;
+        info_kept info_out Info InfoHandle;
+        win_kept win_out Win WinHandle;
+        file_kept file_out File FileHandle;
+        session_kept session_out Session SessionHandle;
+        message_kept message_out Message MessageHandle;
+    }
 
     /// The Fortran INTEGER of a core handle of any kind (`raw` is its 30-bit value).
     fn handle_to_fint(raw: u32) -> c_int;

@@ -96,6 +96,42 @@ static void at_the_root(int root) {
     for (int i = 0; i < COUNT && rank != root; i++) EQUAL(back[i], value(rank, i));
 }
 
+// So are handles, which may be anything.
+static void handles_beside_the_root(int root) {
+    MPI_Datatype anything = (MPI_Datatype)(MPI_Aint)0x10000;
+    MPI_Op any_op = (MPI_Op)(MPI_Aint)0x10000;
+    MPI_Comm own, inter;
+    int one = rank, sum = 0, side = rank == root;
+    if (rank == root)
+        OK(MPI_Gather(&one, 1, MPI_INT, all, 1, MPI_INT, root, MPI_COMM_WORLD));
+    else
+        OK(MPI_Gather(&one, 1, MPI_INT, NULL, -1, anything, root, MPI_COMM_WORLD));
+    if (rank == root)
+        OK(MPI_Scatterv(all, (int[16]){0}, (int[16]){0}, MPI_INT, &one, 0, MPI_INT, root, MPI_COMM_WORLD));
+    else
+        OK(MPI_Scatterv(NULL, NULL, NULL, anything, &one, 0, MPI_INT, root, MPI_COMM_WORLD));
+    OK(MPI_Allgather(MPI_IN_PLACE, -1, anything, all, 1, MPI_INT, MPI_COMM_WORLD));
+    if (size < 3) return;
+    // Between the root and all others, of whom two are a group.
+    OK(MPI_Comm_split(MPI_COMM_WORLD, side, rank, &own));
+    int place, partner = side ? root == 0 : root;
+    OK(MPI_Comm_rank(own, &place));
+    MPI_Comm meeting = place == 0 ? MPI_COMM_WORLD : (MPI_Comm)(MPI_Aint)0x10000;
+    OK(MPI_Intercomm_create(own, 0, meeting, partner, 5, &inter));
+    if (side || place == 0) {
+        int from = side ? 0 : MPI_ROOT;
+        OK(MPI_Bcast(&one, 1, MPI_INT, from, inter));
+        OK(MPI_Reduce(&one, &sum, 1, MPI_INT, MPI_SUM, from, inter));
+        // What the first of the others has, and what the root has of it then.
+        EQUAL(side ? one : sum, root == 0);
+    } else {
+        OK(MPI_Bcast(NULL, -1, anything, MPI_PROC_NULL, inter));
+        OK(MPI_Reduce(NULL, NULL, -1, anything, any_op, MPI_PROC_NULL, inter));
+    }
+    OK(MPI_Comm_free(&inter));
+    OK(MPI_Comm_free(&own));
+}
+
 // What does mean something is looked at.
 static void still_refused(void) {
     MPI_Comm self;
@@ -112,6 +148,7 @@ int main(int argc, char **argv) {
     in_place();
     arrays_in_place();
     for (int root = 0; root < size; root++) at_the_root(root);
+    for (int root = 0; root < size; root++) handles_beside_the_root(root);
     still_refused();
     return finish();
 }

@@ -46,7 +46,12 @@ fn input(procedure: &Procedure, parameter: &Parameter) -> Piece {
     if procedure.owner_value().is_some_and(|owner| owner.name == parameter.name) {
         return argument("owner".to_owned());
     }
-    argument(inwards(&parameter.kind, &name))
+    match &parameter.kind {
+        Kind::Handle(handle) if procedure.is_in_doubt(parameter) => {
+            argument(format!("F::{}_in_doubt({name})", handle.word))
+        }
+        kind => argument(inwards(kind, &name)),
+    }
 }
 
 /// The core's value of the C value `value`.

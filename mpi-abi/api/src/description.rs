@@ -260,6 +260,19 @@ impl Procedure {
         self.parameters.iter().find(|other| other.kind == Kind::TextLength && other.name == limit)
     }
 
+    /// Whether an argument means nothing at some processes, which may then pass anything: the count and the type of a
+    /// side that is in place or not the root's, what only the root's group of two names, and the communicator by which
+    /// leaders meet (MPI-5.0 §6.2, §7.6.2).
+    pub fn is_in_doubt(&self, parameter: &Parameter) -> bool {
+        let has = |name: &str| self.parameters.iter().any(|other| other.name == name);
+        match parameter.name.as_str() {
+            "sendcount" | "recvcount" | "sendtype" | "recvtype" => !has("dest"),
+            "count" | "datatype" | "op" => has("root"),
+            "peer_comm" => true,
+            _ => false,
+        }
+    }
+
     /// Whether the face called `face` exports it.
     pub fn is_in(&self, face: &str) -> bool {
         !self.absent.iter().any(|absent| absent == face)

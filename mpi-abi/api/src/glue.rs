@@ -248,11 +248,8 @@ fn checks(procedure: &Procedure, parameter: &Parameter) -> Piece {
         _ => None,
     };
     if *direction == Direction::In {
-        // A collective's side that is in place, or not the root's, means nothing: the core, which
-        // knows whether it does, checks its count.
-        let of_a_side = matches!(name.as_str(), "sendcount" | "recvcount")
-            && procedure.parameters.iter().all(|other| other.name != "dest");
-        if let Some(class) = class.filter(|_| !of_a_side) {
+        // Of what may mean nothing the core, which knows whether it does, checks the count.
+        if let Some(class) = class.filter(|_| !procedure.is_in_doubt(parameter)) {
             let wide = if *kind == Kind::Length { format!("i64::from({ident})") } else { ident };
             piece
                 .before

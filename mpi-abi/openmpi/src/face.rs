@@ -24,7 +24,7 @@ const RANKS: foreign::Ranks = foreign::Ranks {
 };
 
 macro_rules! handle_conversions {
-    ($($from:ident $to:ident $handle:ident;)*) => {$(
+    ($($from:ident $to:ident $kept:ident $handle:ident;)*) => {$(
         #[inline]
         fn $from(handle: *mut c_void) -> $handle {
             handles::handle_in(handle)
@@ -32,6 +32,10 @@ macro_rules! handle_conversions {
         #[inline]
         fn $to(handle: $handle) -> *mut c_void {
             handles::handle_out(handle)
+        }
+        #[inline]
+        fn $kept(handle: $handle) -> *mut c_void {
+            handles::kept_out(handle)
         }
     )*};
 }
@@ -60,17 +64,32 @@ impl Face for OpenMpi {
     }
 
     handle_conversions! {
-        comm_in comm_out CommHandle;
-        group_in group_out GroupHandle;
-        datatype_in datatype_out DatatypeHandle;
-        op_in op_out OpHandle;
-        request_in request_out RequestHandle;
-        errhandler_in errhandler_out ErrhandlerHandle;
-        info_in info_out InfoHandle;
-        win_in win_out WinHandle;
-        file_in file_out FileHandle;
-        session_in session_out SessionHandle;
-        message_in message_out MessageHandle;
+        comm_in comm_out comm_kept CommHandle;
+        group_in group_out group_kept GroupHandle;
+        datatype_in datatype_out datatype_kept DatatypeHandle;
+        op_in op_out op_kept OpHandle;
+        request_in request_out request_kept RequestHandle;
+        errhandler_in errhandler_out errhandler_kept ErrhandlerHandle;
+        info_in info_out info_kept InfoHandle;
+        win_in win_out win_kept WinHandle;
+        file_in file_out file_kept FileHandle;
+        session_in session_out session_kept SessionHandle;
+        message_in message_out message_kept MessageHandle;
+    }
+
+    #[inline]
+    fn comm_in_doubt(handle: *mut c_void) -> CommHandle {
+        handles::handle_in_doubt(handle)
+    }
+
+    #[inline]
+    fn datatype_in_doubt(handle: *mut c_void) -> DatatypeHandle {
+        handles::handle_in_doubt(handle)
+    }
+
+    #[inline]
+    fn op_in_doubt(handle: *mut c_void) -> OpHandle {
+        handles::handle_in_doubt(handle)
     }
 
     fn handle_to_fint(raw: u32) -> c_int {

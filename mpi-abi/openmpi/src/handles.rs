@@ -1,9 +1,13 @@
 //! Open MPI's handles and the core's.
 
 use std::ffi::{c_int, c_void};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
+use mpi_abi::face::FOREIGN_HANDLE;
 use mpi_abi::mpi_core::handle::{CommHandle, Handle, Kind, PREDEFINED_END};
 
+use crate::cells::KINDS;
 use crate::{cells, objects, word};
 
 /// The core handle of a handle argument: one load.
@@ -12,13 +16,42 @@ pub(crate) fn handle_in<K: Kind>(address: *mut c_void) -> Handle<K> {
     Handle::from_raw(word::read(address))
 }
 
+/// The same of an argument that may be anything where it means nothing: what lies at an address is looked at only if
+/// an object of this library does. Mostly the address is the one that was asked for before.
+#[inline]
+pub(crate) fn handle_in_doubt<K: Kind>(address: *mut c_void) -> Handle<K> {
+    static KNOWN: [AtomicPtr<c_void>; KINDS] = [const { AtomicPtr::new(ptr::null_mut()) }; KINDS];
+    let known = &KNOWN[K::NUMBER as usize % KINDS];
+    if known.load(Ordering::Relaxed) != address {
+        if !objects::has(address) && !cells::has(K::NUMBER, address) {
+            return Handle::from_raw(FOREIGN_HANDLE);
+        }
+        known.store(address, Ordering::Relaxed);
+    }
+    handle_in(address)
+}
+
 /// The handle of a core handle; the kind's null handle for what this ABI does not have.
 #[inline]
 pub(crate) fn handle_out<K: Kind>(handle: Handle<K>) -> *mut c_void {
-    let raw = handle.raw();
-    if handle.kind_number() != 0 {
-        return cells::address_of(raw);
+    match handle.kind_number() {
+        0 => predefined(handle),
+        _ => cells::address_of(handle.raw()),
     }
+}
+
+/// The same of one that the program has kept as an INTEGER.
+#[inline]
+pub(crate) fn kept_out<K: Kind>(handle: Handle<K>) -> *mut c_void {
+    match handle.kind_number() {
+        0 => predefined(handle),
+        _ => cells::address_of_kept(handle.raw()),
+    }
+}
+
+#[inline]
+fn predefined<K: Kind>(handle: Handle<K>) -> *mut c_void {
+    let raw = handle.raw();
     let known = if raw < PREDEFINED_END { objects::address_of(raw) } else { std::ptr::null() };
     let known = if known.is_null() { objects::address_of(K::NULL) } else { known };
     known.cast_mut()

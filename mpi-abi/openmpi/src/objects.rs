@@ -59,6 +59,9 @@ macro_rules! predefined_objects {
             objects
         };
 
+        /// All of them, under all their names.
+        static ALL: &[Address] = &[$(Address((&raw const $name).cast())),*];
+
         /// Kind, core handle and Fortran INTEGER of each object.
         const NUMBERS: &[(usize, u32, i32)] = &[$(($kind, $core, $fint)),*];
     };
@@ -73,6 +76,10 @@ pub(crate) mod tables {
 
     pub(super) fn object(raw: u32) -> *const c_void {
         OBJECTS[raw as usize].0
+    }
+
+    pub(super) fn all() -> &'static [Address] {
+        ALL
     }
 
     pub(crate) const ALL_NUMBERS: &[(usize, u32, i32)] = NUMBERS;
@@ -105,6 +112,11 @@ static FROM_FINT: [[u32; FINTS]; KINDS] = {
     }
     cores
 };
+
+/// Whether there is a predefined object at an address.
+pub(crate) fn has(address: *const c_void) -> bool {
+    tables::all().iter().any(|object| object.0 == address)
+}
 
 /// The address of a predefined handle's object; null if this ABI has none.
 #[inline]

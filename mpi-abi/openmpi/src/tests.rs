@@ -68,6 +68,18 @@ fn a_cell_never_moves_and_shows_the_latest_generation() {
 }
 
 #[test]
+fn an_integer_whose_object_is_gone_leaves_the_one_in_its_place_alone() {
+    let (gone, there) = (WinHandle::new(7, 1), WinHandle::new(7, 2));
+    let fint = OpenMpi::handle_to_fint(gone.raw());
+    let of_fint = || Handle::from_raw(OpenMpi::handle_from_fint(WinKind::NUMBER, fint));
+    let address = OpenMpi::win_out(gone);
+    assert_eq!(OpenMpi::win_kept(of_fint()), address);
+    assert_eq!(OpenMpi::win_out(there), address);
+    let other = OpenMpi::win_kept(of_fint());
+    assert_eq!((OpenMpi::win_in(address), OpenMpi::win_in(other)), (there, gone));
+}
+
+#[test]
 fn cells_are_distinct() {
     let mut addresses: Vec<usize> = (0..5000)
         .flat_map(|index| {
@@ -91,6 +103,22 @@ fn what_is_no_handle_names_nothing() {
     for fint in [-1, 79, 80, 4711, c_int::MIN, c_int::MAX] {
         let raw = OpenMpi::handle_from_fint(DatatypeKind::NUMBER, fint);
         assert!(raw == FOREIGN_HANDLE || raw == DatatypeHandle::NULL.raw(), "{fint}: {raw:#x}");
+    }
+}
+
+#[test]
+fn an_argument_in_doubt_is_looked_at_only_where_an_object_is() {
+    let double = (&raw mut tables::ompi_mpi_double).cast::<c_void>();
+    let own = OpenMpi::datatype_out(DatatypeHandle::new(1500, 1));
+    for _ in 0..2 {
+        for address in [double, own] {
+            assert_eq!(OpenMpi::datatype_in_doubt(address), OpenMpi::datatype_in(address));
+            let behind = address.wrapping_byte_add(4);
+            assert_eq!(OpenMpi::datatype_in_doubt(behind).raw(), FOREIGN_HANDLE);
+        }
+        // Aligned, and not mapped.
+        let nowhere = ptr::without_provenance_mut(0x10000);
+        assert_eq!(OpenMpi::datatype_in_doubt(nowhere).raw(), FOREIGN_HANDLE);
     }
 }
 

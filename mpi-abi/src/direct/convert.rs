@@ -30,7 +30,7 @@ pub unsafe fn comm_c2f<F: Face>(comm: F::Comm) -> c_int {
 
 /// `MPI_Comm_f2c`.
 pub unsafe fn comm_f2c<F: Face>(int: c_int) -> F::Comm {
-    F::comm_out(from_int::<F, CommKind>(int))
+    F::comm_kept(from_int::<F, CommKind>(int))
 }
 
 /// `MPI_Comm_toint`.
@@ -40,7 +40,7 @@ pub unsafe fn comm_toint<F: Face>(comm: F::Comm) -> c_int {
 
 /// `MPI_Comm_fromint`.
 pub unsafe fn comm_fromint<F: Face>(int: c_int) -> F::Comm {
-    F::comm_out(from_int::<F, CommKind>(int))
+    F::comm_kept(from_int::<F, CommKind>(int))
 }
 
 /// `MPI_Group_c2f`.
@@ -50,7 +50,7 @@ pub unsafe fn group_c2f<F: Face>(group: F::Group) -> c_int {
 
 /// `MPI_Group_f2c`.
 pub unsafe fn group_f2c<F: Face>(int: c_int) -> F::Group {
-    F::group_out(from_int::<F, GroupKind>(int))
+    F::group_kept(from_int::<F, GroupKind>(int))
 }
 
 /// `MPI_Group_toint`.
@@ -60,7 +60,7 @@ pub unsafe fn group_toint<F: Face>(group: F::Group) -> c_int {
 
 /// `MPI_Group_fromint`.
 pub unsafe fn group_fromint<F: Face>(int: c_int) -> F::Group {
-    F::group_out(from_int::<F, GroupKind>(int))
+    F::group_kept(from_int::<F, GroupKind>(int))
 }
 
 /// `MPI_Type_c2f`.
@@ -70,7 +70,7 @@ pub unsafe fn type_c2f<F: Face>(datatype: F::Datatype) -> c_int {
 
 /// `MPI_Type_f2c`.
 pub unsafe fn type_f2c<F: Face>(int: c_int) -> F::Datatype {
-    F::datatype_out(from_int::<F, DatatypeKind>(int))
+    F::datatype_kept(from_int::<F, DatatypeKind>(int))
 }
 
 /// `MPI_Type_toint`.
@@ -80,7 +80,7 @@ pub unsafe fn type_toint<F: Face>(datatype: F::Datatype) -> c_int {
 
 /// `MPI_Type_fromint`.
 pub unsafe fn type_fromint<F: Face>(int: c_int) -> F::Datatype {
-    F::datatype_out(from_int::<F, DatatypeKind>(int))
+    F::datatype_kept(from_int::<F, DatatypeKind>(int))
 }
 
 /// `MPI_Op_c2f`.
@@ -90,7 +90,7 @@ pub unsafe fn op_c2f<F: Face>(op: F::Op) -> c_int {
 
 /// `MPI_Op_f2c`.
 pub unsafe fn op_f2c<F: Face>(int: c_int) -> F::Op {
-    F::op_out(from_int::<F, OpKind>(int))
+    F::op_kept(from_int::<F, OpKind>(int))
 }
 
 /// `MPI_Op_toint`.
@@ -100,7 +100,7 @@ pub unsafe fn op_toint<F: Face>(op: F::Op) -> c_int {
 
 /// `MPI_Op_fromint`.
 pub unsafe fn op_fromint<F: Face>(int: c_int) -> F::Op {
-    F::op_out(from_int::<F, OpKind>(int))
+    F::op_kept(from_int::<F, OpKind>(int))
 }
 
 /// `MPI_Request_c2f`.
@@ -110,7 +110,7 @@ pub unsafe fn request_c2f<F: Face>(request: F::Request) -> c_int {
 
 /// `MPI_Request_f2c`.
 pub unsafe fn request_f2c<F: Face>(int: c_int) -> F::Request {
-    F::request_out(from_int::<F, RequestKind>(int))
+    F::request_kept(from_int::<F, RequestKind>(int))
 }
 
 /// `MPI_Request_toint`.
@@ -120,7 +120,7 @@ pub unsafe fn request_toint<F: Face>(request: F::Request) -> c_int {
 
 /// `MPI_Request_fromint`.
 pub unsafe fn request_fromint<F: Face>(int: c_int) -> F::Request {
-    F::request_out(from_int::<F, RequestKind>(int))
+    F::request_kept(from_int::<F, RequestKind>(int))
 }
 
 /// `MPI_Errhandler_c2f`.
@@ -130,7 +130,7 @@ pub unsafe fn errhandler_c2f<F: Face>(errhandler: F::Errhandler) -> c_int {
 
 /// `MPI_Errhandler_f2c`.
 pub unsafe fn errhandler_f2c<F: Face>(int: c_int) -> F::Errhandler {
-    F::errhandler_out(from_int::<F, ErrhandlerKind>(int))
+    F::errhandler_kept(from_int::<F, ErrhandlerKind>(int))
 }
 
 /// `MPI_Errhandler_toint`.
@@ -140,7 +140,7 @@ pub unsafe fn errhandler_toint<F: Face>(errhandler: F::Errhandler) -> c_int {
 
 /// `MPI_Errhandler_fromint`.
 pub unsafe fn errhandler_fromint<F: Face>(int: c_int) -> F::Errhandler {
-    F::errhandler_out(from_int::<F, ErrhandlerKind>(int))
+    F::errhandler_kept(from_int::<F, ErrhandlerKind>(int))
 }
 
 /// `MPI_Info_c2f`.
@@ -150,7 +150,7 @@ pub unsafe fn info_c2f<F: Face>(info: F::Info) -> c_int {
 
 /// `MPI_Info_f2c`.
 pub unsafe fn info_f2c<F: Face>(int: c_int) -> F::Info {
-    F::info_out(from_int::<F, InfoKind>(int))
+    F::info_kept(from_int::<F, InfoKind>(int))
 }
 
 /// `MPI_Info_toint`.
@@ -160,7 +160,7 @@ pub unsafe fn info_toint<F: Face>(info: F::Info) -> c_int {
 
 /// `MPI_Info_fromint`.
 pub unsafe fn info_fromint<F: Face>(int: c_int) -> F::Info {
-    F::info_out(from_int::<F, InfoKind>(int))
+    F::info_kept(from_int::<F, InfoKind>(int))
 }
 
 /// `MPI_Win_c2f`.
@@ -170,7 +170,7 @@ pub unsafe fn win_c2f<F: Face>(win: F::Win) -> c_int {
 
 /// `MPI_Win_f2c`.
 pub unsafe fn win_f2c<F: Face>(int: c_int) -> F::Win {
-    F::win_out(from_int::<F, WinKind>(int))
+    F::win_kept(from_int::<F, WinKind>(int))
 }
 
 /// `MPI_Win_toint`.
@@ -180,7 +180,7 @@ pub unsafe fn win_toint<F: Face>(win: F::Win) -> c_int {
 
 /// `MPI_Win_fromint`.
 pub unsafe fn win_fromint<F: Face>(int: c_int) -> F::Win {
-    F::win_out(from_int::<F, WinKind>(int))
+    F::win_kept(from_int::<F, WinKind>(int))
 }
 
 /// `MPI_File_c2f`.
@@ -190,7 +190,7 @@ pub unsafe fn file_c2f<F: Face>(file: F::File) -> c_int {
 
 /// `MPI_File_f2c`.
 pub unsafe fn file_f2c<F: Face>(int: c_int) -> F::File {
-    F::file_out(from_int::<F, FileKind>(int))
+    F::file_kept(from_int::<F, FileKind>(int))
 }
 
 /// `MPI_File_toint`.
@@ -200,7 +200,7 @@ pub unsafe fn file_toint<F: Face>(file: F::File) -> c_int {
 
 /// `MPI_File_fromint`.
 pub unsafe fn file_fromint<F: Face>(int: c_int) -> F::File {
-    F::file_out(from_int::<F, FileKind>(int))
+    F::file_kept(from_int::<F, FileKind>(int))
 }
 
 /// `MPI_Session_c2f`.
@@ -210,7 +210,7 @@ pub unsafe fn session_c2f<F: Face>(session: F::Session) -> c_int {
 
 /// `MPI_Session_f2c`.
 pub unsafe fn session_f2c<F: Face>(int: c_int) -> F::Session {
-    F::session_out(from_int::<F, SessionKind>(int))
+    F::session_kept(from_int::<F, SessionKind>(int))
 }
 
 /// `MPI_Session_toint`.
@@ -220,7 +220,7 @@ pub unsafe fn session_toint<F: Face>(session: F::Session) -> c_int {
 
 /// `MPI_Session_fromint`.
 pub unsafe fn session_fromint<F: Face>(int: c_int) -> F::Session {
-    F::session_out(from_int::<F, SessionKind>(int))
+    F::session_kept(from_int::<F, SessionKind>(int))
 }
 
 /// `MPI_Message_c2f`.
@@ -230,7 +230,7 @@ pub unsafe fn message_c2f<F: Face>(message: F::Message) -> c_int {
 
 /// `MPI_Message_f2c`.
 pub unsafe fn message_f2c<F: Face>(int: c_int) -> F::Message {
-    F::message_out(from_int::<F, MessageKind>(int))
+    F::message_kept(from_int::<F, MessageKind>(int))
 }
 
 /// `MPI_Message_toint`.
@@ -240,7 +240,7 @@ pub unsafe fn message_toint<F: Face>(message: F::Message) -> c_int {
 
 /// `MPI_Message_fromint`.
 pub unsafe fn message_fromint<F: Face>(int: c_int) -> F::Message {
-    F::message_out(from_int::<F, MessageKind>(int))
+    F::message_kept(from_int::<F, MessageKind>(int))
 }
 
 /// A Fortran status has the layout of the face's C status, in INTEGERs; the mpi_f08 type too.

@@ -57,11 +57,11 @@ impl<H: Copy> Handles<H> {
 }
 
 macro_rules! handles {
-    ($($word:ident $out:ident $null:ident $c:ident $handle:ident $kind:ident $into:ident $from:ident;)*) => {$(
+    ($($word:ident $out:ident $null:ident $c:ident $handle:ident $kind:ident $kept:ident $from:ident;)*) => {$(
         #[doc = concat!("The C handle of an INTEGER that stands for an `MPI_", stringify!($c), "`.")]
         #[inline]
         pub fn $word<F: Face>(fint: c_int) -> F::$c {
-            F::$into(Handle::from_raw(F::handle_from_fint($kind::NUMBER, fint)))
+            F::$kept(Handle::from_raw(F::handle_from_fint($kind::NUMBER, fint)))
         }
 
         #[doc = concat!("The INTEGER of an `MPI_", stringify!($c), "`.")]
@@ -73,23 +73,23 @@ macro_rules! handles {
         #[doc = concat!("The null handle of `MPI_", stringify!($c), "`.")]
         #[inline]
         pub fn $null<F: Face>() -> F::$c {
-            F::$into($handle::NULL)
+            F::$kept($handle::NULL)
         }
     )*};
 }
 
 handles! {
-    comm comm_out comm_null Comm CommHandle CommKind comm_out comm_in;
-    group group_out group_null Group GroupHandle GroupKind group_out group_in;
-    datatype datatype_out datatype_null Datatype DatatypeHandle DatatypeKind datatype_out datatype_in;
-    op op_out op_null Op OpHandle OpKind op_out op_in;
-    request request_out request_null Request RequestHandle RequestKind request_out request_in;
-    errhandler errhandler_out errhandler_null Errhandler ErrhandlerHandle ErrhandlerKind errhandler_out errhandler_in;
-    info info_out info_null Info InfoHandle InfoKind info_out info_in;
-    win win_out win_null Win WinHandle WinKind win_out win_in;
-    file file_out file_null File FileHandle FileKind file_out file_in;
-    session session_out session_null Session SessionHandle SessionKind session_out session_in;
-    message message_out message_null Message MessageHandle MessageKind message_out message_in;
+    comm comm_out comm_null Comm CommHandle CommKind comm_kept comm_in;
+    group group_out group_null Group GroupHandle GroupKind group_kept group_in;
+    datatype datatype_out datatype_null Datatype DatatypeHandle DatatypeKind datatype_kept datatype_in;
+    op op_out op_null Op OpHandle OpKind op_kept op_in;
+    request request_out request_null Request RequestHandle RequestKind request_kept request_in;
+    errhandler errhandler_out errhandler_null Errhandler ErrhandlerHandle ErrhandlerKind errhandler_kept errhandler_in;
+    info info_out info_null Info InfoHandle InfoKind info_kept info_in;
+    win win_out win_null Win WinHandle WinKind win_kept win_in;
+    file file_out file_null File FileHandle FileKind file_kept file_in;
+    session session_out session_null Session SessionHandle SessionKind session_kept session_in;
+    message message_out message_null Message MessageHandle MessageKind message_kept message_in;
 }
 
 macro_rules! arrays {
