@@ -82,6 +82,9 @@ impl Job<'_> {
             }
             Up::Inside { rank, inside } => {
                 self.ledger.inside(rank, inside);
+                if !inside {
+                    self.stuck.left(rank);
+                }
                 self.look_for_deserters();
             }
             Up::Abort { rank, code } => self.ledger.told(rank, code, ""),
@@ -127,7 +130,7 @@ impl Job<'_> {
 
     fn ended(&mut self, rank: usize, end: End) {
         self.ledger.ended(rank, end);
-        self.stuck.gone(rank);
+        self.stuck.left(rank);
         self.unanswered.retain(|&asked| asked != rank);
         if !std::mem::replace(&mut self.watching, true) {
             self.node.obey(&Down::Watch);
@@ -140,7 +143,7 @@ impl Job<'_> {
         let ranks: Vec<usize> = (0..self.plan.ranks()).filter(on).collect();
         self.ledger.lost(&self.plan.hosts[first], arrived, why, &ranks);
         for rank in ranks {
-            self.stuck.gone(rank);
+            self.stuck.left(rank);
             self.unanswered.retain(|&asked| asked != rank);
             let input = self.input.fed(&self.node.epoll, rank, true);
             self.request(input);

@@ -106,6 +106,12 @@ impl Ledger {
         self.ranks[rank].over
     }
 
+    /// Whether this rank has ended MPI, whatever it does now.
+    pub(crate) fn has_left(&self, rank: usize) -> bool {
+        let rank = &self.ranks[rank];
+        rank.over || rank.ever && !rank.inside
+    }
+
     /// The rank has begun or ended MPI.
     pub(crate) fn inside(&mut self, rank: usize, inside: bool) {
         self.ranks[rank].inside = inside;

@@ -15,7 +15,7 @@ use crate::report::Report;
 use crate::site::Site;
 use crate::source::Source;
 use crate::streams::Streams;
-use crate::stuck::Stuck;
+use crate::stuck::{Asked, Stuck};
 use crate::sys::{self, Epoll, Interest, Signals};
 use crate::tree::SILENCE;
 use crate::tree::frame::{Down, Up};
@@ -243,12 +243,13 @@ impl<'a> Job<'a> {
     /// Asks all ranks what they are doing, for a table.
     fn call_the_roll(&mut self, wanted: bool) {
         let here: BTreeSet<usize> = self.report.ranks().collect();
-        let live = |rank: &usize| !self.ledger.has_ended(*rank);
         // Where nobody has said anything, no program is one of ours.
         let ours = if here.is_empty() { 0 } else { self.plan.ranks() };
-        let outside = (0..ours).filter(|rank| !here.contains(rank)).filter(live).collect();
-        let ranks = here.iter().copied().filter(live).collect();
-        self.stuck.begin(Instant::now() + ROLL_CALL, ranks, outside, wanted);
+        let (left, live): (Vec<usize>, Vec<usize>) =
+            (0..ours).partition(|rank| self.ledger.has_left(*rank));
+        let (ranks, outside) = live.into_iter().partition(|rank| here.contains(rank));
+        let asked = Asked { ranks, outside, left: !left.is_empty(), wanted };
+        self.stuck.begin(Instant::now() + ROLL_CALL, asked);
         self.node.obey(&Down::RollCall);
     }
 

@@ -24,17 +24,27 @@ pub(crate) struct Said {
     pub(crate) text: String,
 }
 
+/// Whom a question goes to.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Asked {
+    /// Those that may answer.
+    pub(crate) ranks: BTreeSet<usize>,
+    /// Those that have not called `MPI_Init`.
+    pub(crate) outside: BTreeSet<usize>,
+    /// Others have left MPI, whose messages nobody counts any more.
+    pub(crate) left: bool,
+    /// The user wants the table, whatever the answers are.
+    pub(crate) wanted: bool,
+}
+
 /// A question that the ranks were asked.
 #[derive(Debug)]
 struct Round {
     /// Answers are awaited until this time.
     until: Instant,
-    silent: BTreeSet<usize>,
-    /// Those that have not called `MPI_Init`.
-    outside: BTreeSet<usize>,
+    /// Who has not answered yet.
+    asked: Asked,
     said: BTreeMap<usize, Said>,
-    /// The user wants the table, whatever the answers are.
-    wanted: bool,
 }
 
 /// What is known about ranks that do not move.
@@ -47,15 +57,13 @@ pub(crate) struct Stuck {
     before: Option<(Instant, BTreeMap<usize, Said>)>,
     /// This stop has been told.
     told: bool,
-    /// Ranks have ended, whose messages nobody counts any more.
-    gone: bool,
 }
 
 impl Stuck {
     /// Ranks that are to be asked so often that a stop of `after` is noticed; never, if none.
     pub(crate) fn new(after: Option<Duration>, now: Instant) -> Stuck {
         let next = after.map(|after| now + after / QUESTIONS);
-        Stuck { after, next, round: None, before: None, told: false, gone: false }
+        Stuck { after, next, round: None, before: None, told: false }
     }
 
     /// When to look again at the latest.
@@ -78,39 +86,34 @@ impl Stuck {
         (self.next, self.round) = (None, None);
     }
 
-    /// These ranks are being asked, and may answer until this time; those `outside` cannot.
-    pub(crate) fn begin(
-        &mut self,
-        until: Instant,
-        ranks: BTreeSet<usize>,
-        outside: BTreeSet<usize>,
-        wanted: bool,
-    ) {
-        let wanted = wanted || self.round.as_ref().is_some_and(|round| round.wanted);
-        self.round = Some(Round { until, silent: ranks, outside, said: BTreeMap::new(), wanted });
+    /// These ranks are being asked, and may answer until this time.
+    pub(crate) fn begin(&mut self, until: Instant, mut asked: Asked) {
+        asked.wanted |= self.round.as_ref().is_some_and(|round| round.asked.wanted);
+        self.round = Some(Round { until, asked, said: BTreeMap::new() });
     }
 
     /// A rank answers.
     pub(crate) fn hear(&mut self, rank: usize, said: Said) {
         if let Some(round) = &mut self.round
-            && round.silent.remove(&rank)
+            && round.asked.ranks.remove(&rank)
         {
             round.said.insert(rank, said);
         }
     }
 
-    /// A rank has ended.
-    pub(crate) fn gone(&mut self, rank: usize) {
-        if let Some(round) = &mut self.round {
-            round.silent.remove(&rank);
-            round.outside.remove(&rank);
+    /// A rank has left MPI, or ended.
+    pub(crate) fn left(&mut self, rank: usize) {
+        if let Some(Round { asked, .. }) = &mut self.round {
+            asked.ranks.remove(&rank);
+            asked.outside.remove(&rank);
+            asked.left = true;
         }
-        self.gone = true;
     }
 
     /// Once all have answered or the time is over: the table, if the ranks are stuck or it is wanted.
     pub(crate) fn conclude(&mut self, now: Instant) -> Option<String> {
-        let round = self.round.take_if(|round| now >= round.until || round.silent.is_empty())?;
+        let over = |round: &mut Round| now >= round.until || round.asked.ranks.is_empty();
+        let round = self.round.take_if(over)?;
         self.next = self.after.map(|after| now + after / QUESTIONS);
         let since = match &self.before {
             Some((since, said)) if *said == round.said => *since,
@@ -120,17 +123,17 @@ impl Stuck {
             }
         };
         let still = now - since;
-        let any = !round.said.is_empty() || !round.outside.is_empty();
+        let any = !round.said.is_empty() || !round.asked.outside.is_empty();
         let long = any && self.after.is_some_and(|after| still >= after);
         let stuck = long && !std::mem::replace(&mut self.told, long);
-        let table = (stuck || round.wanted).then(|| {
+        let table = (stuck || round.asked.wanted).then(|| {
             let mut table = match stuck {
                 true => format!("mpirun: nothing has moved for {:.1} s:\n", still.as_secs_f64()),
                 false => "mpirun: what the ranks are doing:\n".to_string(),
             };
             table += &calls(&round.said);
             table += &circle(&round.said);
-            table += &conclusion(&round, stuck, self.gone);
+            table += &conclusion(&round, stuck);
             table
         });
         self.before = Some((since, round.said));
@@ -179,29 +182,29 @@ fn circle(said: &BTreeMap<usize, Said>) -> String {
     String::new()
 }
 
-/// What the answers mean; `gone` if some ranks have ended.
-fn conclusion(round: &Round, stuck: bool, gone: bool) -> String {
-    if !round.outside.is_empty() {
-        let outside: Vec<usize> = round.outside.iter().copied().collect();
+/// What the answers mean.
+fn conclusion(Round { asked, said, .. }: &Round, stuck: bool) -> String {
+    if !asked.outside.is_empty() {
+        let outside: Vec<usize> = asked.outside.iter().copied().collect();
         let verb = if outside.len() == 1 { "is missing: it has" } else { "are missing: they have" };
         return format!("mpirun:   {} {verb} not called MPI_Init\n", ranges(&outside));
     }
-    if !round.silent.is_empty() {
-        let silent: Vec<usize> = round.silent.iter().copied().collect();
+    if !asked.ranks.is_empty() {
+        let silent: Vec<usize> = asked.ranks.iter().copied().collect();
         let (verb, wait) = if silent.len() == 1 { ("is", "waits") } else { ("are", "wait") };
         let who = ranges(&silent);
         return format!("mpirun:   {who} {verb} missing: {who} {wait} for nothing within MPI\n");
     }
     // The answers have been the same twice, so equal sums mean that nothing was on its way between.
-    let balances = round.said.values().map(|said| said.balance);
+    let balances = said.values().map(|said| said.balance);
     let sum = balances
         .collect::<Option<Vec<u16>>>()
         .map(|all| all.into_iter().fold(0, u16::wrapping_add));
     match (stuck, sum) {
         (false, _) => String::new(),
         // What the others sent them and had from them is in the sum, so that it tells nothing.
-        (true, Some(_)) if gone => {
-            "mpirun:   perhaps a deadlock: every rank waits, but ranks have ended, \
+        (true, Some(_)) if asked.left => {
+            "mpirun:   perhaps a deadlock: every rank waits, but others have left MPI, \
                                     whose messages are not counted\n"
                 .to_string()
         }
@@ -216,6 +219,11 @@ fn conclusion(round: &Round, stuck: bool, gone: bool) -> String {
 mod tests {
     use super::*;
 
+    /// The first so many ranks.
+    fn asked(ranks: usize) -> Asked {
+        Asked { ranks: (0..ranks).collect(), ..Asked::default() }
+    }
+
     fn said(moved: u64, awaited: Option<u32>, text: &str) -> Said {
         Said { moved, awaited, balance: Some(0), text: text.to_string() }
     }
@@ -223,7 +231,7 @@ mod tests {
     /// Asks three ranks once a second; rank 2 keeps silent unless `all`.
     fn ask(stuck: &mut Stuck, at: Instant, moved: u64, all: bool) -> Option<String> {
         let until = at + Duration::from_millis(100);
-        stuck.begin(until, (0..3).collect(), BTreeSet::new(), false);
+        stuck.begin(until, asked(3));
         stuck.hear(0, said(3, Some(2), "in MPI_Barrier(collective 4) on MPI_COMM_WORLD"));
         stuck.hear(1, said(moved, Some(0), "in MPI_Barrier(collective 4) on MPI_COMM_WORLD"));
         if all {
@@ -278,23 +286,23 @@ mod tests {
         let start = Instant::now();
         let mut stuck = Stuck::new(None, start);
         assert_eq!(stuck.next(), None);
-        stuck.begin(start + seconds(1), BTreeSet::from([0, 1]), BTreeSet::new(), true);
+        stuck.begin(start + seconds(1), Asked { wanted: true, ..asked(2) });
         stuck.hear(0, said(1, None, "in MPI_Wait"));
         assert_eq!(stuck.conclude(start), None);
-        stuck.gone(1);
+        stuck.left(1);
         let table = stuck.conclude(start).unwrap();
         assert!(table.contains("rank 0: in MPI_Wait\n") && !table.contains("deadlock"), "{table}");
     }
 
     #[test]
-    fn when_ranks_have_ended_nobody_knows_what_is_on_its_way() {
+    fn when_ranks_have_left_nobody_knows_what_is_on_its_way() {
         let start = Instant::now();
         for balances in [[Some(0), Some(1)], [Some(1), Some(u16::MAX)], [Some(0), None]] {
             let mut stuck = Stuck::new(Some(seconds(1)), start);
-            stuck.gone(2);
             let mut tables = (1..4).map(|second| {
                 let at = start + seconds(second);
-                stuck.begin(at, BTreeSet::from([0, 1]), BTreeSet::new(), false);
+                stuck.begin(at, Asked { left: second > 1, ..asked(2 + usize::from(second == 1)) });
+                stuck.left(2);
                 for (rank, balance) in balances.into_iter().enumerate() {
                     stuck.hear(rank, Said { balance, ..said(1, None, "in MPI_Recv") });
                 }
@@ -321,8 +329,7 @@ mod tests {
         ] {
             let mut stuck = Stuck::new(Some(seconds(1)), start);
             let mut tables = (1..4).map(|second| {
-                let ranks = BTreeSet::from([0, 1]);
-                stuck.begin(start + seconds(second), ranks, BTreeSet::new(), false);
+                stuck.begin(start + seconds(second), asked(2));
                 for (rank, balance) in balances.into_iter().enumerate() {
                     stuck.hear(
                         rank,
@@ -343,7 +350,7 @@ mod tests {
         let mut stuck = Stuck::new(Some(seconds(1)), start);
         for second in [1, 2] {
             let at = start + seconds(second);
-            stuck.begin(at, BTreeSet::from([0]), BTreeSet::from([1, 2]), false);
+            stuck.begin(at, Asked { outside: BTreeSet::from([1, 2]), ..asked(1) });
             let table = stuck.conclude(at);
             assert_eq!(table.is_some(), second == 2);
             assert!(

@@ -310,25 +310,35 @@ pub(crate) fn host_name() -> String {
     String::from_utf8_lossy(&name[..end]).into_owned()
 }
 
-/// Ends the world model: everything sent is delivered first, and nobody reads this memory any
-/// more. The attributes of `MPI_COMM_SELF` go before anything else does (§11.2.4).
+/// Ends the world model. The attributes of `MPI_COMM_SELF` go before anything else does (§11.2.4).
 pub(crate) fn finish(cx: &mut Cx<'_>) -> Result<()> {
     if phase() != Phase::Running {
         return Err(Error::new(ErrorClass::OTHER, "MPI_Init has not been called")
             .hint("A session is ended by MPI_Session_finalize."));
     }
     delete_all_of_comm(cx, CommHandle::from_raw(mpi_core::comm::SELF))?;
-    cx.block_until(|process| process.is_quiescent());
+    let is_last = library().sessions == 0;
+    deliver(cx, is_last);
     library::set_phase(Phase::After);
     rest(cx)
 }
 
-/// Ends a session: what it has sent is delivered first.
+/// Ends a session.
 pub(crate) fn end_session(cx: &mut Cx<'_>, session: SessionHandle) -> Result<()> {
-    cx.block_until(|process| process.is_quiescent());
+    let is_last = phase() != Phase::Running && library().sessions == 1;
+    deliver(cx, is_last);
     cx.end_session(session)?;
     library().sessions -= 1;
     rest(cx)
+}
+
+/// Who uses the library last waits until everything sent is delivered and nobody reads this memory any more. Before,
+/// somebody else may have sent what is received only later, and an end waits for its own communicators at most
+/// (§11.3.1).
+fn deliver(cx: &mut Cx<'_>, is_last: bool) {
+    if is_last {
+        cx.block_until(|process| process.is_quiescent());
+    }
 }
 
 /// Closes the library if neither the world nor a session uses it; the job is left at once, or at

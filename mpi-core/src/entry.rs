@@ -14,6 +14,15 @@ use crate::port::Port;
 use crate::process::Process;
 use crate::roll_call::Call;
 
+/// How a wait has gone since something last moved in it.
+#[derive(Default)]
+pub(crate) struct Lull {
+    /// Rounds.
+    pub(crate) polls: u32,
+    /// One of them has left the spin phase.
+    pub(crate) slept: bool,
+}
+
 /// A call in progress.
 pub struct Entry<'a, P: Port> {
     process: NonNull<Process<P>>,
@@ -58,24 +67,34 @@ impl<'a, P: Port> Entry<'a, P> {
         call: impl Fn(&Process<P>) -> Call,
         mut done: impl FnMut(&mut Process<P>) -> bool,
     ) {
-        let mut idle_polls = 0;
+        let mut lull = Lull::default();
         while !done(self) {
-            if !self.begun.is_empty() && self.look_at_boards(idle_polls, &mut done) {
+            if !self.begun.is_empty() && self.look_at_boards(lull.polls, &mut done) {
                 return;
             }
             if self.poll() {
-                idle_polls = 0;
-                self.busy_polls = self.busy_polls.wrapping_add(1);
+                lull = Lull::default();
             } else {
-                idle_polls += 1;
-                if self.port.wait(idle_polls) {
-                    self.begun.has_slept();
-                    if self.port.is_asked() {
-                        let answer = self.answer(call(self));
-                        self.port.answer(&answer);
-                    }
-                }
+                self.pause(&mut lull, |entry| call(entry));
             }
+        }
+    }
+
+    /// Ends a round of a wait in which nothing moved: spins, yields or sleeps as the port sees fit. Who asks meanwhile
+    /// hears of the `call` that this process is in.
+    #[inline]
+    pub(crate) fn pause(&mut self, lull: &mut Lull, call: impl FnOnce(&Self) -> Call) {
+        lull.polls += 1;
+        if !self.port.wait(lull.polls) {
+            return;
+        }
+        if !std::mem::replace(&mut lull.slept, true) {
+            self.rests = self.rests.wrapping_add(1);
+        }
+        self.begun.has_slept();
+        if self.port.is_asked() {
+            let answer = self.answer(call(self));
+            self.port.answer(&answer);
         }
     }
 

@@ -78,6 +78,8 @@ pub struct Process<P: Port> {
     pub selection: Selection,
     pub(crate) vci: Vci,
     pub(crate) buffer: Option<AttachedBuffer>,
+    /// Communicators that the program has freed and that operations hold (see [`comm`]).
+    pub(crate) freed_comms: Vec<CommHandle>,
     pub(crate) executions: Executions,
     /// Nonblocking collectives under way on boards.
     pub(crate) begun: Begun,
@@ -92,8 +94,9 @@ pub struct Process<P: Port> {
     /// The predefined operation and datatype of the last short reduction, and what carries it out.
     pub(crate) kernel_found: Cell<Option<(OpHandle, DatatypeHandle, Kernel)>>,
     pub(crate) user: &'static dyn UserCode,
-    /// Polls within waits that brought something, for who asks whether anything moves.
-    pub(crate) busy_polls: u64,
+    /// Rests within waits, each behind something that moved or at the begin of a wait: answers from two of them
+    /// differ for who asks whether anything moves.
+    pub(crate) rests: u64,
     contexts_made: u32,
 }
 
@@ -121,6 +124,7 @@ impl<P: Port> Process<P> {
             selection: Selection::default(),
             vci: Vci::new(),
             buffer: None,
+            freed_comms: Vec::new(),
             executions: Executions::default(),
             begun: Begun::default(),
             schedules: Kept::default(),
@@ -130,7 +134,7 @@ impl<P: Port> Process<P> {
             reductions: VecDeque::new(),
             kernel_found: Cell::new(None),
             user,
-            busy_polls: 0,
+            rests: 0,
             contexts_made: 0,
         }
     }

@@ -23,6 +23,8 @@ pub enum Peer {
     Dest(i32),
     /// The root of a collective.
     Root(i32),
+    /// The target of one-sided communication.
+    Target(i32),
 }
 
 /// The call that a process is in.
@@ -32,6 +34,8 @@ pub struct Call {
     pub procedure: u16,
     /// Whom it names.
     pub peer: Peer,
+    /// What it names is one of several operations of which any would do.
+    pub any: bool,
     /// The tag it names.
     pub tag: Option<i32>,
     /// The context id of its communicator.
@@ -59,6 +63,7 @@ const _: () = assert!(size_of::<Area>() == 64);
 const PEER_SHIFT: u32 = 16;
 const HAS_TAG: u64 = 1 << 20;
 const HAS_COLLECTIVE: u64 = 1 << 21;
+const IS_ANY: u64 = 1 << 22;
 const READ_ATTEMPTS: u32 = 100;
 
 impl Call {
@@ -68,10 +73,12 @@ impl Call {
             Peer::Source(rank) => (1, rank),
             Peer::Dest(rank) => (2, rank),
             Peer::Root(rank) => (3, rank),
+            Peer::Target(rank) => (4, rank),
         };
         let mut head = u64::from(self.procedure) | role << PEER_SHIFT;
         head |= if self.tag.is_some() { HAS_TAG } else { 0 };
         head |= if self.collective.is_some() { HAS_COLLECTIVE } else { 0 };
+        head |= if self.any { IS_ANY } else { 0 };
         let mut words = [0; WORDS];
         words[0] = head | u64::from(peer as u32) << 32;
         words[1] = u64::from(self.tag.unwrap_or(0) as u32);
@@ -94,6 +101,7 @@ impl Call {
             1 => Peer::Source(rank),
             2 => Peer::Dest(rank),
             3 => Peer::Root(rank),
+            4 => Peer::Target(rank),
             _ => Peer::None,
         };
         let name: Vec<u8> = words[4..].iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -101,6 +109,7 @@ impl Call {
         Call {
             procedure: words[0] as u16,
             peer,
+            any: words[0] & IS_ANY != 0,
             tag: (words[0] & HAS_TAG != 0).then_some(words[1] as u32 as i32),
             context: words[2],
             collective: (words[0] & HAS_COLLECTIVE != 0).then_some(words[3] as u32),
@@ -125,6 +134,7 @@ impl Call {
             Peer::Source(rank) => details.push(format!("source {}", rank_text(rank))),
             Peer::Dest(rank) => details.push(format!("dest {}", rank_text(rank))),
             Peer::Root(rank) => details.push(format!("root {}", rank_text(rank))),
+            Peer::Target(rank) => details.push(format!("target {rank}")),
         }
         match self.tag {
             None => {}
@@ -132,6 +142,7 @@ impl Call {
             Some(tag) => details.push(format!("tag {tag}")),
         }
         details.extend(self.collective.map(|number| format!("collective {number}")));
+        details.extend(self.any.then(|| "or another".to_owned()));
         if !details.is_empty() {
             let _ = write!(text, "({})", details.join(", "));
         }
@@ -227,6 +238,10 @@ mod tests {
             call.describe(name_of),
             "in MPI_Bcast(root 3, collective 12) on the communicator with context 0x1f"
         );
+        let call = Call { procedure: 1, peer: Peer::Source(2), any: true, ..Call::default() };
+        assert_eq!(call.describe(name_of), "in MPI_Recv(source 2, or another)");
+        let call = Call { procedure: 9, peer: Peer::Target(2), ..Call::default() };
+        assert_eq!(call.describe(name_of), "in MPI procedure 9(target 2)");
         assert_eq!(Call::default().describe(name_of), "in no MPI call");
         assert_eq!(
             Call { procedure: 9, ..Call::default() }.describe(name_of),
@@ -249,15 +264,16 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_area_carries_every_field(procedure: u16, role in 0..4u8, rank: i32, tag: Option<i32>,
-                context: u64, collective: Option<u32>, comm in "[a-zA-Z_é]{0,12}") {
+        fn an_area_carries_every_field(procedure: u16, role in 0..5u8, rank: i32, any: bool,
+                tag: Option<i32>, context: u64, collective: Option<u32>, comm in "[a-zA-Z_é]{0,12}") {
             let peer = match role {
                 0 => Peer::None,
                 1 => Peer::Source(rank),
                 2 => Peer::Dest(rank),
-                _ => Peer::Root(rank),
+                3 => Peer::Root(rank),
+                _ => Peer::Target(rank),
             };
-            let call = Call { procedure, peer, tag, context, collective, comm };
+            let call = Call { procedure, peer, any, tag, context, collective, comm };
             let area = Area::new();
             area.publish(&call);
             prop_assert_eq!(area.read().unwrap().0, call);

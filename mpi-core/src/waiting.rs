@@ -5,12 +5,13 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use crate::coll::check::number_of;
 use crate::comm::Comm;
 use crate::group::Group;
-use crate::handle::{CommHandle, RequestHandle};
+use crate::handle::{CommHandle, RequestHandle, WinHandle};
 use crate::matching::Envelope;
+use crate::p2p::buffered::BufferId;
 use crate::peers::Peer as State;
 use crate::port::{PeerId, Port};
 use crate::process::Process;
-use crate::request::{Operation, Request, SendState};
+use crate::request::{Operation, Owner, Request, SendState};
 use crate::roll_call::{Call, Peer};
 
 /// What a process tells whoever asks what it is doing.
@@ -51,8 +52,10 @@ impl<P: Port> Process<P> {
     pub fn answer(&self, call: Call) -> Answer {
         let comm = self.comm_of(call.context);
         let awaited = match call.peer {
+            _ if call.any => None,
             Peer::Source(rank) | Peer::Dest(rank) => u32::try_from(rank).ok(),
-            Peer::None | Peer::Root(_) => None,
+            // Who has a lock of its target is not known.
+            Peer::None | Peer::Root(_) | Peer::Target(_) => None,
         };
         let here = self.vci.matcher.unexpected().map(|(envelope, _)| envelope);
         let instead = here.into_iter().find(|message| {
@@ -73,10 +76,11 @@ impl<P: Port> Process<P> {
         }
     }
 
-    /// A number that changes when messages come or go, and with every collective call.
+    /// A number that changes when messages come or go, with every collective call, and when what this process waited
+    /// for has come, whatever it was.
     fn motion(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
-        self.busy_polls.hash(&mut hasher);
+        self.rests.hash(&mut hasher);
         self.vci.peers.iter().for_each(|peer| peer.numbers().hash(&mut hasher));
         self.comms.iter().for_each(|(_, comm)| comm.collective_number.hash(&mut hasher));
         hasher.finish()
@@ -86,6 +90,8 @@ impl<P: Port> Process<P> {
     fn balance(&self) -> Option<u16> {
         let comes = |request: &Request| match &request.operation {
             Operation::Receive(receive) => receive.awaited.is_some(),
+            // It ends when the transport hears that all has arrived.
+            Operation::Send(send) => send.handed_over,
             // The program itself may complete it, from wherever it likes.
             Operation::Generalized(_) => !request.complete,
             _ => false,
@@ -124,6 +130,29 @@ impl<P: Port> Process<P> {
             Some(request) => self.waits_for_request(request),
             None => self.waits_somehow(),
         }
+    }
+
+    /// The same, waiting for any of them.
+    pub fn waits_for_any(&self, requests: impl IntoIterator<Item = RequestHandle> + Clone) -> Call {
+        let lacks = |request: &RequestHandle| !self.is_complete(*request).unwrap_or(true);
+        let any = requests.clone().into_iter().filter(lacks).nth(1).is_some();
+        Call { any, ..self.waits_for_requests(requests) }
+    }
+
+    /// The call that this process is in, waiting until a buffer holds no message any more.
+    pub(crate) fn waits_for_buffer(&self, id: BufferId) -> Call {
+        let in_it = |request: &Request| matches!(request.owner, Owner::Buffer { buffer, .. } if buffer == id);
+        match self.vci.requests.iter().find(|(_, request)| in_it(request)) {
+            Some((request, _)) => self.waits_for_request(request),
+            None => self.waits_somehow(),
+        }
+    }
+
+    /// The call that this process is in, waiting for a lock of a window at this target.
+    pub(crate) fn waits_for_lock(&self, win: WinHandle, target: u32) -> Call {
+        let name =
+            self.window(win).map_or_else(|_| String::new(), |window| window.name.to_string());
+        Call { peer: Peer::Target(target as i32), comm: name, ..self.waits_somehow() }
     }
 
     fn waits_for_request(&self, handle: RequestHandle) -> Call {

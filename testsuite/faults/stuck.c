@@ -85,6 +85,53 @@ static void between_kept(void) {
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
+// All goes on, if slowly: each in turn has the lock for which the other one waits.
+static void taking_turns(void) {
+    int *memory;
+    MPI_Win win;
+    MPI_Win_allocate_shared(sizeof *memory, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+    for (int i = 0; i < 4; i++) {
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+        usleep(700000);
+        MPI_Win_unlock(0, win);
+    }
+    MPI_Win_free(&win);
+}
+
+// One has the lock for which another one waits, and is in a barrier; who waits has posted a receive besides.
+static void locked(void) {
+    int *memory;
+    MPI_Request request;
+    MPI_Win win;
+    MPI_Win_allocate_shared(sizeof *memory, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+    MPI_Win_set_name(win, "counters");
+    if (rank == 1) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 1) MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Irecv(buffer, 1, MPI_BYTE, 1, 7, MPI_COMM_WORLD, &request);
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+}
+
+// Either of two messages would do, and one of them may come yet.
+static void any_of_two(void) {
+    MPI_Request requests[2];
+    int index;
+    if (rank == 2)
+        for (;;) pause();
+    if (rank == 1) MPI_Recv(buffer, 1, MPI_BYTE, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    for (int i = 0; i < 2; i++) MPI_Irecv(buffer, 1, MPI_BYTE, 1 + i, 7, MPI_COMM_WORLD, &requests[i]);
+    MPI_Waitany(2, requests, &index, MPI_STATUS_IGNORE);
+}
+
+// One has ended MPI, and the others wait for each other.
+static void left(void) {
+    if (rank == 0) {
+        MPI_Finalize();
+        for (;;) pause();
+    }
+    MPI_Recv(buffer, 1, MPI_BYTE, 3 - rank, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
 int main(int argc, char **argv) {
     static const struct {
         const char *name;
@@ -93,7 +140,9 @@ int main(int argc, char **argv) {
                    {"missing", missing},           {"computing", computing},
                    {"crossed", crossed},           {"ring_of_receives", ring_of_receives},
                    {"never_sent", never_sent},     {"between", between},
-                   {"between_kept", between_kept}};
+                   {"between_kept", between_kept}, {"taking_turns", taking_turns},
+                   {"locked", locked},             {"any_of_two", any_of_two},
+                   {"left", left}};
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)

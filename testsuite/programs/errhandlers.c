@@ -82,6 +82,26 @@ static void added(void) {
     OK(MPI_Remove_error_class(class));
 }
 
+// What was begun on a communicator before it was freed still goes by its handler (MPI-5.0 §7.4.3).
+static void after_free(void) {
+    MPI_Comm comm;
+    MPI_Request requests[2];
+    MPI_Message message;
+    int two[2] = {1, 2}, got = 0, from = (rank + size - 1) % size;
+    for (int round = 0; round < 40; round++) {
+        OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+        OK(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+        OK(MPI_Irecv(&got, 1, MPI_INT, from, 0, comm, &requests[0]));
+        OK(MPI_Isend(two, 2, MPI_INT, (rank + 1) % size, 0, comm, &requests[1]));
+        OK(MPI_Send(two, 2, MPI_INT, rank, 1, comm));
+        OK(MPI_Mprobe(rank, 1, comm, &message, MPI_STATUS_IGNORE));
+        OK(MPI_Comm_free(&comm));
+        FAILS(MPI_Wait(&requests[0], MPI_STATUS_IGNORE), MPI_ERR_TRUNCATE);
+        FAILS(MPI_Mrecv(&got, 1, MPI_INT, &message, MPI_STATUS_IGNORE), MPI_ERR_TRUNCATE);
+        OK(MPI_Wait(&requests[1], MPI_STATUS_IGNORE));
+    }
+}
+
 int main(int argc, char **argv) {
     start(&argc, &argv);
     MPI_Errhandler found;
@@ -89,6 +109,7 @@ int main(int argc, char **argv) {
     CHECK(found == MPI_ERRORS_ARE_FATAL, "the default handler ends the job");
     OK(MPI_Errhandler_free(&found));
     own_handler();
+    after_free();
     words();
     OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
     added();

@@ -127,6 +127,31 @@ static void from_groups(void) {
     OK(MPI_Group_free(&world));
 }
 
+// Parts of the machine between groups: a node with processes of one group alone has none, and all choose alike.
+static void parts_of_the_machine(int right, int partner) {
+    MPI_Comm own, between, shared, tied, unasked;
+    MPI_Info info;
+    char name[64] = "", names[8][64];
+    int length = sizeof name, told = 0;
+    OK(MPI_Comm_split(MPI_COMM_WORLD, right, rank, &own));
+    OK(MPI_Intercomm_create(own, 0, MPI_COMM_WORLD, partner, 13, &between));
+    OK(MPI_Comm_split_type(between, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &shared));
+    OK(MPI_Info_create(&info));
+    OK(MPI_Info_set(info, "mpi_hw_resource_type", "hwloc://PU"));
+    OK(MPI_Comm_split_type(between, MPI_COMM_TYPE_HW_GUIDED, 0, info, &tied));
+    CHECK(shared != MPI_COMM_NULL || tied == MPI_COMM_NULL, "no smaller part of no part");
+    OK(MPI_Info_delete(info, "mpi_hw_resource_type"));
+    OK(MPI_Comm_split_type(between, MPI_COMM_TYPE_HW_UNGUIDED, 0, info, &unasked));
+    OK(MPI_Info_get_string(info, "mpi_hw_resource_type", &length, name, &told));
+    OK(MPI_Allgather(name, sizeof name, MPI_CHAR, names, sizeof name, MPI_CHAR, MPI_COMM_WORLD));
+    for (int i = 0; i < size && told; i++)
+        CHECK(!names[i][0] || !strcmp(names[i], name), "%s and %s", names[i], name);
+    MPI_Comm *all[] = {&own, &between, &shared, &tied, &unasked};
+    for (int i = 0; i < 5; i++)
+        if (*all[i] != MPI_COMM_NULL) OK(MPI_Comm_free(all[i]));
+    OK(MPI_Info_free(&info));
+}
+
 int main(int argc, char **argv) {
     start(&argc, &argv);
     if (size > 1) {
@@ -137,6 +162,8 @@ int main(int argc, char **argv) {
         merged(-1, -1);
         descendants();
         from_groups();
+        parts_of_the_machine(side, 1 - side);
+        parts_of_the_machine(rank >= size / 2, rank >= size / 2 ? 0 : size / 2);
         int value = 0;
         MPI_Comm_set_errhandler(inter, MPI_ERRORS_RETURN);
         FAILS(MPI_Send(&value, 1, MPI_INT, others, 0, inter), MPI_ERR_RANK);

@@ -262,6 +262,55 @@ static void locks_while_exposed(void) {
     OK(MPI_Win_free(&win));
 }
 
+// The side that gets the data may have room for more (§12.3.1).
+static void room_to_spare(void) {
+    allocate(sizeof(int));
+    int out[4] = {1, 2, 3, 4}, in[6] = {-1, -1, -1, -1, -1, -1};
+    if (rank == 0)
+        for (int i = 0; i < CELLS; i++) mine[i] = -1;
+    OK(MPI_Win_fence(0, win));
+    if (rank == size - 1) OK(MPI_Put(out, 2, MPI_INT, 0, 0, 4, MPI_INT, win));
+    OK(MPI_Win_fence(0, win));
+    if (rank == size - 1) OK(MPI_Accumulate(out, 1, MPI_INT, 0, 0, 2, MPI_INT, MPI_SUM, win));
+    OK(MPI_Win_fence(0, win));
+    OK(MPI_Get(in, 6, MPI_INT, 0, 0, 3, MPI_INT, win));
+    FAILS(MPI_Put(out, 4, MPI_INT, 0, 0, 2, MPI_INT, win), MPI_ERR_TYPE);
+    FAILS(MPI_Get(in, 1, MPI_INT, 0, 0, 2, MPI_INT, win), MPI_ERR_TYPE);
+    OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+    const int wanted[6] = {2, 2, -1, -1, -1, -1};
+    for (int i = 0; i < 6; i++) EQUAL(in[i], wanted[i]);
+    OK(MPI_Win_free(&win));
+}
+
+// A post does not wait for those that it lets in, however much else is on its way to them (§12.5.2).
+static void posts_at_once(void) {
+    enum { MANY = 20000 };
+    static char bytes[MANY];
+    static MPI_Request requests[MANY];
+    int last = size - 1, word = 7;
+    MPI_Group world, partner;
+    allocate(sizeof(int));
+    OK(MPI_Comm_group(MPI_COMM_WORLD, &world));
+    OK(MPI_Group_incl(world, 1, rank == 0 ? &last : &(int){0}, &partner));
+    if (rank == 0) {
+        for (int i = 0; i < MANY; i++)
+            OK(MPI_Isend(&bytes[i], 1, MPI_CHAR, last, 3, MPI_COMM_WORLD, &requests[i]));
+        OK(MPI_Win_post(partner, 0, win));
+        OK(MPI_Send(&word, 1, MPI_INT, last, 4, MPI_COMM_WORLD));
+        OK(MPI_Waitall(MANY, requests, MPI_STATUSES_IGNORE));
+        OK(MPI_Win_wait(win));
+    } else if (rank == last) {
+        OK(MPI_Recv(&word, 1, MPI_INT, 0, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        OK(MPI_Win_start(partner, 0, win));
+        OK(MPI_Win_complete(win));
+        for (int i = 0; i < MANY; i++)
+            OK(MPI_Recv(&bytes[i], 1, MPI_CHAR, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    }
+    OK(MPI_Group_free(&partner));
+    OK(MPI_Group_free(&world));
+    OK(MPI_Win_free(&win));
+}
+
 static void mistakes(void) {
     allocate(sizeof(int));
     int value = 0;
@@ -293,6 +342,8 @@ int main(int argc, char **argv) {
     gaps();
     groups();
     locks_while_exposed();
+    room_to_spare();
+    if (size > 1) posts_at_once();
     mistakes();
     return finish();
 }

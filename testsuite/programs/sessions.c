@@ -234,6 +234,18 @@ static void buffers(MPI_Session session) {
 }
 #endif
 
+// The end of a session does not wait for what others have sent and nobody has received yet (§11.3.1).
+static void ends_beside(MPI_Comm comm) {
+    enum { LONG = 1 << 20 };
+    static char out[LONG], in[LONG];
+    MPI_Request request;
+    MPI_Session session = begin();
+    OK(MPI_Isend(out, LONG, MPI_CHAR, (rank + 1) % size, 3, comm, &request));
+    OK(MPI_Session_finalize(&session));
+    OK(MPI_Recv(in, LONG, MPI_CHAR, (rank + size - 1) % size, 3, comm, MPI_STATUS_IGNORE));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+}
+
 int main(int argc, char **argv) {
     int flag = 1;
     hints();
@@ -261,6 +273,8 @@ int main(int argc, char **argv) {
     start(&argc, &argv);
     sum_on(comm);
     sum_on(MPI_COMM_WORLD);
+    ends_beside(comm);
+    ends_beside(MPI_COMM_WORLD);
     int ending = finish();
     OK(MPI_Finalized(&flag));
     CHECK(flag, "the world model is over");

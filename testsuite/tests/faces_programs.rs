@@ -163,6 +163,17 @@ fn buffers_of_communicators_come_back() {
 }
 
 #[test]
+fn arguments_that_mean_nothing_may_be_anything() {
+    good_on_ranks(&families::source("../programs/insignificant.c"), "3");
+}
+
+#[test]
+fn errors_find_their_handlers() {
+    // Open MPI's library, against which its compiler links, lacks what MPI-4.1 added there.
+    good_on_ranks_of(&[&MPICH], &families::source("../programs/errhandlers.c"), "2");
+}
+
+#[test]
 fn windows_share_memory() {
     good_on_ranks(&families::source("../programs/windows.c"), "3");
     good_on_ranks(&families::source("../programs/onesided.c"), "3");

@@ -3,7 +3,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use testsuite::prefix::Prefix;
 
@@ -20,10 +20,16 @@ fn program() -> &'static PathBuf {
     })
 }
 
-/// What mpirun says about a job that is stuck, up to the line that draws the conclusion.
-fn told(ranks: &str, reason: &str) -> String {
+/// A job that is told when nothing has moved for a second.
+fn job(ranks: &str, reason: &str) -> Command {
     let mut mpirun = Prefix::find().unwrap().command("mpirun");
     mpirun.args(["--stuck-after", "1", "--timeout", "100", "-n", ranks]).arg(program()).arg(reason);
+    mpirun
+}
+
+/// What mpirun says about a job that is stuck, up to the line that draws the conclusion.
+fn told(ranks: &str, reason: &str) -> String {
+    let mut mpirun = job(ranks, reason);
     let mut job = mpirun.stderr(Stdio::piped()).spawn().unwrap();
     let mut said = String::new();
     for line in BufReader::new(job.stderr.take().unwrap()).lines() {
@@ -109,4 +115,34 @@ fn a_ring_of_receives_is_a_deadlock() {
 fn the_receive_that_lacks_its_message_is_named() {
     let said = told("2", "never_sent");
     contains(&said, &["rank 0: in MPI_Waitall(source 1, tag 2) on MPI_COMM_WORLD", "deadlock"]);
+}
+
+#[test]
+fn a_slow_job_in_which_locks_change_hands_is_not_stuck() {
+    let output = job("2", "taking_turns").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && !said.contains("nothing has moved"), "{said}");
+}
+
+#[test]
+fn who_waits_for_a_lock_waits_for_nothing_else() {
+    let said = told("2", "locked");
+    contains(&said, &["rank 0: in MPI_Win_lock(target 0) on counters\n", "rank 1: in MPI_Barrier"]);
+    contains(&said, &["deadlock: every rank waits"]);
+    assert!(!said.contains("a circle"), "{said}");
+}
+
+#[test]
+fn one_of_several_messages_makes_no_circle() {
+    let said = told("3", "any_of_two");
+    let any = "rank 0: in MPI_Waitany(source 1, tag 7, or another) on MPI_COMM_WORLD\n";
+    contains(&said, &[any, "rank 2 is missing"]);
+    assert!(!said.contains("a circle"), "{said}");
+}
+
+#[test]
+fn who_has_left_is_not_missing() {
+    let said = told("3", "left");
+    contains(&said, &["a circle: rank 1 waits for rank 2", "perhaps a deadlock", "have left MPI"]);
+    assert!(!said.contains("missing"), "{said}");
 }

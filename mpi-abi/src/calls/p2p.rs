@@ -6,6 +6,7 @@ use mpi_core::handle::{CommHandle, DatatypeHandle, MessageHandle, RequestHandle}
 use mpi_core::p2p::{Message, Mode};
 use mpi_core::status::Status;
 
+use super::requests::own;
 use crate::entry::Cx;
 
 /// Waits for a receive, alone or with a send; the status is that of the message also when it did
@@ -192,6 +193,8 @@ pub fn mrecv(
     status: &mut Status,
 ) -> Result<()> {
     let request = cx.ireceive_matched(buf, count, datatype, message)?;
+    // The message came through a communicator, though the call names none.
+    own(cx, request);
     finish(cx, request, status)
 }
 

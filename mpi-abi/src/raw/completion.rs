@@ -224,7 +224,7 @@ pub unsafe fn waitany<F: Face>(
     let mut found = None;
     if !active.is_empty() {
         let handles = active.iter().map(|(_, request)| *request);
-        let call = |process: &Node| process.waits_for_requests(handles.clone());
+        let call = |process: &Node| process.waits_for_any(handles.clone());
         cx.block_in(call, |process| {
             found = active.iter().find(|(_, r)| process.is_complete(*r).unwrap_or(true)).copied();
             found.is_some()
@@ -317,7 +317,7 @@ pub unsafe fn waitsome<F: Face>(
     let active = requests.active(cx)?;
     if !active.is_empty() {
         let handles = active.iter().map(|(_, request)| *request);
-        let call = |process: &Node| process.waits_for_requests(handles.clone());
+        let call = |process: &Node| process.waits_for_any(handles.clone());
         cx.block_in(call, |process| {
             active.iter().any(|(_, request)| process.is_complete(*request).unwrap_or(true))
         });

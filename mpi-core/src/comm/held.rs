@@ -1,17 +1,19 @@
-//! Communicators that persistent requests hold.
+//! Communicators that the program has freed, but operations still need.
 //!
-//! `MPI_Comm_free` ends a communicator only when there is no other reference to it (MPI-5.0 §7.4.3), and a request
-//! that can be started again is one: MPICH goes on starting such requests of all kinds, Open MPI those that send or
-//! receive. So a communicator that has some when the program frees it gets another handle, which the program never
-//! sees, and goes with the last of them. Its board and its nodes go at once, since all processes give them up
-//! together: what is started later has its schedule, or a room of its own.
+//! `MPI_Comm_free` ends a communicator only when there is no other reference to it (MPI-5.0 §7.4.3). A request that can
+//! be started again is one: MPICH goes on starting such requests of all kinds, Open MPI those that send or receive. So
+//! is an operation under way, and a message that was probed for: if they fail, the communicator's error handler hears
+//! of it (§9.3), and a buffered send gives back its place in the communicator's buffer. So a communicator that has some
+//! when the program frees it gets another handle, which the program never sees. Its board and its nodes go at once,
+//! since all processes give them up together: what is started later has its schedule, or a room of its own.
 
 use super::Comm;
 use crate::error::Result;
-use crate::handle::{CommHandle, RequestHandle};
+use crate::handle::{CommHandle, MessageHandle, RequestHandle};
+use crate::p2p::buffered::BufferId;
 use crate::port::Port;
 use crate::process::Process;
-use crate::request::Operation;
+use crate::request::{Operation, Owner};
 
 /// Who holds a communicator.
 #[derive(Clone, Copy, Default, Debug)]
@@ -33,31 +35,81 @@ impl<P: Port> Process<P> {
     pub(crate) fn release_comm(&mut self, comm: CommHandle) -> Result<()> {
         let held = &mut self.comm_mut(comm)?.held;
         held.requests -= 1;
-        match held {
-            Held { requests: 0, freed: true } => {
-                let state = self.comms.remove(comm)?;
-                self.give_up_comm(state)
-            }
-            _ => Ok(()),
-        }
+        if held.freed { self.forget_comms() } else { Ok(()) }
     }
 
     /// The program's handle of a communicator goes, and the communicator with it if nothing holds it.
     pub(super) fn drop_comm(&mut self, comm: CommHandle) -> Result<()> {
-        let mut state = self.comms.remove(comm)?;
-        if state.held.requests == 0 {
+        self.forget_comms()?;
+        if !self.is_held(comm)? {
+            let state = self.comms.remove(comm)?;
             return self.give_up_comm(state);
         }
+        let mut state = self.comms.remove(comm)?;
         state.held.freed = true;
         let hidden = self.comms.insert(state)?;
-        let on_it = |operation: &Operation| matches!(operation, Operation::Persistent(_));
-        let requests = self.vci.requests.iter();
-        let holders: Vec<RequestHandle> = requests
-            .filter(|(_, request)| request.comm == comm && on_it(&request.operation))
+        self.freed_comms.push(hidden);
+        self.rename_comm(comm, hidden)
+    }
+
+    /// Gives up communicators that were freed and that nothing holds any more. Nobody is told when the last operation
+    /// on one ends, so some stay until the next time that one is freed.
+    fn forget_comms(&mut self) -> Result<()> {
+        let mut at = 0;
+        while let Some(&comm) = self.freed_comms.get(at) {
+            if self.is_held(comm)? {
+                at += 1;
+                continue;
+            }
+            self.freed_comms.swap_remove(at);
+            let state = self.comms.remove(comm)?;
+            self.give_up_comm(state)?;
+        }
+        Ok(())
+    }
+
+    fn is_held(&self, comm: CommHandle) -> Result<bool> {
+        let is_persistent = self.comm(comm)?.held.requests > 0;
+        Ok(is_persistent
+            || self.requests_on(comm).next().is_some()
+            || self.messages_on(comm).next().is_some())
+    }
+
+    /// The requests on a communicator of which the program hears, or its buffer.
+    fn requests_on(&self, comm: CommHandle) -> impl Iterator<Item = RequestHandle> {
+        let heard = |owner: Owner| matches!(owner, Owner::Program | Owner::Buffer { .. });
+        let closing = |handle| self.closing.iter().any(|(request, _)| *request == handle);
+        let on_it = self
+            .vci
+            .requests
+            .iter()
+            .filter(move |(_, state)| state.comm == comm && heard(state.owner));
+        on_it.map(|(handle, _)| handle).filter(move |handle| !closing(*handle))
+    }
+
+    /// The messages that came on a communicator and were probed for.
+    fn messages_on(&self, comm: CommHandle) -> impl Iterator<Item = MessageHandle> {
+        self.messages
+            .iter()
+            .filter(move |(_, message)| message.comm == comm)
             .map(|(handle, _)| handle)
-            .collect();
-        for request in holders {
-            self.vci.requests.get_mut(request)?.comm = hidden;
+    }
+
+    /// Lets all that is on a communicator name it by its new handle.
+    fn rename_comm(&mut self, before: CommHandle, now: CommHandle) -> Result<()> {
+        for request in Vec::from_iter(self.requests_on(before)) {
+            let state = self.vci.requests.get_mut(request)?;
+            state.comm = now;
+            let buffer = match (&mut state.owner, &mut state.operation) {
+                (Owner::Buffer { buffer, .. }, _) | (_, Operation::Flush(buffer)) => buffer,
+                _ => continue,
+            };
+            if *buffer == BufferId::Comm(before) {
+                *buffer = BufferId::Comm(now);
+            }
+        }
+        for message in Vec::from_iter(self.messages_on(before)) {
+            self.messages.get_mut(message)?.comm = now;
         }
         Ok(())
     }

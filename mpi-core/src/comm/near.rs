@@ -32,7 +32,8 @@ impl<P: Port> Entry<'_, P> {
     }
 
     /// The processes of one node that are tied to the same instance of some hardware, `place`
-    /// being its number there (`MPI_COMM_TYPE_HW_GUIDED`); null for those that are tied to none.
+    /// being its number there (`MPI_COMM_TYPE_HW_GUIDED`); null for those that are tied to none, and on a node where an
+    /// intercommunicator has processes of one group alone.
     pub fn comm_split_place(
         &mut self,
         comm: CommHandle,
@@ -40,6 +41,9 @@ impl<P: Port> Entry<'_, P> {
         place: Option<i32>,
     ) -> Result<CommHandle> {
         let node = self.comm_split_near(comm, key)?;
+        if node.is_null() {
+            return Ok(node);
+        }
         let outcome = self.comm_split(node, place.unwrap_or(UNDEFINED), key);
         self.comm_free(node)?;
         outcome
@@ -56,21 +60,36 @@ impl<P: Port> Entry<'_, P> {
         places: &[Option<i32>],
     ) -> Result<(CommHandle, Option<usize>)> {
         let node = self.comm_split_near(comm, key)?;
-        if self.comm(node)?.group.size() < self.comm(comm)?.group.size() {
+        if node.is_null() || self.comm(node)?.roster().size() < self.comm(comm)?.roster().size() {
             return Ok((node, None));
         }
         self.comm_free(node)?;
-        let own: Vec<u8> =
-            places.iter().flat_map(|place| place.unwrap_or(UNDEFINED).to_le_bytes()).collect();
-        let all = self.allgather_bytes(comm, &own)?;
-        let tells_apart = |level: &usize| {
-            let at = |process: &[u8]| process[4 * level..4 * level + 4].to_vec();
-            let mut seen = all.chunks_exact(own.len()).map(at);
-            let first = seen.next();
-            seen.any(|other| Some(other) != first)
-        };
-        let level = (0..places.len()).find(tells_apart);
+        let level = self.first_level_apart(comm, places)?;
         let color = level.and_then(|level| places[level]).unwrap_or(UNDEFINED);
         Ok((self.comm_split(comm, color, key)?, level))
+    }
+    /// The first of `places` that is not the same for all processes of `comm`.
+    fn first_level_apart(
+        &mut self,
+        comm: CommHandle,
+        places: &[Option<i32>],
+    ) -> Result<Option<usize>> {
+        let own = places
+            .iter()
+            .flat_map(|place| place.unwrap_or(UNDEFINED).to_le_bytes())
+            .collect::<Vec<u8>>();
+        let all = self.allgather_bytes(comm, &own)?;
+        let at = |process: &[u8], level: usize| process[4 * level..][..4].to_vec();
+        let is_apart =
+            |level| all.chunks(own.len().max(1)).any(|other| at(other, level) != at(&own, level));
+        let mut apart: Vec<u8> = (0..places.len()).map(is_apart).map(u8::from).collect();
+        if self.comm(comm)?.remote.is_some() {
+            // Each has seen the other group alone, and whether that group's processes are all as this one is. What that
+            // group has seen of this one in the same way is what is left to know.
+            let theirs = self.allgather_bytes(comm, &apart)?;
+            let of_theirs = theirs.iter().zip((0..places.len()).cycle());
+            of_theirs.for_each(|(is_apart, level)| apart[level] |= is_apart);
+        }
+        Ok(apart.iter().position(|is_apart| *is_apart != 0))
     }
 }

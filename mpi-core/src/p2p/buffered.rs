@@ -15,6 +15,7 @@ use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
 use crate::handle::{CommHandle, RequestHandle, SessionHandle};
 use crate::port::Port;
+use crate::process::Process;
 use crate::request::{Operation, Owner, Request, gather_long};
 
 /// Names an attached buffer as long as messages lie in it.
@@ -140,7 +141,8 @@ impl<P: Port> Entry<'_, P> {
     /// Waits until the buffer is empty (`MPI_Buffer_flush` and its kin).
     pub fn flush_buffer(&mut self, id: BufferId) -> Result<()> {
         self.attached(id)?;
-        self.block_until(|process| process.attached(id).map_or(true, |buffer| buffer.is_empty()));
+        let call = |process: &Process<P>| process.waits_for_buffer(id);
+        self.block_in(call, |process| process.is_empty_buffer(id));
         Ok(())
     }
 
@@ -162,7 +164,7 @@ impl<P: Port> Entry<'_, P> {
     }
 }
 
-impl<P: Port> crate::process::Process<P> {
+impl<P: Port> Process<P> {
     /// Whether the buffer holds no message, or is gone.
     pub(crate) fn is_empty_buffer(&self, id: BufferId) -> bool {
         let buffer = match id {

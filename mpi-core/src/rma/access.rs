@@ -10,10 +10,11 @@ use crate::coll::calls::Typed;
 use crate::constants::PROC_NULL;
 use crate::datatype::{Datatype, Group};
 use crate::entry::Entry;
-use crate::error::Result;
+use crate::error::{Error, ErrorClass, Result};
 use crate::handle::{DatatypeHandle, OpHandle, RequestHandle, WinHandle};
 use crate::op::{Builtin, Op, Update};
 use crate::port::Port;
+use crate::process::Process;
 use crate::request::Request;
 use crate::status::Status;
 
@@ -45,8 +46,8 @@ impl<P: Port> Entry<'_, P> {
         }
         let datatype = Arc::clone(self.committed(datatype)?);
         if buf.0.is_null() && count > 0 && datatype.size() > 0 && datatype.is_predefined() {
-            return Err(crate::error::Error::param(
-                crate::error::ErrorClass::BUFFER,
+            return Err(Error::param(
+                ErrorClass::BUFFER,
                 param,
                 format!("is NULL, but there are {count} elements"),
             ));
@@ -99,7 +100,7 @@ impl<P: Port> Entry<'_, P> {
     pub fn put(&mut self, origin: Typed, target: Target) -> Result<()> {
         let origin = self.span(origin, "origin_addr")?;
         let Some((_, theirs)) = self.reach(target)? else { return Ok(()) };
-        check_alike(&origin, &theirs)?;
+        check_fits(&origin, &theirs, "target_datatype")?;
         memory::copy(&origin, &theirs);
         Ok(())
     }
@@ -111,7 +112,7 @@ impl<P: Port> Entry<'_, P> {
     pub fn get(&mut self, origin: Typed, target: Target) -> Result<()> {
         let origin = self.span(origin, "origin_addr")?;
         let Some((_, theirs)) = self.reach(target)? else { return Ok(()) };
-        check_alike(&origin, &theirs)?;
+        check_fits(&theirs, &origin, "origin_datatype")?;
         memory::copy(&theirs, &origin);
         Ok(())
     }
@@ -146,15 +147,15 @@ impl<P: Port> Entry<'_, P> {
         let Some((line, theirs)) = self.reach(target)? else { return Ok(()) };
         let update = match &origin {
             Some(origin) => {
-                check_alike(origin, &theirs)?;
+                check_fits(origin, &theirs, "target_datatype")?;
                 Some((origin, how_to_update(builtin, origin, &theirs)?))
             }
             None => None,
         };
         if let Some(result) = &result {
-            check_alike(result, &theirs)?;
+            check_fits(&theirs, result, "result_datatype")?;
         }
-        self.updating(&line, || {
+        self.updating(target, &line, || {
             if let Some(result) = &result {
                 memory::copy(&theirs, result);
             }
@@ -189,14 +190,15 @@ impl<P: Port> Entry<'_, P> {
             crate::fail!(TYPE, "datatype", "is none whose elements can be compared and swapped");
         }
         let Some((line, theirs)) = self.reach(target)? else { return Ok(()) };
-        self.updating(&line, || memory::swap_if(&theirs, &compare, &with, &was));
+        self.updating(target, &line, || memory::swap_if(&theirs, &compare, &with, &was));
         Ok(())
     }
 
     /// Runs `update` while nobody else updates the target.
-    fn updating(&mut self, line: &Line, update: impl FnOnce()) {
+    fn updating(&mut self, target: Target, line: &Line, update: impl FnOnce()) {
         let ticket = line.queue_update();
-        self.block_until(|process| {
+        let call = |process: &Process<P>| process.waits_for_lock(target.win, target.rank as u32);
+        self.block_in(call, |process| {
             let mine = line.may_update(ticket);
             if !mine {
                 process.port.watch();
@@ -217,15 +219,15 @@ impl<P: Port> Entry<'_, P> {
     }
 }
 
-fn check_alike(mine: &Span, theirs: &Span) -> Result<()> {
-    let (ours, wanted) = (mine.bytes(), theirs.bytes());
-    match (ours, wanted) {
-        (Some(ours), Some(wanted)) if ours == wanted => Ok(()),
-        (Some(ours), Some(wanted)) => crate::fail!(
-            TYPE,
-            "target_datatype",
-            "has {wanted} bytes of data in target_count elements, but there are {ours} here"
-        ),
+/// What one side gives must fit into what the other has for it (§12.3.1), where it may leave some as it is.
+fn check_fits(from: &Span, to: &Span, param: &'static str) -> Result<()> {
+    match (from.bytes(), to.bytes()) {
+        (Some(given), Some(room)) if given <= room => Ok(()),
+        (Some(given), Some(room)) => Err(Error::param(
+            ErrorClass::TYPE,
+            param,
+            format!("has room for {room} bytes of data in so many elements, but there are {given}"),
+        )),
         _ => crate::fail!(COUNT, "target_count", "leads beyond 63 bits"),
     }
 }

@@ -83,7 +83,9 @@ impl<P: Port> Entry<'_, P> {
         let mut awaited = Vec::with_capacity(origins.len());
         for origin in origins {
             if !unchecked {
-                self.send(note(comm, origin, POSTED), Mode::Standard)?;
+                // Not a send that waits where many messages are on their way: a post does not block.
+                let posted = self.isend(note(comm, origin, POSTED), Mode::Standard)?;
+                self.free_request(posted)?;
             }
             awaited.push(self.ireceive(note(comm, origin, COMPLETED))?);
         }

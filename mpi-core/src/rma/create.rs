@@ -13,6 +13,7 @@ use crate::error::{Error, ErrorClass, Result};
 use crate::handle::{CommHandle, WinHandle};
 use crate::info::Info;
 use crate::port::{PeerId, Port};
+use crate::process::Process;
 use crate::text::Text;
 
 /// What each process tells the others before the segment is made.
@@ -147,7 +148,8 @@ impl<P: Port> Entry<'_, P> {
         let members: Vec<PeerId> = self.comm(comm)?.group.iter().collect();
         for (rank, &peer) in members.iter().enumerate().filter(|(_, peer)| **peer != own) {
             let mut how = Meeting::Pending;
-            self.block_until(|process| {
+            let call = |process: &Process<P>| process.waits_to_meet(comm, peer);
+            self.block_in(call, |process| {
                 how = process.port.meet(peer);
                 how != Meeting::Pending
             });
@@ -170,7 +172,8 @@ impl<P: Port> Entry<'_, P> {
         if rank != 0 {
             self.fail_together(comm, Ok(()))?;
             let mut fetched = None;
-            self.block_until(|process| {
+            let call = |process: &Process<P>| process.waits_to_meet(comm, members[0]);
+            self.block_in(call, |process| {
                 fetched = process.port.fetch_segment(mark, members[0], len);
                 fetched.is_some()
             });

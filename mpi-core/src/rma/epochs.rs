@@ -10,6 +10,7 @@ use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
 use crate::handle::{RequestHandle, WinHandle};
 use crate::port::Port;
+use crate::process::Process;
 
 /// `MPI_LOCK_EXCLUSIVE`.
 pub const LOCK_EXCLUSIVE: i32 = 301;
@@ -342,7 +343,8 @@ impl<P: Port> Entry<'_, P> {
     fn enter(&mut self, win: WinHandle, target: u32, alone: bool) -> Result<()> {
         let line = Line::of(&self.window(win)?.segment, target);
         let ticket = line.queue();
-        self.block_until(|process| {
+        let call = |process: &Process<P>| process.waits_for_lock(win, target);
+        self.block_in(call, |process| {
             let entered = line.enter(ticket, alone);
             if !entered {
                 process.port.watch();

@@ -3,7 +3,7 @@
 
 use super::seat::Seat;
 use crate::boards::{Piece, Source};
-use crate::entry::Entry;
+use crate::entry::{Entry, Lull};
 use crate::error::{ErrorClass, Result};
 use crate::port::{Port, Why};
 use crate::process::Process;
@@ -76,55 +76,47 @@ pub(super) const POLLS_PER_CHECK: u32 = 64;
 impl<P: Port> Entry<'_, P> {
     /// Works until all is done. It comes here only when the first step was stuck.
     pub(super) fn drive(&mut self, seat: Seat, work: &mut impl Work<P>) -> Result<()> {
-        let (mut idle_polls, mut slept) = (0, false);
+        let mut lull = Lull::default();
         let mut rounds: u32 = 0;
         loop {
             if seat.crowded {
-                let looks = self.looks_in_turn(seat, work, idle_polls > 0);
+                let looks = self.looks_in_turn(seat, work, lull.polls > 0);
                 match self.look_on(work, looks)? {
                     Step::Done => return Ok(()),
-                    Step::Moved => idle_polls = 0,
+                    Step::Moved => lull = Lull::default(),
                     Step::Stuck => {}
                 }
             }
             let mut looks = 0;
             while looks < LOOKS_PER_POLL
                 && !work.goes_on_by_polls()
-                && self.port.spins(idle_polls + 1)
+                && self.port.spins(lull.polls + 1)
             {
                 looks += 1;
                 match work.step(self)? {
                     Step::Done => return Ok(()),
-                    Step::Moved => idle_polls = 0,
+                    Step::Moved => lull = Lull::default(),
                     Step::Stuck => {}
                 }
             }
             if self.poll() {
-                idle_polls = 0;
+                lull = Lull::default();
             }
             // After the poll, so that what is missed now is what a sleep looks for.
             match work.step(self)? {
                 Step::Done => return Ok(()),
                 Step::Moved => {
-                    idle_polls = 0;
+                    lull = Lull::default();
                     continue;
                 }
                 Step::Stuck => {}
             }
             rounds += 1;
-            if slept || rounds == POLLS_PER_CHECK {
+            if lull.slept || rounds == POLLS_PER_CHECK {
                 self.check_members(seat, work)?;
                 rounds = 0;
             }
-            idle_polls += 1;
-            slept = self.port.wait(idle_polls);
-            if slept {
-                self.begun.has_slept();
-                if self.port.is_asked() {
-                    let answer = self.answer(self.board_call(seat, work));
-                    self.port.answer(&answer);
-                }
-            }
+            self.pause(&mut lull, |entry| entry.board_call(seat, work));
         }
     }
 
@@ -184,7 +176,7 @@ impl<P: Port> Entry<'_, P> {
     }
 
     #[cold]
-    fn board_call(&self, seat: Seat, work: &mut impl Work<P>) -> Call {
+    fn board_call(&self, seat: Seat, work: &impl Work<P>) -> Call {
         let mut call = Call { procedure: self.procedure, ..Call::default() };
         if let Some(rank) = work.awaited() {
             call.peer = Peer::Source(rank as i32);
