@@ -35,6 +35,8 @@ pub(crate) fn decide(
 ) -> Result<Binding, Refusal> {
     let map_by = map_by.unwrap_or(MapBy::Near);
     match tie {
+        // A host without ranks, as mpirun's own may be, need not have what they ask for.
+        _ if ranks == 0 => Ok(free(0, "no rank runs here")),
         Some(Tie { to: BindTo::None, .. }) => Ok(free(ranks, "not bound, as asked for")),
         Some(tie) => {
             let places = dealt(groups(places(&machine.cpus, tie.to), tie, map_by)?, map_by);
@@ -287,6 +289,9 @@ mod tests {
         let all =
             super::decide(&machine(4), 1, Some(Tie { to: BindTo::Core, count: 9 }), None, None);
         assert!(all.unwrap_err().text.contains("only 8 cores of this host"));
+        let none =
+            super::decide(&machine(4), 0, Some(Tie { to: BindTo::Core, count: 9 }), None, None);
+        assert!(none.unwrap().cpus.is_empty());
         let tie = Some(Tie { to: BindTo::Core, count: 5 });
         let socket = super::decide(&machine(4), 1, tie, Some(MapBy::Socket), None);
         assert!(socket.unwrap_err().text.contains("only 4 cores of a socket"));

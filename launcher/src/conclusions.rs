@@ -101,9 +101,12 @@ impl Job<'_> {
             Up::Ended { rank, end } => self.ended(rank, end),
             Up::Fence(keys) => {
                 self.waits.fill(false);
+                self.fences = self.fences.wrapping_add(1);
                 self.node.obey(&Down::Release(keys));
             }
-            Up::Wait(ranks) => {
+            // What a host says before it hears that a barrier has opened is about that one.
+            Up::Wait { passed, .. } if passed != self.fences => {}
+            Up::Wait { ranks, .. } => {
                 ranks.into_iter().for_each(|rank| self.waits[rank] = true);
                 self.look_for_deserters();
             }

@@ -192,6 +192,12 @@ impl Ledger {
         self.ranks[rank].over = true;
         match end {
             End::Killed { signal, core } => self.killed(rank, signal, core),
+            End::Exited(code) if self.is_asked_to_end(rank, code) => {
+                let signal = self.passed_on[0];
+                let status = if code == 0 { SIGNALLED + signal } else { code };
+                let text = format!("the job was ended by {}.", signal_name(signal));
+                self.fail(Failure { text, status: exit_status(status), asked: true });
+            }
             End::Exited(0) if self.ranks[rank].inside => {
                 let text = format!(
                     "{} ended without MPI_Finalize, and the other ranks may wait for it. Every \
@@ -211,6 +217,13 @@ impl Ledger {
                 }
             }
         }
+    }
+
+    /// Whether a rank that ends with this status does what a signal has told it to: a handler of its own may have
+    /// saved something first. What it might have done without the signal counts as that.
+    fn is_asked_to_end(&self, rank: usize, code: i32) -> bool {
+        let rank = &self.ranks[rank];
+        !self.passed_on.is_empty() && (rank.inside || code != 0)
     }
 
     fn killed(&mut self, rank: usize, signal: i32, core: bool) {

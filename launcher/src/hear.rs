@@ -108,8 +108,8 @@ impl Node<'_> {
             }
             match outcome.event {
                 Some(Event::Init) => self.inside(index, true),
-                Some(Event::Finalize) => {
-                    self.members[index].leaving = true;
+                Some(Event::Finalize { is_awaited }) => {
+                    self.members[index].leaving = is_awaited;
                     self.inside(index, false);
                 }
                 Some(Event::Abort(code)) => {
@@ -157,7 +157,7 @@ impl Node<'_> {
     pub(crate) fn tell_who_waits(&mut self) {
         let ranks: Vec<usize> = self.server.waiting().map(|i| self.site.ranks[i]).collect();
         if !ranks.is_empty() {
-            self.news.push_back(Up::Wait(ranks));
+            self.news.push_back(Up::Wait { passed: self.passed, ranks });
         }
     }
 

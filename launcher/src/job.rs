@@ -65,6 +65,8 @@ pub(crate) struct Job<'a> {
     pub(crate) stuck: Stuck,
     /// Ranks that wait in a barrier, as far as the hosts were asked to tell.
     pub(crate) waits: Vec<bool>,
+    /// How many barriers have opened.
+    pub(crate) fences: u32,
     /// The hosts were asked to tell.
     pub(crate) watching: bool,
     /// Ranks whose connection to the process manager is closed.
@@ -122,6 +124,7 @@ impl<'a> Job<'a> {
             unanswered: Vec::new(),
             stuck: Stuck::new(global.stuck_after, Instant::now()),
             waits: vec![false; plan.ranks()],
+            fences: 0,
             watching: false,
             gone: vec![false; plan.ranks()],
             held: Vec::new(),
@@ -318,7 +321,10 @@ impl<'a> Job<'a> {
         let commands = |job: &Job| -> Vec<i32> {
             job.node.branches.iter().filter(|b| b.ended.is_none()).map(|b| b.pid).collect()
         };
-        leftovers::end_orphans(guard, &commands(self), GRACE_ORPHANS);
+        let asked = self.ledger.failure().is_some_and(|failure| failure.asked);
+        // What a rank's script ran may be saving still.
+        let grace = if asked { GRACE_ASKED } else { GRACE_ORPHANS };
+        leftovers::end_orphans(guard, &commands(self), grace);
         self.node.drain();
         self.take_news();
         let deadline = Instant::now() + SILENCE;

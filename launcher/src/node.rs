@@ -67,6 +67,8 @@ pub(crate) struct Node<'a> {
     /// Room for a frame, kept since new room costs the kernel's zeros, while ranks want the processor.
     pub(crate) packet: Vec<u8>,
     /// Whether to tell which ranks wait in a barrier.
+    /// How many barriers of the job have opened, as far as is known here.
+    pub(crate) passed: u32,
     pub(crate) watch: bool,
     outlets: Outlets,
     below: Vec<Range<usize>>,
@@ -100,6 +102,7 @@ impl<'a> Node<'a> {
             news: VecDeque::new(),
             complained: false,
             packet: Vec::new(),
+            passed: 0,
             watch: false,
             outlets: Outlets::default(),
             below,
@@ -203,10 +206,13 @@ impl<'a> Node<'a> {
             },
             Down::Go => self.start(),
             Down::Signal(signal) => self.signal_members(*signal),
-            Down::Release(keys) => match self.server.release(keys.clone()) {
-                Ok(lines) => lines.iter().for_each(|(index, line)| self.reply(*index, line)),
-                Err(error) => unreachable!("a line of our own making: {error}"),
-            },
+            Down::Release(keys) => {
+                self.passed = self.passed.wrapping_add(1);
+                match self.server.release(keys.clone()) {
+                    Ok(lines) => lines.iter().for_each(|(index, line)| self.reply(*index, line)),
+                    Err(error) => unreachable!("a line of our own making: {error}"),
+                }
+            }
             Down::RollCall => self.call_the_roll(),
             Down::Watch => {
                 self.watch = true;

@@ -29,8 +29,11 @@ pub(crate) const FAREWELL: &str = "cmd=finalize_ack rc=0\n";
 pub(crate) enum Event {
     /// The rank has begun to use the process manager.
     Init,
-    /// The rank will not use it any more, and waits for [`FAREWELL`].
-    Finalize,
+    /// The rank will not use it any more.
+    Finalize {
+        /// It waits for [`FAREWELL`].
+        is_awaited: bool,
+    },
     /// The rank asks for the end of the job.
     Abort(i32),
     /// The line is about a published name: these are kept for all in one place.
@@ -145,7 +148,10 @@ impl Server {
                 return Ok(Outcome { replies: Vec::new(), event: Some(Event::Name) });
             }
             "finalize" => {
-                return Ok(Outcome { replies: Vec::new(), event: Some(Event::Finalize) });
+                // Who does not wait for the answer leaves it to the next program of a script.
+                let is_awaited = line.get("answer") != Some("no");
+                let event = Some(Event::Finalize { is_awaited });
+                return Ok(Outcome { replies: Vec::new(), event });
             }
             "abort" => {
                 let code = line.number("exitcode").unwrap_or(1);

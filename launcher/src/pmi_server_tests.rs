@@ -121,7 +121,8 @@ fn events_reach_the_job() {
     assert_eq!(event("cmd=get_maxes"), None);
     assert_eq!(event("cmd=abort exitcode=7"), Some(Event::Abort(7)));
     assert_eq!(event("cmd=abort"), Some(Event::Abort(1)));
-    assert_eq!(event("cmd=finalize"), Some(Event::Finalize));
+    assert_eq!(event("cmd=finalize"), Some(Event::Finalize { is_awaited: true }));
+    assert_eq!(event("cmd=finalize answer=no"), Some(Event::Finalize { is_awaited: false }));
 }
 
 #[test]

@@ -7,7 +7,6 @@ use crate::refuse::Refusal;
 use mpi_core::settings::{ConfigFile, Settings, config_paths};
 use std::ffi::OsStr;
 use std::fs;
-use std::io::ErrorKind;
 
 /// The settings that a program with these variables gets, or the first that is wrong.
 pub(crate) fn load(environment: &Environment) -> Result<Settings, Refusal> {
@@ -20,7 +19,7 @@ pub(crate) fn load(environment: &Environment) -> Result<Settings, Refusal> {
     for place in config_paths(lookup, prefix) {
         match fs::read_to_string(&place.path) {
             Ok(text) => files.push(ConfigFile { path: place.path, text }),
-            Err(e) if e.kind() == ErrorKind::NotFound && !place.required => {}
+            Err(e) if place.may_lack(e.kind()) => {}
             Err(e) => {
                 let text = format!("the settings in {} cannot be read: {e}", place.path);
                 return Err(Refusal::new(text));

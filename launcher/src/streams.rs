@@ -15,7 +15,7 @@ use crate::sys::{self, Epoll, Interest, Kind};
 use crate::tree::frame::Down;
 use std::collections::BTreeSet;
 use std::io;
-use std::os::fd::RawFd;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
 /// What can be written to a pipe without blocking once it is writable (PIPE_BUF).
@@ -43,6 +43,8 @@ const OWN: usize = usize::MAX;
 #[derive(Debug)]
 struct Ours {
     fd: RawFd,
+    /// A terminal is opened anew.
+    anew: Option<OwnedFd>,
     sink: Sink,
     /// Can be waited for; a file cannot, and is always ready.
     waitable: bool,
@@ -93,13 +95,16 @@ impl Streams {
         (ranks, hosts): (usize, usize),
     ) -> Streams {
         let ours = [0, 1].map(|index: usize| {
-            let fd = [libc::STDOUT_FILENO, libc::STDERR_FILENO][index];
-            let token = Source::Ours(index).token();
+            let standard = [libc::STDOUT_FILENO, libc::STDERR_FILENO][index];
+            let terminal = sys::kind(standard) == Kind::Terminal;
+            let anew = terminal.then(|| sys::terminal_anew(standard)).flatten();
+            let fd = anew.as_ref().map_or(standard, AsRawFd::as_raw_fd);
             Ours {
                 fd,
+                anew,
                 sink: Sink::default(),
-                waitable: epoll.add(fd, token, Interest::Nothing).is_ok(),
-                terminal: sys::kind(fd) == Kind::Terminal,
+                waitable: epoll.add(fd, Source::Ours(index).token(), Interest::Nothing).is_ok(),
+                terminal,
                 waiting: false,
                 gone: false,
                 told: false,
@@ -235,7 +240,11 @@ impl Streams {
         let ours = &mut self.ours[index];
         let pending = ours.sink.pending();
         let portion = &pending[..pending.len().min(portion)];
-        match sys::write(sys::standard_stream(ours.fd), portion) {
+        let written = match &ours.anew {
+            Some(terminal) => sys::write(terminal, portion),
+            None => sys::write(sys::standard_stream(ours.fd), portion),
+        };
+        match written {
             Ok(n) => ours.sink.advance(n.unwrap_or(0)),
             Err(why) => {
                 // A pipe or a socket that was closed at its other end.

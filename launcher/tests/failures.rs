@@ -189,6 +189,31 @@ fn a_signal_of_another_kind_leaves_the_ranks_their_time() {
 }
 
 #[test]
+fn who_ends_by_a_handler_of_its_own_leaves_others_their_time() {
+    let script = "trap '[ $PMI_RANK = 0 ] && sleep 1 && echo saved; exit 1' TERM; echo ready; \
+                  while :; do sleep 0.01; done";
+    let (mut child, mark) = mpirun(&["-n", "2", "sh", "-c", script]).start();
+    let mut out = child.stdout.take().unwrap();
+    read_until(&mut out, "ready\nready\n");
+    signal(child.id().cast_signed(), 15);
+    read_until(&mut out, "saved\n");
+    let ended = finish(child, &mark);
+    assert_eq!(ended.status, 1);
+    one_paragraph(&ended, &["the job was ended by SIGTERM"]);
+}
+
+#[test]
+fn what_the_script_of_a_rank_runs_has_its_time_too() {
+    let saves = "trap 'sleep 1; echo saved; exit 0' TERM; echo ready; while :; do sleep 0.01; done";
+    let (mut child, mark) = mpirun(&["-n", "1", "sh", "-c", "sh -c \"$0\"; true", saves]).start();
+    let mut out = child.stdout.take().unwrap();
+    read_until(&mut out, "ready\n");
+    signal(child.id().cast_signed(), 15);
+    read_until(&mut out, "saved\n");
+    finish(child, &mark);
+}
+
+#[test]
 fn nohup_is_honoured() {
     let rank = "trap 'echo hung up' HUP; trap 'echo heard; exit 0' USR1; echo ready; \
                 while :; do sleep 0.01; done";

@@ -27,7 +27,7 @@ fn requests() {
     refused(&["-host", "n17:x", "true"], 2, "“x”");
     refused(&["-host", "n17", "--launcher", "no-such-ssh", "true"], 2, "no-such-ssh");
     refused(&["-host", "n17", "--launcher", "false", "true"], 2, "host n17 cannot be used");
-    refused(&["--fanout", "0", "true"], 2, "greater than 0");
+    refused(&["--fanout", "0", "true"], 2, "from 1 to");
     refused(&["--map-by", "moon", "true"], 2, "ppr:N:node");
     refused(&["-f", "/no/such/hosts", "true"], 2, "/no/such/hosts");
     refused(&["--stdin", "4", "-n", "2", "true"], 2, "ranks 0 to 1");

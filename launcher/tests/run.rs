@@ -71,6 +71,29 @@ fn two_programs_one_after_the_other_in_each_rank() {
 }
 
 #[test]
+fn a_program_follows_one_that_has_left_at_its_exit() {
+    let place = tempfile::tempdir().unwrap();
+    let (rank, file) = (rank_program(), place.path().join("lines"));
+    let script = format!("{rank} linger-at-exit {} && {rank} exchange", file.display());
+    assert_eq!(lines(&["-n", "2", "sh", "-c", &script]).len(), 2);
+}
+
+#[test]
+fn who_started_mpirun_may_ignore_the_ends_of_children() {
+    let words = ["--ignore-signal=CHLD", common::MPIRUN, "-n", "2", "sh", "-c", "exit 3"];
+    assert_eq!(Run::of("env", &words).end().status, 3);
+}
+
+#[test]
+fn settings_that_are_not_for_this_user_are_none() {
+    for home in ["/dev/null", "/proc/1/root/nowhere"] {
+        let run = mpirun(&["-n", "1", "true"]).with(|command| command.env("HOME", home));
+        let ended = run.end();
+        assert_eq!((ended.status, ended.err.as_str()), (0, ""), "{home}");
+    }
+}
+
+#[test]
 fn several_programs_with_their_own_options() {
     let got = lines(&[
         "-n",

@@ -17,10 +17,8 @@ pub(crate) fn load() -> Result<Settings> {
     for place in config_paths(|name| std::env::var(name).ok(), prefix().as_deref()) {
         match std::fs::read_to_string(&place.path) {
             Ok(text) => files.push(ConfigFile { path: place.path, text }),
-            Err(why) if place.required || why.kind() != io::ErrorKind::NotFound => {
-                return Err(unreadable(&place.path, &why));
-            }
-            Err(_) => {}
+            Err(why) if place.may_lack(why.kind()) => {}
+            Err(why) => return Err(unreadable(&place.path, &why)),
         }
     }
     Settings::load(environment, &files)

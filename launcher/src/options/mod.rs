@@ -36,17 +36,24 @@ fn stdin_to(text: &str) -> Result<StdinTo, String> {
     }
 }
 
+/// Thirty years: no job takes longer, and clocks can still be added to.
+const SECONDS_MAX: f64 = 1e9;
+/// More hosts than any job has.
+const FANOUT_MAX: usize = 1 << 20;
+
 fn seconds(text: &str) -> Result<Duration, String> {
     match text.parse::<f64>() {
-        Ok(s) if s > 0.0 => Duration::try_from_secs_f64(s).map_err(|e| e.to_string()),
-        _ => Err("a number of seconds greater than 0".to_string()),
+        Ok(s) if s > 0.0 && s <= SECONDS_MAX => {
+            Duration::try_from_secs_f64(s).map_err(|e| e.to_string())
+        }
+        _ => Err(format!("a number of seconds greater than 0, up to {SECONDS_MAX}")),
     }
 }
 
 fn fanout(text: &str) -> Result<usize, String> {
     match text.parse::<usize>() {
-        Ok(n) if n > 0 => Ok(n),
-        _ => Err("a number greater than 0".to_string()),
+        Ok(n) if (1..=FANOUT_MAX).contains(&n) => Ok(n),
+        _ => Err(format!("a number from 1 to {FANOUT_MAX}")),
     }
 }
 

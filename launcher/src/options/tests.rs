@@ -79,7 +79,14 @@ fn mappings_of_both_families() {
     assert_eq!(rule("--map-by slot:PE=2 a"), Some(Rule::Slot));
     assert_eq!(rule("--map-by ppr:3:node a"), Some(Rule::PerNode(3)));
     assert_eq!(rule("-map-by socket a"), None);
-    for wrong in ["--map-by ppr:0:node a", "--map-by moon a", "-ppn 0 a", "--fanout 0 a"] {
+    for wrong in [
+        "--map-by ppr:0:node a",
+        "--map-by moon a",
+        "-ppn 0 a",
+        "--fanout 0 a",
+        "--fanout 5000000000 a",
+        "--timeout 1e19 a",
+    ] {
         assert!(request(wrong).is_err(), "{wrong}");
     }
 }

@@ -4,6 +4,7 @@ use super::{check, check_size};
 use std::io;
 use std::mem::zeroed;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::OpenOptionsExt;
 
 /// What a descriptor leads to, as far as reading and writing differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,11 +33,12 @@ pub(crate) fn kind(fd: RawFd) -> Kind {
     }
 }
 
-/// Whether `fd` is a terminal whose foreground this process's group is: reading from the
-/// background would stop the process.
+/// Whether this process may read from the terminal `fd`: its group is in the foreground there, or the terminal is not
+/// the one that controls it, where there is no background. Reading from that would stop the process.
 pub(crate) fn foreground_terminal(fd: RawFd) -> bool {
     // SAFETY: both calls take any number and touch no memory.
-    unsafe { libc::tcgetpgrp(fd) == libc::getpgrp() }
+    let (foreground, own) = unsafe { (libc::tcgetpgrp(fd), libc::getpgrp()) };
+    foreground < 0 || foreground == own
 }
 
 /// A pipe, both ends close-on-exec; `ours` is the end that shall not block: 0 reads, 1 writes.
@@ -80,6 +82,14 @@ pub(crate) fn standard_stream(fd: RawFd) -> BorrowedFd<'static> {
     assert!((0..=2).contains(&fd), "{fd} is no standard stream");
     // SAFETY: the descriptors 0 to 2 are open from the start, and nothing here closes them.
     unsafe { BorrowedFd::borrow_raw(fd) }
+}
+
+/// The terminal that a descriptor leads to, opened anew so that a write to it never blocks: it reports room for a
+/// byte, and a longer write would wait. Others who have it open, as the shell, go on as before.
+pub(crate) fn terminal_anew(fd: RawFd) -> Option<OwnedFd> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+    options.open(format!("/proc/self/fd/{fd}")).ok().map(OwnedFd::from)
 }
 
 /// A copy of one of the three standard streams that does not block and ends with this program.
@@ -146,13 +156,27 @@ fn settled(result: io::Result<usize>) -> io::Result<Option<usize>> {
 
 /// Closes every descriptor but `keep`; for a process that was forked to watch.
 pub(crate) fn close_all_but(keep: RawFd) {
-    let keep = keep.cast_unsigned();
+    let number = keep.cast_unsigned();
     // SAFETY: the caller's process uses none of the closed descriptors any more (see fork_guard).
-    unsafe {
-        if keep > 0 {
-            libc::syscall(libc::SYS_close_range, 0, keep - 1, 0);
+    let closed = unsafe {
+        if number > 0 {
+            libc::syscall(libc::SYS_close_range, 0, number - 1, 0);
         }
-        libc::syscall(libc::SYS_close_range, keep + 1, u32::MAX, 0);
+        libc::syscall(libc::SYS_close_range, number + 1, u32::MAX, 0) == 0
+    };
+    if !closed {
+        close_each_but(keep);
+    }
+}
+
+/// The same where the kernel, or a container's filter, does not know the call.
+fn close_each_but(keep: RawFd) {
+    let entries = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    let open: Vec<RawFd> =
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    for fd in open.into_iter().filter(|fd| *fd != keep) {
+        // SAFETY: as above; that of the folder itself is closed by now.
+        unsafe { libc::close(fd) };
     }
 }
 

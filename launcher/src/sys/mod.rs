@@ -15,7 +15,7 @@ pub(crate) use cpuset::{is_tied, set_affinity, set_affinity_of};
 pub(crate) use descriptors::{
     Kind, close_all_but, close_on_exec_inherited, foreground_terminal, inheritable, kind,
     own_stream, pipe, raise_descriptor_limit, read, receive, send, socket_pair, standard_stream,
-    write,
+    terminal_anew, write,
 };
 pub(crate) use epoll::{Epoll, Interest};
 pub(crate) use process::{

@@ -27,13 +27,15 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// Blocks SIGCHLD and what is to be forwarded, and opens the descriptor to read them from. Who
+    /// Blocks SIGCHLD and what is to be forwarded, and opens the descriptor to read them from. Where SIGCHLD was
+    /// ignored when mpirun was started, the kernel would tell nobody how ranks have ended, so that ends here. Who
     /// was started by nohup ignores SIGHUP, and so do the ranks: that stays as it is, since a signal
     /// that is blocked would be heard all the same.
     pub(crate) fn take_over() -> io::Result<Signals> {
-        // SAFETY: sigset_t is plain data; the calls initialise `set` before it is read, and write
+        // SAFETY: the default action is no function of ours; sigset_t is plain data; the calls initialise `set` before it is read, and write
         // only into the two sets.
         unsafe {
+            libc::signal(libc::SIGCHLD, libc::SIG_DFL);
             let (mut set, mut old): (libc::sigset_t, libc::sigset_t) = (zeroed(), zeroed());
             libc::sigemptyset(&mut set);
             libc::sigaddset(&mut set, libc::SIGCHLD);

@@ -113,7 +113,12 @@ pub(crate) enum Up {
     /// All ranks of a host, and of those below it, are in the barrier; these keys are new.
     Fence(Keys),
     /// These ranks wait in a barrier.
-    Wait(Vec<usize>),
+    Wait {
+        /// How many barriers of the job their host knew to be open already.
+        passed: u32,
+        /// The ranks.
+        ranks: Vec<usize>,
+    },
     /// A rank has taken all of the input that it was given, or (`gone`) will take no more.
     Fed {
         /// The rank.
@@ -266,7 +271,7 @@ impl Up {
     pub(crate) fn ranks(&self) -> Vec<usize> {
         match self {
             Up::Started(ranks) => ranks.iter().map(|(rank, _)| *rank).collect(),
-            Up::Wait(ranks) => ranks.clone(),
+            Up::Wait { ranks, .. } => ranks.clone(),
             Up::Arrived(arrived) => arrived.bound.iter().map(|(rank, _)| *rank).collect(),
             Up::Output { rank, .. }
             | Up::Inside { rank, .. }
@@ -328,7 +333,10 @@ impl Frame for Up {
             }),
             Up::Ended { rank, end } => framed(11, |to| (*rank, *end).pack(to)),
             Up::Fence(keys) => framed(12, |to| keys.pack(to)),
-            Up::Wait(ranks) => framed(13, |to| ranks.pack(to)),
+            Up::Wait { passed, ranks } => framed(13, |to| {
+                passed.pack(to);
+                ranks.pack(to);
+            }),
             Up::Fed { rank, gone } => framed(14, |to| (*rank, *gone).pack(to)),
             Up::Words(bytes) => framed(15, |to| pack_bytes(bytes, to)),
             Up::Lost { first, end, arrived, why } => framed(16, |to| {
@@ -364,7 +372,7 @@ impl Frame for Up {
             10 => Up::Garbled { rank: Pack::unpack(from)?, text: Pack::unpack(from)? },
             11 => Up::Ended { rank: Pack::unpack(from)?, end: Pack::unpack(from)? },
             12 => Up::Fence(Pack::unpack(from)?),
-            13 => Up::Wait(Pack::unpack(from)?),
+            13 => Up::Wait { passed: Pack::unpack(from)?, ranks: Pack::unpack(from)? },
             14 => Up::Fed { rank: Pack::unpack(from)?, gone: Pack::unpack(from)? },
             15 => Up::Words(unpack_bytes(from)?),
             16 => Up::Lost {

@@ -51,7 +51,7 @@ fn up() -> impl Strategy<Value = Up> {
         (n(), "\\PC{0,9}").prop_map(|(rank, text)| Up::Garbled { rank, text }),
         (n(), end()).prop_map(|(rank, end)| Up::Ended { rank, end }),
         keys().prop_map(Up::Fence),
-        ranks().prop_map(Up::Wait),
+        (any::<u32>(), ranks()).prop_map(|(passed, ranks)| Up::Wait { passed, ranks }),
         (n(), any::<bool>()).prop_map(|(rank, gone)| Up::Fed { rank, gone }),
         bytes().prop_map(Up::Words),
         (n(), n(), any::<bool>(), "\\PC{0,9}").prop_map(|(first, end, arrived, why)| Up::Lost {

@@ -3,6 +3,8 @@
 //! The core reads no file: the caller finds the paths by [`config_paths`], reads what is there
 //! and hands over the text.
 
+use std::io::ErrorKind;
+
 use toml::{Table, Value};
 
 use super::Settings;
@@ -24,6 +26,15 @@ pub struct ConfigPath {
     pub path: String,
     /// The user named it: it is an error when it cannot be read.
     pub required: bool,
+}
+
+impl ConfigPath {
+    /// Whether this file may be passed over, which cannot be read for that reason: nobody asked for it, and it is not
+    /// there, or it is not for this user, as in a container with another user's home.
+    pub fn may_lack(&self, why: ErrorKind) -> bool {
+        use ErrorKind::{NotADirectory, NotFound, PermissionDenied};
+        !self.required && matches!(why, NotFound | NotADirectory | PermissionDenied)
+    }
 }
 
 /// The variable that names a file of settings.

@@ -277,7 +277,7 @@ impl Client {
     /// Tells the same without waiting for an answer, which our own launcher may hold back until
     /// others leave too.
     pub fn leave(mut self) -> Result<(), PmiError> {
-        self.say("finalize", "finalize", &[])
+        self.say("finalize", "finalize", &[("answer", "no")])
     }
 
     /// Asks the launcher to end the whole job with exit status `code`. There is no reply: the
