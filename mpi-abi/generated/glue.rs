@@ -847,7 +847,6 @@ pub unsafe fn bsend_init<F: Face>(
 #[inline]
 pub unsafe fn buffer_attach<F: Face>(buffer: *mut c_void, size: i64) -> c_int {
     entry::call::<F>(Procedure::BufferAttach, Owner::None, |cx| unsafe {
-        args::non_negative("size", size, ErrorClass::ARG)?;
         crate::calls::buffers::buffer_attach(cx, args::buffer::<F>("buffer", buffer)?, size)
     })
 }
@@ -1117,7 +1116,6 @@ pub unsafe fn comm_attach_buffer<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::CommAttachBuffer, Owner::Comm(owner), |cx| unsafe {
-        args::non_negative("size", size, ErrorClass::ARG)?;
         crate::calls::buffers::comm_attach_buffer(
             cx,
             owner,
@@ -7888,7 +7886,6 @@ pub unsafe fn session_attach_buffer<F: Face>(
 ) -> c_int {
     let owner = F::session_in(session);
     entry::call::<F>(Procedure::SessionAttachBuffer, Owner::Session(owner), |cx| unsafe {
-        args::non_negative("size", size, ErrorClass::ARG)?;
         crate::calls::buffers::session_attach_buffer(
             cx,
             owner,

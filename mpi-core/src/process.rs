@@ -78,6 +78,8 @@ pub struct Process<P: Port> {
     pub selection: Selection,
     pub(crate) vci: Vci,
     pub(crate) buffer: Option<AttachedBuffer>,
+    /// Buffered sends of this process so far, in whichever buffer.
+    pub(crate) buffered_sends: u64,
     /// Communicators that the program has freed and that operations hold (see [`comm`]).
     pub(crate) freed_comms: Vec<CommHandle>,
     pub(crate) executions: Executions,
@@ -124,6 +126,7 @@ impl<P: Port> Process<P> {
             selection: Selection::default(),
             vci: Vci::new(),
             buffer: None,
+            buffered_sends: 0,
             freed_comms: Vec::new(),
             executions: Executions::default(),
             begun: Begun::default(),

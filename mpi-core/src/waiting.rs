@@ -176,7 +176,7 @@ impl<P: Port> Process<P> {
                     |(context, tag)| self.waits_for_collective(context, tag),
                 )
             }
-            Operation::Finished | Operation::Flush(_) | Operation::Generalized(_) => {
+            Operation::Finished | Operation::Flush { .. } | Operation::Generalized(_) => {
                 self.waits_somehow()
             }
         }

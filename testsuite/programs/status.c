@@ -79,10 +79,29 @@ static void made_by_hand(void) {
     EQUAL(value, MPI_ERR_OTHER);
 }
 
+// The error field is written by a call that fails with MPI_ERR_IN_STATUS, and by no other (§3.2.5).
+static void error_fields(void) {
+    MPI_Request requests[2];
+    MPI_Status statuses[2];
+    int one = 1, got = 0, flag = 0, count = 0, indices[2];
+    for (int way = 0; way < 3; way++) {
+        statuses[0].MPI_ERROR = statuses[1].MPI_ERROR = 42;
+        OK(MPI_Irecv(&got, 1, MPI_INT, rank, 5, MPI_COMM_WORLD, &requests[0]));
+        OK(MPI_Isend(&one, 1, MPI_INT, rank, 5, MPI_COMM_WORLD, &requests[1]));
+        if (way == 0) OK(MPI_Waitall(2, requests, statuses));
+        for (flag = 0; way == 1 && !flag;) OK(MPI_Testall(2, requests, &flag, statuses));
+        for (int done = 0; way == 2 && done < 2; done += count)
+            OK(MPI_Waitsome(2, requests, &count, indices, statuses));
+        EQUAL(statuses[0].MPI_ERROR, 42);
+        EQUAL(statuses[1].MPI_ERROR, 42);
+    }
+}
+
 int main(int argc, char **argv) {
     start(&argc, &argv);
     counts();
     error_field();
     made_by_hand();
+    error_fields();
     return finish();
 }

@@ -261,13 +261,14 @@ impl Procedure {
     }
 
     /// Whether an argument means nothing at some processes, which may then pass anything: the count and the type of a
-    /// side that is in place or not the root's, what only the root's group of two names, and the communicator by which
-    /// leaders meet (MPI-5.0 §6.2, §7.6.2).
+    /// side that is in place or not the root's, what only the root's group of two names, the communicator by which
+    /// leaders meet, and the size of a buffer that the library provides (MPI-5.0 §6.2, §7.6.2, §3.6).
     pub fn is_in_doubt(&self, parameter: &Parameter) -> bool {
         let has = |name: &str| self.parameters.iter().any(|other| other.name == name);
         match parameter.name.as_str() {
             "sendcount" | "recvcount" | "sendtype" | "recvtype" => !has("dest"),
             "count" | "datatype" | "op" => has("root"),
+            "size" => has("buffer"),
             "peer_comm" => true,
             _ => false,
         }

@@ -141,7 +141,7 @@ unsafe fn report_all<F: Face>(
             let request = requests.add(index);
             let handle = F::request_in(*request);
             let empty = entry.is_empty_request(handle);
-            report::<F>(entry, (request, handle, empty), status, true)
+            report::<F>(entry, (request, handle, empty), status, false)
         };
         // One request may stand twice in the array.
         if !reported {

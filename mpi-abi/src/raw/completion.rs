@@ -118,11 +118,12 @@ unsafe fn put<F: Face>(to: *mut F::Status, status: &Status) {
     }
 }
 
-/// Writes entry `index` of an array of statuses, with its error field.
-unsafe fn put_at<F: Face>(to: *mut F::Status, index: usize, status: &Status) {
+/// Writes entry `index` of an array of statuses, with its error field if so: that of a call which succeeds stays as it
+/// is (§3.2.5).
+unsafe fn put_at<F: Face>(to: *mut F::Status, index: usize, status: &Status, with_error: bool) {
     if !F::is_status_ignore(to) {
         // SAFETY: the array has an entry for each request, unless it is to be ignored.
-        unsafe { F::status_out(to.add(index), status, true) };
+        unsafe { F::status_out(to.add(index), status, with_error) };
     }
 }
 
@@ -158,12 +159,13 @@ unsafe fn report_all<F: Face>(
     requests: &Requests<F>,
     statuses: *mut F::Status,
 ) -> Result<()> {
+    let with_errors = (0..requests.count).any(|index| cx.may_have_failed(requests.at(index)));
     let mut first_failure = None;
     for index in 0..requests.count {
         let comm = cx.request_comm(requests.at(index));
         let Report { status, failure, .. } = requests.report(cx, index)?;
         // SAFETY: the caller's promise.
-        unsafe { put_at::<F>(statuses, index, &status) };
+        unsafe { put_at::<F>(statuses, index, &status, with_errors) };
         first_failure = first_failure.or(failure.map(|failure| (failure, comm)));
     }
     first_failure.map_or(Ok(()), |(failure, comm)| Err(in_status(cx, &failure, comm)))
@@ -362,6 +364,10 @@ unsafe fn report_some<F: Face>(
     indices: *mut c_int,
     statuses: *mut F::Status,
 ) -> Result<()> {
+    let may_have_failed = |(_, request): &(usize, RequestHandle)| {
+        cx.is_complete(*request).unwrap_or(false) && cx.may_have_failed(*request)
+    };
+    let with_errors = active.iter().any(may_have_failed);
     let (mut reported, mut first_failure) = (0, None);
     for &(at, request) in active {
         if !cx.is_complete(request)? {
@@ -372,7 +378,7 @@ unsafe fn report_some<F: Face>(
         // SAFETY: at most as many are reported as there are requests.
         unsafe {
             *indices.add(reported) = at as c_int;
-            put_at::<F>(statuses, reported, &status);
+            put_at::<F>(statuses, reported, &status, with_errors);
         }
         reported += 1;
         first_failure = first_failure.or(failure.map(|failure| (failure, comm)));
@@ -424,7 +430,7 @@ pub unsafe fn request_get_status_all<F: Face>(
         for index in 0..requests.count {
             let status = status_of(cx, requests.at(index))?;
             // SAFETY: the caller's promise.
-            unsafe { put_at::<F>(array_of_statuses, index, &status) };
+            unsafe { put_at::<F>(array_of_statuses, index, &status, true) };
         }
     }
     Ok(())
@@ -496,7 +502,7 @@ pub unsafe fn request_get_status_some<F: Face>(
             // SAFETY: the caller's promise.
             unsafe {
                 *array_of_indices.add(known) = at as c_int;
-                put_at::<F>(array_of_statuses, known, &status);
+                put_at::<F>(array_of_statuses, known, &status, true);
             }
             known += 1;
         }

@@ -201,9 +201,9 @@ impl<P: Port> Process<P> {
             any = true;
             match owner {
                 Owner::Step { execution, step } => self.step_done(execution, step, failure),
-                Owner::Buffer { buffer, bytes } => {
+                Owner::Buffer { buffer, bytes, number } => {
                     if let Ok(buffer) = self.attached(buffer) {
-                        buffer.give_back(bytes);
+                        buffer.give_back(bytes, number);
                     }
                 }
                 Owner::Program | Owner::Nobody => {}

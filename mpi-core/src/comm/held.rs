@@ -101,7 +101,7 @@ impl<P: Port> Process<P> {
             let state = self.vci.requests.get_mut(request)?;
             state.comm = now;
             let buffer = match (&mut state.owner, &mut state.operation) {
-                (Owner::Buffer { buffer, .. }, _) | (_, Operation::Flush(buffer)) => buffer,
+                (Owner::Buffer { buffer, .. }, _) | (_, Operation::Flush { buffer, .. }) => buffer,
                 _ => continue,
             };
             if *buffer == BufferId::Comm(before) {

@@ -7,6 +7,8 @@
 
 use super::send::Manner;
 use super::{Begun, Message};
+use std::collections::BTreeSet;
+
 use crate::buffer::UserBuffer;
 use crate::comm::Comm;
 use crate::constants::BSEND_OVERHEAD;
@@ -17,6 +19,9 @@ use crate::handle::{CommHandle, RequestHandle, SessionHandle};
 use crate::port::Port;
 use crate::process::Process;
 use crate::request::{Operation, Owner, Request, gather_long};
+
+/// Polls before a buffer counts as full: all ways in are looked at in so many.
+const POLLS_BEFORE_FULL: u32 = 1024;
 
 /// Names an attached buffer as long as messages lie in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,12 +41,15 @@ pub struct AttachedBuffer {
     size: u64,
     automatic: bool,
     used: u64,
+    /// The numbers of the sends that lie in it.
+    sends: BTreeSet<u64>,
 }
 
 impl AttachedBuffer {
     /// The buffer at `address` of `size` bytes; `MPI_BUFFER_AUTOMATIC` has any size it needs.
     pub fn new(address: UserBuffer, size: u64) -> AttachedBuffer {
-        AttachedBuffer { address, size, automatic: address == UserBuffer::AUTOMATIC, used: 0 }
+        let automatic = address == UserBuffer::AUTOMATIC;
+        AttachedBuffer { address, size, automatic, used: 0, sends: BTreeSet::new() }
     }
 
     /// Whether no message lies in it.
@@ -54,7 +62,7 @@ impl AttachedBuffer {
         (self.address, if self.automatic { 0 } else { self.size })
     }
 
-    fn charge(&mut self, bytes: u64) -> Result<()> {
+    fn charge(&mut self, bytes: u64, number: u64) -> Result<()> {
         let used = self.used.checked_add(bytes);
         let Some(used) = used.filter(|used| self.automatic || *used <= self.size) else {
             return Err(Error::new(
@@ -69,11 +77,13 @@ impl AttachedBuffer {
             .hint("Attach a larger buffer, or wait until earlier buffered sends are delivered."));
         };
         self.used = used;
+        self.sends.insert(number);
         Ok(())
     }
 
-    pub(crate) fn give_back(&mut self, bytes: u64) {
+    pub(crate) fn give_back(&mut self, bytes: u64, number: u64) {
         self.used -= bytes;
+        self.sends.remove(&number);
     }
 }
 
@@ -83,11 +93,8 @@ impl<P: Port> Entry<'_, P> {
         let Some((mut packer, route)) = self.check_send(&message)? else { return Ok(()) };
         let bytes = packer.remaining().saturating_add(BSEND_OVERHEAD as u64);
         let id = self.bsend_buffer(message.comm)?;
-        if let Err(error) = self.attached(id)?.charge(bytes) {
-            self.progress();
-            self.attached(id)?.charge(bytes).map_err(|_| error)?;
-        }
-        let owner = Owner::Buffer { buffer: id, bytes };
+        let number = self.charge(id, bytes)?;
+        let owner = Owner::Buffer { buffer: id, bytes, number };
         let begun = gather_long(&mut packer).and_then(|copy| {
             let from = UserBuffer(copy.as_ptr().cast_mut());
             let packer = Packer::contiguous(from, copy.len() as u64);
@@ -101,10 +108,26 @@ impl<P: Port> Entry<'_, P> {
                 Ok(())
             }
             gone_or_failed => {
-                self.attached(id)?.give_back(bytes);
+                self.attached(id)?.give_back(bytes, number);
                 gone_or_failed.map(drop)
             }
         }
+    }
+
+    /// Takes so many bytes of a buffer for a send; its number. What was delivered may be known only when all that has
+    /// come is looked at, of which one poll takes a part.
+    fn charge(&mut self, id: BufferId, bytes: u64) -> Result<u64> {
+        let number = self.buffered_sends;
+        self.buffered_sends += 1;
+        let mut polls = 0;
+        while let Err(error) = self.attached(id)?.charge(bytes, number) {
+            if polls == POLLS_BEFORE_FULL || bytes > self.attached(id)?.size {
+                return Err(error);
+            }
+            polls += 1;
+            self.progress();
+        }
+        Ok(number)
     }
 
     /// The buffer that a send over `comm` uses: the communicator's, else its session's, else the
@@ -126,7 +149,7 @@ impl<P: Port> Entry<'_, P> {
 
     /// Attaches a buffer (`MPI_Buffer_attach` and its kin).
     pub fn attach_buffer(&mut self, id: BufferId, address: UserBuffer, size: i64) -> Result<()> {
-        if size < 0 {
+        if size < 0 && address != UserBuffer::AUTOMATIC {
             crate::fail!(ARG, "size", "is {size}, but a size cannot be negative");
         }
         let place = self.buffer_place(id)?;
@@ -134,7 +157,7 @@ impl<P: Port> Entry<'_, P> {
             return Err(Error::new(ErrorClass::BUFFER, "a buffer is attached already")
                 .hint("Detach it first: only one buffer can be attached at a time."));
         }
-        *place = Some(AttachedBuffer::new(address, size as u64));
+        *place = Some(AttachedBuffer::new(address, size.max(0) as u64));
         Ok(())
     }
 
@@ -146,14 +169,15 @@ impl<P: Port> Entry<'_, P> {
         Ok(())
     }
 
-    /// A request that completes when the buffer is empty (`MPI_Buffer_iflush` and its kin).
+    /// A request that completes when what is in the buffer now has gone (`MPI_Buffer_iflush` and its kin, §3.6).
     pub fn iflush_buffer(&mut self, id: BufferId) -> Result<RequestHandle> {
         self.attached(id)?;
         let comm = match id {
             BufferId::Comm(comm) => comm,
             _ => CommHandle::from_raw(crate::comm::SELF),
         };
-        self.vci.requests.insert(Request::active(Operation::Flush(id), Owner::Program, comm))
+        let flush = Operation::Flush { buffer: id, before: self.buffered_sends };
+        self.vci.requests.insert(Request::active(flush, Owner::Program, comm))
     }
 
     /// Detaches a buffer when it is empty and returns what was attached (§3.6).
@@ -166,15 +190,25 @@ impl<P: Port> Entry<'_, P> {
 
 impl<P: Port> Process<P> {
     /// Whether the buffer holds no message, or is gone.
-    pub(crate) fn is_empty_buffer(&self, id: BufferId) -> bool {
-        let buffer = match id {
+    fn is_empty_buffer(&self, id: BufferId) -> bool {
+        self.buffer_of(id).is_none_or(AttachedBuffer::is_empty)
+    }
+
+    /// Whether it holds one with a lower number.
+    pub(crate) fn holds_before(&self, id: BufferId, before: u64) -> bool {
+        let first = self.buffer_of(id).and_then(|buffer| buffer.sends.first());
+        first.is_some_and(|first| *first < before)
+    }
+
+    /// The buffer, while it is attached.
+    fn buffer_of(&self, id: BufferId) -> Option<&AttachedBuffer> {
+        match id {
             BufferId::Process => self.buffer.as_ref(),
             BufferId::Session(session) => {
                 self.session(session).ok().and_then(|session| session.buffer.as_ref())
             }
             BufferId::Comm(comm) => self.comm(comm).ok().and_then(|comm| comm.buffer.as_ref()),
-        };
-        buffer.is_none_or(AttachedBuffer::is_empty)
+        }
     }
 
     pub(crate) fn attached(&mut self, id: BufferId) -> Result<&mut AttachedBuffer> {

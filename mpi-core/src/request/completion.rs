@@ -53,7 +53,7 @@ impl<P: Port> Process<P> {
             Operation::Both { send, receive } => {
                 Ok(self.is_complete(*send)? && self.is_complete(*receive)?)
             }
-            Operation::Flush(buffer) => Ok(self.is_empty_buffer(*buffer)),
+            Operation::Flush { buffer, before } => Ok(!self.holds_before(*buffer, *before)),
             _ => Ok(state.complete),
         }
     }
@@ -71,6 +71,23 @@ impl<P: Port> Process<P> {
             },
             Operation::Both { receive, .. } => self.peek_status(*receive),
             _ => Ok(state.status),
+        }
+    }
+
+    /// Whether the report of a complete request may be one of a failure: only then the statuses of a call that reports
+    /// several have error fields (§3.2.5).
+    pub fn may_have_failed(&self, request: RequestHandle) -> bool {
+        let Ok(state) = self.vci.requests.get(request) else { return false };
+        match &state.operation {
+            Operation::Persistent(persistent) => {
+                persistent.active.is_some_and(|active| self.may_have_failed(active))
+            }
+            Operation::Both { send, receive } => {
+                self.may_have_failed(*send) || self.may_have_failed(*receive)
+            }
+            // Its query function is still to be asked.
+            Operation::Generalized(_) => true,
+            _ => state.failure.is_some(),
         }
     }
 
@@ -96,7 +113,8 @@ impl<P: Port> Process<P> {
             let sent = self.report(send)?;
             let received = self.report(receive)?;
             let failure = received.failure.or(sent.failure);
-            return Ok(Report { failure, ..received });
+            let error = failure.as_ref().map_or(received.status.error, Error::class);
+            return Ok(Report { failure, status: Status { error, ..received.status }, ..received });
         }
         let generalized = done.operation.generalized();
         Ok(Report { status: done.status, failure: done.failure, released: true, generalized })
@@ -133,7 +151,7 @@ impl<P: Port> Process<P> {
                 self.cancel(receive)
             }
             Operation::Send(_) => self.cancel_send(request).map(|()| None),
-            Operation::Finished | Operation::Flush(_) => Ok(None),
+            Operation::Finished | Operation::Flush { .. } => Ok(None),
         }
     }
 
@@ -192,7 +210,7 @@ impl<P: Port> Entry<'_, P> {
                 self.free_request(send)?;
                 self.free_request(receive)
             }
-            Operation::Flush(_) => self.vci.requests.remove(request).map(|_| None),
+            Operation::Flush { .. } => self.vci.requests.remove(request).map(|_| None),
             _ if state.complete => Ok(self.vci.requests.remove(request)?.operation.generalized()),
             _ => {
                 state.owner = Owner::Nobody;

@@ -41,6 +41,8 @@ pub(crate) enum Owner {
         buffer: crate::p2p::buffered::BufferId,
         /// Bytes taken from it.
         bytes: u64,
+        /// Its number among all buffered sends.
+        number: u64,
     },
 }
 
@@ -64,7 +66,12 @@ pub(crate) enum Operation {
         receive: RequestHandle,
     },
     /// The wait for an attached buffer to become empty (`MPI_Buffer_iflush`, §3.6).
-    Flush(crate::p2p::buffered::BufferId),
+    Flush {
+        /// The buffer.
+        buffer: crate::p2p::buffered::BufferId,
+        /// Only sends with lower numbers are waited for.
+        before: u64,
+    },
     /// A generalized request (§13.2), which the program completes.
     Generalized(Generalized),
 }
