@@ -427,7 +427,23 @@ impl Vci {
             {
                 self.matcher.cancel(posted);
             }
-            self.complete(request, Some(lost_peer(peer, why)));
+            self.end_with(request, peer, why);
+        }
+    }
+
+    /// Ends an operation whose peer is gone.
+    fn end_with(&mut self, request: RequestHandle, peer: PeerId, why: &Why) {
+        let Ok(state) = self.requests.get_mut(request) else { return };
+        // Who is gone has not received what it was asked to drop.
+        let dropped = matches!(&state.operation, Operation::Send(send) if send.cancelled && !send.handed_over);
+        let unmatched = *why == Why::Finalized && matches!(&state.operation, Operation::Send(_));
+        if dropped {
+            state.status = Status { cancelled: true, ..Status::EMPTY };
+            return self.complete(request, None);
+        }
+        self.complete(request, Some(lost_peer(peer, why)));
+        if unmatched && let Ok(state) = self.requests.get_mut(request) {
+            state.operation = Operation::Unmatched;
         }
     }
 }

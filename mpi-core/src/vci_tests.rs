@@ -74,6 +74,7 @@ fn no_frame_ends_a_send_whose_bytes_the_transport_has() {
         outgoing: Outgoing::new(packer),
         copy: None,
         handed_over: true,
+        cancelled: false,
     };
     let request = insert(&mut vci, Operation::Send(state));
     vci.sends_pending = 1;

@@ -176,9 +176,10 @@ impl<P: Port> Process<P> {
                     |(context, tag)| self.waits_for_collective(context, tag),
                 )
             }
-            Operation::Finished | Operation::Flush { .. } | Operation::Generalized(_) => {
-                self.waits_somehow()
-            }
+            Operation::Finished
+            | Operation::Unmatched
+            | Operation::Flush { .. }
+            | Operation::Generalized(_) => self.waits_somehow(),
         }
     }
 

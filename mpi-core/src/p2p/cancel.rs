@@ -3,8 +3,9 @@
 //!
 //! Only the receiver knows whether its announcement has matched, so it is asked, in the order of
 //! messages: it drops the announcement and says so, or says nothing, because then the transfer
-//! itself completes the send. Either comes as soon as the receiver makes progress. A send that has
-//! left whole is complete and cannot be taken back, which the standard allows.
+//! itself completes the send. Either comes as soon as the receiver makes progress. A receiver that has left MPI
+//! has matched nothing that was not received when it left. A send that has left whole is complete and cannot be
+//! taken back, which the standard allows.
 
 use super::Content;
 use super::rendezvous::{self, INLINE_FIN};
@@ -21,9 +22,10 @@ use crate::vci::{Vci, Wish};
 impl<P: Port> Process<P> {
     /// Asks the receiver to drop the announcement of a send; nothing for another request.
     pub(crate) fn cancel_send(&mut self, request: RequestHandle) -> Result<()> {
-        let Operation::Send(send) = &self.vci.requests.get(request)?.operation else {
+        let Operation::Send(send) = &mut self.vci.requests.get_mut(request)?.operation else {
             return Ok(());
         };
+        send.cancelled = true;
         let (peer, envelope) = (send.peer, send.envelope);
         let payload = rendezvous::fin_payload(u64::from(request.raw()));
         let mut header = Header {

@@ -7,12 +7,13 @@ use crate::constants::PROC_NULL;
 use crate::datatype::{Datatype, Packer};
 use crate::entry::Entry;
 use crate::error::{ErrorClass, Result};
-use crate::handle::RequestHandle;
+use crate::handle::{CommHandle, RequestHandle};
 use crate::header::{FrameKind, Header};
 use crate::matching::Envelope;
-use crate::port::{Body, PeerId, Port};
+use crate::port::{Body, PeerId, Port, Why};
 use crate::process::Process;
 use crate::request::{Operation, Outgoing, Owner, Request, SendState};
+use crate::status::Status;
 
 /// Bytes of the longest eager message that is copied aside when its path is full.
 const COPIED_ASIDE_MAX: u64 = 8 << 10;
@@ -93,8 +94,9 @@ impl<P: Port> Process<P> {
         let offer = outgoing.offer(&mut self.port, route.peer);
         let Route { context, source, tag, .. } = route;
         let envelope = Envelope { context, source, tag };
+        let (copy, handed_over, cancelled) = (None, false, false);
         let state =
-            SendState { peer: route.peer, envelope, outgoing, copy: None, handed_over: false };
+            SendState { peer: route.peer, envelope, outgoing, copy, handed_over, cancelled };
         let request =
             self.vci.requests.insert(Request::active(Operation::Send(state), owner, comm))?;
         self.vci.sends_pending += 1;
@@ -194,7 +196,13 @@ impl<P: Port> Entry<'_, P> {
                 None => Begun::Complete,
                 Some((packer, route)) => {
                     let manner = mode.manner(Manner::Begun);
-                    self.start_send(packer, route, manner, Owner::Program, message.comm)?
+                    let peer = route.peer;
+                    let begun =
+                        self.start_send(packer, route, manner, Owner::Program, message.comm);
+                    match self.vci.peer(peer).down() {
+                        Some(Why::Finalized) => self.begin_unmatched(begun, message.comm)?,
+                        _ => begun?,
+                    }
                 }
             }
         };
@@ -202,6 +210,18 @@ impl<P: Port> Entry<'_, P> {
             Begun::Pending(request) => Ok(request),
             Begun::Complete => Ok(self.vci.sent),
         }
+    }
+}
+
+impl<P: Port> Process<P> {
+    /// A send to a process that has left MPI fails when it is waited for: it may be cancelled until then.
+    #[cold]
+    fn begin_unmatched(&mut self, begun: Result<Begun>, comm: CommHandle) -> Result<Begun> {
+        let Err(failure) = begun else { return begun };
+        let status = Status { error: failure.class(), ..Status::EMPTY };
+        let failed = Request { failure: Some(failure), ..Request::finished(status, comm) };
+        let request = Request { operation: Operation::Unmatched, ..failed };
+        self.vci.requests.insert(request).map(Begun::Pending)
     }
 }
 

@@ -151,6 +151,11 @@ impl<P: Port> Process<P> {
                 self.cancel(receive)
             }
             Operation::Send(_) => self.cancel_send(request).map(|()| None),
+            Operation::Unmatched => {
+                state.status = Status { cancelled: true, ..Status::EMPTY };
+                (state.failure, state.operation) = (None, Operation::Finished);
+                Ok(None)
+            }
             Operation::Finished | Operation::Flush { .. } => Ok(None),
         }
     }

@@ -52,6 +52,9 @@ pub(crate) enum Operation {
     Finished,
     /// A rendezvous send: the bytes are still here.
     Send(SendState),
+    /// A send to a process that has left MPI, and so cannot have matched it: it has failed, unless it is cancelled
+    /// (§11.2.2).
+    Unmatched,
     /// A receive.
     Receive(ReceiveState),
     /// A collective operation, whose execution completes it.
@@ -88,6 +91,8 @@ pub(crate) struct SendState {
     pub(crate) copy: Option<Box<[u8]>>,
     /// Whether the transport has the bytes: then it alone says when the memory is free again.
     pub(crate) handed_over: bool,
+    /// The receiver has been asked to drop it.
+    pub(crate) cancelled: bool,
 }
 
 /// A receive in progress.
