@@ -32,8 +32,8 @@ impl Signals {
     /// was started by nohup ignores SIGHUP, and so do the ranks: that stays as it is, since a signal
     /// that is blocked would be heard all the same.
     pub(crate) fn take_over() -> io::Result<Signals> {
-        // SAFETY: the default action is no function of ours; sigset_t is plain data; the calls initialise `set` before it is read, and write
-        // only into the two sets.
+        // SAFETY: the default action is no function of ours; sigset_t is plain data; the calls initialise
+        // `set` before it is read, and write only into the two sets.
         unsafe {
             libc::signal(libc::SIGCHLD, libc::SIG_DFL);
             let (mut set, mut old): (libc::sigset_t, libc::sigset_t) = (zeroed(), zeroed());
