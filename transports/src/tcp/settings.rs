@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use mpi_core::header::INLINE_BYTES;
 use mpi_core::settings::Settings;
 
 /// Most streams to one peer.
@@ -13,7 +14,7 @@ pub struct TcpSettings {
     /// Connections to each peer (paper 000's end points): the first carries small messages, all
     /// carry large ones.
     pub streams: u32,
-    /// Largest body of a small frame, in bytes.
+    /// Largest body of a small frame, in bytes: at least what control frames have.
     pub eager_bytes: u32,
     /// Bytes of small frames to one peer that may be on their way: they are kept until the peer
     /// has them.
@@ -62,7 +63,8 @@ impl TcpSettings {
         self.streams = self.streams.clamp(1, STREAMS_MAX);
         self.piece_bytes = self.piece_bytes.clamp(4 << 10, 1 << 30);
         self.window_bytes = self.window_bytes.clamp(16 << 10, 1 << 30);
-        self.eager_bytes = self.eager_bytes.min(self.window_bytes / 4);
+        // The core's own frames and its smallest messages go unasked whatever is set.
+        self.eager_bytes = self.eager_bytes.clamp(INLINE_BYTES as u32, self.window_bytes / 4);
         self
     }
 }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use mpi_core::buffer::UserBuffer;
 use mpi_core::datatype::{Packer, Unpacker};
-use mpi_core::header::{FrameKind, Header};
+use mpi_core::header::{FrameKind, Header, INLINE_BYTES};
 use mpi_core::port::{Activity, PeerId, ProcessName, Token, Transport, Why};
 
 use super::{Tcp, TcpConfig, TcpSettings};
@@ -48,6 +48,17 @@ fn meets_all_requirements_with_several_streams_and_small_pieces() {
 #[test]
 fn meets_all_requirements_among_three() {
     check(|| world(3, &TcpSettings { streams: 2, ..small() }));
+}
+
+/// Frames of the core itself are as long as its smallest messages may be, and are never asked for.
+#[test]
+fn frames_of_the_core_pass_however_little_goes_unasked() {
+    for eager_bytes in [0, INLINE_BYTES as u32 - 1] {
+        let mut world = World::new(world(2, &TcpSettings { eager_bytes, ..small() }));
+        let rts = Header { kind: FrameKind::Rts as u8, ..eager() };
+        world.send(0, 1, &rts, &[7; INLINE_BYTES]);
+        world.run_until("it has come", |world| world.got(1).frames.len() == 1);
+    }
 }
 
 fn eager() -> Header {
