@@ -130,8 +130,11 @@ impl Tcp {
             to.streams.push(Stream::new());
         }
         let stream = &to.streams[hello.stream as usize];
-        // Of two connections that cross, the one that the lower rank made is kept.
+        // Of two connections that cross, the one that the lower rank made is kept. A hello may have
+        // been on its way while another connection came and went (its sender's host sends it again
+        // and again, also when the sender has given it up): then it is behind what this end knows.
         let is_taken = match &stream.link {
+            _ if !stream.output.can_resume(hello.received) => false,
             Link::Open(_) => hello.epoch >= stream.epoch,
             Link::Seeking(seek) => !(seek.has_greeted() && self.config.rank < hello.rank),
             Link::Idle => true,

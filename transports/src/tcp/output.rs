@@ -43,6 +43,9 @@ pub(super) struct Output {
     sent: u64,
     end: u64,
     matters: u64,
+    /// Behind the last byte that any connection was given: the peer may have all before it, also
+    /// when a new connection has begun further back.
+    reached: u64,
     /// Where `sent` is: number of the segment, bytes of it that were sent, and the place in the
     /// ring of its next own byte.
     segment: usize,
@@ -157,6 +160,7 @@ impl Output {
     #[inline]
     pub(super) fn advance(&mut self, mut n: usize) {
         self.sent += n as u64;
+        self.reached = self.reached.max(self.sent);
         while n > 0 {
             let segment = &self.segments[self.segment];
             let step = n.min(segment.len - self.offset);
@@ -213,6 +217,12 @@ impl Output {
         Ok(())
     }
 
+    /// Whether a connection can go on from `place`: the peer is not known to be further, and was
+    /// sent that much.
+    pub(super) fn can_resume(&self, place: u64) -> bool {
+        (self.acked..=self.reached).contains(&place)
+    }
+
     /// Goes on from `place` over a new connection: the peer has all before it. Says as
     /// [`Output::acknowledge`].
     pub(super) fn resume(
@@ -222,6 +232,10 @@ impl Output {
     ) -> Result<(), &'static str> {
         if place < self.acked {
             return Err("it has lost what it had acknowledged");
+        }
+        if place > self.sent && self.can_resume(place) {
+            // It was sent over an earlier connection than the last.
+            self.advance((place - self.sent) as usize);
         }
         self.acknowledge(place, released)?;
         (self.segment, self.offset, self.ring_sent) = (0, 0, self.ring.start());

@@ -33,6 +33,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 struct Model {
     bytes: Vec<u8>,
     sent: usize,
+    /// The most that was ever sent.
+    reached: usize,
     acked: usize,
     /// Where each transfer's bytes end.
     ends: Vec<(usize, u64)>,
@@ -56,6 +58,7 @@ fn send(output: &mut Output, model: &mut Model, at_most: usize) {
     let n = flat.len().min(at_most);
     output.advance(n);
     model.sent += n;
+    model.reached = model.reached.max(model.sent);
 }
 
 fn take(output: &mut Output, model: &mut Model, step: &Step, n: usize, kept: &mut Vec<Vec<u8>>) {
@@ -88,12 +91,12 @@ fn take(output: &mut Output, model: &mut Model, step: &Step, n: usize, kept: &mu
         Step::Acknowledge(more) | Step::Resume(more) => {
             let place = model.acked + more;
             let released = &mut model.released;
-            let answer = if matches!(step, Step::Resume(_)) {
-                output.resume(place as u64, |transfer| released.push(transfer))
+            let (answer, most) = if matches!(step, Step::Resume(_)) {
+                (output.resume(place as u64, |transfer| released.push(transfer)), model.reached)
             } else {
-                output.acknowledge(place as u64, |transfer| released.push(transfer))
+                (output.acknowledge(place as u64, |transfer| released.push(transfer)), model.sent)
             };
-            assert_eq!(answer.is_ok(), place <= model.sent);
+            assert_eq!(answer.is_ok(), place <= most);
             if answer.is_ok() {
                 model.acked = place;
                 if matches!(step, Step::Resume(_)) {

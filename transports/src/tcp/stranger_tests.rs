@@ -4,11 +4,12 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-use mpi_core::header::{FrameKind, Header};
+use mpi_core::header::{FrameKind, HEADER_BYTES, Header};
 use mpi_core::port::{PeerId, ProcessName, Transport};
 use proptest::prelude::*;
 
-use super::hello::{CHALLENGE_BYTES, Hello, NONCE_BYTES, read_challenge};
+use super::hello::{CHALLENGE_BYTES, Hello, NONCE_BYTES, WELCOME_BYTES, read_challenge};
+use super::record::{Kind, RECORD_BYTES, Record};
 use super::tests::{config, small, world};
 use super::{Tcp, TcpConfig};
 use crate::conformance::{Recorder, World};
@@ -84,6 +85,55 @@ fn who_cannot_prove_to_belong_to_the_job_is_refused() {
     stream.write_all(&recording).unwrap();
     refused(end, &mut sink, 8);
     assert_eq!(end.counters().connections, 0);
+}
+
+/// The other end of a connection that was taken: so many bytes of the stream come, after a welcome.
+fn hear_stream(mut stream: &TcpStream, end: &mut Tcp, sink: &mut Recorder, len: usize) {
+    let mut heard = vec![0; WELCOME_BYTES + len];
+    stream.set_nonblocking(true).unwrap();
+    while stream.peek(&mut heard).map_or(true, |n| n < heard.len()) {
+        end.poll(sink);
+    }
+    stream.set_nonblocking(false).unwrap();
+    stream.read_exact(&mut heard).unwrap();
+}
+
+/// A hello is given up and sent again by the kernel, while another connection comes and goes.
+#[test]
+fn a_hello_that_comes_too_late_costs_no_peer() {
+    const LEN: usize = RECORD_BYTES + HEADER_BYTES + 5;
+    for acknowledges in [true, false] {
+        let mut ends = world(2, &small());
+        let mut sink = Recorder::default();
+        let end = &mut ends[0];
+        // Nobody listens there: the peer is this test.
+        end.set_ways(PeerId(1), vec![SocketAddr::from(([127, 0, 0, 1], 1))]);
+        let body = || mpi_core::port::Body::Bytes((&b"hello"[..]).into());
+        let (mut late, late_nonce) = knock(end, &mut sink);
+        let (mut first, nonce) = knock(end, &mut sink);
+        first.write_all(&hello(&nonce, |_, _| {})).unwrap();
+        assert!(end.send(PeerId(1), &header(), body()).is_ok());
+        hear_stream(&first, end, &mut sink, LEN);
+        if acknowledges {
+            let ack = Record { len: 0, kind: Kind::Ack, ack: LEN as u64 };
+            first.write_all(&ack.to_bytes()).unwrap();
+        }
+        drop(first);
+        while end.is_connected(PeerId(1)) {
+            end.poll(&mut sink);
+        }
+        late.write_all(&hello(&late_nonce, |_, _| {})).unwrap();
+        drop(late);
+        let (mut second, nonce) = knock(end, &mut sink);
+        let known = |hello: &mut Hello, _: &mut [u8; 32]| {
+            // The late one may have counted too.
+            (hello.epoch, hello.received) = (2, LEN as u64);
+        };
+        second.write_all(&hello(&nonce, known)).unwrap();
+        assert!(end.send(PeerId(1), &header(), body()).is_ok());
+        hear_stream(&second, end, &mut sink, LEN);
+        assert!(sink.down.is_empty(), "{:?}", sink.down);
+    }
 }
 
 #[test]
