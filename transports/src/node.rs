@@ -340,8 +340,10 @@ impl LocalPort {
     #[inline(never)]
     fn poll_network<S: Sink>(&mut self, look: Look, sink: &mut S) -> bool {
         let Some(net) = &mut self.net else { return false };
-        if look == Look::Around {
-            net.tcp.look_around();
+        match look {
+            Look::Around => net.tcp.look_around(),
+            Look::AtOnce => net.tcp.look_at_once(),
+            _ => {}
         }
         let busy = net.tcp.poll(sink) == Activity::Busy;
         if busy {
@@ -578,6 +580,7 @@ impl Port for LocalPort {
 
     #[inline]
     fn looked_in_vain(&mut self) {
+        self.pace.note_pause();
         if self.shm.is_crowded() && self.passing.is_loop(pace::ticks()) {
             self.shm.give_turn();
             self.passing.goes_on(pace::ticks());

@@ -4,7 +4,9 @@
 //! memory. So as long as those come, the network gets a look after an eighth of the time that it
 //! has been silent, at most [`GAP_MAX`]: what comes over it waits hardly longer than it is used
 //! to, and a network that nobody uses costs next to nothing. As soon as some polls in a row find
-//! nothing in shared memory, every poll looks.
+//! nothing in shared memory, every poll looks: the network counts them, since they follow each other
+//! where somebody waits, and looks at the sockets without news at some of them. Where the program
+//! computes between two polls (`MPI_Test` now and then) the clock says which poll is to look at all.
 //!
 //! In: a number that changes when shared memory delivers, and the clock. Out: whether to look.
 
@@ -28,7 +30,9 @@ pub(super) enum Look {
     IfRestless,
     /// What a poll of it does by itself.
     Yes,
-    /// Look at all sockets: the last time is long ago.
+    /// The same, and look at all sockets: the last time may be long ago.
+    AtOnce,
+    /// Look at all sockets, none of which counts as busy: the last time is long ago.
     Around,
 }
 
@@ -42,6 +46,8 @@ pub(super) struct Pace {
     /// Polls until the clock is looked at, and how many there were between the last two times.
     left: u32,
     stride: u32,
+    /// The same for polls that find nothing in a row.
+    empty_left: u32,
     /// Something has moved on the network since the clock was last looked at.
     fresh: bool,
     /// When that was last so, when the clock was looked at, when the last look was, and the time to
@@ -60,12 +66,28 @@ impl Pace {
             self.heard = heard;
             self.empty = 0;
         } else if self.empty >= EMPTY_MAX {
-            return Look::Yes;
+            return self.in_silence(clock);
         } else {
             self.empty += 1;
         }
         self.left = self.left.saturating_sub(1);
         if self.left > 0 && !self.fresh { Look::No } else { self.by_clock(clock()) }
+    }
+
+    /// What a poll does after others that found nothing.
+    #[inline]
+    fn in_silence(&mut self, clock: impl FnOnce() -> u64) -> Look {
+        if self.empty_left > 0 {
+            self.empty_left -= 1;
+            return Look::Yes;
+        }
+        self.empty_left = POLLS_PER_CLOCK - 1;
+        let now = clock();
+        if now.wrapping_sub(self.looked) < GAP_MAX {
+            return Look::Yes;
+        }
+        self.looked = now;
+        Look::AtOnce
     }
 
     #[inline(never)]
@@ -89,6 +111,13 @@ impl Pace {
     #[inline]
     pub(super) fn note_news(&mut self) {
         self.fresh = true;
+        self.note_pause();
+    }
+
+    /// The next poll may come late: who polled does not wait. It looks at the clock.
+    #[inline]
+    pub(super) fn note_pause(&mut self) {
+        self.empty_left = 0;
     }
 
     /// Every poll looks until shared memory delivers again.
@@ -121,7 +150,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn is_due(look: Look) -> bool {
-        matches!(look, Look::Yes | Look::Around)
+        matches!(look, Look::Yes | Look::AtOnce | Look::Around)
     }
 
     /// The time between two looks at the clock at most, where the gap is the longest.
@@ -165,6 +194,37 @@ mod tests {
         assert!(!is_due(pace.next(2, || now + 2)));
         pace.hurry();
         assert_eq!(pace.next(2, || now + 3), Look::Yes);
+    }
+
+    #[test]
+    fn polls_that_come_late_all_look_at_once() {
+        let (mut pace, mut now) = (Pace::default(), 1 << 40);
+        // They follow each other, which costs neither looks nor times of day.
+        let mut clocks = 0;
+        let mut spin = |pace: &mut Pace| {
+            now += 1;
+            pace.next(0, || {
+                clocks += 1;
+                now
+            })
+        };
+        let looks: Vec<Look> = (0..1000).map(|_| spin(&mut pace)).collect();
+        assert!(looks.iter().filter(|look| **look == Look::AtOnce).count() <= 1, "{looks:?}");
+        assert!(clocks <= EMPTY_MAX + 1000 / POLLS_PER_CLOCK + 1, "{clocks}");
+        // The program computes between two calls that find nothing, or bring something.
+        for turn in 0..100 {
+            if turn % 2 == 0 {
+                pace.note_pause()
+            } else {
+                pace.note_news()
+            }
+            now += GAP_MAX;
+            assert_eq!(pace.next(0, || now), Look::AtOnce);
+        }
+        // Nobody says so: still one of a few looks.
+        let looks =
+            (0..POLLS_PER_CLOCK).map(|turn| pace.next(0, || now + GAP_MAX + u64::from(turn)));
+        assert_eq!(looks.filter(|look| *look == Look::AtOnce).count(), 1);
     }
 
     proptest! {

@@ -40,9 +40,7 @@ impl Tcp {
 
     /// Goes on with everything that takes time; whether anything moved.
     pub(super) fn do_chores(&mut self) -> bool {
-        let now = net::now();
-        self.drop_silent_guests(now);
-        let mut moved = false;
+        let (now, mut moved) = (net::now(), false);
         for id in self.seeking.clone() {
             moved |= self.seek_on(id, now);
         }

@@ -1,7 +1,7 @@
 //! Those who connected to this process and have not proved yet who they are.
 //!
-//! Each gets a challenge; until its hello is checked it has no effect on anything, and it is
-//! dropped after a while. Refusals are logged, at most one a second.
+//! Each gets a challenge; until its hello is checked it has no effect on anything, and where there
+//! are many it is dropped after a while. Refusals are logged, at most one a second.
 
 use std::io;
 use std::net::SocketAddr;
@@ -16,8 +16,14 @@ use super::{KEY_GUEST, StreamId, Tcp};
 use crate::sys::epoll::Interest;
 use crate::sys::tcp::Run;
 
-/// How long a guest may take to say who it is.
+/// How long a guest may take to say who it is, where there are more than [`GUESTS_FEW`].
 const PATIENCE: Duration = Duration::from_secs(10);
+/// The most of it that passes from one look to the next: what was said while this process computed
+/// is heard at its next look.
+const LOOK_MOST: Duration = Duration::from_millis(200);
+/// So many may take as long as they like: a rank that has connected may compute for hours before it
+/// looks for the challenge.
+const GUESTS_FEW: usize = 64;
 /// Guests at one time; a further one takes the place of the oldest.
 const GUESTS_MAX: usize = 1024;
 
@@ -28,7 +34,9 @@ pub(super) struct Guest {
     from: SocketAddr,
     nonce: Nonce,
     heard: Vec<u8>,
-    since: Instant,
+    /// How long it has been listened to, and until when.
+    waited: Duration,
+    looked_at: Instant,
 }
 
 impl Tcp {
@@ -62,19 +70,38 @@ impl Tcp {
         if self.guests.len() >= GUESTS_MAX {
             self.guests.remove(0);
         }
-        let (heard, since) = (Vec::new(), net::now());
-        self.guests.push(Guest { serial, socket, from, nonce, heard, since });
+        let (heard, waited, looked_at) = (Vec::new(), Duration::ZERO, net::now());
+        self.guests.push(Guest { serial, socket, from, nonce, heard, waited, looked_at });
         Ok(())
     }
 
-    /// Sends those away who have not said who they are for too long.
-    pub(super) fn drop_silent_guests(&mut self, now: Instant) {
-        self.guests.retain(|guest| now.duration_since(guest.since) < PATIENCE);
+    /// Guests that are too many, the oldest first.
+    fn surplus(&self) -> usize {
+        self.guests.len().saturating_sub(GUESTS_FEW)
     }
 
-    /// When the next of them is to go.
+    /// Sends those away, of too many, who have not said who they are for too long: at the end of a
+    /// look, which has heard all that was said before it.
+    pub(super) fn drop_silent_guests(&mut self) {
+        let now = net::now();
+        for guest in &mut self.guests {
+            guest.waited += now.duration_since(guest.looked_at).min(LOOK_MOST);
+            guest.looked_at = now;
+        }
+        let mut surplus = self.surplus();
+        self.guests.retain(|guest| {
+            let goes = surplus > 0 && guest.waited >= PATIENCE;
+            surplus -= usize::from(goes);
+            !goes
+        });
+    }
+
+    /// When the guests are to be looked at again, because one of them may have to go.
     pub(super) fn guests_due(&self) -> Option<Instant> {
-        self.guests.iter().map(|guest| guest.since + PATIENCE).min()
+        let surplus = self.guests.iter().take(self.surplus());
+        surplus
+            .map(|guest| guest.looked_at + PATIENCE.saturating_sub(guest.waited).min(LOOK_MOST))
+            .min()
     }
 
     /// A guest has said something; whether it is one no longer.

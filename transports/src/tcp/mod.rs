@@ -277,11 +277,8 @@ impl Tcp {
     /// Whether the next poll has something to do beyond looking for news.
     #[inline]
     pub fn is_restless(&self) -> bool {
-        let waiting = self.announcing.len()
-            | self.owing.len()
-            | self.seeking.len()
-            | self.guests.len()
-            | self.events.len();
+        let waiting =
+            self.announcing.len() | self.owing.len() | self.seeking.len() | self.events.len();
         waiting != 0 || self.blocked != 0 || self.flush_asked.get()
     }
 
@@ -295,7 +292,12 @@ impl Tcp {
         self.look_soon();
     }
 
-    /// The next poll looks at every socket.
+    /// The next poll looks at every socket; how many come before the one after that stays.
+    pub fn look_at_once(&mut self) {
+        self.until_look = 1;
+    }
+
+    /// The next polls look at every socket, at first all of them.
     pub fn look_soon(&mut self) {
         (self.until_look, self.look_gap) = (1, 1);
     }

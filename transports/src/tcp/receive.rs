@@ -18,10 +18,11 @@ const HOT_READ: usize = 2;
 const HOT_MAX: usize = 8;
 /// A stream on which nothing came for so many polls is not busy any more.
 const HOT_POLLS: u32 = 4096;
-/// Polls from one look at the epoll set to the next: while some stream is busy, and at most.
+/// Polls from one look at the epoll set to the next: while some stream is busy, and at most. Polls
+/// may take any time; whoever polls bounds that ([`Tcp::look_at_once`]).
 const LOOK_GAP_HOT: u32 = 32;
 const LOOK_GAP_MAX: u32 = 64;
-/// The same while there is no connection, only the listening socket.
+/// The same while there is no connection, not even one that is being made.
 const LOOK_GAP_ALONE: u32 = 1024;
 /// Bytes read together with the end of a message that is read into place: room for some small
 /// frames, but little of a large one, which is read into its own place.
@@ -116,7 +117,7 @@ impl Tcp {
         if !self.announcing.is_empty() {
             self.announce();
         }
-        if !self.seeking.is_empty() || !self.guests.is_empty() {
+        if !self.seeking.is_empty() {
             busy |= self.do_chores();
         }
         if !self.hot.is_empty() {
@@ -200,7 +201,11 @@ impl Tcp {
                 }
             }
         }
-        self.look_gap = match (count > 0, self.open + self.seeking.len() as u32) {
+        if !self.guests.is_empty() {
+            self.drop_silent_guests();
+        }
+        let connections = self.open as usize + self.seeking.len() + self.guests.len();
+        self.look_gap = match (count > 0, connections) {
             (true, _) => 1,
             (false, 0) => LOOK_GAP_ALONE,
             (false, _) => (self.look_gap * 2).min(LOOK_GAP_MAX),

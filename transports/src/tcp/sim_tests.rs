@@ -1,6 +1,7 @@
 //! The transport over a simulated network: every requirement under delay, loss, small buffers and
 //! connections that break, seed by seed, each of which replays.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use mpi_core::buffer::UserBuffer;
@@ -8,9 +9,10 @@ use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::header::{FrameKind, Header};
 use mpi_core::port::{PeerId, Token, Transport};
 
-use super::TcpSettings;
+use super::net::Socket;
 use super::sim_net::{Sim, Weather};
 use super::tests::{small, world};
+use super::{Tcp, TcpSettings};
 use crate::conformance::{Recorder, World, check, pattern};
 
 /// Seeds tried; more where FERRITE_TEST_SEEDS says so.
@@ -86,6 +88,82 @@ fn each_stream_has_its_own_patience() {
     assert!(sink.down.is_empty(), "{:?}", sink.down);
 }
 
+/// One poll as the port has it when the last look is long ago.
+fn look(end: &mut Tcp, sink: &mut Recorder) {
+    end.look_at_once();
+    end.poll(sink);
+}
+
+/// Ranks that call `MPI_Test` between two pieces of work meet, whoever of them looks seldom.
+#[test]
+fn who_looks_seldom_reaches_others_and_is_reached() {
+    const WORK: Duration = Duration::from_secs(12);
+    for looks in [[60, 1], [1, 60], [1, 1]] {
+        let sim = Sim::begin(1, FAIR);
+        let (mut ends, mut sinks) = (world(2, &small()), [(); 2].map(|()| Recorder::default()));
+        let header = Header { kind: FrameKind::Eager as u8, ..Header::default() };
+        let body = mpi_core::port::Body::Bytes((&b"x"[..]).into());
+        assert!(ends[0].send(PeerId(1), &header, body).is_ok());
+        for turn in 0.. {
+            assert!(turn < 10, "{looks:?}: they do not meet");
+            for step in 0..60 {
+                sim.pass(WORK / 60);
+                for end in [0, 1].into_iter().filter(|end| step % (60 / looks[*end]) == 0) {
+                    look(&mut ends[end], &mut sinks[end]);
+                }
+            }
+            if !sinks[1].frames.is_empty() {
+                break;
+            }
+        }
+        assert!(sinks.iter().all(|sink| sink.down.is_empty()), "{:?}", sinks[0].down);
+    }
+}
+
+/// Who has connected is listened to as often as a connection, also where it is the only one.
+#[test]
+fn a_guest_is_heard_as_soon_as_a_peer() {
+    let sim = Sim::begin(1, FAIR);
+    let (mut ends, mut sinks) = (world(2, &small()), [(); 2].map(|()| Recorder::default()));
+    ends[0].approach(PeerId(1));
+    while ends[1].guests.is_empty() {
+        ends[1].poll(&mut sinks[1]);
+    }
+    for _ in 0..5000 {
+        ends[1].poll(&mut sinks[1]);
+    }
+    sim.pass(FAIR.delay);
+    look(&mut ends[0], &mut sinks[0]);
+    sim.pass(FAIR.delay);
+    for _ in 0..=64 {
+        ends[1].poll(&mut sinks[1]);
+    }
+    assert!(ends[1].is_connected(PeerId(0)));
+}
+
+/// Silent strangers keep descriptors for a while only if they are many, and then only some of them.
+#[test]
+fn a_crowd_of_silent_guests_is_not_kept() {
+    let sim = Sim::begin(1, FAIR);
+    let (mut ends, mut sink) = (world(1, &small()), Recorder::default());
+    let at = SocketAddr::from(([127, 0, 0, 1], ends[0].card().port));
+    let _crowd: Vec<Socket> = (0..300).map(|_| Socket::begin_connect(at).unwrap()).collect();
+    sim.pass(Duration::from_secs(1));
+    look(&mut ends[0], &mut sink);
+    let count = ends[0].guests.len();
+    assert!(count > 64, "too few: {count}");
+    // One look after a long time does not count as listening for so long.
+    sim.pass(Duration::from_secs(60));
+    look(&mut ends[0], &mut sink);
+    assert_eq!(ends[0].guests.len(), count);
+    for _ in 0..100 {
+        let wait = ends[0].put_off().unwrap_or(Duration::from_secs(60));
+        sim.pass(wait);
+        look(&mut ends[0], &mut sink);
+    }
+    assert_eq!((ends[0].guests.len(), ends[0].put_off()), (64, None));
+}
+
 /// Frames both ways and a large message among three, in the worst weather; the trace of it.
 fn storm(seed: u64) -> (u64, u64) {
     let sim = Sim::begin(seed, Weather { lose: 0.01, cut: 0.02, buffer: 20_000, ..FAIR });
@@ -107,7 +185,7 @@ fn storm(seed: u64) -> (u64, u64) {
         let landed = !world.got(2).landed.is_empty() && !world.got(0).sent.is_empty();
         landed && world.got(1).frames.len() == 80 && world.got(2).frames.len() == 41
     });
-    let in_order = |from: u32, end: usize, world: &mut World<super::Tcp>| {
+    let in_order = |from: u32, end: usize, world: &mut World<Tcp>| {
         let of = world.got(end).frames.iter().filter(|frame| frame.peer == PeerId(from));
         let numbers: Vec<u64> = of.map(|frame| frame.header.context).collect();
         assert!(numbers.is_sorted(), "{numbers:?}");
