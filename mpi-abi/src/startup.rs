@@ -16,7 +16,7 @@ use mpi_core::process::Identity;
 use mpi_core::settings::{ConnectMode, Settings};
 use transports::node::{LocalPort, Mode};
 use transports::shm::{Directory, LocalConfig, Secret, ShmSettings};
-use transports::tcp::{TcpConfig, TcpSettings};
+use transports::tcp::{Tcp, TcpConfig, TcpSettings};
 
 use crate::calls::attributes::delete_all_of_comm;
 use crate::configure;
@@ -351,10 +351,16 @@ fn rest(cx: &mut Cx<'_>) -> Result<()> {
     if phase() == Phase::Running || sessions > 0 {
         return Ok(());
     }
-    node::set_running(false);
     if leaves_at_exit.is_none() {
+        node::set_running(false);
         return leave(cx, Leaving::BeforeExit);
     }
+    // It stays connected but looks no more: nobody's end is to wait for its word.
+    cx.block_until(|process| {
+        let tcp = process.port.local().and_then(LocalPort::tcp);
+        tcp.is_none_or(Tcp::tell_all)
+    });
+    node::set_running(false);
     // If the process ends now it is missed by nobody.
     library::answer(Frame::FinalizeSeen);
     Ok(())

@@ -22,6 +22,7 @@ const PROGRAMS: &[&str] = &[
     "pingpong",
     "probe",
     "promptend",
+    "quietend",
     "truncate",
     "vectors",
 ];

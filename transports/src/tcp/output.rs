@@ -72,7 +72,7 @@ impl Output {
         self.end - self.sent
     }
 
-    /// Whether the peer has all frames and pieces.
+    /// Whether the peer has all frames and pieces that the core waits for.
     pub(super) fn is_delivered(&self) -> bool {
         self.acked >= self.matters
     }
@@ -85,9 +85,13 @@ impl Output {
         self.ring.push(front);
         self.ring.push_body(body, len);
         self.note_own(RECORD_BYTES + front.len() + len);
-        if kind == Kind::Frame {
-            self.matters = self.end;
-        }
+    }
+
+    /// The core waits for the delivery of what was added, when it ends: not of credit, which is for
+    /// a sender who may be silent by then.
+    #[inline]
+    pub(super) fn expect_delivery(&mut self) {
+        self.matters = self.end;
     }
 
     #[inline]
@@ -106,7 +110,7 @@ impl Output {
         self.ring.push(&record.to_bytes());
         self.ring.push(head);
         self.note_own(RECORD_BYTES + head.len());
-        self.matters = self.end;
+        self.expect_delivery();
     }
 
     /// Adds `len` bytes of a request's memory, for the transfer with this number.
@@ -123,7 +127,7 @@ impl Output {
     fn push_foreign(&mut self, place: Place, len: usize) {
         self.segments.push_back(Segment { place, len });
         self.end += len as u64;
-        self.matters = self.end;
+        self.expect_delivery();
     }
 
     /// Puts what is to be sent next into `runs`; how many there are.

@@ -67,6 +67,7 @@ fn take(output: &mut Output, model: &mut Model, step: &Step, n: usize, kept: &mu
             let bytes = next_bytes(n, len);
             let body = Body::Bytes(RawBytes::from(&bytes[..]));
             output.push(Kind::Frame, 5, b"front", body, len);
+            output.expect_delivery();
             let record = Record { len: len as u32 + 5, kind: Kind::Frame, ack: 5 };
             model.bytes.extend(record.to_bytes());
             model.bytes.extend(b"front");

@@ -61,6 +61,9 @@ impl Tcp {
         };
         self.counters.writes += u64::from(sent > 0);
         stream.output.push(Kind::Frame, ack, &header, body, len);
+        if kind != FrameKind::Credit as u8 {
+            stream.output.expect_delivery();
+        }
         stream.output.advance(sent);
         if sent < RECORD_BYTES + HEADER_BYTES + len {
             let id = StreamId { peer, stream: 0 };
@@ -241,6 +244,29 @@ impl Tcp {
                 }
             }
         }
+    }
+
+    /// Tells all peers how far this end is; whether all of that has left. For a process that falls
+    /// silent without leaving: a peer that ends waits until it knows that its messages are here.
+    pub fn tell_all(&mut self) -> bool {
+        let mut all_left = true;
+        for place in 0..self.peers.len() {
+            for number in 0..self.peers[place].streams.len() {
+                let id = StreamId { peer: PeerId(place as u32), stream: number as u32 };
+                let Some(stream) = self.stream_mut(id).filter(|stream| stream.is_open()) else {
+                    // Who makes the next connection hears it in the first words.
+                    continue;
+                };
+                if stream.input.received() > stream.told {
+                    let place = stream.tell();
+                    stream.output.push(Kind::Ack, place, &[], NOTHING, 0);
+                    self.push_on(id);
+                }
+                let stream = &self.peers[place].streams[number];
+                all_left &= !stream.is_open() || stream.output.is_sent();
+            }
+        }
+        all_left
     }
 
     /// Says farewell on every stream and ends it.

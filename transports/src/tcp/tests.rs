@@ -90,6 +90,30 @@ fn a_peer_that_leaves_is_told_from_one_that_is_lost() {
     assert_eq!(sink.down[1], (PeerId(1), Why::Finalized));
 }
 
+/// Who has ended its last session is there, but does not look any more.
+#[test]
+fn who_falls_silent_keeps_nobody_from_ending() {
+    let tcp = TcpSettings { streams: 2, piece_bytes: 4096, stripe_bytes: 20_000, ..small() };
+    let mut world = World::new(world(2, &tcp));
+    let source = pattern(1, 90_000);
+    let from = Packer::contiguous(UserBuffer(source.as_ptr().cast_mut()), source.len() as u64);
+    world.transport(0).send_bulk(PeerId(1), &Header { context: 7, ..eager() }, from, Token(1));
+    world.run_until("it has left", |world| !world.got(0).sent.is_empty());
+    world.send(0, 1, &eager(), b"hello");
+    world.run_until("it has come", |world| world.got(1).frames.len() == 1);
+    world.run_until("that is told", |world| world.transport(1).tell_all());
+    let mut ends = world.into_ends();
+    // What it is told of room for more of its messages, it need not hear.
+    let credit = Header { kind: FrameKind::Credit as u8, ..eager() };
+    let body = mpi_core::port::Body::Bytes((&b"room"[..]).into());
+    assert!(ends[0].send(PeerId(1), &credit, body).is_ok());
+    let mut sink = Recorder::default();
+    for _ in 0..100_000 {
+        ends[0].poll(&mut sink);
+    }
+    assert!(ends[0].is_flushed() && ends[1].tell_all());
+}
+
 /// The kernel takes all of a message of medium length at once, whichever stream is first.
 #[test]
 fn a_message_that_makes_short_pieces_is_cut_evenly() {
