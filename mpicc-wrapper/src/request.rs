@@ -117,8 +117,15 @@ impl Request {
             modules: None,
             words: Vec::new(),
         };
+        let mut is_value = false;
         for word in words {
-            request.take(word)?;
+            if is_value {
+                is_value = false;
+                request.words.push(word);
+            } else {
+                is_value = takes_next(&word);
+                request.take(word)?;
+            }
         }
         Ok(request)
     }
@@ -211,7 +218,7 @@ impl Request {
         let mut words = self.words.iter();
         while let Some(word) = words.next() {
             let bytes = word.as_bytes();
-            if TAKES_NEXT.iter().any(|option| word == option) {
+            if takes_next(word) {
                 words.next();
             } else if bytes == b"-" || bytes.starts_with(b"-l") || !bytes.starts_with(b"-") {
                 return true;
@@ -219,6 +226,10 @@ impl Request {
         }
         false
     }
+}
+
+fn takes_next(word: &OsString) -> bool {
+    TAKES_NEXT.iter().any(|option| word == option)
 }
 
 fn with_path(option: &str, dir: &std::path::Path) -> OsString {

@@ -63,6 +63,12 @@ fn the_run_path_only_when_asked() {
 }
 
 #[test]
+fn an_option_s_value_is_none_of_the_wrapper_s_options() {
+    let words = "a.c -Xlinker -rpath -Xlinker /x -o -show";
+    assert_eq!(line(&read(words)), format!("cc -I/p/include {words} -L/p/lib -lmpi_abi"));
+}
+
+#[test]
 fn the_compiler_is_the_one_named_last_and_nearest() {
     let both = [("OMPI_CC", "clang"), ("MPICC_CC", "ccache gcc")];
     assert!(line(&read_with("a.c", &both).unwrap()).starts_with("ccache gcc -I"));
