@@ -495,6 +495,10 @@ typedef void (MPI_Comm_errhandler_function)(MPI_Comm *comm, int *error_code, ...
 typedef void (MPI_File_errhandler_function)(MPI_File *file, int *error_code, ...);
 typedef void (MPI_Win_errhandler_function)(MPI_Win *win, int *error_code, ...);
 typedef void (MPI_Session_errhandler_function)(MPI_Session *session, int *error_code, ...);
+typedef void (MPI_Comm_errhandler_fn)(MPI_Comm *comm, int *error_code, ...);
+typedef void (MPI_File_errhandler_fn)(MPI_File *file, int *error_code, ...);
+typedef void (MPI_Win_errhandler_fn)(MPI_Win *win, int *error_code, ...);
+typedef void (MPI_Session_errhandler_fn)(MPI_Session *session, int *error_code, ...);
 typedef void (MPI_T_event_cb_function)(MPI_T_event_instance event_instance,
     MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety, void *user_data);
 typedef void (MPI_T_event_free_cb_function)(MPI_T_event_registration event_registration,

@@ -78,6 +78,11 @@ fn probe(header: &str, names: &BTreeSet<String>) -> String {
         "MPI_T_event_instance",
         "MPI_T_cb_safety",
         "MPI_T_source_order",
+        // Names of MPI-2 for the types of error handlers' functions.
+        "MPI_Comm_errhandler_fn *",
+        "MPI_File_errhandler_fn *",
+        "MPI_Win_errhandler_fn *",
+        "MPI_Session_errhandler_fn *",
     ] {
         let _ = writeln!(text, "SIZE({size});");
     }

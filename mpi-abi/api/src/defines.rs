@@ -58,6 +58,10 @@ const CALLBACKS: &[(&str, &str, &str)] = &[
     ("void", "MPI_File_errhandler_function", "MPI_File *file, int *error_code, ..."),
     ("void", "MPI_Win_errhandler_function", "MPI_Win *win, int *error_code, ..."),
     ("void", "MPI_Session_errhandler_function", "MPI_Session *session, int *error_code, ..."),
+    ("void", "MPI_Comm_errhandler_fn", "MPI_Comm *comm, int *error_code, ..."),
+    ("void", "MPI_File_errhandler_fn", "MPI_File *file, int *error_code, ..."),
+    ("void", "MPI_Win_errhandler_fn", "MPI_Win *win, int *error_code, ..."),
+    ("void", "MPI_Session_errhandler_fn", "MPI_Session *session, int *error_code, ..."),
     (
         "void",
         "MPI_T_event_cb_function",
