@@ -108,6 +108,27 @@ fn options_of_the_compiler_have_modules_of_their_own() {
     }
 }
 
+/// The clock's type is the library's, whatever the compiler makes of DOUBLE PRECISION.
+#[test]
+fn wide_reals_leave_the_clock_alone() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let source = dir.path().join("clock.f90");
+    let program = dir.path().join("clock");
+    for module in ["mpi", "mpi_f08"] {
+        let text = format!(
+            "program clock\n  use {module}\n  implicit none\n  integer :: ierror\n  \
+             real(kind(MPI_Wtime())) :: before\n  call MPI_Init(ierror)\n  before = MPI_Wtime()\n  \
+             if (kind(before) == 8 .and. MPI_Wtime() - before < 60 .and. MPI_Wtick() < 1) &\n    \
+             print '(a)', 'ok'\n  call MPI_Finalize(ierror)\nend program clock\n"
+        );
+        fs::write(&source, text).expect("written");
+        let mut command = mpifort(prefix().dir());
+        command.env("MPIFORT_CACHE", dir.path()).env("MPIFORT_FC", "gfortran -fdefault-real-8");
+        told(&command.arg("-o").arg(&program).arg(&source).output().expect("mpifort"));
+        programs::run(&prefix(), &program, 1).expect(module);
+    }
+}
+
 #[test]
 fn a_prefix_that_cannot_be_written_to_is_left_alone() {
     let (dir, copy) = fresh();

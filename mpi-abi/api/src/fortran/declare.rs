@@ -32,7 +32,8 @@ impl Form<'_> {
         let mut dummies: Vec<String> =
             parameters(self.procedure, self.large).map(|p| p.name.clone()).collect();
         let result = self.procedure.returns.as_ref().map(|kind| match kind {
-            Kind::Double => "double precision",
+            // DOUBLE PRECISION is another type where -fdefault-real-8 makes it one.
+            Kind::Double => "real(selected_real_kind(15, 307))",
             _ => "integer(MPI_ADDRESS_KIND)",
         });
         if has_ierror(self.procedure) {
