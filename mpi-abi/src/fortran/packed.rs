@@ -14,16 +14,16 @@ pub struct Packed {
 }
 
 impl Packed {
-    /// The array behind `descriptor`, for a procedure that only reads it.
+    /// The array behind `descriptor`, for a procedure that only reads it, and perhaps not even that.
     ///
     /// # Safety
     /// As for [`Section::of`]; the array is the program's.
     #[inline]
-    pub unsafe fn read(descriptor: *const c_void) -> Packed {
+    pub unsafe fn read(descriptor: *const c_void, is_used: impl FnOnce() -> bool) -> Packed {
         // SAFETY: handed on.
         let section = unsafe { Section::of(descriptor) };
         let mut packed = Packed { section, copy: Vec::new(), before: Vec::new() };
-        if !packed.section.is_whole() {
+        if !packed.section.is_whole() && is_used() {
             // SAFETY: handed on.
             unsafe { packed.fill() };
         }
@@ -35,9 +35,9 @@ impl Packed {
     /// # Safety
     /// As for [`Packed::read`].
     #[inline]
-    pub unsafe fn changed(descriptor: *const c_void) -> Packed {
+    pub unsafe fn changed(descriptor: *const c_void, is_used: impl FnOnce() -> bool) -> Packed {
         // SAFETY: handed on.
-        let mut packed = unsafe { Packed::read(descriptor) };
+        let mut packed = unsafe { Packed::read(descriptor, is_used) };
         packed.before.clone_from(&packed.copy);
         packed
     }
@@ -115,7 +115,7 @@ mod tests {
         for descriptor in descriptors(array[..].as_mut_ptr(), first, &[(2, 2), (3, -15)]) {
             // SAFETY: a descriptor of a local array.
             unsafe {
-                let mut packed = Packed::changed(descriptor.as_ptr().cast());
+                let mut packed = Packed::changed(descriptor.as_ptr().cast(), || true);
                 let copy = std::slice::from_raw_parts_mut(packed.address().cast::<i32>(), 6);
                 assert_eq!(copy, &wanted[..]);
                 copy.fill(-1);
@@ -130,6 +130,27 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_there_or_not_used_is_left_alone() {
+        let mut array = [1i32; 8];
+        let base = array.as_mut_ptr();
+        let strange = [(1 << 60, 7), (1 << 40, 9)];
+        let cases = [
+            (ptr::null_mut(), &[(4, 2)][..], true),
+            (base, &strange, true),
+            (base, &[(4, 2)], false),
+        ];
+        for (start, dims, is_used) in cases {
+            for descriptor in descriptors(start, 0, dims) {
+                // SAFETY: nothing is looked at behind the address.
+                let mut packed = unsafe { Packed::changed(descriptor.as_ptr().cast(), || is_used) };
+                assert_eq!(packed.address(), start.cast());
+                // SAFETY: as above.
+                unsafe { packed.write_back() };
+            }
+        }
+    }
+
+    #[test]
     fn what_came_meanwhile_stays() {
         let mut array = [0i32; 8];
         let base = array.as_mut_ptr();
@@ -137,7 +158,7 @@ mod tests {
             // SAFETY: a descriptor of a local array, which is changed through its address alone.
             unsafe {
                 base.write_bytes(0, 8);
-                let mut packed = Packed::changed(descriptor.as_ptr().cast());
+                let mut packed = Packed::changed(descriptor.as_ptr().cast(), || true);
                 packed.address().cast::<i32>().write(5);
                 base.add(4).write(7);
                 packed.write_back();

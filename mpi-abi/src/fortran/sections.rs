@@ -67,8 +67,12 @@ impl Section {
     }
 
     /// Whether its elements lie one behind the other, or there are none. The last extent of an array
-    /// of assumed size says nothing, and is not needed.
+    /// of assumed size says nothing, and is not needed. Of an array that is not allocated no extent
+    /// does: such a one is passed where a buffer is not significant.
     pub(super) fn is_whole(&self) -> bool {
+        if self.address.is_null() {
+            return true;
+        }
         let mut expected = self.element;
         let is_dense = self.dims().iter().all(|&(extent, stride)| {
             let fits = extent == 1 || stride == expected;
@@ -78,9 +82,14 @@ impl Section {
         is_dense || self.element == 0 || self.elements() == 0
     }
 
-    /// The number of its elements.
+    /// The number of its elements; none if no memory could hold them.
     pub(super) fn elements(&self) -> i64 {
-        self.dims().iter().map(|&(extent, _)| extent.max(0)).product()
+        let element = self.element.max(1);
+        let bytes = self
+            .dims()
+            .iter()
+            .try_fold(element, |bytes, &(extent, _)| bytes.checked_mul(extent.max(0)));
+        bytes.unwrap_or(0) / element
     }
 
     /// How far the elements are from the first one, in bytes, in the order of the array.

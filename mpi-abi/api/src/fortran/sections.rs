@@ -132,9 +132,11 @@ fn around(procedure: &Procedure) -> (String, String) {
         for parameter in buffers() {
             let x = parameter.ident();
             let access = if parameter.constant { "read" } else { "changed" };
+            let used = is_used(procedure, parameter);
             let _ = writeln!(
                 before,
-                "let mut {x}_packed = f::Packed::{access}({x}); let {x} = {x}_packed.address();"
+                "let mut {x}_packed = f::Packed::{access}({x}, || {used}); \
+                 let {x} = {x}_packed.address();"
             );
             if !parameter.constant {
                 let _ = writeln!(after, "{x}_packed.write_back();");
