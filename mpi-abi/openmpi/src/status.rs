@@ -1,4 +1,7 @@
 //! Open MPI's `MPI_Status`: the three public fields, the cancelled flag and the byte count.
+//!
+//! In Fortran it is an array of INTEGERs (MPI-5.0 §19.3.5), which need not begin where a byte count
+//! may: so nothing here counts on the alignment of the C type.
 
 use mpi_abi::face::Face;
 use mpi_abi::mpi_core::status::Status;
@@ -26,13 +29,13 @@ const _: () = assert!(size_of::<OpenMpiStatus>() == 24);
 pub(crate) unsafe fn write(to: *mut OpenMpiStatus, status: &Status, with_error: bool) {
     // SAFETY: the caller says that `to` is writable.
     unsafe {
-        (*to).source = OpenMpi::rank_out(status.source);
-        (*to).tag = OpenMpi::tag_out(status.tag);
+        (&raw mut (*to).source).write_unaligned(OpenMpi::rank_out(status.source));
+        (&raw mut (*to).tag).write_unaligned(OpenMpi::tag_out(status.tag));
         if with_error {
-            (*to).error = OpenMpi::error_out(status.error);
+            (&raw mut (*to).error).write_unaligned(OpenMpi::error_out(status.error));
         }
-        (*to).cancelled = i32::from(status.cancelled);
-        (*to).bytes = status.bytes;
+        (&raw mut (*to).cancelled).write_unaligned(i32::from(status.cancelled));
+        (&raw mut (*to).bytes).write_unaligned(status.bytes);
     }
 }
 
@@ -43,7 +46,7 @@ pub(crate) unsafe fn write(to: *mut OpenMpiStatus, status: &Status, with_error: 
 #[inline]
 pub(crate) unsafe fn read(from: *const OpenMpiStatus) -> Status {
     // SAFETY: the caller says that `from` is readable.
-    let from = unsafe { from.read() };
+    let from = unsafe { from.read_unaligned() };
     Status {
         source: OpenMpi::rank_in(from.source),
         tag: OpenMpi::tag_in(from.tag),

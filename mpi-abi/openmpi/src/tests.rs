@@ -185,3 +185,20 @@ fn predefined_attribute_functions_copy_or_do_not() {
     let null = symbols::OMPI_C_MPI_WIN_NULL_COPY_FN as *const c_void;
     assert!(!call(null).2);
 }
+
+/// Those of Fortran are INTEGERs, which begin at every multiple of four.
+#[test]
+fn a_status_may_begin_anywhere() {
+    let mut words = [0u64; 5];
+    let whole =
+        Status { source: 3, tag: 4, error: ErrorClass::TAG, bytes: 1 << 40, cancelled: true };
+    for offset in [0, 4] {
+        let place = words.as_mut_ptr().cast::<u8>().wrapping_add(offset).cast();
+        // SAFETY: the words hold a status at either place.
+        let back = unsafe {
+            OpenMpi::status_out(place, &whole, true);
+            OpenMpi::status_in(place)
+        };
+        assert_eq!(back, whole);
+    }
+}
