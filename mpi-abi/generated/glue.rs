@@ -8438,8 +8438,7 @@ pub unsafe fn status_set_tag<F: Face>(status: *mut <F as Face>::Status, tag: c_i
 /// `MPI_T_category_changed`.
 #[inline]
 pub unsafe fn t_category_changed<F: Face>(update_number: *mut c_int) -> c_int {
-    let _ = (update_number,);
-    entry::unsupported::<F>(Procedure::TCategoryChanged, Owner::None)
+    unsafe { crate::direct::tools::t_category_changed::<F>(update_number) }
 }
 
 /// `MPI_T_category_get_categories`.
@@ -8450,7 +8449,7 @@ pub unsafe fn t_category_get_categories<F: Face>(
     indices: *mut c_int,
 ) -> c_int {
     let _ = (cat_index, len, indices);
-    entry::unsupported::<F>(Procedure::TCategoryGetCategories, Owner::None)
+    crate::direct::tools::no_such::<F>(ErrorClass(1007))
 }
 
 /// `MPI_T_category_get_cvars`.
@@ -8461,7 +8460,7 @@ pub unsafe fn t_category_get_cvars<F: Face>(
     indices: *mut c_int,
 ) -> c_int {
     let _ = (cat_index, len, indices);
-    entry::unsupported::<F>(Procedure::TCategoryGetCvars, Owner::None)
+    crate::direct::tools::no_such::<F>(ErrorClass(1007))
 }
 
 /// `MPI_T_category_get_events`.
@@ -8472,14 +8471,14 @@ pub unsafe fn t_category_get_events<F: Face>(
     indices: *mut c_int,
 ) -> c_int {
     let _ = (cat_index, len, indices);
-    entry::unsupported::<F>(Procedure::TCategoryGetEvents, Owner::None)
+    crate::direct::tools::no_such::<F>(ErrorClass(1007))
 }
 
 /// `MPI_T_category_get_index`.
 #[inline]
 pub unsafe fn t_category_get_index<F: Face>(name: *const c_char, cat_index: *mut c_int) -> c_int {
     let _ = (name, cat_index);
-    entry::unsupported::<F>(Procedure::TCategoryGetIndex, Owner::None)
+    crate::direct::tools::no_such::<F>(ErrorClass(1011))
 }
 
 /// `MPI_T_category_get_info`.
@@ -8495,14 +8494,13 @@ pub unsafe fn t_category_get_info<F: Face>(
     num_categories: *mut c_int,
 ) -> c_int {
     let _ = (cat_index, name, name_len, desc, desc_len, num_cvars, num_pvars, num_categories);
-    entry::unsupported::<F>(Procedure::TCategoryGetInfo, Owner::None)
+    crate::direct::tools::no_such::<F>(ErrorClass(1007))
 }
 
 /// `MPI_T_category_get_num`.
 #[inline]
 pub unsafe fn t_category_get_num<F: Face>(num_cat: *mut c_int) -> c_int {
-    let _ = (num_cat,);
-    entry::unsupported::<F>(Procedure::TCategoryGetNum, Owner::None)
+    unsafe { crate::direct::tools::t_category_get_num::<F>(num_cat) }
 }
 
 /// `MPI_T_category_get_num_events`.
@@ -8512,7 +8510,7 @@ pub unsafe fn t_category_get_num_events<F: Face>(
     num_events: *mut c_int,
 ) -> c_int {
     let _ = (cat_index, num_events);
-    entry::unsupported::<F>(Procedure::TCategoryGetNumEvents, Owner::None)
+    crate::direct::tools::no_such::<F>(ErrorClass(1007))
 }
 
 /// `MPI_T_category_get_pvars`.
@@ -8523,14 +8521,14 @@ pub unsafe fn t_category_get_pvars<F: Face>(
     indices: *mut c_int,
 ) -> c_int {
     let _ = (cat_index, len, indices);
-    entry::unsupported::<F>(Procedure::TCategoryGetPvars, Owner::None)
+    crate::direct::tools::no_such::<F>(ErrorClass(1007))
 }
 
 /// `MPI_T_cvar_get_index`.
 #[inline]
 pub unsafe fn t_cvar_get_index<F: Face>(name: *const c_char, cvar_index: *mut c_int) -> c_int {
     let _ = (name, cvar_index);
-    entry::unsupported::<F>(Procedure::TCvarGetIndex, Owner::None)
+    crate::direct::tools::no_such::<F>(ErrorClass(1011))
 }
 
 /// `MPI_T_cvar_get_info`.
@@ -8549,14 +8547,13 @@ pub unsafe fn t_cvar_get_info<F: Face>(
 ) -> c_int {
     let _ =
         (cvar_index, name, name_len, verbosity, datatype, enumtype, desc, desc_len, bind, scope);
-    entry::unsupported::<F>(Procedure::TCvarGetInfo, Owner::None)
+    crate::direct::tools::no_such::<F>(ErrorClass(1007))
 }
 
 /// `MPI_T_cvar_get_num`.
 #[inline]
 pub unsafe fn t_cvar_get_num<F: Face>(num_cvar: *mut c_int) -> c_int {
-    let _ = (num_cvar,);
-    entry::unsupported::<F>(Procedure::TCvarGetNum, Owner::None)
+    unsafe { crate::direct::tools::t_cvar_get_num::<F>(num_cvar) }
 }
 
 /// `MPI_T_cvar_handle_alloc`.
@@ -8568,28 +8565,28 @@ pub unsafe fn t_cvar_handle_alloc<F: Face>(
     count: *mut c_int,
 ) -> c_int {
     let _ = (cvar_index, obj_handle, handle, count);
-    entry::unsupported::<F>(Procedure::TCvarHandleAlloc, Owner::None)
+    crate::direct::tools::no_such::<F>(ErrorClass(1007))
 }
 
 /// `MPI_T_cvar_handle_free`.
 #[inline]
 pub unsafe fn t_cvar_handle_free<F: Face>(handle: *mut *mut c_void) -> c_int {
     let _ = (handle,);
-    entry::unsupported::<F>(Procedure::TCvarHandleFree, Owner::None)
+    crate::direct::tools::no_such::<F>(ErrorClass(1010))
 }
 
 /// `MPI_T_cvar_read`.
 #[inline]
 pub unsafe fn t_cvar_read<F: Face>(handle: *mut c_void, buf: *mut c_void) -> c_int {
     let _ = (handle, buf);
-    entry::unsupported::<F>(Procedure::TCvarRead, Owner::None)
+    crate::direct::tools::no_such::<F>(ErrorClass(1010))
 }
 
 /// `MPI_T_cvar_write`.
 #[inline]
 pub unsafe fn t_cvar_write<F: Face>(handle: *mut c_void, buf: *mut c_void) -> c_int {
     let _ = (handle, buf);
-    entry::unsupported::<F>(Procedure::TCvarWrite, Owner::None)
+    crate::direct::tools::no_such::<F>(ErrorClass(1010))
 }
 
 /// `MPI_T_enum_get_info`.
@@ -8601,7 +8598,7 @@ pub unsafe fn t_enum_get_info<F: Face>(
     name_len: *mut c_int,
 ) -> c_int {
     let _ = (enumtype, num, name, name_len);
-    entry::unsupported::<F>(Procedure::TEnumGetInfo, Owner::None)
+    crate::direct::tools::no_such::<F>(ErrorClass(1010))
 }
 
 /// `MPI_T_enum_get_item`.
@@ -8614,7 +8611,7 @@ pub unsafe fn t_enum_get_item<F: Face>(
     name_len: *mut c_int,
 ) -> c_int {
     let _ = (enumtype, index, value, name, name_len);
-    entry::unsupported::<F>(Procedure::TEnumGetItem, Owner::None)
+    crate::direct::tools::no_such::<F>(ErrorClass(1010))
 }
 
 /// `MPI_T_event_callback_get_info`.
@@ -8625,7 +8622,7 @@ pub unsafe fn t_event_callback_get_info<F: Face>(
     info_used: *mut <F as Face>::Info,
 ) -> c_int {
     let _ = (event_registration, cb_safety, info_used);
-    entry::unsupported::<F>(Procedure::TEventCallbackGetInfo, Owner::None)
+    crate::direct::tools::no_such::<F>(ErrorClass(1010))
 }
 
 /// `MPI_T_event_callback_set_info`.
@@ -8636,21 +8633,21 @@ pub unsafe fn t_event_callback_set_info<F: Face>(
     info: <F as Face>::Info,
 ) -> c_int {
     let _ = (event_registration, cb_safety, info);
-    entry::unsupported::<F>(Procedure::TEventCallbackSetInfo, Owner::None)
+    crate::direct::tools::no_such::<F>(ErrorClass(1010))
 }
 
 /// `MPI_T_event_copy`.
 #[inline]
 pub unsafe fn t_event_copy<F: Face>(event_instance: *mut c_void, buffer: *mut c_void) -> c_int {
     let _ = (event_instance, buffer);
-    entry::unsupported::<F>(Procedure::TEventCopy, Owner::None)
+    crate::direct::tools::no_such::<F>(ErrorClass(1010))
 }
 
 /// `MPI_T_event_get_index`.
 #[inline]
 pub unsafe fn t_event_get_index<F: Face>(name: *const c_char, event_index: *mut c_int) -> c_int {
     let _ = (name, event_index);
-    entry::unsupported::<F>(Procedure::TEventGetIndex, Owner::None)
+    crate::direct::tools::no_such::<F>(ErrorClass(1011))
 }
 
 /// `MPI_T_event_get_info`.
@@ -8683,14 +8680,13 @@ pub unsafe fn t_event_get_info<F: Face>(
         desc_len,
         bind,
     );
-    entry::unsupported::<F>(Procedure::TEventGetInfo, Owner::None)
+    crate::direct::tools::no_such::<F>(ErrorClass(1007))
 }
 
 /// `MPI_T_event_get_num`.
 #[inline]
 pub unsafe fn t_event_get_num<F: Face>(num_events: *mut c_int) -> c_int {
-    let _ = (num_events,);
-    entry::unsupported::<F>(Procedure::TEventGetNum, Owner::None)
+    unsafe { crate::direct::tools::t_event_get_num::<F>(num_events) }
 }
 
 /// `MPI_T_event_get_source`.
@@ -8700,7 +8696,7 @@ pub unsafe fn t_event_get_source<F: Face>(
     source_index: *mut c_int,
 ) -> c_int {
     let _ = (event_instance, source_index);
-    entry::unsupported::<F>(Procedure::TEventGetSource, Owner::None)
+    crate::direct::tools::no_such::<F>(ErrorClass(1010))
 }
 
 /// `MPI_T_event_get_timestamp`.
@@ -8710,7 +8706,7 @@ pub unsafe fn t_event_get_timestamp<F: Face>(
     event_timestamp: *mut i64,
 ) -> c_int {
     let _ = (event_instance, event_timestamp);
-    entry::unsupported::<F>(Procedure::TEventGetTimestamp, Owner::None)
+    crate::direct::tools::no_such::<F>(ErrorClass(1010))
 }
 
 /// `MPI_T_event_handle_alloc`.
@@ -8722,7 +8718,7 @@ pub unsafe fn t_event_handle_alloc<F: Face>(
     event_registration: *mut *mut c_void,
 ) -> c_int {
     let _ = (event_index, obj_handle, info, event_registration);
-    entry::unsupported::<F>(Procedure::TEventHandleAlloc, Owner::None)
+    crate::direct::tools::no_such::<F>(ErrorClass(1007))
 }
 
 /// `MPI_T_event_handle_free`.
@@ -8733,7 +8729,7 @@ pub unsafe fn t_event_handle_free<F: Face>(
     free_cb_function: *const c_void,
 ) -> c_int {
     let _ = (event_registration, user_data, free_cb_function);
-    entry::unsupported::<F>(Procedure::TEventHandleFree, Owner::None)
+    crate::direct::tools::no_such::<F>(ErrorClass(1010))
 }
 
 /// `MPI_T_event_handle_get_info`.
@@ -8743,7 +8739,7 @@ pub unsafe fn t_event_handle_get_info<F: Face>(
     info_used: *mut <F as Face>::Info,
 ) -> c_int {
     let _ = (event_registration, info_used);
-    entry::unsupported::<F>(Procedure::TEventHandleGetInfo, Owner::None)
+    crate::direct::tools::no_such::<F>(ErrorClass(1010))
 }
 
 /// `MPI_T_event_handle_set_info`.
@@ -8753,7 +8749,7 @@ pub unsafe fn t_event_handle_set_info<F: Face>(
     info: <F as Face>::Info,
 ) -> c_int {
     let _ = (event_registration, info);
-    entry::unsupported::<F>(Procedure::TEventHandleSetInfo, Owner::None)
+    crate::direct::tools::no_such::<F>(ErrorClass(1010))
 }
 
 /// `MPI_T_event_read`.
@@ -8764,7 +8760,7 @@ pub unsafe fn t_event_read<F: Face>(
     buffer: *mut c_void,
 ) -> c_int {
     let _ = (event_instance, element_index, buffer);
-    entry::unsupported::<F>(Procedure::TEventRead, Owner::None)
+    crate::direct::tools::no_such::<F>(ErrorClass(1010))
 }
 
 /// `MPI_T_event_register_callback`.
@@ -8777,7 +8773,7 @@ pub unsafe fn t_event_register_callback<F: Face>(
     event_cb_function: *const c_void,
 ) -> c_int {
     let _ = (event_registration, cb_safety, info, user_data, event_cb_function);
-    entry::unsupported::<F>(Procedure::TEventRegisterCallback, Owner::None)
+    crate::direct::tools::no_such::<F>(ErrorClass(1010))
 }
 
 /// `MPI_T_event_set_dropped_handler`.
@@ -8787,20 +8783,19 @@ pub unsafe fn t_event_set_dropped_handler<F: Face>(
     dropped_cb_function: *const c_void,
 ) -> c_int {
     let _ = (event_registration, dropped_cb_function);
-    entry::unsupported::<F>(Procedure::TEventSetDroppedHandler, Owner::None)
+    crate::direct::tools::no_such::<F>(ErrorClass(1010))
 }
 
 /// `MPI_T_finalize`.
 #[inline]
 pub unsafe fn t_finalize<F: Face>() -> c_int {
-    entry::unsupported::<F>(Procedure::TFinalize, Owner::None)
+    unsafe { crate::direct::tools::t_finalize::<F>() }
 }
 
 /// `MPI_T_init_thread`.
 #[inline]
 pub unsafe fn t_init_thread<F: Face>(required: c_int, provided: *mut c_int) -> c_int {
-    let _ = (required, provided);
-    entry::unsupported::<F>(Procedure::TInitThread, Owner::None)
+    unsafe { crate::direct::tools::t_init_thread::<F>(required, provided) }
 }
 
 /// `MPI_T_pvar_get_index`.
@@ -8811,7 +8806,7 @@ pub unsafe fn t_pvar_get_index<F: Face>(
     pvar_index: *mut c_int,
 ) -> c_int {
     let _ = (name, var_class, pvar_index);
-    entry::unsupported::<F>(Procedure::TPvarGetIndex, Owner::None)
+    crate::direct::tools::no_such::<F>(ErrorClass(1011))
 }
 
 /// `MPI_T_pvar_get_info`.
@@ -8835,14 +8830,13 @@ pub unsafe fn t_pvar_get_info<F: Face>(
         pvar_index, name, name_len, verbosity, var_class, datatype, enumtype, desc, desc_len, bind,
         readonly, continuous, atomic,
     );
-    entry::unsupported::<F>(Procedure::TPvarGetInfo, Owner::None)
+    crate::direct::tools::no_such::<F>(ErrorClass(1007))
 }
 
 /// `MPI_T_pvar_get_num`.
 #[inline]
 pub unsafe fn t_pvar_get_num<F: Face>(num_pvar: *mut c_int) -> c_int {
-    let _ = (num_pvar,);
-    entry::unsupported::<F>(Procedure::TPvarGetNum, Owner::None)
+    unsafe { crate::direct::tools::t_pvar_get_num::<F>(num_pvar) }
 }
 
 /// `MPI_T_pvar_handle_alloc`.
@@ -8855,7 +8849,7 @@ pub unsafe fn t_pvar_handle_alloc<F: Face>(
     count: *mut c_int,
 ) -> c_int {
     let _ = (pe_session, pvar_index, obj_handle, handle, count);
-    entry::unsupported::<F>(Procedure::TPvarHandleAlloc, Owner::None)
+    crate::direct::tools::no_such::<F>(ErrorClass(1007))
 }
 
 /// `MPI_T_pvar_handle_free`.
@@ -8865,7 +8859,7 @@ pub unsafe fn t_pvar_handle_free<F: Face>(
     handle: *mut *mut c_void,
 ) -> c_int {
     let _ = (pe_session, handle);
-    entry::unsupported::<F>(Procedure::TPvarHandleFree, Owner::None)
+    crate::direct::tools::no_such::<F>(ErrorClass(1010))
 }
 
 /// `MPI_T_pvar_read`.
@@ -8876,7 +8870,7 @@ pub unsafe fn t_pvar_read<F: Face>(
     buf: *mut c_void,
 ) -> c_int {
     let _ = (pe_session, handle, buf);
-    entry::unsupported::<F>(Procedure::TPvarRead, Owner::None)
+    crate::direct::tools::no_such::<F>(ErrorClass(1010))
 }
 
 /// `MPI_T_pvar_readreset`.
@@ -8887,42 +8881,40 @@ pub unsafe fn t_pvar_readreset<F: Face>(
     buf: *mut c_void,
 ) -> c_int {
     let _ = (pe_session, handle, buf);
-    entry::unsupported::<F>(Procedure::TPvarReadreset, Owner::None)
+    crate::direct::tools::no_such::<F>(ErrorClass(1010))
 }
 
 /// `MPI_T_pvar_reset`.
 #[inline]
 pub unsafe fn t_pvar_reset<F: Face>(pe_session: *mut c_void, handle: *mut c_void) -> c_int {
     let _ = (pe_session, handle);
-    entry::unsupported::<F>(Procedure::TPvarReset, Owner::None)
+    crate::direct::tools::no_such::<F>(ErrorClass(1010))
 }
 
 /// `MPI_T_pvar_session_create`.
 #[inline]
 pub unsafe fn t_pvar_session_create<F: Face>(pe_session: *mut *mut c_void) -> c_int {
-    let _ = (pe_session,);
-    entry::unsupported::<F>(Procedure::TPvarSessionCreate, Owner::None)
+    unsafe { crate::direct::tools::t_pvar_session_create::<F>(pe_session) }
 }
 
 /// `MPI_T_pvar_session_free`.
 #[inline]
 pub unsafe fn t_pvar_session_free<F: Face>(pe_session: *mut *mut c_void) -> c_int {
-    let _ = (pe_session,);
-    entry::unsupported::<F>(Procedure::TPvarSessionFree, Owner::None)
+    unsafe { crate::direct::tools::t_pvar_session_free::<F>(pe_session) }
 }
 
 /// `MPI_T_pvar_start`.
 #[inline]
 pub unsafe fn t_pvar_start<F: Face>(pe_session: *mut c_void, handle: *mut c_void) -> c_int {
     let _ = (pe_session, handle);
-    entry::unsupported::<F>(Procedure::TPvarStart, Owner::None)
+    crate::direct::tools::no_such::<F>(ErrorClass(1010))
 }
 
 /// `MPI_T_pvar_stop`.
 #[inline]
 pub unsafe fn t_pvar_stop<F: Face>(pe_session: *mut c_void, handle: *mut c_void) -> c_int {
     let _ = (pe_session, handle);
-    entry::unsupported::<F>(Procedure::TPvarStop, Owner::None)
+    crate::direct::tools::no_such::<F>(ErrorClass(1010))
 }
 
 /// `MPI_T_pvar_write`.
@@ -8933,7 +8925,7 @@ pub unsafe fn t_pvar_write<F: Face>(
     buf: *mut c_void,
 ) -> c_int {
     let _ = (pe_session, handle, buf);
-    entry::unsupported::<F>(Procedure::TPvarWrite, Owner::None)
+    crate::direct::tools::no_such::<F>(ErrorClass(1010))
 }
 
 /// `MPI_T_source_get_info`.
@@ -8951,21 +8943,20 @@ pub unsafe fn t_source_get_info<F: Face>(
 ) -> c_int {
     let _ =
         (source_index, name, name_len, desc, desc_len, ordering, ticks_per_second, max_ticks, info);
-    entry::unsupported::<F>(Procedure::TSourceGetInfo, Owner::None)
+    crate::direct::tools::no_such::<F>(ErrorClass(1007))
 }
 
 /// `MPI_T_source_get_num`.
 #[inline]
 pub unsafe fn t_source_get_num<F: Face>(num_sources: *mut c_int) -> c_int {
-    let _ = (num_sources,);
-    entry::unsupported::<F>(Procedure::TSourceGetNum, Owner::None)
+    unsafe { crate::direct::tools::t_source_get_num::<F>(num_sources) }
 }
 
 /// `MPI_T_source_get_timestamp`.
 #[inline]
 pub unsafe fn t_source_get_timestamp<F: Face>(source_index: c_int, timestamp: *mut i64) -> c_int {
     let _ = (source_index, timestamp);
-    entry::unsupported::<F>(Procedure::TSourceGetTimestamp, Owner::None)
+    crate::direct::tools::no_such::<F>(ErrorClass(1007))
 }
 
 /// `MPI_Test`.

@@ -274,6 +274,21 @@ impl Procedure {
         }
     }
 
+    /// The standard ABI's number of the error class with which a procedure of the tool interface
+    /// that has no body answers, since what it is asked about is not there (MPI-5.0 §15.3.10):
+    /// `MPI_T_ERR_INVALID_NAME`, `_INDEX` or `_HANDLE`.
+    pub fn missing_tool(&self) -> Option<u32> {
+        if !self.name.starts_with("T_") {
+            return None;
+        }
+        let by_index = self.parameters.iter().any(|parameter| parameter.name.ends_with("_index"));
+        Some(match self.parameters.first().map(|first| (&first.kind, first.name.as_str())) {
+            Some((Kind::Text(_), _)) => 1011,
+            Some((Kind::Int, _) | (_, "pe_session")) if by_index => 1007,
+            _ => 1010,
+        })
+    }
+
     /// Whether the face called `face` exports it.
     pub fn is_in(&self, face: &str) -> bool {
         !self.absent.iter().any(|absent| absent == face)

@@ -71,13 +71,13 @@ fn function(procedure: &Procedure, body: Option<&Body>) -> String {
             let _ = writeln!(out, "unsafe {{ {}::<F>({arguments}) }}", body.path);
         }
         Some(body) => out.push_str(&entry(procedure, body)),
-        None => out.push_str(&unsupported(procedure)),
+        None => out.push_str(&without_body(procedure)),
     }
     out.push_str("}\n");
     out
 }
 
-fn unsupported(procedure: &Procedure) -> String {
+fn without_body(procedure: &Procedure) -> String {
     let mut out = String::new();
     let mut unused: Vec<String> = procedure.parameters.iter().map(Parameter::ident).collect();
     if procedure.parameters.iter().any(|parameter| procedure.has_form_flag_after(parameter)) {
@@ -86,11 +86,13 @@ fn unsupported(procedure: &Procedure) -> String {
     if !unused.is_empty() {
         let _ = writeln!(out, "let _ = ({},);", unused.join(", "));
     }
-    let call = format!(
-        "entry::unsupported::<F>(Procedure::{}, {})",
-        procedure.variant(),
-        owner(procedure)
-    );
+    let call = match procedure.missing_tool() {
+        Some(class) => format!("crate::direct::tools::no_such::<F>(ErrorClass({class}))"),
+        None => {
+            let (variant, owner) = (procedure.variant(), owner(procedure));
+            format!("entry::unsupported::<F>(Procedure::{variant}, {owner})")
+        }
+    };
     match &procedure.returns {
         None => {
             let _ = writeln!(out, "{call}");

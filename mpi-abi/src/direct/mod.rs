@@ -1,4 +1,6 @@
-//! Bodies of procedures that return no error code: timers, address arithmetic, conversions.
+//! Bodies of procedures that raise no error: timers, address arithmetic, conversions, the interface
+//! for tools.
 
 pub mod convert;
 pub mod misc;
+pub mod tools;
