@@ -2905,8 +2905,8 @@ pub extern "C-unwind" fn MPIX_File_create_errhandler_x() -> c_int {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C-unwind" fn MPIX_GPU_query_support() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXGPUQuerySupport)
+pub unsafe extern "C-unwind" fn MPIX_GPU_query_support(_what: c_int, answer: *mut c_int) -> c_int {
+    unsafe { glue::denied(answer) }
 }
 
 #[unsafe(no_mangle)]
@@ -3255,8 +3255,8 @@ pub extern "C-unwind" fn PMPIX_File_create_errhandler_x() -> c_int {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C-unwind" fn PMPIX_GPU_query_support() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXGPUQuerySupport)
+pub unsafe extern "C-unwind" fn PMPIX_GPU_query_support(_what: c_int, answer: *mut c_int) -> c_int {
+    unsafe { glue::denied(answer) }
 }
 
 #[unsafe(no_mangle)]

@@ -1156,8 +1156,6 @@ pub enum Procedure {
     MPIXExscanInit,
     /// `MPIX_File_create_errhandler_x`.
     MPIXFileCreateErrhandlerX,
-    /// `MPIX_GPU_query_support`.
-    MPIXGPUQuerySupport,
     /// `MPIX_Gather_init`.
     MPIXGatherInit,
     /// `MPIX_Gatherv_init`.
@@ -1871,7 +1869,6 @@ const NAMES: &[&str] = &[
     "MPIX_Delete_error_string",
     "MPIX_Exscan_init",
     "MPIX_File_create_errhandler_x",
-    "MPIX_GPU_query_support",
     "MPIX_Gather_init",
     "MPIX_Gatherv_init",
     "MPIX_Get_notify",
@@ -3063,7 +3060,6 @@ const PARAMETERS: &[&[&str]] = &[
     &["rank", "win"],
     &["win"],
     &["win"],
-    &[],
     &[],
     &[],
     &[],

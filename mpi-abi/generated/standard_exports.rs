@@ -2703,8 +2703,8 @@ twins!(PMPI_Wtime, MPI_Wtime,
     glue::wtime::<Here>());
 
 #[unsafe(no_mangle)]
-pub extern "C-unwind" fn MPIX_GPU_query_support() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXGPUQuerySupport)
+pub unsafe extern "C-unwind" fn MPIX_GPU_query_support(_what: c_int, answer: *mut c_int) -> c_int {
+    unsafe { glue::denied(answer) }
 }
 
 #[unsafe(no_mangle)]
@@ -2763,8 +2763,8 @@ pub extern "C-unwind" fn MPIX_Win_set_notify() -> c_int {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C-unwind" fn PMPIX_GPU_query_support() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXGPUQuerySupport)
+pub unsafe extern "C-unwind" fn PMPIX_GPU_query_support(_what: c_int, answer: *mut c_int) -> c_int {
+    unsafe { glue::denied(answer) }
 }
 
 #[unsafe(no_mangle)]

@@ -19,6 +19,15 @@ pub fn extension<F: Face>(procedure: Procedure) -> std::ffi::c_int {
     entry::unsupported::<F>(procedure, Owner::None)
 }
 
+/// What a query of MPICH's that is not part of MPI answers: no, as where there is no such device.
+pub unsafe fn denied(answer: *mut std::ffi::c_int) -> std::ffi::c_int {
+    if !answer.is_null() {
+        // SAFETY: by the promise of all functions here.
+        unsafe { *answer = 0 };
+    }
+    0
+}
+
 /// Exports a procedure under its two names: `PMPI_X` calls the glue and `MPI_X` calls `PMPI_X`, so
 /// that a tool may come between (MPI-5.0 §15.2).
 #[macro_export]

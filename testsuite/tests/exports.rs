@@ -128,6 +128,23 @@ fn nothing_of_open_mpi_is_missing() {
     lacking("openmpi", "libmpi.so.40");
 }
 
+/// Intel's binding for C++ starts on our library: the names of MPI's that it asks for are there.
+#[test]
+fn nothing_that_intel_mpi_s_binding_for_cxx_needs_is_missing() {
+    let binding = peers::environment("impi").expect("the peer").join("lib/libmpicxx.so.12");
+    let data = fs::read(&binding).expect("Intel's binding");
+    let file = object::File::parse(&*data).expect("a shared library");
+    let needed = file.dynamic_symbols().filter(|symbol| symbol.is_undefined());
+    let needed: Vec<&str> = needed
+        .filter_map(|symbol| symbol.name().ok())
+        .filter(|name| is_public(name) || name.starts_with("MPII_"))
+        .collect();
+    assert!(needed.len() > 200, "{} names", needed.len());
+    let ours = exported(&ours("libmpi.so.12"));
+    let lacking: Vec<&str> = needed.into_iter().filter(|name| !ours.contains_key(*name)).collect();
+    none("libmpi.so.12 lacks", &lacking);
+}
+
 /// The strings of one kind in the dynamic section: DT_NEEDED or DT_SONAME.
 fn dynamic(library: &Path, wanted: DynamicTag) -> Vec<String> {
     let data = fs::read(library).unwrap_or_else(|error| panic!("{}: {error}", library.display()));

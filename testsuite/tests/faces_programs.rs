@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
 use testsuite::families::{self, Family, MPICH, OPEN_MPI};
+use testsuite::peers;
 use testsuite::prefix::{self, Prefix};
 
 const POSITION_INDEPENDENT: &[&str] = &["-fPIE", "-pie"];
@@ -187,6 +188,47 @@ fn open_mpi_4_s_binding_for_cxx() {
     let flags = ["-rdynamic", "-Wl,--no-as-needed", ours.to_str().unwrap()];
     OPEN_MPI.compile(&families::source("cxx.c"), &program, &flags).unwrap();
     assert_eq!(OPEN_MPI.run_on_ours(&program, &[]).unwrap(), "ok\n");
+}
+
+/// MPICH's library, against which its compiler links, lacks what Intel's has for C++.
+#[test]
+fn mpich_s_own_names_mean_what_they_do_there() {
+    let program = place("mpich_own");
+    let ours = mpich();
+    let flags = ["-Wl,--no-as-needed", ours.to_str().unwrap()];
+    MPICH.compile(&families::source("mpich.c"), &program, &flags).unwrap();
+    assert_eq!(MPICH.run_on_ours(&program, &[]).unwrap(), "ok\n");
+}
+
+/// A program in C++ as Intel's compiler wrapper builds it, with Intel's binding on our library.
+#[test]
+fn intel_mpi_s_binding_for_cxx() {
+    let intel = peers::environment("impi").unwrap();
+    let (ours, binding) = (mpich(), intel.join("lib/libmpicxx.so.12"));
+    let program = place("cxx_impi");
+    let include = format!("-I{}", intel.join("include").display());
+    let source = families::source("bindings.cc");
+    let mut compiler = Command::new("c++");
+    compiler.args(["-w", "-Wl,-z,now", &include, "-o"]).arg(&program).arg(&source);
+    let compiled = compiler.arg(&binding).arg(&ours).output().unwrap();
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    // The binding alone: in Intel's folder lies a library of our face's name.
+    let folder = place("cxx_impi_lib");
+    fs::create_dir_all(&folder).unwrap();
+    fs::copy(&binding, folder.join("libmpicxx.so.12")).unwrap();
+    let path = format!("{}:{}", ours.parent().unwrap().display(), folder.display());
+    for ranks in ["1", "3"] {
+        let mut mpirun = Prefix::find().unwrap().command("mpirun");
+        mpirun.env("LD_LIBRARY_PATH", &path).args(["-n", ranks]).arg(&program);
+        let output = mpirun.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "ok\n", "{said}");
+    }
+}
+
+#[test]
+fn tools_see_nothing_and_end_nothing() {
+    good_on_ranks(&families::source("../programs/tools.c"), "1");
 }
 
 /// Runs `two.c` on two of our faces.

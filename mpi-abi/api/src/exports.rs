@@ -72,15 +72,17 @@ fn twins(out: &mut String, procedure: &Procedure, large: bool) {
 
 fn further(out: &mut String, extra: &Extra) {
     let name = &extra.name;
-    let body = match extra.form {
+    let (head, body) = match extra.form {
         Form::Own | Form::Data(_) => return,
-        Form::Zero => "0".to_owned(),
-        Form::Unsupported => {
-            format!("glue::extension::<Here>(Procedure::{})", extra.variant())
-        }
+        Form::Zero => (format!("extern \"C-unwind\" fn {name}()"), "0".to_owned()),
+        Form::Denied => (
+            format!("unsafe extern \"C-unwind\" fn {name}(_what: c_int, answer: *mut c_int)"),
+            "unsafe { glue::denied(answer) }".to_owned(),
+        ),
+        Form::Unsupported => (
+            format!("extern \"C-unwind\" fn {name}()"),
+            format!("glue::extension::<Here>(Procedure::{})", extra.variant()),
+        ),
     };
-    let _ = write!(
-        out,
-        "\n#[unsafe(no_mangle)]\npub extern \"C-unwind\" fn {name}() -> c_int {{\n    {body}\n}}\n"
-    );
+    let _ = write!(out, "\n#[unsafe(no_mangle)]\npub {head} -> c_int {{\n    {body}\n}}\n");
 }

@@ -2,7 +2,8 @@
 //! libraries with nm.
 //!
 //! A line is `form name [size]`. The forms: `unsupported`, a function that is not part of MPI and
-//! raises an error whatever its parameters; `zero`, a query that answers no; `data`, an object of
+//! raises an error whatever its parameters; `zero`, a query that answers no; `denied`, one that says
+//! so where its second parameter points, of what the first one names; `data`, an object of
 //! that size; `own`, a function. The face itself writes `data` and `own`.
 
 use std::fs;
@@ -19,6 +20,8 @@ pub enum Form {
     Unsupported,
     /// A function that returns 0.
     Zero,
+    /// A function of a number and the place of an answer, which is 0.
+    Denied,
     /// An object of this many bytes.
     Data(u64),
     /// A function that the face writes by hand.
@@ -39,7 +42,7 @@ pub struct Extra {
 impl Extra {
     /// Whether the generated exports define it.
     pub fn is_generated(&self) -> bool {
-        matches!(self.form, Form::Unsupported | Form::Zero)
+        matches!(self.form, Form::Unsupported | Form::Zero | Form::Denied)
     }
 
     /// The name that messages use: the one without the prefix of profiling.
@@ -67,6 +70,7 @@ pub fn read(folder: &Path) -> Result<Vec<Extra>> {
             let (form, name) = match words.as_slice() {
                 ["unsupported", name] => (Form::Unsupported, name),
                 ["zero", name] => (Form::Zero, name),
+                ["denied", name] => (Form::Denied, name),
                 ["own", name] => (Form::Own, name),
                 ["data", name, size] => (Form::Data(size.parse()?), name),
                 _ => bail!("{}: {line:?} is not `form name`", path.display()),

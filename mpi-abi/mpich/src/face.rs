@@ -3,6 +3,7 @@
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
+use mpi_abi::callbacks;
 use mpi_abi::claim::FaceMark;
 use mpi_abi::face::{Abi, FOREIGN_HANDLE, Face};
 use mpi_abi::foreign::Ranks;
@@ -10,6 +11,7 @@ use mpi_abi::mpi_core::buffer::UserBuffer;
 use mpi_abi::mpi_core::handle::*;
 use mpi_abi::mpi_core::status::Status;
 
+use crate::cxx;
 use crate::handles::{handle_in, handle_out, raw_out};
 use crate::status::{self, MpichStatus};
 use crate::symbols;
@@ -144,5 +146,63 @@ impl Face for Mpich {
     unsafe fn status_in(from: *const MpichStatus) -> Status {
         // SAFETY: the caller's promise is the same.
         unsafe { status::read(from) }
+    }
+
+    unsafe fn call_op(
+        _op: OpHandle,
+        function: *const c_void,
+        large: bool,
+        input: *const u8,
+        inout: *mut u8,
+        count: i64,
+        datatype: DatatypeHandle,
+    ) {
+        // SAFETY: the caller's promise is the same.
+        unsafe {
+            if large || !cxx::call_op(function, input, inout, count, datatype) {
+                callbacks::call_op::<Self>(function, large, input, inout, count, datatype);
+            }
+        }
+    }
+
+    unsafe fn call_copy_attr(
+        function: *const c_void,
+        kind: u32,
+        object: u32,
+        keyval: i32,
+        state: *mut c_void,
+        value: *mut c_void,
+    ) -> (c_int, *mut c_void, bool) {
+        // SAFETY: the caller's promise is the same.
+        unsafe {
+            cxx::call_copy(function, kind, object, keyval, state, value).unwrap_or_else(|| {
+                callbacks::call_copy_attr::<Self>(function, kind, object, keyval, state, value)
+            })
+        }
+    }
+
+    unsafe fn call_delete_attr(
+        function: *const c_void,
+        kind: u32,
+        object: u32,
+        keyval: i32,
+        value: *mut c_void,
+        state: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the caller's promise is the same.
+        unsafe {
+            cxx::call_delete(function, kind, object, keyval, value, state).unwrap_or_else(|| {
+                callbacks::call_delete_attr::<Self>(function, kind, object, keyval, value, state)
+            })
+        }
+    }
+
+    unsafe fn call_errhandler(function: *const c_void, kind: u32, object: u32, code: c_int) {
+        // SAFETY: the caller's promise is the same.
+        unsafe {
+            if !cxx::call_errhandler(function, kind, object, code) {
+                callbacks::call_errhandler::<Self>(function, kind, object, code);
+            }
+        }
     }
 }

@@ -4,6 +4,7 @@
 //! as data that a program may define. The module `mpi_f08` has variables of its own for some.
 
 use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use mpi_abi::first_of;
 use mpi_abi::fortran::{Fortran, Special};
@@ -18,7 +19,7 @@ macro_rules! blocks {
             /// A Fortran common block, or a variable of a module.
             #[allow(non_upper_case_globals)]
             #[unsafe(no_mangle)]
-            static mut $name: $type = $zero;
+            pub(crate) static mut $name: $type = $zero;
         )*
     };
 }
@@ -32,12 +33,17 @@ blocks! {
     mpifcmba_: c_int = 0;
     MPIR_F08_MPI_BOTTOM: c_int = 0;
     MPIR_F08_MPI_IN_PLACE: c_int = 0;
+    __mpi_f08_link_constants_MOD_mpi_buffer_automatic: c_int = 0;
     __mpi_f08_link_constants_MOD_mpi_unweighted: c_int = 0;
     __mpi_f08_link_constants_MOD_mpi_weights_empty: c_int = 0;
     __mpi_f08_link_constants_MOD_mpi_errcodes_ignore: c_int = 0;
     __mpi_f08_link_constants_MOD_mpi_argv_null: u8 = 0;
     __mpi_f08_link_constants_MOD_mpi_argvs_null: u8 = 0;
 }
+
+/// Whether the program has named the variable of the module where it may have meant that of the
+/// common block, as only those calls do that attach a buffer.
+static HAS_NAMED_THE_MODULE_S: AtomicBool = AtomicBool::new(false);
 
 /// Attribute keys that MPICH predefines for communicators, without their last byte.
 const PREDEFINED_OF_COMMS: c_int = 0x6440_0000;
@@ -68,6 +74,13 @@ impl Fortran for Mpich {
         }
         if within(address, &raw const mpiprivc_, 2).is_some() {
             return Some(Special::ArgvNull);
+        }
+        if std::ptr::eq(
+            address,
+            (&raw const __mpi_f08_link_constants_MOD_mpi_buffer_automatic).cast(),
+        ) {
+            HAS_NAMED_THE_MODULE_S.store(true, Ordering::Relaxed);
+            return Some(Special::BufferAutomatic);
         }
         first_of! { address:
             MPIR_F08_MPI_BOTTOM Bottom
@@ -107,6 +120,9 @@ impl Fortran for Mpich {
     }
 
     fn buffer_automatic() -> Option<*mut c_void> {
+        if HAS_NAMED_THE_MODULE_S.load(Ordering::Relaxed) {
+            return Some((&raw mut __mpi_f08_link_constants_MOD_mpi_buffer_automatic).cast());
+        }
         Some((&raw mut mpifcmba_).cast())
     }
 }

@@ -3,6 +3,7 @@
 //! Handles are 32-bit codes (`handles`), a status has 20 bytes (`status`); `face` ties them to
 //! the trait, `symbols` holds what the library exports beside the procedures.
 
+mod cxx;
 mod face;
 mod fortran;
 mod handles;

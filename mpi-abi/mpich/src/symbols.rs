@@ -6,6 +6,7 @@ use std::ffi::{c_int, c_void};
 use mpi_abi::claim::FaceMark;
 use mpi_abi::face::Abi;
 
+use crate::fortran::{mpipriv1_, mpipriv2_, mpiprivc_};
 use crate::status::MpichStatus;
 
 /// An exported pointer that never changes.
@@ -24,10 +25,6 @@ const EMPTY: MpichStatus = {
 static UNWEIGHTED: c_int = 0;
 static WEIGHTS_EMPTY: c_int = 0;
 static ALL_HANDLES: c_int = 0;
-static IGNORED_STATUS: MpichStatus = EMPTY;
-static IGNORED_STATUSES: MpichStatus = EMPTY;
-static NO_ARGUMENTS: c_int = 0;
-static IGNORED_CODES: c_int = 0;
 
 /// What `MPI_STATUS_IGNORE` of `mpi_f08` is: modules compiled with MPICH name the object itself.
 #[unsafe(no_mangle)]
@@ -38,25 +35,27 @@ pub(crate) static MPIR_F08_MPI_STATUS_IGNORE_OBJ: MpichStatus = EMPTY;
 pub(crate) static MPIR_F08_MPI_STATUSES_IGNORE_OBJ: MpichStatus = EMPTY;
 
 macro_rules! pointers {
-    ($($name:ident -> $target:ident;)*) => {
+    ($($name:ident -> $target:ident $(+ $bytes:literal)?;)*) => {
         $(
             #[doc = concat!("`", stringify!($name), "` of the header.")]
             #[unsafe(no_mangle)]
-            pub(crate) static $name: Pointer = Pointer((&raw const $target).cast());
+            pub(crate) static $name: Pointer =
+                Pointer((&raw const $target).cast::<u8>()$(.wrapping_add($bytes))?.cast());
         )*
     };
 }
 
+// What C is told of Fortran's special variables is where the programs have them (MPI-5.0 §19.3.5).
 pointers! {
     MPI_UNWEIGHTED -> UNWEIGHTED;
     MPI_WEIGHTS_EMPTY -> WEIGHTS_EMPTY;
     MPI_T_PVAR_ALL_HANDLES -> ALL_HANDLES;
-    MPI_F_STATUS_IGNORE -> IGNORED_STATUS;
-    MPI_F_STATUSES_IGNORE -> IGNORED_STATUSES;
+    MPI_F_STATUS_IGNORE -> mpipriv1_ + 8;
+    MPI_F_STATUSES_IGNORE -> mpipriv2_;
     MPI_F08_STATUS_IGNORE -> MPIR_F08_MPI_STATUS_IGNORE_OBJ;
     MPI_F08_STATUSES_IGNORE -> MPIR_F08_MPI_STATUSES_IGNORE_OBJ;
-    MPI_F_ARGVS_NULL -> NO_ARGUMENTS;
-    MPI_F_ERRCODES_IGNORE -> IGNORED_CODES;
+    MPI_F_ARGVS_NULL -> mpiprivc_;
+    MPI_F_ERRCODES_IGNORE -> mpipriv2_ + 20;
 }
 
 /// How a face of Ferrite is recognised in a process.

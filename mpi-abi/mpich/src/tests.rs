@@ -3,6 +3,7 @@
 use std::ffi::{c_int, c_void};
 
 use mpi_abi::face::{ConstantGroup, FOREIGN_HANDLE, FOREIGN_VALUE, Face};
+use mpi_abi::fortran::{Fortran, Special};
 use mpi_abi::mpi_core::buffer::UserBuffer;
 use mpi_abi::mpi_core::constants;
 use mpi_abi::mpi_core::error::ErrorClass;
@@ -10,6 +11,7 @@ use mpi_abi::mpi_core::handle::*;
 use mpi_abi::mpi_core::status::Status;
 
 use crate::face::Mpich;
+use crate::fortran::{__mpi_f08_link_constants_MOD_mpi_buffer_automatic as OF_MODULE, mpifcmba_};
 use crate::symbols::MPIR_Dup_fn;
 use crate::tables::HANDLES;
 
@@ -128,4 +130,13 @@ fn attribute_functions_are_called_with_this_face() {
     };
     assert_eq!(call(std::ptr::null()), (0, value, false));
     assert_eq!(call(MPIR_Dup_fn as *const c_void), (0, value, true));
+}
+
+/// The module's own and that of the common block; a program gets back the one that it attached.
+#[test]
+fn both_variables_for_an_automatic_buffer_are_known() {
+    for variable in [&raw mut mpifcmba_, &raw mut OF_MODULE] {
+        assert_eq!(Mpich::special(variable.cast()), Some(Special::BufferAutomatic));
+        assert_eq!(Mpich::buffer_automatic(), Some(variable.cast()));
+    }
 }
