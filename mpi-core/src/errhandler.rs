@@ -21,6 +21,9 @@ pub const ERRORS_ARE_FATAL: ErrhandlerHandle = ErrhandlerHandle::from_raw(0x141)
 pub const ERRORS_ABORT: ErrhandlerHandle = ErrhandlerHandle::from_raw(0x142);
 /// `MPI_ERRORS_RETURN`.
 pub const ERRORS_RETURN: ErrhandlerHandle = ErrhandlerHandle::from_raw(0x143);
+/// `MPI::ERRORS_THROW_EXCEPTIONS` of MPICH's binding for C++: the code is returned here, and the binding
+/// throws when it finds this handler at the object. No standard has it.
+pub const ERRORS_THROW: ErrhandlerHandle = ErrhandlerHandle::from_raw(0x144);
 
 /// The kind of object that a handler was made for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -85,6 +88,7 @@ impl Errhandlers {
             (ERRORS_ARE_FATAL, Action::Fatal),
             (ERRORS_ABORT, Action::Abort),
             (ERRORS_RETURN, Action::Return),
+            (ERRORS_THROW, Action::Return),
         ] {
             table.set_predefined(handle.raw(), Errhandler { action, references: 1 });
         }

@@ -200,24 +200,24 @@ fn mpich_s_own_names_mean_what_they_do_there() {
     assert_eq!(MPICH.run_on_ours(&program, &[]).unwrap(), "ok\n");
 }
 
-/// A program in C++ as Intel's compiler wrapper builds it, with Intel's binding on our library.
+/// Programs in C++ as Intel's compiler wrapper builds them, with Intel's binding on our library.
 #[test]
 fn intel_mpi_s_binding_for_cxx() {
     let intel = peers::environment("impi").unwrap();
     let (ours, binding) = (mpich(), intel.join("lib/libmpicxx.so.12"));
-    let program = place("cxx_impi");
-    let include = format!("-I{}", intel.join("include").display());
-    let source = families::source("bindings.cc");
-    let mut compiler = Command::new("c++");
-    compiler.args(["-w", "-Wl,-z,now", &include, "-o"]).arg(&program).arg(&source);
-    let compiled = compiler.arg(&binding).arg(&ours).output().unwrap();
-    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
     // The binding alone: in Intel's folder lies a library of our face's name.
     let folder = place("cxx_impi_lib");
     fs::create_dir_all(&folder).unwrap();
     fs::copy(&binding, folder.join("libmpicxx.so.12")).unwrap();
     let path = format!("{}:{}", ours.parent().unwrap().display(), folder.display());
-    for ranks in ["1", "3"] {
+    let include = format!("-I{}", intel.join("include").display());
+    for (name, ranks) in [("bindings", "1"), ("bindings", "3"), ("throws", "2")] {
+        let program = place(&format!("{name}_impi"));
+        let mut compiler = Command::new("c++");
+        compiler.args(["-w", "-Wl,-z,now", &include, "-o"]).arg(&program);
+        compiler.arg(families::source(&format!("{name}.cc"))).arg(&binding).arg(&ours);
+        let compiled = compiler.output().unwrap();
+        assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
         let mut mpirun = Prefix::find().unwrap().command("mpirun");
         mpirun.env("LD_LIBRARY_PATH", &path).args(["-n", ranks]).arg(&program);
         let output = mpirun.output().unwrap();

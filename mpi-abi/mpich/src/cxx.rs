@@ -8,7 +8,8 @@
 //!
 //! All of the binding's calls back are served: of operations, of error handlers of communicators,
 //! files and windows, and of functions that copy and delete attributes. The binding knows no large
-//! counts and no sessions. Data representations are not supported, in C++ as in C.
+//! counts and no sessions. Exceptions it throws itself, where it finds the error handler for them
+//! (`ERRORS_THROW` of the core). Data representations are not supported, in C++ as in C.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
