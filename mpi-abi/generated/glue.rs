@@ -8449,7 +8449,7 @@ pub unsafe fn t_category_get_categories<F: Face>(
     indices: *mut c_int,
 ) -> c_int {
     let _ = (cat_index, len, indices);
-    crate::direct::tools::no_such::<F>(ErrorClass(1007))
+    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_INDEX)
 }
 
 /// `MPI_T_category_get_cvars`.
@@ -8460,7 +8460,7 @@ pub unsafe fn t_category_get_cvars<F: Face>(
     indices: *mut c_int,
 ) -> c_int {
     let _ = (cat_index, len, indices);
-    crate::direct::tools::no_such::<F>(ErrorClass(1007))
+    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_INDEX)
 }
 
 /// `MPI_T_category_get_events`.
@@ -8471,14 +8471,14 @@ pub unsafe fn t_category_get_events<F: Face>(
     indices: *mut c_int,
 ) -> c_int {
     let _ = (cat_index, len, indices);
-    crate::direct::tools::no_such::<F>(ErrorClass(1007))
+    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_INDEX)
 }
 
 /// `MPI_T_category_get_index`.
 #[inline]
 pub unsafe fn t_category_get_index<F: Face>(name: *const c_char, cat_index: *mut c_int) -> c_int {
     let _ = (name, cat_index);
-    crate::direct::tools::no_such::<F>(ErrorClass(1011))
+    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_NAME)
 }
 
 /// `MPI_T_category_get_info`.
@@ -8494,7 +8494,7 @@ pub unsafe fn t_category_get_info<F: Face>(
     num_categories: *mut c_int,
 ) -> c_int {
     let _ = (cat_index, name, name_len, desc, desc_len, num_cvars, num_pvars, num_categories);
-    crate::direct::tools::no_such::<F>(ErrorClass(1007))
+    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_INDEX)
 }
 
 /// `MPI_T_category_get_num`.
@@ -8510,7 +8510,7 @@ pub unsafe fn t_category_get_num_events<F: Face>(
     num_events: *mut c_int,
 ) -> c_int {
     let _ = (cat_index, num_events);
-    crate::direct::tools::no_such::<F>(ErrorClass(1007))
+    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_INDEX)
 }
 
 /// `MPI_T_category_get_pvars`.
@@ -8521,14 +8521,14 @@ pub unsafe fn t_category_get_pvars<F: Face>(
     indices: *mut c_int,
 ) -> c_int {
     let _ = (cat_index, len, indices);
-    crate::direct::tools::no_such::<F>(ErrorClass(1007))
+    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_INDEX)
 }
 
 /// `MPI_T_cvar_get_index`.
 #[inline]
 pub unsafe fn t_cvar_get_index<F: Face>(name: *const c_char, cvar_index: *mut c_int) -> c_int {
     let _ = (name, cvar_index);
-    crate::direct::tools::no_such::<F>(ErrorClass(1011))
+    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_NAME)
 }
 
 /// `MPI_T_cvar_get_info`.
@@ -8547,7 +8547,7 @@ pub unsafe fn t_cvar_get_info<F: Face>(
 ) -> c_int {
     let _ =
         (cvar_index, name, name_len, verbosity, datatype, enumtype, desc, desc_len, bind, scope);
-    crate::direct::tools::no_such::<F>(ErrorClass(1007))
+    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_INDEX)
 }
 
 /// `MPI_T_cvar_get_num`.
@@ -8565,28 +8565,28 @@ pub unsafe fn t_cvar_handle_alloc<F: Face>(
     count: *mut c_int,
 ) -> c_int {
     let _ = (cvar_index, obj_handle, handle, count);
-    crate::direct::tools::no_such::<F>(ErrorClass(1007))
+    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_INDEX)
 }
 
 /// `MPI_T_cvar_handle_free`.
 #[inline]
 pub unsafe fn t_cvar_handle_free<F: Face>(handle: *mut *mut c_void) -> c_int {
     let _ = (handle,);
-    crate::direct::tools::no_such::<F>(ErrorClass(1010))
+    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_HANDLE)
 }
 
 /// `MPI_T_cvar_read`.
 #[inline]
 pub unsafe fn t_cvar_read<F: Face>(handle: *mut c_void, buf: *mut c_void) -> c_int {
     let _ = (handle, buf);
-    crate::direct::tools::no_such::<F>(ErrorClass(1010))
+    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_HANDLE)
 }
 
 /// `MPI_T_cvar_write`.
 #[inline]
 pub unsafe fn t_cvar_write<F: Face>(handle: *mut c_void, buf: *mut c_void) -> c_int {
     let _ = (handle, buf);
-    crate::direct::tools::no_such::<F>(ErrorClass(1010))
+    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_HANDLE)
 }
 
 /// `MPI_T_enum_get_info`.
@@ -8598,7 +8598,7 @@ pub unsafe fn t_enum_get_info<F: Face>(
     name_len: *mut c_int,
 ) -> c_int {
     let _ = (enumtype, num, name, name_len);
-    crate::direct::tools::no_such::<F>(ErrorClass(1010))
+    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_HANDLE)
 }
 
 /// `MPI_T_enum_get_item`.
@@ -8611,7 +8611,7 @@ pub unsafe fn t_enum_get_item<F: Face>(
     name_len: *mut c_int,
 ) -> c_int {
     let _ = (enumtype, index, value, name, name_len);
-    crate::direct::tools::no_such::<F>(ErrorClass(1010))
+    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_HANDLE)
 }
 
 /// `MPI_T_event_callback_get_info`.
@@ -8622,7 +8622,7 @@ pub unsafe fn t_event_callback_get_info<F: Face>(
     info_used: *mut <F as Face>::Info,
 ) -> c_int {
     let _ = (event_registration, cb_safety, info_used);
-    crate::direct::tools::no_such::<F>(ErrorClass(1010))
+    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_HANDLE)
 }
 
 /// `MPI_T_event_callback_set_info`.
@@ -8633,21 +8633,21 @@ pub unsafe fn t_event_callback_set_info<F: Face>(
     info: <F as Face>::Info,
 ) -> c_int {
     let _ = (event_registration, cb_safety, info);
-    crate::direct::tools::no_such::<F>(ErrorClass(1010))
+    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_HANDLE)
 }
 
 /// `MPI_T_event_copy`.
 #[inline]
 pub unsafe fn t_event_copy<F: Face>(event_instance: *mut c_void, buffer: *mut c_void) -> c_int {
     let _ = (event_instance, buffer);
-    crate::direct::tools::no_such::<F>(ErrorClass(1010))
+    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_HANDLE)
 }
 
 /// `MPI_T_event_get_index`.
 #[inline]
 pub unsafe fn t_event_get_index<F: Face>(name: *const c_char, event_index: *mut c_int) -> c_int {
     let _ = (name, event_index);
-    crate::direct::tools::no_such::<F>(ErrorClass(1011))
+    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_NAME)
 }
 
 /// `MPI_T_event_get_info`.
@@ -8680,7 +8680,7 @@ pub unsafe fn t_event_get_info<F: Face>(
         desc_len,
         bind,
     );
-    crate::direct::tools::no_such::<F>(ErrorClass(1007))
+    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_INDEX)
 }
 
 /// `MPI_T_event_get_num`.
@@ -8696,7 +8696,7 @@ pub unsafe fn t_event_get_source<F: Face>(
     source_index: *mut c_int,
 ) -> c_int {
     let _ = (event_instance, source_index);
-    crate::direct::tools::no_such::<F>(ErrorClass(1010))
+    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_HANDLE)
 }
 
 /// `MPI_T_event_get_timestamp`.
@@ -8706,7 +8706,7 @@ pub unsafe fn t_event_get_timestamp<F: Face>(
     event_timestamp: *mut i64,
 ) -> c_int {
     let _ = (event_instance, event_timestamp);
-    crate::direct::tools::no_such::<F>(ErrorClass(1010))
+    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_HANDLE)
 }
 
 /// `MPI_T_event_handle_alloc`.
@@ -8718,7 +8718,7 @@ pub unsafe fn t_event_handle_alloc<F: Face>(
     event_registration: *mut *mut c_void,
 ) -> c_int {
     let _ = (event_index, obj_handle, info, event_registration);
-    crate::direct::tools::no_such::<F>(ErrorClass(1007))
+    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_INDEX)
 }
 
 /// `MPI_T_event_handle_free`.
@@ -8729,7 +8729,7 @@ pub unsafe fn t_event_handle_free<F: Face>(
     free_cb_function: *const c_void,
 ) -> c_int {
     let _ = (event_registration, user_data, free_cb_function);
-    crate::direct::tools::no_such::<F>(ErrorClass(1010))
+    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_HANDLE)
 }
 
 /// `MPI_T_event_handle_get_info`.
@@ -8739,7 +8739,7 @@ pub unsafe fn t_event_handle_get_info<F: Face>(
     info_used: *mut <F as Face>::Info,
 ) -> c_int {
     let _ = (event_registration, info_used);
-    crate::direct::tools::no_such::<F>(ErrorClass(1010))
+    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_HANDLE)
 }
 
 /// `MPI_T_event_handle_set_info`.
@@ -8749,7 +8749,7 @@ pub unsafe fn t_event_handle_set_info<F: Face>(
     info: <F as Face>::Info,
 ) -> c_int {
     let _ = (event_registration, info);
-    crate::direct::tools::no_such::<F>(ErrorClass(1010))
+    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_HANDLE)
 }
 
 /// `MPI_T_event_read`.
@@ -8760,7 +8760,7 @@ pub unsafe fn t_event_read<F: Face>(
     buffer: *mut c_void,
 ) -> c_int {
     let _ = (event_instance, element_index, buffer);
-    crate::direct::tools::no_such::<F>(ErrorClass(1010))
+    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_HANDLE)
 }
 
 /// `MPI_T_event_register_callback`.
@@ -8773,7 +8773,7 @@ pub unsafe fn t_event_register_callback<F: Face>(
     event_cb_function: *const c_void,
 ) -> c_int {
     let _ = (event_registration, cb_safety, info, user_data, event_cb_function);
-    crate::direct::tools::no_such::<F>(ErrorClass(1010))
+    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_HANDLE)
 }
 
 /// `MPI_T_event_set_dropped_handler`.
@@ -8783,7 +8783,7 @@ pub unsafe fn t_event_set_dropped_handler<F: Face>(
     dropped_cb_function: *const c_void,
 ) -> c_int {
     let _ = (event_registration, dropped_cb_function);
-    crate::direct::tools::no_such::<F>(ErrorClass(1010))
+    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_HANDLE)
 }
 
 /// `MPI_T_finalize`.
@@ -8806,7 +8806,7 @@ pub unsafe fn t_pvar_get_index<F: Face>(
     pvar_index: *mut c_int,
 ) -> c_int {
     let _ = (name, var_class, pvar_index);
-    crate::direct::tools::no_such::<F>(ErrorClass(1011))
+    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_NAME)
 }
 
 /// `MPI_T_pvar_get_info`.
@@ -8830,7 +8830,7 @@ pub unsafe fn t_pvar_get_info<F: Face>(
         pvar_index, name, name_len, verbosity, var_class, datatype, enumtype, desc, desc_len, bind,
         readonly, continuous, atomic,
     );
-    crate::direct::tools::no_such::<F>(ErrorClass(1007))
+    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_INDEX)
 }
 
 /// `MPI_T_pvar_get_num`.
@@ -8849,7 +8849,7 @@ pub unsafe fn t_pvar_handle_alloc<F: Face>(
     count: *mut c_int,
 ) -> c_int {
     let _ = (pe_session, pvar_index, obj_handle, handle, count);
-    crate::direct::tools::no_such::<F>(ErrorClass(1007))
+    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_INDEX)
 }
 
 /// `MPI_T_pvar_handle_free`.
@@ -8859,7 +8859,7 @@ pub unsafe fn t_pvar_handle_free<F: Face>(
     handle: *mut *mut c_void,
 ) -> c_int {
     let _ = (pe_session, handle);
-    crate::direct::tools::no_such::<F>(ErrorClass(1010))
+    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_HANDLE)
 }
 
 /// `MPI_T_pvar_read`.
@@ -8870,7 +8870,7 @@ pub unsafe fn t_pvar_read<F: Face>(
     buf: *mut c_void,
 ) -> c_int {
     let _ = (pe_session, handle, buf);
-    crate::direct::tools::no_such::<F>(ErrorClass(1010))
+    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_HANDLE)
 }
 
 /// `MPI_T_pvar_readreset`.
@@ -8881,14 +8881,14 @@ pub unsafe fn t_pvar_readreset<F: Face>(
     buf: *mut c_void,
 ) -> c_int {
     let _ = (pe_session, handle, buf);
-    crate::direct::tools::no_such::<F>(ErrorClass(1010))
+    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_HANDLE)
 }
 
 /// `MPI_T_pvar_reset`.
 #[inline]
 pub unsafe fn t_pvar_reset<F: Face>(pe_session: *mut c_void, handle: *mut c_void) -> c_int {
     let _ = (pe_session, handle);
-    crate::direct::tools::no_such::<F>(ErrorClass(1010))
+    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_HANDLE)
 }
 
 /// `MPI_T_pvar_session_create`.
@@ -8907,14 +8907,14 @@ pub unsafe fn t_pvar_session_free<F: Face>(pe_session: *mut *mut c_void) -> c_in
 #[inline]
 pub unsafe fn t_pvar_start<F: Face>(pe_session: *mut c_void, handle: *mut c_void) -> c_int {
     let _ = (pe_session, handle);
-    crate::direct::tools::no_such::<F>(ErrorClass(1010))
+    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_HANDLE)
 }
 
 /// `MPI_T_pvar_stop`.
 #[inline]
 pub unsafe fn t_pvar_stop<F: Face>(pe_session: *mut c_void, handle: *mut c_void) -> c_int {
     let _ = (pe_session, handle);
-    crate::direct::tools::no_such::<F>(ErrorClass(1010))
+    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_HANDLE)
 }
 
 /// `MPI_T_pvar_write`.
@@ -8925,7 +8925,7 @@ pub unsafe fn t_pvar_write<F: Face>(
     buf: *mut c_void,
 ) -> c_int {
     let _ = (pe_session, handle, buf);
-    crate::direct::tools::no_such::<F>(ErrorClass(1010))
+    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_HANDLE)
 }
 
 /// `MPI_T_source_get_info`.
@@ -8943,7 +8943,7 @@ pub unsafe fn t_source_get_info<F: Face>(
 ) -> c_int {
     let _ =
         (source_index, name, name_len, desc, desc_len, ordering, ticks_per_second, max_ticks, info);
-    crate::direct::tools::no_such::<F>(ErrorClass(1007))
+    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_INDEX)
 }
 
 /// `MPI_T_source_get_num`.
@@ -8956,7 +8956,7 @@ pub unsafe fn t_source_get_num<F: Face>(num_sources: *mut c_int) -> c_int {
 #[inline]
 pub unsafe fn t_source_get_timestamp<F: Face>(source_index: c_int, timestamp: *mut i64) -> c_int {
     let _ = (source_index, timestamp);
-    crate::direct::tools::no_such::<F>(ErrorClass(1007))
+    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_INDEX)
 }
 
 /// `MPI_Test`.

@@ -110,6 +110,24 @@ classes! {
     SESSION = 60, "MPI_ERR_SESSION", "invalid session";
     ERRHANDLER = 61, "MPI_ERR_ERRHANDLER", "invalid error handler";
     ABI = 62, "MPI_ERR_ABI", "invalid use of the ABI";
+    T_CANNOT_INIT = 1001, "MPI_T_ERR_CANNOT_INIT", "the interface for tools cannot be begun";
+    T_NOT_ACCESSIBLE = 1002, "MPI_T_ERR_NOT_ACCESSIBLE", "not accessible at this time";
+    T_NOT_INITIALIZED = 1003, "MPI_T_ERR_NOT_INITIALIZED", "the interface for tools has not been begun";
+    T_NOT_SUPPORTED = 1004, "MPI_T_ERR_NOT_SUPPORTED", "not supported by the interface for tools";
+    T_MEMORY = 1005, "MPI_T_ERR_MEMORY", "out of memory in the interface for tools";
+    T_INVALID = 1006, "MPI_T_ERR_INVALID", "invalid use of the interface for tools";
+    T_INVALID_INDEX = 1007, "MPI_T_ERR_INVALID_INDEX", "no variable, event or category has this index";
+    T_INVALID_ITEM = 1008, "MPI_T_ERR_INVALID_ITEM", "no item of an enumeration has this index";
+    T_INVALID_SESSION = 1009, "MPI_T_ERR_INVALID_SESSION", "invalid session of performance variables";
+    T_INVALID_HANDLE = 1010, "MPI_T_ERR_INVALID_HANDLE", "invalid handle of the interface for tools";
+    T_INVALID_NAME = 1011, "MPI_T_ERR_INVALID_NAME", "no variable, event or category has this name";
+    T_OUT_OF_HANDLES = 1012, "MPI_T_ERR_OUT_OF_HANDLES", "no more handles of the interface for tools";
+    T_OUT_OF_SESSIONS = 1013, "MPI_T_ERR_OUT_OF_SESSIONS", "no more sessions of performance variables";
+    T_CVAR_SET_NOT_NOW = 1014, "MPI_T_ERR_CVAR_SET_NOT_NOW", "control variable cannot be set at this time";
+    T_CVAR_SET_NEVER = 1015, "MPI_T_ERR_CVAR_SET_NEVER", "control variable cannot be set";
+    T_PVAR_NO_WRITE = 1016, "MPI_T_ERR_PVAR_NO_WRITE", "performance variable cannot be written";
+    T_PVAR_NO_STARTSTOP = 1017, "MPI_T_ERR_PVAR_NO_STARTSTOP", "performance variable cannot be started or stopped";
+    T_PVAR_NO_ATOMIC = 1018, "MPI_T_ERR_PVAR_NO_ATOMIC", "performance variable cannot be read and reset in one";
 }
 
 impl fmt::Debug for ErrorClass {

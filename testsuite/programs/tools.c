@@ -51,6 +51,16 @@ static void nothing_is_there(void) {
     EQUAL(MPI_T_pvar_session_free(&session), MPI_T_ERR_INVALID_SESSION);
 }
 
+// The codes are error codes as others are (§15.3.10).
+static void codes(void) {
+    char text[MPI_MAX_ERROR_STRING];
+    int class = 0, length = 0;
+    OK(MPI_Error_class(MPI_T_ERR_INVALID_INDEX, &class));
+    EQUAL(class, MPI_T_ERR_INVALID_INDEX);
+    OK(MPI_Error_string(MPI_T_ERR_INVALID_NAME, text, &length));
+    CHECK(length > 0 && strstr(text, "MPI_T_ERR_INVALID_NAME"), "%s", text);
+}
+
 int main(int argc, char **argv) {
     int provided = -1;
     EQUAL(MPI_T_finalize(), MPI_T_ERR_NOT_INITIALIZED);
@@ -61,6 +71,7 @@ int main(int argc, char **argv) {
     start(&argc, &argv);
     numbers();
     nothing_is_there();
+    codes();
     int result = finish();
     numbers();
     OK(MPI_T_finalize());

@@ -274,18 +274,17 @@ impl Procedure {
         }
     }
 
-    /// The standard ABI's number of the error class with which a procedure of the tool interface
-    /// that has no body answers, since what it is asked about is not there (MPI-5.0 §15.3.10):
-    /// `MPI_T_ERR_INVALID_NAME`, `_INDEX` or `_HANDLE`.
-    pub fn missing_tool(&self) -> Option<u32> {
+    /// The error class with which a procedure of the tool interface that has no body answers, since
+    /// what it is asked about is not there (MPI-5.0 §15.3.10).
+    pub fn missing_tool(&self) -> Option<&'static str> {
         if !self.name.starts_with("T_") {
             return None;
         }
         let by_index = self.parameters.iter().any(|parameter| parameter.name.ends_with("_index"));
         Some(match self.parameters.first().map(|first| (&first.kind, first.name.as_str())) {
-            Some((Kind::Text(_), _)) => 1011,
-            Some((Kind::Int, _) | (_, "pe_session")) if by_index => 1007,
-            _ => 1010,
+            Some((Kind::Text(_), _)) => "T_INVALID_NAME",
+            Some((Kind::Int, _) | (_, "pe_session")) if by_index => "T_INVALID_INDEX",
+            _ => "T_INVALID_HANDLE",
         })
     }
 

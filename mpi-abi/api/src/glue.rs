@@ -87,7 +87,7 @@ fn without_body(procedure: &Procedure) -> String {
         let _ = writeln!(out, "let _ = ({},);", unused.join(", "));
     }
     let call = match procedure.missing_tool() {
-        Some(class) => format!("crate::direct::tools::no_such::<F>(ErrorClass({class}))"),
+        Some(class) => format!("crate::direct::tools::no_such::<F>(ErrorClass::{class})"),
         None => {
             let (variant, owner) = (procedure.variant(), owner(procedure));
             format!("entry::unsupported::<F>(Procedure::{variant}, {owner})")

@@ -16,13 +16,6 @@ use mpi_core::error::ErrorClass;
 
 use crate::face::Face;
 
-/// `MPI_T_ERR_NOT_INITIALIZED`.
-const NOT_INITIALIZED: ErrorClass = ErrorClass(1003);
-/// `MPI_T_ERR_INVALID`.
-const INVALID: ErrorClass = ErrorClass(1006);
-/// `MPI_T_ERR_INVALID_SESSION`.
-const INVALID_SESSION: ErrorClass = ErrorClass(1009);
-
 /// How often the interface was begun and not ended.
 static BEGUN: AtomicU32 = AtomicU32::new(0);
 
@@ -38,7 +31,7 @@ pub fn no_such<F: Face>(class: ErrorClass) -> c_int {
 /// Writes a number where the program wants it.
 unsafe fn answer<F: Face>(place: *mut c_int, number: c_int) -> c_int {
     if place.is_null() {
-        return F::error_out(INVALID);
+        return F::error_out(ErrorClass::T_INVALID);
     }
     // SAFETY: by the promise of all functions here.
     unsafe { *place = number };
@@ -59,7 +52,7 @@ pub unsafe fn t_init_thread<F: Face>(required: c_int, provided: *mut c_int) -> c
 pub unsafe fn t_finalize<F: Face>() -> c_int {
     let ended =
         BEGUN.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |begun| begun.checked_sub(1));
-    if ended.is_ok() { 0 } else { F::error_out(NOT_INITIALIZED) }
+    if ended.is_ok() { 0 } else { F::error_out(ErrorClass::T_NOT_INITIALIZED) }
 }
 
 /// `MPI_T_cvar_get_num`.
@@ -101,7 +94,7 @@ pub unsafe fn t_category_changed<F: Face>(update_number: *mut c_int) -> c_int {
 /// `MPI_T_pvar_session_create`.
 pub unsafe fn t_pvar_session_create<F: Face>(pe_session: *mut *mut c_void) -> c_int {
     if pe_session.is_null() {
-        return F::error_out(INVALID);
+        return F::error_out(ErrorClass::T_INVALID);
     }
     // SAFETY: by the caller's promise.
     unsafe { *pe_session = (&raw const SESSION).cast_mut().cast() };
@@ -113,7 +106,7 @@ pub unsafe fn t_pvar_session_free<F: Face>(pe_session: *mut *mut c_void) -> c_in
     // SAFETY: by the caller's promise.
     unsafe {
         if pe_session.is_null() || !ptr::addr_eq(*pe_session, &raw const SESSION) {
-            return F::error_out(INVALID_SESSION);
+            return F::error_out(ErrorClass::T_INVALID_SESSION);
         }
         *pe_session = ptr::null_mut();
     }
