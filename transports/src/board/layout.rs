@@ -29,8 +29,8 @@ const PRIVATE_ROOM_MAX: usize = 2 << 20;
 const PRIVATE_SPACES: usize = 2;
 
 /// Counters and cells of a part up to this size are mapped when the board is opened, and not at its thirtieth
-/// message: eight members have ten pages of them.
-const HEAD_BYTES: usize = 40 << 10;
+/// message: two members have two pages of them.
+const HEAD_BYTES: usize = 16 << 10;
 
 /// What the address of a part is a multiple of.
 pub const ALIGN: usize = align_of::<Cell>();

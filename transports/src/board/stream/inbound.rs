@@ -2,9 +2,7 @@
 
 use mpi_core::boards::{LONG_PIECE, Piece};
 
-use super::{
-    APART, Cell, INLINE_BYTES, LAST, LIGHT_ROUND, LINE_BYTES, MAPPED_FROM, Room, WINDOW_MIN,
-};
+use super::{APART, Cell, INLINE_BYTES, LAST, LIGHT_ROUND, MAPPED_FROM, Room, WINDOW_MIN};
 use crate::board::apart::Apart;
 use crate::board::layout::{CELLS, CONSENT};
 use crate::copy;
@@ -27,9 +25,8 @@ pub(in crate::board) struct Inbound {
     counter: *const AtomicU64,
     /// Bodies that end here or before are read without further ado.
     known: usize,
-    /// Where what is behind the line of the next cell begins if it is as long as for the last one, and how many bytes
-    /// of it to ask for, perhaps none.
-    ahead: (*const u8, usize),
+    /// Where the next body begins if it is as long as the last one, and how many bytes of it to ask for, perhaps none.
+    ahead: (usize, usize),
 }
 
 // SAFETY: as for `Outbound`.
@@ -47,7 +44,7 @@ impl Inbound {
         mark: u64,
         counter: *const AtomicU64,
     ) -> Inbound {
-        Inbound { cells, body, room, mark, next: 0, counter, known: MAPPED_FROM, ahead: (body, 0) }
+        Inbound { cells, body, room, mark, next: 0, counter, known: MAPPED_FROM, ahead: (0, 0) }
     }
 
     /// Leaves all pages to be found one by one.
@@ -69,10 +66,6 @@ impl Inbound {
         let form = cell.form.load(Ordering::Relaxed);
         let (len, last) = (form as u32 as usize, form & LAST != 0);
         if len <= INLINE_BYTES {
-            if len > LINE_BYTES {
-                let beside = self.cell_of(self.next + 1).cast::<u8>().wrapping_add(64);
-                self.ahead = (beside, len - LINE_BYTES);
-            }
             return Some(Piece {
                 at: cell.payload.as_ptr().cast(),
                 len,
@@ -113,7 +106,7 @@ impl Inbound {
     fn ask_for_body(&self) {
         let (at, len) = self.ahead;
         for line in (0..len).step_by(64) {
-            copy::ask(at.wrapping_add(line));
+            copy::ask(self.body.wrapping_add(at + line));
         }
     }
 
@@ -124,8 +117,8 @@ impl Inbound {
         // SAFETY: within the ring of cells, by `new`'s promise.
         let cell = unsafe { &*self.cell() };
         let is_there = cell.seq.load(Ordering::Acquire) == self.mark.wrapping_add(self.next + 1);
-        if is_there && cell.form.load(Ordering::Relaxed) as u32 as usize <= LINE_BYTES {
-            self.ahead.1 = 0;
+        if is_there && cell.form.load(Ordering::Relaxed) as u32 as usize <= INLINE_BYTES {
+            self.ahead = (0, 0);
         }
     }
 
@@ -135,13 +128,12 @@ impl Inbound {
     fn foresee(&mut self, at: usize, len: usize) {
         let is_long = len >= LONG_PIECE;
         if len > ASKED_BYTES && !is_long {
-            self.ahead.1 = 0;
+            self.ahead = (0, 0);
             return;
         }
         let round = if is_long { self.room.usual } else { WINDOW_MIN };
         let next = (at + len).next_multiple_of(64);
-        let next = if next + len <= round { next } else { 0 };
-        self.ahead = (self.body.wrapping_add(next), len.min(ASKED_BYTES));
+        self.ahead = (if next + len <= round { next } else { 0 }, len.min(ASKED_BYTES));
         if is_long {
             copy::ask(self.cell_of(self.next + 1).cast());
             self.ask_for_body();

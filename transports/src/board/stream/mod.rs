@@ -22,9 +22,7 @@ use super::apart::{Apart, Lies};
 use crate::sync::{AtomicU64, Ordering};
 
 /// Bytes of a piece that lies in its cell.
-const INLINE_BYTES: usize = LINE_BYTES + 64;
-/// Bytes of such a piece in the line of the cell that says that it is there.
-const LINE_BYTES: usize = 48;
+const INLINE_BYTES: usize = 48;
 /// Short bodies go round in at least so many bytes, so that they stay in the cache and few pages are touched.
 const WINDOW_MIN: usize = 4 << 10;
 /// Where lines need not be fetched to be stored, long bodies go round in so much at most: the first time round each of
@@ -41,14 +39,14 @@ const LAST: u64 = 1 << 63;
 const APART: u64 = 1 << 31 | LAST;
 
 /// A cell. `form` has the length in its low half, the place of the body above, and `LAST`.
-#[repr(C, align(128))]
+#[repr(C, align(64))]
 pub(super) struct Cell {
     seq: AtomicU64,
     form: AtomicU64,
     payload: [AtomicU64; INLINE_BYTES / 8],
 }
 
-const _: () = assert!(size_of::<Cell>() == 128);
+const _: () = assert!(size_of::<Cell>() == 64);
 
 impl Cell {
     fn set_apart(&self, Apart { at: Lies { address, offset }, len, back }: Apart) {
