@@ -77,6 +77,7 @@ fn further(out: &mut String, extra: &Extra) {
         Form::Zero => (format!("extern \"C-unwind\" fn {name}()"), "0".to_owned()),
         Form::Denied => (
             format!("unsafe extern \"C-unwind\" fn {name}(_what: c_int, answer: *mut c_int)"),
+            // SAFETY: of the text: `answer` is the caller's place for an int, or null.
             "unsafe { glue::denied(answer) }".to_owned(),
         ),
         Form::Unsupported => (
