@@ -1,18 +1,8 @@
 /* Functions of the program that the library calls get this ABI's handles and constants: reduction
    operations, attribute copy and delete functions, error handlers, generalized requests. */
+#include "check.h"
 #include <mpi.h>
-#include <stdio.h>
 #include <string.h>
-
-static int bad;
-
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            printf("line %d: %s\n", __LINE__, #condition);                                         \
-            bad = 1;                                                                               \
-        }                                                                                          \
-    } while (0)
 
 static int operations_called, copies, deletions, errors;
 static int state;

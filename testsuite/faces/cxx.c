@@ -1,17 +1,7 @@
 /* What Open MPI 4's C++ binding (Debian's libmpi_cxx.so.40) asks of libmpi.so.40, asked in its place: an
    intercept for all reduction functions of C++, attribute keys, errors that it found itself. */
+#include "check.h"
 #include <mpi.h>
-#include <stdio.h>
-
-static int bad;
-
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            printf("line %d: %s\n", __LINE__, #condition);                                         \
-            bad = 1;                                                                               \
-        }                                                                                          \
-    } while (0)
 
 typedef void combine(const int *in, int *inout, int len);
 

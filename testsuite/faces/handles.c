@@ -1,19 +1,9 @@
 /* Handles and statuses as the program and the library see them: every predefined handle comes back
    from the library as the one that the program named, which on the Open MPI ABI is the address of an
    object that the executable may have copied into itself. */
+#include "check.h"
 #include <mpi.h>
-#include <stdio.h>
 #include <string.h>
-
-static int bad;
-
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            printf("line %d: %s\n", __LINE__, #condition);                                         \
-            bad = 1;                                                                               \
-        }                                                                                          \
-    } while (0)
 
 #define SAME(kind, handle) CHECK(MPI_##kind##_f2c(MPI_##kind##_c2f(handle)) == (handle))
 

@@ -1,18 +1,8 @@
 /* Every kind of handle as an integer and back, the statuses of use mpi_f08, and handles of objects
    whose chapters bring them later: windows' and sessions' error handlers and keys. */
+#include "check.h"
 #include <mpi.h>
-#include <stdio.h>
 #include <string.h>
-
-static int bad;
-
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            printf("line %d: %s\n", __LINE__, #condition);                                         \
-            bad = 1;                                                                               \
-        }                                                                                          \
-    } while (0)
 
 static void made_by_the_program(void)
 {

@@ -1,18 +1,10 @@
 /* What only programs of MPICH's ABI name: the hooks by which its binding for C++ (libmpicxx.so.12) says
    how functions of C++ are called, asked in its place; where Fortran's special variables are; a
    query of MPICH's own. */
+#include "check.h"
 #include <mpi.h>
-#include <stdio.h>
 
-static int bad, errors, deleted;
-
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            printf("line %d: %s\n", __LINE__, #condition);                                         \
-            bad = 1;                                                                               \
-        }                                                                                          \
-    } while (0)
+static int errors, deleted;
 
 void MPII_Op_set_cxx(MPI_Op op, void (*proxy)(void));
 void MPII_Errhandler_set_cxx(MPI_Errhandler handler, void (*proxy)(void));

@@ -1,7 +1,7 @@
 /* The ten procedures of MPI-1 that MPI-3.0 removed and that old binaries still call, with the marker
    types MPI_LB and MPI_UB where the ABI has them. The headers of today do not declare them all. */
+#include "check.h"
 #include <mpi.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,15 +37,7 @@ static MPI_Datatype lower(void) { return (MPI_Datatype)0x4c000010; }
 static MPI_Datatype upper(void) { return (MPI_Datatype)0x4c000011; }
 #endif
 
-static int bad, told;
-
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            printf("line %d: %s\n", __LINE__, #condition);                                         \
-            bad = 1;                                                                               \
-        }                                                                                          \
-    } while (0)
+static int told;
 
 static void bounds_are(MPI_Datatype type, long from, long to)
 {

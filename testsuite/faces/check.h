@@ -1,0 +1,18 @@
+/* What the programs for foreign faces share: a check that fails says where, and is remembered. They ask for no more of
+   MPI than what each of them tries. */
+#ifndef FERRITE_FACES_CHECK_H
+#define FERRITE_FACES_CHECK_H
+
+#include <stdio.h>
+
+static int bad;
+
+#define CHECK(condition)                                                                           \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            printf("line %d: %s\n", __LINE__, #condition);                                         \
+            bad = 1;                                                                               \
+        }                                                                                          \
+    } while (0)
+
+#endif
