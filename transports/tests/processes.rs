@@ -10,7 +10,7 @@ use mpi_core::boards::{Audience, Boards, Fetched, Mover, Shown, Source};
 use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::header::{FrameKind, Header};
-use mpi_core::port::{Activity, Body, PeerId, Port, ProcessName, Pulled, Token, Transport};
+use mpi_core::port::{Activity, Body, PeerId, Port, ProcessName, Pulled, Token, Transport, Why};
 use transports::conformance::{Recorder, pattern};
 use transports::node::LocalPort;
 use transports::shm::{Bulk, Directory, LocalConfig, ShmSettings};
@@ -71,9 +71,15 @@ impl Rank {
                 idle += 1;
                 self.port.wait(idle);
             }
-            assert_eq!(self.sink.down, []);
+            self.assert_nobody_lost();
             assert!(since.elapsed() < PATIENCE, "rank {} waits until {what}", self.rank);
         }
+    }
+
+    /// Who has all that was sent to it may leave while others still wait; nobody else may.
+    fn assert_nobody_lost(&self) {
+        let lost = self.sink.down.iter().find(|(_, why)| *why != Why::Finalized);
+        assert!(lost.is_none(), "rank {} has lost {lost:?}", self.rank);
     }
 
     fn send(&mut self, to: u32, header: &Header, body: &[u8]) {
@@ -85,7 +91,7 @@ impl Rank {
             } else {
                 idle = 0;
             }
-            assert_eq!(self.sink.down, []);
+            self.assert_nobody_lost();
             assert!(since.elapsed() < PATIENCE, "rank {} cannot send to {to}", self.rank);
         }
     }
@@ -134,6 +140,21 @@ fn all_to_all(mut rank: Rank) {
         let seed = *n << 40 | u64::from(frame.peer.0) << 20 | u64::from(rank.rank);
         assert!(frame.body == pattern(seed, (*n * *n * *n * 30) as usize));
         *n += 1;
+    }
+    rank.finish();
+}
+
+/// All but two ranks leave. Rank 0 notices, and only then answers the last one.
+fn outlasted(mut rank: Rank) {
+    rank.meet_all();
+    let (last, leavers) = (rank.size - 1, 1..rank.size - 1);
+    if rank.rank == 0 {
+        rank.wait_until("the others have left", |sink| {
+            leavers.clone().all(|leaver| sink.down.contains(&(PeerId(leaver), Why::Finalized)))
+        });
+        rank.send(last, &numbered(0), &[]);
+    } else if rank.rank == last {
+        rank.wait_until("the first one speaks", |sink| !sink.frames.is_empty());
     }
     rank.finish();
 }
@@ -316,6 +337,7 @@ fn rank_process() {
     let joint = ShmSettings { bulk: Bulk::Joint, ..base };
     match name {
         "all_to_all" => all_to_all(Rank::new(rank, size, base)),
+        "outlasted" => outlasted(Rank::new(rank, size, base)),
         "sleeper" => {
             let quick = ShmSettings { spin_polls: 100, yield_micros: 0, ..base };
             sleeper(Rank::new(rank, size, quick));
@@ -414,6 +436,11 @@ fn two_ranks_tell_each_other_everything() {
 #[test]
 fn sixty_four_ranks_tell_each_other_everything() {
     run("all_to_all", 64);
+}
+
+#[test]
+fn who_waits_outlasts_those_that_leave() {
+    run("outlasted", 5);
 }
 
 #[test]
