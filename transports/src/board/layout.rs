@@ -3,7 +3,7 @@
 //! members alone, so they are the same at all of them. Pages are touched when used.
 
 use super::loans::Terms;
-use super::stream::Cell;
+use super::stream::{Cell, Cells};
 use crate::sys::memory::{PAGE, populate};
 
 /// Pieces of a stream that may be under way.
@@ -29,13 +29,11 @@ const PRIVATE_ROOM_MAX: usize = 2 << 20;
 const PRIVATE_SPACES: usize = 2;
 
 /// Counters and cells of a part up to this size are mapped when the board is opened, and not at its thirtieth
-/// message: two members have two pages of them.
-const HEAD_BYTES: usize = 16 << 10;
+/// message: eight members have ten pages of them.
+const HEAD_BYTES: usize = 40 << 10;
 
 /// What the address of a part is a multiple of.
 pub const ALIGN: usize = align_of::<Cell>();
-
-const CELLS_BYTES: usize = CELLS * size_of::<Cell>();
 
 /// How the parts of a board of so many members are divided.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -85,7 +83,7 @@ impl Layout {
     }
 
     pub(super) fn private_cells(self, reader: usize) -> usize {
-        self.public_cells() + CELLS_BYTES * (1 + reader)
+        self.public_cells() + Cells::bytes(self.size) * (1 + reader)
     }
 
     pub(super) fn public_body(self) -> usize {
@@ -123,8 +121,9 @@ mod tests {
             assert!(layout.claim(last) + 8 <= layout.public_cells());
             const { assert!(CONSENT + 16 <= LOAN && CLAIM + 8 <= COUNTER_STRIDE) };
             assert_eq!(layout.public_cells() % ALIGN, 0);
-            assert_eq!(layout.private_cells(0), layout.public_cells() + CELLS_BYTES);
-            assert!(layout.private_cells(last) + CELLS_BYTES <= layout.public_body());
+            let cells = Cells::bytes(size as usize);
+            assert_eq!(layout.private_cells(0), layout.public_cells() + cells);
+            assert!(layout.private_cells(last) + cells <= layout.public_body());
             assert_eq!(layout.public_body() % PAGE, 0);
             assert_eq!(layout.private_body(0), layout.public_body() + layout.public_room());
             assert_eq!(layout.private_body(last) + layout.private_space(), layout.bytes());

@@ -2,9 +2,10 @@
 
 use mpi_core::boards::{LONG_PIECE, Piece};
 
-use super::{APART, Cell, INLINE_BYTES, LAST, LIGHT_ROUND, MAPPED_FROM, Room, WINDOW_MIN};
+use super::cells::{Cell, Cells, FIRST_BYTES};
+use super::{APART, LAST, LIGHT_ROUND, MAPPED_FROM, Room, WINDOW_MIN};
 use crate::board::apart::Apart;
-use crate::board::layout::{CELLS, CONSENT};
+use crate::board::layout::CONSENT;
 use crate::copy;
 use crate::sync::{AtomicU64, Ordering};
 use crate::sys::memory::populate;
@@ -17,7 +18,7 @@ const ASKED_BYTES: usize = 256;
 
 /// One reading end.
 pub(in crate::board) struct Inbound {
-    cells: *const Cell,
+    cells: Cells,
     body: *const u8,
     room: Room,
     mark: u64,
@@ -25,8 +26,9 @@ pub(in crate::board) struct Inbound {
     counter: *const AtomicU64,
     /// Bodies that end here or before are read without further ado.
     known: usize,
-    /// Where the next body begins if it is as long as the last one, and how many bytes of it to ask for, perhaps none.
-    ahead: (usize, usize),
+    /// Where what is behind the line of the next cell begins if it is as long as for the last one, and how many bytes
+    /// of it to ask for, perhaps none.
+    ahead: (*const u8, usize),
 }
 
 // SAFETY: as for `Outbound`.
@@ -38,13 +40,13 @@ impl Inbound {
     /// # Safety
     /// As [`Outbound::new`]; nobody else writes the counter.
     pub(in crate::board) unsafe fn new(
-        cells: *const Cell,
+        cells: Cells,
         body: *const u8,
         room: Room,
         mark: u64,
         counter: *const AtomicU64,
     ) -> Inbound {
-        Inbound { cells, body, room, mark, next: 0, counter, known: MAPPED_FROM, ahead: (0, 0) }
+        Inbound { cells, body, room, mark, next: 0, counter, known: MAPPED_FROM, ahead: (body, 0) }
     }
 
     /// Leaves all pages to be found one by one.
@@ -65,9 +67,12 @@ impl Inbound {
         }
         let form = cell.form.load(Ordering::Relaxed);
         let (len, last) = (form as u32 as usize, form & LAST != 0);
-        if len <= INLINE_BYTES {
+        if len <= self.cells.inline_bytes() {
+            if len > FIRST_BYTES {
+                self.ahead = (self.cells.behind(self.next + 1), len - FIRST_BYTES);
+            }
             return Some(Piece {
-                at: cell.payload.as_ptr().cast(),
+                at: self.cells.payload(self.next),
                 len,
                 last,
                 apart: 0,
@@ -88,12 +93,7 @@ impl Inbound {
     /// The cell of the next piece.
     #[inline]
     fn cell(&self) -> *const Cell {
-        self.cell_of(self.next)
-    }
-
-    #[inline]
-    fn cell_of(&self, piece: u64) -> *const Cell {
-        self.cells.wrapping_add((piece % CELLS as u64) as usize)
+        self.cells.of(self.next)
     }
 
     /// Asks for the lines of the next piece.
@@ -106,7 +106,7 @@ impl Inbound {
     fn ask_for_body(&self) {
         let (at, len) = self.ahead;
         for line in (0..len).step_by(64) {
-            copy::ask(self.body.wrapping_add(at + line));
+            copy::ask(at.wrapping_add(line));
         }
     }
 
@@ -117,8 +117,8 @@ impl Inbound {
         // SAFETY: within the ring of cells, by `new`'s promise.
         let cell = unsafe { &*self.cell() };
         let is_there = cell.seq.load(Ordering::Acquire) == self.mark.wrapping_add(self.next + 1);
-        if is_there && cell.form.load(Ordering::Relaxed) as u32 as usize <= INLINE_BYTES {
-            self.ahead = (0, 0);
+        if is_there && cell.form.load(Ordering::Relaxed) as u32 as usize <= FIRST_BYTES {
+            self.ahead.1 = 0;
         }
     }
 
@@ -128,14 +128,15 @@ impl Inbound {
     fn foresee(&mut self, at: usize, len: usize) {
         let is_long = len >= LONG_PIECE;
         if len > ASKED_BYTES && !is_long {
-            self.ahead = (0, 0);
+            self.ahead.1 = 0;
             return;
         }
         let round = if is_long { self.room.usual } else { WINDOW_MIN };
         let next = (at + len).next_multiple_of(64);
-        self.ahead = (if next + len <= round { next } else { 0 }, len.min(ASKED_BYTES));
+        let next = if next + len <= round { next } else { 0 };
+        self.ahead = (self.body.wrapping_add(next), len.min(ASKED_BYTES));
         if is_long {
-            copy::ask(self.cell_of(self.next + 1).cast());
+            copy::ask(self.cells.of(self.next + 1).cast());
             self.ask_for_body();
         }
     }
