@@ -192,13 +192,21 @@ impl Ledger {
         self.ranks[rank].over = true;
         match end {
             End::Killed { signal, core } => self.killed(rank, signal, core),
-            End::Exited(code) if self.is_asked_to_end(rank, code) => {
-                let signal = self.passed_on[0];
-                let status = if code == 0 { SIGNALLED + signal } else { code };
-                let text = format!("the job was ended by {}.", signal_name(signal));
-                self.fail(Failure { text, status: exit_status(status), asked: true });
-            }
-            End::Exited(0) if self.ranks[rank].inside => {
+            End::Exited(code) => match self.asked_to_end(rank, code) {
+                Some(signal) => {
+                    let status = if code == 0 { SIGNALLED + signal } else { code };
+                    let text = format!("the job was ended by {}.", signal_name(signal));
+                    self.fail(Failure { text, status: exit_status(status), asked: true });
+                }
+                None => self.exited(rank, code),
+            },
+        }
+    }
+
+    /// A rank's process has ended by itself.
+    fn exited(&mut self, rank: usize, code: i32) {
+        match code {
+            0 if self.ranks[rank].inside => {
                 let text = format!(
                     "{} ended without MPI_Finalize, and the other ranks may wait for it. Every \
                      rank that calls MPI_Init has to call MPI_Finalize, or MPI_Abort to end the \
@@ -207,8 +215,8 @@ impl Ledger {
                 );
                 self.fail(Failure { text, status: DESERTED, asked: false });
             }
-            End::Exited(0) => {}
-            End::Exited(code) => {
+            0 => {}
+            code => {
                 let text = format!("{} ended with exit status {code}.", self.name(rank));
                 if self.ranks[rank].ever && !self.ranks[rank].inside {
                     self.late.get_or_insert((code, text));
@@ -219,11 +227,14 @@ impl Ledger {
         }
     }
 
-    /// Whether a rank that ends with this status does what a signal has told it to: a handler of its own may have
-    /// saved something first. What it might have done without the signal counts as that.
-    fn is_asked_to_end(&self, rank: usize, code: i32) -> bool {
+    /// The signal that has told a rank to end which ends with this status: a handler of its own may have saved
+    /// something first. What it might have done without the signal counts as that. Whoever survives SIGQUIT has taken
+    /// it for something else: many programs then say what they are at.
+    fn asked_to_end(&self, rank: usize, code: i32) -> Option<i32> {
         let rank = &self.ranks[rank];
-        !self.passed_on.is_empty() && (rank.inside || code != 0)
+        let is_early = if rank.ever { rank.inside } else { code != 0 };
+        let mut asks = self.passed_on.iter().copied().filter(|signal| *signal != libc::SIGQUIT);
+        if is_early { asks.next() } else { None }
     }
 
     fn killed(&mut self, rank: usize, signal: i32, core: bool) {

@@ -122,6 +122,39 @@ fn what_the_user_asked_for_is_no_crash() {
 }
 
 #[test]
+fn who_ends_by_a_handler_was_asked_to() {
+    let ends = |signal: i32, code: i32| {
+        let mut job = job(2);
+        job.inside(0, true);
+        job.passed_on(signal);
+        job.ended(0, End::Exited(code));
+        job
+    };
+    for (code, status) in [(0, 143), (3, 3)] {
+        let job = ends(libc::SIGTERM, code);
+        assert!(job.failure().is_some_and(|failure| failure.asked));
+        assert_eq!((text(&job), job.verdict().1), ("the job was ended by SIGTERM.".into(), status));
+    }
+    // Whoever survives SIGQUIT has said what it is at, and fails of something else.
+    let job = ends(libc::SIGQUIT, 3);
+    assert!(job.failure().is_some_and(|failure| !failure.asked));
+    assert!(text(&job).starts_with("rank 0 ") && text(&job).contains("exit status 3"));
+}
+
+#[test]
+fn who_has_left_mpi_keeps_nobody_from_ending_in_peace() {
+    let mut job = job(2);
+    (0..2).for_each(|rank| job.inside(rank, true));
+    job.inside(0, false);
+    job.passed_on(libc::SIGTERM);
+    job.ended(0, End::Exited(3));
+    assert!(job.failure().is_none());
+    job.inside(1, false);
+    job.ended(1, End::Exited(0));
+    assert_eq!(job.verdict().1, 3);
+}
+
+#[test]
 fn a_closed_pipe_is_no_news() {
     let mut job = job(1);
     job.unread();

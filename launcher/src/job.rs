@@ -31,7 +31,7 @@ const DISAPPEAR: Duration = Duration::from_secs(1);
 /// How long ranks may take to answer what they are doing, on a machine that is busy.
 const ROLL_CALL: Duration = Duration::from_secs(2);
 /// How long descendants may take that outlived all ranks.
-pub(crate) const GRACE_ORPHANS: Duration = Duration::from_millis(200);
+const GRACE_ORPHANS: Duration = Duration::from_millis(200);
 /// How often to look whether we have come to the terminal's foreground.
 const FOREGROUND: Duration = Duration::from_secs(1);
 
@@ -77,6 +77,8 @@ pub(crate) struct Job<'a> {
     start: Instant,
     /// The signals by which the end was asked for.
     asked: BTreeSet<i32>,
+    /// One of them was repeated.
+    impatient: bool,
 }
 
 /// Runs the job to its end, after `notes` for the user; mpirun's exit status.
@@ -131,6 +133,7 @@ impl<'a> Job<'a> {
             held_until: None,
             start: Instant::now(),
             asked: BTreeSet::new(),
+            impatient: false,
             node,
         }
     }
@@ -236,6 +239,7 @@ impl<'a> Job<'a> {
     fn asked_to_end(&mut self, signal: i32) {
         let again = !self.asked.insert(signal);
         let insistent = again && matches!(signal, libc::SIGINT | libc::SIGTERM);
+        self.impatient |= insistent;
         self.ledger.passed_on(signal);
         self.node.obey(&Down::Signal(if insistent { libc::SIGKILL } else { signal }));
         if insistent || !self.ledger.has_begun() {
@@ -317,14 +321,12 @@ impl<'a> Job<'a> {
 
     /// No rank runs any more: nothing may be left of what they have started, on any host.
     fn clear_away(&mut self, guard: &Guard) {
-        self.node.obey(&Down::End);
+        let grace = self.grace_of_orphans(Instant::now());
+        self.node.obey(&Down::End(grace.as_millis() as u32));
         let commands = |job: &Job| -> Vec<i32> {
             job.node.branches.iter().filter(|b| b.ended.is_none()).map(|b| b.pid).collect()
         };
-        let asked = self.ledger.failure().is_some_and(|failure| failure.asked);
-        // What a rank's script ran may be saving still.
-        let grace = if asked { GRACE_ASKED } else { GRACE_ORPHANS };
-        leftovers::end_orphans(guard, &commands(self), grace);
+        leftovers::end_orphans(guard, &commands(self), grace, || self.is_hurried());
         self.node.drain();
         self.take_news();
         let deadline = Instant::now() + SILENCE;
@@ -346,7 +348,26 @@ impl<'a> Job<'a> {
         for pid in pids {
             sys::await_end(pid, GRACE_ORPHANS);
         }
-        leftovers::end_orphans(guard, &[], Duration::ZERO);
+        leftovers::end_orphans(guard, &[], Duration::ZERO, || true);
+    }
+
+    /// How long what outlived the ranks may take to end. Where the user asked for that, what a rank's script ran may be
+    /// saving still, and has the rest of the time that the ranks had.
+    fn grace_of_orphans(&self, now: Instant) -> Duration {
+        if self.impatient || !self.ledger.failure().is_some_and(|failure| failure.asked) {
+            return GRACE_ORPHANS;
+        }
+        match self.phase {
+            Phase::Running | Phase::Listening(_) => GRACE_ASKED,
+            Phase::Asked(time) => time.saturating_duration_since(now).max(GRACE_ORPHANS),
+            Phase::Killed(_) => GRACE_ORPHANS,
+        }
+    }
+
+    /// Whether the user has asked for the end since the ranks have ended.
+    fn is_hurried(&self) -> bool {
+        std::iter::from_fn(|| self.node.signals.next())
+            .any(|signal| matches!(signal, libc::SIGINT | libc::SIGTERM))
     }
 
     /// All ranks have ended: writes out what they left, says what went wrong.

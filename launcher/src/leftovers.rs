@@ -79,8 +79,13 @@ fn wait_until(most: Duration, mut done: impl FnMut() -> bool) {
 }
 
 /// Ends all children of this process but the guard and those of `kept`, and the children that they
-/// leave to us: first by request, after `grace` by force.
-pub(crate) fn end_orphans(guard: &Guard, kept: &[i32], grace: Duration) {
+/// leave to us: first by request, after `grace` by force, or as soon as somebody is in a hurry.
+pub(crate) fn end_orphans(
+    guard: &Guard,
+    kept: &[i32],
+    grace: Duration,
+    is_hurried: impl Fn() -> bool,
+) {
     let left = || -> Vec<i32> {
         while sys::reap().is_some() {}
         let ours = |pid: &i32| *pid != guard.pid && !kept.contains(pid);
@@ -96,7 +101,7 @@ pub(crate) fn end_orphans(guard: &Guard, kept: &[i32], grace: Duration) {
     if request(libc::SIGTERM) {
         return;
     }
-    wait_until(grace, || left().is_empty());
+    wait_until(grace, || left().is_empty() || is_hurried());
     wait_until(DISAPPEAR, || request(libc::SIGKILL));
 }
 

@@ -219,7 +219,7 @@ impl<'a> Node<'a> {
                 self.tell_who_waits();
             }
             Down::Unread(which) => self.outlets.close(*which),
-            Down::End => {}
+            Down::End(_) => {}
         }
         let one_host_only =
             matches!(request, Down::Reply { .. } | Down::Feed { .. } | Down::Taken { .. });

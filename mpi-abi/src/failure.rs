@@ -190,9 +190,8 @@ const LINE_BYTES_MAX: usize = 500;
 /// Ends the job: tells the launcher, or prints, and exits with `code`'s low byte, never 0.
 pub(crate) fn end_job(code: c_int, line: &str) -> ! {
     let status = if code & 0xff == 0 { 1 } else { code & 0xff };
-    // SAFETY: flushing C's streams keeps what the program printed; the launcher, once it has been told, may end this
-    // process before it comes to that.
-    unsafe { libc::fflush(std::ptr::null_mut()) };
+    // The launcher, once it has been told, may end this process before the last line.
+    crate::c_streams::flush_output();
     let told = match &mut library().bootstrap {
         Some(bootstrap) => {
             bootstrap.abort(status, line);
@@ -204,8 +203,12 @@ pub(crate) fn end_job(code: c_int, line: &str) -> ! {
         // If standard error is gone there is nobody left to tell.
         let _ = writeln!(std::io::stderr(), "{line}");
     }
-    // SAFETY: _exit runs nothing of a program that is in an unknown state.
-    unsafe { libc::_exit(status) }
+    // SAFETY: flushing C's streams keeps what the program has written; _exit runs nothing of a program that is in an
+    // unknown state.
+    unsafe {
+        libc::fflush(std::ptr::null_mut());
+        libc::_exit(status)
+    }
 }
 
 /// The error class that stands for a code which a user's callback returned.

@@ -4,6 +4,7 @@
 //! over [`face::Face`].
 
 pub mod args;
+mod c_streams;
 pub mod callbacks;
 pub mod calls;
 pub mod claim;

@@ -264,6 +264,10 @@ impl Transport for NodePort {
     fn is_flushed(&self) -> bool {
         self.local.as_ref().is_none_or(Transport::is_flushed)
     }
+
+    fn is_sent(&self) -> bool {
+        self.local.as_ref().is_none_or(Transport::is_sent)
+    }
 }
 
 impl Boards for NodePort {

@@ -318,7 +318,7 @@ pub(crate) fn finish(cx: &mut Cx<'_>) -> Result<()> {
     }
     delete_all_of_comm(cx, CommHandle::from_raw(mpi_core::comm::SELF))?;
     let is_last = library().sessions == 0;
-    deliver(cx, is_last);
+    deliver(cx, SessionHandle::NULL, is_last);
     library::set_phase(Phase::After);
     rest(cx)
 }
@@ -326,19 +326,20 @@ pub(crate) fn finish(cx: &mut Cx<'_>) -> Result<()> {
 /// Ends a session.
 pub(crate) fn end_session(cx: &mut Cx<'_>, session: SessionHandle) -> Result<()> {
     let is_last = phase() != Phase::Running && library().sessions == 1;
-    deliver(cx, is_last);
+    deliver(cx, session, is_last);
     cx.end_session(session)?;
     library().sessions -= 1;
     rest(cx)
 }
 
 /// Who uses the library last waits until everything sent is delivered and nobody reads this memory any more. Before,
-/// somebody else may have sent what is received only later, and an end waits for its own communicators at most
-/// (§11.3.1).
-fn deliver(cx: &mut Cx<'_>, is_last: bool) {
-    if is_last {
-        cx.block_until(|process| process.is_quiescent());
-    }
+/// somebody else may have sent what is received only later, and an end waits for what was sent on its own communicators
+/// (§11.2.2, §11.3.1).
+fn deliver(cx: &mut Cx<'_>, session: SessionHandle, is_last: bool) {
+    cx.block_until(|process| match is_last {
+        true => process.is_quiescent(),
+        false => process.has_sent(session),
+    });
 }
 
 /// Closes the library if neither the world nor a session uses it; the job is left at once, or at

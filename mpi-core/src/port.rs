@@ -251,6 +251,11 @@ pub trait Transport {
 
     /// Whether everything handed over for any peer has left this process for good: it may exit.
     fn is_flushed(&self) -> bool;
+
+    /// Whether everything handed over for any peer comes there though nobody polls here any more.
+    fn is_sent(&self) -> bool {
+        self.is_flushed()
+    }
 }
 
 /// Where a transport delivers what arrives; the core implements it.

@@ -13,6 +13,7 @@ use crate::info::Info;
 use crate::p2p::buffered::AttachedBuffer;
 use crate::port::{PeerId, Port};
 use crate::process::Process;
+use crate::request::{Operation, Request};
 
 /// A session.
 #[derive(Debug, Default)]
@@ -78,6 +79,21 @@ impl<P: Port> Process<P> {
             ProcessSet::Own => Group::range(PeerId(self.identity.rank), 1),
         };
         Some(group.of_session(session))
+    }
+
+    /// Whether all that was sent on communicators of a session, or of the world model for the null handle, has been
+    /// received or comes to its receivers without this process. What others have sent counts as far as it is still
+    /// to leave this process, which needs nobody to receive it.
+    pub fn has_sent(&self, session: SessionHandle) -> bool {
+        let is_own = |request: &Request| {
+            let comm = self.comms.find(request.comm);
+            matches!(request.operation, Operation::Send(_))
+                && comm.is_some_and(|comm| comm.session == session)
+        };
+        let waits = |request: &Request| !request.complete && is_own(request);
+        !self.vci.has_wishes()
+            && self.port.is_sent()
+            && !self.vci.requests.iter().any(|(_, request)| waits(request))
     }
 
     /// Ends a session, whose buffered sends have left its buffer.

@@ -102,6 +102,36 @@ static void after_free(void) {
     }
 }
 
+static int heard;
+
+static void frees(MPI_Comm *comm, int *code, ...) {
+    MPI_Comm gone = *comm;
+    heard += *code != MPI_SUCCESS;
+    OK(MPI_Comm_free(&gone));
+}
+
+// A handler is told a communicator that has been freed, and frees it again.
+static void freed_twice(void) {
+    MPI_Comm comm;
+    MPI_Errhandler handler;
+    MPI_Request requests[2];
+    int two[2] = {1, 2}, got = 0;
+    OK(MPI_Comm_create_errhandler(frees, &handler));
+    OK(MPI_Comm_dup(MPI_COMM_SELF, &comm));
+    OK(MPI_Comm_set_errhandler(comm, handler));
+    OK(MPI_Errhandler_free(&handler));
+    for (int each = 0; each < 2; each++) {
+        OK(MPI_Irecv(&got, 1, MPI_INT, 0, each, comm, &requests[each]));
+        OK(MPI_Send(two, 2, MPI_INT, 0, each, comm));
+    }
+    OK(MPI_Comm_free(&comm));
+    for (int each = 0; each < 2; each++) REFUSED(MPI_Wait(&requests[each], MPI_STATUS_IGNORE));
+    EQUAL(heard, 2);
+    // Nothing of it is in the way of others.
+    OK(MPI_Comm_dup(MPI_COMM_SELF, &comm));
+    OK(MPI_Comm_free(&comm));
+}
+
 int main(int argc, char **argv) {
     start(&argc, &argv);
     MPI_Errhandler found;
@@ -110,6 +140,7 @@ int main(int argc, char **argv) {
     OK(MPI_Errhandler_free(&found));
     own_handler();
     after_free();
+    freed_twice();
     words();
     OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
     added();

@@ -97,11 +97,50 @@ static void error_fields(void) {
     }
 }
 
+// What the query function of a generalized request answers.
+static int answer;
+
+static int query(void *extra, MPI_Status *status) {
+    (void)extra;
+    MPI_Status_set_elements(status, MPI_INT, 1);
+    MPI_Status_set_cancelled(status, 0);
+    return answer;
+}
+static int forget(void *extra) { return extra != NULL; }
+static int cancel(void *extra, int complete) { return extra != NULL && complete; }
+
+// The functions of a generalized request are asked while the statuses are written already.
+static void error_fields_of_generalized(void) {
+    MPI_Request requests[2];
+    MPI_Status statuses[2];
+    int one = 1, got = 0, flag = 0, count = 0, indices[2];
+    for (answer = MPI_SUCCESS;; answer = MPI_ERR_OTHER) {
+        OK(MPI_Send(&one, 1, MPI_INT, rank, 6, MPI_COMM_WORLD));
+        OK(MPI_Irecv(&got, 1, MPI_INT, rank, 6, MPI_COMM_WORLD, &requests[0]));
+        OK(MPI_Grequest_start(query, forget, cancel, NULL, &requests[1]));
+        OK(MPI_Grequest_complete(requests[1]));
+        statuses[0].MPI_ERROR = statuses[1].MPI_ERROR = 42;
+        if (answer != MPI_SUCCESS) break;
+        for (flag = 0; !flag;) OK(MPI_Request_get_status_all(2, requests, &flag, statuses));
+        OK(MPI_Request_get_status_some(2, requests, &count, indices, statuses));
+        EQUAL(statuses[0].MPI_ERROR, 42);
+        OK(MPI_Waitall(2, requests, statuses));
+        EQUAL(statuses[0].MPI_ERROR, 42);
+        EQUAL(statuses[1].MPI_ERROR, 42);
+    }
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    EQUAL(MPI_Waitall(2, requests, statuses), MPI_ERR_IN_STATUS);
+    EQUAL(statuses[0].MPI_ERROR, MPI_SUCCESS);
+    EQUAL(statuses[1].MPI_ERROR, MPI_ERR_OTHER);
+}
+
 int main(int argc, char **argv) {
     start(&argc, &argv);
     counts();
     error_field();
     made_by_hand();
     error_fields();
+    error_fields_of_generalized();
     return finish();
 }

@@ -11,8 +11,10 @@ use testsuite::programs;
 /// matched and not, cancelled, cut, from many at once, and up to the end.
 const PROGRAMS: &[&str] = &[
     "alltoall",
+    "besides",
     "buffered",
     "cancel",
+    "cancelleft",
     "icollectives",
     "largecount",
     "many",

@@ -1,13 +1,14 @@
 //! The world of a process: shared memory to those on its node, TCP to the others, a queue to
 //! itself, a clock.
 //!
-//! Which way leads to a peer is decided when something is first sent there, from its business
-//! card and from settings that all ranks have alike, so that both ends decide the same. Where the
-//! whole job is known to be on one node no network is opened.
+//! Enters: frames and bulk data for peers. Leaves: the same, by the transport that reaches the peer (see `ways`).
+//! Where the whole job is known to be on one node no network is opened.
 
+mod connecting;
 mod near;
 mod pace;
 mod passing;
+mod ways;
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -22,68 +23,12 @@ use mpi_core::port::{
 
 use crate::loopback::Loopback;
 use crate::shm::{Beside, CARD_GAP, Directory, LocalConfig, Secret, Shm};
-use crate::tcp::{self, Tcp, TcpConfig};
+use crate::tcp::{Tcp, TcpConfig};
+pub use connecting::{Connecting, Mode};
 use pace::{Look, Pace};
 use passing::Passing;
-
-/// Which ways the user wants.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Wish {
-    /// Shared memory on one node, TCP otherwise.
-    #[default]
-    Auto,
-    /// Shared memory only.
-    SharedMemory,
-    /// TCP, also on one node.
-    Tcp,
-}
-
-/// By what the way to a peer is chosen: alike on all ranks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Choice {
-    /// Which ways the user wants.
-    pub wish: Wish,
-    /// Ranks that take themselves for one node; 0 when all on a host do.
-    pub node_ranks: u32,
-}
-
-/// In which order all connections are made at the start.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Mode {
-    /// As a ring, without threads.
-    Ring,
-    /// With a thread that accepts.
-    Threads,
-}
-
-/// How far connecting to all has come.
-pub enum Connecting {
-    /// As a ring, to these peers.
-    Ring(tcp::Ring, Vec<PeerId>),
-    /// With a thread, to these peers.
-    Served(Box<tcp::Server>, Vec<PeerId>),
-}
-
-/// The way to a peer, as far as it is decided.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Way {
-    Undecided,
-    SharedMemory,
-    Tcp,
-}
-
-/// The network, and who is reached through it.
-struct Net {
-    tcp: Tcp,
-    ways: Vec<(Way, u32)>,
-}
-
-impl Net {
-    #[inline]
-    fn way(&self, peer: PeerId) -> Way {
-        self.ways.get(peer.0 as usize).map_or(Way::Undecided, |(way, _)| *way)
-    }
-}
+pub use ways::{Choice, Wish};
+use ways::{Net, Way};
 
 /// Shared memory, network, loopback and a clock, as one [`Port`].
 pub struct LocalPort {
@@ -131,35 +76,8 @@ impl LocalPort {
     /// The kernel gives no socket, or none of the wanted interfaces is up.
     pub fn open_network(&mut self, config: TcpConfig) -> io::Result<()> {
         let tcp = Tcp::new(config)?;
-        self.net = Some(Box::new(Net { tcp, ways: Vec::new() }));
+        self.net = Some(Box::new(Net::new(tcp)));
         Ok(())
-    }
-
-    /// Says how the way to a peer is chosen: before the first peer is made known.
-    ///
-    /// # Errors
-    /// The wish cannot be granted; the text says so and lists what can.
-    pub fn set_choice(&mut self, choice: Choice) -> Result<(), String> {
-        if choice.wish == Wish::Tcp && self.net.is_none() && self.size_is_above_one() {
-            return Err(format!(
-                "rank 0 wants TCP, but rank {} has opened no network; possible here: auto, shm",
-                self.me_name.rank
-            ));
-        }
-        let apart = choice.node_ranks != 0 && self.shm.config().size > choice.node_ranks;
-        if choice.wish == Wish::SharedMemory && apart {
-            return Err(format!(
-                "shm leads nowhere from one group of {} ranks to the next, which take themselves \
-                 for different nodes (FERRITE_NODE_RANKS); possible: auto, tcp",
-                choice.node_ranks
-            ));
-        }
-        self.choice = choice;
-        Ok(())
-    }
-
-    fn size_is_above_one(&self) -> bool {
-        self.shm.config().size > 1
     }
 
     /// Says what all processes of the job know and nobody else: before anything is sent.
@@ -225,117 +143,6 @@ impl LocalPort {
         self.net.as_mut().map(|net| &mut net.tcp)
     }
 
-    /// Whether the two ranks are to take themselves for one node, their hosts aside.
-    fn is_one_node(&self, rank: u32) -> bool {
-        match self.choice.node_ranks {
-            0 => true,
-            k => rank / k == self.me_name.rank / k,
-        }
-    }
-
-    /// Decides the way to a peer; [`Way::Undecided`] when its card is not there yet or there is
-    /// no way at all.
-    #[cold]
-    #[inline(never)]
-    fn decide(&mut self, peer: PeerId) -> Way {
-        let text = match self.shm.look_up(peer) {
-            Ok(Some(text)) => text,
-            Ok(None) => return Way::Undecided,
-            Err(why) => {
-                self.shm.lose(peer, &why);
-                return Way::SharedMemory;
-            }
-        };
-        let Some(net) = &self.net else { return Way::SharedMemory };
-        let rank = net.ways.get(peer.0 as usize).map_or(u32::MAX, |(_, rank)| *rank);
-        let is_here = self.shm.is_here(&text) == Some(true);
-        let by_memory = is_here && self.is_one_node(rank);
-        let way = match self.choice.wish {
-            Wish::Tcp => Way::Tcp,
-            Wish::SharedMemory => Way::SharedMemory,
-            Wish::Auto if by_memory => Way::SharedMemory,
-            Wish::Auto => Way::Tcp,
-        };
-        match way {
-            Way::Tcp => self.take_network(peer, &text, is_here),
-            _ if by_memory => self.shm.greet(peer, &text),
-            _ => {
-                let how = "it runs on another node, where FERRITE_TRANSPORT=shm does not reach; \
-                           possible: auto, tcp";
-                self.shm.lose(peer, how);
-            }
-        }
-        if let Some(net) = &mut self.net
-            && let Some(known) = net.ways.get_mut(peer.0 as usize)
-        {
-            known.0 = way;
-        }
-        way
-    }
-
-    /// Tells the network where a peer listens, by its card.
-    fn take_network(&mut self, peer: PeerId, text: &str, is_here: bool) {
-        let card = text.split(CARD_GAP).find_map(tcp::Card::from_text);
-        match (card, &mut self.net) {
-            (Some(card), Some(net)) => net.tcp.meet(peer, &card, is_here),
-            _ => self.shm.lose(peer, "it has opened no network; possible: shm"),
-        }
-    }
-
-    /// Begins to connect to all peers that are reached over the network. Cards that are missing
-    /// are looked up; `None` when one is not there yet.
-    ///
-    /// # Errors
-    /// The kernel gives no thread.
-    pub fn start_connecting(&mut self, mode: Mode) -> io::Result<Option<Connecting>> {
-        let count = self.net.as_ref().map_or(0, |net| net.ways.len());
-        let mut peers = Vec::new();
-        let me = self.me;
-        for peer in (0..count).map(|place| PeerId(place as u32)).filter(|peer| *peer != me) {
-            match self.is_far(peer) {
-                Ok(true) => peers.push(peer),
-                Ok(false) => {}
-                Err(Full) => return Ok(None),
-            }
-        }
-        let (rank, size) = (self.me_name.rank, self.shm.config().size);
-        Ok(Some(match (mode, &mut self.net) {
-            (Mode::Threads, Some(net)) => {
-                let server = net.tcp.start_server(&peers)?;
-                Connecting::Served(Box::new(server), peers)
-            }
-            _ => Connecting::Ring(tcp::Ring::new(rank, size), peers),
-        }))
-    }
-
-    /// Goes on with it; whether all are connected.
-    pub fn connect(&mut self, state: &mut Connecting) -> bool {
-        let Some(net) = &mut self.net else { return true };
-        match state {
-            Connecting::Ring(ring, peers) => {
-                net.tcp.connect_ring(ring, |peer| !peers.contains(&peer))
-            }
-            Connecting::Served(server, peers) => net.tcp.connect_served(server, peers),
-        }
-    }
-
-    /// Whether frames to `peer` go over the network; decides it if need be.
-    #[inline]
-    fn is_far(&mut self, peer: PeerId) -> Result<bool, Full> {
-        let Some(net) = &self.net else { return Ok(false) };
-        let way = match net.way(peer) {
-            Way::Undecided => self.decide(peer),
-            way => way,
-        };
-        match way {
-            Way::Tcp => Ok(true),
-            Way::SharedMemory => Ok(false),
-            Way::Undecided => Err(Full),
-        }
-    }
-}
-
-impl LocalPort {
     /// Takes in what has come over the network; whether there was anything.
     #[inline(never)]
     fn poll_network<S: Sink>(&mut self, look: Look, sink: &mut S) -> bool {
@@ -551,6 +358,12 @@ impl Transport for LocalPort {
         self.loopback.is_flushed()
             && self.shm.is_flushed()
             && self.net.as_ref().is_none_or(|net| net.tcp.is_flushed())
+    }
+
+    fn is_sent(&self) -> bool {
+        self.loopback.is_sent()
+            && self.shm.is_sent()
+            && self.net.as_ref().is_none_or(|net| net.tcp.is_sent())
     }
 }
 

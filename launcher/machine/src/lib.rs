@@ -4,6 +4,7 @@
 //! CPU.
 
 mod cache;
+pub mod interfaces;
 mod mask;
 mod quota;
 

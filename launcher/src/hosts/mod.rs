@@ -10,34 +10,19 @@ pub(crate) use list::{Host, of_options};
 pub(crate) use place::{Placement, Rule};
 
 use std::fs;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
-
-/// A port to which nothing is sent.
-const DISCARD: u16 = 9;
+use std::net::IpAddr;
 
 /// Whether a name in a list means this machine, whose own name is `this`.
 pub(crate) fn is_this(name: &str, this: &str) -> bool {
     let bare = name.trim_start_matches('[').trim_end_matches(']');
     if let Ok(address) = bare.parse::<IpAddr>() {
-        return address.is_loopback() || leads_here(address).unwrap_or(false);
+        return address.is_loopback() || machine::interfaces::is_own(address);
     }
     let short = |name: &str| name.split('.').next().unwrap_or_default().to_lowercase();
     let full = name.eq_ignore_ascii_case(this);
     // Two full names may begin alike and still be two machines.
     let one_is_short = !name.contains('.') || !this.contains('.');
     full || short(name) == "localhost" || (one_is_short && short(name) == short(this))
-}
-
-/// Whether packets to an address stay on this machine: they have it as their source as well. (That it can be bound
-/// says nothing where the system lets any be bound.) Nothing is sent.
-fn leads_here(address: IpAddr) -> std::io::Result<bool> {
-    let unspecified: IpAddr = match address {
-        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-    };
-    let socket = UdpSocket::bind((unspecified, 0))?;
-    socket.connect((address, DISCARD))?;
-    Ok(socket.local_addr()?.ip() == address)
 }
 
 /// This machine's name.

@@ -8,7 +8,6 @@ use super::frame::{Down, Frame, Up};
 use super::link::Link;
 use super::pack::whole;
 use super::{ARRIVAL, BEAT, Beat, PATIENCE};
-use crate::job::GRACE_ORPHANS;
 use crate::leftovers::{self, Guard};
 use crate::node::Node;
 use crate::plan::Plan;
@@ -126,7 +125,7 @@ impl Agent {
         if !orderly? {
             service.node.obey(&Down::Signal(libc::SIGKILL));
             service.node.branches.clear();
-            leftovers::end_orphans(guard, &[], Duration::ZERO);
+            leftovers::end_orphans(guard, &[], Duration::ZERO, || true);
             return Err(Refusal::new("mpirun, or the host in between, cannot be reached any more"));
         }
         let Service { node, parent, .. } = service;
@@ -208,10 +207,13 @@ impl Service<'_> {
         while let Some(request) = self.parent.next::<Down>().map_err(Refusal::new)? {
             self.paused = request == Down::Signal(libc::SIGTSTP);
             self.node.obey(&request);
-            if request == Down::End && !std::mem::replace(over, true) {
+            if let Down::End(millis) = request
+                && !std::mem::replace(over, true)
+            {
                 let branches = self.node.branches.iter().filter(|b| b.ended.is_none());
                 let commands: Vec<i32> = branches.map(|branch| branch.pid).collect();
-                leftovers::end_orphans(guard, &commands, GRACE_ORPHANS);
+                let grace = Duration::from_millis(millis.into());
+                leftovers::end_orphans(guard, &commands, grace, || false);
                 self.node.drain();
             }
         }

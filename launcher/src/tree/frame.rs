@@ -192,8 +192,8 @@ pub(crate) enum Down {
     },
     /// Nobody reads this output (0 or 1) any more.
     Unread(usize),
-    /// No rank runs any more: clear away what is left, and say so.
-    End,
+    /// No rank runs any more: clear away what is left, which may take so many milliseconds to end, and say so.
+    End(u32),
 }
 
 impl Pack for End {
@@ -413,7 +413,7 @@ impl Frame for Down {
                 framed(9, |to| ((*node, *which), *bytes).pack(to))
             }
             Down::Unread(which) => framed(10, |to| which.pack(to)),
-            Down::End => framed(11, |_| {}),
+            Down::End(millis) => framed(11, |to| millis.pack(to)),
         }
     }
 
@@ -440,7 +440,7 @@ impl Frame for Down {
                 bytes: Pack::unpack(from)?,
             },
             10 => Down::Unread(which(from)?),
-            11 => Down::End,
+            11 => Down::End(Pack::unpack(from)?),
             _ => return Err(Malformed("an unknown kind")),
         };
         whole::<Nothing>(rest).map(|Nothing| frame)

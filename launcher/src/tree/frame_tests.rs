@@ -78,7 +78,7 @@ fn down() -> impl Strategy<Value = Down> {
         Just(Down::Watch),
         (n(), 0usize..2, n()).prop_map(|(node, which, bytes)| Down::Taken { node, which, bytes }),
         (0usize..2).prop_map(Down::Unread),
-        Just(Down::End),
+        any::<u32>().prop_map(Down::End),
     ]
 }
 

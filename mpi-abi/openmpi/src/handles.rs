@@ -16,12 +16,19 @@ pub(crate) fn handle_in<K: Kind>(address: *mut c_void) -> Handle<K> {
     Handle::from_raw(word::read(address))
 }
 
+/// Addresses of each kind that are remembered because an object of this library lies there, each in its one place.
+const KNOWN_PLACES: usize = 16;
+/// Scatters addresses over them, whose low bits are alike (Knuth's multiplicative hashing).
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// The same of an argument that may be anything where it means nothing: what lies at an address is looked at only if
-/// an object of this library does. Mostly the address is the one that was asked for before.
+/// an object of this library does. Mostly the address has been asked for before.
 #[inline]
 pub(crate) fn handle_in_doubt<K: Kind>(address: *mut c_void) -> Handle<K> {
-    static KNOWN: [AtomicPtr<c_void>; KINDS] = [const { AtomicPtr::new(ptr::null_mut()) }; KINDS];
-    let known = &KNOWN[K::NUMBER as usize % KINDS];
+    static KNOWN: [[AtomicPtr<c_void>; KNOWN_PLACES]; KINDS] =
+        [const { [const { AtomicPtr::new(ptr::null_mut()) }; KNOWN_PLACES] }; KINDS];
+    let place = (address.addr() as u64).wrapping_mul(GOLDEN) >> (64 - KNOWN_PLACES.ilog2());
+    let known = &KNOWN[K::NUMBER as usize % KINDS][place as usize % KNOWN_PLACES];
     if known.load(Ordering::Relaxed) != address {
         if !objects::has(address) && !cells::has(K::NUMBER, address) {
             return Handle::from_raw(FOREIGN_HANDLE);

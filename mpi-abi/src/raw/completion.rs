@@ -118,12 +118,63 @@ unsafe fn put<F: Face>(to: *mut F::Status, status: &Status) {
     }
 }
 
-/// Writes entry `index` of an array of statuses, with its error field if so: that of a call which succeeds stays as it
-/// is (§3.2.5).
-unsafe fn put_at<F: Face>(to: *mut F::Status, index: usize, status: &Status, with_error: bool) {
-    if !F::is_status_ignore(to) {
-        // SAFETY: the array has an entry for each request, unless it is to be ignored.
-        unsafe { F::status_out(to.add(index), status, with_error) };
+/// The statuses of a call that reports several requests. They have error fields if one of those failed; those of a call
+/// that succeeds stay as they are (§3.2.5).
+struct Statuses<F: Face> {
+    to: *mut F::Status,
+    written: usize,
+    first_failure: Option<(Error, Option<CommHandle>)>,
+}
+
+impl<F: Face> Statuses<F> {
+    fn new(to: *mut F::Status) -> Statuses<F> {
+        Statuses { to, written: 0, first_failure: None }
+    }
+
+    /// Writes the next one, of a request on `comm`.
+    ///
+    /// # Safety
+    /// The array has an entry for each request, unless it is to be ignored.
+    unsafe fn put(&mut self, status: &Status, failure: Option<Error>, comm: Option<CommHandle>) {
+        if self.first_failure.is_none() && failure.is_some() {
+            self.first_failure = failure.map(|failure| (failure, comm));
+            // SAFETY: the caller's promise; these are written.
+            unsafe { self.say_that_all_succeeded() };
+        }
+        if !F::is_status_ignore(self.to) {
+            // SAFETY: the caller's promise.
+            unsafe {
+                F::status_out(self.to.add(self.written), status, self.first_failure.is_some());
+            }
+        }
+        self.written += 1;
+    }
+
+    /// Gives those written so far their error fields.
+    ///
+    /// # Safety
+    /// As for [`Statuses::put`].
+    #[cold]
+    unsafe fn say_that_all_succeeded(&mut self) {
+        if F::is_status_ignore(self.to) {
+            return;
+        }
+        for index in 0..self.written {
+            // SAFETY: the caller's promise.
+            unsafe {
+                let to = self.to.add(index);
+                let status = Status { error: ErrorClass::SUCCESS, ..F::status_in(to) };
+                F::status_out(to, &status, true);
+            }
+        }
+    }
+
+    /// The end of the call.
+    fn finish(self, cx: &mut Cx<'_>) -> Result<()> {
+        match self.first_failure {
+            Some((failure, comm)) => Err(in_status(cx, &failure, comm)),
+            None => Ok(()),
+        }
     }
 }
 
@@ -159,16 +210,14 @@ unsafe fn report_all<F: Face>(
     requests: &Requests<F>,
     statuses: *mut F::Status,
 ) -> Result<()> {
-    let with_errors = (0..requests.count).any(|index| cx.may_have_failed(requests.at(index)));
-    let mut first_failure = None;
+    let mut statuses = Statuses::<F>::new(statuses);
     for index in 0..requests.count {
         let comm = cx.request_comm(requests.at(index));
         let Report { status, failure, .. } = requests.report(cx, index)?;
         // SAFETY: the caller's promise.
-        unsafe { put_at::<F>(statuses, index, &status, with_errors) };
-        first_failure = first_failure.or(failure.map(|failure| (failure, comm)));
+        unsafe { statuses.put(&status, failure, comm) };
     }
-    first_failure.map_or(Ok(()), |(failure, comm)| Err(in_status(cx, &failure, comm)))
+    statuses.finish(cx)
 }
 
 /// The error of a call that reports several requests, of which at least one failed; it goes to
@@ -364,11 +413,7 @@ unsafe fn report_some<F: Face>(
     indices: *mut c_int,
     statuses: *mut F::Status,
 ) -> Result<()> {
-    let may_have_failed = |(_, request): &(usize, RequestHandle)| {
-        cx.is_complete(*request).unwrap_or(false) && cx.may_have_failed(*request)
-    };
-    let with_errors = active.iter().any(may_have_failed);
-    let (mut reported, mut first_failure) = (0, None);
+    let mut statuses = Statuses::<F>::new(statuses);
     for &(at, request) in active {
         if !cx.is_complete(request)? {
             continue;
@@ -377,15 +422,13 @@ unsafe fn report_some<F: Face>(
         let Report { status, failure, .. } = requests.report(cx, at)?;
         // SAFETY: at most as many are reported as there are requests.
         unsafe {
-            *indices.add(reported) = at as c_int;
-            put_at::<F>(statuses, reported, &status, with_errors);
+            *indices.add(statuses.written) = at as c_int;
+            statuses.put(&status, failure, comm);
         }
-        reported += 1;
-        first_failure = first_failure.or(failure.map(|failure| (failure, comm)));
     }
     // SAFETY: the caller's promise.
-    unsafe { *outcount = if active.is_empty() { UNDEFINED } else { reported as c_int } };
-    first_failure.map_or(Ok(()), |(failure, comm)| Err(in_status(cx, &failure, comm)))
+    unsafe { *outcount = if active.is_empty() { UNDEFINED } else { statuses.written as c_int } };
+    statuses.finish(cx)
 }
 
 /// `MPI_Startall`.
@@ -427,10 +470,11 @@ pub unsafe fn request_get_status_all<F: Face>(
     // SAFETY: the caller's promise.
     unsafe { *flag = c_int::from(complete) };
     if complete {
+        let mut statuses = Statuses::<F>::new(array_of_statuses);
         for index in 0..requests.count {
             let status = status_of(cx, requests.at(index))?;
-            // SAFETY: the caller's promise.
-            unsafe { put_at::<F>(array_of_statuses, index, &status, true) };
+            // SAFETY: the caller's promise. The call succeeds, whatever became of the requests.
+            unsafe { statuses.put(&status, None, None) };
         }
     }
     Ok(())
@@ -495,19 +539,18 @@ pub unsafe fn request_get_status_some<F: Face>(
     }?;
     cx.poll_in_passing();
     let active = requests.active(cx)?;
-    let mut known = 0;
+    let mut statuses = Statuses::<F>::new(array_of_statuses);
     for &(at, request) in &active {
         if cx.is_complete(request)? {
             let status = status_of(cx, request)?;
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller's promise. The call succeeds, whatever became of the requests.
             unsafe {
-                *array_of_indices.add(known) = at as c_int;
-                put_at::<F>(array_of_statuses, known, &status, true);
+                *array_of_indices.add(statuses.written) = at as c_int;
+                statuses.put(&status, None, None);
             }
-            known += 1;
         }
     }
     // SAFETY: the caller's promise.
-    unsafe { *outcount = if active.is_empty() { UNDEFINED } else { known as c_int } };
+    unsafe { *outcount = if active.is_empty() { UNDEFINED } else { statuses.written as c_int } };
     Ok(())
 }

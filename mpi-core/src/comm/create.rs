@@ -314,6 +314,9 @@ impl<P: Port> Entry<'_, P> {
             return Err(Error::param(ErrorClass::COMM, "comm", format!("is {name}"))
                 .hint("Predefined communicators cannot be freed; remove this call."));
         }
+        if self.comm(comm)?.held.is_freed() {
+            return Ok(());
+        }
         self.leave_board(comm)?;
         self.leave_nodes(comm)?;
         self.drop_comm(comm)

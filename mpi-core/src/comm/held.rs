@@ -24,6 +24,13 @@ pub(crate) struct Held {
     freed: bool,
 }
 
+impl Held {
+    /// Whether the program has freed it. Its error handler is told its handle all the same, and may free it again.
+    pub(super) fn is_freed(self) -> bool {
+        self.freed
+    }
+}
+
 impl<P: Port> Process<P> {
     /// A persistent request is made on `comm`.
     pub(crate) fn hold_comm(&mut self, comm: CommHandle) -> Result<()> {

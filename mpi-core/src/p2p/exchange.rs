@@ -56,6 +56,15 @@ impl<P: Port> Entry<'_, P> {
         self.both(send, receive, comm)
     }
 
+    /// Begins a send, which is not cancelled on its own.
+    #[inline]
+    fn isend_or_fail(&mut self, message: Message) -> Result<RequestHandle> {
+        match self.isend_quickly(&message) {
+            Some(sent) => Ok(sent),
+            None => self.begin_send(message, Mode::Standard),
+        }
+    }
+
     /// Begins a send and a receive, or neither.
     #[inline]
     fn begin_both(
@@ -64,7 +73,7 @@ impl<P: Port> Entry<'_, P> {
         receive: Message,
     ) -> Result<(RequestHandle, RequestHandle)> {
         let receive = self.ireceive(receive)?;
-        match self.isend(send, Mode::Standard) {
+        match self.isend_or_fail(send) {
             Ok(send) => Ok((send, receive)),
             Err(why) => self.give_back(receive).and(Err(why)),
         }
@@ -87,7 +96,7 @@ impl<P: Port> Entry<'_, P> {
         self.check_receive(&receive)?;
         let comm = send.comm;
         let sent = match self.check_send(&send)? {
-            None => self.isend(send, Mode::Standard)?,
+            None => self.isend_or_fail(send)?,
             Some((mut packer, _)) => {
                 let copy = gather_long(&mut packer)?;
                 let packed = Message {
@@ -96,7 +105,7 @@ impl<P: Port> Entry<'_, P> {
                     datatype: crate::datatype::BYTE,
                     ..send
                 };
-                let sent = self.isend(packed, Mode::Standard)?;
+                let sent = self.isend_or_fail(packed)?;
                 if let Operation::Send(state) = &mut self.vci.requests.get_mut(sent)?.operation {
                     state.copy = Some(copy);
                 }

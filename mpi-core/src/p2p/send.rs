@@ -6,8 +6,8 @@ use crate::buffer::{RawBytes, UserBuffer};
 use crate::constants::PROC_NULL;
 use crate::datatype::{Datatype, Packer};
 use crate::entry::Entry;
-use crate::error::{ErrorClass, Result};
-use crate::handle::{CommHandle, RequestHandle};
+use crate::error::{Error, ErrorClass, Result};
+use crate::handle::RequestHandle;
 use crate::header::{FrameKind, Header};
 use crate::matching::Envelope;
 use crate::port::{Body, PeerId, Port, Why};
@@ -188,6 +188,14 @@ impl<P: Port> Entry<'_, P> {
 
     /// The ordinary way of `MPI_Isend` and its kin.
     pub fn isend_slowly(&mut self, message: Message, mode: Mode) -> Result<RequestHandle> {
+        match self.begin_send(message, mode) {
+            Err(failure) if mode != Mode::Buffered => self.begin_unmatched(&message, failure),
+            begun => begun,
+        }
+    }
+
+    /// Begins a send, if its receiver is there.
+    pub(super) fn begin_send(&mut self, message: Message, mode: Mode) -> Result<RequestHandle> {
         let begun = if mode == Mode::Buffered {
             self.buffered_send(message)?;
             Begun::Complete
@@ -196,13 +204,7 @@ impl<P: Port> Entry<'_, P> {
                 None => Begun::Complete,
                 Some((packer, route)) => {
                     let manner = mode.manner(Manner::Begun);
-                    let peer = route.peer;
-                    let begun =
-                        self.start_send(packer, route, manner, Owner::Program, message.comm);
-                    match self.vci.peer(peer).down() {
-                        Some(Why::Finalized) => self.begin_unmatched(begun, message.comm)?,
-                        _ => begun?,
-                    }
+                    self.start_send(packer, route, manner, Owner::Program, message.comm)?
                 }
             }
         };
@@ -211,17 +213,18 @@ impl<P: Port> Entry<'_, P> {
             Begun::Complete => Ok(self.vci.sent),
         }
     }
-}
 
-impl<P: Port> Process<P> {
-    /// A send to a process that has left MPI fails when it is waited for: it may be cancelled until then.
+    /// What failed, if it is a send to a process that has left MPI, fails when it is waited for: it may be cancelled
+    /// until then.
     #[cold]
-    fn begin_unmatched(&mut self, begun: Result<Begun>, comm: CommHandle) -> Result<Begun> {
-        let Err(failure) = begun else { return begun };
+    fn begin_unmatched(&mut self, message: &Message, failure: Error) -> Result<RequestHandle> {
+        let Some((_, route)) = self.check_send(message)? else { return Err(failure) };
+        if !matches!(self.vci.peer(route.peer).down(), Some(Why::Finalized)) {
+            return Err(failure);
+        }
         let status = Status { error: failure.class(), ..Status::EMPTY };
-        let failed = Request { failure: Some(failure), ..Request::finished(status, comm) };
-        let request = Request { operation: Operation::Unmatched, ..failed };
-        self.vci.requests.insert(request).map(Begun::Pending)
+        let failed = Request { failure: Some(failure), ..Request::finished(status, message.comm) };
+        self.vci.requests.insert(Request { operation: Operation::Unmatched, ..failed })
     }
 }
 

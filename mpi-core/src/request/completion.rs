@@ -74,23 +74,6 @@ impl<P: Port> Process<P> {
         }
     }
 
-    /// Whether the report of a complete request may be one of a failure: only then the statuses of a call that reports
-    /// several have error fields (§3.2.5).
-    pub fn may_have_failed(&self, request: RequestHandle) -> bool {
-        let Ok(state) = self.vci.requests.get(request) else { return false };
-        match &state.operation {
-            Operation::Persistent(persistent) => {
-                persistent.active.is_some_and(|active| self.may_have_failed(active))
-            }
-            Operation::Both { send, receive } => {
-                self.may_have_failed(*send) || self.may_have_failed(*receive)
-            }
-            // Its query function is still to be asked.
-            Operation::Generalized(_) => true,
-            _ => state.failure.is_some(),
-        }
-    }
-
     /// Reports a complete request and releases it, or makes a persistent one inactive.
     #[inline]
     pub fn report(&mut self, request: RequestHandle) -> Result<Report> {

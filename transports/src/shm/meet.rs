@@ -11,7 +11,7 @@ use mpi_core::port::{PeerId, ProcessName};
 
 use super::arena::Remote;
 use super::hello::{Card, HELLO_BYTES, Hello, Refusal};
-use super::peer::State;
+use super::peer::{Peer, State};
 use super::segments::Posting;
 use super::{Event, Shm};
 use crate::sys::cma;
@@ -45,7 +45,7 @@ impl Shm {
     pub(super) fn introduce(&mut self, peer: PeerId, name: &ProcessName) {
         let place = peer.0 as usize;
         if place >= self.peers.len() {
-            self.peers.resize_with(place + 1, super::peer::Peer::unmet);
+            self.peers.resize_with(place + 1, Peer::unmet);
         }
         self.peers[place].rank = name.rank;
         if name.job != self.config.job {
@@ -202,7 +202,18 @@ impl Shm {
         }
     }
 
+    /// Notices who has left: nobody rings for that, and this process may wait for one of them.
+    fn lose_leavers(&mut self) {
+        let has_left = |peer: &PeerId| {
+            let Peer { state, remote, .. } = &self.peers[peer.0 as usize];
+            *state == State::Open && remote.as_ref().is_some_and(Remote::has_left)
+        };
+        let leavers: Vec<PeerId> = self.row.iter().copied().filter(has_left).collect();
+        leavers.into_iter().for_each(|peer| self.lose(peer, "it has left"));
+    }
+
     fn look_at_letters(&mut self) {
+        self.lose_leavers();
         let mut buffer = [0; HELLO_BYTES + 1];
         for _ in 0..DATAGRAMS_PER_LOOK {
             match self.socket.receive(&mut buffer) {

@@ -434,7 +434,11 @@ impl Transport for Shm {
         self.outbox.is_empty()
             && self.wanted.is_empty()
             && self.is_visited_by_all()
-            && self.peers.iter().all(|peer| peer.bulk_out.is_empty())
+            && self.is_sent()
+    }
+
+    fn is_sent(&self) -> bool {
+        self.peers.iter().all(|peer| peer.bulk_out.is_empty())
     }
 }
 

@@ -10,11 +10,7 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use mpi_core::port::PeerId;
-
 use super::Shm;
-use super::arena::Remote;
-use super::peer::{Peer, State};
 use super::settings::ShmSettings;
 use crate::sync::Ordering;
 use crate::sys::{barrier, cpus, wait};
@@ -191,18 +187,7 @@ impl Shm {
         }
     }
 
-    /// Notices who has left: nobody rings for that, and this process may wait for one of them.
-    fn lose_leavers(&mut self) {
-        let has_left = |peer: &PeerId| {
-            let Peer { state, remote, .. } = &self.peers[peer.0 as usize];
-            *state == State::Open && remote.as_ref().is_some_and(Remote::has_left)
-        };
-        let leavers: Vec<PeerId> = self.row.iter().copied().filter(has_left).collect();
-        leavers.into_iter().for_each(|peer| self.lose(peer, "it has left"));
-    }
-
     fn sleep(&mut self, beside: Option<Beside<'_>>) {
-        self.lose_leavers();
         let blind = std::mem::take(&mut self.refused)
             || self.chores
             || !self.outbox.is_empty()

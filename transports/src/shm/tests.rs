@@ -1,11 +1,12 @@
 //! Shared memory between processes that are threads, or mere values, of one test.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::datatype::Unpacker;
 use mpi_core::header::{FrameKind, Header};
-use mpi_core::port::{Body, PeerId, ProcessName, Pulled, Token, Transport};
+use mpi_core::port::{Body, PeerId, ProcessName, Pulled, Token, Transport, Why};
 use parking_lot::Mutex;
 
 use super::across::PARTS_A_POLL;
@@ -14,6 +15,9 @@ use super::door;
 use super::{Bulk, Directory, LocalConfig, Shm, ShmSettings};
 use crate::conformance::{Recorder, World, check, pattern};
 use crate::sync::{AtomicU32, Ordering};
+
+/// Longer than anything takes that works.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Cards that appear one after the other, as in a launcher's key-value space.
 #[derive(Clone, Default)]
@@ -434,4 +438,30 @@ fn what_a_peer_sent_before_it_left_is_read() {
         ends[0].poll(&mut got);
     }
     assert!(got.frames[0].body == body);
+}
+
+/// A program that waits by tests never sleeps.
+#[test]
+fn who_only_polls_notices_who_has_left() {
+    let mut ends = world(2, &small());
+    let mut leaver = ends.pop().unwrap();
+    let (mut sink, mut other) = (Recorder::default(), Recorder::default());
+    for sent in 0..2 {
+        while leaver.send(PeerId(0), &eager(), Body::Bytes(RawBytes::EMPTY)).is_err() {
+            leaver.poll(&mut other);
+            ends[0].poll(&mut sink);
+        }
+        while sent == 0 && sink.frames.is_empty() {
+            leaver.poll(&mut other);
+            ends[0].poll(&mut sink);
+        }
+    }
+    drop(leaver);
+    let start = Instant::now();
+    while sink.down.is_empty() {
+        ends[0].poll(&mut sink);
+        assert!(start.elapsed() < PATIENCE, "it has left long since");
+    }
+    assert_eq!(sink.down, [(PeerId(1), Why::Finalized)]);
+    assert_eq!(sink.frames.len(), 2, "what it had sent comes first");
 }

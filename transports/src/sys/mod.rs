@@ -8,7 +8,6 @@ pub mod cma;
 pub mod cpus;
 pub mod epoll;
 pub mod file;
-pub mod interfaces;
 pub mod memory;
 pub mod socket;
 pub mod tcp;

@@ -6,7 +6,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use crate::sys::interfaces::Interface;
+use machine::interfaces::Interface;
 
 const CARD_KIND: &str = "tcp1";
 /// Characters of this part at most, so that a whole card has at most 128.

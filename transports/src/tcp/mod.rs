@@ -52,8 +52,8 @@ use mpi_core::port::{
 
 use crate::restraint::Restraint;
 use crate::sys::epoll::Interest;
-use crate::sys::interfaces::{self, Interface};
 use guest::Guest;
+use machine::interfaces::{self, Interface};
 use net::{Epoll, Listener};
 use peer::Peer;
 
@@ -357,6 +357,10 @@ impl Transport for Tcp {
             self.flush_asked.set(true);
         }
         flushed
+    }
+
+    fn is_sent(&self) -> bool {
+        self.peers.iter().all(Peer::is_sent)
     }
 }
 

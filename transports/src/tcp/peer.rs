@@ -124,4 +124,10 @@ impl Peer {
             || self.leaving.is_empty()
                 && self.streams.iter().all(|stream| stream.output.is_delivered())
     }
+
+    /// Whether the kernel has all of it, or it never can be there.
+    pub(super) fn is_sent(&self) -> bool {
+        self.state != State::Up
+            || self.leaving.is_empty() && self.streams.iter().all(|stream| stream.output.is_sent())
+    }
 }

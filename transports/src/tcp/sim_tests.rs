@@ -147,7 +147,7 @@ fn a_crowd_of_silent_guests_is_not_kept() {
     let sim = Sim::begin(1, FAIR);
     let (mut ends, mut sink) = (world(1, &small()), Recorder::default());
     let at = SocketAddr::from(([127, 0, 0, 1], ends[0].card().port));
-    let _crowd: Vec<Socket> = (0..300).map(|_| Socket::begin_connect(at).unwrap()).collect();
+    let _crowd: Vec<Socket> = (0..150).map(|_| Socket::begin_connect(at).unwrap()).collect();
     sim.pass(Duration::from_secs(1));
     look(&mut ends[0], &mut sink);
     let count = ends[0].guests.len();

@@ -40,6 +40,21 @@ impl Interface {
 /// # Errors
 /// The kernel's.
 pub fn all() -> io::Result<Vec<Interface>> {
+    let mut found = list()?;
+    found.retain(|(found, _)| !is_link_local(found.address));
+    let leads_out = |(found, runs): &(Interface, bool)| *runs && !found.address.is_loopback();
+    let some_run = found.iter().any(leads_out);
+    Ok(found.into_iter().filter(|(_, runs)| *runs || !some_run).map(|(found, _)| found).collect())
+}
+
+/// Whether an address is one of this host's. (That it can be bound says nothing where the system lets any be bound,
+/// and packets to a second address of a network have the first one as their source.)
+pub fn is_own(address: IpAddr) -> bool {
+    list().is_ok_and(|found| found.iter().any(|(found, _)| found.address == address))
+}
+
+/// All addresses of interfaces that are up, and whether these have a carrier.
+fn list() -> io::Result<Vec<(Interface, bool)>> {
     let mut first: *mut libc::ifaddrs = std::ptr::null_mut();
     // SAFETY: the list is written to a place of ours and given back below.
     if unsafe { libc::getifaddrs(&raw mut first) } != 0 {
@@ -56,9 +71,7 @@ pub fn all() -> io::Result<Vec<Interface>> {
             let name = unsafe { CStr::from_ptr(entry.ifa_name) }.to_string_lossy().into_owned();
             // SAFETY: addresses of the list are null or of the form that their family says.
             let pair = unsafe { (ip(entry.ifa_addr), ip(entry.ifa_netmask)) };
-            if let (Some(address), mask) = pair
-                && !is_link_local(address)
-            {
+            if let (Some(address), mask) = pair {
                 let interface = Interface { name, address, prefix: mask.map_or(0, bits) };
                 found.push((interface, is(libc::IFF_RUNNING)));
             }
@@ -67,9 +80,7 @@ pub fn all() -> io::Result<Vec<Interface>> {
     }
     // SAFETY: the list that `getifaddrs` made; nothing refers to it any more.
     unsafe { libc::freeifaddrs(first) };
-    let leads_out = |(found, runs): &(Interface, bool)| *runs && !found.address.is_loopback();
-    let some_run = found.iter().any(leads_out);
-    Ok(found.into_iter().filter(|(_, runs)| *runs || !some_run).map(|(found, _)| found).collect())
+    Ok(found)
 }
 
 fn is_link_local(address: IpAddr) -> bool {
@@ -116,6 +127,7 @@ mod tests {
         let found = found.expect("a loopback interface that is up");
         assert!(found.reaches(IpAddr::from([127, 9, 9, 9])));
         assert!(!found.reaches(IpAddr::from([10, 0, 0, 1])));
+        assert!(is_own(loopback) && !is_own(IpAddr::from([192, 0, 2, 1])));
     }
 
     #[test]

@@ -1,0 +1,64 @@
+//! Connections to all peers at the start, for those who do not want to pay for each with its first message.
+
+use std::io;
+
+use mpi_core::port::{Full, PeerId};
+
+use super::LocalPort;
+use crate::tcp;
+
+/// In which order all connections are made at the start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// As a ring, without threads.
+    Ring,
+    /// With a thread that accepts.
+    Threads,
+}
+
+/// How far connecting to all has come.
+pub enum Connecting {
+    /// As a ring, to these peers.
+    Ring(tcp::Ring, Vec<PeerId>),
+    /// With a thread, to these peers.
+    Served(Box<tcp::Server>, Vec<PeerId>),
+}
+
+impl LocalPort {
+    /// Begins to connect to all peers that are reached over the network. Cards that are missing
+    /// are looked up; `None` when one is not there yet.
+    ///
+    /// # Errors
+    /// The kernel gives no thread.
+    pub fn start_connecting(&mut self, mode: Mode) -> io::Result<Option<Connecting>> {
+        let count = self.net.as_ref().map_or(0, |net| net.ways.len());
+        let mut peers = Vec::new();
+        let me = self.me;
+        for peer in (0..count).map(|place| PeerId(place as u32)).filter(|peer| *peer != me) {
+            match self.is_far(peer) {
+                Ok(true) => peers.push(peer),
+                Ok(false) => {}
+                Err(Full) => return Ok(None),
+            }
+        }
+        let (rank, size) = (self.me_name.rank, self.shm.config().size);
+        Ok(Some(match (mode, &mut self.net) {
+            (Mode::Threads, Some(net)) => {
+                let server = net.tcp.start_server(&peers)?;
+                Connecting::Served(Box::new(server), peers)
+            }
+            _ => Connecting::Ring(tcp::Ring::new(rank, size), peers),
+        }))
+    }
+
+    /// Goes on with it; whether all are connected.
+    pub fn connect(&mut self, state: &mut Connecting) -> bool {
+        let Some(net) = &mut self.net else { return true };
+        match state {
+            Connecting::Ring(ring, peers) => {
+                net.tcp.connect_ring(ring, |peer| !peers.contains(&peer))
+            }
+            Connecting::Served(server, peers) => net.tcp.connect_served(server, peers),
+        }
+    }
+}
