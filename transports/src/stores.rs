@@ -71,6 +71,16 @@ enum Beside {
 
 const KINDS: usize = 5;
 
+/// What is known of the place where something is stored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ground {
+    /// Something was stored there before, or nothing is compared with what was.
+    Known,
+    /// Nothing was, so that its pages are still to be found, which may take longer than to store all of it: whatever
+    /// stores there looks dear beside what stores elsewhere.
+    New,
+}
+
 thread_local! {
     /// What this thread has found out, by what string moves are compared with: it is the processor's, whoever
     /// reads it.
@@ -106,7 +116,7 @@ pub(crate) use tests::{is_light, is_quick};
 #[inline(never)]
 pub(crate) unsafe fn store(bytes: RawBytes<'_>, to: *mut u8, past: bool) {
     // SAFETY: by the caller's promise.
-    unsafe { store_long(bytes, to, Beside::shared(past)) };
+    unsafe { store_long(bytes, to, Beside::shared(past), Ground::Known) };
 }
 
 /// Stores up to `room` bytes of a message at `to`, and returns how many; as [`store`], but for a message
@@ -115,7 +125,13 @@ pub(crate) unsafe fn store(bytes: RawBytes<'_>, to: *mut u8, past: bool) {
 /// # Safety
 /// As [`copy::pack_streamed`].
 #[inline(never)]
-pub(crate) unsafe fn pack(source: &mut Packer, to: *mut u8, room: usize, past: bool) -> usize {
+pub(crate) unsafe fn pack(
+    source: &mut Packer,
+    to: *mut u8,
+    room: usize,
+    past: bool,
+    ground: Ground,
+) -> usize {
     let len = source.remaining().min(room as u64) as usize;
     let run = if len >= LONG_BYTES { source.as_contiguous() } else { None };
     let Some((at, _)) = run else {
@@ -128,7 +144,7 @@ pub(crate) unsafe fn pack(source: &mut Packer, to: *mut u8, room: usize, past: b
         };
     };
     // SAFETY: as many bytes are left of the message, and of the room, by the caller's promise.
-    unsafe { store_long(RawBytes::new(at, len), to, Beside::shared(past)) };
+    unsafe { store_long(RawBytes::new(at, len), to, Beside::shared(past), ground) };
     source.skip(len as u64);
     len
 }
@@ -155,7 +171,7 @@ pub(crate) unsafe fn unpack(mut bytes: RawBytes<'_>, what: Copying, into: &mut U
     };
     let bytes = bytes.take(room.min(bytes.len() as u64) as usize);
     // SAFETY: there is as much room left, by the caller's promise.
-    unsafe { store_long(bytes, to, beside) };
+    unsafe { store_long(bytes, to, beside, Ground::Known) };
     into.skip(bytes.len() as u64);
     bytes.len()
 }
@@ -175,9 +191,13 @@ impl Beside {
 }
 
 #[inline]
-unsafe fn store_long(bytes: RawBytes<'_>, to: *mut u8, beside: Beside) {
+unsafe fn store_long(bytes: RawBytes<'_>, to: *mut u8, beside: Beside, ground: Ground) {
     let (row, class) = (beside as usize, class(bytes.len()));
-    let (by_string, timed) = KNOWN.with_borrow_mut(|known| known[row][class].choose(beside));
+    let choose = |known: &mut Known| match ground {
+        Ground::Known => known.choose(beside),
+        Ground::New => (known.ways.is_judged() && known.is_string_better(beside), false),
+    };
+    let (by_string, timed) = KNOWN.with_borrow_mut(|known| choose(&mut known[row][class]));
     let begin = timed.then(Instant::now);
     // SAFETY: by the caller's promise, both.
     unsafe {
@@ -306,14 +326,15 @@ pub(crate) mod tests {
         for len in [1, 4095, 4096, 4097, 20_000, 65_536, 70_001] {
             let bytes = pattern(len as u64, len + 3);
             let source = RawBytes::from(&bytes[3..]);
-            for past in [false, true].into_iter().cycle().take(150) {
+            let grounds = [Ground::Known, Ground::Known, Ground::New].into_iter().cycle();
+            for (past, ground) in [false, true].into_iter().cycle().zip(grounds).take(150) {
                 let (mut a, mut b) = (Room([0xee; ROOM]), Room([0xee; ROOM]));
                 let mut packer =
                     Packer::contiguous(UserBuffer(source.as_ptr().cast_mut()), len as u64);
                 // SAFETY: both rooms are longer than the longest body.
                 let packed = unsafe {
                     store(source, a.0.as_mut_ptr(), past);
-                    pack(&mut packer, b.0.as_mut_ptr(), ROOM, past)
+                    pack(&mut packer, b.0.as_mut_ptr(), ROOM, past, ground)
                 };
                 assert_eq!((packed, packer.remaining()), (len, 0));
                 for Room(room) in [a, b] {
@@ -332,8 +353,8 @@ pub(crate) mod tests {
         let Room(mut room) = Room([0; ROOM]);
         // SAFETY: each piece has the room that it is given.
         let packed = unsafe {
-            let first = pack(&mut packer, room.as_mut_ptr(), 4096, true);
-            (first, pack(&mut packer, room.as_mut_ptr().add(4096), 6016, true))
+            let mut pack = |at, room| pack(&mut packer, at, room, true, Ground::Known);
+            (pack(room.as_mut_ptr(), 4096), pack(room.as_mut_ptr().add(4096), 6016))
         };
         assert!(packed == (4096, 5904) && room[..10_000] == bytes);
     }
@@ -379,6 +400,22 @@ pub(crate) mod tests {
         assert!(run(1000, 500, 1000) > 970);
         run(4000, 2000, 1000);
         assert!(run(1000, 2000, 1000) < 30);
+    }
+
+    #[test]
+    fn what_is_stored_on_new_ground_is_no_trial() {
+        let (bytes, mut room) = (pattern(1, LONG_BYTES), Room([0; ROOM]));
+        let samples = || KNOWN.with_borrow(|known| known[Beside::Past as usize][0].ways);
+        let mut store = |ground| {
+            let at = UserBuffer(bytes.as_ptr().cast_mut());
+            let mut packer = Packer::contiguous(at, LONG_BYTES as u64);
+            // SAFETY: the room is longer.
+            unsafe { pack(&mut packer, room.0.as_mut_ptr(), ROOM, true, ground) };
+        };
+        (0..50).for_each(|_| store(Ground::New));
+        assert!(!samples().one.is_known() && !samples().other.is_known());
+        (0..6).for_each(|_| store(Ground::Known));
+        assert!(samples().is_judged());
     }
 
     #[test]

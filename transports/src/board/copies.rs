@@ -12,7 +12,7 @@ use mpi_core::datatype::Packer;
 
 use crate::cost::Cost;
 use crate::shm::Reach;
-use crate::stores;
+use crate::stores::{self, Ground};
 
 /// One in so many long pieces is written the way that seems dearer; every fourth as many is timed.
 const TRIED: u32 = 32;
@@ -40,14 +40,14 @@ impl Copies {
     ) {
         if !reach.goes_past(len) {
             // SAFETY: by the caller's promise.
-            unsafe { stores::pack(source, to, len, false) };
+            unsafe { stores::pack(source, to, len, false, Ground::Known) };
             return;
         }
         let past = self.next_goes_past();
         let timed = self.pieces.is_multiple_of(TIMED) || self.is_in_doubt();
         let begin = timed.then(Instant::now);
         // SAFETY: by the caller's promise.
-        unsafe { stores::pack(source, to, len, past) };
+        unsafe { stores::pack(source, to, len, past, Ground::Known) };
         if let Some(begin) = begin {
             self.learn(past, begin.elapsed().as_nanos() as u64, len);
         }

@@ -3,7 +3,7 @@
 //! members alone, so they are the same at all of them. Pages are touched when used.
 
 use super::loans::Terms;
-use super::stream::{Cell, Cells};
+use super::stream::Cell;
 use crate::sys::memory::{PAGE, populate};
 
 /// Pieces of a stream that may be under way.
@@ -34,6 +34,8 @@ const HEAD_BYTES: usize = 40 << 10;
 
 /// What the address of a part is a multiple of.
 pub const ALIGN: usize = align_of::<Cell>();
+
+const CELLS_BYTES: usize = CELLS * size_of::<Cell>();
 
 /// How the parts of a board of so many members are divided.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -83,7 +85,7 @@ impl Layout {
     }
 
     pub(super) fn private_cells(self, reader: usize) -> usize {
-        self.public_cells() + Cells::bytes(self.size) * (1 + reader)
+        self.public_cells() + CELLS_BYTES * (1 + reader)
     }
 
     pub(super) fn public_body(self) -> usize {
@@ -121,9 +123,8 @@ mod tests {
             assert!(layout.claim(last) + 8 <= layout.public_cells());
             const { assert!(CONSENT + 16 <= LOAN && CLAIM + 8 <= COUNTER_STRIDE) };
             assert_eq!(layout.public_cells() % ALIGN, 0);
-            let cells = Cells::bytes(size as usize);
-            assert_eq!(layout.private_cells(0), layout.public_cells() + cells);
-            assert!(layout.private_cells(last) + cells <= layout.public_body());
+            assert_eq!(layout.private_cells(0), layout.public_cells() + CELLS_BYTES);
+            assert!(layout.private_cells(last) + CELLS_BYTES <= layout.public_body());
             assert_eq!(layout.public_body() % PAGE, 0);
             assert_eq!(layout.private_body(0), layout.public_body() + layout.public_room());
             assert_eq!(layout.private_body(last) + layout.private_space(), layout.bytes());

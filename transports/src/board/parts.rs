@@ -6,7 +6,7 @@
 use super::farewell::Farewell;
 use super::layout::Layout;
 use super::loans::Loan;
-use super::stream::{Cells, Inbound, Outbound, Room};
+use super::stream::{Inbound, Outbound, Room};
 use crate::lap::Worn;
 use crate::sync::AtomicU64;
 
@@ -55,11 +55,6 @@ impl Parts {
         self.at(of, self.layout.counters(writer) + 8 * stream as usize).cast_const().cast()
     }
 
-    /// The ring of cells at this offset of the part of `of`.
-    fn cells(&self, of: usize, offset: usize) -> Cells {
-        Cells::new(self.at(of, offset).cast_const(), self.bases.len())
-    }
-
     fn public_room(&self) -> Room {
         Room { usual: self.layout.public_room(), all: self.layout.public_room() }
     }
@@ -72,7 +67,7 @@ impl Parts {
     pub(super) fn public(&self) -> Outbound {
         let others = (0..self.bases.len()).filter(|other| *other != self.me);
         let counters = others.map(|reader| self.counter(reader, self.me, Stream::Public)).collect();
-        let cells = self.cells(self.me, self.layout.public_cells());
+        let cells = self.at(self.me, self.layout.public_cells()).cast_const().cast();
         let body = self.at(self.me, self.layout.public_body());
         // SAFETY: within the own part, by the layout; the rest is the promise made to `new`.
         unsafe { Outbound::new(cells, body, self.public_room(), self.mark, counters) }
@@ -81,7 +76,7 @@ impl Parts {
     /// The same of what `reader` alone reads.
     pub(super) fn private(&self, reader: usize) -> Outbound {
         let counters = vec![self.counter(reader, self.me, Stream::Private)];
-        let cells = self.cells(self.me, self.layout.private_cells(reader));
+        let cells = self.at(self.me, self.layout.private_cells(reader)).cast_const().cast();
         let body = self.at(self.me, self.layout.private_body(reader));
         // SAFETY: as for `public`.
         unsafe { Outbound::new(cells, body, self.private_room(), self.mark, counters) }
@@ -89,7 +84,7 @@ impl Parts {
 
     /// The end at which this member reads what `of` writes for all.
     pub(super) fn public_of(&self, of: usize) -> Inbound {
-        let cells = self.cells(of, self.layout.public_cells());
+        let cells = self.at(of, self.layout.public_cells()).cast_const().cast();
         let body = self.at(of, self.layout.public_body());
         let counter = self.counter(self.me, of, Stream::Public);
         // SAFETY: within the part of `of`, by the layout; the rest is the promise made to `new`.
@@ -98,7 +93,7 @@ impl Parts {
 
     /// The same of what `of` writes for this member alone.
     pub(super) fn private_of(&self, of: usize) -> Inbound {
-        let cells = self.cells(of, self.layout.private_cells(self.me));
+        let cells = self.at(of, self.layout.private_cells(self.me)).cast_const().cast();
         let body = self.at(of, self.layout.private_body(self.me));
         let counter = self.counter(self.me, of, Stream::Private);
         // SAFETY: as for `public_of`.

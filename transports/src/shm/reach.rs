@@ -11,7 +11,7 @@
 use std::time::{Duration, Instant};
 
 use crate::copy;
-use crate::stores::{self, LONG_BYTES};
+use crate::stores::{self, Ground, LONG_BYTES};
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::Packer;
 
@@ -80,7 +80,7 @@ impl Reach {
         unsafe {
             match len < LONG_BYTES {
                 true => source.pack_into(to, room),
-                false => stores::pack(source, to, room, self.goes_past(len)),
+                false => stores::pack(source, to, room, self.goes_past(len), Ground::Known),
             }
         }
     }

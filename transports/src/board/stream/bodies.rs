@@ -8,6 +8,7 @@ use super::pages::{Got, Pages};
 use super::readers::Readers;
 use super::{MAPPED_FROM, Room, WINDOW_MIN};
 use crate::board::layout::CELLS;
+use crate::stores::Ground;
 use crate::sys::memory::populate;
 
 /// The room for bodies of one stream.
@@ -20,6 +21,8 @@ pub(super) struct Bodies {
     at: usize,
     /// Up to where nothing from there on is still read.
     clear: usize,
+    /// Up to where long ones have lain.
+    stored: usize,
     /// Where the bodies of the last pieces lie.
     lie: [(usize, usize); CELLS],
 }
@@ -36,6 +39,7 @@ impl Bodies {
             pages: Pages::new(room.usual),
             at: 0,
             clear: 0,
+            stored: 0,
             lie: [(0, 0); CELLS],
         }
     }
@@ -48,6 +52,16 @@ impl Bodies {
     #[inline]
     pub(super) fn address(&self, at: usize) -> *mut u8 {
         self.memory.wrapping_add(at)
+    }
+
+    /// What is known of the place of a long body. Behind the short way round pages are got together, and all are new
+    /// alike.
+    #[inline]
+    pub(super) fn ground(&mut self, to: *mut u8, len: usize) -> Ground {
+        let end = to.addr() - self.memory.addr() + len;
+        let is_new = end > self.stored;
+        self.stored = self.stored.max(end);
+        if is_new && end <= MAPPED_FROM { Ground::New } else { Ground::Known }
     }
 
     /// Says that the piece of this number has none.
@@ -170,5 +184,29 @@ impl Bodies {
         let ends = readers.unread(piece).map(|piece| self.lie[(piece % CELLS as u64) as usize].1);
         let at = ends.max().unwrap_or(0).next_multiple_of(64);
         (at + len <= self.room.all).then_some(at)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ground_is_new_where_no_long_body_has_lain_in_the_short_way_round() {
+        let mut memory = vec![0u8; 2 * MAPPED_FROM];
+        let at = memory.as_mut_ptr();
+        let mut bodies = Bodies::new(at, Room { usual: memory.len(), all: memory.len() });
+        let long = 4096;
+        for (place, ground) in [
+            (0, Ground::New),
+            (0, Ground::Known),
+            (long / 2, Ground::New),
+            (3 * long, Ground::New),
+            (long, Ground::Known),
+            (MAPPED_FROM - long, Ground::New),
+            (MAPPED_FROM, Ground::Known),
+        ] {
+            assert_eq!(bodies.ground(at.wrapping_add(place), long), ground, "at {place}");
+        }
     }
 }

@@ -2,10 +2,11 @@
 
 use mpi_core::boards::{LONG_PIECE, Piece};
 
-use super::cells::{Cell, Cells, FIRST_BYTES};
-use super::{APART, LAST, LIGHT_ROUND, MAPPED_FROM, Room, WINDOW_MIN};
+use super::{
+    APART, Cell, INLINE_BYTES, LAST, LIGHT_ROUND, LINE_BYTES, MAPPED_FROM, Room, WINDOW_MIN,
+};
 use crate::board::apart::Apart;
-use crate::board::layout::CONSENT;
+use crate::board::layout::{CELLS, CONSENT};
 use crate::copy;
 use crate::sync::{AtomicU64, Ordering};
 use crate::sys::memory::populate;
@@ -18,7 +19,7 @@ const ASKED_BYTES: usize = 256;
 
 /// One reading end.
 pub(in crate::board) struct Inbound {
-    cells: Cells,
+    cells: *const Cell,
     body: *const u8,
     room: Room,
     mark: u64,
@@ -40,7 +41,7 @@ impl Inbound {
     /// # Safety
     /// As [`Outbound::new`]; nobody else writes the counter.
     pub(in crate::board) unsafe fn new(
-        cells: Cells,
+        cells: *const Cell,
         body: *const u8,
         room: Room,
         mark: u64,
@@ -67,12 +68,13 @@ impl Inbound {
         }
         let form = cell.form.load(Ordering::Relaxed);
         let (len, last) = (form as u32 as usize, form & LAST != 0);
-        if len <= self.cells.inline_bytes() {
-            if len > FIRST_BYTES {
-                self.ahead = (self.cells.behind(self.next + 1), len - FIRST_BYTES);
+        if len <= INLINE_BYTES {
+            if len > LINE_BYTES {
+                let beside = self.cell_of(self.next + 1).cast::<u8>().wrapping_add(64);
+                self.ahead = (beside, len - LINE_BYTES);
             }
             return Some(Piece {
-                at: self.cells.payload(self.next),
+                at: cell.payload.as_ptr().cast(),
                 len,
                 last,
                 apart: 0,
@@ -93,7 +95,12 @@ impl Inbound {
     /// The cell of the next piece.
     #[inline]
     fn cell(&self) -> *const Cell {
-        self.cells.of(self.next)
+        self.cell_of(self.next)
+    }
+
+    #[inline]
+    fn cell_of(&self, piece: u64) -> *const Cell {
+        self.cells.wrapping_add((piece % CELLS as u64) as usize)
     }
 
     /// Asks for the lines of the next piece.
@@ -117,7 +124,7 @@ impl Inbound {
         // SAFETY: within the ring of cells, by `new`'s promise.
         let cell = unsafe { &*self.cell() };
         let is_there = cell.seq.load(Ordering::Acquire) == self.mark.wrapping_add(self.next + 1);
-        if is_there && cell.form.load(Ordering::Relaxed) as u32 as usize <= FIRST_BYTES {
+        if is_there && cell.form.load(Ordering::Relaxed) as u32 as usize <= LINE_BYTES {
             self.ahead.1 = 0;
         }
     }
@@ -136,7 +143,7 @@ impl Inbound {
         let next = if next + len <= round { next } else { 0 };
         self.ahead = (self.body.wrapping_add(next), len.min(ASKED_BYTES));
         if is_long {
-            copy::ask(self.cells.of(self.next + 1).cast());
+            copy::ask(self.cell_of(self.next + 1).cast());
             self.ask_for_body();
         }
     }

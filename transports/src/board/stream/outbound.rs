@@ -7,17 +7,17 @@ use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::Packer;
 
 use super::bodies::Bodies;
-use super::cells::{Cell, Cells};
 use super::readers::{Answer, Readers};
-use super::{APART, LAST, Room};
+use super::{APART, Cell, INLINE_BYTES, LAST, Room};
 use crate::board::apart::Apart;
 use crate::board::copies::Copies;
+use crate::board::layout::CELLS;
 use crate::stores;
 use crate::sync::{AtomicU64, Ordering};
 
 /// The writing end.
 pub(in crate::board) struct Outbound {
-    cells: Cells,
+    cells: *const Cell,
     bodies: Bodies,
     readers: Readers,
     copies: Copies,
@@ -36,7 +36,7 @@ impl Outbound {
     /// All of it stays mapped as long as this lives, cells and counters are aligned, and nobody
     /// else writes to the cells and bodies.
     pub(in crate::board) unsafe fn new(
-        cells: Cells,
+        cells: *const Cell,
         body: *mut u8,
         room: Room,
         mark: u64,
@@ -77,7 +77,7 @@ impl Outbound {
         let Some((to, form)) = self.place(len, round) else { return false };
         // SAFETY: `place` found `len` unused bytes there.
         unsafe {
-            match len <= self.cells.inline_bytes() {
+            match len <= INLINE_BYTES {
                 true => _ = source.pack_into(to, len),
                 false => self.fill(to, source, len),
             }
@@ -106,9 +106,9 @@ impl Outbound {
         if !self.readers.spare_a_cell(self.next) {
             return None;
         }
-        if len <= self.cells.inline_bytes() {
+        if len <= INLINE_BYTES {
             self.bodies.pass(self.next);
-            return Some((self.cells.payload(self.next).cast_mut(), len as u64));
+            return Some((self.cell().payload.as_ptr().cast_mut().cast(), len as u64));
         }
         let at = self.bodies.take(len, round, self.next, &mut self.readers)?;
         Some((self.bodies.address(at), len as u64 | (at as u64) << 32))
@@ -120,18 +120,22 @@ impl Outbound {
     /// There are `len` unused bytes within the room.
     #[inline]
     unsafe fn fill(&mut self, to: *mut u8, source: &mut Packer, len: usize) {
+        if len < stores::LONG_BYTES {
+            // SAFETY: by the caller's promise.
+            unsafe { source.pack_into(to, len) };
+            return;
+        }
+        let ground = self.bodies.ground(to, len);
         let reach = &mut self.readers.reach;
         // SAFETY: by the caller's promise.
         unsafe {
-            if len < stores::LONG_BYTES {
-                source.pack_into(to, len);
-            } else if self.bodies.pages.stream(len) {
+            if self.bodies.pages.stream(len) {
                 reach.goes_past(len);
-                stores::pack(source, to, len, true);
+                stores::pack(source, to, len, true, ground);
             } else if self.bodies.pages.are_crowded() {
                 self.copies.pack(reach, source, to, len);
             } else {
-                reach.pack(source, to, len);
+                stores::pack(source, to, len, reach.goes_past(len), ground);
             }
         }
     }
@@ -139,8 +143,9 @@ impl Outbound {
     /// The cell of the next piece.
     #[inline]
     fn cell(&self) -> &Cell {
+        let cell = self.cells.wrapping_add((self.next % CELLS as u64) as usize);
         // SAFETY: within the ring of cells, by `new`'s promise.
-        unsafe { &*self.cells.of(self.next) }
+        unsafe { &*cell }
     }
 
     /// Lets readers see the next piece, of which its cell tells this.
@@ -189,8 +194,7 @@ impl Outbound {
     pub(in crate::board) fn has_room(&mut self, len: usize, round: usize) -> bool {
         let (piece, readers) = (self.next, &mut self.readers);
         let cell = readers.spare_a_cell(piece);
-        cell && (len <= self.cells.inline_bytes()
-            || self.bodies.find(len, round, piece, readers).is_some())
+        cell && (len <= INLINE_BYTES || self.bodies.find(len, round, piece, readers).is_some())
     }
 
     /// Whether what is written for the readers costs little, wherever their caches are.
