@@ -1,5 +1,5 @@
-/* What the programs for foreign faces share: a check that fails says where, and is remembered. They ask for no more of
-   MPI than what each of them tries. */
+/* What programs share that ask for no more of MPI than what each of them tries, as those for foreign faces do: a check
+   that fails says where, and is remembered. */
 #ifndef FERRITE_FACES_CHECK_H
 #define FERRITE_FACES_CHECK_H
 

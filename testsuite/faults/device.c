@@ -1,21 +1,12 @@
 /* Device memory as buffers, with the driver loaded after MPI_Init as Python programs do.
  *
  * usage: device DRIVER */
+#include "../faces/check.h"
+
 #include <dlfcn.h>
 #include <mpi.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-
-static int bad;
-
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            printf("line %d: %s\n", __LINE__, #condition);                                         \
-            bad = 1;                                                                               \
-        }                                                                                          \
-    } while (0)
 
 static int class_of(int code)
 {
