@@ -1,6 +1,7 @@
 //! The one process behind the C interface: the core over the transports that `transports::node`
 //! ties together, with what only this side knows beside them (decision 3).
 
+use std::alloc::Layout;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::Duration;
@@ -472,9 +473,9 @@ impl Boards for NodePort {
 }
 
 impl Segments for NodePort {
-    fn make_segment(&mut self, mark: u64, len: u64) -> Result<Segment, String> {
+    fn make_segment(&mut self, mark: u64, layout: Layout) -> Result<Segment, String> {
         match &mut self.local {
-            Some(local) => local.make_segment(mark, len),
+            Some(local) => local.make_segment(mark, layout),
             None => Err(CLOSED.name.to_owned()),
         }
     }
@@ -495,10 +496,10 @@ impl Segments for NodePort {
         &mut self,
         mark: u64,
         peer: PeerId,
-        len: u64,
+        layout: Layout,
     ) -> Option<Result<Segment, String>> {
         match &mut self.local {
-            Some(local) => local.fetch_segment(mark, peer, len),
+            Some(local) => local.fetch_segment(mark, peer, layout),
             None => Some(Err(CLOSED.name.to_owned())),
         }
     }

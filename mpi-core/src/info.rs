@@ -164,6 +164,13 @@ impl Info {
             _ => None,
         }
     }
+
+    /// What addresses are to be multiples of (`mpi_minimum_memory_alignment`, §9.2): a power of two that is not
+    /// below what was asked for.
+    pub fn hint_alignment(&self) -> Option<usize> {
+        let asked: usize = self.hint("mpi_minimum_memory_alignment")?.trim().parse().ok()?;
+        asked.checked_next_power_of_two()
+    }
 }
 
 #[cfg(test)]

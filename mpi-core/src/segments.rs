@@ -5,17 +5,19 @@
 //! named by a mark that no other segment of the job has. It stays mapped where it was made or
 //! fetched until that process drops it, and is gone with the last of them.
 
+use std::alloc::Layout;
+
 use crate::port::PeerId;
 use crate::rma::Segment;
 
 /// A transport's segments. The defaults are those of a transport that has none.
 pub trait Segments {
-    /// Makes a segment of `len` bytes, all zero.
+    /// Makes a segment of such a size, all zero, and maps it at such an alignment (a page's at least).
     ///
     /// # Errors
     /// Why there is none.
-    fn make_segment(&mut self, mark: u64, len: u64) -> Result<Segment, String> {
-        let _ = (mark, len);
+    fn make_segment(&mut self, mark: u64, layout: Layout) -> Result<Segment, String> {
+        let _ = (mark, layout);
         Err("this transport shares no memory".to_owned())
     }
 
@@ -37,9 +39,9 @@ pub trait Segments {
         &mut self,
         mark: u64,
         peer: PeerId,
-        len: u64,
+        layout: Layout,
     ) -> Option<Result<Segment, String>> {
-        let _ = (mark, peer, len);
+        let _ = (mark, peer, layout);
         Some(Err("this transport shares no memory".to_owned()))
     }
 

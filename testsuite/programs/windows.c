@@ -46,6 +46,33 @@ static void parts(int apart) {
     CHECK(win == MPI_WIN_NULL, "the handle is null");
 }
 
+// Parts that begin at multiples of what one of the processes asks for (§9.2); without gaps the first does.
+static void aligned(int apart) {
+    static const char *const wishes[] = {"128", "65536", "2097152", "much"};
+    static const size_t multiples[] = {128, 65536, 2097152, 1};
+    for (int i = 0; i < 4; i++) {
+        MPI_Info info;
+        OK(MPI_Info_create(&info));
+        OK(MPI_Info_set(info, "alloc_shared_noncontig", apart ? "true" : "false"));
+        if (rank == size - 1) OK(MPI_Info_set(info, "mpi_minimum_memory_alignment", wishes[i]));
+        char *mine = NULL, *its = NULL;
+        MPI_Win win = allocate(1000, 1, info, &mine);
+        OK(MPI_Info_free(&info));
+        memset(mine, rank + 1, 1000);
+        OK(MPI_Win_fence(0, win));
+        for (int other = 0; other < size; other++) {
+            MPI_Aint its_bytes;
+            int its_unit;
+            OK(MPI_Win_shared_query(win, other, &its_bytes, &its_unit, &its));
+            if (apart || other == 0) {
+                CHECK((uintptr_t)its % multiples[i] == 0, "%s: %p", wishes[i], (void *)its);
+            }
+            CHECK(its[0] == other + 1 && its[999] == other + 1, "the part of rank %d", other);
+        }
+        OK(MPI_Win_free(&win));
+    }
+}
+
 // One part has everything; the others find it by MPI_PROC_NULL.
 static void first_part(void) {
     int owner = size - 1;
@@ -274,6 +301,8 @@ int main(int argc, char **argv) {
     start(&argc, &argv);
     parts(0);
     parts(1);
+    aligned(0);
+    aligned(1);
     first_part();
     locks();
     attributes();

@@ -135,9 +135,7 @@ fn alignment(cx: &Cx<'_>, info: InfoHandle) -> Result<usize> {
         return Ok(LINE);
     }
     let info = copied(&cx.always, info)?;
-    let asked =
-        info.hint("mpi_minimum_memory_alignment").and_then(|value| value.trim().parse().ok());
-    Ok(asked.and_then(usize::checked_next_power_of_two).map_or(LINE, |asked| asked.max(LINE)))
+    Ok(info.hint_alignment().map_or(LINE, |asked| asked.max(LINE)))
 }
 
 /// `MPI_Free_mem`.

@@ -55,6 +55,11 @@ pub fn win_allocate_shared(
     let mut hints = Info::new();
     HINTS.iter().try_for_each(|(key, default)| hints.set(key, default))?;
     add_hints(cx, &mut hints, info)?;
+    if !info.is_null()
+        && let Some(align) = copied(&cx.always, info)?.hint_alignment()
+    {
+        hints.set("mpi_minimum_memory_alignment", align.to_string())?;
+    }
     *win = cx.win_allocate_shared(comm, size, disp_unit, hints)?;
     *baseptr = cx.window(*win)?.own().base;
     Ok(())

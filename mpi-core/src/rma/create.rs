@@ -1,9 +1,10 @@
 //! Making windows and freeing them (MPI-5.0 §12.2.3, §12.2.6).
 
+use std::alloc::Layout;
 use std::rc::Rc;
 use std::sync::atomic::AtomicI64;
 
-use super::memory::{lines_of, whole_pages};
+use super::memory::{PAGE, lines_of};
 use super::{Epochs, Part, Segment, Window};
 use crate::attributes::AttributeList;
 use crate::boards::Meeting;
@@ -21,16 +22,18 @@ struct Request {
     size: u64,
     disp_unit: i64,
     apart: bool,
+    /// What its part is to begin at a multiple of: a power of two.
+    align: u64,
     /// 0, or the class of what is wrong with its arguments or its neighbours.
     class: i32,
 }
 
 impl Request {
-    const BYTES: usize = 24;
+    const BYTES: usize = 32;
 
     fn to_bytes(&self) -> [u8; Request::BYTES] {
         let class = u64::from(self.class.cast_unsigned()) << 1 | u64::from(self.apart);
-        let words = [self.size, self.disp_unit.cast_unsigned(), class];
+        let words = [self.size, self.disp_unit.cast_unsigned(), class, self.align];
         std::array::from_fn(|at| words[at / 8].to_le_bytes()[at % 8])
     }
 
@@ -41,26 +44,30 @@ impl Request {
             size: word(0),
             disp_unit: word(1).cast_signed(),
             apart: word(2) & 1 == 1,
+            align: word(3),
             class: class.cast_signed(),
         }
     }
 }
 
 /// Where the parts lie, and the bytes of all: one after the other without a gap, or each from a
-/// page of its own (`alloc_shared_noncontig`), as rank 0 wants it.
-fn lay_out(requests: &[Request]) -> Option<(Vec<Part>, u64)> {
+/// page of its own (`alloc_shared_noncontig`), as rank 0 wants it. What has an alignment begins at a multiple of the
+/// greatest that is asked for; of parts without gaps that is the first.
+fn lay_out(requests: &[Request]) -> Option<(Vec<Part>, Layout)> {
     let apart = requests.first().is_some_and(|first| first.apart);
-    let mut offset = lines_of(requests.len() as u32);
+    let align = requests.iter().map(|request| request.align).fold(PAGE, u64::max);
+    let mut offset = lines_of(requests.len() as u32, align)?;
     let mut parts = Vec::with_capacity(requests.len());
     for request in requests {
         let place = (!apart || request.size > 0).then_some(offset);
         parts.push(Part { offset: place, size: request.size, disp_unit: request.disp_unit });
         offset = offset.checked_add(request.size)?;
         if apart {
-            offset = whole_pages(offset)?;
+            offset = offset.checked_next_multiple_of(align)?;
         }
     }
-    (offset <= i64::MAX as u64).then_some((parts, offset))
+    let layout = Layout::from_size_align(offset.try_into().ok()?, align.try_into().ok()?);
+    Some((parts, layout.ok()?))
 }
 
 fn check(size: i64, disp_unit: i64) -> Result<u64> {
@@ -91,7 +98,9 @@ impl<P: Port> Entry<'_, P> {
         }
         let own = self.comm_clone(comm)?;
         let apart = hints.hint_bool("alloc_shared_noncontig") == Some(true);
-        let made = self.share(own, check(size, disp_unit), disp_unit, apart);
+        let align = hints.hint_alignment().map_or(1, |align| align as u64);
+        let request = Request { size: 0, disp_unit, apart, align, class: 0 };
+        let made = self.share(own, check(size, disp_unit), request);
         let window = made.and_then(|(segment, parts)| {
             let rank = self.comm(own)?.rank;
             self.windows.insert(Window {
@@ -118,8 +127,7 @@ impl<P: Port> Entry<'_, P> {
         &mut self,
         comm: CommHandle,
         size: Result<u64>,
-        disp_unit: i64,
-        apart: bool,
+        request: Request,
     ) -> Result<(Segment, Vec<Part>)> {
         let mine = match size {
             Ok(size) => self.meet_all(comm).map(|()| size),
@@ -127,7 +135,7 @@ impl<P: Port> Entry<'_, P> {
         };
         let class = mine.as_ref().err().map_or(0, |error| error.class().0);
         let size = mine.as_ref().map_or(0, |size| *size);
-        let request = Request { size, disp_unit, apart, class };
+        let request = Request { size, class, ..request };
         let told = self.allgather_bytes(comm, &request.to_bytes())?;
         mine?;
         let requests: Vec<Request> =
@@ -136,10 +144,12 @@ impl<P: Port> Entry<'_, P> {
             let text = format!("rank {rank} of the window failed; see its message");
             return Err(Error::new(ErrorClass(requests[rank].class), text));
         }
-        let Some((parts, len)) = lay_out(&requests) else {
-            crate::fail!(SIZE, "size", "and those of the others are together beyond 63 bits");
+        let Some((parts, layout)) = lay_out(&requests) else {
+            let text =
+                "and those of the others, each at its alignment, are together beyond 63 bits";
+            crate::fail!(SIZE, "size", "{text}");
         };
-        Ok((self.map_together(comm, len)?, parts))
+        Ok((self.map_together(comm, layout)?, parts))
     }
 
     /// Makes contact with all members of a communicator that may share memory.
@@ -163,8 +173,8 @@ impl<P: Port> Entry<'_, P> {
         Ok(())
     }
 
-    /// Rank 0 makes a segment of `len` bytes, all others map it.
-    fn map_together(&mut self, comm: CommHandle, len: u64) -> Result<Segment> {
+    /// Rank 0 makes a segment, all others map it.
+    fn map_together(&mut self, comm: CommHandle, layout: Layout) -> Result<Segment> {
         let state = self.comm(comm)?;
         let (rank, mark) = (state.rank, state.context);
         let members: Vec<PeerId> = state.group.iter().collect();
@@ -174,13 +184,13 @@ impl<P: Port> Entry<'_, P> {
             let mut fetched = None;
             let call = |process: &Process<P>| process.waits_to_meet(comm, members[0]);
             self.block_in(call, |process| {
-                fetched = process.port.fetch_segment(mark, members[0], len);
+                fetched = process.port.fetch_segment(mark, members[0], layout);
                 fetched.is_some()
             });
             let fetched = fetched.expect("awaited").map_err(refused);
             return self.fail_together(comm, fetched);
         }
-        let made = self.port.make_segment(mark, len).map_err(refused);
+        let made = self.port.make_segment(mark, layout).map_err(refused);
         let made = self.fail_together(comm, made);
         if made.is_ok() {
             members[1..].iter().for_each(|peer| self.port.post_segment(mark, *peer));
@@ -224,7 +234,7 @@ mod tests {
     use super::*;
 
     fn request(size: u64, apart: bool) -> Request {
-        Request { size, disp_unit: 8, apart, class: 0 }
+        Request { size, disp_unit: 8, apart, align: 1, class: 0 }
     }
 
     #[test]
@@ -237,16 +247,27 @@ mod tests {
             let (empty, last) = if apart { (None, 12288) } else { (Some(4101), 8197) };
             let third = if apart { 8192 } else { 4101 };
             assert_eq!(places, [Some(4096), empty, Some(third), Some(last)]);
-            assert_eq!(len, if apart { 16384 } else { last + 1 });
+            assert_eq!(len.size() as u64, if apart { 16384 } else { last + 1 });
         }
         assert!(lay_out(&[request(u64::MAX - 5000, false), request(5000, false)]).is_none());
         assert!(lay_out(&[request(1 << 62, false), request(1 << 62, false)]).is_none());
     }
 
     #[test]
+    fn parts_begin_at_multiples_of_the_greatest_alignment() {
+        let aligned = |align| Request { align, ..request(100, true) };
+        let (parts, layout) = lay_out(&[aligned(1), aligned(1 << 16), aligned(256)]).unwrap();
+        let places: Vec<Option<u64>> = parts.iter().map(|part| part.offset).collect();
+        assert_eq!(places, [1, 2, 3].map(|n| Some(n << 16)));
+        assert_eq!(layout.align(), 1 << 16);
+        assert!(lay_out(&[aligned(1 << 63)]).is_none());
+    }
+
+    #[test]
     fn requests_come_back_as_they_were() {
-        let sent = Request { size: 7 << 40, disp_unit: -3, apart: true, class: 49 };
+        let sent = Request { size: 7 << 40, disp_unit: -3, apart: true, align: 64, class: 49 };
         let got = Request::from_bytes(&sent.to_bytes());
-        assert_eq!((got.size, got.disp_unit, got.apart, got.class), (7 << 40, -3, true, 49));
+        assert_eq!((got.size, got.disp_unit, got.apart), (7 << 40, -3, true));
+        assert_eq!((got.align, got.class), (64, 49));
     }
 }

@@ -18,16 +18,11 @@ use crate::op::{Kernel, Update};
 /// that wait for another.
 const LINE: u64 = 64;
 /// The windows' bytes begin on a page.
-const PAGE: u64 = 4096;
+pub(super) const PAGE: u64 = 4096;
 
-/// Bytes before those of the windows of so many processes.
-pub(super) fn lines_of(size: u32) -> u64 {
-    (u64::from(size) * LINE).next_multiple_of(PAGE)
-}
-
-/// The smallest multiple of a page that is not below `bytes`.
-pub(super) fn whole_pages(bytes: u64) -> Option<u64> {
-    bytes.checked_next_multiple_of(PAGE)
+/// Bytes before those of the windows of so many processes, which begin at a multiple of `align`.
+pub(super) fn lines_of(size: u32, align: u64) -> Option<u64> {
+    (u64::from(size) * LINE).checked_next_multiple_of(align)
 }
 
 /// Memory that several processes have mapped, as this one sees it.

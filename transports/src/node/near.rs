@@ -3,6 +3,7 @@
 //!
 //! In: the core's calls. Out: those of [`crate::shm`], and which peers are elsewhere.
 
+use std::alloc::Layout;
 use std::time::Duration;
 
 use mpi_core::boards::{
@@ -207,8 +208,8 @@ impl Boards for LocalPort {
 }
 
 impl Segments for LocalPort {
-    fn make_segment(&mut self, mark: u64, len: u64) -> Result<Segment, String> {
-        self.shm.make_segment(mark, len)
+    fn make_segment(&mut self, mark: u64, layout: Layout) -> Result<Segment, String> {
+        self.shm.make_segment(mark, layout)
     }
 
     fn post_segment(&mut self, mark: u64, peer: PeerId) {
@@ -223,9 +224,9 @@ impl Segments for LocalPort {
         &mut self,
         mark: u64,
         peer: PeerId,
-        len: u64,
+        layout: Layout,
     ) -> Option<Result<Segment, String>> {
-        self.shm.fetch_segment(mark, peer, len)
+        self.shm.fetch_segment(mark, peer, layout)
     }
 
     fn watch(&mut self) {

@@ -5,6 +5,7 @@
 //!
 //! In: [`mpi_core::segments::Segments`]' calls, and datagrams. Out: mapped memory.
 
+use std::alloc::Layout;
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -82,12 +83,12 @@ impl Table {
 }
 
 /// Maps a segment.
-fn map(fd: &OwnedFd, len: u64) -> Result<Segment, String> {
-    let bytes = usize::try_from(len).map_err(|_| "it is beyond the address space".to_owned())?;
-    let mapping = Mapping::new(fd, 0, bytes)
+fn map(fd: &OwnedFd, layout: Layout) -> Result<Segment, String> {
+    let len = layout.size();
+    let mapping = Mapping::aligned(fd, layout)
         .map_err(|error| format!("{len} bytes of shared memory cannot be mapped: {error}"))?;
     // SAFETY: the mapping has these bytes, from a page's beginning, until it is dropped.
-    Ok(unsafe { Segment::new(mapping.base(), len, Box::new(mapping)) })
+    Ok(unsafe { Segment::new(mapping.base(), len as u64, Box::new(mapping)) })
 }
 
 impl Shm {
@@ -111,10 +112,11 @@ impl Shm {
 }
 
 impl Segments for Shm {
-    fn make_segment(&mut self, mark: u64, len: u64) -> Result<Segment, String> {
-        let fd = sealed_memfd(len)
+    fn make_segment(&mut self, mark: u64, layout: Layout) -> Result<Segment, String> {
+        let len = layout.size();
+        let fd = sealed_memfd(len as u64)
             .map_err(|error| format!("{len} bytes of shared memory cannot be had: {error}"))?;
-        let segment = map(&fd, len)?;
+        let segment = map(&fd, layout)?;
         self.segments.made.insert(mark, fd);
         Ok(segment)
     }
@@ -138,7 +140,7 @@ impl Segments for Shm {
         &mut self,
         mark: u64,
         peer: PeerId,
-        len: u64,
+        layout: Layout,
     ) -> Option<Result<Segment, String>> {
         let known = self.peers.get(peer.0 as usize)?;
         let Some(come) = self.segments.come.remove(&(known.rank, mark)) else {
@@ -149,10 +151,10 @@ impl Segments for Shm {
                        (ulimit -n) reached?";
         let mapped = come.ok_or(missing.to_owned()).and_then(|fd| {
             let size = sealed_size(fd.as_fd()).map_err(|error| error.to_string())?;
-            if size < len {
-                return Err(format!("the shared memory has {size} bytes, not {len}"));
+            if size < layout.size() as u64 {
+                return Err(format!("the shared memory has {size} bytes, not {}", layout.size()));
             }
-            map(&fd, len)
+            map(&fd, layout)
         });
         Some(mapped)
     }

@@ -1,6 +1,7 @@
 //! Segments of windows in a simulated world: all processes have one address space, so a segment is
 //! memory that those who fetched it hold together.
 
+use std::alloc::Layout;
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -11,24 +12,21 @@ use mpi_core::segments::Segments;
 use super::network::{Item, Posted, Shared};
 use super::port::SimPort;
 
-/// What a segment's address is a multiple of.
-const PAGE: usize = 4096;
-
-fn segment(memory: Shared, len: u64) -> Segment {
+fn segment(memory: Shared, layout: Layout) -> Segment {
     let base = memory.as_ptr().cast::<u8>().cast_mut();
-    let base = base.wrapping_add(base.align_offset(PAGE));
-    // SAFETY: the memory has a page more than the segment, may be written by whoever holds it, and
-    // lives as long as the last of them.
-    unsafe { Segment::new(base, len, Box::new(memory)) }
+    let base = base.wrapping_add(base.align_offset(layout.align()));
+    // SAFETY: the memory has as much more than the segment as that may begin later, may be written by whoever holds
+    // it, and lives as long as the last of them.
+    unsafe { Segment::new(base, layout.size() as u64, Box::new(memory)) }
 }
 
 impl Segments for SimPort {
-    fn make_segment(&mut self, mark: u64, len: u64) -> Result<Segment, String> {
-        let words = (len as usize + PAGE).div_ceil(size_of::<u128>());
+    fn make_segment(&mut self, mark: u64, layout: Layout) -> Result<Segment, String> {
+        let words = (layout.size() + layout.align()).div_ceil(size_of::<u128>());
         let memory: Shared = std::iter::repeat_with(|| Cell::new(0)).take(words).collect();
         let posted = Posted { memory: Rc::clone(&memory), to: Vec::new() };
         self.network.borrow_mut().segments.insert(mark, posted);
-        Ok(segment(memory, len))
+        Ok(segment(memory, layout))
     }
 
     fn post_segment(&mut self, mark: u64, peer: PeerId) {
@@ -44,10 +42,15 @@ impl Segments for SimPort {
         self.network.borrow_mut().segments.remove(&mark);
     }
 
-    fn fetch_segment(&mut self, mark: u64, _: PeerId, len: u64) -> Option<Result<Segment, String>> {
+    fn fetch_segment(
+        &mut self,
+        mark: u64,
+        _: PeerId,
+        layout: Layout,
+    ) -> Option<Result<Segment, String>> {
         let network = self.network.borrow();
         let posted = network.segments.get(&mark)?;
-        posted.to.contains(&self.id()).then(|| Ok(segment(Rc::clone(&posted.memory), len)))
+        posted.to.contains(&self.id()).then(|| Ok(segment(Rc::clone(&posted.memory), layout)))
     }
 
     /// Virtual time passes until the next look.

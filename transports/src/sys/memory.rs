@@ -3,6 +3,7 @@
 //! A memfd has no name in the file system and no 64 MiB `/dev/shm` to run into; sealing its size
 //! means that nobody who holds the descriptor can take pages away under a reader (SIGBUS).
 
+use std::alloc::Layout;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::{self, NonNull};
@@ -141,12 +142,46 @@ impl Mapping {
     /// # Errors
     /// The kernel's.
     pub fn new(fd: impl AsFd, offset: u64, len: usize) -> io::Result<Mapping> {
+        // SAFETY: a new range chosen by the kernel; nothing of ours is replaced.
+        unsafe { Mapping::at(ptr::null_mut(), 0, fd, offset, len) }
+    }
+
+    /// Maps the first bytes of `fd`, as many as the layout says, at an address that it allows.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn aligned(fd: impl AsFd, layout: Layout) -> io::Result<Mapping> {
+        let (len, align) = (layout.size(), layout.align());
+        if align <= PAGE {
+            return Mapping::new(fd, 0, len);
+        }
+        let pages = len.checked_next_multiple_of(PAGE).ok_or(io::ErrorKind::OutOfMemory)?;
+        let room = Room::keep(pages.checked_add(align).ok_or(io::ErrorKind::OutOfMemory)?)?;
+        let before = room.base.align_offset(align);
+        // SAFETY: the pages that are replaced are the room's, which nobody uses.
+        let mapping =
+            unsafe { Mapping::at(room.base.wrapping_add(before), libc::MAP_FIXED, fd, 0, len) }?;
+        room.give_back_around(before, pages);
+        Ok(mapping)
+    }
+
+    /// Maps at an address, or anywhere if that is null.
+    ///
+    /// # Safety
+    /// What `MAP_FIXED` among the flags replaces is nobody's.
+    unsafe fn at(
+        at: *mut u8,
+        flags: libc::c_int,
+        fd: impl AsFd,
+        offset: u64,
+        len: usize,
+    ) -> io::Result<Mapping> {
         let offset = libc::off_t::try_from(offset).map_err(|_| io::ErrorKind::InvalidInput)?;
-        let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
+        let flags = flags | libc::MAP_SHARED | libc::MAP_NORESERVE;
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let fd = fd.as_fd().as_raw_fd();
-        // SAFETY: a new range chosen by the kernel; nothing of ours is replaced.
-        let at = unsafe { libc::mmap(ptr::null_mut(), len, access, flags, fd, offset) };
+        // SAFETY: by the promise of the caller.
+        let at = unsafe { libc::mmap(at.cast(), len, access, flags, fd, offset) };
         if at == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
@@ -213,6 +248,42 @@ impl Drop for Mapping {
     }
 }
 
+/// Addresses that are kept free for a mapping; given back when dropped.
+struct Room {
+    base: *mut u8,
+    len: usize,
+}
+
+impl Room {
+    fn keep(len: usize) -> io::Result<Room> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: a new range chosen by the kernel; nothing of ours is replaced.
+        let at = unsafe { libc::mmap(ptr::null_mut(), len, libc::PROT_NONE, flags, -1, 0) };
+        if at == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Room { base: at.cast(), len })
+    }
+
+    /// Gives all back but `len` bytes at `before`, which are another's now.
+    fn give_back_around(self, before: usize, len: usize) {
+        let after = before + len;
+        for (at, len) in [(0, before), (after, self.len - after)] {
+            if len > 0 {
+                drop(Room { base: self.base.wrapping_add(at), len });
+            }
+        }
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        // SAFETY: the range is this room's alone.
+        unsafe { libc::munmap(self.base.cast(), self.len) };
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -229,6 +300,23 @@ mod tests {
         unsafe { a.base().write_volatile(9) };
         // SAFETY: as before.
         assert_eq!(unsafe { b.base().read_volatile() }, 9);
+    }
+
+    #[test]
+    fn mappings_lie_where_they_may_and_leave_no_room_kept() {
+        let fd = sealed_memfd(3 * PAGE as u64 + 1).unwrap();
+        for align in [1, PAGE, 4 * PAGE, 2 << 20, 1 << 30] {
+            let layout = Layout::from_size_align(3 * PAGE + 1, align).unwrap();
+            let map = Mapping::aligned(&fd, layout).unwrap();
+            assert_eq!((map.base().addr() % align, map.len()), (0, layout.size()));
+            // SAFETY: the last byte of what is mapped, for all who map it.
+            unsafe { map.base().add(3 * PAGE).write_volatile(7) };
+        }
+        // More of them than there are addresses, if one kept its room.
+        let layout = Layout::from_size_align(PAGE, 1 << 42).unwrap();
+        for _ in 0..64 {
+            Mapping::aligned(&fd, layout).unwrap();
+        }
     }
 
     #[test]
