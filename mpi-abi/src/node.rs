@@ -424,10 +424,8 @@ impl Boards for NodePort {
         self.local.as_mut().is_some_and(|local| local.writes_halves(board))
     }
 
-    fn lend_room(&mut self, board: BoardId, to: u32, operation: u32, room: &Unpacker) {
-        if let Some(local) = &mut self.local {
-            local.lend_room(board, to, operation, room);
-        }
+    fn lend_room(&mut self, board: BoardId, to: u32, operation: u32, room: &Unpacker) -> bool {
+        self.local.as_mut().is_some_and(|local| local.lend_room(board, to, operation, room))
     }
 
     fn take_rooms_back(&mut self, board: BoardId, from: u32) -> Option<u32> {

@@ -273,9 +273,9 @@ pub trait Boards {
     fn writes_halves(&mut self, board: BoardId) -> bool;
 
     /// Lends the member `to` the room for the message that it writes to this process alone in the operation of
-    /// this number, if that may pay: it may bring the message there ([`Boards::bring`]), and does not have
-    /// to.
-    fn lend_room(&mut self, board: BoardId, to: u32, operation: u32, room: &Unpacker);
+    /// this number, if that may pay, and says whether it does: it may bring the message there ([`Boards::bring`]), and
+    /// does not have to.
+    fn lend_room(&mut self, board: BoardId, to: u32, operation: u32, room: &Unpacker) -> bool;
 
     /// Ends all loans; the first member from this rank on that is still writing to what it was lent. Ask again,
     /// then, before the room is anybody else's.

@@ -11,6 +11,8 @@ const SAMPLES: u8 = 3;
 /// Times from one trial of the dearer way to the next, at first and at most.
 pub(crate) const TRIAL_FIRST: u16 = 32;
 const TRIAL_MOST: u16 = 1024;
+/// Times to the next one if the last has shown that the judgement may be wrong.
+const TRIAL_SOON: u16 = 8;
 
 /// The class of so many bytes; all shorter ones are in the first.
 pub(crate) fn class(len: u64) -> usize {
@@ -31,7 +33,8 @@ impl Cost {
         self.nanos = match self.samples {
             0 => now,
             1..SAMPLES => self.nanos.min(now),
-            // What is far off is an interrupt's time.
+            // Interrupts, faults and what else was in the caches only add to what a way costs.
+            _ if now < self.nanos => self.nanos.midpoint(now),
             _ => (self.nanos / 4 * 3).saturating_add(now.min(self.nanos.saturating_mul(4)) / 4),
         };
         self.samples = self.samples.saturating_add(1);
@@ -68,6 +71,11 @@ impl Rivals {
         self.one.is_known() && self.other.is_known()
     }
 
+    /// Whether the one way is the next to be measured, in turns, before enough is known of both.
+    pub(crate) fn is_one_next(&self) -> bool {
+        self.one.samples <= self.other.samples
+    }
+
     /// Whether a trial of the dearer one is due.
     pub(crate) fn is_due(&self) -> bool {
         self.is_judged() && self.until_trial == 0
@@ -84,6 +92,12 @@ impl Rivals {
             self.until_trial -= 1;
         }
         one_is_better != tried
+    }
+
+    /// The last trial went better than what is taken for the better way: the next one comes soon.
+    pub(crate) fn doubt(&mut self) {
+        self.interval = TRIAL_SOON;
+        self.until_trial = TRIAL_SOON;
     }
 
     /// Counts something of this length that went its way without a choice.

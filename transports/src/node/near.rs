@@ -167,8 +167,8 @@ impl Boards for LocalPort {
         self.shm.writes_halves(board)
     }
 
-    fn lend_room(&mut self, board: BoardId, to: u32, operation: u32, room: &Unpacker) {
-        self.shm.lend_room(board, to, operation, room);
+    fn lend_room(&mut self, board: BoardId, to: u32, operation: u32, room: &Unpacker) -> bool {
+        self.shm.lend_room(board, to, operation, room)
     }
 
     fn take_rooms_back(&mut self, board: BoardId, from: u32) -> Option<u32> {

@@ -142,7 +142,9 @@ fn a_message_is_brought_to_the_room_that_its_reader_lends_for_it() {
         let (bytes, mut target) = (pattern(3, len), vec![7u8; lent]);
         let source = Packer::contiguous(UserBuffer(bytes.as_ptr().cast_mut()), len as u64);
         let mut room = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), lent as u64);
-        world.transport(1).lend_room(board, 0, 5, &room);
+        let is_lent = world.transport(1).lend_room(board, 0, 5, &room);
+        let pays = lent == 100_000 && on_node == many && settings.bulk == Bulk::CrossMemory;
+        assert_eq!(is_lent, pays);
         assert_eq!(
             world.transport(0).bring(board, 1, operation, &source),
             comes,
@@ -177,7 +179,7 @@ fn what_cannot_be_brought_is_written_and_no_more_is_tried() {
     let mut target = vec![7u8; 100_000];
     let room = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), 100_000);
     for room in [&nowhere, &room] {
-        world.transport(1).lend_room(board, 0, 5, room);
+        assert!(world.transport(1).lend_room(board, 0, 5, room));
         assert!(!world.transport(0).bring(board, 1, 5, &source));
         assert_eq!(world.transport(1).read_piece(board, Source::Private(0)), None);
         assert_eq!(world.transport(1).take_rooms_back(board, 0), None);
@@ -238,7 +240,7 @@ fn a_room_that_both_have_mapped_is_filled_without_the_kernel() {
     let (bytes, room) = (pattern(3, 100_000), mapped(&mut world, 1, 4, 100_000));
     let source = Packer::contiguous(UserBuffer(bytes.as_ptr().cast_mut()), 100_000);
     let into = Unpacker::contiguous(UserBuffer(room.as_mut_ptr()), 100_000);
-    world.transport(1).lend_room(board, 0, 5, &into);
+    assert!(world.transport(1).lend_room(board, 0, 5, &into));
     assert!(world.transport(0).bring(board, 1, 5, &source));
     assert!(room == &bytes[..]);
     let counters = world.transport(0).counters();

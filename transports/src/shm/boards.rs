@@ -357,14 +357,16 @@ impl Boards for Shm {
         self.boards.get(board).is_some_and(Board::writes_halves)
     }
 
-    fn lend_room(&mut self, board: BoardId, to: u32, operation: u32, room: &Unpacker) {
+    fn lend_room(&mut self, board: BoardId, to: u32, operation: u32, room: &Unpacker) -> bool {
         let run = room.as_contiguous().filter(|(_, len)| *len >= LONG_BLOCK);
-        if let Some((at, len)) = run.filter(|_| self.waiter.is_crowded()) {
-            let at = self.lies(at, len);
-            if let Some(on) = self.boards.get(board) {
-                on.lend(to, operation, at, len);
-            }
+        let Some((at, len)) = run.filter(|_| self.waiter.is_crowded()) else { return false };
+        let at = self.lies(at, len);
+        if at.offset == 0 && !self.kernel_is_cheap() {
+            return false;
         }
+        let Some(on) = self.boards.get(board) else { return false };
+        on.lend(to, operation, at, len);
+        true
     }
 
     fn take_rooms_back(&mut self, board: BoardId, from: u32) -> Option<u32> {

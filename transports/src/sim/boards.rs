@@ -294,11 +294,11 @@ impl Boards for SimPort {
         self.network.borrow_mut().chance(DIVIDED)
     }
 
-    fn lend_room(&mut self, board: BoardId, to: u32, operation: u32, room: &Unpacker) {
+    fn lend_room(&mut self, board: BoardId, to: u32, operation: u32, room: &Unpacker) -> bool {
         let run = room.as_contiguous().filter(|(_, len)| *len >= SHOWN_BYTES);
-        if let (Some((at, len)), Some(on)) = (run, self.board(board)) {
-            on.lend(to, operation, Lies { address: at.expose_provenance() as u64, offset: 0 }, len);
-        }
+        let (Some((at, len)), Some(on)) = (run, self.board(board)) else { return false };
+        on.lend(to, operation, Lies { address: at.expose_provenance() as u64, offset: 0 }, len);
+        true
     }
 
     fn take_rooms_back(&mut self, board: BoardId, from: u32) -> Option<u32> {

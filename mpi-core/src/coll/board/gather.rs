@@ -1,7 +1,8 @@
-//! Gathers (MPI-5.0 §6.5). Where ranks share processors the root lends the others the room for long blocks. Who
-//! comes after it writes its block there by one system call (`process_vm_writev`, decision 62), and who comes before
-//! it writes to its stream, which the root empties. So a byte moves once instead of twice, and everyone
-//! moves a part; the root alone would have to fetch all.
+//! Gathers (MPI-5.0 §6.5). Where ranks share processors, and the kernel moves bytes cheaply or is not needed for it,
+//! the root lends the others the room for long blocks. Who comes after it writes its block there by one system call
+//! (`process_vm_writev`, decision 62), and who comes before it writes to its stream, which the root empties. So a
+//! byte moves once instead of twice, and everyone moves a part; the root alone would have to fetch all. Where it
+//! lends nothing it had better come last, when all streams are full.
 //!
 //! Enters: the root's rooms, and blocks. Leaves: blocks in their places, or on their way.
 
@@ -32,8 +33,12 @@ impl<P: Port> Entry<'_, P> {
             self.takes(seat)?;
             return self.collect(seat, recv, Pattern::Rooted, own);
         }
-        let lent = self.lend_rooms(seat, recv);
-        let collected = lent.and_then(|()| self.collect(seat, recv, Pattern::Rooted, own));
+        let lends = self.lend_rooms(seat, recv);
+        if matches!(lends, Ok(false)) {
+            self.takes(seat)?;
+            return self.collect(seat, recv, Pattern::Rooted, own);
+        }
+        let collected = lends.and_then(|_| self.collect(seat, recv, Pattern::Rooted, own));
         self.take_rooms_back(seat);
         collected
     }
@@ -51,14 +56,15 @@ impl<P: Port> Entry<'_, P> {
         self.read_shared(seat, from(1 - seat.rank), into, WaitFor::Each(from), own)
     }
 
-    /// Lends all others the room for their blocks.
-    fn lend_rooms(&mut self, seat: Seat, recv: &Places) -> Result<()> {
+    /// Lends all others the room for their blocks, where it pays; whether there is such a one.
+    fn lend_rooms(&mut self, seat: Seat, recv: &Places) -> Result<bool> {
         let operation = self.running(seat)?;
+        let mut lends = false;
         for rank in seat.others() {
             let room = self.unpacker_of(recv.get(rank as usize))?;
-            self.port.lend_room(seat.board, rank, operation, &room);
+            lends |= self.port.lend_room(seat.board, rank, operation, &room);
         }
-        Ok(())
+        Ok(lends)
     }
 
     /// Ends the loans, and waits until nobody writes to the memory of the program any more: who failed gives it

@@ -1,8 +1,9 @@
 //! Who goes on first after a barrier. Where ranks share processors the order in which they leave it
 //! is the order in which they have their turns after it, so a root that then has something for the
 //! others should come first: who comes before it comes in vain, and gives its turn away. So should one that lends
-//! them room (see `gather`), which they find then. A root that then takes something short of everyone should come
-//! last: it gives its turn away at the end of the barrier, instead of in the call, in which it has to wait anyway.
+//! them room (see `gather`), which they find then. A root that then takes something of everyone which is short, or for
+//! which it lends no room, should come last: it gives its turn away at the end of the barrier, instead of in the call,
+//! in which it has to wait anyway.
 //!
 //! Enters: the blocking barriers of a board, and all broadcasts, scatters, gathers and reductions to a root, as they
 //! are called. Leaves: through whom the next barrier goes. All members see the same sequence of collectives on a
@@ -70,11 +71,12 @@ impl<P: Port> Entry<'_, P> {
             false => Order::default(),
         };
         if let Some(first) = order.first {
-            return self.meet_through(seat, first);
-        }
-        self.write_signal(seat, Audience::Everyone)?;
-        for rank in seat.others() {
-            self.read_signal(seat, Source::Public(rank), WaitFor::Each(Source::Public))?;
+            self.meet_through(seat, first)?;
+        } else {
+            self.write_signal(seat, Audience::Everyone)?;
+            for rank in seat.others() {
+                self.read_signal(seat, Source::Public(rank), WaitFor::Each(Source::Public))?;
+            }
         }
         if order.last {
             self.port.give_turn();
@@ -108,7 +110,7 @@ impl<P: Port> Entry<'_, P> {
         Ok(())
     }
 
-    /// The call that runs takes something short of everyone to this process.
+    /// The call that runs takes something of everyone to this process, who need not have it come first.
     #[inline]
     pub(super) fn takes(&mut self, seat: Seat) -> Result<()> {
         if seat.takes_turns() {
@@ -158,6 +160,13 @@ mod tests {
         lead.give(7, 2);
         lead.take(8);
         assert_eq!(lead.meet(9), through(2));
+        lead.give(10, 1);
+        lead.take(10);
+        assert_eq!(
+            lead.meet(11),
+            Order { first: Some(1), last: true },
+            "a root that might have lent"
+        );
     }
 
     #[test]
