@@ -309,6 +309,10 @@ impl Boards for NodePort {
         self.local.as_ref().map_or(0, |local| local.piece_max(board, to))
     }
 
+    fn exchanged_max(&self, board: BoardId, to: Audience) -> usize {
+        self.local.as_ref().map_or(0, |local| local.exchanged_max(board, to))
+    }
+
     fn turns(&mut self, board: BoardId, rank: u32, wanted: usize) -> Option<(*mut u8, usize)> {
         self.local.as_mut()?.turns(board, rank, wanted)
     }

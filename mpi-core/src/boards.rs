@@ -168,6 +168,9 @@ pub trait Boards {
     /// The largest piece that may be written to this audience, [`SHORT_PIECE`] at least.
     fn piece_max(&self, board: BoardId, to: Audience) -> usize;
 
+    /// The same of a message in an exchange, which nobody takes in while it is written, having its own to write.
+    fn exchanged_max(&self, board: BoardId, to: Audience) -> usize;
+
     /// Memory in the part of the member of this rank to which members write in turn: where, and
     /// how many bytes, the same at all of them; they will use at most `wanted`. Whose turn it is they
     /// tell each other by pieces.

@@ -30,6 +30,9 @@ use crate::sys::memory::populate;
 
 /// Largest piece where every rank has a processor: what is read while the next is written.
 const PIECE_BYTES: usize = 32 << 10;
+/// The same where two members write to each other, and read when they have written: so each stores in one go and takes
+/// in in one go.
+const EXCHANGED_BYTES: usize = 128 << 10;
 /// How many of the largest pieces fit into a stream where ranks share processors. Measured with 4
 /// and 8 ranks on two: allreduce of 1 MiB is slower with pieces of half and of twice the size.
 const CROWDED_PIECES: usize = 8;
@@ -172,6 +175,14 @@ impl Board {
     pub fn piece_max(&self, to: Audience) -> usize {
         let room = self.writes(to).room();
         if self.crowded { room / CROWDED_PIECES } else { PIECE_BYTES.min(room / 2) }
+    }
+
+    /// The same of a message in an exchange.
+    pub fn exchanged_max(&self, to: Audience) -> usize {
+        match self.members.len() == 2 && !self.crowded {
+            true => EXCHANGED_BYTES.min(self.writes(to).room() / 2),
+            false => self.piece_max(to),
+        }
     }
 
     /// Whether what the only other member is to have costs little to write, since its caches have proved near or for

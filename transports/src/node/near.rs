@@ -59,6 +59,10 @@ impl Boards for LocalPort {
         self.shm.piece_max(board, to)
     }
 
+    fn exchanged_max(&self, board: BoardId, to: Audience) -> usize {
+        self.shm.exchanged_max(board, to)
+    }
+
     fn turns(&mut self, board: BoardId, rank: u32, wanted: usize) -> Option<(*mut u8, usize)> {
         self.shm.turns(board, rank, wanted)
     }

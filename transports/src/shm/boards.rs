@@ -196,6 +196,10 @@ impl Boards for Shm {
         self.boards.look(board).map_or(0, |board| board.piece_max(to))
     }
 
+    fn exchanged_max(&self, board: BoardId, to: Audience) -> usize {
+        self.boards.look(board).map_or(0, |board| board.exchanged_max(to))
+    }
+
     fn turns(&mut self, board: BoardId, rank: u32, wanted: usize) -> Option<(*mut u8, usize)> {
         Some(self.boards.get(board)?.turns(rank, wanted))
     }

@@ -54,6 +54,18 @@ impl SimPort {
     }
 }
 
+impl SimPort {
+    /// The largest piece of a board: another one at each second process.
+    fn piece_within(&self, board: BoardId, max: impl FnOnce(&Board) -> usize) -> usize {
+        let board = self.boards.get(board.0 as usize).and_then(Option::as_ref);
+        let most = match self.has_large_pieces() {
+            true => usize::MAX,
+            false => [700, 4096][self.id().0 as usize % 2],
+        };
+        board.map_or(0, |board| max(board).min(most))
+    }
+}
+
 impl Boards for SimPort {
     fn meet(&mut self, peer: PeerId) -> Meeting {
         let (to, me) = (self.endpoint(peer), self.id());
@@ -112,13 +124,11 @@ impl Boards for SimPort {
     }
 
     fn piece_max(&self, board: BoardId, to: Audience) -> usize {
-        let board = self.boards.get(board.0 as usize).and_then(Option::as_ref);
-        // Pieces of another size at each second process.
-        let most = match self.has_large_pieces() {
-            true => usize::MAX,
-            false => [700, 4096][self.id().0 as usize % 2],
-        };
-        board.map_or(0, |board| board.piece_max(to).min(most))
+        self.piece_within(board, |board| board.piece_max(to))
+    }
+
+    fn exchanged_max(&self, board: BoardId, to: Audience) -> usize {
+        self.piece_within(board, |board| board.exchanged_max(to))
     }
 
     fn turns(&mut self, board: BoardId, rank: u32, wanted: usize) -> Option<(*mut u8, usize)> {

@@ -44,6 +44,17 @@ impl Outgoing {
         Outgoing { to, source, unit, most, way: Way::Written, done }
     }
 
+    /// A message to those who write one at the same time.
+    pub(super) fn exchanged<P: Port>(
+        entry: &Entry<'_, P>,
+        seat: Seat,
+        to: Audience,
+        source: Packer,
+    ) -> Outgoing {
+        let most = entry.port.exchanged_max(seat.board, to);
+        Outgoing { most, ..Outgoing::new(entry, seat, to, source, 1) }
+    }
+
     /// An empty message.
     pub(super) fn signal(to: Audience) -> Outgoing {
         let source = Packer::contiguous(UserBuffer::BOTTOM, 0);

@@ -154,7 +154,7 @@ impl<P: Port> Entry<'_, P> {
             return self.collect(seat, recv, Pattern::EachToAll, own);
         }
         let mut transfer = Transfer::new(seat);
-        transfer.send(Outgoing::new(self, seat, Audience::Everyone, out, 1));
+        transfer.send(Outgoing::exchanged(self, seat, Audience::Everyone, out));
         transfer.let_fetch(self);
         let mut own = self.own_block(own.0, own.1)?;
         let other = Source::Public(seat.neighbour());
@@ -300,7 +300,7 @@ impl<P: Port> Entry<'_, P> {
         transfer.swap(in_place);
         for rank in seat.others() {
             let source = self.packer_of(from.get(rank as usize))?;
-            transfer.send(Outgoing::new(self, seat, Audience::One(rank), source, 1));
+            transfer.send(Outgoing::exchanged(self, seat, Audience::One(rank), source));
         }
         self.receive_all(&mut transfer, seat, recv, Pattern::EachToEach)?;
         if in_place {
