@@ -130,6 +130,8 @@ static void sequence(void) {
                      MPI_INFO_NULL, &file));
     REFUSED(MPI_File_write(file, &byte, 1, MPI_CHAR, MPI_STATUS_IGNORE));
     OK(MPI_File_write_ordered(file, &byte, 1, MPI_CHAR, MPI_STATUS_IGNORE));
+    REFUSED(MPI_File_set_size(file, 0));
+    REFUSED(MPI_File_preallocate(file, 100));
     OK(MPI_File_set_view(file, MPI_DISPLACEMENT_CURRENT, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
     OK(MPI_File_write_ordered(file, &word, 1, MPI_INT, MPI_STATUS_IGNORE));
     OK(MPI_File_close(&file));

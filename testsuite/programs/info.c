@@ -72,6 +72,15 @@ static void on_communicators(void) {
     OK(MPI_Comm_get_info(MPI_COMM_WORLD, &info));
     OK(MPI_Info_get_nkeys(info, &keys));
     CHECK(keys >= 0, "%d keys", keys);
+    // Hints that have a default value are there though nobody gave them (§7.4.4).
+    const char *promises[] = {"mpi_assert_no_any_tag", "mpi_assert_no_any_source", "mpi_assert_exact_length",
+                              "mpi_assert_allow_overtaking"};
+    for (int i = 0; i < 4; i++) {
+        char value[8];
+        int flag, length = sizeof value;
+        OK(MPI_Info_get_string(info, promises[i], &length, value, &flag));
+        CHECK(flag && strcmp(value, "false") == 0, "%s is not promised", promises[i]);
+    }
     OK(MPI_Comm_set_info(MPI_COMM_WORLD, info));
     OK(MPI_Info_free(&info));
     OK(MPI_Info_get_nkeys(MPI_INFO_ENV, &keys));

@@ -123,6 +123,13 @@ static void from_groups(void) {
                                         MPI_ERRORS_ARE_FATAL, &pair));
     messages(pair);
     OK(MPI_Comm_free(&pair));
+    // With nobody on a side the call is local (§7.6.2): here one process makes it.
+    MPI_Group nobody[][2] = {{MPI_GROUP_EMPTY, world}, {world, MPI_GROUP_EMPTY}, {MPI_GROUP_EMPTY, MPI_GROUP_EMPTY}};
+    for (int i = 0; i < 3 && rank == size - 1; i++) {
+        OK(MPI_Intercomm_create_from_groups(nobody[i][0], 0, nobody[i][1], 0, "nobody", MPI_INFO_NULL,
+                                            MPI_ERRORS_ARE_FATAL, &pair));
+        CHECK(pair == MPI_COMM_NULL, "pair %d", i);
+    }
     for (int s = 0; s < 2; s++) OK(MPI_Group_free(&sides[s]));
     OK(MPI_Group_free(&world));
 }

@@ -104,6 +104,25 @@ static void counters(void) {
     OK(MPI_Win_free(&win));
 }
 
+// Integers of a range are Fortran integers, which can be compared and swapped (§6.9.2, §12.3.4); duplicates are not
+// predefined.
+static void integers_of_a_range(void) {
+    int *mine, before = -1, compare = 0, with = 7;
+    MPI_Datatype ranged, copy;
+    OK(MPI_Win_allocate_shared(sizeof *mine, sizeof *mine, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &win));
+    OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+    OK(MPI_Type_create_f90_integer(9, &ranged));
+    OK(MPI_Type_dup(MPI_INT, &copy));
+    OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, rank, 0, win));
+    *mine = 0;
+    OK(MPI_Compare_and_swap(&with, &compare, &before, ranged, rank, 0, win));
+    CHECK(before == 0 && *mine == 7, "%d, and then %d", before, *mine);
+    FAILS(MPI_Compare_and_swap(&with, &compare, &before, copy, rank, 0, win), MPI_ERR_TYPE);
+    OK(MPI_Win_unlock(rank, win));
+    OK(MPI_Type_free(&copy));
+    OK(MPI_Win_free(&win));
+}
+
 // Pairs with a gap, alone and within a derived type.
 static void pairs(void) {
     struct { double value; int place; } *theirs, own[2] = {{rank, rank}, {-rank, rank}};
@@ -337,6 +356,7 @@ int main(int argc, char **argv) {
     puts_and_gets();
     sums();
     counters();
+    integers_of_a_range();
     pairs();
     pairs_of_equals();
     gaps();

@@ -58,13 +58,16 @@ pub fn comm_set_info(cx: &mut Cx<'_>, comm: CommHandle, info: InfoHandle) -> Res
     keep(cx, comm, hints)
 }
 
-/// `MPI_Comm_get_info`: the hints in use, in an info object of the program's own.
+/// `MPI_Comm_get_info`: the hints in use, in an info object of the program's own; promises that nobody made, too, as
+/// all hints that have a default value.
 pub fn comm_get_info(cx: &mut Cx<'_>, comm: CommHandle, info_used: &mut InfoHandle) -> Result<()> {
     let kept = cx.comm(comm)?.info;
-    let used = match kept.is_null() {
-        true => Info::new(),
-        false => cx.always.infos.lock().get(kept)?.clone(),
-    };
+    let mut used = Info::new();
+    ASSERTIONS.iter().try_for_each(|key| used.set(key, "false"))?;
+    if !kept.is_null() {
+        let infos = cx.always.infos.lock();
+        infos.get(kept)?.iter().try_for_each(|(key, value)| used.set(key, value))?;
+    }
     *info_used = used_on(cx, comm, used)?;
     Ok(())
 }

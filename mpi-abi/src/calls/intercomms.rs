@@ -73,6 +73,12 @@ pub fn intercomm_create_from_groups(
 ) -> Result<()> {
     *newintercomm = with_handler(cx, errhandler, |cx| {
         let hints = given(cx, info)?;
+        // With nobody on a side the call is local (§7.6.2). The remote group means something at the leader alone, where
+        // a null one is refused.
+        let is_empty = |group: GroupHandle| cx.groups.get(group).map(|group| group.size() == 0);
+        if is_empty(local_group)? || !remote_group.is_null() && is_empty(remote_group)? {
+            return Ok(CommHandle::NULL);
+        }
         startup::meet(cx)?;
         let local = (local_group, local_leader);
         let remote = (remote_group, remote_leader);

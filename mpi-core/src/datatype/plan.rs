@@ -26,7 +26,7 @@ pub(super) enum Plan {
     /// `count` times `body`, `stride` apart. `size` is that of all.
     Loop { disp: i64, count: u64, stride: i64, size: u64, body: Arc<Plan> },
     /// One after the other; `starts` as for blocks.
-    List { parts: Box<[Plan]>, starts: Box<[u64]> },
+    List { parts: Box<[Arc<Plan>]>, starts: Box<[u64]> },
 }
 
 impl Plan {
@@ -140,18 +140,19 @@ impl Plan {
             parts.iter().for_each(|part| part.flatten(0, &mut flat));
             return Arc::new(Plan::from_runs(flat));
         }
-        let mut merged: Vec<Plan> = Vec::with_capacity(parts.len());
+        let mut merged: Vec<Arc<Plan>> = Vec::with_capacity(parts.len());
         for part in parts {
-            match (merged.last_mut(), &*part) {
-                (Some(Plan::Run { disp, len }), Plan::Run { disp: next, len: more })
-                    if disp.wrapping_add_unsigned(*len) == *next =>
+            match (merged.last().map(|last| &**last), &*part) {
+                (Some(&Plan::Run { disp, len }), &Plan::Run { disp: next, len: more })
+                    if disp.wrapping_add_unsigned(len) == next =>
                 {
-                    *len += more;
+                    merged.pop();
+                    merged.push(Arc::new(Plan::Run { disp, len: len + more }));
                 }
-                _ => merged.push(Arc::unwrap_or_clone(part)),
+                _ => merged.push(part),
             }
         }
-        let starts = starts(merged.iter().map(Plan::size));
+        let starts = starts(merged.iter().map(|part| part.size()));
         Arc::new(Plan::List { parts: merged.into_boxed_slice(), starts })
     }
 

@@ -153,7 +153,8 @@ impl<P: Port> Entry<'_, P> {
     /// `MPI_File_set_size`: all give the same size.
     ///
     /// # Errors
-    /// `MPI_ERR_ARG`, `MPI_ERR_NOT_SAME`, `MPI_ERR_READ_ONLY`; what the operating system reports.
+    /// `MPI_ERR_ARG`, `MPI_ERR_NOT_SAME`, `MPI_ERR_READ_ONLY`; `MPI_ERR_UNSUPPORTED_OPERATION` for a file that is
+    /// written in sequence (§14.2.4); what the operating system reports.
     pub fn file_set_size(&mut self, fh: FileHandle, size: i64) -> Result<()> {
         self.change_size(fh, size, |file, size| file.disk.set_size(size))
     }
@@ -174,6 +175,7 @@ impl<P: Port> Entry<'_, P> {
     ) -> Result<()> {
         let file = self.file(fh)?;
         let comm = file.comm;
+        file.modes.check_not_sequential()?;
         file.modes.check_write()?;
         let Ok(wanted) = u64::try_from(size) else {
             crate::fail!(ARG, "size", "is {size}, but a size cannot be negative");
@@ -201,7 +203,7 @@ impl<P: Port> Entry<'_, P> {
     ///
     /// # Errors
     /// As [`View::new`]; `MPI_ERR_IO` for regions that overlap in a file that is written;
-    /// `MPI_ERR_NOT_SAME` when the representations or the etypes' sizes differ.
+    /// `MPI_ERR_NOT_SAME` when the representations or the etypes' extents in the file differ (§14.3).
     pub fn file_set_view(&mut self, fh: FileHandle, view: Result<View>) -> Result<()> {
         let file = self.file(fh)?;
         let (comm, written) = (file.comm, file.modes.check_write().is_ok());
@@ -211,7 +213,7 @@ impl<P: Port> Entry<'_, P> {
         });
         let view = self.fail_together(comm, view)?;
         self.agree_on(comm, "datarep", view.datarep as i64)?;
-        self.agree_on(comm, "etype", view.unit as i64)?;
+        self.agree_on(comm, "etype", view.extent_of(&view.etype)?)?;
         self.rewind_shared(fh)?;
         let file = self.file_mut(fh)?;
         file.view = view;

@@ -147,7 +147,10 @@ impl<P: Port> Entry<'_, P> {
         fh: FileHandle,
         next: impl FnOnce(i64) -> Result<i64>,
     ) -> Result<i64> {
-        let mut pointer = self.file_mut(fh)?.shared.take().expect("only taken here");
+        // An error handler may still call from within the call that closes the file.
+        let Some(mut pointer) = self.file_mut(fh)?.shared.take() else {
+            crate::fail!(FILE, "fh", "is being closed, so that its shared pointer is gone");
+        };
         let storage = self.port.storage();
         let before = pointer.update(storage, next);
         self.file_mut(fh)?.shared = Some(pointer);

@@ -135,25 +135,27 @@ impl View {
         Ok(self.runs(offset)?.next(1).map_or(self.displacement, |(at, _)| at as i64))
     }
 
-    /// How many etypes of the view begin in a file of `size` bytes: where `MPI_SEEK_END` counts
-    /// from.
+    /// How many etypes of the view come before the first that begins behind a file of `size` bytes: where
+    /// `MPI_SEEK_END` counts from.
     pub(super) fn etypes_below(&self, size: u64) -> i64 {
         let Some(seen) = size.checked_sub(self.displacement as u64) else { return 0 };
         let extent = self.places.extent().max(0) as u64;
         let whole = self.tiles_below(seen);
         let mut bytes = whole.saturating_mul(self.places.size());
-        // No tile behind these is whole, and none begins before the one that it follows; without an extent all are one.
+        // Without an extent all tiles are one.
         let open =
             if extent == 0 { self.tiles().min(1) } else { self.tiles().saturating_sub(whole) };
         let start = self.displacement as u64 + whole * extent;
         let start = UserBuffer(ptr::without_provenance_mut(start as usize));
         let mut cursor = Packer::new(start, open as i64, &self.places);
+        // In a view whose tiles lie within each other the first place behind the end counts, though others follow
+        // that are before it (§14.1.1).
         while let Some((at, len)) = cursor.next_run(usize::MAX) {
-            let at = at.addr() as u64;
-            if at >= size {
+            let below = size.saturating_sub(at.addr() as u64);
+            bytes += below.min(len as u64);
+            if below < len as u64 {
                 break;
             }
-            bytes += (len as u64).min(size - at);
         }
         bytes.div_ceil(self.unit) as i64
     }
@@ -188,12 +190,15 @@ impl View {
     }
 }
 
-/// The displacements of a file type must not be negative nor go backwards (§14.1.1). Returns
-/// whether they overlap.
+/// The displacements of a file type must not be negative nor go backwards (§14.1.1). Returns whether they overlap.
+/// Nothing is said of its repetitions, which may lie within each other, as the columns of a matrix do that is stored by
+/// rows; but none may lie before the first.
 fn check_order(filetype: &Arc<Datatype>) -> Result<bool> {
-    // Two of them show also whether one reaches into the next; addresses wrap, so that negative
-    // displacements are large.
-    let mut cursor = Packer::new(UserBuffer::BOTTOM, 2, filetype);
+    if filetype.extent() < 0 {
+        crate::fail!(IO, "filetype", "has a negative extent, so that its repetitions go backwards");
+    }
+    // Addresses wrap, so that negative displacements are large.
+    let mut cursor = Packer::new(UserBuffer::BOTTOM, 1, filetype);
     let (mut last, mut end, mut overlaps) = (0, 0, false);
     while let Some((at, len)) = cursor.next_run(usize::MAX) {
         if at.addr() < last || at.addr() as u64 >= LAST_OFFSET {
@@ -223,20 +228,16 @@ mod tests {
         Arc::clone(predefined(0x209).expect("MPI_INT"))
     }
 
-    /// Which bytes of a file of `size` bytes belong to the view, in its order, one by one.
+    /// The bytes of the view up to the first that lies behind a file of `size` bytes, in its order, one by one.
     fn model(displacement: u64, shape: &[(i64, i64)], extent: u64, size: u64) -> Vec<u64> {
-        let mut seen = Vec::new();
-        for tile in 0.. {
+        let tile = |tile: u64| {
             let start = displacement + tile * extent;
-            if start >= size + extent {
-                break;
-            }
-            for &(at, len) in shape {
+            shape.iter().flat_map(move |&(at, len)| {
                 let first = start + 4 * at as u64;
-                seen.extend((first..first + 4 * len as u64).filter(|byte| *byte < size));
-            }
-        }
-        seen
+                first..first + 4 * len as u64
+            })
+        };
+        (0..).flat_map(tile).take_while(|byte| *byte < size).collect()
     }
 
     proptest! {
@@ -245,7 +246,7 @@ mod tests {
             displacement in 0u64..40,
             shape in prop::collection::vec((0i64..4, 1i64..4), 1..4),
             origin in 0i64..30,
-            slack in 0u64..12,
+            extent in prop_oneof![1u64..12, 4u64..140],
             size in 0u64..400,
         ) {
             let mut next = origin;
@@ -257,7 +258,6 @@ mod tests {
                     (at, len)
                 })
                 .collect();
-            let extent = 4 * (next - shape[0].0) as u64 + slack;
             let (at, len): (Vec<i64>, Vec<i64>) = shape.iter().copied().unzip();
             let view =
                 View::new(displacement as i64, &int(), &ints(&at, &len, extent as i64), b"native")
@@ -307,5 +307,13 @@ mod tests {
         assert_eq!(error.class(), ErrorClass::UNSUPPORTED_DATAREP);
         let twice = View::new(0, &int(), &ints(&[0, 1], &[2, 1], 12), b"native").expect("to read");
         assert_eq!(twice.check_writable().unwrap_err().class(), ErrorClass::IO);
+        let back = View::new(0, &int(), &ints(&[0], &[1], -4), b"native");
+        assert_eq!(back.map(drop).unwrap_err().class(), ErrorClass::IO);
+        // A column of a matrix of five by rows, and a type of which there is one in all files.
+        for filetype in [ints(&[0, 5, 10, 15], &[1; 4], 4), ints(&[0], &[1], 1 << 62)] {
+            let view =
+                View::new(0, &int(), &filetype, b"native").expect("no type of its own repeats");
+            view.check_writable().expect("nothing overlaps in it");
+        }
     }
 }

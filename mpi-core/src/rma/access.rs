@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::memory::{self, Line, Span};
 use crate::coll::calls::Typed;
 use crate::constants::PROC_NULL;
-use crate::datatype::{Datatype, Group};
+use crate::datatype::{Datatype, Group, Operand, basic};
 use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
 use crate::handle::{DatatypeHandle, OpHandle, RequestHandle, WinHandle};
@@ -181,10 +181,14 @@ impl<P: Port> Entry<'_, P> {
         let compare = self.span(compare, "compare_addr")?;
         let was = self.span(result, "result_addr")?;
         use Group::{Byte, CInteger, FortranInteger, Logical, MultiLanguage};
-        let code = with.datatype.predefined_code().and_then(crate::datatype::basic::row_of);
+        // Those of `MPI_Type_create_f90_integer` are predefined, too, and Fortran integers (§6.9.2).
+        let code = match with.datatype.operand() {
+            Operand::Named(code) if with.datatype.is_predefined() => basic::row_of(code),
+            _ => None,
+        };
         let is_exact = code.is_some_and(|row| {
             matches!(row.group, CInteger | FortranInteger | Logical | MultiLanguage | Byte)
-                || row.code == crate::datatype::basic::CHAR
+                || row.code == basic::CHAR
         });
         if !is_exact {
             crate::fail!(TYPE, "datatype", "is none whose elements can be compared and swapped");
