@@ -132,7 +132,7 @@ impl Stuck {
                 false => "mpirun: what the ranks are doing:\n".to_string(),
             };
             table += &calls(&round.said);
-            table += &circle(&round.said);
+            table += &circle(&round.said, stuck);
             table += &conclusion(&round, stuck);
             table
         });
@@ -165,8 +165,9 @@ fn calls(said: &BTreeMap<usize, Said>) -> String {
     text
 }
 
-/// Ranks that wait for each other all round.
-fn circle(said: &BTreeMap<usize, Said>) -> String {
+/// Ranks that wait for each other all round; for a moment ranks that go on do so, too.
+fn circle(said: &BTreeMap<usize, Said>, stuck: bool) -> String {
+    let what = if stuck { "a circle" } else { "at this moment a circle" };
     let next = |rank: usize| said.get(&rank).and_then(|said| Some(said.awaited? as usize));
     for &start in said.keys() {
         let mut path = vec![start];
@@ -174,7 +175,7 @@ fn circle(said: &BTreeMap<usize, Said>) -> String {
             if rank == start {
                 let path: Vec<String> = path.iter().chain([&start]).map(usize::to_string).collect();
                 let path = path.join(" waits for rank ");
-                return format!("mpirun:   a circle: rank {path}\n");
+                return format!("mpirun:   {what}: rank {path}\n");
             }
             path.push(rank);
         }

@@ -35,7 +35,9 @@ impl Answer {
     pub fn describe(&self, name_of: impl Fn(u16) -> Option<&'static str>) -> String {
         let mut text = self.call.describe(name_of);
         if let Some(Envelope { source, tag, .. }) = self.instead {
-            text += &format!("; what is here from rank {source} has tag {tag}");
+            // By its rank in the job, as all else that is said of whom a process waits for.
+            let from = self.awaited.map_or(source, |rank| rank as i32);
+            text += &format!("; what is here from rank {from} has tag {tag}");
         }
         text
     }
@@ -72,7 +74,25 @@ impl<P: Port> Process<P> {
             instead,
             moved: self.motion(),
             balance: self.balance(),
-            call,
+            call: self.as_the_program_knows(call),
+        }
+    }
+
+    /// A collective call on the communicator that the program made it on, where it goes by those of its nodes.
+    fn as_the_program_knows(&self, call: Call) -> Call {
+        let has = |comm: &Comm, context: u64| {
+            let inner = comm.nodes.as_ref().map(|nodes| [nodes.near, nodes.across]);
+            let of = |inner| self.comm(inner).is_ok_and(|inner| inner.context == context & !1);
+            inner.is_some_and(|inner| inner.into_iter().any(of))
+        };
+        let outer = self.comms.iter().map(|(_, comm)| comm).find(|comm| has(comm, call.context));
+        match outer.filter(|_| call.collective.is_some()) {
+            Some(outer) => Call {
+                comm: outer.name.to_string(),
+                collective: Some(outer.collective_number.wrapping_sub(1)),
+                ..call
+            },
+            None => call,
         }
     }
 
@@ -170,11 +190,15 @@ impl<P: Port> Process<P> {
                 }
             }
             Operation::Collective => {
-                let running = self.executions.what(handle).or_else(|| self.begun.what(handle));
-                running.map_or_else(
-                    || self.waits_somehow(),
-                    |(context, tag)| self.waits_for_collective(context, tag),
-                )
+                if let Some((context, tag)) = self.executions.what(handle) {
+                    return self.waits_for_collective(context, tag);
+                }
+                let Some((context, tag)) = self.begun.what(handle) else {
+                    return self.waits_somehow();
+                };
+                let call = self.waits_for_collective(context, tag);
+                let awaited = self.begun.awaited::<P>(handle);
+                Call { peer: awaited.map_or(call.peer, |rank| Peer::Source(rank as i32)), ..call }
             }
             Operation::Finished
             | Operation::Unmatched

@@ -34,6 +34,21 @@ static void counts(void) {
     MPI_Gatherv(a, odd ? 3 : 2, MPI_INT, b, n, at, MPI_INT, 0, MPI_COMM_WORLD);
 }
 
+// What is packed fits all others, which have to fit each other as well.
+static void packed(void) {
+    if (rank == 0)
+        MPI_Bcast(a, 16, MPI_PACKED, 0, MPI_COMM_WORLD);
+    else
+        MPI_Bcast(a, 4, odd ? MPI_FLOAT : MPI_INT, 0, MPI_COMM_WORLD);
+}
+
+static void cuts(void) {
+    int n[LENGTH];
+    for (int i = 0; i < size; i++) n[i] = 2;
+    if (odd) n[0] = 1, n[1] = 3;
+    MPI_Reduce_scatter(a, b, n, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+}
+
 // An error that concerns two of the processes is one of all.
 static void all_fail(int code) {
     int class = MPI_SUCCESS;
@@ -57,6 +72,11 @@ static void between_two(void) {
     // Who sends nothing does not tell anybody by a message that fails.
     n[rank] = 0;
     all_fail(MPI_Alltoallv(a, none, at, MPI_INT, b, odd ? n : none, at, MPI_INT, comm));
+    // One that does not fit itself.
+    all_fail(MPI_Gather(a, 1, MPI_INT, b, odd ? 2 : 1, MPI_INT, size - 1, comm));
+    all_fail(MPI_Alltoall(a, odd ? 2 : 1, MPI_INT, b, 1, MPI_INT, comm));
+    MPI_Iallgather(a, odd ? 2 : 1, MPI_INT, b, 1, MPI_INT, comm, &request);
+    all_fail(MPI_Wait(&request, MPI_STATUS_IGNORE));
     for (int i = 0; i < size; i++) n[i] = MANY, at[i] = MANY * i;
     all_fail(MPI_Gatherv(many, odd ? 3 : MANY, MPI_INT, into, n, at, MPI_INT, 0, comm));
     MPI_Barrier(comm);
@@ -146,6 +166,8 @@ int main(int argc, char **argv) {
                     {"type", type},
                     {"operation", operation},
                     {"counts", counts},
+                    {"packed", packed},
+                    {"cuts", cuts},
                     {"nonblocking", nonblocking},
                     {"persistent", persistent},
                     {"communicators", communicators},

@@ -25,6 +25,27 @@ static void missing(void) {
     MPI_Allreduce(MPI_IN_PLACE, buffer, 1, MPI_BYTE, MPI_BOR, MPI_COMM_WORLD);
 }
 
+// The same of one that has only begun, behind others that have ended.
+static void missing_in_begun(void) {
+    MPI_Request request;
+    for (int i = 0; i < 9; i++) MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 1) MPI_Recv(buffer, 1, MPI_BYTE, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Iallreduce(MPI_IN_PLACE, buffer, 1, MPI_BYTE, MPI_BOR, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+// Ranks of a communicator in another order than those of the job.
+static void reversed(void) {
+    int size;
+    MPI_Comm comm;
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comm);
+    MPI_Comm_set_name(comm, "reversed");
+    if (rank == size - 1) MPI_Send(buffer, 1, MPI_BYTE, size - 1, 8, comm);
+    if (rank == 0) MPI_Recv(buffer, 1, MPI_BYTE, 0, 7, comm, MPI_STATUS_IGNORE);
+    MPI_Barrier(comm);
+}
+
 static void computing(void) {
     if (rank == 1)
         for (;;) pause();
@@ -137,7 +158,8 @@ int main(int argc, char **argv) {
         const char *name;
         void (*run)(void);
     } reasons[] = {{"head_to_head", head_to_head}, {"wrong_tag", wrong_tag},
-                   {"missing", missing},           {"computing", computing},
+                   {"missing", missing},           {"missing_in_begun", missing_in_begun},
+                   {"reversed", reversed},         {"computing", computing},
                    {"crossed", crossed},           {"ring_of_receives", ring_of_receives},
                    {"never_sent", never_sent},     {"between", between},
                    {"between_kept", between_kept}, {"taking_turns", taking_turns},

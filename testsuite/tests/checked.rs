@@ -66,6 +66,17 @@ fn counts_that_do_not_fit_are_named() {
 }
 
 #[test]
+fn what_is_packed_is_no_measure_for_others() {
+    told("packed", &["in MPI_Bcast, rank 2 passes 4 MPI_FLOAT, but rank 1 passes 4 MPI_INT"]);
+}
+
+#[test]
+fn a_result_that_is_cut_otherwise_is_named() {
+    let cuts = "rank 2 passes 6 MPI_INT in another arrangement, but ranks 0, 1 pass 6 MPI_INT";
+    told("cuts", &["in MPI_Reduce_scatter", cuts]);
+}
+
+#[test]
 fn nonblocking_and_persistent_calls_are_compared_too() {
     told("nonblocking", &["in MPI_Ibcast, rank 2 names root 1"]);
     told("persistent", &["in MPI_Allreduce_init, rank 2 passes 3 MPI_INT"]);

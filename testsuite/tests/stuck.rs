@@ -29,7 +29,10 @@ fn job(ranks: &str, reason: &str) -> Command {
 
 /// What mpirun says about a job that is stuck, up to the line that draws the conclusion.
 fn told(ranks: &str, reason: &str) -> String {
-    let mut mpirun = job(ranks, reason);
+    told_by(job(ranks, reason))
+}
+
+fn told_by(mut mpirun: Command) -> String {
     let mut job = mpirun.stderr(Stdio::piped()).spawn().unwrap();
     let mut said = String::new();
     for line in BufReader::new(job.stderr.take().unwrap()).lines() {
@@ -75,6 +78,34 @@ fn who_is_missing_in_a_collective_is_named() {
     let others = "ranks 0, 2, 3: in MPI_Allreduce(collective ";
     let lack = ") on MPI_COMM_WORLD, waiting for rank 1\n";
     contains(&said, &[others, lack, "rank 1: in MPI_Recv(source 0, tag 7)", "deadlock"]);
+}
+
+#[test]
+fn who_is_missing_in_a_collective_that_has_only_begun_is_named() {
+    let said = told("4", "missing_in_begun");
+    let lack = ") on MPI_COMM_WORLD, waiting for rank 1\n";
+    contains(&said, &["ranks 0, 2, 3: in MPI_Wait(collective ", lack, "deadlock"]);
+}
+
+#[test]
+fn a_collective_across_nodes_is_one() {
+    let mut mpirun = job("4", "missing");
+    mpirun.env("FERRITE_NODE_RANKS", "2");
+    let said = told_by(mpirun);
+    let reasons = ["on MPI_COMM_WORLD, waiting for rank 1\n", "rank 1: in MPI_Recv", "deadlock"];
+    contains(&said, &reasons);
+    let numbers: Vec<&str> = said.split("(collective ").skip(1).collect();
+    let of = |text: &str| text.split(')').next().map(str::to_owned);
+    assert!(!said.contains("(node"), "{said}");
+    assert!(numbers.iter().all(|text| of(text) == of(numbers[0])), "{said}");
+}
+
+#[test]
+fn ranks_are_those_of_the_job() {
+    let said = told("3", "reversed");
+    let here =
+        "rank 0: in MPI_Recv(source 0, tag 7) on reversed; what is here from rank 2 has tag 8";
+    contains(&said, &[here, "deadlock"]);
 }
 
 #[test]

@@ -126,7 +126,7 @@ impl<P: Port> Process<P> {
         let own = self.own(send, "sendbuf", in_place)?;
         let into = if at_root { self.blocks(recv, size, "recvbuf")? } else { Places::None };
         let block = into.first().or(own.first()).map_or(0, |block| block.bytes());
-        fits(own.first(), into.get(root))?;
+        self.fits(own.first(), into.get(root))?;
         let problem = Problem::Gather { root, block, in_place };
         let total = block.saturating_mul(size as i64);
         self.moved(comm, Collective::Gather, problem, total, own, into)
@@ -148,7 +148,7 @@ impl<P: Port> Process<P> {
         let in_place = root == state.rank as usize && send.buf.is_in_place();
         let own = self.own(send, "sendbuf", in_place)?;
         let into = recv.map(|recv| self.varied(recv, "recvbuf")).transpose()?;
-        fits(own.first(), into.as_ref().and_then(|into| into.get(root)))?;
+        self.fits(own.first(), into.as_ref().and_then(|into| into.get(root)))?;
         let blocks = into.as_ref().map(layout);
         let bytes = own.first().map_or(0, |block| block.bytes());
         let problem = Problem::Gatherv { root, own: bytes, blocks, in_place };
@@ -173,7 +173,7 @@ impl<P: Port> Process<P> {
         let from = if at_root { self.blocks(send, size, "sendbuf")? } else { Places::None };
         let own = self.own(recv, "recvbuf", in_place)?;
         let block = from.first().or(own.first()).map_or(0, |block| block.bytes());
-        fits(from.get(root), own.first())?;
+        self.fits(from.get(root), own.first())?;
         let problem = Problem::Scatter { root, block, in_place };
         let total = block.saturating_mul(size as i64);
         self.moved(comm, Collective::Scatter, problem, total, from, own)
@@ -195,7 +195,7 @@ impl<P: Port> Process<P> {
         let in_place = root == state.rank as usize && recv.buf.is_in_place();
         let own = self.own(recv, "recvbuf", in_place)?;
         let from = send.map(|send| self.varied(send, "sendbuf")).transpose()?;
-        fits(from.as_ref().and_then(|from| from.get(root)), own.first())?;
+        self.fits(from.as_ref().and_then(|from| from.get(root)), own.first())?;
         let blocks = from.as_ref().map(layout);
         let bytes = own.first().map_or(0, |block| block.bytes());
         let problem = Problem::Scatterv { root, own: bytes, blocks, in_place };
@@ -232,7 +232,7 @@ impl<P: Port> Process<P> {
         let (rank, size) = (state.rank as usize, state.size() as usize);
         let in_place = send.buf.is_in_place();
         let own = self.own(send, "sendbuf", in_place)?;
-        fits(own.first(), into.get(rank))?;
+        self.fits(own.first(), into.get(rank))?;
         let blocks = match collective {
             Collective::Allgather => {
                 Layout::uniform(into.first().map_or(0, |block| block.bytes()), size)
@@ -253,7 +253,7 @@ impl<P: Port> Process<P> {
         let in_place = send.buf.is_in_place();
         let from = if in_place { Places::None } else { self.blocks(send, size, "sendbuf")? };
         let into = self.blocks(recv, size, "recvbuf")?;
-        fits(from.first(), into.first())?;
+        self.fits(from.first(), into.first())?;
         let block = into.first().map_or(0, |block| block.bytes());
         let total = block.saturating_mul(size as i64);
         let problem = Problem::Alltoall { block, in_place };
@@ -274,7 +274,7 @@ impl<P: Port> Process<P> {
         let in_place = send.is_none();
         let from = send.map(|send| self.varied(send, "sendbuf")).transpose()?;
         let into = self.varied(recv, "recvbuf")?;
-        fits(from.as_ref().and_then(|from| from.get(rank)), into.get(rank))?;
+        self.fits(from.as_ref().and_then(|from| from.get(rank)), into.get(rank))?;
         let incoming = layout(&into);
         let outgoing = from.as_ref().map_or_else(|| incoming.clone(), layout);
         let problem = Problem::Alltoallv { outgoing, incoming, in_place };
@@ -497,6 +497,27 @@ impl<P: Port> Process<P> {
     }
 }
 
+impl<P: Port> Process<P> {
+    /// Whether what a process sends itself fits what it receives from itself: the part of a
+    /// mismatch that one process can see. In the checked mode all hear of it instead, none of whom may wait for a call
+    /// that this one does not make.
+    fn fits(&self, sent: Option<Place>, received: Option<Place>) -> Result<()> {
+        match (sent, received) {
+            (Some(sent), Some(received))
+                if sent.bytes() != received.bytes() && !self.selection.checked =>
+            {
+                let (sent, received) = (sent.bytes(), received.bytes());
+                let text = format!(
+                    "this process sends itself {sent} bytes but receives {received} from itself"
+                );
+                Err(Error::new(ErrorClass::TRUNCATE, text)
+                    .hint("Make the counts and types of the send and the receive buffer agree."))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 impl Comm {
     /// A root argument, checked.
     fn root(&self, root: i32) -> Result<usize> {
@@ -507,23 +528,6 @@ impl Comm {
 /// How the blocks of a buffer cut it.
 pub(super) fn layout(blocks: &Places) -> Layout {
     Layout::of(blocks.iter().map(|block| block.bytes()))
-}
-
-/// Whether what a process sends itself fits what it receives from itself: the part of a
-/// mismatch that one process can see.
-fn fits(sent: Option<Place>, received: Option<Place>) -> Result<()> {
-    match (sent, received) {
-        (Some(sent), Some(received)) if sent.bytes() != received.bytes() => Err(Error::new(
-            ErrorClass::TRUNCATE,
-            format!(
-                "this process sends itself {} bytes but receives {} from itself",
-                sent.bytes(),
-                received.bytes()
-            ),
-        )
-        .hint("Make the counts and types of the send and the receive buffer agree.")),
-        _ => Ok(()),
-    }
 }
 
 /// How many elements the receive buffer of a reduction of `count` has at this process.

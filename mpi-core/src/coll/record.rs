@@ -29,11 +29,15 @@ impl Flow {
     }
 
     pub(super) fn fits(self, other: Flow) -> bool {
-        let packed = |flow: Flow| flow.only == u64::from(PACKED);
         self == UNTOLD
             || other == UNTOLD
             || self.bytes == other.bytes
-                && (self.hash == other.hash || packed(self) || packed(other))
+                && (self.hash == other.hash || self.is_packed() || other.is_packed())
+    }
+
+    /// Whether it is of `MPI_PACKED`, which fits whatever has as many bytes (§5.2).
+    pub(super) fn is_packed(self) -> bool {
+        self.only == u64::from(PACKED)
     }
 
     pub(super) fn words(self) -> String {

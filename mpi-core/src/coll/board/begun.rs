@@ -94,6 +94,14 @@ impl Begun {
         errands.find(|errand| errand.request == request).map(|errand| errand.what)
     }
 
+    /// The rank, on its communicator, without which the operation that a request stands for does not go on. Those
+    /// behind the first of a board wait for what that one waits for.
+    pub(crate) fn awaited<P: Port>(&self, request: RequestHandle) -> Option<u32> {
+        let has = |queue: &&Queue| queue.errands.iter().any(|errand| errand.request == request);
+        let first = self.queues.iter().find(has)?.errands.front()?;
+        Work::<P>::awaited(&first.transfer)
+    }
+
     fn queue(&mut self, board: BoardId) -> Option<&mut Queue> {
         self.queues.iter_mut().find(|queue| queue.seat.board == board)
     }
