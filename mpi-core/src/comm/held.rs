@@ -7,13 +7,15 @@
 //! when the program frees it gets another handle, which the program never sees. Its board and its nodes go at once,
 //! since all processes give them up together: what is started later has its schedule, or a room of its own.
 
+use std::collections::HashSet;
+
 use super::Comm;
 use crate::error::Result;
 use crate::handle::{CommHandle, MessageHandle, RequestHandle};
 use crate::p2p::buffered::BufferId;
 use crate::port::Port;
 use crate::process::Process;
-use crate::request::{Operation, Owner};
+use crate::request::{Operation, Owner, Request};
 
 /// Who holds a communicator.
 #[derive(Clone, Copy, Default, Debug)]
@@ -62,9 +64,16 @@ impl<P: Port> Process<P> {
     /// Gives up communicators that were freed and that nothing holds any more. Nobody is told when the last operation
     /// on one ends, so some stay until the next time that one is freed.
     fn forget_comms(&mut self) -> Result<()> {
+        if self.freed_comms.is_empty() {
+            return Ok(());
+        }
+        // Of all at once: a program may free thousands on which something is under way.
+        let on_requests = self.heard_requests().map(|(_, request)| request.comm);
+        let on_messages = self.messages.iter().map(|(_, message)| message.comm);
+        let used: HashSet<CommHandle> = on_requests.chain(on_messages).collect();
         let mut at = 0;
         while let Some(&comm) = self.freed_comms.get(at) {
-            if self.is_held(comm)? {
+            if used.contains(&comm) || self.comm(comm)?.held.requests > 0 {
                 at += 1;
                 continue;
             }
@@ -82,16 +91,18 @@ impl<P: Port> Process<P> {
             || self.messages_on(comm).next().is_some())
     }
 
-    /// The requests on a communicator of which the program hears, or its buffer.
-    fn requests_on(&self, comm: CommHandle) -> impl Iterator<Item = RequestHandle> {
+    /// The requests of which the program hears, or its buffer.
+    fn heard_requests(&self) -> impl Iterator<Item = (RequestHandle, &Request)> {
         let heard = |owner: Owner| matches!(owner, Owner::Program | Owner::Buffer { .. });
         let closing = |handle| self.closing.iter().any(|(request, _)| *request == handle);
-        let on_it = self
-            .vci
-            .requests
-            .iter()
-            .filter(move |(_, state)| state.comm == comm && heard(state.owner));
-        on_it.map(|(handle, _)| handle).filter(move |handle| !closing(*handle))
+        let heard = self.vci.requests.iter().filter(move |(_, request)| heard(request.owner));
+        heard.filter(move |(handle, _)| !closing(*handle))
+    }
+
+    /// Those on a communicator.
+    fn requests_on(&self, comm: CommHandle) -> impl Iterator<Item = RequestHandle> {
+        let on_it = self.heard_requests().filter(move |(_, request)| request.comm == comm);
+        on_it.map(|(handle, _)| handle)
     }
 
     /// The messages that came on a communicator and were probed for.
