@@ -91,6 +91,7 @@ static void hints(void) {
     OK(MPI_Info_free(&info));
     OK(MPI_Comm_dup(dup, &plain));
     OK(MPI_Comm_get_info(plain, &info));
+    length = sizeof value;
     OK(MPI_Info_get_string(info, "mpi_assert_no_any_tag", &length, value, &flag));
     CHECK(flag && strcmp(value, "false") == 0, "hints are not inherited");
     OK(MPI_Info_free(&info));
