@@ -158,14 +158,29 @@ impl<P: Port> Entry<'_, P> {
         idle_polls: u32,
         done: &mut impl FnMut(&mut Process<P>) -> bool,
     ) -> bool {
+        let in_turn = self.looks_in_turn_of_begun(idle_polls > 0);
         let mut looks = 0;
-        while looks < LOOKS_PER_POLL && self.port.spins(idle_polls + 1) {
+        while looks < in_turn || looks < LOOKS_PER_POLL && self.port.spins(idle_polls + 1) {
             looks += 1;
             if self.go_on() && done(self) {
                 return true;
             }
         }
         false
+    }
+
+    /// How often to look before those have a turn who share this processor: as a blocking call would that waits for
+    /// what the first operation of each board does.
+    fn looks_in_turn_of_begun(&mut self, yielded: bool) -> u32 {
+        let queues = std::mem::take(&mut self.begun.queues);
+        let firsts = queues.iter().filter_map(|queue| Some((queue.seat, queue.errands.front()?)));
+        let looks = firsts.map(|(seat, first)| match seat.crowded {
+            true => self.looks_in_turn(seat, &first.transfer, yielded),
+            false => 0,
+        });
+        let looks = looks.min().unwrap_or(0);
+        self.begun.queues = queues;
+        looks
     }
 
     /// Begins a collective operation over the board of its communicator.

@@ -7,7 +7,7 @@ use super::fold::Fold;
 use super::message::{Incoming, Outgoing, copy_own};
 use super::run::OwnBlock;
 use super::seat::Seat;
-use super::work::{Step, Work};
+use super::work::{Step, WaitFor, Work};
 use crate::boards::{Audience, Source};
 use crate::entry::Entry;
 use crate::error::Result;
@@ -240,6 +240,15 @@ impl<P: Port> Work<P> for Transfer {
         let from = self.ins.iter().find(|incoming| !incoming.done);
         from.map(|incoming| incoming.from.rank())
             .or_else(|| self.fold.as_ref().and_then(|fold| fold.awaited()))
+    }
+
+    /// Who only takes one message waits for a root; whose turn it is in all else is not known.
+    fn wait_for(&self) -> WaitFor {
+        let takes_one = self.ins.len() == 1 && self.outs.is_empty();
+        match takes_one && self.fold.is_none() && self.chains.is_none() {
+            true => WaitFor::Root,
+            false => WaitFor::Answer,
+        }
     }
 
     fn awaits(&self, entry: &mut Entry<'_, P>, rank: u32) -> bool {

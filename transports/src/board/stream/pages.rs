@@ -35,6 +35,12 @@ const PROVEN: u64 = 256;
 /// 1.8 and 4.3, gather 0.94, 1.76 and 6.6, 0.46, 0.8 and 3.8; 4 ranks, all-gather of 64 and 128 KiB 14.8 and 29.7, 11.4
 /// and 21.8, of Intel MPI the latter 25.7.
 const SHORT_ROUND: usize = 512 << 10;
+/// Where ranks share processors and lines need not be fetched to be stored, long bodies of fewer streams go round in no
+/// more than the longest of them while readers keep up: each doubling would be 3 µs a page that nothing gives back.
+/// OSU, 4 ranks (Zen 5, near), 40 calls of each length from 4 KiB on, grown by doubling, and so: scatter of 16, 64 and
+/// 128 KiB 1.8, 6.5 and 16.3 µs, 0.6, 2.0 and 7.0, gather 1.1, 4.6 and 8.5, 0.45, 1.8 and 3.7, broadcast 0.8, 2.9 and
+/// 5.8, 0.3, 1.2 and 2.3; half and twice of it are as good.
+const LIGHT_SHARED: usize = 32 << 10;
 /// Where ranks share processors, messages for one reader of up to a quarter of so many bytes are fetched until so many
 /// were, or eight of them, even if that costs the kernel more than two copies, rather than that the ring gets pages
 /// for them: 64 KiB of those cost 60 µs, on a Zen 4 where fetching 64 KiB takes 8 µs and two copies 3.3, and NPB's IS.W
@@ -173,7 +179,7 @@ impl Pages {
     }
 
     /// Bodies of this length go round in so many bytes; long ones in `round` where ranks share processors, unless
-    /// their readers are far and dear to store for. (OSU's all-to-all on 4 ranks of a Zen 5, far, of 16, 32, 64 and 128
+    /// their readers are far and dear to store for, or storing is so cheap that they need no more than one. (OSU's all-to-all on 4 ranks of a Zen 5, far, of 16, 32, 64 and 128
     /// KiB 11.0, 16.0, 30.7 and 54.7 µs in ways that grow, 8.3, 11.7, 23.5 and 39.8 so, Intel MPI's 9.1, 14.9, 21.8 and
     /// 36.1.)
     #[inline]
@@ -184,6 +190,7 @@ impl Pages {
         }
         match self.crowded && !reach.is_dear() {
             true if round <= SHORT_ROUND => round.min(self.usual).max(len),
+            true if reach.is_light() => LIGHT_SHARED.min(lap).max(len),
             true => lap.min(round).max(len),
             false if !self.crowded && reach.is_light() => lap.min(LIGHT_ROUND).max(len),
             false => lap,
@@ -220,6 +227,7 @@ mod tests {
         let mut pages = Pages::new(1 << 20);
         let (long, short) = (16 << 10, 1000);
         pages.narrow(true);
+        prove_light(Some(false));
         let short_rounds = [100_000, SHORT_ROUND, SHORT_ROUND + 1];
         let at_first = short_rounds.map(|round| pages.window(long, round, &near()));
         assert_eq!(at_first, [100_000, SHORT_ROUND, 32 << 10]);
@@ -232,6 +240,10 @@ mod tests {
         assert_eq!(pages.window(long, 100_000, &far), 512 << 10, "they are dear");
         prove_light(Some(true));
         assert_eq!(pages.window(long, 100_000, &far), 100_000);
+        for reach in [near(), far] {
+            assert_eq!(pages.window(long, 1 << 21, &reach), LIGHT_SHARED, "longer is no better");
+            assert_eq!(pages.window(200_000, 1 << 21, &reach), 200_000);
+        }
         pages.narrow(false);
         while pages.lap.grow() {}
         assert_eq!(pages.window(long, 100_000, &near()), 1 << 20);
