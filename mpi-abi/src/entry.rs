@@ -12,6 +12,7 @@ use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::handle::{
     CommHandle, ErrhandlerHandle, FileHandle, RequestHandle, SessionHandle, WinHandle,
 };
+use parking_lot::Mutex;
 
 use crate::face::Face;
 use crate::failure;
@@ -95,7 +96,11 @@ pub fn call<F: Face>(
     }
 }
 
-/// Runs the body of a procedure that begins to use MPI.
+/// Who begins to use MPI: one thread at a time.
+static BEGINS: Mutex<()> = Mutex::new(());
+
+/// Runs the body of a procedure that begins to use MPI, which several threads may call at the same time
+/// (MPI-5.0 §11.3.1). Error handlers, which may call it again, come when the next one may.
 pub fn call_to_start<F: Face>(
     procedure: Procedure,
     owner: Owner,
@@ -103,7 +108,12 @@ pub fn call_to_start<F: Face>(
 ) -> c_int {
     let make = || node::Node::new(NodePort::default(), &Of::<F>::USER_CODE, always().clone());
     let node = NonNull::new(node::existing(make)).expect("a box is not null");
-    enter::<F>(node, procedure, owner, body)
+    let turn = BEGINS.lock();
+    enter::<F>(node, procedure, owner, |cx| {
+        let begun = body(cx);
+        drop(turn);
+        begun
+    })
 }
 
 /// Runs the body of a procedure that is always available, to any thread, whatever others do

@@ -46,10 +46,26 @@ static void fortran(void) {
     OK(MPI_Info_free(&info));
 }
 
+// Reductions go by the values that were set, which other libraries' Fortran interfaces rely on.
+static void reduced(void) {
+    int logicals[4] = {-1, 0, -1, 0}, sums[4] = {-1, -1, 0, 0};
+    signed char short_ones[2] = {-1, 0}, into[2] = {0, 0};
+    _Bool bools[2] = {1, 0}, or[2] = {1, 0};
+    OK(MPI_Reduce_local(logicals, sums, 4, MPI_LOGICAL, MPI_LAND));
+    CHECK(sums[0] == -1 && !sums[1] && !sums[2] && !sums[3], "%d %d", sums[0], sums[1]);
+    OK(MPI_Reduce_local(logicals, sums, 4, MPI_LOGICAL, MPI_LXOR));
+    CHECK(!sums[0] && !sums[1] && sums[2] == -1 && !sums[3], "%d %d", sums[0], sums[2]);
+    OK(MPI_Reduce_local(short_ones, into, 2, MPI_LOGICAL1, MPI_LOR));
+    CHECK(into[0] == -1 && into[1] == 0, "%d %d", into[0], into[1]);
+    OK(MPI_Reduce_local(bools, or, 2, MPI_C_BOOL, MPI_LOR));
+    CHECK(*(char *)&or[0] == 1 && !or[1], "C has its own truth values");
+}
+
 int main(int argc, char **argv) {
     start(&argc, &argv);
     OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
     abi();
     fortran();
+    reduced();
     return finish();
 }

@@ -6,9 +6,9 @@ use std::ffi::{c_int, c_void};
 use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::handle::InfoHandle;
 use mpi_core::info::Info;
+use mpi_core::op::{booleans, set_booleans};
 
 use crate::entry::AlwaysCx;
-use crate::fortran::{booleans, set_booleans};
 
 /// Bytes of the Fortran types that every compiler has.
 const FORTRAN_TYPES: &[(&str, u32)] = &[

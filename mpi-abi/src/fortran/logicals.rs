@@ -3,23 +3,8 @@
 //! written and the lowest bit is looked at, which is right for all of these.
 
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-/// True in the upper half, false in the lower one; equal halves say that nothing was set.
-static BOOLEANS: AtomicU64 = AtomicU64::new(0);
-
-/// The values that the program has set, true and false.
-pub(crate) fn booleans() -> Option<(c_int, c_int)> {
-    let both = BOOLEANS.load(Ordering::Relaxed);
-    let (yes, no) = ((both >> 32) as c_int, both as c_int);
-    (yes != no).then_some((yes, no))
-}
-
-/// Sets the values of true and false, which differ, unless they are set; whether it was so.
-pub(crate) fn set_booleans(yes: c_int, no: c_int) -> bool {
-    let both = u64::from(yes as u32) << 32 | u64::from(no as u32);
-    BOOLEANS.compare_exchange(0, both, Ordering::Relaxed, Ordering::Relaxed).is_ok()
-}
+use mpi_core::op::booleans;
 
 /// A LOGICAL as C has it.
 #[inline]
@@ -61,6 +46,7 @@ pub unsafe fn logicals_out(first: *mut c_int, length: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use mpi_core::op::set_booleans;
 
     #[test]
     fn the_lowest_bit_decides_until_the_program_says_otherwise() {
@@ -77,7 +63,6 @@ mod tests {
         // SAFETY: a local array.
         unsafe { logicals_out(places.as_mut_ptr(), 2) };
         assert_eq!(places, [2, -1]);
-        BOOLEANS.store(0, Ordering::Relaxed);
-        assert_eq!(booleans(), None);
+        assert_eq!(booleans(), Some((-1, 2)));
     }
 }

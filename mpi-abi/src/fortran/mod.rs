@@ -32,7 +32,6 @@ pub use called::{
 };
 pub use functions::*;
 pub use handles::*;
-pub(crate) use logicals::{booleans, set_booleans};
 pub use logicals::{logical, logical_out, logical_value, logicals, logicals_out};
 pub use neighbors::{cart_dims, comm_size, in_degree, out_degree, unless_in_place};
 pub use packed::Packed;

@@ -98,6 +98,13 @@ pub struct Row {
     pub pair: Option<(u32, u32)>,
 }
 
+impl Row {
+    /// Whether it is C's or C++'s bool, which is one and zero, and no LOGICAL of Fortran's.
+    pub(crate) fn is_c_bool(&self) -> bool {
+        matches!(self.code, C_BOOL | CXX_BOOL)
+    }
+}
+
 const fn row(
     code: u32,
     name: &'static str,
@@ -138,6 +145,8 @@ pub const PACKED: u32 = 0x207;
 pub const INT: u32 = 0x209;
 /// `MPI_CHAR`.
 pub const CHAR: u32 = 0x243;
+const C_BOOL: u32 = 0x238;
+const CXX_BOOL: u32 = 0x239;
 /// `MPI_DOUBLE`.
 pub const DOUBLE: u32 = 0x214;
 /// `MPI_LB`, the marker of a lower bound in MPI-1.
@@ -184,8 +193,8 @@ pub const TABLE: &[Row] = &[
     pair(0x230, "MPI_2REAL", 0x21a, 0x21a),
     pair(0x231, "MPI_2DOUBLE_PRECISION", 0x21c, 0x21c),
     pair(0x232, "MPI_2INTEGER", 0x219, 0x219),
-    plain(0x238, "MPI_C_BOOL", 1, B::Bool8, G::Logical),
-    plain(0x239, "MPI_CXX_BOOL", 1, B::Bool8, G::Logical),
+    plain(C_BOOL, "MPI_C_BOOL", 1, B::Bool8, G::Logical),
+    plain(CXX_BOOL, "MPI_CXX_BOOL", 1, B::Bool8, G::Logical),
     row(0x23c, "MPI_WCHAR", 4, 4, 2, B::Wchar, G::None),
     plain(0x240, "MPI_INT8_T", 1, B::I8, G::CInteger),
     plain(0x241, "MPI_UINT8_T", 1, B::U8, G::CInteger),

@@ -10,6 +10,7 @@ use std::ops::{Add, BitAnd, BitOr, BitXor, Mul, Sub};
 use half::{bf16, f16};
 
 use super::Builtin;
+use super::booleans::{Fortran, booleans};
 use super::element::{Element, Pair};
 #[cfg(target_arch = "x86_64")]
 use super::wide::{LongDouble, Quad};
@@ -138,8 +139,8 @@ macro_rules! floats {
     )*};
 }
 
-/// A truth value: zero is false, true is written as one.
-trait Truth: Element {
+/// A truth value: unless it is Fortran's, zero is false, and true is written as one.
+pub(super) trait Truth: Element {
     fn is_true(self) -> bool;
     fn of(truth: bool) -> Self;
 }
@@ -354,6 +355,17 @@ fn logical<T: Truth>(op: Builtin) -> Option<Run> {
     }
 }
 
+/// The loops for LOGICALs, of bytes or words like `T`.
+fn fortran<T: Truth>(op: Builtin) -> Option<Run>
+where
+    Fortran<T>: Truth,
+{
+    match booleans() {
+        None => logical::<T>(op),
+        Some(_) => logical::<Fortran<T>>(op),
+    }
+}
+
 fn bitwise<T>(op: Builtin) -> Option<Run>
 where
     T: Element + BitAnd<Output = T> + BitOr<Output = T> + BitXor<Output = T>,
@@ -401,11 +413,12 @@ pub(super) fn of_row(op: Builtin, row: &Row) -> Option<Kernel> {
         Basic::ComplexLongDouble => arithmetic::<Complex<LongDouble>>(op),
         #[cfg(target_arch = "x86_64")]
         Basic::ComplexF128 => arithmetic::<Complex<Quad>>(op),
-        Basic::Bool8 => logical::<u8>(op),
-        Basic::Bool16 => logical::<u16>(op),
-        Basic::Bool32 => logical::<u32>(op),
-        Basic::Bool64 => logical::<u64>(op),
-        Basic::Bool128 => logical::<u128>(op),
+        Basic::Bool8 if row.is_c_bool() => logical::<u8>(op),
+        Basic::Bool8 => fortran::<u8>(op),
+        Basic::Bool16 => fortran::<u16>(op),
+        Basic::Bool32 => fortran::<u32>(op),
+        Basic::Bool64 => fortran::<u64>(op),
+        Basic::Bool128 => fortran::<u128>(op),
         Basic::Byte => bitwise::<u8>(op),
         Basic::Pair => {
             let (value, index) = row.pair?;

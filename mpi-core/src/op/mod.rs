@@ -5,6 +5,7 @@
 //! A user's function is known here by a number alone: the C interface, which knows the handles
 //! and the calling convention of the program, calls it.
 
+mod booleans;
 mod element;
 mod kernels;
 #[cfg(test)]
@@ -12,6 +13,7 @@ mod tests;
 #[cfg(target_arch = "x86_64")]
 mod wide;
 
+pub use booleans::{booleans, set_booleans};
 pub use kernels::{Kernel, reduce};
 
 use crate::datatype::basic::{Basic, Group, Row, row_of};

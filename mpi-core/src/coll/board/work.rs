@@ -122,12 +122,7 @@ impl<P: Port> Entry<'_, P> {
 
     /// How often to look before those have a turn who share this processor: not at all if what is
     /// awaited may come from one of them.
-    pub(super) fn looks_in_turn(
-        &mut self,
-        seat: Seat,
-        work: &impl Work<P>,
-        yielded: bool,
-    ) -> u32 {
+    pub(super) fn looks_in_turn(&mut self, seat: Seat, work: &impl Work<P>, yielded: bool) -> u32 {
         let Some(awaited) = work.awaited() else { return 0 };
         let process: &mut Process<P> = self;
         let Some(state) = process.comms.find(seat.comm) else { return 0 };
