@@ -22,15 +22,16 @@ const HINTS: [(&str, &str); 6] = [
     ("alloc_shared_noncontig", "false"),
 ];
 
-/// The hints of `info` that are understood, added to `hints`.
-fn add_hints(cx: &Cx<'_>, hints: &mut Info, info: InfoHandle) -> Result<()> {
-    if info.is_null() {
-        return Ok(());
-    }
-    let info = copied(&cx.always, info)?;
+/// What the program says.
+fn said(cx: &Cx<'_>, info: InfoHandle) -> Result<Info> {
+    if info.is_null() { Ok(Info::new()) } else { copied(&cx.always, info) }
+}
+
+/// What is understood of what the program says, added to `hints`.
+fn add_hints(hints: &mut Info, said: &Info) -> Result<()> {
     for (key, default) in HINTS {
-        let told = info.get(key).filter(|_| default != "false").map(|told| &**told);
-        let value = match info.hint_bool(key) {
+        let told = said.get(key).filter(|_| default != "false").map(|told| &**told);
+        let value = match said.hint_bool(key) {
             Some(given) if default == "false" => Some(if given { &b"true"[..] } else { b"false" }),
             _ => told,
         };
@@ -52,12 +53,11 @@ pub fn win_allocate_shared(
     baseptr: &mut UserBuffer,
     win: &mut WinHandle,
 ) -> Result<()> {
+    let said = said(cx, info)?;
     let mut hints = Info::new();
     HINTS.iter().try_for_each(|(key, default)| hints.set(key, default))?;
-    add_hints(cx, &mut hints, info)?;
-    if !info.is_null()
-        && let Some(align) = copied(&cx.always, info)?.hint_alignment()
-    {
+    add_hints(&mut hints, &said)?;
+    if let Some(align) = said.hint_alignment() {
         hints.set("mpi_minimum_memory_alignment", align.to_string())?;
     }
     *win = cx.win_allocate_shared(comm, size, disp_unit, hints)?;
@@ -120,7 +120,7 @@ pub fn win_set_name(cx: &mut Cx<'_>, win: WinHandle, win_name: &[u8]) -> Result<
 /// `MPI_Win_set_info`.
 pub fn win_set_info(cx: &mut Cx<'_>, win: WinHandle, info: InfoHandle) -> Result<()> {
     let mut hints = cx.window(win)?.hints.clone();
-    add_hints(cx, &mut hints, info)?;
+    add_hints(&mut hints, &said(cx, info)?)?;
     cx.window_mut(win)?.hints = hints;
     Ok(())
 }
