@@ -141,7 +141,7 @@ impl<P: Port> Entry<'_, P> {
         let Blocks { out: (at, len), into: (room, bytes), own: (from, kept, own) } = blocks;
         let mut transfer = self.begun.transfer(seat);
         let out = Packer::contiguous(at, len as u64);
-        transfer.send(Outgoing::new(self, seat, to, out, 1));
+        transfer.send(Outgoing::exchanged(self, seat, to, out));
         transfer.let_fetch(self);
         let own = own as u64;
         let mut own = (Packer::contiguous(from, own), Unpacker::contiguous(kept, own));
@@ -149,7 +149,7 @@ impl<P: Port> Entry<'_, P> {
         let other = pattern.source()(1 - seat.rank);
         transfer.write_beside(self, other, same.then_some(&mut own));
         let into = Unpacker::contiguous(room, bytes as u64);
-        transfer.receive(Incoming::new(other, into));
+        transfer.receive(Incoming::exchanged(other, into));
         self.run_beside_own(transfer, seat, pattern, Some(own))
     }
 }

@@ -253,7 +253,11 @@ impl<P: Port> Entry<'_, P> {
         let from = pattern.source();
         for rank in seat.others() {
             let into = self.unpacker_of(recv.get(rank as usize))?;
-            transfer.receive(Incoming::new(from(rank), into).past_caches(past));
+            let message = match pattern {
+                Pattern::Rooted => Incoming::new(from(rank), into),
+                _ => Incoming::exchanged(from(rank), into),
+            };
+            transfer.receive(message.past_caches(past));
         }
         Ok(())
     }
