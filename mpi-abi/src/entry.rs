@@ -19,6 +19,7 @@ use crate::failure;
 use crate::library::{Phase, always, phase};
 use crate::node::{self, NodePort};
 use crate::procedure::Procedure;
+use crate::progress::{self, Turn};
 use crate::table::{FaceTable, Of};
 
 /// Whose error handler an error of a procedure goes to (MPI-5.0 §9.3).
@@ -90,7 +91,12 @@ pub fn call<F: Face>(
     owner: Owner,
     body: impl FnOnce(&mut Cx<'_>) -> Result<()>,
 ) -> c_int {
-    match NonNull::new(node::running()) {
+    let mut turn = None;
+    let node = NonNull::new(node::running()).or_else(|| {
+        turn = progress::turn();
+        turn.as_ref().map(Turn::node)
+    });
+    match node {
         Some(node) => enter::<F>(node, procedure, owner, body),
         None => not_running::<F>(procedure),
     }
@@ -109,6 +115,7 @@ pub fn call_to_start<F: Face>(
     let make = || node::Node::new(NodePort::default(), &Of::<F>::USER_CODE, always().clone());
     let node = NonNull::new(node::existing(make)).expect("a box is not null");
     let turn = BEGINS.lock();
+    let _alone = progress::keep_out();
     enter::<F>(node, procedure, owner, |cx| {
         let begun = body(cx);
         drop(turn);
@@ -169,9 +176,9 @@ pub fn unsupported<F: Face>(procedure: Procedure, owner: Owner) -> c_int {
     let error =
         Error::new(ErrorClass::UNSUPPORTED_OPERATION, "this procedure is not implemented yet")
             .hint("docs/coverage.md lists what is; this library names every procedure it lacks.");
-    match NonNull::new(node::running()) {
-        Some(node) if owner != Owner::None => enter::<F>(node, procedure, owner, |_| Err(error)),
-        _ => call_any_time::<F>(procedure, owner, |_| Err(error)),
+    match owner != Owner::None && node::is_open() {
+        true => call::<F>(procedure, owner, |_| Err(error)),
+        false => call_any_time::<F>(procedure, owner, |_| Err(error)),
     }
 }
 

@@ -21,6 +21,7 @@ mod library;
 mod memory_kinds;
 pub mod node;
 pub mod procedure;
+mod progress;
 pub mod quick;
 pub mod raw;
 mod startup;

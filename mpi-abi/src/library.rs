@@ -29,6 +29,8 @@ pub(crate) struct Library {
     pub bootstrap: Option<Bootstrap>,
     /// The settings of this process, until it has met the others and shares what they agree on.
     pub unmet: Option<Settings>,
+    /// The user wants a progress thread.
+    pub wants_thread: bool,
     /// Sessions that have not been finalized.
     pub sessions: u32,
     /// The process, by the kernel's number, that leaves the job when it exits and not before: it

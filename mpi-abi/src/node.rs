@@ -31,6 +31,8 @@ pub type Node = Process<NodePort>;
 
 /// The node while MPI is initialised: what every ordinary procedure needs (decision 12).
 static RUNNING: AtomicPtr<Node> = AtomicPtr::new(std::ptr::null_mut());
+/// The same, in its place, where a thread looks after it (see `progress`).
+static WATCHED: AtomicPtr<Node> = AtomicPtr::new(std::ptr::null_mut());
 /// The node from the first call of any procedure on.
 static EXISTING: AtomicPtr<Node> = AtomicPtr::new(std::ptr::null_mut());
 
@@ -40,9 +42,19 @@ pub(crate) fn running() -> *mut Node {
     RUNNING.load(Ordering::Acquire)
 }
 
+/// The node, if MPI is initialised and a thread looks after it: then nobody finds it `running`.
+pub(crate) fn watched() -> Option<NonNull<Node>> {
+    NonNull::new(WATCHED.load(Ordering::Acquire))
+}
+
+/// Whether MPI is initialised and not finalized.
+pub(crate) fn is_open() -> bool {
+    !running().is_null() || watched().is_some()
+}
+
 /// The node, if it exists and the library is closed.
 pub(crate) fn idle() -> Option<NonNull<Node>> {
-    NonNull::new(EXISTING.load(Ordering::Acquire)).filter(|_| running().is_null())
+    NonNull::new(EXISTING.load(Ordering::Acquire)).filter(|_| !is_open())
 }
 
 /// The node; `make` is asked for one at the first call.
@@ -64,10 +76,17 @@ pub(crate) fn existing(make: impl FnOnce() -> Node) -> *mut Node {
     }
 }
 
-/// Opens the ordinary procedures, or closes them.
-pub(crate) fn set_running(running: bool) {
-    let node = if running { EXISTING.load(Ordering::Acquire) } else { std::ptr::null_mut() };
-    RUNNING.store(node, Ordering::Release);
+/// Opens the ordinary procedures; with a thread that looks after the node if so.
+pub(crate) fn open(watched: bool) {
+    let node = EXISTING.load(Ordering::Acquire);
+    if watched { &WATCHED } else { &RUNNING }.store(node, Ordering::Release);
+}
+
+/// Closes them.
+pub(crate) fn close() {
+    for open in [&RUNNING, &WATCHED] {
+        open.store(std::ptr::null_mut(), Ordering::Release);
+    }
 }
 
 /// The ways to other processes: none before `MPI_Init` and after `MPI_Finalize`.

@@ -4,6 +4,7 @@
 //! is fetched when somebody first talks to its owner. `MPI_Init` does both; a session joins, and
 //! waits for the others only where a communicator of several processes is made.
 
+use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
 use launch_wire::control::{self, Frame};
@@ -13,17 +14,17 @@ use mpi_core::datatype::make_named;
 use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::handle::{CommHandle, SessionHandle};
 use mpi_core::process::Identity;
-use mpi_core::settings::{ConnectMode, Settings};
+use mpi_core::settings::{ConnectMode, ProgressWay, Settings};
 use transports::node::{LocalPort, Mode};
 use transports::shm::{Directory, LocalConfig, Secret, ShmSettings};
 use transports::tcp::{Tcp, TcpConfig, TcpSettings};
 
-use crate::calls::attributes::delete_all_of_comm;
+use crate::calls::attributes::delete_all_in_the_end;
 use crate::configure;
 use crate::entry::Cx;
 use crate::face::Abi;
 use crate::library::{self, Phase, Place, library, phase};
-use crate::node;
+use crate::{node, progress};
 
 /// `MPI_THREAD_SERIALIZED`, the highest level granted until multiple threads are served.
 pub(crate) const THREAD_SERIALIZED: i32 = 2048;
@@ -73,7 +74,7 @@ pub(crate) fn start(cx: &mut Cx<'_>, required: i32) -> Result<i32> {
     let granted = required.clamp(0, THREAD_SERIALIZED);
     // SAFETY: gettid cannot fail.
     library::set_thread_level(granted, unsafe { libc::gettid() });
-    node::set_running(true);
+    open(cx)?;
     Ok(granted)
 }
 
@@ -91,15 +92,33 @@ pub(crate) fn begin_session(cx: &mut Cx<'_>) -> Result<()> {
             unsafe { libc::atexit(leave_at_exit) };
         }
     }
-    node::set_running(true);
+    open(cx)
+}
+
+/// Opens the ordinary procedures, and starts the progress thread if the user wants one.
+fn open(cx: &mut Cx<'_>) -> Result<()> {
+    let wants_thread = library().wants_thread;
+    if wants_thread {
+        progress::start(NonNull::from(&mut ***cx)).map_err(|why| {
+            Error::new(ErrorClass::OTHER, format!("the progress thread cannot be started: {why}"))
+                .hint("FERRITE_PROGRESS=calls does without it.")
+        })?;
+    }
+    node::open(wants_thread);
     Ok(())
+}
+
+/// Closes them again.
+fn close() {
+    node::close();
+    progress::stop();
 }
 
 /// Joins the job, if this process has not yet: says who it is and how it is reached, and waits for
 /// nobody.
 fn join(cx: &mut Cx<'_>) -> Result<()> {
     if library().bootstrap.is_some() {
-        if node::running().is_null() {
+        if !node::is_open() {
             library::answer(Frame::InitSeen);
         }
         return Ok(());
@@ -212,6 +231,7 @@ fn meet_all(cx: &mut Cx<'_>) {
 fn keep(bootstrap: Bootstrap, settings: Settings) {
     let mut library = library();
     library.bootstrap = Some(bootstrap);
+    library.wants_thread = settings.progress == ProgressWay::Thread;
     library.unmet = Some(settings);
 }
 
@@ -316,7 +336,7 @@ pub(crate) fn finish(cx: &mut Cx<'_>) -> Result<()> {
         return Err(Error::new(ErrorClass::OTHER, "MPI_Init has not been called")
             .hint("A session is ended by MPI_Session_finalize."));
     }
-    delete_all_of_comm(cx, CommHandle::from_raw(mpi_core::comm::SELF))?;
+    delete_all_in_the_end(cx, CommHandle::from_raw(mpi_core::comm::SELF))?;
     let is_last = library().sessions == 0;
     deliver(cx, SessionHandle::NULL, is_last);
     library::set_phase(Phase::After);
@@ -353,7 +373,7 @@ fn rest(cx: &mut Cx<'_>) -> Result<()> {
         return Ok(());
     }
     if leaves_at_exit.is_none() {
-        node::set_running(false);
+        close();
         return leave(cx, Leaving::BeforeExit);
     }
     // It stays connected but looks no more: nobody's end is to wait for its word.
@@ -361,7 +381,7 @@ fn rest(cx: &mut Cx<'_>) -> Result<()> {
         let tcp = process.port.local().and_then(LocalPort::tcp);
         tcp.is_none_or(Tcp::tell_all)
     });
-    node::set_running(false);
+    close();
     // If the process ends now it is missed by nobody.
     library::answer(Frame::FinalizeSeen);
     Ok(())

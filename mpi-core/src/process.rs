@@ -25,7 +25,7 @@ use crate::op::{Kernel, Op};
 use crate::p2p::buffered::AttachedBuffer;
 use crate::peers::Peer;
 use crate::port::{PeerId, Port, ProcessName};
-use crate::request::MatchedMessage;
+use crate::request::{MatchedMessage, Operation, Request};
 use crate::rma::Window;
 use crate::session::Session;
 use crate::table::Table;
@@ -228,6 +228,21 @@ impl<P: Port> Process<P> {
         // After the poll, so that what is missed now is what a sleep looks for.
         let went_on = !self.begun.is_empty() && self.go_on();
         activity == crate::port::Activity::Busy || flushed || settled || went_on
+    }
+
+    /// Whether there is something that polls may move on: an operation that has begun, bytes that wait to
+    /// leave, or a window that they use.
+    pub fn has_work(&self) -> bool {
+        let goes_on = |request: &Request| {
+            let moves = !matches!(
+                request.operation,
+                Operation::Persistent(_) | Operation::Both { .. } | Operation::Generalized(_)
+            );
+            moves && !request.complete
+        };
+        self.vci.requests.iter().any(|(_, request)| goes_on(request))
+            || !(self.vci.is_flushed() && self.port.is_sent())
+            || self.windows.iter().next().is_some()
     }
 
     /// Whether everything that this process sent is delivered and nobody reads its memory.

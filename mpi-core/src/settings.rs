@@ -52,6 +52,16 @@ choices! {
     }
 }
 
+choices! {
+    /// Who goes on with operations between calls of MPI.
+    ProgressWay {
+        /// Nobody.
+        Calls = "calls",
+        /// A thread of the library.
+        Thread = "thread",
+    }
+}
+
 /// What is known of a setting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Described {
@@ -162,6 +172,8 @@ settings! {
         "How large messages go between processes of one node";
     shm_cross_memory_bytes: u64 = 64 << 20, true,
         "Length from which the receiver copies alone what goes to memory of several runs, if the way is auto";
+    progress: ProgressWay = ProgressWay::Calls, false,
+        "Who goes on with operations between calls of MPI: nobody (calls), or a thread";
     wait_spin_polls: u32 = 10_000, false,
         "Polls that find nothing before a wait yields the processor";
     wait_yield: Duration = Duration::from_millis(8), false,

@@ -54,6 +54,7 @@ static void on_communicators(void) {
     EQUAL(flag, 0);
     OK(MPI_Comm_delete_attr(comm, keyval));
     EQUAL(last_deleted, 13);
+    OK(MPI_Comm_delete_attr(comm, keyval)); // there is none, and no function that could fail (§7.7.4)
     int before = deletions, kept = keyval;
     OK(MPI_Comm_free_keyval(&keyval)); // stays alive while an attribute uses it
     EQUAL(keyval, MPI_KEYVAL_INVALID);
@@ -137,6 +138,9 @@ static void predefined(void) {
     int keyval;
     OK(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete_comm, &keyval, &extra));
     OK(MPI_Comm_set_attr(MPI_COMM_SELF, keyval, &finalizing)); // deleted first thing in finalize
+    // Which ends all the same if a function refuses.
+    OK(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, refuse, &keyval, NULL));
+    OK(MPI_Comm_set_attr(MPI_COMM_SELF, keyval, &finalizing));
 }
 
 int main(int argc, char **argv) {

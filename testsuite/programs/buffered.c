@@ -62,6 +62,12 @@ int main(int argc, char **argv) {
         OK(MPI_Recv(in, LENGTH, MPI_BYTE, other, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     if (rank == 1) OK(MPI_Buffer_detach(&detached, &length));
     CHECK(wrong_at(in, LENGTH, 200 + other) < 0, "the last buffered message");
+
+    // Who detaches once too often gets nothing.
+    detached = buffer;
+    length = 7;
+    OK(MPI_Buffer_detach(&detached, &length));
+    CHECK(detached == NULL && length == 0, "%p, %d", detached, length);
     free(buffer);
     return finish();
 }

@@ -11,7 +11,7 @@ use mpi_core::attributes::{
     Attribute, AttributeList, Convention, CopyCall, CopyFunction, DeleteCall, DeleteFunction,
     Holder, Keyval, KeyvalHandle,
 };
-use mpi_core::error::{Error, ErrorClass, Result};
+use mpi_core::error::Result;
 use mpi_core::handle::{
     CommHandle, CommKind, DatatypeHandle, DatatypeKind, Kind, WinHandle, WinKind,
 };
@@ -125,15 +125,29 @@ fn check(cx: &Cx<'_>, code: c_int, what: &'static str) -> Result<()> {
 
 /// Deletes the attributes of an object that is about to go, the last one set first (§11.2.4).
 pub(crate) fn delete_all(cx: &mut Cx<'_>, object: Object) -> Result<()> {
-    let next = |cx: &Cx<'_>| -> Result<Option<DeleteCall>> {
-        let list = object.list(cx)?;
-        Ok(list.and_then(|list| list.deletions(&cx.keyvals).first().copied()))
-    };
-    while let Some(call) = next(cx)? {
+    while let Some(call) = next_deletion(cx, object)? {
         call_delete(cx, object, call)?;
         object.take(cx, call.keyval);
     }
     Ok(())
+}
+
+/// The same of a communicator that goes whatever their functions say: that of the process itself in `MPI_Finalize`
+/// (§11.2.4), which nobody could call again.
+pub(crate) fn delete_all_in_the_end(cx: &mut Cx<'_>, comm: CommHandle) -> Result<()> {
+    let object = Object::Comm(comm);
+    while let Some(call) = next_deletion(cx, object)? {
+        if let Err(error) = call_delete(cx, object, call) {
+            tracing::warn!("an attribute of MPI_COMM_SELF: {}", error.what());
+        }
+        object.take(cx, call.keyval);
+    }
+    Ok(())
+}
+
+fn next_deletion(cx: &Cx<'_>, object: Object) -> Result<Option<DeleteCall>> {
+    let list = object.list(cx)?;
+    Ok(list.and_then(|list| list.deletions(&cx.keyvals).first().copied()))
 }
 
 /// Gives the duplicate `new` the attributes of `old` that their copy functions let pass.
@@ -261,18 +275,12 @@ fn delete(cx: &mut Cx<'_>, object: Object, keyval: i32) -> Result<()> {
     predefined::refuse(object.holder(), keyval)?;
     let keyval = handle(keyval);
     cx.keyvals.get(object.holder(), keyval)?;
-    match object.list(cx)?.and_then(|list| list.deletion(&cx.keyvals, keyval)) {
-        Some(call) => {
-            call_delete(cx, object, call)?;
-            object.take(cx, keyval);
-            Ok(())
-        }
-        None => {
-            let what = "names no attribute of the object";
-            Err(Error::param(ErrorClass::KEYVAL, object.holder().parameter(), what)
-                .hint("Only an attribute that was set can be deleted."))
-        }
+    // Where it is not set there is nothing that could fail (§7.7.4).
+    if let Some(call) = object.list(cx)?.and_then(|list| list.deletion(&cx.keyvals, keyval)) {
+        call_delete(cx, object, call)?;
+        object.take(cx, keyval);
     }
+    Ok(())
 }
 
 /// Writes the value of an attribute to `*value`, a `void *` of the program, and says if it is set.

@@ -180,11 +180,14 @@ impl<P: Port> Entry<'_, P> {
         self.vci.requests.insert(Request::active(flush, Owner::Program, comm))
     }
 
-    /// Detaches a buffer when it is empty and returns what was attached (§3.6).
+    /// Detaches a buffer when it is empty and returns what was attached (§3.6); where nothing was that is nothing, as
+    /// programs expect that detach once too often.
     pub fn detach_buffer(&mut self, id: BufferId) -> Result<(UserBuffer, u64)> {
-        self.flush_buffer(id)?;
-        let buffer = self.buffer_place(id)?.take();
-        Ok(buffer.expect("flush_buffer found it").attached())
+        if self.buffer_place(id)?.is_some() {
+            self.flush_buffer(id)?;
+        }
+        let detached = self.buffer_place(id)?.take();
+        Ok(detached.map_or((UserBuffer::BOTTOM, 0), |buffer| buffer.attached()))
     }
 }
 
