@@ -1,5 +1,6 @@
 // ranks: 1 2
 // Several threads begin sessions at the same time (MPI-5.0 §11.3.1), and their error handlers do so again.
+#define _POSIX_C_SOURCE 200809L
 #include "check.h"
 #include <pthread.h>
 
