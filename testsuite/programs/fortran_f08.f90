@@ -1,6 +1,14 @@
 ! ranks: 1 2 4
 ! The module mpi_f08: typed handles and statuses, optional error codes, large counts, functions of
 ! the program, sections of arrays (MPI-5.0 19.1.2).
+
+! Programs call a module of their own so: the library's have other names.
+module mpi_types
+  use mpi_f08
+  implicit none
+  type(MPI_Datatype) :: pair
+end module mpi_types
+
 module operations
   use mpi_f08
   use, intrinsic :: iso_c_binding
@@ -99,6 +107,7 @@ program main
   call large_counts()
   call reductions()
   call sections()
+  call own_types()
   call functions()
   call statuses()
   call memory()
@@ -184,6 +193,17 @@ contains
         MPI_COMM_WORLD, MPI_STATUS_IGNORE)
     call expect(all(got == [1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23]), 'every other row')
   end subroutine sections
+
+  subroutine own_types()
+    use mpi_types
+    integer :: got(2)
+    call MPI_Type_contiguous(2, MPI_INTEGER, pair)
+    call MPI_Type_commit(pair)
+    call MPI_Sendrecv([rank, size], 1, pair, rank, 8, got, 1, pair, rank, 8, MPI_COMM_WORLD, &
+        MPI_STATUS_IGNORE)
+    call expect(all(got == [rank, size]), 'a datatype of the program''s module')
+    call MPI_Type_free(pair)
+  end subroutine own_types
 
   subroutine functions()
     type(MPI_Errhandler) :: handler
