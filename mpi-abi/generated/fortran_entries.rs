@@ -897,7 +897,7 @@ fortran_names!(comm_detach_buffer_c: mpi_comm_detach_buffer_c_f08_ pmpi_comm_det
 unsafe extern "C-unwind" fn comm_disconnect(comm: *mut c_int, ierror: *mut c_int) { unsafe {
 let mut comm_c = f::comm::<Here>(*comm);
 let code = glue::comm_disconnect::<Here>(&mut comm_c);
-*comm = f::comm_out::<Here>(comm_c);
+f::give_back(comm, f::comm_out::<Here>(comm_c));
 f::done(ierror, code); } }
 fortran_names!(comm_disconnect: mpi_comm_disconnect mpi_comm_disconnect_ mpi_comm_disconnect__ MPI_COMM_DISCONNECT pmpi_comm_disconnect pmpi_comm_disconnect_ pmpi_comm_disconnect__ PMPI_COMM_DISCONNECT mpi_comm_disconnect_f08_ pmpi_comm_disconnect_f08_);
 
@@ -924,7 +924,7 @@ fortran_names!(comm_flush_buffer: mpi_comm_flush_buffer mpi_comm_flush_buffer_ m
 unsafe extern "C-unwind" fn comm_free(comm: *mut c_int, ierror: *mut c_int) { unsafe {
 let mut comm_c = f::comm::<Here>(*comm);
 let code = glue::comm_free::<Here>(&mut comm_c);
-*comm = f::comm_out::<Here>(comm_c);
+f::give_back(comm, f::comm_out::<Here>(comm_c));
 f::done(ierror, code); } }
 fortran_names!(comm_free: mpi_comm_free mpi_comm_free_ mpi_comm_free__ MPI_COMM_FREE pmpi_comm_free pmpi_comm_free_ pmpi_comm_free__ PMPI_COMM_FREE mpi_comm_free_f08_ pmpi_comm_free_f08_);
 
@@ -1128,7 +1128,7 @@ fortran_names!(errhandler_create: mpi_errhandler_create mpi_errhandler_create_ m
 unsafe extern "C-unwind" fn errhandler_free(errhandler: *mut c_int, ierror: *mut c_int) { unsafe {
 let mut errhandler_c = f::errhandler::<Here>(*errhandler);
 let code = glue::errhandler_free::<Here>(&mut errhandler_c);
-*errhandler = f::errhandler_out::<Here>(errhandler_c);
+f::give_back(errhandler, f::errhandler_out::<Here>(errhandler_c));
 f::done(ierror, code); } }
 fortran_names!(errhandler_free: mpi_errhandler_free mpi_errhandler_free_ mpi_errhandler_free__ MPI_ERRHANDLER_FREE pmpi_errhandler_free pmpi_errhandler_free_ pmpi_errhandler_free__ PMPI_ERRHANDLER_FREE mpi_errhandler_free_f08_ pmpi_errhandler_free_f08_);
 
@@ -1236,7 +1236,7 @@ fortran_names!(file_call_errhandler: mpi_file_call_errhandler mpi_file_call_errh
 unsafe extern "C-unwind" fn file_close(fh: *mut c_int, ierror: *mut c_int) { unsafe {
 let mut fh_c = f::file::<Here>(*fh);
 let code = glue::file_close::<Here>(&mut fh_c);
-*fh = f::file_out::<Here>(fh_c);
+f::give_back(fh, f::file_out::<Here>(fh_c));
 f::done(ierror, code); } }
 fortran_names!(file_close: mpi_file_close mpi_file_close_ mpi_file_close__ MPI_FILE_CLOSE pmpi_file_close pmpi_file_close_ pmpi_file_close__ PMPI_FILE_CLOSE mpi_file_close_f08_ pmpi_file_close_f08_);
 
@@ -2561,7 +2561,7 @@ fortran_names!(group_excl: mpi_group_excl mpi_group_excl_ mpi_group_excl__ MPI_G
 unsafe extern "C-unwind" fn group_free(group: *mut c_int, ierror: *mut c_int) { unsafe {
 let mut group_c = f::group::<Here>(*group);
 let code = glue::group_free::<Here>(&mut group_c);
-*group = f::group_out::<Here>(group_c);
+f::give_back(group, f::group_out::<Here>(group_c));
 f::done(ierror, code); } }
 fortran_names!(group_free: mpi_group_free mpi_group_free_ mpi_group_free__ MPI_GROUP_FREE pmpi_group_free pmpi_group_free_ pmpi_group_free__ PMPI_GROUP_FREE mpi_group_free_f08_ pmpi_group_free_f08_);
 
@@ -2955,7 +2955,7 @@ fortran_names!(improbe: mpi_improbe mpi_improbe_ mpi_improbe__ MPI_IMPROBE pmpi_
 unsafe extern "C-unwind" fn imrecv(buf: *mut c_void, count: *const c_int, datatype: *const c_int, message: *mut c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let mut message_c = f::message::<Here>(*message); let mut request_c = f::request_null::<Here>();
 let code = glue::imrecv::<Here>(buf, i64::from(count), datatype, &mut message_c, &mut request_c);
-*message = f::message_out::<Here>(message_c);
+f::give_back(message, f::message_out::<Here>(message_c));
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(imrecv: mpi_imrecv mpi_imrecv_ mpi_imrecv__ MPI_IMRECV pmpi_imrecv pmpi_imrecv_ pmpi_imrecv__ PMPI_IMRECV mpi_imrecv_f08_ pmpi_imrecv_f08_);
@@ -2971,7 +2971,7 @@ fortran_names!(imrecv_f08ts: mpi_imrecv_f08ts_ pmpi_imrecv_f08ts_);
 unsafe extern "C-unwind" fn imrecv_c(buf: *mut c_void, count: *const i64, datatype: *const c_int, message: *mut c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
 let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let mut message_c = f::message::<Here>(*message); let mut request_c = f::request_null::<Here>();
 let code = glue::imrecv::<Here>(buf, count, datatype, &mut message_c, &mut request_c);
-*message = f::message_out::<Here>(message_c);
+f::give_back(message, f::message_out::<Here>(message_c));
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
 fortran_names!(imrecv_c: mpi_imrecv_c_f08_ pmpi_imrecv_c_f08_);
@@ -3154,7 +3154,7 @@ fortran_names!(info_dup: mpi_info_dup mpi_info_dup_ mpi_info_dup__ MPI_INFO_DUP 
 unsafe extern "C-unwind" fn info_free(info: *mut c_int, ierror: *mut c_int) { unsafe {
 let mut info_c = f::info::<Here>(*info);
 let code = glue::info_free::<Here>(&mut info_c);
-*info = f::info_out::<Here>(info_c);
+f::give_back(info, f::info_out::<Here>(info_c));
 f::done(ierror, code); } }
 fortran_names!(info_free: mpi_info_free mpi_info_free_ mpi_info_free__ MPI_INFO_FREE pmpi_info_free pmpi_info_free_ pmpi_info_free__ PMPI_INFO_FREE mpi_info_free_f08_ pmpi_info_free_f08_);
 
@@ -3621,7 +3621,7 @@ fortran_names!(mprobe: mpi_mprobe mpi_mprobe_ mpi_mprobe__ MPI_MPROBE pmpi_mprob
 unsafe extern "C-unwind" fn mrecv(buf: *mut c_void, count: *const c_int, datatype: *const c_int, message: *mut c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
 let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let mut message_c = f::message::<Here>(*message); let status = f::status::<Here>(status);
 let code = glue::mrecv::<Here>(buf, i64::from(count), datatype, &mut message_c, status);
-*message = f::message_out::<Here>(message_c);
+f::give_back(message, f::message_out::<Here>(message_c));
 f::done(ierror, code); } }
 fortran_names!(mrecv: mpi_mrecv mpi_mrecv_ mpi_mrecv__ MPI_MRECV pmpi_mrecv pmpi_mrecv_ pmpi_mrecv__ PMPI_MRECV mpi_mrecv_f08_ pmpi_mrecv_f08_);
 
@@ -3635,7 +3635,7 @@ fortran_names!(mrecv_f08ts: mpi_mrecv_f08ts_ pmpi_mrecv_f08ts_);
 unsafe extern "C-unwind" fn mrecv_c(buf: *mut c_void, count: *const i64, datatype: *const c_int, message: *mut c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
 let buf = f::buffer::<Here>(buf); let count = *count; let datatype = f::datatype::<Here>(*datatype); let mut message_c = f::message::<Here>(*message); let status = f::status::<Here>(status);
 let code = glue::mrecv::<Here>(buf, count, datatype, &mut message_c, status);
-*message = f::message_out::<Here>(message_c);
+f::give_back(message, f::message_out::<Here>(message_c));
 f::done(ierror, code); } }
 fortran_names!(mrecv_c: mpi_mrecv_c_f08_ pmpi_mrecv_c_f08_);
 
@@ -3942,7 +3942,7 @@ fortran_names!(op_create_c: mpi_op_create_c_f08_ pmpi_op_create_c_f08_);
 unsafe extern "C-unwind" fn op_free(op: *mut c_int, ierror: *mut c_int) { unsafe {
 let mut op_c = f::op::<Here>(*op);
 let code = glue::op_free::<Here>(&mut op_c);
-*op = f::op_out::<Here>(op_c);
+f::give_back(op, f::op_out::<Here>(op_c));
 f::done(ierror, code); } }
 fortran_names!(op_free: mpi_op_free mpi_op_free_ mpi_op_free__ MPI_OP_FREE pmpi_op_free pmpi_op_free_ pmpi_op_free__ PMPI_OP_FREE mpi_op_free_f08_ pmpi_op_free_f08_);
 
@@ -4471,7 +4471,7 @@ fortran_names!(remove_error_string: mpi_remove_error_string mpi_remove_error_str
 unsafe extern "C-unwind" fn request_free(request: *mut c_int, ierror: *mut c_int) { unsafe {
 let mut request_c = f::request::<Here>(*request);
 let code = glue::request_free::<Here>(&mut request_c);
-*request = f::request_out::<Here>(request_c);
+f::give_back(request, f::request_out::<Here>(request_c));
 f::done(ierror, code); } }
 fortran_names!(request_free: mpi_request_free mpi_request_free_ mpi_request_free__ MPI_REQUEST_FREE pmpi_request_free pmpi_request_free_ pmpi_request_free__ PMPI_REQUEST_FREE mpi_request_free_f08_ pmpi_request_free_f08_);
 
@@ -4978,7 +4978,7 @@ fortran_names!(session_detach_buffer_c: mpi_session_detach_buffer_c_f08_ pmpi_se
 unsafe extern "C-unwind" fn session_finalize(session: *mut c_int, ierror: *mut c_int) { unsafe {
 let mut session_c = f::session::<Here>(*session);
 let code = glue::session_finalize::<Here>(&mut session_c);
-*session = f::session_out::<Here>(session_c);
+f::give_back(session, f::session_out::<Here>(session_c));
 f::done(ierror, code); } }
 fortran_names!(session_finalize: mpi_session_finalize mpi_session_finalize_ mpi_session_finalize__ MPI_SESSION_FINALIZE pmpi_session_finalize pmpi_session_finalize_ pmpi_session_finalize__ PMPI_SESSION_FINALIZE mpi_session_finalize_f08_ pmpi_session_finalize_f08_);
 
@@ -5095,7 +5095,7 @@ fortran_names!(ssend_init_c_f08ts: mpi_ssend_init_c_f08ts_ pmpi_ssend_init_c_f08
 unsafe extern "C-unwind" fn start(request: *mut c_int, ierror: *mut c_int) { unsafe {
 let mut request_c = f::request::<Here>(*request);
 let code = glue::start::<Here>(&mut request_c);
-*request = f::request_out::<Here>(request_c);
+f::give_back(request, f::request_out::<Here>(request_c));
 f::done(ierror, code); } }
 fortran_names!(start: mpi_start mpi_start_ mpi_start__ MPI_START pmpi_start pmpi_start_ pmpi_start__ PMPI_START mpi_start_f08_ pmpi_start_f08_);
 
@@ -5181,7 +5181,7 @@ fortran_names!(status_set_tag: mpi_status_set_tag mpi_status_set_tag_ mpi_status
 unsafe extern "C-unwind" fn test(request: *mut c_int, flag: *mut c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
 let mut request_c = f::request::<Here>(*request); let status = f::status::<Here>(status);
 let code = glue::test::<Here>(&mut request_c, flag, status);
-*request = f::request_out::<Here>(request_c);
+f::give_back(request, f::request_out::<Here>(request_c));
 if code == 0 { f::logical_out(flag); }
 f::done(ierror, code); } }
 fortran_names!(test: mpi_test mpi_test_ mpi_test__ MPI_TEST pmpi_test pmpi_test_ pmpi_test__ PMPI_TEST mpi_test_f08_ pmpi_test_f08_);
@@ -5227,7 +5227,7 @@ fortran_names!(topo_test: mpi_topo_test mpi_topo_test_ mpi_topo_test__ MPI_TOPO_
 unsafe extern "C-unwind" fn type_commit(datatype: *mut c_int, ierror: *mut c_int) { unsafe {
 let mut datatype_c = f::datatype::<Here>(*datatype);
 let code = glue::type_commit::<Here>(&mut datatype_c);
-*datatype = f::datatype_out::<Here>(datatype_c);
+f::give_back(datatype, f::datatype_out::<Here>(datatype_c));
 f::done(ierror, code); } }
 fortran_names!(type_commit: mpi_type_commit mpi_type_commit_ mpi_type_commit__ MPI_TYPE_COMMIT pmpi_type_commit pmpi_type_commit_ pmpi_type_commit__ PMPI_TYPE_COMMIT mpi_type_commit_f08_ pmpi_type_commit_f08_);
 
@@ -5404,7 +5404,7 @@ fortran_names!(type_extent: mpi_type_extent mpi_type_extent_ mpi_type_extent__ M
 unsafe extern "C-unwind" fn type_free(datatype: *mut c_int, ierror: *mut c_int) { unsafe {
 let mut datatype_c = f::datatype::<Here>(*datatype);
 let code = glue::type_free::<Here>(&mut datatype_c);
-*datatype = f::datatype_out::<Here>(datatype_c);
+f::give_back(datatype, f::datatype_out::<Here>(datatype_c));
 f::done(ierror, code); } }
 fortran_names!(type_free: mpi_type_free mpi_type_free_ mpi_type_free__ MPI_TYPE_FREE pmpi_type_free pmpi_type_free_ pmpi_type_free__ PMPI_TYPE_FREE mpi_type_free_f08_ pmpi_type_free_f08_);
 
@@ -5655,7 +5655,7 @@ fortran_names!(unpublish_name: mpi_unpublish_name mpi_unpublish_name_ mpi_unpubl
 unsafe extern "C-unwind" fn wait(request: *mut c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
 let mut request_c = f::request::<Here>(*request); let status = f::status::<Here>(status);
 let code = glue::wait::<Here>(&mut request_c, status);
-*request = f::request_out::<Here>(request_c);
+f::give_back(request, f::request_out::<Here>(request_c));
 f::done(ierror, code); } }
 fortran_names!(wait: mpi_wait mpi_wait_ mpi_wait__ MPI_WAIT pmpi_wait pmpi_wait_ pmpi_wait__ PMPI_WAIT mpi_wait_f08_ pmpi_wait_f08_);
 
@@ -5824,7 +5824,7 @@ fortran_names!(win_flush_local_all: mpi_win_flush_local_all mpi_win_flush_local_
 unsafe extern "C-unwind" fn win_free(win: *mut c_int, ierror: *mut c_int) { unsafe {
 let mut win_c = f::win::<Here>(*win);
 let code = glue::win_free::<Here>(&mut win_c);
-*win = f::win_out::<Here>(win_c);
+f::give_back(win, f::win_out::<Here>(win_c));
 f::done(ierror, code); } }
 fortran_names!(win_free: mpi_win_free mpi_win_free_ mpi_win_free__ MPI_WIN_FREE pmpi_win_free pmpi_win_free_ pmpi_win_free__ PMPI_WIN_FREE mpi_win_free_f08_ pmpi_win_free_f08_);
 

@@ -15,7 +15,7 @@ use std::process::{self, Command, Stdio};
 use crate::place::Prefix;
 
 /// The sources, in the order of their dependence.
-const SOURCES: &[&str] = &["mpi_types.F90", "mpi.F90", "mpi_f08.F90"];
+const SOURCES: &[&str] = &["ferrite_mpi_types.F90", "mpi.F90", "mpi_f08.F90"];
 
 /// The constants of `mpi_f08` that the compiler keeps in memory.
 pub(crate) const ARCHIVE: &str = "ferrite_fortran";

@@ -1,11 +1,19 @@
 ! ranks: 1 2 4
 ! The module mpi_f08: typed handles and statuses, optional error codes, large counts, functions of
 ! the program, sections of arrays (MPI-5.0 19.1.2).
+
+! Programs call a module of their own so: the library's have other names.
+module mpi_types
+  use mpi_f08
+  implicit none
+  type(MPI_Datatype) :: pair
+end module mpi_types
+
 module operations
   use mpi_f08
   use, intrinsic :: iso_c_binding
   implicit none
-  integer :: faults = 0, raised = 0
+  integer :: faults = 0, raised = 0, times = 0
   integer(MPI_ADDRESS_KIND) :: deleted = 0
 contains
   subroutine expect(good, what)
@@ -42,6 +50,13 @@ contains
     call expect(comm == MPI_COMM_WORLD, 'the communicator of an error')
     raised = error_code
   end subroutine complain
+
+  subroutine count_errors(comm, error_code)
+    type(MPI_Comm) :: comm
+    integer :: error_code
+    times = times + 1
+    raised = error_code
+  end subroutine count_errors
 
   subroutine complain_of_session(session, error_code)
     type(MPI_Session) :: session
@@ -99,7 +114,9 @@ program main
   call large_counts()
   call reductions()
   call sections()
+  call own_types()
   call functions()
+  call errors_once()
   call statuses()
   call memory()
   call state_by_value()
@@ -185,6 +202,17 @@ contains
     call expect(all(got == [1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23]), 'every other row')
   end subroutine sections
 
+  subroutine own_types()
+    use mpi_types
+    integer :: got(2)
+    call MPI_Type_contiguous(2, MPI_INTEGER, pair)
+    call MPI_Type_commit(pair)
+    call MPI_Sendrecv([rank, size], 1, pair, rank, 8, got, 1, pair, rank, 8, MPI_COMM_WORLD, &
+        MPI_STATUS_IGNORE)
+    call expect(all(got == [rank, size]), 'a datatype of the program''s module')
+    call MPI_Type_free(pair)
+  end subroutine own_types
+
   subroutine functions()
     type(MPI_Errhandler) :: handler
     type(MPI_Comm) :: comm
@@ -211,6 +239,47 @@ contains
     call MPI_Comm_delete_attr(MPI_COMM_WORLD, key)
     call MPI_Comm_free_keyval(key)
   end subroutine functions
+
+  ! How long some arrays are is asked of a communicator first, which may be the wrong one.
+  subroutine errors_once()
+    type(MPI_Errhandler) :: handler
+    type(MPI_Comm) :: comm
+    type(MPI_Datatype) :: types(1)
+    integer :: ierror, none(1)
+    integer(MPI_ADDRESS_KIND) :: places(1)
+    none = 0
+    places = 0
+    types = MPI_INTEGER
+    call MPI_Comm_create_errhandler(count_errors, handler)
+    call MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler)
+    call MPI_Comm_set_errhandler(MPI_COMM_SELF, handler)
+    call MPI_Errhandler_free(handler)
+    call MPI_Cart_sub(MPI_COMM_WORLD, [.true., .true.], comm, ierror)
+    call expect_once(ierror, MPI_ERR_TOPOLOGY, 'MPI_Cart_sub')
+    call MPI_Neighbor_alltoallw(none, none, places, types, none, none, places, types, &
+        MPI_COMM_WORLD, ierror)
+    call expect_once(ierror, MPI_ERR_TOPOLOGY, 'MPI_Neighbor_alltoallw')
+    call MPI_Neighbor_alltoallw(none, none, places, types, none, none, places, types, &
+        MPI_COMM_NULL, ierror)
+    call expect_once(ierror, MPI_ERR_COMM, 'MPI_Neighbor_alltoallw')
+    call MPI_Alltoallw(none, none, none, types, none, none, none, types, MPI_COMM_NULL, ierror)
+    call expect_once(ierror, MPI_ERR_COMM, 'MPI_Alltoallw')
+    call MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL)
+    call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL)
+  end subroutine errors_once
+
+  ! One error of this class, which the text attributes to `procedure`.
+  subroutine expect_once(code, class, procedure)
+    integer, intent(in) :: code, class
+    character(*), intent(in) :: procedure
+    character(len=MPI_MAX_ERROR_STRING) :: text
+    integer :: found, n
+    call MPI_Error_class(code, found)
+    call MPI_Error_string(code, text, n)
+    call expect(times == 1 .and. raised == code .and. found == class, procedure // ' fails once')
+    call expect(index(text, procedure // ':') > 0, procedure // ' is named')
+    times = 0
+  end subroutine expect_once
 
   subroutine statuses()
     type(MPI_Status) :: status, again

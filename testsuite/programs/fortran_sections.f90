@@ -1,9 +1,16 @@
 ! ranks: 1 2 4
 ! Sections of arrays with gaps as buffers of mpi_f08: in blocking calls, and in those that return
-! before they use the buffer (MPI-5.0 19.1.12).
+! before they use the buffer (MPI-5.0 19.1.12). Polymorphic arrays, of which only the dynamic type
+! tells how long an element is, and pointers to components.
 program main
   use mpi_f08
   implicit none
+  type :: place
+    integer :: x
+  end type place
+  type, extends(place) :: body
+    integer :: y, z
+  end type body
   integer :: rank, size, right, left, faults = 0
   call MPI_Init()
   call MPI_Comm_rank(MPI_COMM_WORLD, rank)
@@ -13,6 +20,8 @@ program main
   call blocking()
   call meanwhile()
   call expressions()
+  call polymorphic()
+  call components()
   call expect(MPI_SUBARRAYS_SUPPORTED, 'MPI_SUBARRAYS_SUPPORTED')
   if (MPI_SUBARRAYS_SUPPORTED) then
     call nonblocking()
@@ -20,6 +29,7 @@ program main
     call persistent()
     call refused()
     call odd_datatypes()
+    call polymorphic_later()
     call untouched()
     call addresses()
   end if
@@ -96,6 +106,86 @@ contains
                       MPI_COMM_WORLD, MPI_STATUS_IGNORE)
     call expect(all(b == 2 * a), 'an expression')
   end subroutine expressions
+
+  subroutine polymorphic()
+    class(place), allocatable :: bodies(:)
+    integer :: a(8), b(8), i
+    real(8) :: r(4)
+    a = [(cell(rank, 1, i), i = 1, 8)]
+    b = -1
+    call pass(a, b, 8, MPI_INTEGER)
+    call expect(all(b == [(cell(left, 1, i), i = 1, 8)]), 'CLASS(*) of INTEGERs')
+    b = -1
+    call pass(a(1:8:2), b(8:2:-2), 4, MPI_INTEGER)
+    call expect(all(b(8:2:-2) == cell(left, 1, [1, 3, 5, 7])), 'CLASS(*) with gaps')
+    call expect(all(b(1:8:2) == -1), 'what lies between elements of CLASS(*)')
+    r = 0
+    call pass([(rank + 0.5d0, i = 1, 4)], r, 4, MPI_DOUBLE_PRECISION)
+    call expect(all(r == left + 0.5d0), 'CLASS(*) of DOUBLE PRECISION')
+    allocate (body :: bodies(2))
+    call pass(a(1:6), bodies, 6, MPI_INTEGER)
+    call expect_bodies(bodies, [(cell(left, 1, i), i = 1, 6)])
+    call MPI_Sendrecv(bodies, 6, MPI_INTEGER, left, 14, b, 6, MPI_INTEGER, right, 14, &
+                      MPI_COMM_WORLD, MPI_STATUS_IGNORE)
+    call expect(all(b(1:6) == a(1:6)), 'CLASS(place) sent')
+    b = -1
+    call pass(bodies(2:1:-1), b, 6, MPI_INTEGER)
+    call expect(all(b(1:6) == cell(mod(left + size - 1, size), 1, [4, 5, 6, 1, 2, 3])), 'backwards')
+  end subroutine polymorphic
+
+  subroutine pass(from, to, n, datatype)
+    class(*), intent(in) :: from(:)
+    class(*), intent(inout) :: to(:)
+    integer, intent(in) :: n
+    type(MPI_Datatype), intent(in) :: datatype
+    call MPI_Sendrecv(from, n, datatype, right, 14, to, n, datatype, left, 14, &
+                      MPI_COMM_WORLD, MPI_STATUS_IGNORE)
+  end subroutine pass
+
+  subroutine expect_bodies(bodies, cells)
+    class(place), intent(in) :: bodies(:)
+    integer, intent(in) :: cells(:)
+    select type (bodies)
+    type is (body)
+      call expect(all([bodies(1)%x, bodies(1)%y, bodies(1)%z] == cells(1:3)), 'the first body')
+      call expect(all([bodies(2)%x, bodies(2)%y, bodies(2)%z] == cells(4:6)), 'the second body')
+    class default
+      call expect(.false., 'the dynamic type')
+    end select
+  end subroutine expect_bodies
+
+  ! A pointer to components, which gfortran passes as it is where it is an argument.
+  subroutine components()
+    type(body), target :: bodies(4)
+    integer, pointer :: y(:)
+    bodies = body(0, rank, 0)
+    y => bodies%y
+    call exchange(y)
+    call expect(all(bodies%y == left) .and. all(bodies%x == 0) .and. all(bodies%z == 0), 'components')
+  end subroutine components
+
+  subroutine exchange(y)
+    integer, pointer, intent(in) :: y(:)
+    call MPI_Sendrecv_replace(y, 4, MPI_INTEGER, right, 15, left, 15, MPI_COMM_WORLD, &
+                              MPI_STATUS_IGNORE)
+  end subroutine exchange
+
+  subroutine polymorphic_later()
+    integer, asynchronous, target :: a(8), b(8)
+    a = rank
+    b = -1
+    call pass_later(a(1:8:2), b(2:8:2))
+    call expect(all(b(2:8:2) == left) .and. all(b(1:8:2) == -1), 'CLASS(*) in nonblocking calls')
+  end subroutine polymorphic_later
+
+  subroutine pass_later(from, to)
+    class(*), asynchronous, intent(in) :: from(:)
+    class(*), asynchronous, intent(inout) :: to(:)
+    type(MPI_Request) :: requests(2)
+    call MPI_Irecv(to, 4, MPI_INTEGER, left, 16, MPI_COMM_WORLD, requests(1))
+    call MPI_Isend(from, 4, MPI_INTEGER, right, 16, MPI_COMM_WORLD, requests(2))
+    call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE)
+  end subroutine pass_later
 
   subroutine nonblocking()
     integer, asynchronous :: a(6, 8), b(6, 8)

@@ -90,7 +90,7 @@ fn many_wrappers_at_once_make_the_modules_once() {
     let made = entries(&copy.join("lib/ferrite/modules"));
     assert_eq!(made.len(), 1, "one folder, and nothing half done: {made:?}");
     let files = entries(&copy.join("lib/ferrite/modules").join(&made[0]));
-    for module in ["mpi.mod", "mpi_f08.mod", "mpi_types.mod", "libferrite_fortran.a"] {
+    for module in ["mpi.mod", "mpi_f08.mod", "ferrite_mpi_types.mod", "libferrite_fortran.a"] {
         assert!(files.iter().any(|file| file == module), "{module} in {files:?}");
     }
 }

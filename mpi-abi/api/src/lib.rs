@@ -103,7 +103,7 @@ pub fn generate(root: &Path) -> Result<Vec<(PathBuf, String)>> {
 pub fn modules(root: &Path) -> Result<Vec<(&'static str, String)>> {
     let procedures = Description::read(root)?.procedures;
     Ok(vec![
-        ("mpi_types.F90", fortran::mpi::types()),
+        ("ferrite_mpi_types.F90", fortran::mpi::types()),
         ("mpi.F90", fortran::mpi::file(&procedures)?),
         ("mpi_f08.F90", fortran::mpi_f08::file(&procedures)?),
     ])

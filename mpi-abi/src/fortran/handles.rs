@@ -50,8 +50,20 @@ impl<H: Copy> Handles<H> {
             // SAFETY: all elements were filled when the array was made.
             if let Some(fint) = (self.out)(unsafe { *handles.add(index) }) {
                 // SAFETY: the program's array has `length` elements.
-                unsafe { *self.fortran.add(index) = fint };
+                unsafe { give_back(self.fortran.add(index), fint) };
             }
+        }
+    }
+}
+
+/// Gives the program the INTEGER of a handle that a call may change. One that stayed the same is not
+/// written: it may be a constant, such as `MPI_REQUEST_NULL`, and in memory that is read-only.
+#[inline]
+pub unsafe fn give_back(place: *mut c_int, fint: c_int) {
+    // SAFETY: the program's argument.
+    unsafe {
+        if *place != fint {
+            *place = fint;
         }
     }
 }

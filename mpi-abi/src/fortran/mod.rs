@@ -20,6 +20,7 @@ mod neighbors;
 pub mod owners;
 mod packed;
 mod parts;
+mod queries;
 mod roots;
 mod sections;
 mod spawn;

@@ -2,20 +2,12 @@
 
 use std::ffi::c_int;
 
-use mpi_core::handle::{CommKind, Handle, Kind};
-
+use super::queries::found;
 use crate::calls::blocks;
-use crate::entry::{self, Owner};
 use crate::face::Face;
-use crate::procedure::Procedure;
 
-/// Whether it is. Behind a handle that is none there is no root, and the call itself will say so.
+/// Whether it is. Behind a handle that is none there is no root.
 pub fn is_root<F: Face>(root: c_int, comm: c_int) -> bool {
-    let handle = Handle::from_raw(F::handle_from_fint(CommKind::NUMBER, comm));
-    let mut is_root = false;
-    entry::call::<F>(Procedure::CommRank, Owner::None, |cx| {
-        is_root = blocks::is_root(cx, F::rank_in(root), handle).unwrap_or(false);
-        Ok(())
-    });
-    is_root
+    let is_root = found::<F, _>(comm, |cx, comm| blocks::is_root(cx, F::rank_in(root), comm));
+    is_root.unwrap_or(false)
 }

@@ -49,7 +49,8 @@ impl Section {
             };
         }
         let address = ptr::with_exposed_provenance_mut(word(0) as usize);
-        Section { address, element: if is_cfi { word(1) } else { third }, rank, dims }
+        let element = if is_cfi { word(1) } else { element(third, (word(3) >> 40) as u8, word(4)) };
+        Section { address, element, rank, dims }
     }
 
     /// Where its first element is.
@@ -104,6 +105,19 @@ impl Section {
             place
         })
     }
+}
+
+/// The types by which gfortran describes what may be polymorphic: `CLASS(t)` as a derived type, and
+/// `CLASS(*)` as if it were an address.
+const DERIVED: u8 = 5;
+const VOID: u8 = 10;
+
+/// Bytes of an element, in gfortran's layout. Of a polymorphic array `length` is that of the declared
+/// type, and of an address for `CLASS(*)`; the dynamic type's is the span, which strides count in. Of
+/// other arrays the span may be longer: a pointer to a component (`p => points%x`) has that of the whole.
+fn element(length: i64, kind: u8, span: i64) -> i64 {
+    let may_be_polymorphic = matches!(kind, DERIVED | VOID);
+    if may_be_polymorphic && span > 0 { span } else { length }
 }
 
 /// Whether the third word of a descriptor is that of a `CFI_cdesc_t`: the version, above it the rank,
@@ -165,6 +179,31 @@ pub(super) mod tests {
             }
         }
     }
+
+    /// Lengths, types and spans as gfortran 12 gives them.
+    #[test]
+    fn elements_are_those_of_the_dynamic_type() {
+        let mut array = [0i32; 12];
+        let base = array.as_mut_ptr().expose_provenance() as i64;
+        let section = |length: i64, kind: i64, span: i64, stride: i64, extent: i64| {
+            let head = (kind << 40) | (1 << 32);
+            let descriptor = [base, -1, length, head, span, stride, 1, extent];
+            // SAFETY: a descriptor of a local array.
+            unsafe { Section::of(descriptor.as_ptr().cast()) }
+        };
+        for (length, kind, span) in [(8, 10, 4), (8, 10, 8), (4, 5, 12), (12, 5, 12)] {
+            let whole = section(length, kind, span, 1, 48 / span);
+            assert!(whole.is_whole() && whole.element == span, "{length} {kind} {span}");
+            let gaps = section(length, kind, span, 2, 2);
+            assert!(!gaps.is_whole() && gaps.element == span, "{length} {kind} {span}");
+            assert_eq!(gaps.places().collect::<Vec<_>>(), [0, 2 * span]);
+        }
+        let component = section(4, 1, 12, 1, 4);
+        assert!(!component.is_whole() && component.element == 4);
+        assert_eq!(component.places().collect::<Vec<_>>(), [0, 12, 24, 36]);
+        assert_eq!(section(4, 10, 0, 1, 4).element, 4);
+    }
+
     #[test]
     fn layouts_are_told_apart() {
         let upper =

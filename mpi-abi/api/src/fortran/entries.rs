@@ -451,7 +451,7 @@ fn handle_piece(procedure: &Procedure, parameter: &Parameter, word: &str) -> Pie
             if direction(procedure, parameter) == Direction::In {
                 return piece;
             }
-            line(after, &format!("*{x} = f::{word}_out::<Here>({x}_c);"));
+            line(after, &format!("f::give_back({x}, f::{word}_out::<Here>({x}_c));"));
         }
         Direction::Out => {
             line(before, &format!("let mut {x}_c = f::{word}_null::<Here>();"));

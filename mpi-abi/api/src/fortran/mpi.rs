@@ -1,4 +1,4 @@
-//! Writes `include/mpi.F90`, the module `mpi` (MPI-5.0 §19.1.3), and `mpi_types.F90`, what it has
+//! Writes `include/mpi.F90`, the module `mpi` (MPI-5.0 §19.1.3), and `ferrite_mpi_types.F90`, what it has
 //! in common with `mpi_f08`: the types of handles and statuses, and the comparison of handles.
 
 use anyhow::Result;
@@ -15,11 +15,11 @@ pub(super) fn head(what: &str) -> String {
     )
 }
 
-/// The text of `mpi_types.F90`.
+/// The text of `ferrite_mpi_types.F90`.
 pub(crate) fn types() -> String {
     let mut out = head("Types of handles and statuses, for the modules mpi and mpi_f08.");
     out.push_str(
-        "module mpi_types\n  use, intrinsic :: iso_c_binding, only: c_int\n  \
+        "module ferrite_mpi_types\n  use, intrinsic :: iso_c_binding, only: c_int\n  \
          implicit none\n  private :: c_int\n\n",
     );
     for handle in HANDLES {
@@ -44,7 +44,7 @@ pub(crate) fn types() -> String {
         }
         out.push_str("  end interface\n");
     }
-    out.push_str("end module mpi_types\n");
+    out.push_str("end module ferrite_mpi_types\n");
     out
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn types() -> String {
 pub(crate) fn file(procedures: &[Procedure]) -> Result<String> {
     let mut out = head("The module mpi of the MPI-5.0 standard ABI, as Ferrite MPI offers it.");
     out.push_str(
-        "module mpi\n  use, intrinsic :: iso_c_binding, only: C_PTR\n  use mpi_types\n  \
+        "module mpi\n  use, intrinsic :: iso_c_binding, only: C_PTR\n  use ferrite_mpi_types\n  \
          implicit none\n  private :: C_PTR\n\n",
     );
     out.push_str(&constants::plain()?);

@@ -19,7 +19,7 @@ use crate::kind::Kind;
 pub(crate) fn file(procedures: &[Procedure]) -> Result<String> {
     let mut out = head("The module mpi_f08 of the MPI-5.0 standard ABI, as Ferrite MPI offers it.");
     out.push_str(
-        "module mpi_f08\n  use, intrinsic :: iso_c_binding, only: C_PTR\n  use mpi_types\n  \
+        "module mpi_f08\n  use, intrinsic :: iso_c_binding, only: C_PTR\n  use ferrite_mpi_types\n  \
          implicit none\n  private :: C_PTR\n\n",
     );
     out.push_str(DESCRIPTORS);
