@@ -280,7 +280,8 @@ impl Memory {
         mut temps: Temps,
     ) -> Result<Memory> {
         let (extent, true_extent) = (datatype.extent().abs(), datatype.true_extent());
-        let bytes = |&len: &i64| extent.saturating_mul(len).saturating_add(true_extent) as usize;
+        let besides = true_extent.saturating_add(ALIGNMENT);
+        let bytes = |&len: &i64| extent.saturating_mul(len).saturating_add(besides) as usize;
         temps.fit(schedule.temps().iter().map(bytes))?;
         Ok(Memory::Reduced { send, recv, datatype, temps })
     }
@@ -306,11 +307,7 @@ impl Memory {
                     Buffer::Recv => *recv,
                     Buffer::Temp(i) => {
                         let (first, len) = temps.get(i);
-                        let len = len as i64;
-                        match datatype.extent() < 0 {
-                            true => first.offset(len - datatype.true_extent() - datatype.true_lb()),
-                            false => first.offset(-datatype.true_lb()),
-                        }
+                        first.offset(origin(datatype, len as i64))
                     }
                 };
                 base.offset(datatype.extent() * region.start)
@@ -378,6 +375,19 @@ impl Memory {
         if let Memory::Moved { recv, .. } = self {
             recv.write_back();
         }
+    }
+}
+
+/// What scratch memory is aligned to: whatever C aligns without being asked to.
+const ALIGNMENT: i64 = 16;
+
+/// How far behind the beginning of a scratch buffer of `len` bytes the first element has its origin. It is as
+/// aligned as the buffer, also where the type describes nothing there, since a user function reads the element by
+/// the program's own type. Elements of a negative extent lie before the first one.
+fn origin(datatype: &Datatype, len: i64) -> i64 {
+    match datatype.extent() < 0 {
+        true => (len - datatype.true_extent() - datatype.true_lb()) & -ALIGNMENT,
+        false => -(datatype.true_lb() & -ALIGNMENT),
     }
 }
 
