@@ -86,6 +86,9 @@ pub(super) struct Operands {
     pub(super) dense: bool,
 }
 
+/// What a call runs: its schedule, the memory that this works on, and what its reductions are done by.
+pub(super) type LaidOut = (Rc<Schedule>, Memory, Option<Reducer>);
+
 impl<P: Port> Entry<'_, P> {
     /// Runs a collective operation to its end.
     #[inline]
@@ -138,14 +141,13 @@ impl<P: Port> Entry<'_, P> {
         if choice.algorithm.is_board() {
             return self.start_on_board(&call, choice.algorithm);
         }
+        if self.selection.checked {
+            let laid_out = self.lay_out(&call, &choice);
+            let tag = self.next_call(call.comm)?;
+            return self.begin_checked(&call, tag, laid_out);
+        }
         let (schedule, memory, reducer) = self.lay_out(&call, &choice)?;
         let tag = self.next_call(call.comm)?;
-        if self.selection.checked {
-            let (held, request) =
-                self.enlist(call.comm, tag, schedule, memory, reducer, Peculiar::default())?;
-            self.check_before(&call, held)?;
-            return Ok(request);
-        }
         self.launch(call.comm, tag, schedule, memory, reducer)
     }
 }
@@ -193,11 +195,7 @@ impl<P: Port> Process<P> {
     }
 
     /// The schedule of a call and the memory that it works on.
-    fn lay_out(
-        &mut self,
-        call: &Prepared,
-        choice: &Choice,
-    ) -> Result<(Rc<Schedule>, Memory, Option<Reducer>)> {
+    fn lay_out(&mut self, call: &Prepared, choice: &Choice) -> Result<LaidOut> {
         let schedule = self.schedule(call, choice)?;
         let ground = self.ground(call)?;
         let (memory, reducer) = ground.memory(&schedule, self.executions.temps())?;
