@@ -430,7 +430,7 @@ impl<P: Port> Entry<'_, P> {
                 let (held, request) =
                     self.enlist(call.comm, tag, schedule, memory, reducer, peculiar)?;
                 let check = self.begin_check(call, Some(held), None)?;
-                self.free_request(check)?;
+                self.let_go(check)?;
                 Ok(request)
             }
             // That it does not agree with itself is found by what it tells.

@@ -125,13 +125,9 @@ impl<P: Port> Entry<'_, P> {
         }
     }
 
-    /// The program has given an operation up. One that is under way then, which the standard forbids,
-    /// keeps its room to the end.
-    pub(crate) fn release_standing(&mut self, standing: &Standing, is_active: bool) -> Result<()> {
+    /// The program has given an operation up, which is not under way.
+    pub(crate) fn release_standing(&mut self, standing: &Standing) -> Result<()> {
         let Way::Room { call, datatypes, .. } = &standing.way else { return Ok(()) };
-        if is_active {
-            return Ok(());
-        }
         for datatype in datatypes {
             self.datatypes.remove(*datatype)?;
         }
