@@ -132,6 +132,27 @@ static void not_freed(void) {
     OK(MPI_Comm_free(&comm));
 }
 
+// All others are started where one cannot be (§3.9).
+static void started_beside(void) {
+    MPI_Request requests[3];
+    MPI_Comm comm;
+    int sums[2] = {-1, -1}, token = rank, got = -1;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    OK(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+    for (int i = 0; i < 2; i++)
+        OK(MPI_Allreduce_init(&rank, &sums[i], 1, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &requests[2 * i]));
+    OK(MPI_Irecv(&got, 1, MPI_INT, rank, 8, comm, &requests[1]));
+    FAILS(MPI_Startall(3, requests), MPI_ERR_REQUEST);
+    OK(MPI_Send(&token, 1, MPI_INT, rank, 8, comm));
+    OK(MPI_Waitall(3, requests, MPI_STATUSES_IGNORE));
+    EQUAL(got, rank);
+    for (int i = 0; i < 2; i++) {
+        EQUAL(sums[i], size * (size - 1) / 2);
+        OK(MPI_Request_free(&requests[2 * i]));
+    }
+    OK(MPI_Comm_free(&comm));
+}
+
 int main(int argc, char **argv) {
     start(&argc, &argv);
     MPI_Request requests[KINDS + 1];
@@ -143,5 +164,6 @@ int main(int argc, char **argv) {
     rounds(n, requests);
     freed();
     not_freed();
+    started_beside();
     return finish();
 }
