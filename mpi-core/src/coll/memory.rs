@@ -252,6 +252,8 @@ pub enum Memory {
         /// Scratch buffers.
         temps: Temps,
     },
+    /// None: what has failed before it began neither sends data nor keeps what it receives.
+    Failed,
 }
 
 impl Memory {
@@ -290,6 +292,7 @@ impl Memory {
     pub fn into_temps(self) -> Temps {
         match self {
             Memory::Moved { temps, .. } | Memory::Reduced { temps, .. } => temps,
+            Memory::Failed => Temps::default(),
         }
     }
 
@@ -312,6 +315,7 @@ impl Memory {
                 };
                 base.offset(datatype.extent() * region.start)
             }
+            Memory::Failed => UserBuffer::BOTTOM,
         }
     }
 
@@ -321,6 +325,7 @@ impl Memory {
         match self {
             Memory::Moved { .. } => Packer::contiguous(at, region.len as u64),
             Memory::Reduced { datatype, .. } => Packer::new(at, region.len, datatype),
+            Memory::Failed => Packer::contiguous(at, 0),
         }
     }
 
@@ -330,6 +335,7 @@ impl Memory {
         match self {
             Memory::Moved { .. } => Unpacker::contiguous(at, region.len as u64),
             Memory::Reduced { datatype, .. } => Unpacker::new(at, region.len, datatype),
+            Memory::Failed => Unpacker::contiguous(at, 0),
         }
     }
 
@@ -357,7 +363,9 @@ impl Memory {
     pub fn operand(&mut self, region: Region) -> (*mut u8, i64) {
         let at = self.at(region);
         match self {
-            Memory::Moved { .. } => unreachable!("a schedule of bytes has no reductions"),
+            Memory::Moved { .. } | Memory::Failed => {
+                unreachable!("only what is reduced has reductions, unless it has failed")
+            }
             Memory::Reduced { datatype, .. } => (at.0, datatype.extent()),
         }
     }
@@ -365,7 +373,7 @@ impl Memory {
     /// The type of the elements that are reduced.
     pub fn elements(&self) -> Option<&Arc<Datatype>> {
         match self {
-            Memory::Moved { .. } => None,
+            Memory::Moved { .. } | Memory::Failed => None,
             Memory::Reduced { datatype, .. } => Some(datatype),
         }
     }
