@@ -83,6 +83,37 @@ static void between_two(void) {
     MPI_Comm_free(&comm);
 }
 
+// What one receives from itself is not what it sends itself: all hear of it, in whatever form of the call.
+static void one_with_itself(void) {
+    int n[LENGTH], at[LENGTH], right[LENGTH], wrong[LENGTH], dims[2] = {size, 1}, periods[2] = {1, 1};
+    MPI_Datatype types[LENGTH];
+    MPI_Request request;
+    MPI_Comm comm;
+    MPI_Cart_create(MPI_COMM_WORLD, 2, dims, periods, 0, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    for (int i = 0; i < LENGTH; i++) n[i] = right[i] = wrong[i] = 2, at[i] = 2 * (i % 16), types[i] = MPI_INT;
+    if (odd) wrong[rank] = 1;
+    all_fail(MPI_Alltoallv(a, wrong, at, MPI_INT, b, n, at, MPI_INT, comm));
+    all_fail(MPI_Alltoallw(a, wrong, at, types, b, n, at, types, comm));
+    all_fail(MPI_Gatherv(a, odd ? 1 : 2, MPI_INT, b, n, at, MPI_INT, size - 1, comm));
+    all_fail(MPI_Scatterv(a, n, at, MPI_INT, b, odd ? 1 : 2, MPI_INT, size - 1, comm));
+    MPI_Ialltoallv(a, wrong, at, MPI_INT, b, n, at, MPI_INT, comm, &request);
+    all_fail(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    MPI_Igatherv(a, odd ? 1 : 2, MPI_INT, b, n, at, MPI_INT, size - 1, comm, &request);
+    all_fail(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    // Along the second dimension everyone is its own neighbour.
+    n[2] = odd ? 1 : 2;
+    all_fail(MPI_Neighbor_alltoallv(a, n, at, MPI_INT, b, right, at, MPI_INT, comm));
+    all_fail(MPI_Neighbor_allgather(a, odd ? 1 : 2, MPI_INT, b, 2, MPI_INT, comm));
+    MPI_Ineighbor_allgather(a, odd ? 1 : 2, MPI_INT, b, 2, MPI_INT, comm, &request);
+    all_fail(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    request = MPI_REQUEST_NULL;
+    all_fail(MPI_Neighbor_allgather_init(a, odd ? 1 : 2, MPI_INT, b, 2, MPI_INT, comm, MPI_INFO_NULL, &request));
+    if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
+    MPI_Barrier(comm);
+    MPI_Comm_free(&comm);
+}
+
 static void nonblocking(void) {
     MPI_Request request;
     MPI_Ibcast(a, 4, MPI_INT, odd ? 1 : 0, MPI_COMM_WORLD, &request);
@@ -173,6 +204,7 @@ int main(int argc, char **argv) {
                     {"communicators", communicators},
                     {"between", between},
                     {"between_two", between_two},
+                    {"one_with_itself", one_with_itself},
                     {"late", late},
                     {"same_signature", same_signature}};
     MPI_Init(&argc, &argv);

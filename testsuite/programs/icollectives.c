@@ -123,6 +123,30 @@ static void barrier_waits(void) {
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
 }
 
+// The request of one that goes on can be completed only, not freed (§6.12).
+static void not_freed(void) {
+    MPI_Request request, before;
+    MPI_Comm comm;
+    int token = 0;
+    if (size == 1) return;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    OK(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+    if (rank == 0) {
+        OK(MPI_Ibarrier(comm, &request));
+        before = request;
+        FAILS(MPI_Request_free(&request), MPI_ERR_REQUEST);
+        FAILS(MPI_Cancel(&request), MPI_ERR_REQUEST);
+        CHECK(request == before, "a request that was not freed stays");
+        OK(MPI_Send(&token, 1, MPI_INT, 1, 7, MPI_COMM_WORLD));
+    } else {
+        if (rank == 1) OK(MPI_Recv(&token, 1, MPI_INT, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        OK(MPI_Ibarrier(comm, &request));
+    }
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    CHECK(request == MPI_REQUEST_NULL, "it is over");
+    OK(MPI_Comm_free(&comm));
+}
+
 int main(int argc, char **argv) {
     start(&argc, &argv);
     for (int turn = 0; turn < 2 * size; turn++) {
@@ -138,5 +162,6 @@ int main(int argc, char **argv) {
     }
     with_messages();
     barrier_waits();
+    not_freed();
     return finish();
 }

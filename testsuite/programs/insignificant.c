@@ -132,6 +132,26 @@ static void handles_beside_the_root(int root) {
     OK(MPI_Comm_free(&own));
 }
 
+// Where nothing is sent or received there need be no buffer, wherever its blocks would begin.
+static void no_buffers(void) {
+    int none[16] = {0}, displs[16];
+    MPI_Datatype types[16];
+    MPI_Request request;
+    for (int i = 0; i < 16; i++) displs[i] = i, types[i] = MPI_CHAR;
+    OK(MPI_Alltoallv(NULL, none, displs, MPI_CHAR, NULL, none, displs, MPI_CHAR, MPI_COMM_WORLD));
+    OK(MPI_Alltoallw(NULL, none, displs, types, NULL, none, displs, types, MPI_COMM_WORLD));
+    OK(MPI_Allgatherv(NULL, 0, MPI_CHAR, NULL, none, displs, MPI_CHAR, MPI_COMM_WORLD));
+    OK(MPI_Gatherv(NULL, 0, MPI_CHAR, NULL, none, displs, MPI_CHAR, 0, MPI_COMM_WORLD));
+    OK(MPI_Scatterv(NULL, none, displs, MPI_CHAR, NULL, 0, MPI_CHAR, 0, MPI_COMM_WORLD));
+    OK(MPI_Ialltoallv(NULL, none, displs, MPI_CHAR, NULL, none, displs, MPI_CHAR, MPI_COMM_WORLD, &request));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    OK(MPI_Allgatherv_init(NULL, 0, MPI_CHAR, NULL, none, displs, MPI_CHAR, MPI_COMM_WORLD, MPI_INFO_NULL,
+                           &request));
+    OK(MPI_Start(&request));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    OK(MPI_Request_free(&request));
+}
+
 // What does mean something is looked at.
 static void still_refused(void) {
     MPI_Comm self;
@@ -140,6 +160,9 @@ static void still_refused(void) {
     FAILS(MPI_Allgather(mine, -1, MPI_INT, all, COUNT, MPI_INT, self), MPI_ERR_COUNT);
     FAILS(MPI_Gather(mine, COUNT, MPI_INT, all, -1, MPI_INT, 0, self), MPI_ERR_COUNT);
     FAILS(MPI_Alltoall(mine, COUNT, MPI_INT, all, -2, MPI_INT, self), MPI_ERR_COUNT);
+    int one = 1, none = 0;
+    FAILS(MPI_Allgatherv(&one, 1, MPI_INT, MPI_IN_PLACE, &one, &none, MPI_INT, self), MPI_ERR_BUFFER);
+    FAILS(MPI_Allgatherv(&one, 1, MPI_INT, NULL, &one, &none, MPI_INT, self), MPI_ERR_BUFFER);
     OK(MPI_Comm_free(&self));
 }
 
@@ -149,6 +172,7 @@ int main(int argc, char **argv) {
     arrays_in_place();
     for (int root = 0; root < size; root++) at_the_root(root);
     for (int root = 0; root < size; root++) handles_beside_the_root(root);
+    no_buffers();
     still_refused();
     return finish();
 }

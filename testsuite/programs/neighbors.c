@@ -219,6 +219,34 @@ static void by_address(void) {
     OK(MPI_Comm_free(&ring_of_all));
 }
 
+// Where a process does not fit itself its neighbours hear of it, and what follows is as ever.
+static void misfit(void) {
+    enum { EDGES = 4 };
+    int dims[2] = {size, 1}, periods[2] = {1, 1}, counts[EDGES] = {2, 2, 2, 2}, twos[EDGES] = {2, 2, 2, 2};
+    int places[EDGES] = {0, 2, 4, 6}, out[2 * EDGES] = {0}, in[2 * EDGES], code;
+    int near = rank <= 1 || rank == size - 1, left = (rank + size - 1) % size, right = (rank + 1) % size;
+    MPI_Comm comm;
+    MPI_Request request;
+    OK(MPI_Cart_create(MPI_COMM_WORLD, 2, dims, periods, 0, &comm));
+    OK(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+    if (rank == 0) counts[2] = 1;
+    for (enum form form = BLOCKING; form <= NONBLOCKING; form++) {
+        if (form == BLOCKING) {
+            code = MPI_Neighbor_alltoallv(out, counts, places, MPI_INT, in, twos, places, MPI_INT, comm);
+        } else {
+            OK(MPI_Ineighbor_alltoallv(out, counts, places, MPI_INT, in, twos, places, MPI_INT, comm, &request));
+            code = MPI_Wait(&request, MPI_STATUS_IGNORE);
+        }
+        if (near) FAILS(code, MPI_ERR_TRUNCATE);
+        OK(MPI_Neighbor_allgather(&rank, 1, MPI_INT, in, 1, MPI_INT, comm));
+        EQUAL(in[0], left);
+        EQUAL(in[1], right);
+        EQUAL(in[2], rank);
+        EQUAL(in[3], rank);
+    }
+    OK(MPI_Comm_free(&comm));
+}
+
 int main(int argc, char **argv) {
     start(&argc, &argv);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -231,5 +259,6 @@ int main(int argc, char **argv) {
     one_way();
     beyond_the_edge();
     by_address();
+    misfit();
     return finish();
 }

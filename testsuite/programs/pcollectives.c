@@ -103,6 +103,56 @@ static void freed(void) {
     rounds(n, requests);
 }
 
+// The request of one that is active cannot be freed, be it in a room of its own or not (§6.13), and is as it was.
+static void not_freed(void) {
+    MPI_Request requests[2];
+    MPI_Comm comm;
+    int token = 0, sum, periodic = 1, mine[2] = {rank, rank}, theirs[2];
+    if (size == 1) return;
+    OK(MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &periodic, 0, &comm));
+    OK(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+    OK(MPI_Allreduce_init(&rank, &sum, 1, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &requests[0]));
+    OK(MPI_Neighbor_alltoall_init(mine, 1, MPI_INT, theirs, 1, MPI_INT, comm, MPI_INFO_NULL, &requests[1]));
+    for (int turn = 0; turn < 3; turn++) {
+        sum = theirs[0] = -1;
+        if (rank > 0)
+            OK(MPI_Recv(&token, 1, MPI_INT, rank - 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        OK(MPI_Startall(2, requests));
+        for (int i = 0; i < 2 && rank == 0; i++) {
+            MPI_Request before = requests[i];
+            FAILS(MPI_Request_free(&requests[i]), MPI_ERR_REQUEST);
+            CHECK(requests[i] == before, "a request that was not freed stays");
+        }
+        if (rank < size - 1) OK(MPI_Send(&token, 1, MPI_INT, rank + 1, 7, MPI_COMM_WORLD));
+        OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+        EQUAL(sum, size * (size - 1) / 2);
+        EQUAL(theirs[0], (rank + size - 1) % size);
+    }
+    for (int i = 0; i < 2; i++) OK(MPI_Request_free(&requests[i]));
+    OK(MPI_Comm_free(&comm));
+}
+
+// All others are started where one cannot be (§3.9).
+static void started_beside(void) {
+    MPI_Request requests[3];
+    MPI_Comm comm;
+    int sums[2] = {-1, -1}, token = rank, got = -1;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    OK(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+    for (int i = 0; i < 2; i++)
+        OK(MPI_Allreduce_init(&rank, &sums[i], 1, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &requests[2 * i]));
+    OK(MPI_Irecv(&got, 1, MPI_INT, rank, 8, comm, &requests[1]));
+    FAILS(MPI_Startall(3, requests), MPI_ERR_REQUEST);
+    OK(MPI_Send(&token, 1, MPI_INT, rank, 8, comm));
+    OK(MPI_Waitall(3, requests, MPI_STATUSES_IGNORE));
+    EQUAL(got, rank);
+    for (int i = 0; i < 2; i++) {
+        EQUAL(sums[i], size * (size - 1) / 2);
+        OK(MPI_Request_free(&requests[2 * i]));
+    }
+    OK(MPI_Comm_free(&comm));
+}
+
 int main(int argc, char **argv) {
     start(&argc, &argv);
     MPI_Request requests[KINDS + 1];
@@ -113,5 +163,7 @@ int main(int argc, char **argv) {
     int n = initialise(MPI_COMM_WORLD, requests);
     rounds(n, requests);
     freed();
+    not_freed();
+    started_beside();
     return finish();
 }

@@ -2,6 +2,8 @@
 // Operations of one's own: rank order is kept when they do not commute (MPI-5.0 §6.9.5).
 #include "check.h"
 
+#include <stddef.h>
+
 enum { COUNT = 500 };
 
 // x -> a x + b over the integers modulo a prime: composition is associative, not commutative.
@@ -116,9 +118,70 @@ static void freed_types(void) {
     CHECK(size == 1 || extents_seen > 0 || rank > 0, "rank 0 has reduced something");
 }
 
+// The type describes all but the head, so that what is described begins and ends at less than the alignment.
+struct record {
+    _Alignas(16) int head;
+    int a;
+    double b;
+    float c;
+};
+
+// The records lie one behind the other, or one before the other.
+static void sum_of_records(void *in, void *inout, int *length, MPI_Datatype *type) {
+    struct record *a = in, *b = inout;
+    MPI_Aint lower, extent;
+    OK(MPI_Type_get_extent(*type, &lower, &extent));
+    EQUAL((size_t)in % _Alignof(struct record), 0);
+    EQUAL((size_t)inout % _Alignof(struct record), 0);
+    for (int i = 0, step = extent < 0 ? -1 : 1; i < *length; i++, a += step, b += step) {
+        b->a += a->a;
+        b->b += a->b;
+        b->c += a->c;
+    }
+}
+
+static void sums(const struct record *out, int count, int ranks, const char *what) {
+    for (int i = 0; i < count; i++) {
+        int want = ranks * (ranks - 1) / 2;
+        CHECK(out[i].a == want && out[i].b == want && out[i].c == ranks, "%s at %d: %d, %g, %g", what, i,
+              out[i].a, out[i].b, out[i].c);
+        EQUAL(out[i].head, -1);
+    }
+}
+
+// Memory of the library's own is as aligned for a function as that of the program.
+static void alignment(int step) {
+    enum { RECORDS = 10, RANKS = 7 };
+    static struct record in[RECORDS * RANKS], out[RECORDS * RANKS];
+    MPI_Datatype fields, type, kinds[3] = {MPI_INT, MPI_DOUBLE, MPI_FLOAT};
+    MPI_Aint places[3] = {offsetof(struct record, a), offsetof(struct record, b), offsetof(struct record, c)};
+    MPI_Op op;
+    OK(MPI_Type_create_struct(3, (int[]){1, 1, 1}, places, kinds, &fields));
+    OK(MPI_Type_create_resized(fields, 0, step * (MPI_Aint)sizeof *in, &type));
+    OK(MPI_Type_commit(&type));
+    OK(MPI_Op_create(sum_of_records, 1, &op));
+    for (int i = 0; i < RECORDS * RANKS; i++) in[i] = (struct record){-1, rank, rank, 1}, out[i].head = -1;
+    int back = step < 0 ? RECORDS - 1 : 0, all_back = step < 0 ? RECORDS * size - 1 : 0;
+    OK(MPI_Allreduce(in + back, out + back, RECORDS, type, op, MPI_COMM_WORLD));
+    sums(out, RECORDS, size, "allreduce");
+    OK(MPI_Reduce(in + back, out + back, RECORDS, type, op, size - 1, MPI_COMM_WORLD));
+    sums(out, RECORDS, size, "reduce");
+    OK(MPI_Reduce_scatter_block(in + all_back, out + back, RECORDS, type, op, MPI_COMM_WORLD));
+    sums(out, RECORDS, size, "reduce_scatter_block");
+    OK(MPI_Scan(in + back, out + back, RECORDS, type, op, MPI_COMM_WORLD));
+    sums(out, RECORDS, rank + 1, "scan");
+    OK(MPI_Exscan(in + back, out + back, RECORDS, type, op, MPI_COMM_WORLD));
+    if (rank > 0) sums(out, RECORDS, rank, "exscan");
+    OK(MPI_Op_free(&op));
+    OK(MPI_Type_free(&type));
+    OK(MPI_Type_free(&fields));
+}
+
 int main(int argc, char **argv) {
     start(&argc, &argv);
     freed_types();
+    alignment(1);
+    alignment(-1);
     MPI_Datatype type;
     MPI_Op op, even;
     int flag = -1;

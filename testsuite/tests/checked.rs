@@ -93,6 +93,16 @@ fn what_two_disagree_about_fails_everywhere() {
 }
 
 #[test]
+fn who_disagrees_with_itself_fails_everywhere() {
+    for ranks in ["2", "3", "4"] {
+        let output = run(ranks, "one_with_itself");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && said.is_empty(), "{said}");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "done\n");
+    }
+}
+
+#[test]
 fn who_stands_beside_the_root_names_no_operation() {
     told(
         "between",

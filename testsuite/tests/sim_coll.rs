@@ -305,6 +305,48 @@ fn a_failure_at_one_rank_is_told_to_those_who_wait_for_it() {
     }
 }
 
+/// Words of a broadcast, of which rank 2 claims to have more, with gaps, than there is memory to pack them in; or,
+/// at all ranks, just the words.
+fn words_or_too_many(mpi: &mut SimEntry<'_>, words: &mut [i64], too_many: bool) -> Typed {
+    let (buf, count) = (UserBuffer(words.as_mut_ptr().cast()), words.len() as i64);
+    if !too_many || mpi.identity.rank != 2 {
+        return Typed { buf, count, datatype: INT64 };
+    }
+    let int64 = mpi.datatype(INT64).unwrap().clone();
+    let gaps = Datatype::vector(2, 1, 2, &int64, Form::Int).unwrap();
+    gaps.commit();
+    Typed { buf, count: 1 << 58, datatype: mpi.datatypes.insert(gaps).unwrap() }
+}
+
+/// Blocking, nonblocking and persistent; a call that came between those of the others would receive their words.
+#[test]
+fn a_call_without_memory_at_one_rank_counts_and_is_told_to_those_who_wait_for_it() {
+    for (seed, form) in (0..30).map(|seed| (seed, seed % 3)) {
+        let outcome = World::new(seed, 4).start_mpi(move |mpi| {
+            use_only(mpi, Collective::Bcast, Algorithm::Binomial);
+            [(4, true), (3, false)].map(|(len, too_many)| {
+                let own = if mpi.identity.rank == 0 { len } else { 0 };
+                let mut words = vec![own; len as usize];
+                let data = words_or_too_many(mpi, &mut words, too_many);
+                let call = mpi.bcast(data, 0, COMM_WORLD).unwrap();
+                let outcome = match form {
+                    0 => mpi.run(call),
+                    1 => mpi.begin(call).and_then(|request| mpi.wait_one(request).map(drop)),
+                    _ => mpi.keep(call).and_then(|request| {
+                        mpi.start(request)?;
+                        mpi.wait_one(request).map(drop)
+                    }),
+                };
+                outcome.map(|()| words).map_err(|error| error.class())
+            })
+        });
+        let results = outcome.unwrap_or_else(|hang| panic!("seed {seed}: {hang}")).results;
+        let told = |rank| if rank < 2 { Ok(vec![4; 4]) } else { Err(ErrorClass::NO_MEM) };
+        let expected: Vec<_> = (0..4).map(|rank| Some([told(rank), Ok(vec![3; 3])])).collect();
+        assert_eq!(results, expected, "seed {seed}");
+    }
+}
+
 #[test]
 fn bytes_broadcast_to_many_ranks() {
     let outcome = World::new(8, 256).start_mpi(|mpi| {

@@ -53,7 +53,7 @@ pub fn comm_idup(
 ) -> Result<()> {
     let (made, begun) = cx.comm_iclone(comm)?;
     if let Err(error) = inherit(cx, comm, made) {
-        cx.free_request(begun)?;
+        cx.let_go(begun)?;
         return Err(error);
     }
     (*newcomm, *request) = (made, begun);

@@ -119,6 +119,7 @@ pub fn request_get_status(
 
 /// `MPI_Request_free`.
 pub fn request_free(cx: &mut Cx<'_>, request: &mut RequestHandle) -> Result<()> {
+    own(cx, *request);
     let functions = cx.free_request(*request)?;
     *request = RequestHandle::NULL;
     functions.map_or(Ok(()), |functions| free(cx, &functions))
@@ -127,6 +128,7 @@ pub fn request_free(cx: &mut Cx<'_>, request: &mut RequestHandle) -> Result<()> 
 /// `MPI_Cancel`.
 pub fn cancel(cx: &mut Cx<'_>, request: &mut RequestHandle) -> Result<()> {
     type Cancel = unsafe extern "C-unwind" fn(*mut c_void, c_int) -> c_int;
+    own(cx, *request);
     let Some((functions, complete)) = cx.cancel(*request)? else { return Ok(()) };
     let state = ptr::without_provenance_mut(functions.extra_state);
     // SAFETY: the program gave a function of this type to MPI_Grequest_start, with this state.

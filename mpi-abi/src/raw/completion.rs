@@ -431,7 +431,8 @@ unsafe fn report_some<F: Face>(
     statuses.finish(cx)
 }
 
-/// `MPI_Startall`.
+/// `MPI_Startall` (§3.9): as so many calls of `MPI_Start`. Where one fails the others are made all the same, since
+/// other processes wait for what they start, and the first error is told.
 ///
 /// # Safety
 /// The array has `count` entries.
@@ -442,12 +443,17 @@ pub unsafe fn startall<F: Face>(
 ) -> Result<()> {
     // SAFETY: the caller's promise.
     let requests = unsafe { Requests::<F>::new(array_of_requests, count) }?;
+    let mut outcome = Ok(());
     for index in 0..requests.count {
         let request = requests.at(index);
-        own(cx, request);
-        cx.start(request)?;
+        if let Err(error) = cx.start(request)
+            && outcome.is_ok()
+        {
+            own(cx, request);
+            outcome = Err(error);
+        }
     }
-    Ok(())
+    outcome
 }
 
 /// `MPI_Request_get_status_all`.

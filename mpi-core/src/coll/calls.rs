@@ -435,7 +435,7 @@ impl<P: Port> Process<P> {
             let bytes = if in_bytes { displacement } else { displacement * datatype.extent() };
             // With MPI_BOTTOM the displacements are addresses (§5.1.12).
             let address = data.buf.offset(bytes);
-            check_address(address, count, datatype, param)?;
+            check_not_null(address, count, datatype, param)?;
             Ok(Place::new(address, count, handle, datatype))
         };
         check_is_there(data.buf, param)?;
@@ -546,6 +546,18 @@ fn check_address(
     datatype: &Arc<Datatype>,
     param: &'static str,
 ) -> Result<()> {
+    check_not_null(buf, count, datatype, param)?;
+    check_is_there(buf, param)
+}
+
+/// The part of it that is asked of each block: an address that a displacement leads to may look like
+/// `MPI_IN_PLACE` without being it.
+fn check_not_null(
+    buf: UserBuffer,
+    count: i64,
+    datatype: &Arc<Datatype>,
+    param: &'static str,
+) -> Result<()> {
     if buf.0.is_null() && count > 0 && datatype.size() > 0 && datatype.is_predefined() {
         return Err(Error::param(
             ErrorClass::BUFFER,
@@ -553,7 +565,7 @@ fn check_address(
             format!("is NULL, but there are {count} elements"),
         ));
     }
-    check_is_there(buf, param)
+    Ok(())
 }
 
 fn check_is_there(buf: UserBuffer, param: &'static str) -> Result<()> {

@@ -10,14 +10,16 @@
 use std::fmt::Write;
 use std::rc::Rc;
 
+use super::across::bytes_at;
+use super::algorithms::neighbor;
 use super::execute::Peculiar;
 use super::inter::{Between, Root};
 use super::memory::{Memory, Span, Temps};
 use super::place::{Place, Places};
 use super::plan::{Problem, plan};
-use super::prepared::{Data, Prepared};
+use super::prepared::{Data, LaidOut, Prepared};
 use super::record::{BYTES, Flow, Record, UNTOLD, UNTOLD_OP, Verdict};
-use super::schedule::Schedule;
+use super::schedule::{Region, Schedule};
 use super::select::Choice;
 use super::standing;
 use crate::buffer::UserBuffer;
@@ -141,8 +143,14 @@ impl<P: Port> Process<P> {
         Ok(Flow::of(self.datatype(datatype)?, count))
     }
 
-    /// Begins to compare a call with those of the others; `then` begins when all agree.
-    fn begin_check(&mut self, call: &Prepared, then: Option<u32>) -> Result<RequestHandle> {
+    /// Begins to compare a call with those of the others; `then` begins when all agree. If the call has failed
+    /// here, all hear of that instead.
+    fn begin_check(
+        &mut self,
+        call: &Prepared,
+        then: Option<u32>,
+        failure: Option<Error>,
+    ) -> Result<RequestHandle> {
         let mine = self.records(call)?;
         let (me, size) = (self.comm(call.comm)?.place() as usize, mine.len());
         let mut told = Vec::with_capacity(2 * size * BYTES);
@@ -153,7 +161,7 @@ impl<P: Port> Process<P> {
         let state = self.comm_mut(call.comm)?;
         let tag = TAGS + state.check_number as i32;
         state.check_number = (state.check_number + 1) % NUMBERS;
-        let peculiar = Peculiar { check: Some(Box::new(check)), failure: None };
+        let peculiar = Peculiar { check: Some(Box::new(check)), failure };
         self.launch_with(call.comm, tag, Rc::new(schedule), memory, None, peculiar)
     }
 
@@ -361,6 +369,7 @@ fn is_pairwise(problem: &Problem) -> bool {
             | Problem::Allgather { .. }
             | Problem::Alltoall { .. }
             | Problem::Alltoallv { .. }
+            | Problem::Neighbors { .. }
     )
 }
 
@@ -394,22 +403,46 @@ fn flows(problem: &Problem, send: &Places, recv: &Places, me: usize, peer: usize
             let out = if *in_place { recv } else { send };
             Flows { to: out.get(peer), from: recv.get(peer), ..none }
         }
+        // Whom a process meets where only its neighbours know; but itself it knows.
+        Problem::Neighbors { sources, targets } if peer == me => {
+            let mut own = neighbor::to_itself(me, sources, targets);
+            let misfit = own.find(|(sent, received)| sent.len != received.len);
+            let bytes = |region: Region| bytes_at(UserBuffer::BOTTOM, region.len);
+            let (to, from) = misfit.map(|(sent, received)| (bytes(sent), bytes(received))).unzip();
+            Flows { to, from, ..none }
+        }
         _ => none,
     }
 }
 
 impl<P: Port> Entry<'_, P> {
-    /// Has the execution at `then` begin when all processes agree on the call.
+    /// Has a call begin when all processes agree on it, if it can.
     #[cold]
-    pub(super) fn check_before(&mut self, call: &Prepared, then: u32) -> Result<()> {
-        let check = self.begin_check(call, Some(then))?;
-        self.free_request(check).map(drop)
+    pub(super) fn begin_checked(
+        &mut self,
+        call: &Prepared,
+        tag: i32,
+        laid_out: Result<LaidOut>,
+    ) -> Result<RequestHandle> {
+        match laid_out {
+            Ok((schedule, memory, reducer)) => {
+                let peculiar = Peculiar::default();
+                let (held, request) =
+                    self.enlist(call.comm, tag, schedule, memory, reducer, peculiar)?;
+                let check = self.begin_check(call, Some(held), None)?;
+                self.let_go(check)?;
+                Ok(request)
+            }
+            // That it does not agree with itself is found by what it tells.
+            Err(why) if why.class() == ErrorClass::TRUNCATE => self.begin_check(call, None, None),
+            Err(why) => self.begin_check(call, None, Some(why)),
+        }
     }
 
     /// Compares a call with those of the others, and waits for the outcome.
     #[cold]
     pub(super) fn check_now(&mut self, call: &Prepared) -> Result<()> {
-        let check = self.begin_check(call, None)?;
+        let check = self.begin_check(call, None, None)?;
         self.wait_one(check).map(drop)
     }
 }

@@ -1,9 +1,9 @@
 //! Runs schedules: starts the steps that may start, as sends and receives of the point-to-point
 //! layer in the communicator's collective context, and goes on when they complete.
 //!
-//! When a step fails, the rest is carried out, so that nobody waits for this process; but in place
-//! of every message it then says that it failed and with which class, and who receives that does
-//! the same (MPI-5.0 §9.1 leaves open what others learn).
+//! When a step fails, the messages of the rest are sent and received, so that nobody waits for this
+//! process; but in place of every one it then says that it failed and with which class, and who
+//! receives that does the same (MPI-5.0 §9.1 leaves open what others learn).
 #![allow(unsafe_code)]
 
 use std::rc::Rc;
@@ -13,7 +13,6 @@ use super::check::{Check, Next};
 use super::memory::{Memory, Temps};
 use super::schedule::{Action, Progress, Region, Schedule, StepId};
 use crate::callout::{Reduction, UserFunction};
-use crate::entry::Entry;
 use crate::error::{Error, Result};
 use crate::group::Group;
 use crate::handle::{CommHandle, DatatypeHandle, OpHandle, RequestHandle};
@@ -337,6 +336,8 @@ impl<P: Port> Process<P> {
                 self.start_receive(unpacker, pattern, owner, execution.comm)?;
                 Ok(false)
             }
+            // What has failed has no result, and perhaps no memory.
+            Action::Reduce { .. } | Action::Copy { .. } if execution.failure.is_some() => Ok(true),
             Action::Reduce { from, into } => Ok(self.reduce(execution, index, step, from, into)),
             Action::Copy { from, into } => {
                 execution.memory.copy(from, into);
@@ -379,20 +380,5 @@ impl<P: Port> Process<P> {
 impl Execution {
     fn peer(&self, rank: u32) -> crate::port::PeerId {
         self.group.peer(rank).expect("schedules name ranks of the communicator")
-    }
-}
-
-impl<P: Port> Entry<'_, P> {
-    /// Runs a schedule to its end.
-    pub(crate) fn run_blocking(
-        &mut self,
-        comm: CommHandle,
-        schedule: Rc<Schedule>,
-        memory: Memory,
-        reducer: Option<Reducer>,
-    ) -> Result<()> {
-        let tag = self.next_call(comm)?;
-        let request = self.launch(comm, tag, schedule, memory, reducer)?;
-        self.wait_one(request).map(drop)
     }
 }

@@ -252,6 +252,8 @@ pub enum Memory {
         /// Scratch buffers.
         temps: Temps,
     },
+    /// None: what has failed before it began neither sends data nor keeps what it receives.
+    Failed,
 }
 
 impl Memory {
@@ -280,7 +282,8 @@ impl Memory {
         mut temps: Temps,
     ) -> Result<Memory> {
         let (extent, true_extent) = (datatype.extent().abs(), datatype.true_extent());
-        let bytes = |&len: &i64| extent.saturating_mul(len).saturating_add(true_extent) as usize;
+        let besides = true_extent.saturating_add(ALIGNMENT);
+        let bytes = |&len: &i64| extent.saturating_mul(len).saturating_add(besides) as usize;
         temps.fit(schedule.temps().iter().map(bytes))?;
         Ok(Memory::Reduced { send, recv, datatype, temps })
     }
@@ -289,6 +292,7 @@ impl Memory {
     pub fn into_temps(self) -> Temps {
         match self {
             Memory::Moved { temps, .. } | Memory::Reduced { temps, .. } => temps,
+            Memory::Failed => Temps::default(),
         }
     }
 
@@ -306,15 +310,12 @@ impl Memory {
                     Buffer::Recv => *recv,
                     Buffer::Temp(i) => {
                         let (first, len) = temps.get(i);
-                        let len = len as i64;
-                        match datatype.extent() < 0 {
-                            true => first.offset(len - datatype.true_extent() - datatype.true_lb()),
-                            false => first.offset(-datatype.true_lb()),
-                        }
+                        first.offset(origin(datatype, len as i64))
                     }
                 };
                 base.offset(datatype.extent() * region.start)
             }
+            Memory::Failed => UserBuffer::BOTTOM,
         }
     }
 
@@ -324,6 +325,7 @@ impl Memory {
         match self {
             Memory::Moved { .. } => Packer::contiguous(at, region.len as u64),
             Memory::Reduced { datatype, .. } => Packer::new(at, region.len, datatype),
+            Memory::Failed => Packer::contiguous(at, 0),
         }
     }
 
@@ -333,6 +335,7 @@ impl Memory {
         match self {
             Memory::Moved { .. } => Unpacker::contiguous(at, region.len as u64),
             Memory::Reduced { datatype, .. } => Unpacker::new(at, region.len, datatype),
+            Memory::Failed => Unpacker::contiguous(at, 0),
         }
     }
 
@@ -360,7 +363,9 @@ impl Memory {
     pub fn operand(&mut self, region: Region) -> (*mut u8, i64) {
         let at = self.at(region);
         match self {
-            Memory::Moved { .. } => unreachable!("a schedule of bytes has no reductions"),
+            Memory::Moved { .. } | Memory::Failed => {
+                unreachable!("only what is reduced has reductions, unless it has failed")
+            }
             Memory::Reduced { datatype, .. } => (at.0, datatype.extent()),
         }
     }
@@ -368,7 +373,7 @@ impl Memory {
     /// The type of the elements that are reduced.
     pub fn elements(&self) -> Option<&Arc<Datatype>> {
         match self {
-            Memory::Moved { .. } => None,
+            Memory::Moved { .. } | Memory::Failed => None,
             Memory::Reduced { datatype, .. } => Some(datatype),
         }
     }
@@ -378,6 +383,19 @@ impl Memory {
         if let Memory::Moved { recv, .. } = self {
             recv.write_back();
         }
+    }
+}
+
+/// What scratch memory is aligned to: whatever C aligns without being asked to.
+const ALIGNMENT: i64 = 16;
+
+/// How far behind the beginning of a scratch buffer of `len` bytes the first element has its origin. It is as
+/// aligned as the buffer, also where the type describes nothing there, since a user function reads the element by
+/// the program's own type. Elements of a negative extent lie before the first one.
+fn origin(datatype: &Datatype, len: i64) -> i64 {
+    match datatype.extent() < 0 {
+        true => (len - datatype.true_extent() - datatype.true_lb()) & -ALIGNMENT,
+        false => -(datatype.true_lb() & -ALIGNMENT),
     }
 }
 

@@ -219,6 +219,16 @@ impl Problem {
         }
     }
 
+    /// The same without the messages of the rank to itself between neighbours, which may not fit.
+    pub(super) fn among_others(&self, rank: usize) -> Problem {
+        let mut problem = self.clone();
+        if let Problem::Neighbors { sources, targets } = &mut problem {
+            sources.retain(|(source, _)| *source != rank);
+            targets.retain(|(target, _)| *target != rank);
+        }
+        problem
+    }
+
     /// Emits the steps; `None` if the algorithm cannot.
     fn write_down(&self, b: &mut Builder, choice: &Choice) -> Option<()> {
         match *self {

@@ -86,6 +86,9 @@ pub(super) struct Operands {
     pub(super) dense: bool,
 }
 
+/// What a call runs: its schedule, the memory that this works on, and what its reductions are done by.
+pub(super) type LaidOut = (Rc<Schedule>, Memory, Option<Reducer>);
+
 impl<P: Port> Entry<'_, P> {
     /// Runs a collective operation to its end.
     #[inline]
@@ -105,11 +108,10 @@ impl<P: Port> Entry<'_, P> {
             return self.run_by_nodes(&call);
         }
         if self.selection.checked {
-            let request = self.begin(call)?;
-            return self.wait_one(request).map(drop);
+            choice = self.choose(&call, Form::Nonblocking)?;
         }
-        let (schedule, memory, reducer) = self.lay_out(&call, &choice)?;
-        self.run_blocking(call.comm, schedule, memory, reducer)
+        let request = self.begin_by_messages(&call, &choice)?;
+        self.wait_one(request).map(drop)
     }
 
     /// Takes part in a collective operation only to say that it fails here, and why.
@@ -122,10 +124,8 @@ impl<P: Port> Entry<'_, P> {
                 None => choice = self.choose(call, Form::Blocking)?,
             }
         }
-        let (schedule, memory, reducer) = self.lay_out(call, &choice)?;
         let tag = self.next_call(call.comm)?;
-        let failing = Peculiar { failure: Some(why.clone()), check: None };
-        let request = self.launch_with(call.comm, tag, schedule, memory, reducer, failing)?;
+        let request = self.launch_failing(call, &choice, tag, why.clone())?;
         self.wait_one(request).map(drop)
     }
 
@@ -138,15 +138,36 @@ impl<P: Port> Entry<'_, P> {
         if choice.algorithm.is_board() {
             return self.start_on_board(&call, choice.algorithm);
         }
-        let (schedule, memory, reducer) = self.lay_out(&call, &choice)?;
+        self.begin_by_messages(&call, &choice)
+    }
+
+    /// Begins a collective operation by messages. It counts as a call whatever becomes of it here: the others, who
+    /// may wait for this process, have counted it too.
+    fn begin_by_messages(&mut self, call: &Prepared, choice: &Choice) -> Result<RequestHandle> {
+        let laid_out = self.lay_out(call, choice);
         let tag = self.next_call(call.comm)?;
-        if self.selection.checked {
-            let (held, request) =
-                self.enlist(call.comm, tag, schedule, memory, reducer, Peculiar::default())?;
-            self.check_before(&call, held)?;
-            return Ok(request);
+        match laid_out {
+            laid_out if self.selection.checked => self.begin_checked(call, tag, laid_out),
+            Ok((schedule, memory, reducer)) => {
+                self.launch(call.comm, tag, schedule, memory, reducer)
+            }
+            Err(why) => self.launch_failing(call, choice, tag, why),
         }
-        self.launch(call.comm, tag, schedule, memory, reducer)
+    }
+
+    /// Begins an operation only to tell those who wait for this process that it fails here.
+    #[cold]
+    fn launch_failing(
+        &mut self,
+        call: &Prepared,
+        choice: &Choice,
+        tag: i32,
+        why: Error,
+    ) -> Result<RequestHandle> {
+        let me = self.comm(call.comm)?.place() as usize;
+        let schedule = self.schedule(call, &call.problem.among_others(me), choice)?;
+        let failing = Peculiar { failure: Some(why), check: None };
+        self.launch_with(call.comm, tag, schedule, Memory::Failed, None, failing)
     }
 }
 
@@ -193,24 +214,25 @@ impl<P: Port> Process<P> {
     }
 
     /// The schedule of a call and the memory that it works on.
-    fn lay_out(
-        &mut self,
-        call: &Prepared,
-        choice: &Choice,
-    ) -> Result<(Rc<Schedule>, Memory, Option<Reducer>)> {
-        let schedule = self.schedule(call, choice)?;
+    fn lay_out(&mut self, call: &Prepared, choice: &Choice) -> Result<LaidOut> {
+        let schedule = self.schedule(call, &call.problem, choice)?;
         let ground = self.ground(call)?;
         let (memory, reducer) = ground.memory(&schedule, self.executions.temps())?;
         Ok((schedule, memory, reducer))
     }
 
-    /// The schedule of a call.
-    pub(super) fn schedule(&mut self, call: &Prepared, choice: &Choice) -> Result<Rc<Schedule>> {
+    /// The schedule of a call that has this problem.
+    pub(super) fn schedule(
+        &mut self,
+        call: &Prepared,
+        problem: &Problem,
+        choice: &Choice,
+    ) -> Result<Rc<Schedule>> {
         let state = self.comm(call.comm)?;
         let place = [state.place() as usize, state.roster().size() as usize];
         let nodes = state.nodes.as_ref().filter(|_| choice.algorithm == Algorithm::Nodes);
         let nodes = nodes.map(|nodes| nodes.map.clone());
-        self.schedules.get(place, nodes, &call.problem, choice)
+        self.schedules.get(place, nodes, problem, choice)
     }
 
     /// The user memory of a call, independent of handles that the program may free.

@@ -8,6 +8,8 @@
 
 use std::rc::Rc;
 
+use super::execute::Peculiar;
+use super::memory::Memory;
 use super::menu::Algorithm;
 use super::place::Places;
 use super::prepared::{Data, Form, Ground, Prepared};
@@ -61,7 +63,7 @@ impl<P: Port> Entry<'_, P> {
             }
             None => {
                 let choice = self.choose(&call, Form::Persistent)?;
-                let schedule = self.schedule(&call, &choice)?;
+                let schedule = self.schedule(&call, &call.problem, &choice)?;
                 let tag = TAGS + number as i32;
                 Way::Messages { schedule, ground: self.ground(&call)?, tag }
             }
@@ -119,19 +121,20 @@ impl<P: Port> Entry<'_, P> {
             Way::Room { call, algorithm, .. } => self.start_on_board(call, *algorithm),
             Way::Messages { schedule, ground, tag } => {
                 let temps = self.executions.temps();
-                let (memory, reducer) = ground.clone().memory(schedule, temps)?;
-                self.launch(comm, *tag, schedule.clone(), memory, reducer)
+                let (memory, reducer, failure) = match ground.clone().memory(schedule, temps) {
+                    Ok((memory, reducer)) => (memory, reducer, None),
+                    // The others have started it, or will.
+                    Err(why) => (Memory::Failed, None, Some(why)),
+                };
+                let peculiar = Peculiar { failure, check: None };
+                self.launch_with(comm, *tag, schedule.clone(), memory, reducer, peculiar)
             }
         }
     }
 
-    /// The program has given an operation up. One that is under way then, which the standard forbids,
-    /// keeps its room to the end.
-    pub(crate) fn release_standing(&mut self, standing: &Standing, is_active: bool) -> Result<()> {
+    /// The program has given an operation up, which is not under way.
+    pub(crate) fn release_standing(&mut self, standing: &Standing) -> Result<()> {
         let Way::Room { call, datatypes, .. } = &standing.way else { return Ok(()) };
-        if is_active {
-            return Ok(());
-        }
         for datatype in datatypes {
             self.datatypes.remove(*datatype)?;
         }

@@ -70,7 +70,7 @@ impl<P: Port> Entry<'_, P> {
 
 impl<P: Port> Entry<'_, P> {
     /// Gives up what the request kept, when its request is freed.
-    pub(crate) fn release_recipe(&mut self, recipe: Recipe, is_active: bool) -> Result<()> {
+    pub(crate) fn release_recipe(&mut self, recipe: Recipe) -> Result<()> {
         match recipe {
             Recipe::Send(message, _) | Recipe::Receive(message) => {
                 if !message.datatype.is_predefined() {
@@ -78,7 +78,7 @@ impl<P: Port> Entry<'_, P> {
                 }
                 Ok(())
             }
-            Recipe::Collective(standing) => self.release_standing(&standing, is_active),
+            Recipe::Collective(standing) => self.release_standing(&standing),
         }
     }
 }

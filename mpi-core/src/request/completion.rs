@@ -171,6 +171,21 @@ impl<P: Port> Process<P> {
         self.vci.requests.get(request).ok()?.operation.generalized()
     }
 
+    /// Whether a request stands for a collective operation that goes on.
+    fn is_collective_under_way(&self, request: RequestHandle) -> Result<bool> {
+        if request == self.vci.sent {
+            return Ok(false);
+        }
+        let state = self.vci.requests.get(request)?;
+        match &state.operation {
+            Operation::Collective => Ok(!state.complete),
+            Operation::Persistent(persistent) => {
+                persistent.active.map_or(Ok(false), |active| self.is_collective_under_way(active))
+            }
+            _ => Ok(false),
+        }
+    }
+
     /// The communicator whose error handler a request's failure goes to.
     pub fn request_comm(&self, request: RequestHandle) -> Option<CommHandle> {
         self.vci.requests.get(request).ok().map(|state| state.comm)
@@ -180,7 +195,21 @@ impl<P: Port> Process<P> {
 impl<P: Port> Entry<'_, P> {
     /// `MPI_Request_free`: the operation goes on and the request goes away with it.
     /// Returns the functions of a generalized request that is gone: free is to be called.
+    ///
+    /// # Errors
+    /// `MPI_ERR_REQUEST` for a collective operation that goes on (§6.12, §6.13): that of one which has ended is
+    /// let go, although the standard forbids this as well, since nothing depends on it any more.
     pub fn free_request(&mut self, request: RequestHandle) -> Result<Option<Generalized>> {
+        if self.is_collective_under_way(request)? {
+            let what = "is that of a collective operation that goes on, which cannot be freed";
+            return Err(Error::param(ErrorClass::REQUEST, "request", what)
+                .hint("Complete it first, as by MPI_Wait."));
+        }
+        self.let_go(request)
+    }
+
+    /// The same whatever the operation: for requests that the program has not.
+    pub fn let_go(&mut self, request: RequestHandle) -> Result<Option<Generalized>> {
         if request == self.vci.sent {
             return Ok(None);
         }
@@ -188,15 +217,15 @@ impl<P: Port> Entry<'_, P> {
         if let Operation::Persistent(persistent) = &state.operation {
             let (active, recipe, comm) = (persistent.active, persistent.recipe.clone(), state.comm);
             self.vci.requests.remove(request)?;
-            self.release_recipe(recipe, active.is_some())?;
+            self.release_recipe(recipe)?;
             self.release_comm(comm)?;
-            return active.map_or(Ok(None), |active| self.free_request(active));
+            return active.map_or(Ok(None), |active| self.let_go(active));
         }
         match state.operation {
             Operation::Both { send, receive } => {
                 self.vci.requests.remove(request)?;
-                self.free_request(send)?;
-                self.free_request(receive)
+                self.let_go(send)?;
+                self.let_go(receive)
             }
             Operation::Flush { .. } => self.vci.requests.remove(request).map(|_| None),
             _ if state.complete => Ok(self.vci.requests.remove(request)?.operation.generalized()),
