@@ -58,7 +58,7 @@ static void limits(void) {
     length = sizeof got;
     OK(MPI_Info_get_string(info, key, &length, got, &flag));
     CHECK(flag && strcmp(got, value) == 0, "the longest value comes back");
-    memset(key, 'k', MPI_MAX_INFO_KEY + 1);
+    memset(key, 'k', MPI_MAX_INFO_KEY);
     FAILS(MPI_Info_set(info, key, "x"), MPI_ERR_INFO_KEY);
     memset(value, 'v', MPI_MAX_INFO_VAL + 1);
     FAILS(MPI_Info_set(info, "k", value), MPI_ERR_INFO_VALUE);
@@ -70,6 +70,14 @@ static void on_communicators(void) {
     MPI_Info info;
     int keys = -1;
     OK(MPI_Comm_get_info(MPI_COMM_WORLD, &info));
+    OK(MPI_Info_get_nkeys(info, &keys));
+    for (int i = 0; i < keys; i++) {
+        char name[MPI_MAX_INFO_KEY + 1];
+        int flag = 0, length;
+        OK(MPI_Info_get_nthkey(info, i, name));
+        OK(MPI_Info_get_valuelen(info, name, &length, &flag));
+        CHECK(flag, "%s is told and cannot be asked for", name);
+    }
     OK(MPI_Info_get_nkeys(info, &keys));
     CHECK(keys >= 0, "%d keys", keys);
     // Hints that have a default value are there though nobody gave them (§7.4.4).

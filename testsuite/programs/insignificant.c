@@ -166,6 +166,29 @@ static void still_refused(void) {
     OK(MPI_Comm_free(&self));
 }
 
+// Of no elements programs name no type, as MPICH lets them.
+static void no_type_for_none(void) {
+    int counts[16] = {0}, displs[16] = {0}, other = size - 1 - rank;
+    MPI_Datatype types[16];
+    MPI_Request requests[2];
+    for (int i = 0; i < size; i++) types[i] = MPI_DATATYPE_NULL;
+    types[other] = MPI_INT;
+    counts[other] = 1;
+    all[0] = -1;
+    mine[0] = value(rank, 0);
+    OK(MPI_Alltoallw(mine, counts, displs, types, all, counts, displs, types, MPI_COMM_WORLD));
+    EQUAL(all[0], value(other, 0));
+    OK(MPI_Ialltoallw(mine, counts, displs, types, all, counts, displs, types, MPI_COMM_WORLD, requests));
+    OK(MPI_Wait(requests, MPI_STATUS_IGNORE));
+    OK(MPI_Bcast(NULL, 0, MPI_DATATYPE_NULL, 0, MPI_COMM_WORLD));
+    OK(MPI_Gather(NULL, 0, MPI_DATATYPE_NULL, NULL, 0, MPI_DATATYPE_NULL, 0, MPI_COMM_WORLD));
+    OK(MPI_Irecv(NULL, 0, MPI_DATATYPE_NULL, other, 0, MPI_COMM_WORLD, &requests[0]));
+    OK(MPI_Isend(NULL, 0, MPI_DATATYPE_NULL, other, 0, MPI_COMM_WORLD, &requests[1]));
+    OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+    OK(MPI_Sendrecv(NULL, 0, MPI_DATATYPE_NULL, other, 1, NULL, 0, MPI_DATATYPE_NULL, other, 1, MPI_COMM_WORLD,
+                    MPI_STATUS_IGNORE));
+}
+
 int main(int argc, char **argv) {
     start(&argc, &argv);
     in_place();
@@ -174,5 +197,6 @@ int main(int argc, char **argv) {
     for (int root = 0; root < size; root++) handles_beside_the_root(root);
     no_buffers();
     still_refused();
+    no_type_for_none();
     return finish();
 }

@@ -1,6 +1,6 @@
 // ranks: 1 2 4
-// What has begun goes on while a program makes no call, if a thread of the library looks after it (FERRITE_PROGRESS=thread);
-// without one it goes on in the next call (MPI-5.0 §3.7.4, §6.12).
+// What has begun goes on while a program makes no call, if a thread of the library looks after it
+// (FERRITE_PROGRESS=thread); without one it goes on in the next call (MPI-5.0 §3.7.4, §6.12).
 #define _POSIX_C_SOURCE 200809L
 #include "check.h"
 #include <sys/resource.h>

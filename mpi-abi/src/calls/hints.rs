@@ -63,7 +63,10 @@ pub fn comm_set_info(cx: &mut Cx<'_>, comm: CommHandle, info: InfoHandle) -> Res
 pub fn comm_get_info(cx: &mut Cx<'_>, comm: CommHandle, info_used: &mut InfoHandle) -> Result<()> {
     let kept = cx.comm(comm)?.info;
     let mut used = Info::new();
-    ASSERTIONS.iter().try_for_each(|key| used.set(key, "false"))?;
+    // One whose name the program has no room for it could not ask for.
+    let room = cx.face.limits.info_key;
+    let known = ASSERTIONS.iter().filter(|key| key.len() < room);
+    known.into_iter().try_for_each(|key| used.set(key, "false"))?;
     if !kept.is_null() {
         let infos = cx.always.infos.lock();
         infos.get(kept)?.iter().try_for_each(|(key, value)| used.set(key, value))?;

@@ -1,7 +1,6 @@
 //! What Fortran's LOGICALs hold (MPI-5.0 §20.3), where the program says so by `MPI_Abi_set_fortran_booleans`: this
-//! library's Fortran interfaces go by it, and reductions of `MPI_LOGICAL` and its like, on which the interfaces of others
-//! rely.
-#![allow(unsafe_code)]
+//! library's Fortran interfaces go by it, and reductions of `MPI_LOGICAL` and its like, on which the interfaces of
+//! others rely.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,7 +1,7 @@
-//! What is known of the two ways in which bodies are stored, string moves and vector moves, by what the latter are and by
-//! length: both are timed, and which is better is tried again now and then. What goes past the caches costs its reader
-//! more as well, which is not seen by its writer: beside such vectors the string move need not even be as good to be
-//! taken.
+//! What is known of the two ways in which bodies are stored, string moves and vector moves, by what the latter are and
+//! by length: both are timed, and which is better is tried again now and then. What goes past the caches costs its
+//! reader more as well, which is not seen by its writer: beside such vectors the string move need not even be as good
+//! to be taken.
 //!
 //! In: what a body took. Out: how the next one goes.
 

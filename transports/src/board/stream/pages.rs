@@ -179,9 +179,9 @@ impl Pages {
     }
 
     /// Bodies of this length go round in so many bytes; long ones in `round` where ranks share processors, unless
-    /// their readers are far and dear to store for, or storing is so cheap that they need no more than one. (OSU's all-to-all on 4 ranks of a Zen 5, far, of 16, 32, 64 and 128
-    /// KiB 11.0, 16.0, 30.7 and 54.7 µs in ways that grow, 8.3, 11.7, 23.5 and 39.8 so, Intel MPI's 9.1, 14.9, 21.8 and
-    /// 36.1.)
+    /// their readers are far and dear to store for, or storing is so cheap that they need no more than one. (OSU's
+    /// all-to-all on 4 ranks of a Zen 5, far, of 16, 32, 64 and 128 KiB 11.0, 16.0, 30.7 and 54.7 µs in ways that grow,
+    /// 8.3, 11.7, 23.5 and 39.8 so, Intel MPI's 9.1, 14.9, 21.8 and 36.1.)
     #[inline]
     pub(super) fn window(&self, len: usize, round: usize, reach: &Reach) -> usize {
         let lap = self.lap.bytes() as usize;
