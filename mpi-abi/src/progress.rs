@@ -3,9 +3,9 @@
 //!
 //! The library serves one thread at a time, so program and thread take turns. A call finds that it has to ask for one
 //! where it would else find MPI closed: without a thread nobody pays for this. The thread does not wait for turns: a
-//! program that is in a call polls itself. While there is nothing to go on with, it sleeps until a call leaves something;
-//! while there is, it looks again after pauses that grow as long as nothing moves. What functions of the program are to
-//! reduce it leaves to the program.
+//! program that is in a call polls itself. While there is nothing to go on with, it sleeps until a call leaves
+//! something; while there is, it looks again after pauses that grow as long as nothing moves. What functions of the
+//! program are to reduce it leaves to the program.
 
 use std::io;
 use std::ptr::NonNull;
