@@ -12,7 +12,6 @@ use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::handle::{
     CommHandle, ErrhandlerHandle, FileHandle, RequestHandle, SessionHandle, WinHandle,
 };
-use parking_lot::Mutex;
 
 use crate::face::Face;
 use crate::failure;
@@ -102,11 +101,8 @@ pub fn call<F: Face>(
     }
 }
 
-/// Who begins to use MPI: one thread at a time.
-static BEGINS: Mutex<()> = Mutex::new(());
-
 /// Runs the body of a procedure that begins to use MPI, which several threads may call at the same time
-/// (MPI-5.0 §11.3.1). Error handlers, which may call it again, come when the next one may.
+/// (MPI-5.0 §11.3.1): they come one after the other.
 pub fn call_to_start<F: Face>(
     procedure: Procedure,
     owner: Owner,
@@ -114,13 +110,8 @@ pub fn call_to_start<F: Face>(
 ) -> c_int {
     let make = || node::Node::new(NodePort::default(), &Of::<F>::USER_CODE, always().clone());
     let node = NonNull::new(node::existing(make)).expect("a box is not null");
-    let turn = BEGINS.lock();
-    let _alone = progress::keep_out();
-    enter::<F>(node, procedure, owner, |cx| {
-        let begun = body(cx);
-        drop(turn);
-        begun
-    })
+    let _alone = progress::alone();
+    enter::<F>(node, procedure, owner, body)
 }
 
 /// Runs the body of a procedure that is always available, to any thread, whatever others do

@@ -21,7 +21,8 @@ use crate::node::{self, Node};
 const PAUSE_FIRST: Duration = Duration::from_micros(20);
 const PAUSE_MOST: Duration = Duration::from_millis(1);
 
-/// Who is in the library: the program, which may come again from within its own functions, or the thread.
+/// Who is in the library: the program, which may come again from within its own functions, or the thread; without a
+/// thread only who begins to use MPI.
 static TURNS: ReentrantMutex<()> = ReentrantMutex::new(());
 /// The thread, if there is one.
 static THREAD: Mutex<Option<JoinHandle<()>>> = Mutex::new(None);
@@ -64,8 +65,8 @@ pub(crate) fn turn() -> Option<Turn> {
     node::watched().map(|node| Turn { node, guard: Some(guard) })
 }
 
-/// Keeps the thread out while a call begins to use MPI, which may start it.
-pub(crate) fn keep_out() -> ReentrantMutexGuard<'static, ()> {
+/// Keeps everyone else out who begins to use MPI, and the thread, which a call that does may start.
+pub(crate) fn alone() -> ReentrantMutexGuard<'static, ()> {
     TURNS.lock()
 }
 

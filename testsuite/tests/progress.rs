@@ -1,4 +1,4 @@
-//! The progress thread: what has begun goes on without calls, and programs run with it as without.
+//! The progress thread: what has begun goes on without calls, and programs in C and Fortran run with it as without.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use testsuite::programs;
 
 /// Programs with all kinds of operations under way, of functions of their own that the library calls, and of sessions,
 /// which open and close it.
-const PROGRAMS: [&str; 10] = [
+const PROGRAMS: [&str; 12] = [
     "meanwhile",
     "icollectives",
     "pcollectives",
@@ -19,6 +19,8 @@ const PROGRAMS: [&str; 10] = [
     "generalized",
     "sessions",
     "sessionthreads",
+    "fortran_f08",
+    "fortran_mpi",
 ];
 
 /// Programs that want to share memory.

@@ -17,7 +17,7 @@ pub(super) fn found<F: Face, T>(
     look: impl FnOnce(&Cx<'_>, CommHandle) -> Result<T>,
 ) -> Option<T> {
     let mut found = None;
-    if !node::running().is_null() {
+    if node::is_open() {
         let comm = Handle::from_raw(F::handle_from_fint(CommKind::NUMBER, fint));
         entry::call::<F>(Procedure::CommRank, Owner::None, |cx| {
             found = look(cx, comm).ok();
