@@ -53,11 +53,15 @@ impl Info {
     }
 
     fn check_key(key: &[u8]) -> Result<()> {
+        Info::check_key_within(key, INFO_KEY_MAX)
+    }
+
+    fn check_key_within(key: &[u8], most: usize) -> Result<()> {
         if key.is_empty() {
             fail!(INFO_KEY, "key", "is empty");
         }
-        if key.len() > INFO_KEY_MAX {
-            fail!(INFO_KEY, "key", "has {} characters, but at most {INFO_KEY_MAX} fit", key.len());
+        if key.len() > most {
+            fail!(INFO_KEY, "key", "has {} characters, but at most {most} fit", key.len());
         }
         Ok(())
     }
@@ -79,11 +83,18 @@ impl Info {
     /// `MPI_ERR_INFO_KEY` and `MPI_ERR_INFO_VALUE` for text that is too long; an empty key is of
     /// the former class, an empty value is allowed.
     pub fn set(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
-        let (key, value) = (key.as_ref(), value.as_ref());
-        Info::check_key(key)?;
-        if value.len() > INFO_VALUE_MAX {
-            let long = value.len();
-            fail!(INFO_VALUE, "value", "has {long} characters, but at most {INFO_VALUE_MAX} fit");
+        self.set_within(key.as_ref(), value.as_ref(), (INFO_KEY_MAX, INFO_VALUE_MAX))
+    }
+
+    /// The same where so many characters of a key and of a value fit, which are not more.
+    ///
+    /// # Errors
+    /// As [`Info::set`].
+    pub fn set_within(&mut self, key: &[u8], value: &[u8], most: (usize, usize)) -> Result<()> {
+        Info::check_key_within(key, most.0)?;
+        if value.len() > most.1 {
+            let (long, most) = (value.len(), most.1);
+            fail!(INFO_VALUE, "value", "has {long} characters, but at most {most} fit");
         }
         self.put(key, value.into());
         Ok(())

@@ -106,24 +106,9 @@ pub fn info_free(cx: &mut AlwaysCx, info: &mut InfoHandle) -> Result<()> {
 
 /// `MPI_Info_set`.
 pub fn info_set(cx: &mut AlwaysCx, info: InfoHandle, key: &[u8], value: &[u8]) -> Result<()> {
-    let (longest_key, longest) = (cx.face.limits.info_key - 1, cx.face.limits.info_value - 1);
-    if key.len() > longest_key {
-        mpi_core::fail!(
-            INFO_KEY,
-            "key",
-            "has {} characters, but at most {longest_key} fit",
-            key.len()
-        );
-    }
-    if value.len() > longest {
-        mpi_core::fail!(
-            INFO_VALUE,
-            "value",
-            "has {} characters, but at most {longest} fit",
-            value.len()
-        );
-    }
-    change(cx.always, info, |info| info.set(key, value))
+    let limits = &cx.face.limits;
+    let most = (limits.info_key - 1, limits.info_value - 1);
+    change(cx.always, info, |info| info.set_within(key, value, most))
 }
 
 /// `MPI_Info_delete`.
