@@ -6,12 +6,13 @@
 //!
 //! Enters: the root's rooms, and blocks. Leaves: blocks in their places, or on their way.
 
-use super::message::Outgoing;
+use super::message::{Incoming, Outgoing};
 use super::pattern::Pattern;
 use super::seat::Seat;
 use super::work::WaitFor;
 use crate::boards::Audience;
 use crate::coll::place::{Place, Places};
+use crate::datatype::Packer;
 use crate::entry::Entry;
 use crate::error::Result;
 use crate::port::Port;
@@ -53,7 +54,13 @@ impl<P: Port> Entry<'_, P> {
         let own = self.own_block(own.0, own.1)?;
         let from = Pattern::Rooted.source();
         let into = self.unpacker_of(other)?;
-        self.read_shared(seat, from(1 - seat.rank), into, WaitFor::Each(from), own)
+        let from_other = from(1 - seat.rank);
+        // What is written comes while the own block is copied.
+        let message = match own {
+            Some(_) => Incoming::exchanged(from_other, into),
+            None => Incoming::new(from_other, into),
+        };
+        self.read_shared(seat, message, WaitFor::Each(from), own)
     }
 
     /// Lends all others the room for their blocks, where it pays; whether there is such a one.
@@ -90,13 +97,14 @@ impl<P: Port> Entry<'_, P> {
     }
 
     /// Gives `root` this process's block.
-    pub(super) fn contribute(&mut self, seat: Seat, root: u32, block: Outgoing) -> Result<()> {
+    pub(super) fn contribute(&mut self, seat: Seat, root: u32, block: Packer) -> Result<()> {
         if seat.takes_turns() && !self.begun.is_starting() {
             let operation = self.running(seat)?;
-            if self.port.bring(seat.board, root, operation, &block.source) {
+            if self.port.bring(seat.board, root, operation, &block) {
                 return Ok(());
             }
         }
-        self.write_or_show(seat, block)
+        let message = Outgoing::exchanged(self, seat, Audience::One(root), block);
+        self.write_or_show(seat, message)
     }
 }

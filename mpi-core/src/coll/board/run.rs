@@ -101,8 +101,7 @@ impl<P: Port> Entry<'_, P> {
             }
             Problem::Gather { root, .. } | Problem::Gatherv { root, .. } => {
                 if *root != me {
-                    let (to, source) = (Audience::One(*root as u32), self.packer_of(send.first())?);
-                    let block = Outgoing::new(self, seat, to, source, 1);
+                    let block = self.packer_of(send.first())?;
                     return self.contribute(seat, *root as u32, block);
                 }
                 self.gather(seat, recv, (send.first(), recv.get(me)))
@@ -136,7 +135,7 @@ impl<P: Port> Entry<'_, P> {
         }
         let (from, into) = (Source::Public(root), self.unpacker(place)?);
         if self.is_shared(seat, Audience::Everyone, into.remaining()) {
-            return self.read_shared(seat, from, into, WaitFor::Root, None);
+            return self.read_shared(seat, Incoming::new(from, into), WaitFor::Root, None);
         }
         self.read_message(seat, from, into, WaitFor::Root)
     }

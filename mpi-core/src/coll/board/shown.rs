@@ -218,12 +218,11 @@ impl<P: Port> Entry<'_, P> {
     pub(super) fn read_shared(
         &mut self,
         seat: Seat,
-        from: Source,
-        into: Unpacker,
+        message: Incoming,
         wait_for: WaitFor,
         own: Option<OwnBlock>,
     ) -> Result<()> {
-        let mut message = Incoming::new(from, into).shared();
+        let mut message = message.shared();
         if let Some(mut own) = own {
             let mut begun = Ok(());
             copy_while::<P>(&mut own, || {

@@ -50,8 +50,9 @@ const LIGHT_SHARED: usize = 32 << 10;
 const FETCHED_FIRST: u64 = 1 << 20;
 /// A message that another one follows within so long counts for so many of these: the program does little else, and
 /// its buffers are still in the caches, where two copies are cheap. OSU's all-to-all of 64 KiB on 8 ranks (Zen 5)
-/// takes 60 to 160 µs, FT.S computes for 2 ms and IS.W for 1 ms in between.
-const HURRY: Duration = Duration::from_micros(400);
+/// takes 60 to 160 µs, and 300 to 600 as long as it is fetched, which is part of that time; FT.S computes for 2 ms and
+/// IS.W for 1 ms in between.
+const HURRY: Duration = Duration::from_micros(800);
 const HURRIED: u64 = 8;
 
 /// The pages of one stream.
