@@ -76,6 +76,17 @@ fn open_mpi_callbacks() {
     callbacks(&OPEN_MPI);
 }
 
+/// What the peers do with what only the program knows is what ours do.
+#[test]
+fn a_status_keeps_what_the_program_wrote() {
+    for family in [&MPICH, &OPEN_MPI] {
+        let program = place(&format!("setstatus_{}", family.peer));
+        family.compile(&families::source("setstatus.c"), &program, &[]).unwrap();
+        assert_eq!(family.run_on_peer(&program, &[]).unwrap(), "ok\n");
+        assert_eq!(family.run_on_ours(&program, &[]).unwrap(), "ok\n");
+    }
+}
+
 /// Runs a program whose source says what it shows on our library of the family.
 fn good_on_ours(family: &Family, source: &str) {
     let program = place(&format!("{source}_{}", family.peer));

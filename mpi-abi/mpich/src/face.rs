@@ -5,7 +5,7 @@ use std::ptr;
 
 use mpi_abi::callbacks;
 use mpi_abi::claim::FaceMark;
-use mpi_abi::face::{Abi, FOREIGN_HANDLE, Face};
+use mpi_abi::face::{Abi, FOREIGN_HANDLE, Face, StatusFields};
 use mpi_abi::foreign::Ranks;
 use mpi_abi::mpi_core::buffer::UserBuffer;
 use mpi_abi::mpi_core::handle::*;
@@ -146,6 +146,21 @@ impl Face for Mpich {
     unsafe fn status_in(from: *const MpichStatus) -> Status {
         // SAFETY: the caller's promise is the same.
         unsafe { status::read(from) }
+    }
+
+    unsafe fn status_fields(status: *mut MpichStatus) -> StatusFields {
+        // SAFETY: the caller's promise is the same.
+        unsafe { status::fields(status) }
+    }
+
+    unsafe fn status_set_bytes(to: *mut MpichStatus, bytes: u64) {
+        // SAFETY: the caller's promise is the same.
+        unsafe { status::set_bytes(to, bytes) }
+    }
+
+    unsafe fn status_set_cancelled(to: *mut MpichStatus, cancelled: bool) {
+        // SAFETY: the caller's promise is the same.
+        unsafe { status::set_cancelled(to, cancelled) }
     }
 
     unsafe fn call_op(

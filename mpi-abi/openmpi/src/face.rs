@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_void};
 
 use mpi_abi::claim::FaceMark;
-use mpi_abi::face::{Abi, Face};
+use mpi_abi::face::{Abi, Face, StatusFields};
 use mpi_abi::mpi_core::buffer::UserBuffer;
 use mpi_abi::mpi_core::handle::*;
 use mpi_abi::mpi_core::status::Status;
@@ -132,6 +132,21 @@ impl Face for OpenMpi {
     unsafe fn status_in(from: *const OpenMpiStatus) -> Status {
         // SAFETY: the caller's promise is the same.
         unsafe { status::read(from) }
+    }
+
+    unsafe fn status_fields(status: *mut OpenMpiStatus) -> StatusFields {
+        // SAFETY: the caller's promise is the same.
+        unsafe { status::fields(status) }
+    }
+
+    unsafe fn status_set_bytes(to: *mut OpenMpiStatus, bytes: u64) {
+        // SAFETY: the caller's promise is the same.
+        unsafe { status::set_bytes(to, bytes) }
+    }
+
+    unsafe fn status_set_cancelled(to: *mut OpenMpiStatus, cancelled: bool) {
+        // SAFETY: the caller's promise is the same.
+        unsafe { status::set_cancelled(to, cancelled) }
     }
 
     unsafe fn call_op(
