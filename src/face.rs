@@ -200,6 +200,10 @@ impl Face for Standard {
         address.addr() == 11
     }
 
+    fn is_all_handles(handle: *const c_void) -> bool {
+        handle.addr() == 1
+    }
+
     #[inline]
     fn is_status_ignore(status: *const StandardStatus) -> bool {
         status.is_null()

@@ -8836,8 +8836,7 @@ pub unsafe fn t_pvar_readreset<F: Face>(
 /// `MPI_T_pvar_reset`.
 #[inline]
 pub unsafe fn t_pvar_reset<F: Face>(pe_session: *mut c_void, handle: *mut c_void) -> c_int {
-    let _ = (pe_session, handle);
-    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_HANDLE)
+    unsafe { crate::direct::tools::t_pvar_reset::<F>(pe_session, handle) }
 }
 
 /// `MPI_T_pvar_session_create`.
@@ -8855,15 +8854,13 @@ pub unsafe fn t_pvar_session_free<F: Face>(pe_session: *mut *mut c_void) -> c_in
 /// `MPI_T_pvar_start`.
 #[inline]
 pub unsafe fn t_pvar_start<F: Face>(pe_session: *mut c_void, handle: *mut c_void) -> c_int {
-    let _ = (pe_session, handle);
-    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_HANDLE)
+    unsafe { crate::direct::tools::t_pvar_start::<F>(pe_session, handle) }
 }
 
 /// `MPI_T_pvar_stop`.
 #[inline]
 pub unsafe fn t_pvar_stop<F: Face>(pe_session: *mut c_void, handle: *mut c_void) -> c_int {
-    let _ = (pe_session, handle);
-    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_HANDLE)
+    unsafe { crate::direct::tools::t_pvar_stop::<F>(pe_session, handle) }
 }
 
 /// `MPI_T_pvar_write`.

@@ -281,6 +281,9 @@ pub trait Face: Sized + 'static {
     /// Whether this is `MPI_WEIGHTS_EMPTY`.
     fn is_weights_empty(address: *const c_int) -> bool;
 
+    /// Whether this is `MPI_T_PVAR_ALL_HANDLES`.
+    fn is_all_handles(handle: *const c_void) -> bool;
+
     /// Whether this is `MPI_STATUS_IGNORE` (or `MPI_STATUSES_IGNORE`).
     fn is_status_ignore(status: *const Self::Status) -> bool;
 

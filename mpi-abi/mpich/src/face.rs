@@ -130,6 +130,10 @@ impl Face for Mpich {
         symbols::is_weights_empty(address)
     }
 
+    fn is_all_handles(handle: *const c_void) -> bool {
+        symbols::is_all_handles(handle)
+    }
+
     #[inline]
     fn is_status_ignore(status: *const MpichStatus) -> bool {
         // One value for both in this ABI.

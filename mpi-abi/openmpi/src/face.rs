@@ -116,6 +116,10 @@ impl Face for OpenMpi {
         address as isize as i64 == tables::WEIGHTS_EMPTY
     }
 
+    fn is_all_handles(handle: *const c_void) -> bool {
+        handle.addr() == usize::MAX
+    }
+
     #[inline]
     fn is_status_ignore(status: *const OpenMpiStatus) -> bool {
         // One value for both in this ABI.
