@@ -130,11 +130,6 @@ macro_rules! foreign_face_values {
             }
             $crate::values::error_out($tables::ERRORS, $tables::ERR_LASTCODE as i32, class)
         }
-
-        #[inline]
-        fn error_in(code: i32) -> $crate::mpi_core::error::ErrorClass {
-            $crate::values::error_in($tables::ERRORS, $tables::ERR_LASTCODE as i32, code)
-        }
     };
 }
 

@@ -57,34 +57,33 @@ fn open_mpi_handles_left_in_the_library() {
     assert!(!copies(&program, "ompi_mpi_comm_world"));
 }
 
-/// Runs the program of callbacks on the peer, which shows that it asks for the right thing, and
-/// on our library.
-fn callbacks(family: &Family) {
-    let program = place(&format!("callbacks_{}", family.peer));
-    family.compile(&families::source("callbacks.c"), &program, &[]).unwrap();
+/// Runs a program on the peer, which shows that it asks for the right thing, and on our library.
+fn good_on_both(family: &Family, source: &str) {
+    let program = place(&format!("{source}_{}", family.peer));
+    family.compile(&families::source(&format!("{source}.c")), &program, &[]).unwrap();
     assert_eq!(family.run_on_peer(&program, &[]).unwrap(), "ok\n");
     assert_eq!(family.run_on_ours(&program, &[]).unwrap(), "ok\n");
 }
 
 #[test]
 fn mpich_callbacks() {
-    callbacks(&MPICH);
+    good_on_both(&MPICH, "callbacks");
 }
 
 #[test]
 fn open_mpi_callbacks() {
-    callbacks(&OPEN_MPI);
+    good_on_both(&OPEN_MPI, "callbacks");
 }
 
-/// What the peers do with what only the program knows is what ours do.
 #[test]
 fn a_status_keeps_what_the_program_wrote() {
-    for family in [&MPICH, &OPEN_MPI] {
-        let program = place(&format!("setstatus_{}", family.peer));
-        family.compile(&families::source("setstatus.c"), &program, &[]).unwrap();
-        assert_eq!(family.run_on_peer(&program, &[]).unwrap(), "ok\n");
-        assert_eq!(family.run_on_ours(&program, &[]).unwrap(), "ok\n");
-    }
+    good_on_both(&MPICH, "setstatus");
+    good_on_both(&OPEN_MPI, "setstatus");
+}
+
+#[test]
+fn error_classes_of_open_mpi() {
+    good_on_both(&OPEN_MPI, "classes");
 }
 
 /// Runs a program whose source says what it shows on our library of the family.

@@ -8,8 +8,10 @@ use mpi_abi::claim::FaceMark;
 use mpi_abi::face::{Abi, FOREIGN_HANDLE, Face, StatusFields};
 use mpi_abi::foreign::Ranks;
 use mpi_abi::mpi_core::buffer::UserBuffer;
+use mpi_abi::mpi_core::error::ErrorClass;
 use mpi_abi::mpi_core::handle::*;
 use mpi_abi::mpi_core::status::Status;
+use mpi_abi::values;
 
 use crate::cxx;
 use crate::handles::{handle_in, handle_out, raw_out};
@@ -48,6 +50,10 @@ impl Face for Mpich {
     const ABI: Abi = Abi::Mpich;
     const NAME: &'static str = "MPICH ABI";
     mpi_abi::foreign_face_values!(tables);
+
+    fn error_in(code: c_int) -> ErrorClass {
+        values::error_in(tables::ERRORS, Self::ERR_LASTCODE, code)
+    }
 
     type Comm = c_int;
     type Group = c_int;

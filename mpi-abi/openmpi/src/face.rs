@@ -5,9 +5,10 @@ use std::ffi::{c_int, c_void};
 use mpi_abi::claim::FaceMark;
 use mpi_abi::face::{Abi, Face, StatusFields};
 use mpi_abi::mpi_core::buffer::UserBuffer;
+use mpi_abi::mpi_core::error::ErrorClass;
 use mpi_abi::mpi_core::handle::*;
 use mpi_abi::mpi_core::status::Status;
-use mpi_abi::{callbacks, foreign};
+use mpi_abi::{callbacks, foreign, values};
 
 use crate::objects::tables;
 use crate::status::{self, OpenMpiStatus};
@@ -45,6 +46,13 @@ impl Face for OpenMpi {
     const NAME: &'static str = "Open MPI ABI";
 
     mpi_abi::foreign_face_values!(tables);
+
+    /// Open MPI knows all numbers up to its last one, those without a name as `MPI_ERR_UNKNOWN`.
+    fn error_in(code: c_int) -> ErrorClass {
+        let class = values::error_in(tables::ERRORS, Self::ERR_LASTCODE, code);
+        let named = class.name().is_some() || !(0..=Self::ERR_LASTCODE).contains(&code);
+        if named { class } else { ErrorClass::UNKNOWN }
+    }
 
     type Comm = *mut c_void;
     type Group = *mut c_void;
