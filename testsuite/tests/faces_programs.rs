@@ -200,6 +200,16 @@ fn open_mpi_4_s_binding_for_cxx() {
     assert_eq!(OPEN_MPI.run_on_ours(&program, &[]).unwrap(), "ok\n");
 }
 
+/// Open MPI 5 has not all that 4.1 had.
+#[test]
+fn open_mpi_s_own_names_mean_what_they_do_there() {
+    let program = place("openmpi_own");
+    let ours = open_mpi();
+    let flags = ["-Wl,--no-as-needed", ours.to_str().unwrap()];
+    OPEN_MPI.compile(&families::source("openmpi.c"), &program, &flags).unwrap();
+    assert_eq!(OPEN_MPI.run_on_ours(&program, &[]).unwrap(), "ok\n");
+}
+
 /// MPICH's library, against which its compiler links, lacks what Intel's has for C++.
 #[test]
 fn mpich_s_own_names_mean_what_they_do_there() {
