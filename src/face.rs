@@ -10,7 +10,7 @@ use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
 
 use mpi_abi::claim::FaceMark;
-use mpi_abi::face::{Abi, ConstantGroup, FOREIGN_HANDLE, Face, StringLimits};
+use mpi_abi::face::{Abi, ConstantGroup, FOREIGN_HANDLE, Face, StatusFields, StringLimits};
 use mpi_abi::mpi_core::buffer::UserBuffer;
 use mpi_abi::mpi_core::error::ErrorClass;
 use mpi_abi::mpi_core::handle::*;
@@ -200,6 +200,10 @@ impl Face for Standard {
         address.addr() == 11
     }
 
+    fn is_all_handles(handle: *const c_void) -> bool {
+        handle.addr() == 1
+    }
+
     #[inline]
     fn is_status_ignore(status: *const StandardStatus) -> bool {
         status.is_null()
@@ -231,5 +235,29 @@ impl Face for Standard {
             bytes: u64::from(from.bytes_low as u32) | u64::from(from.bytes_high as u32) << 32,
             cancelled: from.cancelled != 0,
         }
+    }
+
+    unsafe fn status_fields(status: *mut StandardStatus) -> StatusFields {
+        // SAFETY: the caller's promise: there is room for a status.
+        unsafe {
+            StatusFields {
+                source: &raw mut (*status).source,
+                tag: &raw mut (*status).tag,
+                error: &raw mut (*status).error,
+            }
+        }
+    }
+
+    unsafe fn status_set_bytes(to: *mut StandardStatus, bytes: u64) {
+        // SAFETY: the caller's promise: `to` is writable.
+        unsafe {
+            (*to).bytes_low = bytes as c_int;
+            (*to).bytes_high = (bytes >> 32) as c_int;
+        }
+    }
+
+    unsafe fn status_set_cancelled(to: *mut StandardStatus, cancelled: bool) {
+        // SAFETY: the caller's promise: `to` is writable.
+        unsafe { (*to).cancelled = c_int::from(cancelled) };
     }
 }

@@ -319,6 +319,9 @@ pub(crate) const ERRORS: &[(i32, i32)] = &[
     (1016, 71), // MPI_T_ERR_PVAR_NO_WRITE
     (1017, 70), // MPI_T_ERR_PVAR_NO_STARTSTOP
     (1018, 72), // MPI_T_ERR_PVAR_NO_ATOMIC
+    (1101, 101), // MPIX_ERR_PROC_FAILED
+    (1102, 102), // MPIX_ERR_PROC_FAILED_PENDING
+    (1103, 103), // MPIX_ERR_REVOKED
 ];
 
 /// Kind number, core handle and this ABI's code of each predefined handle; of two with

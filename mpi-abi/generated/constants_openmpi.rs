@@ -319,6 +319,9 @@ pub(crate) const ERRORS: &[(i32, i32)] = &[
     (1016, 66), // MPI_T_ERR_PVAR_NO_WRITE
     (1017, 65), // MPI_T_ERR_PVAR_NO_STARTSTOP
     (1018, 67), // MPI_T_ERR_PVAR_NO_ATOMIC
+    (1101, 75), // MPI_ERR_PROC_FAILED
+    (1102, 76), // MPI_ERR_PROC_FAILED_PENDING
+    (1103, 77), // MPI_ERR_REVOKED
 ];
 
 // Name, size, kind number, core handle and Fortran INTEGER of each predefined object; of

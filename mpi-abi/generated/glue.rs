@@ -8295,14 +8295,7 @@ pub unsafe fn status_get_error<F: Face>(
 ) -> c_int {
     entry::call_any_time::<F>(Procedure::StatusGetError, Owner::None, |cx| unsafe {
         args::out("err", err.is_null())?;
-        let mut err_value = ErrorClass::SUCCESS;
-        crate::calls::statuses::status_get_error(
-            cx,
-            &args::status_in::<F>("status", status)?,
-            &mut err_value,
-        )?;
-        *err = F::error_out(err_value);
-        Ok(())
+        crate::raw::statuses::status_get_error::<F>(cx, status, err)
     })
 }
 
@@ -8314,14 +8307,7 @@ pub unsafe fn status_get_source<F: Face>(
 ) -> c_int {
     entry::call_any_time::<F>(Procedure::StatusGetSource, Owner::None, |cx| unsafe {
         args::out("source", source.is_null())?;
-        let mut source_value = 0i32;
-        crate::calls::statuses::status_get_source(
-            cx,
-            &args::status_in::<F>("status", status)?,
-            &mut source_value,
-        )?;
-        *source = F::rank_out(source_value);
-        Ok(())
+        crate::raw::statuses::status_get_source::<F>(cx, status, source)
     })
 }
 
@@ -8333,14 +8319,7 @@ pub unsafe fn status_get_tag<F: Face>(
 ) -> c_int {
     entry::call_any_time::<F>(Procedure::StatusGetTag, Owner::None, |cx| unsafe {
         args::out("tag", tag.is_null())?;
-        let mut tag_value = 0i32;
-        crate::calls::statuses::status_get_tag(
-            cx,
-            &args::status_in::<F>("status", status)?,
-            &mut tag_value,
-        )?;
-        *tag = F::tag_out(tag_value);
-        Ok(())
+        crate::raw::statuses::status_get_tag::<F>(cx, status, tag)
     })
 }
 
@@ -8351,10 +8330,7 @@ pub unsafe fn status_set_cancelled<F: Face>(
     flag: c_int,
 ) -> c_int {
     entry::call_any_time::<F>(Procedure::StatusSetCancelled, Owner::None, |cx| unsafe {
-        let mut status_value = args::status_in::<F>("status", status)?;
-        let result = crate::calls::statuses::status_set_cancelled(cx, &mut status_value, flag != 0);
-        F::status_out(status, &status_value, true);
-        result
+        crate::raw::statuses::status_set_cancelled::<F>(cx, status, flag)
     })
 }
 
@@ -8366,16 +8342,8 @@ pub unsafe fn status_set_elements<F: Face>(
     count: i64,
 ) -> c_int {
     entry::call::<F>(Procedure::StatusSetElements, Owner::None, |cx| unsafe {
-        let mut status_value = args::status_in::<F>("status", status)?;
         args::non_negative("count", count, ErrorClass::COUNT)?;
-        let result = crate::calls::statuses::status_set_elements(
-            cx,
-            &mut status_value,
-            F::datatype_in(datatype),
-            count,
-        );
-        F::status_out(status, &status_value, true);
-        result
+        crate::raw::statuses::status_set_elements::<F>(cx, status, datatype, count)
     })
 }
 
@@ -8387,16 +8355,8 @@ pub unsafe fn status_set_elements_x<F: Face>(
     count: i64,
 ) -> c_int {
     entry::call::<F>(Procedure::StatusSetElementsX, Owner::None, |cx| unsafe {
-        let mut status_value = args::status_in::<F>("status", status)?;
         args::non_negative("count", count, ErrorClass::COUNT)?;
-        let result = crate::calls::statuses::status_set_elements_x(
-            cx,
-            &mut status_value,
-            F::datatype_in(datatype),
-            count,
-        );
-        F::status_out(status, &status_value, true);
-        result
+        crate::raw::statuses::status_set_elements_x::<F>(cx, status, datatype, count)
     })
 }
 
@@ -8404,11 +8364,7 @@ pub unsafe fn status_set_elements_x<F: Face>(
 #[inline]
 pub unsafe fn status_set_error<F: Face>(status: *mut <F as Face>::Status, err: c_int) -> c_int {
     entry::call_any_time::<F>(Procedure::StatusSetError, Owner::None, |cx| unsafe {
-        let mut status_value = args::status_in::<F>("status", status)?;
-        let result =
-            crate::calls::statuses::status_set_error(cx, &mut status_value, F::error_in(err));
-        F::status_out(status, &status_value, true);
-        result
+        crate::raw::statuses::status_set_error::<F>(cx, status, err)
     })
 }
 
@@ -8416,11 +8372,7 @@ pub unsafe fn status_set_error<F: Face>(status: *mut <F as Face>::Status, err: c
 #[inline]
 pub unsafe fn status_set_source<F: Face>(status: *mut <F as Face>::Status, source: c_int) -> c_int {
     entry::call_any_time::<F>(Procedure::StatusSetSource, Owner::None, |cx| unsafe {
-        let mut status_value = args::status_in::<F>("status", status)?;
-        let result =
-            crate::calls::statuses::status_set_source(cx, &mut status_value, F::rank_in(source));
-        F::status_out(status, &status_value, true);
-        result
+        crate::raw::statuses::status_set_source::<F>(cx, status, source)
     })
 }
 
@@ -8428,10 +8380,7 @@ pub unsafe fn status_set_source<F: Face>(status: *mut <F as Face>::Status, sourc
 #[inline]
 pub unsafe fn status_set_tag<F: Face>(status: *mut <F as Face>::Status, tag: c_int) -> c_int {
     entry::call_any_time::<F>(Procedure::StatusSetTag, Owner::None, |cx| unsafe {
-        let mut status_value = args::status_in::<F>("status", status)?;
-        let result = crate::calls::statuses::status_set_tag(cx, &mut status_value, F::tag_in(tag));
-        F::status_out(status, &status_value, true);
-        result
+        crate::raw::statuses::status_set_tag::<F>(cx, status, tag)
     })
 }
 
@@ -8887,8 +8836,7 @@ pub unsafe fn t_pvar_readreset<F: Face>(
 /// `MPI_T_pvar_reset`.
 #[inline]
 pub unsafe fn t_pvar_reset<F: Face>(pe_session: *mut c_void, handle: *mut c_void) -> c_int {
-    let _ = (pe_session, handle);
-    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_HANDLE)
+    unsafe { crate::direct::tools::t_pvar_reset::<F>(pe_session, handle) }
 }
 
 /// `MPI_T_pvar_session_create`.
@@ -8906,15 +8854,13 @@ pub unsafe fn t_pvar_session_free<F: Face>(pe_session: *mut *mut c_void) -> c_in
 /// `MPI_T_pvar_start`.
 #[inline]
 pub unsafe fn t_pvar_start<F: Face>(pe_session: *mut c_void, handle: *mut c_void) -> c_int {
-    let _ = (pe_session, handle);
-    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_HANDLE)
+    unsafe { crate::direct::tools::t_pvar_start::<F>(pe_session, handle) }
 }
 
 /// `MPI_T_pvar_stop`.
 #[inline]
 pub unsafe fn t_pvar_stop<F: Face>(pe_session: *mut c_void, handle: *mut c_void) -> c_int {
-    let _ = (pe_session, handle);
-    crate::direct::tools::no_such::<F>(ErrorClass::T_INVALID_HANDLE)
+    unsafe { crate::direct::tools::t_pvar_stop::<F>(pe_session, handle) }
 }
 
 /// `MPI_T_pvar_write`.

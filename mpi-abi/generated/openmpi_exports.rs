@@ -2790,45 +2790,37 @@ twins!(PMPI_Wtime, MPI_Wtime,
     () -> f64,
     glue::wtime::<Here>());
 
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn MPIX_Allgather_init() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXAllgatherInit)
-}
+twins!(PMPIX_Allgather_init, MPIX_Allgather_init,
+    (sendbuf: *const c_void, sendcount: c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::allgather_init::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, i64::from(recvcount), recvtype, comm, info, request));
 
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn MPIX_Allgatherv_init() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXAllgathervInit)
-}
+twins!(PMPIX_Allgatherv_init, MPIX_Allgatherv_init,
+    (sendbuf: *const c_void, sendcount: c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::allgatherv_init::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, args::IntArray::int(recvcounts), args::IntArray::int(displs), recvtype, comm, info, request));
 
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn MPIX_Allreduce_init() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXAllreduceInit)
-}
+twins!(PMPIX_Allreduce_init, MPIX_Allreduce_init,
+    (sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::allreduce_init::<Here>(sendbuf, recvbuf, i64::from(count), datatype, op, comm, info, request));
 
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn MPIX_Alltoall_init() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXAlltoallInit)
-}
+twins!(PMPIX_Alltoall_init, MPIX_Alltoall_init,
+    (sendbuf: *const c_void, sendcount: c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::alltoall_init::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, i64::from(recvcount), recvtype, comm, info, request));
 
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn MPIX_Alltoallv_init() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXAlltoallvInit)
-}
+twins!(PMPIX_Alltoallv_init, MPIX_Alltoallv_init,
+    (sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::alltoallv_init::<Here>(sendbuf, args::IntArray::int(sendcounts), args::IntArray::int(sdispls), sendtype, recvbuf, args::IntArray::int(recvcounts), args::IntArray::int(rdispls), recvtype, comm, info, request));
 
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn MPIX_Alltoallw_init() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXAlltoallwInit)
-}
+twins!(PMPIX_Alltoallw_init, MPIX_Alltoallw_init,
+    (sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtypes: *const <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtypes: *const <Here as Face>::Datatype, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::alltoallw_init::<Here>(sendbuf, args::IntArray::int(sendcounts), args::IntArray::int(sdispls), sendtypes, recvbuf, args::IntArray::int(recvcounts), args::IntArray::int(rdispls), recvtypes, comm, info, request));
 
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn MPIX_Barrier_init() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXBarrierInit)
-}
+twins!(PMPIX_Barrier_init, MPIX_Barrier_init,
+    (comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::barrier_init::<Here>(comm, info, request));
 
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn MPIX_Bcast_init() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXBcastInit)
-}
+twins!(PMPIX_Bcast_init, MPIX_Bcast_init,
+    (buffer: *mut c_void, count: c_int, datatype: <Here as Face>::Datatype, root: c_int, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::bcast_init::<Here>(buffer, i64::from(count), datatype, root, comm, info, request));
 
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn MPIX_Comm_ack_failed() -> c_int {
@@ -2875,45 +2867,37 @@ pub extern "C-unwind" fn MPIX_Comm_shrink() -> c_int {
     glue::extension::<Here>(Procedure::MPIXCommShrink)
 }
 
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn MPIX_Exscan_init() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXExscanInit)
-}
+twins!(PMPIX_Exscan_init, MPIX_Exscan_init,
+    (sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::exscan_init::<Here>(sendbuf, recvbuf, i64::from(count), datatype, op, comm, info, request));
 
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn MPIX_Gather_init() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXGatherInit)
-}
+twins!(PMPIX_Gather_init, MPIX_Gather_init,
+    (sendbuf: *const c_void, sendcount: c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: <Here as Face>::Datatype, root: c_int, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::gather_init::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, i64::from(recvcount), recvtype, root, comm, info, request));
 
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn MPIX_Gatherv_init() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXGathervInit)
-}
+twins!(PMPIX_Gatherv_init, MPIX_Gatherv_init,
+    (sendbuf: *const c_void, sendcount: c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int, recvtype: <Here as Face>::Datatype, root: c_int, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::gatherv_init::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, args::IntArray::int(recvcounts), args::IntArray::int(displs), recvtype, root, comm, info, request));
 
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn MPIX_Neighbor_allgather_init() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXNeighborAllgatherInit)
-}
+twins!(PMPIX_Neighbor_allgather_init, MPIX_Neighbor_allgather_init,
+    (sendbuf: *const c_void, sendcount: c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::neighbor_allgather_init::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, i64::from(recvcount), recvtype, comm, info, request));
 
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn MPIX_Neighbor_allgatherv_init() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXNeighborAllgathervInit)
-}
+twins!(PMPIX_Neighbor_allgatherv_init, MPIX_Neighbor_allgatherv_init,
+    (sendbuf: *const c_void, sendcount: c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::neighbor_allgatherv_init::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, args::IntArray::int(recvcounts), args::IntArray::int(displs), recvtype, comm, info, request));
 
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn MPIX_Neighbor_alltoall_init() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXNeighborAlltoallInit)
-}
+twins!(PMPIX_Neighbor_alltoall_init, MPIX_Neighbor_alltoall_init,
+    (sendbuf: *const c_void, sendcount: c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::neighbor_alltoall_init::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, i64::from(recvcount), recvtype, comm, info, request));
 
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn MPIX_Neighbor_alltoallv_init() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXNeighborAlltoallvInit)
-}
+twins!(PMPIX_Neighbor_alltoallv_init, MPIX_Neighbor_alltoallv_init,
+    (sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtype: <Here as Face>::Datatype, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::neighbor_alltoallv_init::<Here>(sendbuf, args::IntArray::int(sendcounts), args::IntArray::int(sdispls), sendtype, recvbuf, args::IntArray::int(recvcounts), args::IntArray::int(rdispls), recvtype, comm, info, request));
 
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn MPIX_Neighbor_alltoallw_init() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXNeighborAlltoallwInit)
-}
+twins!(PMPIX_Neighbor_alltoallw_init, MPIX_Neighbor_alltoallw_init,
+    (sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const i64, sendtypes: *const <Here as Face>::Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const i64, recvtypes: *const <Here as Face>::Datatype, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::neighbor_alltoallw_init::<Here>(sendbuf, args::IntArray::int(sendcounts), sdispls, sendtypes, recvbuf, args::IntArray::int(recvcounts), rdispls, recvtypes, comm, info, request));
 
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn MPIX_Query_cuda_support() -> c_int {
@@ -2925,99 +2909,33 @@ pub extern "C-unwind" fn MPIX_Query_rocm_support() -> c_int {
     0
 }
 
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn MPIX_Reduce_init() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXReduceInit)
-}
+twins!(PMPIX_Reduce_init, MPIX_Reduce_init,
+    (sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, root: c_int, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::reduce_init::<Here>(sendbuf, recvbuf, i64::from(count), datatype, op, root, comm, info, request));
 
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn MPIX_Reduce_scatter_block_init() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXReduceScatterBlockInit)
-}
+twins!(PMPIX_Reduce_scatter_block_init, MPIX_Reduce_scatter_block_init,
+    (sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: c_int, datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::reduce_scatter_block_init::<Here>(sendbuf, recvbuf, i64::from(recvcount), datatype, op, comm, info, request));
 
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn MPIX_Reduce_scatter_init() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXReduceScatterInit)
-}
+twins!(PMPIX_Reduce_scatter_init, MPIX_Reduce_scatter_init,
+    (sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: *const c_int, datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::reduce_scatter_init::<Here>(sendbuf, recvbuf, args::IntArray::int(recvcounts), datatype, op, comm, info, request));
 
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn MPIX_Scan_init() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXScanInit)
-}
+twins!(PMPIX_Scan_init, MPIX_Scan_init,
+    (sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: <Here as Face>::Datatype, op: <Here as Face>::Op, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::scan_init::<Here>(sendbuf, recvbuf, i64::from(count), datatype, op, comm, info, request));
 
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn MPIX_Scatter_init() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXScatterInit)
-}
+twins!(PMPIX_Scatter_init, MPIX_Scatter_init,
+    (sendbuf: *const c_void, sendcount: c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: <Here as Face>::Datatype, root: c_int, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::scatter_init::<Here>(sendbuf, i64::from(sendcount), sendtype, recvbuf, i64::from(recvcount), recvtype, root, comm, info, request));
 
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn MPIX_Scatterv_init() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXScattervInit)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn MPI_AINT_ADD_F90() -> c_int {
-    glue::extension::<Here>(Procedure::MPIAINTADDF90)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn MPI_AINT_DIFF_F90() -> c_int {
-    glue::extension::<Here>(Procedure::MPIAINTDIFFF90)
-}
+twins!(PMPIX_Scatterv_init, MPIX_Scatterv_init,
+    (sendbuf: *const c_void, sendcounts: *const c_int, displs: *const c_int, sendtype: <Here as Face>::Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: <Here as Face>::Datatype, root: c_int, comm: <Here as Face>::Comm, info: <Here as Face>::Info, request: *mut <Here as Face>::Request) -> c_int,
+    glue::scatterv_init::<Here>(sendbuf, args::IntArray::int(sendcounts), args::IntArray::int(displs), sendtype, recvbuf, i64::from(recvcount), recvtype, root, comm, info, request));
 
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn MPI_Session_set_info() -> c_int {
     glue::extension::<Here>(Procedure::MPISessionSetInfo)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn MPI_WTICK_F90() -> c_int {
-    glue::extension::<Here>(Procedure::MPIWTICKF90)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn MPI_WTIME_F90() -> c_int {
-    glue::extension::<Here>(Procedure::MPIWTIMEF90)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn PMPIX_Allgather_init() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXAllgatherInit)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn PMPIX_Allgatherv_init() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXAllgathervInit)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn PMPIX_Allreduce_init() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXAllreduceInit)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn PMPIX_Alltoall_init() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXAlltoallInit)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn PMPIX_Alltoallv_init() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXAlltoallvInit)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn PMPIX_Alltoallw_init() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXAlltoallwInit)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn PMPIX_Barrier_init() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXBarrierInit)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn PMPIX_Bcast_init() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXBcastInit)
 }
 
 #[unsafe(no_mangle)]
@@ -3063,76 +2981,6 @@ pub extern "C-unwind" fn PMPIX_Comm_revoke() -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn PMPIX_Comm_shrink() -> c_int {
     glue::extension::<Here>(Procedure::MPIXCommShrink)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn PMPIX_Exscan_init() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXExscanInit)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn PMPIX_Gather_init() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXGatherInit)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn PMPIX_Gatherv_init() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXGathervInit)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn PMPIX_Neighbor_allgather_init() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXNeighborAllgatherInit)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn PMPIX_Neighbor_allgatherv_init() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXNeighborAllgathervInit)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn PMPIX_Neighbor_alltoall_init() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXNeighborAlltoallInit)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn PMPIX_Neighbor_alltoallv_init() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXNeighborAlltoallvInit)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn PMPIX_Neighbor_alltoallw_init() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXNeighborAlltoallwInit)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn PMPIX_Reduce_init() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXReduceInit)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn PMPIX_Reduce_scatter_block_init() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXReduceScatterBlockInit)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn PMPIX_Reduce_scatter_init() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXReduceScatterInit)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn PMPIX_Scan_init() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXScanInit)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn PMPIX_Scatter_init() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXScatterInit)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn PMPIX_Scatterv_init() -> c_int {
-    glue::extension::<Here>(Procedure::MPIXScattervInit)
 }
 
 #[unsafe(no_mangle)]

@@ -1086,42 +1086,18 @@ pub enum Procedure {
     Wtick,
     /// `MPI_Wtime`.
     Wtime,
-    /// `MPI_AINT_ADD_F90`.
-    MPIAINTADDF90,
-    /// `MPI_AINT_DIFF_F90`.
-    MPIAINTDIFFF90,
     /// `MPI_Session_set_info`.
     MPISessionSetInfo,
-    /// `MPI_WTICK_F90`.
-    MPIWTICKF90,
-    /// `MPI_WTIME_F90`.
-    MPIWTIMEF90,
-    /// `MPIX_Allgather_init`.
-    MPIXAllgatherInit,
-    /// `MPIX_Allgatherv_init`.
-    MPIXAllgathervInit,
     /// `MPIX_Allreduce_enqueue`.
     MPIXAllreduceEnqueue,
     /// `MPIX_Allreduce_enqueue_c`.
     MPIXAllreduceEnqueueC,
-    /// `MPIX_Allreduce_init`.
-    MPIXAllreduceInit,
-    /// `MPIX_Alltoall_init`.
-    MPIXAlltoallInit,
-    /// `MPIX_Alltoallv_init`.
-    MPIXAlltoallvInit,
-    /// `MPIX_Alltoallw_init`.
-    MPIXAlltoallwInit,
     /// `MPIX_Async_get_state`.
     MPIXAsyncGetState,
     /// `MPIX_Async_spawn`.
     MPIXAsyncSpawn,
     /// `MPIX_Async_start`.
     MPIXAsyncStart,
-    /// `MPIX_Barrier_init`.
-    MPIXBarrierInit,
-    /// `MPIX_Bcast_init`.
-    MPIXBcastInit,
     /// `MPIX_Comm_ack_failed`.
     MPIXCommAckFailed,
     /// `MPIX_Comm_agree`.
@@ -1152,14 +1128,8 @@ pub enum Procedure {
     MPIXDeleteErrorCode,
     /// `MPIX_Delete_error_string`.
     MPIXDeleteErrorString,
-    /// `MPIX_Exscan_init`.
-    MPIXExscanInit,
     /// `MPIX_File_create_errhandler_x`.
     MPIXFileCreateErrhandlerX,
-    /// `MPIX_Gather_init`.
-    MPIXGatherInit,
-    /// `MPIX_Gatherv_init`.
-    MPIXGathervInit,
     /// `MPIX_Get_notify`.
     MPIXGetNotify,
     /// `MPIX_Get_notify_c`.
@@ -1180,16 +1150,6 @@ pub enum Procedure {
     MPIXIsendEnqueue,
     /// `MPIX_Isend_enqueue_c`.
     MPIXIsendEnqueueC,
-    /// `MPIX_Neighbor_allgather_init`.
-    MPIXNeighborAllgatherInit,
-    /// `MPIX_Neighbor_allgatherv_init`.
-    MPIXNeighborAllgathervInit,
-    /// `MPIX_Neighbor_alltoall_init`.
-    MPIXNeighborAlltoallInit,
-    /// `MPIX_Neighbor_alltoallv_init`.
-    MPIXNeighborAlltoallvInit,
-    /// `MPIX_Neighbor_alltoallw_init`.
-    MPIXNeighborAlltoallwInit,
     /// `MPIX_Op_create_x`.
     MPIXOpCreateX,
     /// `MPIX_Put_notify`.
@@ -1200,20 +1160,8 @@ pub enum Procedure {
     MPIXRecvEnqueue,
     /// `MPIX_Recv_enqueue_c`.
     MPIXRecvEnqueueC,
-    /// `MPIX_Reduce_init`.
-    MPIXReduceInit,
-    /// `MPIX_Reduce_scatter_block_init`.
-    MPIXReduceScatterBlockInit,
-    /// `MPIX_Reduce_scatter_init`.
-    MPIXReduceScatterInit,
     /// `MPIX_Request_is_complete`.
     MPIXRequestIsComplete,
-    /// `MPIX_Scan_init`.
-    MPIXScanInit,
-    /// `MPIX_Scatter_init`.
-    MPIXScatterInit,
-    /// `MPIX_Scatterv_init`.
-    MPIXScattervInit,
     /// `MPIX_Send_enqueue`.
     MPIXSendEnqueue,
     /// `MPIX_Send_enqueue_c`.
@@ -1278,6 +1226,8 @@ pub enum Procedure {
     MPIXWinGetNotifyRequest,
     /// `MPIX_Win_set_notify`.
     MPIXWinSetNotify,
+    /// `OMPI_Affinity_str`.
+    OMPIAffinityStr,
     /// `QMPI_Get_calling_address`.
     QMPIGetCallingAddress,
     /// `QMPI_Get_function`.
@@ -1834,24 +1784,12 @@ const NAMES: &[&str] = &[
     "MPI_Win_wait",
     "MPI_Wtick",
     "MPI_Wtime",
-    "MPI_AINT_ADD_F90",
-    "MPI_AINT_DIFF_F90",
     "MPI_Session_set_info",
-    "MPI_WTICK_F90",
-    "MPI_WTIME_F90",
-    "MPIX_Allgather_init",
-    "MPIX_Allgatherv_init",
     "MPIX_Allreduce_enqueue",
     "MPIX_Allreduce_enqueue_c",
-    "MPIX_Allreduce_init",
-    "MPIX_Alltoall_init",
-    "MPIX_Alltoallv_init",
-    "MPIX_Alltoallw_init",
     "MPIX_Async_get_state",
     "MPIX_Async_spawn",
     "MPIX_Async_start",
-    "MPIX_Barrier_init",
-    "MPIX_Bcast_init",
     "MPIX_Comm_ack_failed",
     "MPIX_Comm_agree",
     "MPIX_Comm_create_errhandler_x",
@@ -1867,10 +1805,7 @@ const NAMES: &[&str] = &[
     "MPIX_Delete_error_class",
     "MPIX_Delete_error_code",
     "MPIX_Delete_error_string",
-    "MPIX_Exscan_init",
     "MPIX_File_create_errhandler_x",
-    "MPIX_Gather_init",
-    "MPIX_Gatherv_init",
     "MPIX_Get_notify",
     "MPIX_Get_notify_c",
     "MPIX_Grequest_class_allocate",
@@ -1881,23 +1816,12 @@ const NAMES: &[&str] = &[
     "MPIX_Irecv_enqueue_c",
     "MPIX_Isend_enqueue",
     "MPIX_Isend_enqueue_c",
-    "MPIX_Neighbor_allgather_init",
-    "MPIX_Neighbor_allgatherv_init",
-    "MPIX_Neighbor_alltoall_init",
-    "MPIX_Neighbor_alltoallv_init",
-    "MPIX_Neighbor_alltoallw_init",
     "MPIX_Op_create_x",
     "MPIX_Put_notify",
     "MPIX_Put_notify_c",
     "MPIX_Recv_enqueue",
     "MPIX_Recv_enqueue_c",
-    "MPIX_Reduce_init",
-    "MPIX_Reduce_scatter_block_init",
-    "MPIX_Reduce_scatter_init",
     "MPIX_Request_is_complete",
-    "MPIX_Scan_init",
-    "MPIX_Scatter_init",
-    "MPIX_Scatterv_init",
     "MPIX_Send_enqueue",
     "MPIX_Send_enqueue_c",
     "MPIX_Session_create_errhandler_x",
@@ -1930,6 +1854,7 @@ const NAMES: &[&str] = &[
     "MPIX_Win_get_notify",
     "MPIX_Win_get_notify_request",
     "MPIX_Win_set_notify",
+    "OMPI_Affinity_str",
     "QMPI_Get_calling_address",
     "QMPI_Get_function",
     "QMPI_Get_tool_storage",
@@ -3060,31 +2985,6 @@ const PARAMETERS: &[&[&str]] = &[
     &["rank", "win"],
     &["win"],
     &["win"],
-    &[],
-    &[],
-    &[],
-    &[],
-    &[],
-    &[],
-    &[],
-    &[],
-    &[],
-    &[],
-    &[],
-    &[],
-    &[],
-    &[],
-    &[],
-    &[],
-    &[],
-    &[],
-    &[],
-    &[],
-    &[],
-    &[],
-    &[],
-    &[],
-    &[],
     &[],
     &[],
     &[],

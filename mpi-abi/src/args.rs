@@ -386,15 +386,22 @@ pub unsafe fn text_out_measured(to: *mut c_char, length: *mut c_int, text: &[u8]
     }
 }
 
+/// Refuses what is no status where one must be.
+#[inline]
+pub fn status<F: Face>(param: &'static str, status: *const F::Status) -> Result<()> {
+    if status.is_null() || F::is_status_ignore(status) {
+        return missing(param, "is MPI_STATUS_IGNORE, but must be a status");
+    }
+    Ok(())
+}
+
 /// Reads a status argument.
 ///
 /// # Safety
 /// `status` is null, an ignore value, or a status.
 #[inline]
 pub unsafe fn status_in<F: Face>(param: &'static str, status: *const F::Status) -> Result<Status> {
-    if status.is_null() || F::is_status_ignore(status) {
-        missing(param, "is MPI_STATUS_IGNORE, but a status is read")?;
-    }
+    self::status::<F>(param, status)?;
     // SAFETY: the caller's promise, and none of the special values.
     Ok(unsafe { F::status_in(status) })
 }

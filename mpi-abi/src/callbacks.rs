@@ -192,7 +192,8 @@ pub unsafe fn call_grequest_query<F: Face>(
         F::status_out(shown.as_mut_ptr(), status, true);
         let call: QueryFunction<F::Status> = transmute(function);
         let code = call(extra_state, shown.as_mut_ptr());
-        *status = F::status_in(shown.as_ptr());
+        // What became of the operation is what the function returns (MPI-5.0 §13.2).
+        *status = Status { error: status.error, ..F::status_in(shown.as_ptr()) };
         code
     }
 }

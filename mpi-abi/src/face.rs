@@ -99,6 +99,17 @@ pub enum ConstantGroup {
 /// no kind, so that every look-up reports it.
 pub const FOREIGN_HANDLE: u32 = (1 << 26) - 1;
 
+/// The public fields of a status, integers of the program's ABI in each.
+#[derive(Clone, Copy, Debug)]
+pub struct StatusFields {
+    /// `MPI_SOURCE`.
+    pub source: *mut c_int,
+    /// `MPI_TAG`.
+    pub tag: *mut c_int,
+    /// `MPI_ERROR`.
+    pub error: *mut c_int,
+}
+
 /// What a constant argument that the face does not know becomes when its number would mean
 /// something in the core; any other unknown number is passed on and reported as it is.
 pub const FOREIGN_VALUE: i32 = i32::MIN;
@@ -270,6 +281,9 @@ pub trait Face: Sized + 'static {
     /// Whether this is `MPI_WEIGHTS_EMPTY`.
     fn is_weights_empty(address: *const c_int) -> bool;
 
+    /// Whether this is `MPI_T_PVAR_ALL_HANDLES`.
+    fn is_all_handles(handle: *const c_void) -> bool;
+
     /// Whether this is `MPI_STATUS_IGNORE` (or `MPI_STATUSES_IGNORE`).
     fn is_status_ignore(status: *const Self::Status) -> bool;
 
@@ -285,6 +299,24 @@ pub trait Face: Sized + 'static {
     /// # Safety
     /// `from` is readable and not an ignore value.
     unsafe fn status_in(from: *const Self::Status) -> Status;
+
+    /// Where the public fields of a status are.
+    ///
+    /// # Safety
+    /// `status` is a place for one, and not an ignore value.
+    unsafe fn status_fields(status: *mut Self::Status) -> StatusFields;
+
+    /// Writes the byte count alone.
+    ///
+    /// # Safety
+    /// `to` is writable and not an ignore value.
+    unsafe fn status_set_bytes(to: *mut Self::Status, bytes: u64);
+
+    /// Writes the cancelled flag alone.
+    ///
+    /// # Safety
+    /// `to` is writable and not an ignore value.
+    unsafe fn status_set_cancelled(to: *mut Self::Status, cancelled: bool);
 
     /// Calls a reduction function of the program: `MPI_User_function`, or `MPI_User_function_c`
     /// when `large`.

@@ -1,6 +1,9 @@
 //! What the faces of the two foreign ABIs have in common: conversion by generated tables.
+//!
+//! Ranks and tags are converted by permutations, so that a status comes back as the program filled
+//! it, whatever it wrote there: the number that means something on one side alone becomes one that
+//! means nothing on the other.
 
-use crate::face::FOREIGN_VALUE;
 use mpi_core::constants as core;
 
 /// The special ranks of an ABI.
@@ -14,7 +17,15 @@ pub struct Ranks {
     pub root: i32,
 }
 
+/// The number among those of the special ranks in the core that is none of them.
+const NO_RANK: i32 = -2;
+
 impl Ranks {
+    /// The same in this ABI, where the special ranks are three of −4 to −1 as well.
+    const fn no_rank(self) -> i32 {
+        -1 - 2 - 3 - 4 - self.any_source - self.proc_null - self.root
+    }
+
     /// The core's value of a rank argument: one compare for a plain rank.
     #[inline]
     pub const fn to_core(self, rank: i32) -> i32 {
@@ -26,8 +37,8 @@ impl Ranks {
             core::PROC_NULL
         } else if rank == self.root {
             core::ROOT
-        } else if rank >= core::ROOT {
-            FOREIGN_VALUE
+        } else if rank == self.no_rank() {
+            NO_RANK
         } else {
             rank
         }
@@ -41,20 +52,22 @@ impl Ranks {
             core::ANY_SOURCE => self.any_source,
             core::PROC_NULL => self.proc_null,
             core::ROOT => self.root,
+            NO_RANK => self.no_rank(),
             _ => rank,
         }
     }
 }
 
-/// The core's value of a tag argument.
+/// The core's value of a tag, and as well the face's value of one of the core: each side's wildcard
+/// changes places with the other's.
 #[inline]
-pub const fn tag_to_core(any_tag: i32, tag: i32) -> i32 {
+pub const fn tag(any_tag: i32, tag: i32) -> i32 {
     if tag >= 0 {
         tag
     } else if tag == any_tag {
         core::ANY_TAG
     } else if tag == core::ANY_TAG {
-        FOREIGN_VALUE
+        any_tag
     } else {
         tag
     }
@@ -94,12 +107,12 @@ macro_rules! foreign_face_values {
 
         #[inline]
         fn tag_in(tag: i32) -> i32 {
-            $crate::foreign::tag_to_core($tables::ANY_TAG as i32, tag)
+            $crate::foreign::tag($tables::ANY_TAG as i32, tag)
         }
 
         #[inline]
         fn tag_out(tag: i32) -> i32 {
-            if tag == $crate::mpi_core::constants::ANY_TAG { $tables::ANY_TAG as i32 } else { tag }
+            $crate::foreign::tag($tables::ANY_TAG as i32, tag)
         }
 
         fn constant_in(group: $crate::face::ConstantGroup, value: i32) -> i32 {
@@ -117,11 +130,6 @@ macro_rules! foreign_face_values {
             }
             $crate::values::error_out($tables::ERRORS, $tables::ERR_LASTCODE as i32, class)
         }
-
-        #[inline]
-        fn error_in(code: i32) -> $crate::mpi_core::error::ErrorClass {
-            $crate::values::error_in($tables::ERRORS, $tables::ERR_LASTCODE as i32, code)
-        }
     };
 }
 
@@ -130,23 +138,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn special_ranks_go_both_ways_and_their_neighbours_are_foreign() {
+    fn special_ranks_go_both_ways_and_no_other_becomes_one() {
         let mpich = Ranks { any_source: -2, proc_null: -1, root: -3 };
         let openmpi = Ranks { any_source: -1, proc_null: -2, root: -4 };
         for ranks in [mpich, openmpi] {
             for rank in [core::ANY_SOURCE, core::PROC_NULL, core::ROOT, 0, 5, i32::MAX] {
                 assert_eq!(ranks.to_core(ranks.to_face(rank)), rank);
             }
+            for rank in -6..1 {
+                assert_eq!(ranks.to_face(ranks.to_core(rank)), rank);
+            }
             assert_eq!(ranks.to_core(-5), -5);
         }
-        assert_eq!(mpich.to_core(-4), FOREIGN_VALUE);
-        assert_eq!(openmpi.to_core(-3), FOREIGN_VALUE);
+        assert_eq!(mpich.to_core(-4), NO_RANK);
+        assert_eq!(openmpi.to_core(-3), NO_RANK);
     }
 
     #[test]
     fn the_core_s_wildcard_is_no_tag_of_another_abi() {
-        assert_eq!(tag_to_core(-1, -1), core::ANY_TAG);
-        assert_eq!(tag_to_core(-1, core::ANY_TAG), FOREIGN_VALUE);
-        assert_eq!(tag_to_core(-1, 7), 7);
+        assert_eq!(tag(-1, -1), core::ANY_TAG);
+        assert_eq!(tag(-1, core::ANY_TAG), -1);
+        assert_eq!(tag(-1, 7), 7);
     }
 }

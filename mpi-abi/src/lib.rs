@@ -3,6 +3,7 @@
 //! A face is one package with the exports of one ABI; everything else lies here, once, generic
 //! over [`face::Face`].
 
+pub mod affinity;
 pub mod args;
 mod c_streams;
 pub mod callbacks;

@@ -38,13 +38,15 @@ pub fn error_in(pairs: &Pairs, lastcode: i32, code: i32) -> ErrorClass {
     ErrorClass(to_core(pairs, code))
 }
 
-/// The face's code of an error class; `MPI_ERR_OTHER` for one that the face's ABI does not have.
+/// The face's code of an error class; of one that the face's ABI does not have `MPI_ERR_OTHER`, or what
+/// libraries said before there was a class for it.
 pub fn error_out(pairs: &Pairs, lastcode: i32, class: ErrorClass) -> i32 {
     if class.0 > CORE_LASTCODE {
         return (class.0 - CORE_LASTCODE).saturating_add(lastcode);
     }
     let number = |class: ErrorClass| pairs.iter().find(|(core, _)| *core == class.0);
-    number(class).or_else(|| number(ErrorClass::OTHER)).map_or(lastcode, |(_, face)| *face)
+    let instead = if class == ErrorClass::ERRHANDLER { ErrorClass::ARG } else { ErrorClass::OTHER };
+    number(class).or_else(|| number(instead)).map_or(lastcode, |(_, face)| *face)
 }
 
 fn is_bits(group: ConstantGroup) -> bool {
@@ -114,8 +116,9 @@ mod tests {
 
     #[test]
     fn a_class_that_an_abi_lacks_becomes_its_err_other() {
-        let errors = &[(1, 1), (ErrorClass::OTHER.0, 15)];
+        let errors = &[(1, 1), (ErrorClass::ARG.0, 12), (ErrorClass::OTHER.0, 15)];
         assert_eq!(error_out(errors, 92, ErrorClass::ABI), 15);
+        assert_eq!(error_out(errors, 92, ErrorClass::ERRHANDLER), 12);
         assert_eq!(error_in(errors, 92, 15), ErrorClass::OTHER);
     }
 }

@@ -128,6 +128,9 @@ classes! {
     T_PVAR_NO_WRITE = 1016, "MPI_T_ERR_PVAR_NO_WRITE", "performance variable cannot be written";
     T_PVAR_NO_STARTSTOP = 1017, "MPI_T_ERR_PVAR_NO_STARTSTOP", "performance variable cannot be started or stopped";
     T_PVAR_NO_ATOMIC = 1018, "MPI_T_ERR_PVAR_NO_ATOMIC", "performance variable cannot be read and reset in one";
+    PROC_FAILED = 1101, "MPI_ERR_PROC_FAILED", "a process has failed";
+    PROC_FAILED_PENDING = 1102, "MPI_ERR_PROC_FAILED_PENDING", "a process has failed that might have sent";
+    REVOKED = 1103, "MPI_ERR_REVOKED", "the object has been revoked";
 }
 
 impl fmt::Debug for ErrorClass {

@@ -8,8 +8,6 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 
-use crate::datatype::basic::BYTE;
-
 /// Handles below this number are predefined objects of the standard ABI.
 pub const PREDEFINED_END: u32 = 0x400;
 const INDEX_BITS: u32 = 22;
@@ -66,14 +64,6 @@ kinds! {
 /// A handle of kind `K`. Any bit pattern may come from a program; only a table says whether it
 /// names a live object.
 pub struct Handle<K>(u32, PhantomData<fn() -> K>);
-
-impl DatatypeHandle {
-    /// That of `count` elements: programs name no type for none, which MPICH does not look at, either.
-    #[inline]
-    pub(crate) fn of(self, count: i64) -> DatatypeHandle {
-        if count == 0 && self.is_null() { DatatypeHandle::from_raw(BYTE) } else { self }
-    }
-}
 
 impl<K: Kind> Handle<K> {
     /// The null handle of the kind.

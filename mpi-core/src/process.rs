@@ -199,6 +199,33 @@ impl<P: Port> Process<P> {
         Ok(datatype)
     }
 
+    /// The datatype of `count` elements, with its handle: of none a program need not name one, as with MPICH,
+    /// which does not look at it.
+    #[inline]
+    pub(crate) fn committed_of(
+        &self,
+        handle: DatatypeHandle,
+        count: i64,
+    ) -> Result<(DatatypeHandle, &Arc<Datatype>)> {
+        match self.committed(handle) {
+            Ok(datatype) => Ok((handle, datatype)),
+            Err(error) => self.of_none(handle, count).ok_or(error),
+        }
+    }
+
+    /// What stands for the type of no elements where none is named.
+    #[cold]
+    fn of_none(
+        &self,
+        handle: DatatypeHandle,
+        count: i64,
+    ) -> Option<(DatatypeHandle, &Arc<Datatype>)> {
+        if count != 0 || !handle.is_null() {
+            return None;
+        }
+        datatype::predefined(datatype::BYTE.raw()).map(|byte| (datatype::BYTE, byte))
+    }
+
     /// The reduction operation that a handle names.
     pub fn op(&self, handle: OpHandle) -> Result<Op> {
         match Op::predefined(handle.raw()) {

@@ -77,6 +77,17 @@ static void made_by_hand(void) {
     EQUAL(value, 44);
     OK(MPI_Status_get_error(&status, &value));
     EQUAL(value, MPI_ERR_OTHER);
+
+    // Each writes its own field alone, and any value is kept.
+    OK(MPI_Status_set_error(&status, 12345));
+    OK(MPI_Status_set_tag(&status, -2));
+    OK(MPI_Status_set_elements(&status, MPI_INT, 5));
+    OK(MPI_Status_set_cancelled(&status, 1));
+    EQUAL(status.MPI_SOURCE, 3);
+    EQUAL(status.MPI_TAG, -2);
+    EQUAL(status.MPI_ERROR, 12345);
+    OK(MPI_Status_get_error(&status, &value));
+    EQUAL(value, 12345);
 }
 
 // The error field is written by a call that fails with MPI_ERR_IN_STATUS, and by no other (§3.2.5).

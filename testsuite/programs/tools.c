@@ -46,9 +46,14 @@ static void nothing_is_there(void) {
     CHECK(session != MPI_T_PVAR_SESSION_NULL, "there is a session");
     EQUAL(MPI_T_pvar_handle_alloc(session, 0, NULL, &variable, &count), MPI_T_ERR_INVALID_INDEX);
     EQUAL(MPI_T_pvar_start(session, variable), MPI_T_ERR_INVALID_HANDLE);
+    // All of none are started, stopped and reset (§15.3.7).
+    OK(MPI_T_pvar_start(session, MPI_T_PVAR_ALL_HANDLES));
+    OK(MPI_T_pvar_stop(session, MPI_T_PVAR_ALL_HANDLES));
+    OK(MPI_T_pvar_reset(session, MPI_T_PVAR_ALL_HANDLES));
     OK(MPI_T_pvar_session_free(&session));
     CHECK(session == MPI_T_PVAR_SESSION_NULL, "it is gone");
     EQUAL(MPI_T_pvar_session_free(&session), MPI_T_ERR_INVALID_SESSION);
+    EQUAL(MPI_T_pvar_start(session, MPI_T_PVAR_ALL_HANDLES), MPI_T_ERR_INVALID_SESSION);
 }
 
 // The codes are error codes as others are (§15.3.10).

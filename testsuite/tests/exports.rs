@@ -10,7 +10,7 @@ use mpi_api::extra::Form;
 use mpi_api::{exports, fortran};
 use object::elf::{DT_NEEDED, DT_SONAME, DynamicTag, FileHeader64};
 use object::read::elf::{Dyn, FileHeader};
-use object::{Endianness, Object, ObjectSymbol};
+use object::{Endianness, Object, ObjectSection, ObjectSymbol};
 use testsuite::peers;
 use testsuite::prefix::Prefix;
 
@@ -59,6 +59,9 @@ fn check(face: &str, library: &str) {
         exports::names(&description.procedures, &description.extras, face).into_iter().collect();
     assert!(expected.len() > 1300, "{face} is described with {} functions", expected.len());
     expected.extend(fortran::entries::names(&description.procedures));
+    if face == "mpich" {
+        expected.extend(fortran::intel::symbols());
+    }
     for extra in description.extras.iter().filter(|extra| extra.face == face) {
         expected.insert(extra.name.clone());
         if let Form::Data(size) = extra.form {
@@ -121,6 +124,45 @@ fn nothing_of_mpich_is_missing() {
 #[test]
 fn nothing_of_intel_mpi_is_missing() {
     lacking("impi", "libmpi.so.12");
+}
+
+/// The names of Intel's Fortran modules as well, with the values of the handles; without those by which
+/// they call each other.
+#[test]
+fn nothing_of_intel_mpi_s_fortran_is_missing() {
+    let folder = peers::environment("impi").expect("the peer").join("lib");
+    let (theirs, ours) = (folder.join("libmpifort.so.12"), ours("libmpi.so.12"));
+    let exported = exported(&ours);
+    let called = |name: &str| {
+        let inside = name.contains('.') || name.contains("_proxy") || name.contains("c_interface");
+        let starts = ["mpi", "pmpi", "MPI_", "PMPI_", "MPIX_", "PMPIX_"];
+        starts.iter().any(|start| name.starts_with(start)) && !inside
+    };
+    let (wanted, here) = (constants(&theirs), constants(&ours));
+    assert!(wanted.len() > 100, "{} constants", wanted.len());
+    // Of a type that its compiler lacks it says so.
+    let none_there = wanted["mpi_f08_compile_constants_mp_mpi_datatype_null_"];
+    for (name, value) in wanted.iter().filter(|(_, value)| **value != none_there) {
+        assert_eq!(here.get(name), Some(value), "{name}");
+    }
+    let theirs = self::exported(&theirs);
+    let lacking = theirs.keys().filter(|name| called(name) && !exported.contains_key(*name));
+    none("libmpi.so.12 lacks", &lacking.map(String::as_str).collect::<Vec<_>>());
+}
+
+/// The handles that the modules of Intel's compiler hold, by name.
+fn constants(library: &Path) -> BTreeMap<String, [u8; 4]> {
+    let data = fs::read(library).unwrap_or_else(|error| panic!("{}: {error}", library.display()));
+    let file = object::File::parse(&*data).expect("a shared library");
+    let constant = |symbol: object::Symbol<'_, '_>| {
+        let name = symbol.name().ok()?;
+        name.starts_with("mpi_f08_compile_constants_mp_").then_some(())?;
+        let section = file.section_by_index(symbol.section_index()?).ok()?;
+        // One of zeros alone has no bytes in the file.
+        let bytes = section.data_range(symbol.address(), 4).ok().flatten().unwrap_or(&[0; 4]);
+        Some((name.to_owned(), bytes.try_into().ok()?))
+    };
+    file.dynamic_symbols().filter_map(constant).collect()
 }
 
 #[test]

@@ -57,23 +57,33 @@ fn open_mpi_handles_left_in_the_library() {
     assert!(!copies(&program, "ompi_mpi_comm_world"));
 }
 
-/// Runs the program of callbacks on the peer, which shows that it asks for the right thing, and
-/// on our library.
-fn callbacks(family: &Family) {
-    let program = place(&format!("callbacks_{}", family.peer));
-    family.compile(&families::source("callbacks.c"), &program, &[]).unwrap();
+/// Runs a program on the peer, which shows that it asks for the right thing, and on our library.
+fn good_on_both(family: &Family, source: &str) {
+    let program = place(&format!("{source}_{}", family.peer));
+    family.compile(&families::source(&format!("{source}.c")), &program, &[]).unwrap();
     assert_eq!(family.run_on_peer(&program, &[]).unwrap(), "ok\n");
     assert_eq!(family.run_on_ours(&program, &[]).unwrap(), "ok\n");
 }
 
 #[test]
 fn mpich_callbacks() {
-    callbacks(&MPICH);
+    good_on_both(&MPICH, "callbacks");
 }
 
 #[test]
 fn open_mpi_callbacks() {
-    callbacks(&OPEN_MPI);
+    good_on_both(&OPEN_MPI, "callbacks");
+}
+
+#[test]
+fn a_status_keeps_what_the_program_wrote() {
+    good_on_both(&MPICH, "setstatus");
+    good_on_both(&OPEN_MPI, "setstatus");
+}
+
+#[test]
+fn error_classes_of_open_mpi() {
+    good_on_both(&OPEN_MPI, "classes");
 }
 
 /// Runs a program whose source says what it shows on our library of the family.
@@ -187,6 +197,16 @@ fn open_mpi_4_s_binding_for_cxx() {
     let ours = open_mpi();
     let flags = ["-rdynamic", "-Wl,--no-as-needed", ours.to_str().unwrap()];
     OPEN_MPI.compile(&families::source("cxx.c"), &program, &flags).unwrap();
+    assert_eq!(OPEN_MPI.run_on_ours(&program, &[]).unwrap(), "ok\n");
+}
+
+/// Open MPI 5 has not all that 4.1 had.
+#[test]
+fn open_mpi_s_own_names_mean_what_they_do_there() {
+    let program = place("openmpi_own");
+    let ours = open_mpi();
+    let flags = ["-Wl,--no-as-needed", ours.to_str().unwrap()];
+    OPEN_MPI.compile(&families::source("openmpi.c"), &program, &flags).unwrap();
     assert_eq!(OPEN_MPI.run_on_ours(&program, &[]).unwrap(), "ok\n");
 }
 

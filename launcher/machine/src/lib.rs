@@ -14,6 +14,9 @@ pub use quota::quota;
 
 use std::fs;
 
+/// Where the kernel lists the CPUs that are switched on.
+const ONLINE: &str = "/sys/devices/system/cpu/online";
+
 /// One CPU (hardware thread) and where it sits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cpu {
@@ -42,7 +45,7 @@ impl Machine {
     /// This machine, as this process may use it.
     pub fn here() -> Machine {
         let cpus = cpus();
-        let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+        let online = fs::read_to_string(ONLINE).unwrap_or_default();
         let online = cpu_list(&online).len().max(cpus.len());
         Machine { cpus, online, quota: quota() }
     }
@@ -55,11 +58,20 @@ impl Machine {
 
 /// The CPUs that this process may use, neighbours side by side.
 pub fn cpus() -> Vec<Cpu> {
+    located(affinity())
+}
+
+/// All CPUs that are switched on, neighbours side by side.
+pub fn online() -> Vec<Cpu> {
+    located(cpu_list(&fs::read_to_string(ONLINE).unwrap_or_default()))
+}
+
+fn located(ids: Vec<usize>) -> Vec<Cpu> {
     let nodes: Vec<Vec<usize>> = (0..)
         .map_while(|n| fs::read_to_string(format!("/sys/devices/system/node/node{n}/cpulist")).ok())
         .map(|text| cpu_list(&text))
         .collect();
-    let mut cpus: Vec<Cpu> = affinity().into_iter().map(|id| cpu(id, &nodes)).collect();
+    let mut cpus: Vec<Cpu> = ids.into_iter().map(|id| cpu(id, &nodes)).collect();
     cpus.sort_by_key(|cpu| (cpu.numa, cpu.socket, cpu.core, cpu.id));
     cpus
 }

@@ -146,17 +146,12 @@ fn status(parameter: &Parameter, direction: Direction) -> Piece {
         return argument(format!("&args::status_in::<F>({name:?}, {ident})?"));
     }
     let mut piece = argument(format!("&mut {held}"));
-    if direction == Direction::InOut {
-        piece.before.push(format!("let mut {held} = args::status_in::<F>({name:?}, {ident})?;"));
-        // Also when the operation failed: a truncated message has a source and a tag.
-        piece.always.push(format!("F::status_out({ident}, &{held}, true);"));
-    } else {
-        piece.before.push(format!("args::status_out::<F>({name:?}, {ident})?;"));
-        piece.before.push(format!("let mut {held} = Status::EMPTY;"));
-        piece.always.push(format!(
-            "if !F::is_status_ignore({ident}) {{ F::status_out({ident}, &{held}, false); }}"
-        ));
-    }
+    piece.before.push(format!("args::status_out::<F>({name:?}, {ident})?;"));
+    piece.before.push(format!("let mut {held} = Status::EMPTY;"));
+    // Also when the operation failed: a truncated message has a source and a tag.
+    piece.always.push(format!(
+        "if !F::is_status_ignore({ident}) {{ F::status_out({ident}, &{held}, false); }}"
+    ));
     piece
 }
 

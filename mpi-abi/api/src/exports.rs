@@ -18,13 +18,19 @@ pub fn file(procedures: &[Procedure], extras: &[Extra], face: &str) -> String {
          use mpi_abi::{args, glue, twins};\n",
     );
     for procedure in procedures.iter().filter(|procedure| procedure.is_in(face)) {
-        twins(&mut out, procedure, false);
+        twins(&mut out, &format!("MPI_{}", procedure.name), procedure, false);
         if procedure.large {
-            twins(&mut out, procedure, true);
+            twins(&mut out, &format!("MPI_{}_c", procedure.name), procedure, true);
         }
     }
     for extra in extras.iter().filter(|extra| extra.face == face) {
-        further(&mut out, extra);
+        match &extra.form {
+            Form::Alias(of) => {
+                let found = procedures.iter().find(|other| *of == format!("MPI_{}", other.name));
+                twins(&mut out, &extra.name, found.expect("an alias of a procedure"), false);
+            }
+            _ => further(&mut out, extra),
+        }
     }
     out
 }
@@ -38,15 +44,18 @@ pub fn names(procedures: &[Procedure], extras: &[Extra], face: &str) -> Vec<Stri
             names.push(format!("PMPI_{}{suffix}", procedure.name));
         }
     }
-    let generated = |extra: &&Extra| extra.face == face && extra.is_generated();
-    names.extend(extras.iter().filter(generated).map(|extra| extra.name.clone()));
+    for extra in extras.iter().filter(|extra| extra.face == face && extra.is_generated()) {
+        names.push(extra.name.clone());
+        if matches!(extra.form, Form::Alias(_)) {
+            names.push(format!("P{}", extra.name));
+        }
+    }
     names.sort();
     names
 }
 
-fn twins(out: &mut String, procedure: &Procedure, large: bool) {
-    let suffix = if large { "_c" } else { "" };
-    let name = &procedure.name;
+/// The export of a procedure, in its `_c` form if `large`, by the name `name` and by that for profiling.
+fn twins(out: &mut String, name: &str, procedure: &Procedure, large: bool) {
     let list = |f: &dyn Fn(&Parameter) -> String| {
         rust::parameters(procedure, large).map(f).collect::<Vec<_>>().join(", ")
     };
@@ -62,7 +71,7 @@ fn twins(out: &mut String, procedure: &Procedure, large: bool) {
     let returns = rust::return_type(procedure, "Here");
     let _ = write!(
         out,
-        "\ntwins!(PMPI_{name}{suffix}, MPI_{name}{suffix},\n    \
+        "\ntwins!(P{name}, {name},\n    \
          ({declared}) -> {returns},\n    \
          glue::{}::<Here>({}));\n",
         procedure.snake(),
@@ -73,7 +82,7 @@ fn twins(out: &mut String, procedure: &Procedure, large: bool) {
 fn further(out: &mut String, extra: &Extra) {
     let name = &extra.name;
     let (head, body) = match extra.form {
-        Form::Own | Form::Data(_) => return,
+        Form::Own | Form::Extension | Form::Data(_) | Form::Alias(_) => return,
         Form::Zero => (format!("extern \"C-unwind\" fn {name}()"), "0".to_owned()),
         Form::Denied => (
             format!("unsafe extern \"C-unwind\" fn {name}(_what: c_int, answer: *mut c_int)"),

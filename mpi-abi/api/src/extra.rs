@@ -1,10 +1,11 @@
 //! The further names that binaries of a family may import: `api/extra/*.txt`, read off the peers'
 //! libraries with nm.
 //!
-//! A line is `form name [size]`. The forms: `unsupported`, a function that is not part of MPI and
-//! raises an error whatever its parameters; `zero`, a query that answers no; `denied`, one that says
-//! so where its second parameter points, of what the first one names; `data`, an object of
-//! that size; `own`, a function. The face itself writes `data` and `own`.
+//! A line is `form name [size or procedure]`. The forms: `unsupported`, a function that is not part of
+//! MPI and raises an error whatever its parameters; `zero`, a query that answers no; `denied`, one that
+//! says so where its second parameter points, of what the first one names; `alias`, that procedure of
+//! MPI under another name, with the profiling name beside it; `data`, an object of that size; `own`, a
+//! function; `extension`, one that raises errors as procedures do. The face itself writes the last three.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +15,7 @@ use anyhow::{Context, Result, bail};
 use crate::description::camel;
 
 /// What a further name is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Form {
     /// A function that raises an error.
     Unsupported,
@@ -22,10 +23,14 @@ pub enum Form {
     Zero,
     /// A function of a number and the place of an answer, which is 0.
     Denied,
+    /// The procedure of this name.
+    Alias(String),
     /// An object of this many bytes.
     Data(u64),
     /// A function that the face writes by hand.
     Own,
+    /// One whose errors have its name.
+    Extension,
 }
 
 /// A further name of one face.
@@ -42,7 +47,12 @@ pub struct Extra {
 impl Extra {
     /// Whether the generated exports define it.
     pub fn is_generated(&self) -> bool {
-        matches!(self.form, Form::Unsupported | Form::Zero | Form::Denied)
+        matches!(self.form, Form::Unsupported | Form::Zero | Form::Denied | Form::Alias(_))
+    }
+
+    /// Whether messages name it.
+    pub fn is_procedure(&self) -> bool {
+        matches!(self.form, Form::Unsupported | Form::Extension)
     }
 
     /// The name that messages use: the one without the prefix of profiling.
@@ -71,7 +81,9 @@ pub fn read(folder: &Path) -> Result<Vec<Extra>> {
                 ["unsupported", name] => (Form::Unsupported, name),
                 ["zero", name] => (Form::Zero, name),
                 ["denied", name] => (Form::Denied, name),
+                ["alias", name, of] => (Form::Alias((*of).to_owned()), name),
                 ["own", name] => (Form::Own, name),
+                ["extension", name] => (Form::Extension, name),
                 ["data", name, size] => (Form::Data(size.parse()?), name),
                 _ => bail!("{}: {line:?} is not `form name`", path.display()),
             };

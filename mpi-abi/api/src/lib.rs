@@ -85,6 +85,7 @@ pub fn generate(root: &Path) -> Result<Vec<(PathBuf, String)>> {
         ("fortran_entries.rs", fortran::entries::file(procedures)),
         ("fortran_mpich.rs", fortran::peers::file(procedures, "mpich")),
         ("fortran_openmpi.rs", fortran::peers::file(procedures, "openmpi")),
+        ("fortran_intel.rs", fortran::intel::file()?),
     ] {
         files.push((generated.join(name), text));
     }

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use crate::description::Procedure;
-use crate::extra::{Extra, Form};
+use crate::extra::Extra;
 
 /// The file's text.
 pub(crate) fn file(procedures: &[Procedure], extras: &[Extra]) -> String {
     let mut further = BTreeMap::new();
-    for extra in extras.iter().filter(|extra| extra.form == Form::Unsupported) {
+    for extra in extras.iter().filter(|extra| extra.is_procedure()) {
         further.insert(extra.variant(), extra.public_name());
     }
     let mut out = crate::banner();

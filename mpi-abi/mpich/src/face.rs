@@ -5,11 +5,13 @@ use std::ptr;
 
 use mpi_abi::callbacks;
 use mpi_abi::claim::FaceMark;
-use mpi_abi::face::{Abi, FOREIGN_HANDLE, Face};
+use mpi_abi::face::{Abi, FOREIGN_HANDLE, Face, StatusFields};
 use mpi_abi::foreign::Ranks;
 use mpi_abi::mpi_core::buffer::UserBuffer;
+use mpi_abi::mpi_core::error::ErrorClass;
 use mpi_abi::mpi_core::handle::*;
 use mpi_abi::mpi_core::status::Status;
+use mpi_abi::values;
 
 use crate::cxx;
 use crate::handles::{handle_in, handle_out, raw_out};
@@ -48,6 +50,10 @@ impl Face for Mpich {
     const ABI: Abi = Abi::Mpich;
     const NAME: &'static str = "MPICH ABI";
     mpi_abi::foreign_face_values!(tables);
+
+    fn error_in(code: c_int) -> ErrorClass {
+        values::error_in(tables::ERRORS, Self::ERR_LASTCODE, code)
+    }
 
     type Comm = c_int;
     type Group = c_int;
@@ -130,6 +136,10 @@ impl Face for Mpich {
         symbols::is_weights_empty(address)
     }
 
+    fn is_all_handles(handle: *const c_void) -> bool {
+        symbols::is_all_handles(handle)
+    }
+
     #[inline]
     fn is_status_ignore(status: *const MpichStatus) -> bool {
         // One value for both in this ABI.
@@ -146,6 +156,21 @@ impl Face for Mpich {
     unsafe fn status_in(from: *const MpichStatus) -> Status {
         // SAFETY: the caller's promise is the same.
         unsafe { status::read(from) }
+    }
+
+    unsafe fn status_fields(status: *mut MpichStatus) -> StatusFields {
+        // SAFETY: the caller's promise is the same.
+        unsafe { status::fields(status) }
+    }
+
+    unsafe fn status_set_bytes(to: *mut MpichStatus, bytes: u64) {
+        // SAFETY: the caller's promise is the same.
+        unsafe { status::set_bytes(to, bytes) }
+    }
+
+    unsafe fn status_set_cancelled(to: *mut MpichStatus, cancelled: bool) {
+        // SAFETY: the caller's promise is the same.
+        unsafe { status::set_cancelled(to, cancelled) }
     }
 
     unsafe fn call_op(

@@ -1,7 +1,8 @@
 //! The Fortran interfaces of the MPICH face: `libmpifort.so.12` and its other names lead here.
 //!
 //! Programs define the common blocks with the special variables themselves, so these are reached
-//! as data that a program may define. The module `mpi_f08` has variables of its own for some.
+//! as data that a program may define. The module `mpi_f08` has variables of its own for some, by one
+//! name with gfortran and by another with Intel's compiler.
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,6 +40,11 @@ blocks! {
     __mpi_f08_link_constants_MOD_mpi_errcodes_ignore: c_int = 0;
     __mpi_f08_link_constants_MOD_mpi_argv_null: u8 = 0;
     __mpi_f08_link_constants_MOD_mpi_argvs_null: u8 = 0;
+    mpi_f08_link_constants_mp_mpi_unweighted_: c_int = 0;
+    mpi_f08_link_constants_mp_mpi_weights_empty_: c_int = 0;
+    mpi_f08_link_constants_mp_mpi_errcodes_ignore_: c_int = 0;
+    mpi_f08_link_constants_mp_mpi_argv_null_: u8 = 0;
+    mpi_f08_link_constants_mp_mpi_argvs_null_: u8 = 0;
 }
 
 /// Whether the program has named the variable of the module where it may have meant that of the
@@ -95,6 +101,11 @@ impl Fortran for Mpich {
             __mpi_f08_link_constants_MOD_mpi_errcodes_ignore ErrcodesIgnore
             __mpi_f08_link_constants_MOD_mpi_argv_null ArgvNull
             __mpi_f08_link_constants_MOD_mpi_argvs_null ArgvNull
+            mpi_f08_link_constants_mp_mpi_unweighted_ Unweighted
+            mpi_f08_link_constants_mp_mpi_weights_empty_ WeightsEmpty
+            mpi_f08_link_constants_mp_mpi_errcodes_ignore_ ErrcodesIgnore
+            mpi_f08_link_constants_mp_mpi_argv_null_ ArgvNull
+            mpi_f08_link_constants_mp_mpi_argvs_null_ ArgvNull
         }
         None
     }
@@ -134,4 +145,5 @@ mod entries {
     type Here = crate::face::Mpich;
     include!("../../generated/fortran_entries.rs");
     include!("../../generated/fortran_mpich.rs");
+    include!("../../generated/fortran_intel.rs");
 }

@@ -1,6 +1,6 @@
 //! MPICH's `MPI_Status`: the count in 63 bits over two words, with the cancelled flag below.
 
-use mpi_abi::face::Face;
+use mpi_abi::face::{Face, StatusFields};
 use mpi_abi::mpi_core::status::Status;
 
 use crate::face::Mpich;
@@ -52,5 +52,45 @@ pub(crate) unsafe fn read(from: *const MpichStatus) -> Status {
         error: Mpich::error_in(from.error),
         bytes: high << 32 | from.count_low as u32 as u64,
         cancelled: from.count_high_and_cancelled & 1 != 0,
+    }
+}
+
+/// See [`Face::status_fields`].
+///
+/// # Safety
+/// As there.
+pub(crate) unsafe fn fields(status: *mut MpichStatus) -> StatusFields {
+    // SAFETY: the caller says that there is room for a status.
+    unsafe {
+        StatusFields {
+            source: &raw mut (*status).source,
+            tag: &raw mut (*status).tag,
+            error: &raw mut (*status).error,
+        }
+    }
+}
+
+/// See [`Face::status_set_bytes`].
+///
+/// # Safety
+/// As there.
+pub(crate) unsafe fn set_bytes(to: *mut MpichStatus, bytes: u64) {
+    // SAFETY: the caller says that `to` is writable.
+    unsafe {
+        (*to).count_low = bytes as i32;
+        (*to).count_high_and_cancelled &= 1;
+        (*to).count_high_and_cancelled |= ((bytes >> 32) as i32) << 1;
+    }
+}
+
+/// See [`Face::status_set_cancelled`].
+///
+/// # Safety
+/// As there.
+pub(crate) unsafe fn set_cancelled(to: *mut MpichStatus, cancelled: bool) {
+    // SAFETY: the caller says that `to` is writable.
+    unsafe {
+        (*to).count_high_and_cancelled &= !1;
+        (*to).count_high_and_cancelled |= i32::from(cancelled);
     }
 }

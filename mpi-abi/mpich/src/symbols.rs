@@ -85,6 +85,11 @@ pub(crate) fn is_weights_empty(address: *const c_int) -> bool {
     std::ptr::eq(address, weights_empty())
 }
 
+/// Whether `handle` is the value of `MPI_T_PVAR_ALL_HANDLES`.
+pub(crate) fn is_all_handles(handle: *const c_void) -> bool {
+    std::ptr::addr_eq(handle, &raw const ALL_HANDLES)
+}
+
 /// `MPI_COMM_DUP_FN`, `MPI_TYPE_DUP_FN`, `MPI_WIN_DUP_FN`: copies an attribute's value (MPI-5.0
 /// §7.7.2). The same function serves all kinds, whose handles are all ints.
 ///

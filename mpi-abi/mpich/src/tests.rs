@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use mpi_abi::face::{ConstantGroup, FOREIGN_HANDLE, FOREIGN_VALUE, Face};
+use mpi_abi::face::{ConstantGroup, FOREIGN_HANDLE, Face};
 use mpi_abi::fortran::{Fortran, Special};
 use mpi_abi::mpi_core::buffer::UserBuffer;
 use mpi_abi::mpi_core::constants;
@@ -71,9 +71,9 @@ fn ranks_and_tags() {
         assert_eq!(Mpich::rank_in(face), core);
         assert_eq!(Mpich::rank_out(core), face);
     }
-    assert_eq!(Mpich::rank_in(-4), FOREIGN_VALUE);
+    assert_eq!(Mpich::rank_in(-4), -2); // no rank on either side
     assert_eq!((Mpich::tag_in(-1), Mpich::tag_out(constants::ANY_TAG)), (constants::ANY_TAG, -1));
-    assert_eq!(Mpich::tag_in(-2), FOREIGN_VALUE);
+    assert_eq!(Mpich::tag_in(-2), -1); // no tag on either side
 }
 
 #[test]
@@ -138,5 +138,30 @@ fn both_variables_for_an_automatic_buffer_are_known() {
     for variable in [&raw mut mpifcmba_, &raw mut OF_MODULE] {
         assert_eq!(Mpich::special(variable.cast()), Some(Special::BufferAutomatic));
         assert_eq!(Mpich::buffer_automatic(), Some(variable.cast()));
+    }
+}
+
+/// What only the program knows stays, and what it had written in the other part (MPI-5.0 §13.3).
+#[test]
+fn one_part_of_a_status_is_written_alone() {
+    let mut shown = std::mem::MaybeUninit::zeroed();
+    let empty = Status { source: 0, tag: 0, ..Status::EMPTY };
+    // SAFETY: the status is ours.
+    unsafe {
+        let fields = Mpich::status_fields(shown.as_mut_ptr());
+        for (value, bytes) in (-6..2).zip([5, 1 << 33].into_iter().cycle()) {
+            Mpich::status_out(shown.as_mut_ptr(), &empty, true);
+            (*fields.source, *fields.tag, *fields.error) = (value, value, 12345);
+            Mpich::status_set_cancelled(shown.as_mut_ptr(), true);
+            Mpich::status_set_bytes(shown.as_mut_ptr(), bytes);
+            let told = Mpich::status_in(shown.as_ptr());
+            assert_eq!((told.bytes, told.cancelled), (bytes, true));
+            Mpich::status_set_cancelled(shown.as_mut_ptr(), false);
+            assert_eq!((*fields.source, *fields.tag, *fields.error), (value, value, 12345));
+            let told = Mpich::status_in(shown.as_ptr());
+            assert_eq!((told.bytes, told.cancelled), (bytes, false));
+            assert_eq!(Mpich::rank_out(told.source), value);
+            assert_eq!(Mpich::tag_out(told.tag), value);
+        }
     }
 }

@@ -3,11 +3,12 @@
 use std::ffi::{c_int, c_void};
 
 use mpi_abi::claim::FaceMark;
-use mpi_abi::face::{Abi, Face};
+use mpi_abi::face::{Abi, Face, StatusFields};
 use mpi_abi::mpi_core::buffer::UserBuffer;
+use mpi_abi::mpi_core::error::ErrorClass;
 use mpi_abi::mpi_core::handle::*;
 use mpi_abi::mpi_core::status::Status;
-use mpi_abi::{callbacks, foreign};
+use mpi_abi::{callbacks, foreign, values};
 
 use crate::objects::tables;
 use crate::status::{self, OpenMpiStatus};
@@ -45,6 +46,13 @@ impl Face for OpenMpi {
     const NAME: &'static str = "Open MPI ABI";
 
     mpi_abi::foreign_face_values!(tables);
+
+    /// Open MPI knows all numbers up to its last one, those without a name as `MPI_ERR_UNKNOWN`.
+    fn error_in(code: c_int) -> ErrorClass {
+        let class = values::error_in(tables::ERRORS, Self::ERR_LASTCODE, code);
+        let named = class.name().is_some() || !(0..=Self::ERR_LASTCODE).contains(&code);
+        if named { class } else { ErrorClass::UNKNOWN }
+    }
 
     type Comm = *mut c_void;
     type Group = *mut c_void;
@@ -116,6 +124,10 @@ impl Face for OpenMpi {
         address as isize as i64 == tables::WEIGHTS_EMPTY
     }
 
+    fn is_all_handles(handle: *const c_void) -> bool {
+        handle.addr() == usize::MAX
+    }
+
     #[inline]
     fn is_status_ignore(status: *const OpenMpiStatus) -> bool {
         // One value for both in this ABI.
@@ -132,6 +144,21 @@ impl Face for OpenMpi {
     unsafe fn status_in(from: *const OpenMpiStatus) -> Status {
         // SAFETY: the caller's promise is the same.
         unsafe { status::read(from) }
+    }
+
+    unsafe fn status_fields(status: *mut OpenMpiStatus) -> StatusFields {
+        // SAFETY: the caller's promise is the same.
+        unsafe { status::fields(status) }
+    }
+
+    unsafe fn status_set_bytes(to: *mut OpenMpiStatus, bytes: u64) {
+        // SAFETY: the caller's promise is the same.
+        unsafe { status::set_bytes(to, bytes) }
+    }
+
+    unsafe fn status_set_cancelled(to: *mut OpenMpiStatus, cancelled: bool) {
+        // SAFETY: the caller's promise is the same.
+        unsafe { status::set_cancelled(to, cancelled) }
     }
 
     unsafe fn call_op(

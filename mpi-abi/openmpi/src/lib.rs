@@ -2,12 +2,13 @@
 //!
 //! A handle is the address of an object whose first word says which core handle it stands for
 //! (`word`); the predefined ones are exported data (`objects`), those of the user are cells that
-//! never move (`cells`). `face` ties them to the trait; `symbols`, `cxx` and `cxx_errors` hold what the
-//! library exports beside procedures and handles.
+//! never move (`cells`). `face` ties them to the trait; `symbols`, `extensions`, `cxx` and `cxx_errors`
+//! hold what the library exports beside procedures and handles.
 
 mod cells;
 mod cxx;
 mod cxx_errors;
+mod extensions;
 mod face;
 mod fortran;
 mod handles;

@@ -3,7 +3,7 @@
 //! In Fortran it is an array of INTEGERs (MPI-5.0 §19.3.5), which need not begin where a byte count
 //! may: so nothing here counts on the alignment of the C type.
 
-use mpi_abi::face::Face;
+use mpi_abi::face::{Face, StatusFields};
 use mpi_abi::mpi_core::status::Status;
 
 use crate::face::OpenMpi;
@@ -54,4 +54,37 @@ pub(crate) unsafe fn read(from: *const OpenMpiStatus) -> Status {
         bytes: from.bytes,
         cancelled: from.cancelled != 0,
     }
+}
+
+/// See [`Face::status_fields`].
+///
+/// # Safety
+/// As there.
+pub(crate) unsafe fn fields(status: *mut OpenMpiStatus) -> StatusFields {
+    // SAFETY: the caller says that there is room for a status.
+    unsafe {
+        StatusFields {
+            source: &raw mut (*status).source,
+            tag: &raw mut (*status).tag,
+            error: &raw mut (*status).error,
+        }
+    }
+}
+
+/// See [`Face::status_set_bytes`].
+///
+/// # Safety
+/// As there.
+pub(crate) unsafe fn set_bytes(to: *mut OpenMpiStatus, bytes: u64) {
+    // SAFETY: the caller says that `to` is writable.
+    unsafe { (&raw mut (*to).bytes).write_unaligned(bytes) };
+}
+
+/// See [`Face::status_set_cancelled`].
+///
+/// # Safety
+/// As there.
+pub(crate) unsafe fn set_cancelled(to: *mut OpenMpiStatus, cancelled: bool) {
+    // SAFETY: the caller says that `to` is writable.
+    unsafe { (&raw mut (*to).cancelled).write_unaligned(i32::from(cancelled)) };
 }

@@ -11,7 +11,7 @@ use mpi_core::attributes::{
     Attribute, AttributeList, Convention, CopyCall, CopyFunction, DeleteCall, DeleteFunction,
     Holder, Keyval, KeyvalHandle,
 };
-use mpi_core::error::Result;
+use mpi_core::error::{Error, Result};
 use mpi_core::handle::{
     CommHandle, CommKind, DatatypeHandle, DatatypeKind, Kind, WinHandle, WinKind,
 };
@@ -123,23 +123,28 @@ fn check(cx: &Cx<'_>, code: c_int, what: &'static str) -> Result<()> {
     if code == 0 { Ok(()) } else { Err(of_code(cx, code, what)) }
 }
 
-/// Deletes the attributes of an object that is about to go, the last one set first (§11.2.4).
+/// Deletes the attributes of an object that is about to go, unless a function of one refuses.
 pub(crate) fn delete_all(cx: &mut Cx<'_>, object: Object) -> Result<()> {
-    while let Some(call) = next_deletion(cx, object)? {
-        call_delete(cx, object, call)?;
-        object.take(cx, call.keyval);
-    }
-    Ok(())
+    delete_each(cx, object, Err)
 }
 
 /// The same of a communicator that goes whatever their functions say: that of the process itself in `MPI_Finalize`
 /// (§11.2.4), which nobody could call again.
 pub(crate) fn delete_all_in_the_end(cx: &mut Cx<'_>, comm: CommHandle) -> Result<()> {
-    let object = Object::Comm(comm);
+    delete_each(cx, Object::Comm(comm), |error| {
+        tracing::warn!("an attribute of MPI_COMM_SELF: {}", error.what());
+        Ok(())
+    })
+}
+
+/// Deletes attributes, the last one set first (§11.2.4), as long as `refused` lets a refusal pass.
+fn delete_each(
+    cx: &mut Cx<'_>,
+    object: Object,
+    refused: impl Fn(Error) -> Result<()>,
+) -> Result<()> {
     while let Some(call) = next_deletion(cx, object)? {
-        if let Err(error) = call_delete(cx, object, call) {
-            tracing::warn!("an attribute of MPI_COMM_SELF: {}", error.what());
-        }
+        call_delete(cx, object, call).or_else(&refused)?;
         object.take(cx, call.keyval);
     }
     Ok(())

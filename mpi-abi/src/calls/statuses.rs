@@ -1,57 +1,15 @@
-//! Queries of statuses (MPI-5.0 §3.2.5, §5.1.11, §13.3).
+//! What the opaque part of a status says (MPI-5.0 §3.2.5, §5.1.11, §3.8.4).
 
 use mpi_core::constants::UNDEFINED;
-use mpi_core::error::{ErrorClass, Result};
+use mpi_core::error::Result;
 use mpi_core::handle::DatatypeHandle;
 use mpi_core::status::Status;
 
-use crate::entry::{AlwaysCx, Cx};
+use crate::entry::Cx;
 
 /// `MPI_Test_cancelled`.
 pub fn test_cancelled(_: &mut Cx<'_>, status: &Status, flag: &mut bool) -> Result<()> {
     *flag = status.cancelled;
-    Ok(())
-}
-
-/// `MPI_Status_set_cancelled`.
-pub fn status_set_cancelled(_: &mut AlwaysCx, status: &mut Status, flag: bool) -> Result<()> {
-    status.cancelled = flag;
-    Ok(())
-}
-
-/// `MPI_Status_get_source`.
-pub fn status_get_source(_: &mut AlwaysCx, status: &Status, source: &mut i32) -> Result<()> {
-    *source = status.source;
-    Ok(())
-}
-
-/// `MPI_Status_get_tag`.
-pub fn status_get_tag(_: &mut AlwaysCx, status: &Status, tag: &mut i32) -> Result<()> {
-    *tag = status.tag;
-    Ok(())
-}
-
-/// `MPI_Status_get_error`.
-pub fn status_get_error(_: &mut AlwaysCx, status: &Status, err: &mut ErrorClass) -> Result<()> {
-    *err = status.error;
-    Ok(())
-}
-
-/// `MPI_Status_set_source`.
-pub fn status_set_source(_: &mut AlwaysCx, status: &mut Status, source: i32) -> Result<()> {
-    status.source = source;
-    Ok(())
-}
-
-/// `MPI_Status_set_tag`.
-pub fn status_set_tag(_: &mut AlwaysCx, status: &mut Status, tag: i32) -> Result<()> {
-    status.tag = tag;
-    Ok(())
-}
-
-/// `MPI_Status_set_error`.
-pub fn status_set_error(_: &mut AlwaysCx, status: &mut Status, err: ErrorClass) -> Result<()> {
-    status.error = err;
     Ok(())
 }
 
@@ -90,30 +48,4 @@ pub fn get_elements_x(
     count: &mut i64,
 ) -> Result<()> {
     get_elements(cx, status, datatype, count)
-}
-
-/// `MPI_Status_set_elements`: what `MPI_Get_elements` then finds.
-pub fn status_set_elements(
-    cx: &mut Cx<'_>,
-    status: &mut Status,
-    datatype: DatatypeHandle,
-    count: i64,
-) -> Result<()> {
-    let datatype = cx.datatype(datatype)?;
-    let bytes = u64::try_from(count).ok().and_then(|count| datatype.bytes_of_elements(count));
-    let Some(bytes) = bytes else {
-        mpi_core::fail!(COUNT, "count", "is {count}, which no message of the datatype can have");
-    };
-    status.bytes = bytes;
-    Ok(())
-}
-
-/// `MPI_Status_set_elements_x`.
-pub fn status_set_elements_x(
-    cx: &mut Cx<'_>,
-    status: &mut Status,
-    datatype: DatatypeHandle,
-    count: i64,
-) -> Result<()> {
-    status_set_elements(cx, status, datatype, count)
 }

@@ -1,5 +1,6 @@
 //! The tool information interface (MPI-5.0 §15.3), which shows nothing: there are no variables, events,
-//! sources or categories. What asks for one gets an error code from generated text (`no_such`).
+//! sources or categories. What asks for one gets an error code from generated text (`no_such`); what asks for
+//! all of them finds nothing to do.
 //!
 //! No error handler hears of errors here, and all may be called before `MPI_Init` and by any thread
 //! (§15.3.4, §15.3.10): nothing is kept but how often the interface was begun.
@@ -111,4 +112,27 @@ pub unsafe fn t_pvar_session_free<F: Face>(pe_session: *mut *mut c_void) -> c_in
         *pe_session = ptr::null_mut();
     }
     0
+}
+
+/// The code of a procedure for all variables of a session, or for one, of which there is none (§15.3.7).
+fn of_all<F: Face>(pe_session: *mut c_void, handle: *mut c_void) -> c_int {
+    if !ptr::addr_eq(pe_session, &raw const SESSION) {
+        return F::error_out(ErrorClass::T_INVALID_SESSION);
+    }
+    if F::is_all_handles(handle) { 0 } else { no_such::<F>(ErrorClass::T_INVALID_HANDLE) }
+}
+
+/// `MPI_T_pvar_start`.
+pub unsafe fn t_pvar_start<F: Face>(pe_session: *mut c_void, handle: *mut c_void) -> c_int {
+    of_all::<F>(pe_session, handle)
+}
+
+/// `MPI_T_pvar_stop`.
+pub unsafe fn t_pvar_stop<F: Face>(pe_session: *mut c_void, handle: *mut c_void) -> c_int {
+    of_all::<F>(pe_session, handle)
+}
+
+/// `MPI_T_pvar_reset`.
+pub unsafe fn t_pvar_reset<F: Face>(pe_session: *mut c_void, handle: *mut c_void) -> c_int {
+    of_all::<F>(pe_session, handle)
 }

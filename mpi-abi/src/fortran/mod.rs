@@ -15,6 +15,7 @@ mod attributes;
 pub(crate) mod called;
 mod functions;
 mod handles;
+pub mod intel;
 mod logicals;
 mod neighbors;
 pub mod owners;

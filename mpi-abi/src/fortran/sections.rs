@@ -1,7 +1,8 @@
 //! Arrays of any shape, as `mpi_f08` passes them (MPI-5.0 §19.1.6): a descriptor with strides.
 //!
-//! Enters: the address of a descriptor, in gfortran's own layout, which it uses between Fortran
-//! procedures, or in that of C's `CFI_cdesc_t` (Fortran 2018 §18.5.3), which flang uses throughout.
+//! Enters: the address of a descriptor, in the layout that gfortran or Intel's compiler has for use
+//! between Fortran procedures, or in that of C's `CFI_cdesc_t` (Fortran 2018 §18.5.3), which flang uses
+//! throughout.
 //! Leaves: where the elements are. A blocking call works on a packed copy (`packed`), one that
 //! returns earlier steps over the gaps (`parts`).
 
@@ -32,24 +33,32 @@ impl Section {
     /// # Safety
     /// It is what the compiler made for an argument of assumed type and rank.
     pub unsafe fn of(descriptor: *const c_void) -> Section {
-        // SAFETY: a descriptor has a head of five words, or three in C's layout, and three more
-        // for each dimension.
+        // SAFETY: a descriptor has a head of five words, or three in C's layout and six in Intel's, and
+        // three more for each dimension.
         let word = |at: usize| unsafe { *descriptor.cast::<i64>().add(at) };
-        let third = word(2);
-        let is_cfi = is_cfi(third);
-        let head = if is_cfi { third >> 32 } else { word(3) >> 32 };
-        let rank = usize::from(head as u8).min(DIMENSIONS);
+        let layout = if is_cfi(word(2)) { Layout::C } else { Layout::of_head(word(3)) };
+        let rank = match layout {
+            Layout::C => word(2) >> 32,
+            Layout::Gfortran => word(3) >> 32,
+            Layout::Intel => word(4),
+        };
+        let rank = usize::from(rank as u8).min(DIMENSIONS);
         let mut dims = [(0, 0); DIMENSIONS];
         for (at, dim) in dims.iter_mut().enumerate().take(rank) {
-            *dim = if is_cfi {
-                (word(4 + 3 * at), word(5 + 3 * at))
-            } else {
-                let [stride, lower, upper] = [0, 1, 2].map(|field| word(5 + 3 * at + field));
-                (upper - lower + 1, stride * word(4))
+            *dim = match layout {
+                Layout::C => (word(4 + 3 * at), word(5 + 3 * at)),
+                Layout::Intel => (word(6 + 3 * at), word(7 + 3 * at)),
+                Layout::Gfortran => {
+                    let [stride, lower, upper] = [0, 1, 2].map(|field| word(5 + 3 * at + field));
+                    (upper - lower + 1, stride * word(4))
+                }
             };
         }
         let address = ptr::with_exposed_provenance_mut(word(0) as usize);
-        let element = if is_cfi { word(1) } else { element(third, (word(3) >> 40) as u8, word(4)) };
+        let element = match layout {
+            Layout::Gfortran => element(word(2), (word(3) >> 40) as u8, word(4)),
+            Layout::C | Layout::Intel => word(1),
+        };
         Section { address, element, rank, dims }
     }
 
@@ -107,6 +116,21 @@ impl Section {
     }
 }
 
+/// Whose descriptor it is.
+enum Layout {
+    C,
+    Gfortran,
+    Intel,
+}
+
+impl Layout {
+    /// By the fourth word, of one that is not C's: gfortran has a version in its lower half, which is 0;
+    /// Intel's compiler has flags there, of which one says that there is an array.
+    fn of_head(fourth: i64) -> Layout {
+        if fourth as u32 == 0 { Layout::Gfortran } else { Layout::Intel }
+    }
+}
+
 /// The types by which gfortran describes what may be polymorphic: `CLASS(t)` as a derived type, and
 /// `CLASS(*)` as if it were an address.
 const DERIVED: u8 = 5;
@@ -138,17 +162,19 @@ pub(super) mod tests {
         array: *mut i32,
         first: usize,
         dims: &[(i64, i64)],
-    ) -> [Vec<i64>; 2] {
+    ) -> [Vec<i64>; 3] {
         let base = (array.expose_provenance() + 4 * first) as i64;
         let rank = dims.len() as i64;
         let mut gfortran = vec![base, -5, 4, (1 << 40) | (rank << 32), 4];
         let mut cfi = vec![base, 4, (9 << 40) | (rank << 32) | 20_240_719];
+        let mut intel = vec![base, 4, -20, 1, rank, 0];
         for &(extent, stride) in dims {
             gfortran.extend([stride, 3, 3 + extent - 1]);
             cfi.extend([1, extent, stride * 4]);
+            intel.extend([extent, stride * 4, 3]);
         }
         cfi.extend([0, 0]);
-        [gfortran, cfi]
+        [gfortran, cfi, intel]
     }
 
     #[test]

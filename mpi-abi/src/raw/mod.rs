@@ -5,3 +5,4 @@ pub mod completion;
 pub mod datatypes;
 pub mod info;
 pub mod init;
+pub mod statuses;

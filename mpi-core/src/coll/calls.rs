@@ -400,8 +400,7 @@ impl<P: Port> Process<P> {
 
     #[inline]
     pub(super) fn block(&self, data: Typed, param: &'static str) -> Result<Place> {
-        let handle = data.datatype.of(data.count);
-        let datatype = self.committed(handle)?;
+        let (handle, datatype) = self.committed_of(data.datatype, data.count)?;
         crate::p2p::send::check_count(data.count)?;
         check_address(data.buf, data.count, datatype, param)?;
         Ok(Place::new(data.buf, data.count, handle, datatype))
@@ -417,7 +416,7 @@ impl<P: Port> Process<P> {
     /// means nothing.
     pub(super) fn blocks(&self, data: Typed, size: usize, param: &'static str) -> Result<Places> {
         let first = self.block(data.of_any(size > 0), param)?;
-        let stride = self.datatype(data.datatype.of(data.count))?.extent() * data.count;
+        let stride = self.committed_of(data.datatype, data.count)?.1.extent() * data.count;
         Ok(Places::Even(first, stride, size))
     }
 
@@ -432,8 +431,7 @@ impl<P: Port> Process<P> {
                 Types::Same(handle) => (handle, false),
                 Types::Each(handles) => (handles[rank], true),
             };
-            let handle = handle.of(count);
-            let datatype = self.committed(handle)?;
+            let (handle, datatype) = self.committed_of(handle, count)?;
             let bytes = if in_bytes { displacement } else { displacement * datatype.extent() };
             // With MPI_BOTTOM the displacements are addresses (§5.1.12).
             let address = data.buf.offset(bytes);

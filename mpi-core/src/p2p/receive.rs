@@ -119,7 +119,7 @@ impl<P: Port> Process<P> {
         check_count(message.count)?;
         // From nobody comes nothing, of whatever type (§3.10).
         let Some(pattern) = pattern else { return Ok(None) };
-        let datatype = self.committed(message.datatype.of(message.count))?;
+        let (_, datatype) = self.committed_of(message.datatype, message.count)?;
         check_buffer(message.buf, message.count, datatype)?;
         Ok(Some((Unpacker::new(message.buf, message.count, datatype), pattern)))
     }

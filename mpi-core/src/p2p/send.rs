@@ -135,7 +135,7 @@ impl<P: Port> Process<P> {
     #[inline]
     pub(crate) fn check_send(&self, message: &Message) -> Result<Option<(Packer, Route)>> {
         let comm = self.comm(message.comm)?;
-        let datatype = self.committed(message.datatype.of(message.count))?;
+        let (_, datatype) = self.committed_of(message.datatype, message.count)?;
         check_count(message.count)?;
         if message.tag < 0 {
             return Err(bad_tag(message.tag));

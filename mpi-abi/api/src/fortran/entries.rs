@@ -166,7 +166,12 @@ fn exported(procedure: &Procedure, large: bool) -> Vec<(String, Vec<String>)> {
 
 /// The names that compilers make of an external procedure, and those for profiling.
 fn spellings(name: &str) -> [String; 8] {
-    let [p, q] = ["mpi", "pmpi"].map(|prefix| {
+    spellings_of(["mpi", "pmpi"], name)
+}
+
+/// The same behind other prefixes.
+pub(super) fn spellings_of(prefixes: [&str; 2], name: &str) -> [String; 8] {
+    let [p, q] = prefixes.map(|prefix| {
         let name = format!("{prefix}_{name}");
         let upper = name.to_uppercase();
         [name.clone(), format!("{name}_"), format!("{name}__"), upper]

@@ -9,6 +9,7 @@
 mod constants;
 mod declare;
 pub mod entries;
+pub mod intel;
 pub(crate) mod mpi;
 pub(crate) mod mpi_f08;
 pub(crate) mod mpif;

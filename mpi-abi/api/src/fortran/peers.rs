@@ -11,7 +11,7 @@ use super::sections::has_choice;
 use crate::description::Procedure;
 
 /// Handles as those modules name them.
-const HANDLES: &[&str] = &[
+pub(super) const HANDLES: &[&str] = &[
     "comm",
     "datatype",
     "errhandler",
@@ -45,7 +45,7 @@ const OPENMPI_SIZES: &[(&str, &str)] = &[
 ];
 
 /// The same for MPICH's, in `mpi` and in `mpi_f08`.
-const MPICH_SIZES: &[(&str, &str)] = &[
+pub(super) const MPICH_SIZES: &[(&str, &str)] = &[
     ("sizeofs_MOD_mpi_sizeof_ch", "i1"),
     ("sizeofs_MOD_mpi_sizeof_chv", "i1"),
     ("sizeofs_MOD_mpi_sizeof_cx", "c4"),
@@ -153,6 +153,12 @@ fn of_mpich(procedure: &Procedure, name: &mut impl FnMut(&str, String)) {
                 name(&format!("{function}_f08ts"), format!("{prefix}_{snake}_f08ts_{ending}"));
             }
             name(&function, format!("{prefix}_{snake}_f08_{ending}"));
+        }
+        // Intel MPI's modules put it this way.
+        if large && has_choice(procedure) {
+            name(&format!("{snake}_c_f08ts"), format!("pmpir_{snake}_c_f08ts_"));
+        } else if large {
+            name(&format!("{snake}_c"), format!("pmpir_{snake}_c_f08_"));
         }
     }
 }
