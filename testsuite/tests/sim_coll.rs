@@ -42,15 +42,19 @@ fn every_algorithm_of_every_collective_gives_the_right_answer() {
 #[test]
 fn long_messages_between_two_ranks_give_the_right_answer() {
     for (seed, &collective) in (0u64..).zip(Collective::ALL) {
-        for round in 0..4 {
-            let call = |(n, len)| Call { collective, len, root: n % 2, salt: n as i64 };
-            let calls: Vec<Call> =
-                [9_000, 40_000, 9_000].into_iter().enumerate().map(call).collect();
-            let outcome = World::new(seed << 8 | round, 2).start_mpi(move |mpi| {
-                mpi.selection.patience = 0;
-                live(mpi, &calls, 1);
-            });
-            outcome.unwrap_or_else(|hang| panic!("{collective}: {hang}"));
+        let call = |(n, len)| Call { collective, len, root: n % 2, salt: n as i64 };
+        let calls: Vec<Call> = [9_000, 40_000, 9_000].into_iter().enumerate().map(call).collect();
+        let boards = collective.menu().iter().filter(|(algorithm, _)| algorithm.is_board());
+        for &(algorithm, _) in boards {
+            for round in 0..4 {
+                let calls = calls.clone();
+                let outcome = World::new(seed << 8 | round, 2).start_mpi(move |mpi| {
+                    use_only(mpi, collective, algorithm);
+                    mpi.selection.patience = 0;
+                    live(mpi, &calls, 1);
+                });
+                outcome.unwrap_or_else(|hang| panic!("{collective} by {algorithm}: {hang}"));
+            }
         }
     }
 }
@@ -557,7 +561,8 @@ fn every_algorithm_serves_256_ranks_and_a_seed_replays_it() {
 /// What takes long is the opening, at which all meet all, so one board serves all collectives.
 #[test]
 fn boards_serve_256_ranks() {
-    for algorithm in [Algorithm::Board, Algorithm::BoardShares, Algorithm::BoardChains] {
+    let boards = Algorithm::ALL.iter().copied().filter(|algorithm| algorithm.is_board());
+    for algorithm in boards {
         let serves = |collective: &Collective| {
             collective.menu().iter().any(|(other, _)| *other == algorithm)
         };

@@ -113,6 +113,8 @@ names! {
         Board = "board",
         /// Over the board, each process reducing its share of the elements.
         BoardShares = "board_shares",
+        /// Over the board, one process reducing everything and telling all.
+        BoardRoot = "board_root",
         /// Over the board, chains of processes adding in turn to sums that lie there; calls that do
         /// not block take `board_shares` instead.
         BoardChains = "board_chains",
@@ -124,7 +126,8 @@ names! {
 impl Algorithm {
     /// Whether it runs over a board and not as a schedule.
     pub fn is_board(self) -> bool {
-        matches!(self, Algorithm::Board | Algorithm::BoardShares | Algorithm::BoardChains)
+        use Algorithm::{Board, BoardChains, BoardRoot, BoardShares};
+        matches!(self, Board | BoardShares | BoardRoot | BoardChains)
     }
 }
 
@@ -246,6 +249,7 @@ impl Collective {
                 (Tree, Nothing),
                 (Board, Needs::Board),
                 (BoardShares, Needs::Board),
+                (BoardRoot, Needs::Board),
                 (BoardChains, Needs::Board),
                 (Nodes, Needs::Nodes),
             ],

@@ -195,14 +195,16 @@ impl<P: Port> Process<P> {
             }
         };
         let size = state.size() as usize;
+        let ranks_per_node = match state.ranks_per_node {
+            0 => size,
+            known => known as usize,
+        };
         let shape = Shape {
             collective,
             size,
-            ranks_per_node: match state.ranks_per_node {
-                0 => size,
-                known => known as usize,
-            },
+            ranks_per_node,
             crowded: state.share > 1,
+            processors: ranks_per_node.div_ceil(state.share.max(1) as usize),
             bytes: call.bytes,
             unit,
             commutative,

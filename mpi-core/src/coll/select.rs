@@ -20,6 +20,8 @@ pub struct Shape {
     pub ranks_per_node: usize,
     /// Whether some of its processes are known to share processors with others.
     pub crowded: bool,
+    /// Processors that those of a node have, as far as is known: as many as themselves if none is shared.
+    pub processors: usize,
     /// Bytes of type signature: of the message (broadcast), of the vector (reductions, and all
     /// of it for a reduce-scatter), or of all blocks together of one process that has one for
     /// each rank. 0 where the ranks cannot know it ([`Collective::has_common_bytes`]).

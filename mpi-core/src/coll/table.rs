@@ -24,6 +24,7 @@ pub(super) struct Rule {
     pub(super) segment: i64,
     ranks: Limits,
     ranks_per_node: Limits,
+    processors: Limits,
     bytes: Limits,
     block: Limits,
     commutative: Option<bool>,
@@ -54,6 +55,7 @@ impl Rule {
             segment: SEGMENT_DEFAULT,
             ranks: any,
             ranks_per_node: any,
+            processors: any,
             bytes: any,
             block: any,
             commutative: None,
@@ -80,6 +82,7 @@ impl Rule {
         needs.is_some_and(met)
             && self.ranks.contain(shape.size as i64)
             && self.ranks_per_node.contain(shape.ranks_per_node as i64)
+            && self.processors.contain(shape.processors as i64)
             && self.bytes.contain(shape.bytes)
             && self.block.contain(shape.bytes / shape.size.max(1) as i64)
             && self.commutative.is_none_or(|wanted| wanted == shape.commutative)
@@ -104,6 +107,8 @@ struct Entry {
     max_ranks: Option<i64>,
     min_ranks_per_node: Option<i64>,
     max_ranks_per_node: Option<i64>,
+    min_processors: Option<i64>,
+    max_processors: Option<i64>,
     min_bytes: Option<Spanned<Amount>>,
     max_bytes: Option<Spanned<Amount>>,
     min_block: Option<Spanned<Amount>>,
@@ -203,6 +208,7 @@ impl Entry {
         rule.segment = bytes(self.segment, SEGMENT_DEFAULT)?;
         rule.ranks = limits(&named, self.min_ranks, self.max_ranks)?;
         rule.ranks_per_node = limits(&named, self.min_ranks_per_node, self.max_ranks_per_node)?;
+        rule.processors = limits(&named, self.min_processors, self.max_processors)?;
         let (min, max) = (bytes(self.min_bytes, 0)?, bytes(self.max_bytes, i64::MAX)?);
         rule.bytes = limits(&named, Some(min), Some(max))?;
         let (min, max) = (bytes(self.min_block, 0)?, bytes(self.max_block, i64::MAX)?);

@@ -91,7 +91,8 @@ impl Bench {
             bail!("{collective}: the library does not say which algorithms it has:\n{said}");
         };
         let has_ports = |name: &str| {
-            !["chain", "ring", "board", "board_shares", "board_chains", "nodes"].contains(&name)
+            !["chain", "ring", "nodes"].contains(&name)
+                && !name.starts_with("board")
                 && !name.contains("doubling")
         };
         let with_ports = |name: &str| -> Vec<String> {

@@ -32,8 +32,10 @@ impl<P: Port> Entry<'_, P> {
         behind: bool,
     ) -> Result<bool> {
         let transfer = &mut errand.transfer;
-        let shares = matches!(call.data, Data::Reduced(_)) && algorithm == Algorithm::BoardShares;
-        let pattern = Pattern::of_reduction(&call.problem, shares);
+        let pattern = match &call.data {
+            Data::Moved { .. } => Pattern::of(&call.problem),
+            Data::Reduced(_) => Pattern::of_reduction(&call.problem, algorithm),
+        };
         self.share_caches(transfer.seat(), usize::MAX, pattern);
         match &call.data {
             Data::Moved { send, recv } => {
@@ -179,6 +181,9 @@ impl<P: Port> Entry<'_, P> {
             }
             Problem::Allreduce { len, .. } if shares => {
                 *transfer = self.shares(job, bytes(*len), None, Some(job.recv));
+            }
+            Problem::Allreduce { len, .. } if algorithm == Algorithm::BoardRoot => {
+                *transfer = self.through_root(job, bytes(*len));
             }
             Problem::Allreduce { len, .. } => {
                 let order = Order::Down(seat.size - 1);

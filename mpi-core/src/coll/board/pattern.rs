@@ -5,6 +5,7 @@
 use super::message::Outgoing;
 use super::seat::Seat;
 use crate::boards::{Audience, LONG_PIECE, Source};
+use crate::coll::menu::Algorithm;
 use crate::coll::place::Places;
 use crate::coll::plan::Problem;
 use crate::datatype::Packer;
@@ -45,9 +46,13 @@ impl Pattern {
         }
     }
 
-    /// That of a reduction, perhaps in shares.
-    pub(super) fn of_reduction(problem: &Problem, shares: bool) -> Pattern {
-        if shares { Pattern::EachToEach } else { Pattern::of(problem) }
+    /// That of a reduction, in shares or otherwise.
+    pub(super) fn of_reduction(problem: &Problem, algorithm: Algorithm) -> Pattern {
+        match algorithm {
+            Algorithm::BoardShares => Pattern::EachToEach,
+            Algorithm::BoardRoot => Pattern::Rooted,
+            _ => Pattern::of(problem),
+        }
     }
 
     /// Streams that are written in it.

@@ -4,10 +4,11 @@
 //! Enters: a call as it was described. Leaves: the result, or a transfer that makes it.
 
 use super::fold::{Fold, Order, Streams, Task, keep, section};
-use super::message::Incoming;
+use super::message::{Incoming, Outgoing};
 use super::pattern::Pattern;
 use super::seat::Seat;
 use super::transfer::Transfer;
+use super::work::WaitFor;
 use crate::boards::{Audience, Source};
 use crate::buffer::UserBuffer;
 use crate::coll::execute::Reducer;
@@ -23,6 +24,14 @@ use crate::port::Port;
 
 /// Shares are cut at multiples of so many bytes, so that no two processes write to one line.
 const SHARE_BYTES: usize = 512;
+/// The process that reduces for all where one does.
+const THROUGH: u32 = 0;
+
+/// What it tells another one.
+fn result_of_root(job: Job, len: usize) -> Incoming {
+    let into = Unpacker::contiguous(job.recv, len as u64);
+    Incoming::new(Source::Public(THROUGH), into)
+}
 
 impl<P: Port> Entry<'_, P> {
     /// Runs a collective operation that reduces.
@@ -38,7 +47,7 @@ impl<P: Port> Entry<'_, P> {
         };
         let shares = algorithm == Algorithm::BoardShares;
         let me = seat.rank;
-        let pattern = Pattern::of_reduction(problem, shares);
+        let pattern = Pattern::of_reduction(problem, algorithm);
         self.share_caches(seat, usize::MAX, pattern);
         let job = Job::new(seat, kernel, data);
         let bytes = |len: i64| len as usize * data.unit as usize;
@@ -62,6 +71,9 @@ impl<P: Port> Entry<'_, P> {
             }
             Problem::Allreduce { len, .. } if algorithm == Algorithm::BoardChains => {
                 self.chains(job, bytes(*len), None)?.run(self)
+            }
+            Problem::Allreduce { len, .. } if algorithm == Algorithm::BoardRoot => {
+                self.reduce_through_root(job, bytes(*len))
             }
             Problem::Allreduce { len, .. } => self.reduce_everywhere(job, bytes(*len)),
             // All know that there is nothing, and wait for nobody.
@@ -131,6 +143,44 @@ impl<P: Port> Entry<'_, P> {
         }
         transfer.reduce(Fold::new(self, seat, task));
         transfer.run(self)
+    }
+
+    /// One process reduces everything and tells all.
+    fn reduce_through_root(&mut self, job: Job, len: usize) -> Result<()> {
+        let seat = job.seat;
+        if self.begun.is_starting() {
+            return self.through_root(job, len).run(self);
+        }
+        if seat.rank == THROUGH {
+            self.takes(seat)?;
+            self.reduce_at_root(job, len)?;
+            let message = self.result_for_all(job, len);
+            return self.write_or_show(seat, message);
+        }
+        self.reduce_for_root(job, len, THROUGH)?;
+        let Incoming { from, into, .. } = result_of_root(job, len);
+        self.read_message(seat, from, into, WaitFor::Root)
+    }
+
+    /// The same, described.
+    pub(super) fn through_root(&mut self, job: Job, len: usize) -> Transfer {
+        let seat = job.seat;
+        let mut transfer = Transfer::new(seat);
+        if seat.rank == THROUGH {
+            let task = job.task(0, len, Order::Down(seat.size - 1), Streams::Private);
+            transfer.reduce(Fold::new(self, seat, task));
+            transfer.send_last(self.result_for_all(job, len));
+        } else {
+            let to = Audience::One(THROUGH);
+            transfer.send(section(self, seat, to, job.own, len, job.unit));
+            transfer.receive(result_of_root(job, len));
+        }
+        transfer
+    }
+
+    /// What the process that reduces for all tells them.
+    fn result_for_all(&self, job: Job, len: usize) -> Outgoing {
+        Outgoing::of_root(self, job.seat, Packer::contiguous(job.recv, len as u64))
     }
 
     /// Each process reduces one share of the elements; the results go to the root, or to all.

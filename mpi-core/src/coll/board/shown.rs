@@ -12,7 +12,7 @@ use super::seat::Seat;
 use super::work::WaitFor;
 use crate::boards::{Audience, Fetched, Mover, Piece, Shown, Source};
 use crate::buffer::UserBuffer;
-use crate::datatype::{Packer, Unpacker};
+use crate::datatype::Packer;
 use crate::entry::Entry;
 use crate::error::{ErrorClass, Result};
 use crate::port::Port;

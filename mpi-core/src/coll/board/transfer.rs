@@ -157,7 +157,7 @@ impl Transfer {
         let told =
             self.fold.as_ref().is_none_or(|fold| fold.audience().is_none() || fold.is_done());
         let chained = self.chains.as_ref().is_none_or(|chains| chains.is_done());
-        told && chained && self.outs.iter().all(|out| out.done)
+        told && chained && self.result.is_none() && self.outs.iter().all(|out| out.done)
     }
 
     /// Hands back its memory.

@@ -47,6 +47,7 @@ fn a_call_goes_node_by_node_only_where_it_can() {
                     size: 8,
                     ranks_per_node: 4,
                     crowded: false,
+                    processors: 4,
                     bytes,
                     unit: 1,
                     commutative: true,

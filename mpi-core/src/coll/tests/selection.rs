@@ -10,6 +10,7 @@ fn shape(collective: Collective, size: usize, bytes: i64) -> Shape {
         size,
         ranks_per_node: size,
         crowded: false,
+        processors: size,
         bytes,
         unit: 1,
         commutative: true,
@@ -73,6 +74,18 @@ fn crowded_processes_may_have_rules_of_their_own() {
     assert_eq!(selection.select(&shape).algorithm, Algorithm::Dissemination);
     let crowded = Shape { crowded: true, ..shape };
     assert_eq!(selection.select(&crowded).algorithm, Algorithm::Tree);
+}
+
+#[test]
+fn rules_may_ask_for_processors() {
+    let table = "[[barrier]]\nalgorithm = \"tree\"\nmin_processors = 2\nmax_processors = 3";
+    let selection = Selection::default().with_table(table, "test").unwrap();
+    let on = |processors| {
+        let shape = Shape { processors, ..shape(Collective::Barrier, 8, 0) };
+        selection.select(&shape).algorithm
+    };
+    let chosen = [1, 2, 3, 4].map(on);
+    assert_eq!(chosen.map(|algorithm| algorithm == Algorithm::Tree), [false, true, true, false]);
 }
 
 #[test]
