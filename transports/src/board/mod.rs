@@ -26,7 +26,7 @@ use loans::Loan;
 use parts::{Parts, Turns};
 use stream::{Answer, Inbound, Outbound};
 
-use crate::sys::memory::populate;
+use crate::sys::memory::{Backing, populate};
 
 /// Largest piece where every rank has a processor: what is read while the next is written.
 const PIECE_BYTES: usize = 32 << 10;
@@ -153,6 +153,12 @@ impl Board {
         self.private.iter_mut().for_each(|stream| stream.narrow(crowded));
         let inbound = self.from_public.iter_mut().chain(&mut self.from_private);
         inbound.for_each(|stream| stream.narrow(crowded));
+    }
+
+    /// Says of which file the own part is a part.
+    pub fn be_backed(&mut self, backing: Backing) {
+        self.public.be_backed(backing);
+        self.private.iter_mut().for_each(|stream| stream.be_backed(backing));
     }
 
     /// Lets the streams of two members get all their pages as soon as they are of use.

@@ -14,7 +14,7 @@ use super::layout::{self, Geometry};
 use super::ledger::Ledger;
 use crate::lap::Worn;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
-use crate::sys::memory::{Mapping, sealed_memfd, sealed_size};
+use crate::sys::memory::{Backing, Mapping, sealed_memfd, sealed_size};
 
 /// Version of everything in an arena and of the hello.
 pub(super) const VERSION: u32 = 6;
@@ -55,6 +55,11 @@ impl Arena {
 
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
+    }
+
+    /// The file behind the mapping.
+    pub(super) fn backing(&self) -> Backing {
+        Backing::of(&self.map, self.fd())
     }
 
     pub(super) fn geometry(&self) -> &Geometry {

@@ -165,6 +165,7 @@ impl Boards for Shm {
         // peer's entry, which goes with the boards; the own part was taken for this board alone.
         let mut board = unsafe { Board::new(rank, mark, members?, parts.get(rank as usize)?.1) };
         board.set_crowded(self.waiter.is_crowded());
+        board.be_backed(self.arena.backing());
         if self.config.shm.bulk != Bulk::Pipeline {
             let readable = |peer: PeerId| self.peers[peer.0 as usize].readable.is_some();
             let others = (0..).zip(parts).filter(|(other, _)| *other != rank);

@@ -233,6 +233,60 @@ impl Mapping {
     }
 }
 
+/// The file behind a mapping, as long as both are there.
+#[derive(Clone, Copy)]
+pub struct Backing {
+    fd: RawFd,
+    base: *mut u8,
+    len: usize,
+}
+
+// SAFETY: as for `Mapping`; the descriptor is but a number.
+unsafe impl Send for Backing {}
+
+impl Backing {
+    /// That of a mapping of `fd` from its beginning on.
+    pub fn of(map: &Mapping, fd: BorrowedFd<'_>) -> Backing {
+        Backing { fd: fd.as_raw_fd(), base: map.base(), len: map.len() }
+    }
+
+    /// Makes pages be there of bytes that nobody has any use for, which are zeros then. A page that is written to the
+    /// file and mapped with others takes the kernel less than one that comes by a fault of its own (Linux 6.18, a
+    /// virtual machine on a Zen 5: 1.8 and 2.5 µs).
+    ///
+    /// # Safety
+    /// The mapping and its file are still there, and nobody reads or writes the bytes meanwhile.
+    pub unsafe fn get_pages(self, at: *mut u8, len: usize) {
+        let offset = at.addr().wrapping_sub(self.base.addr());
+        let is_within = offset.checked_add(len).is_some_and(|end| end <= self.len);
+        let is_written = is_within && write_zeros(self.fd, offset, len);
+        // What is in the file is mapped together by a call for readers, and may be written all the same.
+        populate(at, len, !is_written);
+    }
+}
+
+/// Writes zeros to a file; whether all.
+fn write_zeros(fd: RawFd, offset: usize, len: usize) -> bool {
+    const PIECES: usize = 64;
+    static ZEROS: [u8; PAGE] = [0; PAGE];
+    let (mut at, end) = (offset, offset + len);
+    while at < end {
+        let iov_base = (&raw const ZEROS).cast_mut().cast();
+        let mut pieces = [libc::iovec { iov_base, iov_len: PAGE }; PIECES];
+        let used = (end - at).div_ceil(PAGE).min(PIECES);
+        pieces[used - 1].iov_len = (end - at - (used - 1) * PAGE).min(PAGE);
+        let pieces = &pieces[..used];
+        // SAFETY: the kernel reads at most a page of zeros for each piece.
+        let n =
+            unsafe { libc::pwritev(fd, pieces.as_ptr(), used as libc::c_int, at as libc::off_t) };
+        match usize::try_from(n) {
+            Ok(n) if n > 0 => at += n,
+            _ => return false,
+        }
+    }
+    true
+}
+
 /// As [`Mapping::populate`], of a range of addresses.
 pub fn populate(at: *mut u8, len: usize, for_writing: bool) {
     let skew = at.addr() % PAGE;
@@ -300,6 +354,41 @@ mod tests {
         unsafe { a.base().write_volatile(9) };
         // SAFETY: as before.
         assert_eq!(unsafe { b.base().read_volatile() }, 9);
+    }
+
+    #[test]
+    fn pages_are_got_and_what_is_beside_them_stays() {
+        let fd = sealed_memfd(300 * PAGE as u64).unwrap();
+        let map = Mapping::new(&fd, 0, 300 * PAGE).unwrap();
+        let backing = Backing::of(&map, fd.as_fd());
+        let is_there = |page: usize| {
+            let mut there = 0u8;
+            // SAFETY: one page of the mapping, and room for what is said of it.
+            let code =
+                unsafe { libc::mincore(map.base().add(page * PAGE).cast(), PAGE, &mut there) };
+            assert_eq!(code, 0);
+            there & 1 == 1
+        };
+        for (at, len) in [(100, 50), (PAGE, PAGE), (4 * PAGE - 8, 16), (10 * PAGE + 64, 280 * PAGE)]
+        {
+            let (first, last) =
+                (map.base().wrapping_add(at - 1), map.base().wrapping_add(at + len));
+            // SAFETY: within the mapping, of which nobody else knows.
+            unsafe {
+                first.write_volatile(7);
+                last.write_volatile(8);
+                backing.get_pages(map.base().add(at), len);
+                let bytes = std::slice::from_raw_parts(map.base().add(at), len);
+                assert!(bytes.iter().all(|byte| *byte == 0), "{len} bytes at {at}");
+                assert_eq!((first.read_volatile(), last.read_volatile()), (7, 8));
+            }
+            assert!((at / PAGE..(at + len).div_ceil(PAGE)).all(is_there), "{len} bytes at {at}");
+        }
+        // What is no part of the file is got as ever.
+        let mut elsewhere = [1u8; 64];
+        // SAFETY: an array of the test's own.
+        unsafe { backing.get_pages(elsewhere.as_mut_ptr(), 64) };
+        assert!(elsewhere.iter().all(|byte| *byte == 1));
     }
 
     #[test]

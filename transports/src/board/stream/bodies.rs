@@ -9,12 +9,14 @@ use super::readers::Readers;
 use super::{MAPPED_FROM, Room, WINDOW_MIN};
 use crate::board::layout::CELLS;
 use crate::stores::Ground;
-use crate::sys::memory::populate;
+use crate::sys::memory::{Backing, populate};
 
 /// The room for bodies of one stream.
 pub(super) struct Bodies {
     memory: *mut u8,
     room: Room,
+    /// The file of which it is a part, where pages are better got from there.
+    backing: Option<Backing>,
     /// Which of its pages are there.
     pub(super) pages: Pages,
     /// Where the next body begins.
@@ -36,12 +38,18 @@ impl Bodies {
         Bodies {
             memory,
             room,
+            backing: None,
             pages: Pages::new(room.usual),
             at: 0,
             clear: 0,
             stored: 0,
             lie: [(0, 0); CELLS],
         }
+    }
+
+    /// Says of which file the memory is a part.
+    pub(super) fn be_backed(&mut self, backing: Backing) {
+        self.backing = Some(backing);
     }
 
     pub(super) fn room(&self) -> usize {
@@ -121,7 +129,13 @@ impl Bodies {
     #[inline(never)]
     fn populate(&self, got: Option<Got>) {
         if let Some(Got { at, len }) = got {
-            populate(self.address(at), len, true);
+            let at = self.address(at);
+            match self.backing {
+                // SAFETY: the file is there as long as the board; nothing has lain in these bytes yet, and no piece
+                // tells readers of them.
+                Some(backing) => unsafe { backing.get_pages(at, len) },
+                None => populate(at, len, true),
+            }
         }
     }
 

@@ -14,6 +14,7 @@ use crate::board::copies::Copies;
 use crate::board::layout::CELLS;
 use crate::stores;
 use crate::sync::{AtomicU64, Ordering};
+use crate::sys::memory::Backing;
 
 /// The writing end.
 pub(in crate::board) struct Outbound {
@@ -62,6 +63,11 @@ impl Outbound {
     /// Lets all pages of the way round be got as soon as they are of use.
     pub(in crate::board) fn be_prompt(&mut self) {
         self.bodies.pages.be_prompt();
+    }
+
+    /// Says of which file the room for bodies is a part.
+    pub(in crate::board) fn be_backed(&mut self, backing: Backing) {
+        self.bodies.be_backed(backing);
     }
 
     /// Writes the next `len` bytes of `source`, if there is room; where ranks share processors long ones
