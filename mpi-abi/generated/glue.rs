@@ -2952,7 +2952,6 @@ pub unsafe fn file_read_ordered<F: Face>(
 ) -> c_int {
     let owner = F::file_in(fh);
     entry::call::<F>(Procedure::FileReadOrdered, Owner::File(owner), |cx| unsafe {
-        args::non_negative("count", count, ErrorClass::COUNT)?;
         args::status_out::<F>("status", status)?;
         let mut status_value = Status::EMPTY;
         let access = crate::calls::file_accesses::file_read_ordered(
@@ -2979,7 +2978,6 @@ pub unsafe fn file_read_ordered_begin<F: Face>(
 ) -> c_int {
     let owner = F::file_in(fh);
     entry::call::<F>(Procedure::FileReadOrderedBegin, Owner::File(owner), |cx| unsafe {
-        args::non_negative("count", count, ErrorClass::COUNT)?;
         let access = crate::calls::file_accesses::file_read_ordered(
             owner,
             args::buffer::<F>("buf", buf)?,
@@ -3371,7 +3369,6 @@ pub unsafe fn file_write_ordered<F: Face>(
 ) -> c_int {
     let owner = F::file_in(fh);
     entry::call::<F>(Procedure::FileWriteOrdered, Owner::File(owner), |cx| unsafe {
-        args::non_negative("count", count, ErrorClass::COUNT)?;
         args::status_out::<F>("status", status)?;
         let mut status_value = Status::EMPTY;
         let access = crate::calls::file_accesses::file_write_ordered(
@@ -3398,7 +3395,6 @@ pub unsafe fn file_write_ordered_begin<F: Face>(
 ) -> c_int {
     let owner = F::file_in(fh);
     entry::call::<F>(Procedure::FileWriteOrderedBegin, Owner::File(owner), |cx| unsafe {
-        args::non_negative("count", count, ErrorClass::COUNT)?;
         let access = crate::calls::file_accesses::file_write_ordered(
             owner,
             args::buffer::<F>("buf", buf)?,
@@ -7141,7 +7137,7 @@ pub unsafe fn register_datarep<F: Face>(
         extra_state,
         large,
     );
-    entry::unsupported::<F>(Procedure::RegisterDatarep, Owner::None)
+    entry::unsupported::<F>(Procedure::RegisterDatarep, Owner::File(FileHandle::NULL))
 }
 
 /// `MPI_Remove_error_class`.
@@ -10210,7 +10206,6 @@ pub unsafe fn win_allocate_shared<F: Face>(
 ) -> c_int {
     let owner = F::comm_in(comm);
     entry::call::<F>(Procedure::WinAllocateShared, Owner::Comm(owner), |cx| unsafe {
-        args::non_negative("size", size, ErrorClass::SIZE)?;
         args::out("baseptr", baseptr.is_null())?;
         let mut baseptr_value = UserBuffer::BOTTOM;
         args::out("win", win.is_null())?;

@@ -166,6 +166,15 @@ impl IntArrayMut {
     }
 }
 
+/// A datatype was made with so many large counts, of which the procedure that was called cannot tell (MPI-5.0 §5.1.13).
+#[cold]
+pub fn large_counts(number: impl std::fmt::Display) -> Error {
+    let what = format!("was made with {number} large counts");
+    Error::param(ErrorClass::TYPE, "datatype", what).hint(
+        "Use MPI_Type_get_envelope_c and MPI_Type_get_contents_c, which tell of all constructors.",
+    )
+}
+
 /// Where one integer goes, of whatever width.
 #[derive(Clone, Copy, Debug)]
 pub enum IntOut {
@@ -190,7 +199,7 @@ impl IntOut {
         IntOut::Wide(to)
     }
 
-    /// No place: the value is dropped.
+    /// No place: there is nothing to be told but 0.
     #[inline]
     pub fn absent() -> IntOut {
         IntOut::Absent
@@ -233,7 +242,8 @@ impl IntOut {
             match self {
                 IntOut::Int(to) => *to = narrow(param, value)?,
                 IntOut::Wide(to) => *to = value,
-                IntOut::Absent => {}
+                IntOut::Absent if value == 0 => {}
+                IntOut::Absent => return Err(large_counts(value)),
             }
         }
         Ok(())

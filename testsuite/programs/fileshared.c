@@ -9,7 +9,7 @@
 
 enum { RECORDS = 40, WORDS = 16 };
 
-static char folder[200], path[300];
+static char folder[200], path[600];
 static MPI_File file;
 
 static void open_file(int mode) {
@@ -168,6 +168,27 @@ static void elsewhere(void) {
     CHECK(chdir(before) == 0 && rmdir(own) == 0, "nothing is left in the folder");
 }
 
+// What one process has wrong all hear of, and nothing is moved by what is refused.
+static void refusals(void) {
+    char byte = 'x', name[256];
+    memset(name, 'n', 240);
+    name[240] = 0;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    OK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file));
+    int last = rank == size - 1;
+    REFUSED(MPI_File_write_ordered(file, &byte, last ? -1 : 1, MPI_CHAR, MPI_STATUS_IGNORE));
+    REFUSED(MPI_File_set_size(file, last ? -1 : 1));
+    OK(MPI_File_write_ordered(file, &byte, 1, MPI_CHAR, MPI_STATUS_IGNORE));
+    OK(MPI_File_close(&file));
+    OK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDONLY | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file));
+    REFUSED(MPI_File_write_ordered(file, &byte, 1, MPI_CHAR, MPI_STATUS_IGNORE));
+    MPI_Offset where = -1;
+    OK(MPI_File_get_position_shared(file, &where));
+    EQUAL(where, 0);
+    OK(MPI_File_close(&file));
+    REFUSED(MPI_Register_datarep("mine", MPI_CONVERSION_FN_NULL, MPI_CONVERSION_FN_NULL, NULL, NULL));
+}
+
 int main(int argc, char **argv) {
     start(&argc, &argv);
     const char *above = getenv("TMPDIR");
@@ -198,6 +219,7 @@ int main(int argc, char **argv) {
     OK(MPI_File_close(&file));
     sequence();
     elsewhere();
+    refusals();
     OK(MPI_Barrier(MPI_COMM_WORLD));
     if (rank == 0) CHECK(rmdir(folder) == 0, "nothing is left");
     return finish();

@@ -245,6 +245,13 @@ static void mistakes(void) {
     char text[16];
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+#if MPI_VERSION >= 4
+    OK(MPI_Type_contiguous_c(3, MPI_INT, &type));
+    FAILS(MPI_Type_get_envelope(type, &integers[0], &integers[1], &integers[2], &word), MPI_ERR_TYPE);
+    FAILS(MPI_Type_get_contents(type, 3, 1, 1, integers, addresses, &freed), MPI_ERR_TYPE);
+    OK(MPI_Type_free(&type));
+    type = MPI_INT;
+#endif
     FAILS(MPI_Type_free(&type), MPI_ERR_TYPE);
     CHECK(type == MPI_INT, "a handle that is not freed stays");
     OK(MPI_Type_create_f90_real(6, 30, &real));

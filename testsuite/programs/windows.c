@@ -259,12 +259,27 @@ static void errors(void) {
     FAILS(MPI_Win_fence(0, win), MPI_ERR_RMA_SYNC);
     FAILS(MPI_Win_free(&win), MPI_ERR_RMA_SYNC);
     OK(MPI_Win_unlock(rank, win));
+    MPI_Info hint;
+    char value[8] = "";
+    int length = sizeof value, known = 0;
+    OK(MPI_Info_create(&hint));
+    OK(MPI_Info_set(hint, "alloc_shared_noncontig", "true"));
+    OK(MPI_Win_set_info(win, hint));
+    OK(MPI_Info_free(&hint));
+    OK(MPI_Win_get_info(win, &hint));
+    OK(MPI_Info_get_string(hint, "alloc_shared_noncontig", &length, value, &known));
+    CHECK(known && strcmp(value, "false") == 0, "where the parts lie stays as it is");
+    OK(MPI_Info_free(&hint));
     int *fixed = NULL, flag = 0;
     FAILS(MPI_Win_set_attr(win, MPI_WIN_SIZE, &fixed), MPI_ERR_KEYVAL);
     FAILS(MPI_Win_get_attr(win, MPI_TAG_UB, &fixed, &flag), MPI_ERR_KEYVAL);
     OK(MPI_Win_free(&win));
     OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    MPI_Win none;
+    void *nowhere;
+    FAILS(MPI_Win_allocate_shared(rank == size - 1 ? -8 : 8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &nowhere, &none),
+          MPI_ERR_SIZE);
     FAILS(MPI_Win_free(&win), MPI_ERR_WIN);
 }
 

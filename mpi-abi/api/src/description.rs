@@ -217,9 +217,9 @@ impl Procedure {
         camel(&self.name)
     }
 
-    /// Whether it is about a file that is not open: its errors go to the handler of `MPI_FILE_NULL` (MPI-5.0 §14.7).
+    /// Whether it is about no open file: its errors go to the handler of `MPI_FILE_NULL` (MPI-5.0 §14.7).
     pub fn is_of_a_closed_file(&self) -> bool {
-        ["File_open", "File_delete"].contains(&self.name.as_str())
+        ["File_open", "File_delete", "Register_datarep"].contains(&self.name.as_str())
     }
 
     /// The parameter whose error handler is used: the first one that has any.
@@ -260,15 +260,18 @@ impl Procedure {
         self.parameters.iter().find(|other| other.kind == Kind::TextLength && other.name == limit)
     }
 
-    /// Whether an argument means nothing at some processes, which may then pass anything: the count and the type of a
-    /// side that is in place or not the root's, what only the root's group of two names, the communicator by which
-    /// leaders meet, and the size of a buffer that the library provides (MPI-5.0 §6.2, §7.6.2, §3.6).
+    /// Whether an argument is the core's to check. It means nothing at some processes, which may then pass anything: the
+    /// count and the type of a side that is in place or not the root's, what only the root's group of two names, the
+    /// communicator by which leaders meet, and the size of a buffer that the library provides (MPI-5.0 §6.2, §7.6.2,
+    /// §3.6). Or all processes are to hear that one has it wrong: the size of a window's part, and the count of an access
+    /// in the order of ranks.
     pub fn is_in_doubt(&self, parameter: &Parameter) -> bool {
         let has = |name: &str| self.parameters.iter().any(|other| other.name == name);
         match parameter.name.as_str() {
             "sendcount" | "recvcount" | "sendtype" | "recvtype" => !has("dest"),
+            "count" if self.name.contains("_ordered") => true,
             "count" | "datatype" | "op" => has("root"),
-            "size" => has("buffer"),
+            "size" => has("buffer") || self.name == "Win_allocate_shared",
             "peer_comm" => true,
             _ => false,
         }

@@ -19,8 +19,10 @@ const HINTS: [(&str, &str); 6] = [
     ("accumulate_ops", "same_op_no_op"),
     ("same_size", "false"),
     ("same_disp_unit", "false"),
-    ("alloc_shared_noncontig", "false"),
+    (LAYOUT, "false"),
 ];
+/// The one among them that is of use when the window is made, and only then.
+const LAYOUT: &str = "alloc_shared_noncontig";
 
 /// What the program says.
 fn said(cx: &Cx<'_>, info: InfoHandle) -> Result<Info> {
@@ -120,7 +122,12 @@ pub fn win_set_name(cx: &mut Cx<'_>, win: WinHandle, win_name: &[u8]) -> Result<
 /// `MPI_Win_set_info`.
 pub fn win_set_info(cx: &mut Cx<'_>, win: WinHandle, info: InfoHandle) -> Result<()> {
     let mut hints = cx.window(win)?.hints.clone();
+    let laid_out = hints.get(LAYOUT).cloned();
     add_hints(&mut hints, &said(cx, info)?)?;
+    // Where its parts lie does not change any more.
+    if let Some(laid_out) = laid_out {
+        hints.set(LAYOUT, laid_out)?;
+    }
     cx.window_mut(win)?.hints = hints;
     Ok(())
 }

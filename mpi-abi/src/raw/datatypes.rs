@@ -8,7 +8,7 @@ use mpi_core::datatype::{Combiner, Contents, DEFAULT_DARG, Datatype};
 use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::handle::DatatypeHandle;
 
-use crate::args::{IntArray, IntArrayMut, default_distribution_argument, narrow};
+use crate::args::{self, IntArray, IntArrayMut, default_distribution_argument, narrow};
 use crate::calls::datatypes::form;
 use crate::entry::Cx;
 use crate::face::{ConstantGroup, Face};
@@ -80,8 +80,10 @@ pub unsafe fn type_get_contents<F: Face>(
     let contents = datatype.contents()?;
     room("max_integers", max_integers, contents.integers.len())?;
     room("max_addresses", max_addresses, contents.addresses.len())?;
-    room("max_large_counts", max_large_counts, contents.counts.len())
-        .map_err(|error| error.hint("Use the procedures whose names end in _c for both calls."))?;
+    if max_large_counts == 0 && !contents.counts.is_empty() {
+        return Err(args::large_counts(contents.counts.len()));
+    }
+    room("max_large_counts", max_large_counts, contents.counts.len())?;
     room("max_datatypes", max_datatypes, contents.datatypes.len())?;
     let integers = integers::<F>(contents)?;
     let types = handles(cx, contents)?;

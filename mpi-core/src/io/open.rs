@@ -177,10 +177,10 @@ impl<P: Port> Entry<'_, P> {
         let comm = file.comm;
         file.modes.check_not_sequential()?;
         file.modes.check_write()?;
+        self.agree_on(comm, "size", size)?;
         let Ok(wanted) = u64::try_from(size) else {
             crate::fail!(ARG, "size", "is {size}, but a size cannot be negative");
         };
-        self.agree_on(comm, "size", size)?;
         let first = self.comm(comm)?.rank == 0;
         let file = self.file(fh)?;
         let changed = if first { change(file, wanted) } else { Ok(()) };

@@ -7,7 +7,8 @@
 //! It goes when the last process has found it, or else when the file is closed: a job that is
 //! killed leaves it only where not all its processes had used the pointer yet.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::disk::{Disk, Existence, Permission, Storage, error_of};
@@ -32,6 +33,9 @@ pub(super) struct SharedPointer {
 
 /// `MPI_DISPLACEMENT_CURRENT`.
 const DISPLACEMENT_CURRENT: i64 = -1;
+/// Bytes of the file's name that are in that of its pointer, which is longer and may have 255; the number tells pointers
+/// apart.
+const NAME_BYTES: usize = 200;
 
 /// What the pointer's file holds, which is empty at first: where it stands, and how many processes
 /// have opened it.
@@ -67,7 +71,8 @@ impl SharedPointer {
     /// at `path`.
     pub(super) fn new(path: &Path, number: u64, users: u32, start: i64) -> SharedPointer {
         let mut name = OsString::from(".");
-        name.push(path.file_name().unwrap_or_default());
+        let of = path.file_name().unwrap_or_default().as_bytes();
+        name.push(OsStr::from_bytes(&of[..of.len().min(NAME_BYTES)]));
         name.push(format!(".{number:016x}.shared-pointer"));
         SharedPointer { path: path.with_file_name(name), start, users, disk: None }
     }

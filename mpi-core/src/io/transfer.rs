@@ -140,17 +140,17 @@ impl<P: Port> Entry<'_, P> {
     /// place in the order of ranks, all do.
     pub fn file_access(&mut self, access: Access) -> Result<Status> {
         let Access { fh, way, place, memory } = access;
-        // In the order of ranks who may not access the file takes part nevertheless.
+        let modes = self.file(fh)?.modes;
+        // All have opened it in the same mode, so that nobody waits for who may not.
+        match way {
+            Way::Read => modes.check_read()?,
+            Way::Write => modes.check_write()?,
+        }
         let ordered = match place {
             Place::Ordered => Some(self.ordered_place(fh, &memory)?),
             _ => None,
         };
         let datatype = self.elements(&memory)?;
-        let modes = self.file(fh)?.modes;
-        match way {
-            Way::Read => modes.check_read()?,
-            Way::Write => modes.check_write()?,
-        }
         let offset = match ordered {
             Some(offset) => offset,
             None => self.file_place(fh, place, &memory, &datatype)?,
