@@ -63,7 +63,9 @@ fn a_result_that_does_not_fit_is_an_error_or_undefined() {
         assert_eq!(int.load(), i64::from(UNDEFINED));
         int.store_or_undefined(3);
         assert_eq!(int.load(), 3);
-        IntOut::absent().store("size", large).unwrap();
+        IntOut::absent().store("num_large_counts", 0).unwrap();
+        let error = IntOut::absent().store("num_large_counts", 5).unwrap_err();
+        assert_eq!((error.class(), error.parameter()), (ErrorClass::TYPE, Some("datatype")));
     }
 }
 
