@@ -260,11 +260,11 @@ impl Procedure {
         self.parameters.iter().find(|other| other.kind == Kind::TextLength && other.name == limit)
     }
 
-    /// Whether an argument is the core's to check. It means nothing at some processes, which may then pass anything: the
-    /// count and the type of a side that is in place or not the root's, what only the root's group of two names, the
-    /// communicator by which leaders meet, and the size of a buffer that the library provides (MPI-5.0 §6.2, §7.6.2,
-    /// §3.6). Or all processes are to hear that one has it wrong: the size of a window's part, and the count of an access
-    /// in the order of ranks.
+    /// Whether an argument is the core's to check. It means nothing at some processes, which may then pass
+    /// anything: the count and the type of a side that is in place or not the root's, what only the root's group of
+    /// two names, the communicator by which leaders meet, and the size of a buffer that the library provides
+    /// (MPI-5.0 §6.2, §7.6.2, §3.6). Or all processes are to hear that one has it wrong: the size of a window's part,
+    /// and the count of an access in the order of ranks.
     pub fn is_in_doubt(&self, parameter: &Parameter) -> bool {
         let has = |name: &str| self.parameters.iter().any(|other| other.name == name);
         match parameter.name.as_str() {

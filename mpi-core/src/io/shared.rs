@@ -33,8 +33,8 @@ pub(super) struct SharedPointer {
 
 /// `MPI_DISPLACEMENT_CURRENT`.
 const DISPLACEMENT_CURRENT: i64 = -1;
-/// Bytes of the file's name that are in that of its pointer, which is longer and may have 255; the number tells pointers
-/// apart.
+/// Bytes of the file's name that are in that of its pointer, which is longer and may have 255; the number tells
+/// pointers apart.
 const NAME_BYTES: usize = 200;
 
 /// What the pointer's file holds, which is empty at first: where it stands, and how many processes
