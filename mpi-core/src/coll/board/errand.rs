@@ -32,10 +32,7 @@ impl<P: Port> Entry<'_, P> {
         behind: bool,
     ) -> Result<bool> {
         let transfer = &mut errand.transfer;
-        let pattern = match &call.data {
-            Data::Moved { .. } => Pattern::of(&call.problem),
-            Data::Reduced(_) => Pattern::of_reduction(&call.problem, algorithm),
-        };
+        let pattern = Pattern::by(algorithm, &call.problem);
         self.share_caches(transfer.seat(), usize::MAX, pattern);
         match &call.data {
             Data::Moved { send, recv } => {

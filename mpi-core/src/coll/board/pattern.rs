@@ -46,8 +46,8 @@ impl Pattern {
         }
     }
 
-    /// That of a reduction, in shares or otherwise.
-    pub(super) fn of_reduction(problem: &Problem, algorithm: Algorithm) -> Pattern {
+    /// That of an operation by an algorithm, of which some let processes reduce for others.
+    pub(super) fn by(algorithm: Algorithm, problem: &Problem) -> Pattern {
         match algorithm {
             Algorithm::BoardShares => Pattern::EachToEach,
             Algorithm::BoardRoot => Pattern::Rooted,

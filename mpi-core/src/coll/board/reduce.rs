@@ -47,7 +47,7 @@ impl<P: Port> Entry<'_, P> {
         };
         let shares = algorithm == Algorithm::BoardShares;
         let me = seat.rank;
-        let pattern = Pattern::of_reduction(problem, algorithm);
+        let pattern = Pattern::by(algorithm, problem);
         self.share_caches(seat, usize::MAX, pattern);
         let job = Job::new(seat, kernel, data);
         let bytes = |len: i64| len as usize * data.unit as usize;
