@@ -84,7 +84,7 @@ pub struct AlwaysCx {
 }
 
 /// Runs the body of a procedure that needs an initialised library.
-#[inline]
+#[inline(always)]
 pub fn call<F: Face>(
     procedure: Procedure,
     owner: Owner,
@@ -128,7 +128,7 @@ pub fn call_any_time<F: Face>(
     }
 }
 
-#[inline]
+#[inline(always)]
 fn enter<F: Face>(
     node: NonNull<node::Node>,
     procedure: Procedure,

@@ -53,8 +53,13 @@ fn function(procedure: &Procedure, body: Option<&Body>) -> String {
     let (name, result) = (procedure.snake(), rust::return_type(procedure, "F"));
     // SAFETY: of the text: the arguments are those of the C caller, see `mpi-abi/src/glue.rs`.
     let mut out = format!(
-        "\n/// `MPI_{}`.\n#[inline]\npub unsafe fn {name}<F: Face>({parameters}) -> {result} {{\n",
+        "\n/// `MPI_{}`.\n#[inline{way}]\npub unsafe fn {name}<F: Face>({parameters}) -> {result} {{\n",
         procedure.name,
+        way = if body.is_some_and(|body| body.quick.is_none() && body.style != Style::Direct) {
+            "(never)"
+        } else {
+            ""
+        },
     );
     if let Some(quick) = body.and_then(|body| body.quick.as_ref()) {
         // SAFETY: of the text: the arguments are those of the C caller, see `mpi-abi/src/glue.rs`.

@@ -123,6 +123,7 @@ impl Executions {
 
 impl<P: Port> Process<P> {
     /// The tag of the next collective call on `comm`: its number, which all processes count alike.
+    #[inline]
     pub(crate) fn next_call(&mut self, comm: CommHandle) -> Result<i32> {
         let state = self.comm_mut(comm)?;
         let number = state.collective_number;

@@ -5,8 +5,9 @@
 
 use super::fold::{Order, Streams};
 use super::pattern::Pattern;
-use super::quick::{QUICK_BYTES, UNREAL_ADDRESSES, plain};
+use super::quick::{QUICK_BYTES, UNREAL_ADDRESSES, plain, polls};
 use super::reduce::Job;
+use super::seat::BoardState;
 use crate::boards::Audience;
 use crate::buffer::UserBuffer;
 use crate::coll::calls::Typed;
@@ -31,6 +32,26 @@ pub struct Reduced {
 }
 
 impl<P: Port> Entry<'_, P> {
+    /// A reduction of nothing, which all processes see from their arguments: they need not meet, and
+    /// only count it as one more operation. Whether it is done.
+    #[inline]
+    pub fn reduce_nothing(
+        &mut self,
+        datatype: DatatypeHandle,
+        op: OpHandle,
+        comm: CommHandle,
+    ) -> bool {
+        let Some(state) = self.comms.find(comm) else { return false };
+        let open = matches!(state.board, BoardState::Open(_)) && state.remote.is_none();
+        if !open || !self.begun.is_empty() || self.quick_kernel(op, datatype).is_none() {
+            return false;
+        }
+        if polls(state.collective_number) {
+            self.poll();
+        }
+        self.next_call(comm).is_ok()
+    }
+
     /// `MPI_REDUCE_SCATTER` (§6.10.2).
     #[inline(always)]
     pub fn reduce_scatter_quickly(
@@ -50,26 +71,7 @@ impl<P: Port> Entry<'_, P> {
         count: i64,
         comm: CommHandle,
     ) -> Result<bool> {
-        let collective = Collective::ReduceScatterBlock;
-        if count == 0 {
-            return self.reduce_nothing_quickly(collective, data, comm);
-        }
-        self.reduce_blocks_quickly(collective, data, |_| count, comm)
-    }
-
-    /// A reduction of nothing, which all processes see from their arguments.
-    #[inline]
-    fn reduce_nothing_quickly(
-        &mut self,
-        collective: Collective,
-        data: Reduced,
-        comm: CommHandle,
-    ) -> Result<bool> {
-        let Some(seat) = self.quick_seat(collective, comm, 0) else { return Ok(false) };
-        match self.quick_kernel(data.op, data.datatype) {
-            Some(_) => self.over_board(seat, |_| Ok(())),
-            None => Ok(false),
-        }
+        self.reduce_blocks_quickly(Collective::ReduceScatterBlock, data, |_| count, comm)
     }
 
     #[inline]
