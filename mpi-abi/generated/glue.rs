@@ -2714,7 +2714,7 @@ pub unsafe fn file_open<F: Face>(
         let result = crate::calls::files::file_open(
             cx,
             F::comm_in(comm),
-            args::text("filename", filename)?,
+            args::text("filename", filename),
             F::constant_in(ConstantGroup::FileMode, amode),
             F::info_in(info),
             &mut fh_value,
@@ -3129,7 +3129,7 @@ pub unsafe fn file_set_view<F: Face>(
             args::view_disp::<F>(disp),
             F::datatype_in(etype),
             F::datatype_in(filetype),
-            args::text("datarep", datarep)?,
+            args::text("datarep", datarep),
             F::info_in(info),
         )
     })

@@ -6,6 +6,7 @@ use std::io::Write;
 use mpi_core::always::Always;
 use mpi_core::attributes::Convention;
 use mpi_core::comm;
+use mpi_core::constants::Special;
 use mpi_core::errhandler::{Action, ERRORS_RETURN};
 use mpi_core::error::{Error, ErrorClass};
 use mpi_core::handle::{
@@ -34,7 +35,7 @@ pub(crate) struct Hearer {
 /// act; returns the code for the caller, if there still is one.
 #[cold]
 pub(crate) fn raise(cx: &mut Cx<'_>, error: Error) -> c_int {
-    let line = noted(&cx.always, cx.procedure, &error);
+    let line = noted(&cx.always, (cx.face, cx.procedure), &error);
     let code = (cx.face.error_out)(error.class());
     let hearer = hearer(cx);
     handle(cx, hearer, code, &line);
@@ -50,7 +51,7 @@ pub(crate) fn raise(cx: &mut Cx<'_>, error: Error) -> c_int {
 /// The same for a procedure that is always available.
 #[cold]
 pub(crate) fn raise_any_time(cx: &AlwaysCx, error: &Error) -> c_int {
-    let line = noted(cx.always, cx.procedure, error);
+    let line = noted(cx.always, (cx.face, cx.procedure), error);
     let code = (cx.face.error_out)(error.class());
     let hearer = match cx.owner {
         Owner::Session(session) => session_of(cx.always, session),
@@ -62,8 +63,8 @@ pub(crate) fn raise_any_time(cx: &AlwaysCx, error: &Error) -> c_int {
 }
 
 /// The line of an error, which is remembered.
-fn noted(always: &Always, procedure: Procedure, error: &Error) -> String {
-    let line = line(procedure, error);
+fn noted(always: &Always, (face, procedure): (&FaceTable, Procedure), error: &Error) -> String {
+    let line = line(face, procedure, error);
     always.error_codes.lock().note(error.class().0, line.clone());
     line
 }
@@ -157,7 +158,7 @@ pub(crate) fn of_files() -> ErrhandlerHandle {
 }
 
 /// `ferrite: rank 3 on host7: MPI_Send: argument 4 (dest) is 9, … [MPI_ERR_RANK] Hint: …`
-pub(crate) fn line(procedure: Procedure, error: &Error) -> String {
+pub(crate) fn line(face: &FaceTable, procedure: Procedure, error: &Error) -> String {
     let argument = match error.parameter() {
         Some(name) => match procedure.params().iter().position(|param| *param == name) {
             Some(at) => format!("argument {} ({name}) ", at + 1),
@@ -166,14 +167,27 @@ pub(crate) fn line(procedure: Procedure, error: &Error) -> String {
         None => String::new(),
     };
     let class = error.class().name().unwrap_or("a class of the program");
-    let mut line =
-        format!("{}{}: {argument}{}. [{class}]", place(), procedure.name(), error.what());
+    let is = error.value().map_or(String::new(), |value| is(face, value));
+    let (place, procedure, what) = (place(), procedure.name(), error.what());
+    let mut line = format!("{place}{procedure}: {argument}{is}{what}. [{class}]");
     if !error.advice().is_empty() {
         line.push_str(" Hint: ");
         line.push_str(error.advice());
     }
     crate::strings::cut(&mut line, LINE_BYTES_MAX);
     line
+}
+
+/// `is -2 (MPI_ANY_TAG)`, with the number that the program wrote.
+fn is(face: &FaceTable, value: Special) -> String {
+    let number = match value {
+        Special::Rank(rank) => (face.rank_out)(rank),
+        Special::Tag(tag) => (face.tag_out)(tag),
+    };
+    match value.name() {
+        Some(name) => format!("is {number} ({name})"),
+        None => format!("is {number}"),
+    }
 }
 
 /// `ferrite: rank 3 on host7: `

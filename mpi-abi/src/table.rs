@@ -38,6 +38,8 @@ pub struct FaceTable {
     pub error_in: fn(c_int) -> ErrorClass,
     /// [`Face::rank_out`].
     pub rank_out: fn(i32) -> c_int,
+    /// [`Face::tag_out`].
+    pub tag_out: fn(i32) -> c_int,
     /// [`Face::handle_to_fint`].
     pub handle_to_fint: fn(u32) -> c_int,
     /// [`Face::constant_in`].
@@ -70,6 +72,7 @@ impl<F: Face> Of<F> {
         error_out: F::error_out,
         error_in: F::error_in,
         rank_out: F::rank_out,
+        tag_out: F::tag_out,
         handle_to_fint: F::handle_to_fint,
         constant_in: F::constant_in,
         constant_out: F::constant_out,

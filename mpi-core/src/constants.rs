@@ -17,6 +17,34 @@ pub const TAG_UB: i32 = i32::MAX;
 /// `MPI_BSEND_OVERHEAD` of the core, in bytes; each face states its own, never a smaller one.
 pub const BSEND_OVERHEAD: usize = 64;
 
+/// An argument some of whose values each ABI writes in its own way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Special {
+    /// A rank.
+    Rank(i32),
+    /// A tag.
+    Tag(i32),
+}
+
+impl Special {
+    /// The core's number.
+    pub fn number(self) -> i32 {
+        let (Special::Rank(number) | Special::Tag(number)) = self;
+        number
+    }
+
+    /// What the standard calls it, if it has a name.
+    pub fn name(self) -> Option<&'static str> {
+        match self {
+            Special::Rank(ANY_SOURCE) => Some("MPI_ANY_SOURCE"),
+            Special::Rank(PROC_NULL) => Some("MPI_PROC_NULL"),
+            Special::Rank(ROOT) => Some("MPI_ROOT"),
+            Special::Tag(ANY_TAG) => Some("MPI_ANY_TAG"),
+            _ => None,
+        }
+    }
+}
+
 /// Results of comparing communicators or groups (MPI-5.0 §7.3.1, §7.4.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(i32)]

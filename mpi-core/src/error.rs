@@ -8,6 +8,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use crate::constants::Special;
+
 /// An error class (MPI-5.0 §9.4); the number is the standard ABI's.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ErrorClass(pub i32);
@@ -150,6 +152,7 @@ pub struct Error(Box<Detail>);
 struct Detail {
     class: ErrorClass,
     param: Option<&'static str>,
+    special: Option<Special>,
     what: Cow<'static, str>,
     hint: Cow<'static, str>,
 }
@@ -161,7 +164,8 @@ impl Error {
     /// An error of `class`; `what` says what was wrong, as the end of a sentence.
     #[cold]
     pub fn new(class: ErrorClass, what: impl Into<Cow<'static, str>>) -> Error {
-        Error(Box::new(Detail { class, param: None, what: what.into(), hint: Cow::Borrowed("") }))
+        let what = what.into();
+        Error(Box::new(Detail { class, param: None, special: None, what, hint: Cow::Borrowed("") }))
     }
 
     /// An error in the parameter that the standard calls `param`; `what` continues the sentence
@@ -172,12 +176,23 @@ impl Error {
         param: &'static str,
         what: impl Into<Cow<'static, str>>,
     ) -> Error {
-        Error(Box::new(Detail {
-            class,
-            param: Some(param),
-            what: what.into(),
-            hint: Cow::Borrowed(""),
-        }))
+        let mut error = Error::new(class, what);
+        error.0.param = Some(param);
+        error
+    }
+
+    /// An error in a parameter whose value ABIs write in their own ways; `what` continues the sentence
+    /// "argument 4 (dest) is 9", as in ", but the communicator has ranks 0 to 7".
+    #[cold]
+    pub fn special(
+        class: ErrorClass,
+        param: &'static str,
+        value: Special,
+        what: impl Into<Cow<'static, str>>,
+    ) -> Error {
+        let mut error = Error::param(class, param, what);
+        error.0.special = Some(value);
+        error
     }
 
     /// The same error with advice on what to do, a whole sentence.
@@ -197,6 +212,11 @@ impl Error {
         self.0.param
     }
 
+    /// The value of the offending parameter if that is to be said before the rest; see [`Error::special`].
+    pub fn value(&self) -> Option<Special> {
+        self.0.special
+    }
+
     /// What was wrong; see [`Error::new`] and [`Error::param`] for how it is to be read.
     pub fn what(&self) -> &str {
         &self.0.what
@@ -212,6 +232,9 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(param) = self.0.param {
             write!(f, "{param} ")?;
+        }
+        if let Some(value) = self.0.special {
+            write!(f, "is {}", value.number())?;
         }
         write!(f, "{} [{:?}]", self.0.what, self.0.class)
     }

@@ -178,6 +178,15 @@ static void refusals(void) {
     int last = rank == size - 1;
     REFUSED(MPI_File_write_ordered(file, &byte, last ? -1 : 1, MPI_CHAR, MPI_STATUS_IGNORE));
     REFUSED(MPI_File_set_size(file, last ? -1 : 1));
+    MPI_Info freed;
+    OK(MPI_Info_create(&freed));
+    MPI_Info copy = freed;
+    OK(MPI_Info_free(&copy));
+    REFUSED(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, last ? NULL : "native", MPI_INFO_NULL));
+    REFUSED(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", last ? freed : MPI_INFO_NULL));
+    MPI_File none;
+    REFUSED(MPI_File_open(MPI_COMM_WORLD, last ? NULL : path, MPI_MODE_RDWR, MPI_INFO_NULL, &none));
+    REFUSED(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDWR, last ? freed : MPI_INFO_NULL, &none));
     OK(MPI_File_write_ordered(file, &byte, 1, MPI_CHAR, MPI_STATUS_IGNORE));
     OK(MPI_File_close(&file));
     OK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDONLY | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file));

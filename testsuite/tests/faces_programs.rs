@@ -124,6 +124,12 @@ fn results_nowhere_on_open_mpi_s_face() {
 }
 
 #[test]
+fn errors_say_what_the_program_wrote() {
+    good_on_ours(&MPICH, "wrongs");
+    good_on_ours(&OPEN_MPI, "wrongs");
+}
+
+#[test]
 fn what_mpi_3_removed_works_on_mpich_s_face() {
     good_on_ours(&MPICH, "removed");
 }

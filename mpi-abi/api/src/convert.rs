@@ -27,7 +27,8 @@ pub(crate) fn core(procedure: &Procedure, parameter: &Parameter) -> Piece {
         (Kind::Text(None), _) => {
             let (name, ident) = (&parameter.name, parameter.ident());
             let read = if parameter.nullable { "text_or_empty" } else { "text" };
-            argument(format!("args::{read}({name:?}, {ident})?"))
+            let or_error = if procedure.is_in_doubt(parameter) { "" } else { "?" };
+            argument(format!("args::{read}({name:?}, {ident}){or_error}"))
         }
         (_, Direction::In) => input(procedure, parameter),
         (Kind::Buffer | Kind::Attribute | Kind::State | Kind::Object, _) => {

@@ -264,7 +264,7 @@ impl Procedure {
     /// anything: the count and the type of a side that is in place or not the root's, what only the root's group of
     /// two names, the communicator by which leaders meet, and the size of a buffer that the library provides
     /// (MPI-5.0 §6.2, §7.6.2, §3.6). Or all processes are to hear that one has it wrong: the size of a window's part,
-    /// and the count of an access in the order of ranks.
+    /// the count of an access in the order of ranks, the name of a file and how its view represents data.
     pub fn is_in_doubt(&self, parameter: &Parameter) -> bool {
         let has = |name: &str| self.parameters.iter().any(|other| other.name == name);
         match parameter.name.as_str() {
@@ -272,6 +272,8 @@ impl Procedure {
             "count" if self.name.contains("_ordered") => true,
             "count" | "datatype" | "op" => has("root"),
             "size" => has("buffer") || self.name == "Win_allocate_shared",
+            "filename" => self.name == "File_open",
+            "datarep" => self.name == "File_set_view",
             "peer_comm" => true,
             _ => false,
         }

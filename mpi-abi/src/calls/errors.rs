@@ -167,7 +167,7 @@ fn raise(cx: &mut Cx<'_>, handler: ErrhandlerHandle, kind: u32, object: u32, cla
 /// The line and the code of an error that the program raises.
 fn raised(procedure: Procedure, face: &FaceTable, class: ErrorClass) -> (String, c_int) {
     let error = Error::new(class, "the program raised this error");
-    (failure::line(procedure, &error), (face.error_out)(class))
+    (failure::line(face, procedure, &error), (face.error_out)(class))
 }
 
 /// The handler of a file; `MPI_FILE_NULL`'s is that of the files that will be opened (§14.7).

@@ -15,12 +15,12 @@ use crate::failure;
 pub fn file_open(
     cx: &mut Cx<'_>,
     comm: CommHandle,
-    filename: &[u8],
+    filename: Result<&[u8]>,
     amode: i32,
     info: InfoHandle,
     fh: &mut FileHandle,
 ) -> Result<()> {
-    check_info(cx, info)?;
+    let filename = check_info(cx, info).and(filename);
     *fh = cx.file_open(comm, filename, amode, failure::of_files())?;
     Ok(())
 }
@@ -96,12 +96,12 @@ pub fn file_set_view(
     disp: i64,
     etype: DatatypeHandle,
     filetype: DatatypeHandle,
-    datarep: &[u8],
+    datarep: Result<&[u8]>,
     info: InfoHandle,
 ) -> Result<()> {
-    check_info(cx, info)?;
     let disp = cx.file_displacement(fh, disp)?;
-    let view = view(cx, disp, etype, filetype, datarep);
+    let datarep = check_info(cx, info).and(datarep);
+    let view = datarep.and_then(|datarep| view(cx, disp, etype, filetype, datarep));
     cx.file_set_view(fh, view)
 }
 

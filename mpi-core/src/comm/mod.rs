@@ -13,9 +13,9 @@ use std::sync::Arc;
 use crate::attributes::AttributeList;
 use crate::coll::board::{BoardState, Lead};
 use crate::coll::nodes::Nodes;
-use crate::constants::Comparison;
+use crate::constants::{Comparison, Special};
 use crate::errhandler::ERRORS_ARE_FATAL;
-use crate::error::Result;
+use crate::error::{Error, ErrorClass, Result};
 use crate::group::Group;
 use crate::handle::{ErrhandlerHandle, InfoHandle, SessionHandle};
 use crate::p2p::buffered::AttachedBuffer;
@@ -162,10 +162,10 @@ impl Comm {
     }
 
     #[cold]
-    fn no_such_rank(&self, rank: i32, param: &'static str) -> crate::error::Error {
+    fn no_such_rank(&self, rank: i32, param: &'static str) -> Error {
         let class = match param {
-            "root" => crate::error::ErrorClass::ROOT,
-            _ => crate::error::ErrorClass::RANK,
+            "root" => ErrorClass::ROOT,
+            _ => ErrorClass::RANK,
         };
         let name = if self.name.is_empty() { "the communicator".into() } else { shown(&self.name) };
         let ranks = match self.targets().size() {
@@ -173,7 +173,7 @@ impl Comm {
             1 => "only rank 0".to_owned(),
             size => format!("ranks 0 to {}", size - 1),
         };
-        crate::error::Error::param(class, param, format!("is {rank}, but {name} has {ranks}"))
+        Error::special(class, param, Special::Rank(rank), format!(", but {name} has {ranks}"))
     }
 
     /// `MPI_Comm_compare` (§7.4.1) of two different handles.

@@ -35,7 +35,7 @@ impl<P: Port> Entry<'_, P> {
     pub fn file_open(
         &mut self,
         comm: CommHandle,
-        filename: &[u8],
+        filename: Result<&[u8]>,
         amode: i32,
         errhandler: ErrhandlerHandle,
     ) -> Result<FileHandle> {
@@ -45,7 +45,8 @@ impl<P: Port> Entry<'_, P> {
         let modes = Modes::new(amode);
         self.agree_on(comm, "amode", amode.into())?;
         let own = self.comm_clone(comm)?;
-        let opened = modes.and_then(|modes| self.open_together(own, path_of(filename), modes));
+        let named = modes.and_then(|modes| Ok((self.fail_together(own, filename)?, modes)));
+        let opened = named.and_then(|(name, modes)| self.open_together(own, path_of(name), modes));
         let file = opened.and_then(|file| self.files.insert(OpenFile { errhandler, ..file }));
         if file.is_err() {
             self.comm_free(own)?;

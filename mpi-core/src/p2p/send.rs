@@ -3,7 +3,7 @@
 use super::rendezvous::Rts;
 use super::{Begun, Message, Mode};
 use crate::buffer::{RawBytes, UserBuffer};
-use crate::constants::PROC_NULL;
+use crate::constants::{ANY_TAG, PROC_NULL, Special, TAG_UB};
 use crate::datatype::{Datatype, Packer};
 use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
@@ -250,11 +250,10 @@ pub(crate) fn check_buffer(buf: UserBuffer, count: i64, datatype: &Datatype) -> 
 }
 
 #[cold]
-pub(crate) fn bad_tag(tag: i32) -> crate::error::Error {
-    let what = if tag == crate::constants::ANY_TAG {
-        "is MPI_ANY_TAG, which only a receive takes".to_owned()
-    } else {
-        format!("is {tag}, but tags are 0 to {}", crate::constants::TAG_UB)
+pub(crate) fn bad_tag(tag: i32) -> Error {
+    let what = match tag {
+        ANY_TAG => ", which only a receive takes".to_owned(),
+        _ => format!(", but tags are 0 to {TAG_UB}"),
     };
-    crate::error::Error::param(crate::error::ErrorClass::TAG, "tag", what)
+    Error::special(ErrorClass::TAG, "tag", Special::Tag(tag), what)
 }

@@ -17,7 +17,8 @@ use std::sync::atomic::AtomicI64;
 
 use crate::attributes::AttributeList;
 use crate::buffer::UserBuffer;
-use crate::error::Result;
+use crate::constants::Special;
+use crate::error::{Error, ErrorClass, Result};
 use crate::handle::{CommHandle, ErrhandlerHandle, WinHandle};
 use crate::info::Info;
 use crate::port::Port;
@@ -101,8 +102,8 @@ impl Window {
             Ok(target) if (target as usize) < self.parts.len() => Ok(target),
             _ => {
                 let last = self.parts.len() - 1;
-                let text = format!("is {rank}, but the window has ranks 0 to {last}");
-                Err(crate::error::Error::param(crate::error::ErrorClass::RANK, param, text))
+                let text = format!(", but the window has ranks 0 to {last}");
+                Err(Error::special(ErrorClass::RANK, param, Special::Rank(rank), text))
             }
         }
     }
