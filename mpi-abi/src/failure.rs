@@ -2,6 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 use std::io::Write;
+use std::time::Duration;
 
 use mpi_core::always::Always;
 use mpi_core::attributes::Convention;
@@ -31,6 +32,10 @@ pub(crate) struct Hearer {
     pub object: u32,
 }
 
+/// Where an operation failed the error handler mostly ends the job, and with it this process, within milliseconds. So
+/// long it has the word, since its line has the reason and the one from here only says where to look.
+const FIRST_WORD: Duration = Duration::from_secs(1);
+
 /// Words the line of decision 20, remembers it, and lets the error handler of the call's owner
 /// act; returns the code for the caller, if there still is one.
 #[cold]
@@ -38,6 +43,9 @@ pub(crate) fn raise(cx: &mut Cx<'_>, error: Error) -> c_int {
     let line = noted(&cx.always, (cx.face, cx.procedure), &error);
     let code = (cx.face.error_out)(error.class());
     let hearer = hearer(cx);
+    if error.is_echo() && matches!(hearer.action, Action::Fatal | Action::Abort) {
+        std::thread::sleep(FIRST_WORD);
+    }
     handle(cx, hearer, code, &line);
     // They are there: the call has just made or closed them.
     let _ = match cx.owner {

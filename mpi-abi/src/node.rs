@@ -468,6 +468,10 @@ impl Boards for NodePort {
         self.local.as_ref().is_some_and(|local| local.is_lightly_written(board, to))
     }
 
+    fn lags(&self, board: BoardId, rank: u32) -> bool {
+        self.local.as_ref().is_some_and(|local| local.lags(board, rank))
+    }
+
     #[inline]
     fn ask_for_piece(&mut self, board: BoardId, from: Source) {
         if let Some(local) = &mut self.local {

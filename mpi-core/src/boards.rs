@@ -296,6 +296,9 @@ pub trait Boards {
     /// it is not better left where it lies if the writer would have to wait.
     fn is_lightly_written(&self, board: BoardId, to: Audience) -> bool;
 
+    /// Whether the member of this rank has yet to read something that this process has written to everyone.
+    fn lags(&self, board: BoardId, rank: u32) -> bool;
+
     /// Asks for where the next piece of a stream will be, which is to be read soon.
     fn ask_for_piece(&mut self, board: BoardId, from: Source);
 

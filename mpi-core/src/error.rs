@@ -153,6 +153,7 @@ struct Detail {
     class: ErrorClass,
     param: Option<&'static str>,
     special: Option<Special>,
+    echo: bool,
     what: Cow<'static, str>,
     hint: Cow<'static, str>,
 }
@@ -164,8 +165,8 @@ impl Error {
     /// An error of `class`; `what` says what was wrong, as the end of a sentence.
     #[cold]
     pub fn new(class: ErrorClass, what: impl Into<Cow<'static, str>>) -> Error {
-        let what = what.into();
-        Error(Box::new(Detail { class, param: None, special: None, what, hint: Cow::Borrowed("") }))
+        let (param, special, echo, hint) = (None, None, false, Cow::Borrowed(""));
+        Error(Box::new(Detail { class, param, special, echo, what: what.into(), hint }))
     }
 
     /// An error in the parameter that the standard calls `param`; `what` continues the sentence
@@ -200,6 +201,18 @@ impl Error {
     pub fn hint(mut self, hint: impl Into<Cow<'static, str>>) -> Error {
         self.0.hint = hint.into();
         self
+    }
+
+    /// The same error as one whose reason another process tells.
+    #[must_use]
+    pub fn echo(mut self) -> Error {
+        self.0.echo = true;
+        self
+    }
+
+    /// Whether another process tells the reason.
+    pub fn is_echo(&self) -> bool {
+        self.0.echo
     }
 
     /// The error's class.

@@ -559,7 +559,8 @@ fn truncated(status: &Status, len: u64, capacity: u64) -> Error {
 /// The error of an operation that failed at another process, which has told its class.
 #[cold]
 pub(crate) fn failed_elsewhere(rank: u32, class: ErrorClass) -> Error {
-    Error::new(class, format!("this operation failed at rank {rank}, which has told the reason"))
+    let what = format!("this operation failed at rank {rank}, which has told the reason");
+    Error::new(class, what).echo()
 }
 
 /// The error of an operation with a peer that is gone.

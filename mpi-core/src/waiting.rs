@@ -197,7 +197,7 @@ impl<P: Port> Process<P> {
                     return self.waits_somehow();
                 };
                 let call = self.waits_for_collective(context, tag);
-                let awaited = self.begun.awaited::<P>(handle);
+                let awaited = self.begun.awaited(self, handle);
                 Call { peer: awaited.map_or(call.peer, |rank| Peer::Source(rank as i32)), ..call }
             }
             Operation::Finished

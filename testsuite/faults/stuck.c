@@ -34,6 +34,32 @@ static void missing_in_begun(void) {
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
+// Nobody reads what a root has for all, or for one, as often as there is room for it.
+static void unread(void) {
+    for (int i = 0; i < 100; i++) MPI_Bcast(buffer, 64, MPI_BYTE, 0, MPI_COMM_WORLD);
+    if (rank == 2) MPI_Recv(buffer, 1, MPI_BYTE, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    for (;;) MPI_Bcast(buffer, 64, MPI_BYTE, 0, MPI_COMM_WORLD);
+}
+
+static void unread_blocks(void) {
+    enum { BLOCK = LONG / 4 };
+    void *room = rank == 3 ? MPI_IN_PLACE : buffer;
+    for (int i = 0;; i++) {
+        if (rank == 2 && i == 100) MPI_Recv(buffer, 1, MPI_BYTE, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Scatter(buffer, BLOCK, MPI_BYTE, room, BLOCK, MPI_BYTE, 3, MPI_COMM_WORLD);
+    }
+}
+
+static void unread_begun(void) {
+    MPI_Request request;
+    for (int i = 0; i < 100; i++) MPI_Bcast(buffer, 64, MPI_BYTE, 0, MPI_COMM_WORLD);
+    if (rank == 2) MPI_Recv(buffer, 1, MPI_BYTE, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    for (;;) {
+        MPI_Ibcast(buffer, 64, MPI_BYTE, 0, MPI_COMM_WORLD, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+}
+
 // Ranks of a communicator in another order than those of the job.
 static void reversed(void) {
     int size;
@@ -164,7 +190,8 @@ int main(int argc, char **argv) {
                    {"never_sent", never_sent},     {"between", between},
                    {"between_kept", between_kept}, {"taking_turns", taking_turns},
                    {"locked", locked},             {"any_of_two", any_of_two},
-                   {"left", left}};
+                   {"left", left},                 {"unread", unread},
+                   {"unread_blocks", unread_blocks}, {"unread_begun", unread_begun}};
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)

@@ -88,6 +88,20 @@ fn who_is_missing_in_a_collective_that_has_only_begun_is_named() {
 }
 
 #[test]
+fn who_does_not_read_what_a_root_has_for_all_is_named() {
+    for (reason, who) in [
+        ("unread", "ranks 0, 1, 3: in MPI_Bcast(collective "),
+        ("unread_blocks", "rank 3: in MPI_Scatter(collective "),
+        ("unread_begun", "ranks 0, 1, 3: in MPI_Wait(collective "),
+    ] {
+        let said = told("4", reason);
+        let lack = ") on MPI_COMM_WORLD, waiting for rank 2";
+        assert!(said.lines().any(|line| line.contains(who) && line.ends_with(lack)), "{said}");
+        contains(&said, &["rank 2: in MPI_Recv(source 0, tag 7)", "deadlock"]);
+    }
+}
+
+#[test]
 fn a_collective_across_nodes_is_one() {
     let mut mpirun = job("4", "missing");
     mpirun.env("FERRITE_NODE_RANKS", "2");

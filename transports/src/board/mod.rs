@@ -285,6 +285,11 @@ impl Board {
         }
     }
 
+    /// Whether this member has yet to read something that was written to everyone.
+    pub fn lags(&self, rank: u32) -> bool {
+        self.public.lags((rank - u32::from(rank > self.rank as u32)) as usize)
+    }
+
     /// Lends `len` bytes that lie there to this member for one operation.
     pub fn lend(&mut self, to: u32, operation: u32, at: Lies, len: u64) {
         let none = || (operation, vec![0; self.members.len()]);

@@ -73,6 +73,24 @@ fn a_full_stream_takes_more_when_its_slowest_reader_has_read() {
 }
 
 #[test]
+fn who_has_not_read_all_that_is_for_everyone_lags() {
+    for fill in [0, u128::MAX] {
+        let mut shared = Shared::new(3, fill);
+        let mut views = shared.views(77);
+        let lags = |view: &Board| [0, 2].map(|rank| view.lags(rank));
+        assert_eq!(lags(&views[1]), [false; 2], "there is nothing to read");
+        for _ in 0..2 {
+            assert!(views[1].write(Audience::Everyone, &mut packer(&[1]), 1, true));
+            assert_eq!(lags(&views[1]), [true; 2]);
+            assert!(take(&mut views[0], Source::Public(1)).is_some());
+            assert_eq!(lags(&views[1]), [false, true]);
+            assert!(take(&mut views[2], Source::Public(1)).is_some());
+            assert_eq!(lags(&views[1]), [false; 2]);
+        }
+    }
+}
+
+#[test]
 fn short_runs_and_pieces_follow_each_other_until_there_is_no_room() {
     let mut shared = Shared::new(3, 0);
     let mut views = shared.views(4);

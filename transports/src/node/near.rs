@@ -192,6 +192,10 @@ impl Boards for LocalPort {
         self.shm.is_lightly_written(board, to)
     }
 
+    fn lags(&self, board: BoardId, rank: u32) -> bool {
+        self.shm.lags(board, rank)
+    }
+
     #[inline]
     fn ask_for_piece(&mut self, board: BoardId, from: Source) {
         self.shm.ask_for_piece(board, from);

@@ -395,6 +395,10 @@ impl Boards for Shm {
         self.boards.look(board).is_some_and(|board| board.is_light(to))
     }
 
+    fn lags(&self, board: BoardId, rank: u32) -> bool {
+        self.boards.look(board).is_some_and(|board| board.lags(rank))
+    }
+
     #[inline]
     fn ask_for_piece(&mut self, board: BoardId, from: Source) {
         if let Some(at) = self.boards.get(board) {

@@ -342,6 +342,11 @@ impl Boards for SimPort {
         self.network.borrow_mut().chance(LIGHT)
     }
 
+    fn lags(&self, board: BoardId, rank: u32) -> bool {
+        let board = self.boards.get(board.0 as usize).and_then(Option::as_ref);
+        board.is_some_and(|board| board.lags(rank))
+    }
+
     fn ask_for_piece(&mut self, board: BoardId, from: Source) {
         if let Some(at) = self.board(board) {
             at.ask(from);

@@ -96,10 +96,14 @@ impl Begun {
 
     /// The rank, on its communicator, without which the operation that a request stands for does not go on. Those
     /// behind the first of a board wait for what that one waits for.
-    pub(crate) fn awaited<P: Port>(&self, request: RequestHandle) -> Option<u32> {
+    pub(crate) fn awaited<P: Port>(
+        &self,
+        process: &Process<P>,
+        request: RequestHandle,
+    ) -> Option<u32> {
         let has = |queue: &&Queue| queue.errands.iter().any(|errand| errand.request == request);
         let first = self.queues.iter().find(has)?.errands.front()?;
-        Work::<P>::awaited(&first.transfer)
+        Work::<P>::awaited(&first.transfer).or_else(|| first.transfer.reader(process))
     }
 
     fn queue(&mut self, board: BoardId) -> Option<&mut Queue> {

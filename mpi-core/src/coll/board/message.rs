@@ -11,6 +11,7 @@ use crate::datatype::{Packer, Unpacker};
 use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
 use crate::port::Port;
+use crate::process::Process;
 
 /// A process that copies its own looks so often, in bytes, at what another does meanwhile. A look costs less than a
 /// line, but moves begin anew behind it (gathers of 64 and 256 KiB, two ranks, Zen 5, looks every 16 KiB: 1.6 and
@@ -269,6 +270,17 @@ impl<P: Port> Work<P> for Writing<'_> {
 
     fn awaited(&self) -> Option<u32> {
         self.reader
+    }
+
+    fn reader(&self, process: &Process<P>) -> Option<u32> {
+        process.reader_of(self.seat, self.message.to)
+    }
+
+    fn awaits(&self, entry: &mut Entry<'_, P>, rank: u32) -> bool {
+        match self.message.to {
+            Audience::One(reader) => reader == rank,
+            Audience::Everyone => entry.port.lags(self.seat.board, rank),
+        }
     }
 
     /// An only reader may call for help.

@@ -12,6 +12,7 @@ use crate::boards::{Audience, Source};
 use crate::entry::Entry;
 use crate::error::Result;
 use crate::port::Port;
+use crate::process::Process;
 
 /// What is under way in one call.
 pub(super) struct Transfer {
@@ -242,6 +243,12 @@ impl<P: Port> Work<P> for Transfer {
             .or_else(|| self.fold.as_ref().and_then(|fold| fold.awaited()))
     }
 
+    fn reader(&self, process: &Process<P>) -> Option<u32> {
+        let mut outs = self.outs.iter().filter(|out| !out.done).map(Outgoing::to);
+        let told = || self.fold.as_ref().and_then(|fold| fold.audience());
+        outs.next().or_else(told).and_then(|to| process.reader_of(self.seat, to))
+    }
+
     /// Who only takes one message waits for a root; whose turn it is in all else is not known.
     fn wait_for(&self) -> WaitFor {
         let takes_one = self.ins.len() == 1 && self.outs.is_empty();
@@ -261,6 +268,9 @@ impl<P: Port> Work<P> for Transfer {
         let mut ins = self.ins.iter().filter(|incoming| !incoming.done);
         ins.any(|incoming| next(&incoming))
             || fold.is_some_and(|fold| fold.lacks(entry, rank))
-            || self.outs.iter().any(|out| !out.done && out.to() == Audience::One(rank))
+            || self.outs.iter().filter(|out| !out.done).any(|out| match out.to() {
+                Audience::One(reader) => reader == rank,
+                Audience::Everyone => entry.port.lags(self.seat.board, rank),
+            })
     }
 }

@@ -2,7 +2,7 @@
 //! messages, nonblocking operations and the ends of peers go on as in any other wait.
 
 use super::seat::Seat;
-use crate::boards::{Piece, Source};
+use crate::boards::{Audience, Piece, Source};
 use crate::entry::{Entry, Lull};
 use crate::error::{ErrorClass, Result};
 use crate::port::{Port, Why};
@@ -42,6 +42,12 @@ pub(super) trait Work<P: Port> {
     /// A member whose doing it waits for; any of them.
     fn awaited(&self) -> Option<u32>;
 
+    /// A member that is awaited because it has not read what was written to it.
+    fn reader(&self, process: &Process<P>) -> Option<u32> {
+        let _ = process;
+        None
+    }
+
     /// What kind of wait it is.
     fn wait_for(&self) -> WaitFor {
         WaitFor::Answer
@@ -72,6 +78,16 @@ const LOOKS_FOR_ROOT: u32 = 32;
 const LOOKS_FOR_LAST: u32 = 128;
 /// Polls from one look at who is gone to the next.
 pub(super) const POLLS_PER_CHECK: u32 = 64;
+
+impl<P: Port> Process<P> {
+    /// One who is to read what is written to this audience, and has not read all.
+    pub(super) fn reader_of(&self, seat: Seat, to: Audience) -> Option<u32> {
+        match to {
+            Audience::One(rank) => Some(rank),
+            Audience::Everyone => seat.others().find(|rank| self.port.lags(seat.board, *rank)),
+        }
+    }
+}
 
 impl<P: Port> Entry<'_, P> {
     /// Works until all is done. It comes here only when the first step was stuck.
@@ -178,7 +194,7 @@ impl<P: Port> Entry<'_, P> {
     #[cold]
     fn board_call(&self, seat: Seat, work: &impl Work<P>) -> Call {
         let mut call = Call { procedure: self.procedure, ..Call::default() };
-        if let Some(rank) = work.awaited() {
+        if let Some(rank) = work.awaited().or_else(|| work.reader(self)) {
             call.peer = Peer::Source(rank as i32);
         }
         if let Ok(comm) = self.comm(seat.comm) {

@@ -191,6 +191,11 @@ impl Outbound {
         self.readers.answer(self.next)
     }
 
+    /// Whether this reader has yet to read a piece.
+    pub(in crate::board) fn lags(&self, reader: usize) -> bool {
+        self.readers.lags(reader, self.next)
+    }
+
     /// Whether there is an answer now.
     pub(in crate::board) fn has_answer(&mut self) -> bool {
         self.readers.have_answered(self.next)

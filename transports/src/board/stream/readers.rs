@@ -128,6 +128,14 @@ impl Readers {
         self.consumed > piece
     }
 
+    /// Whether one has not consumed all of so many pieces that were written.
+    pub(super) fn lags(&self, reader: usize, written: u64) -> bool {
+        let Some(Counter { at, .. }) = self.counters.get(reader) else { return false };
+        // SAFETY: mapped and aligned by `new`'s promise.
+        let count = unsafe { (**at).load(Ordering::Acquire) };
+        written > 0 && count.wrapping_sub(self.mark) != written
+    }
+
     /// Whether all have said that they fetch, and none has refused to.
     pub(super) fn fetch(&mut self) -> bool {
         if self.fetched.is_none() && self.counters.iter().all(|reader| reader.consents(self.mark)) {
