@@ -566,11 +566,16 @@ pub(crate) fn failed_elsewhere(rank: u32, class: ErrorClass) -> Error {
 /// The error of an operation with a peer that is gone.
 #[cold]
 pub(crate) fn lost_peer(peer: PeerId, why: &Why) -> Error {
-    let what = match why {
-        Why::Finalized => format!("process {} has called MPI_Finalize and left", peer.0),
-        Why::Lost(how) => format!("process {} is gone: {how}", peer.0),
-    };
-    Error::new(ErrorClass::PROC_ABORTED, what)
+    let class = ErrorClass::PROC_ABORTED;
+    match why {
+        Why::Finalized => {
+            let what = format!("rank {} of the job has called MPI_Finalize and left", peer.0);
+            Error::new(class, what).hint(
+                "All ranks have to make the same collective calls, and to receive what is sent, before MPI_Finalize.",
+            )
+        }
+        Why::Lost(how) => Error::new(class, format!("rank {} of the job is gone: {how}", peer.0)),
+    }
 }
 
 #[cfg(test)]

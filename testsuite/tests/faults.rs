@@ -45,6 +45,36 @@ fn an_abort_ends_the_job_with_its_code_and_one_paragraph() {
     assert_eq!(said.matches("mpirun:").count(), 1, "{said}");
 }
 
+/// Nobody waits for ever for a rank that has left, and the job says who that is: not the line of one that only heard
+/// that another failed.
+#[test]
+fn a_rank_that_leaves_the_others_in_a_collective_is_named() {
+    let built = Built::new("leaves");
+    let calls = [
+        "bcast",
+        "gather",
+        "scatter",
+        "allgather",
+        "alltoall",
+        "reduce",
+        "allreduce",
+        "blocks",
+        "barrier",
+        "begun",
+    ];
+    for call in calls {
+        for (bytes, ranks_of_a_node) in [("8", "4"), ("4000", "4"), ("300000", "4"), ("8", "2")] {
+            let mut mpirun = built.prefix.command("mpirun");
+            mpirun.args(["-n", "4", "--timeout", "60"]).env("FERRITE_NODE_RANKS", ranks_of_a_node);
+            mpirun.arg(built.folder.path().join("leaves")).args([call, bytes]);
+            let said = mpirun.output().unwrap().stderr;
+            let said = String::from_utf8_lossy(&said);
+            let named = said.contains("rank 3 of the job has called MPI_Finalize and left");
+            assert!(named, "{call} of {bytes} bytes, {ranks_of_a_node} ranks a node: {said}");
+        }
+    }
+}
+
 #[test]
 fn a_driver_that_is_not_loaded_is_not_looked_for() {
     let built = Built::new("load");

@@ -103,7 +103,7 @@ impl Begun {
     ) -> Option<u32> {
         let has = |queue: &&Queue| queue.errands.iter().any(|errand| errand.request == request);
         let first = self.queues.iter().find(has)?.errands.front()?;
-        Work::<P>::awaited(&first.transfer).or_else(|| first.transfer.reader(process))
+        first.transfer.held_up_by(process)
     }
 
     fn queue(&mut self, board: BoardId) -> Option<&mut Queue> {

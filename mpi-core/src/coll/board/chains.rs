@@ -27,6 +27,7 @@ use crate::datatype::{Packer, Unpacker};
 use crate::entry::Entry;
 use crate::error::Result;
 use crate::port::Port;
+use crate::process::Process;
 
 /// Largest piece in bytes: each costs everyone a cell, and a few of them fit into the sums.
 const PIECE_BYTES: usize = 64 << 10;
@@ -240,7 +241,7 @@ impl Chains {
     /// Adds up the sums of all chains where that is this process's affair, and tells everyone.
     fn conclude<P: Port>(&mut self, entry: &mut Entry<'_, P>) -> Result<bool> {
         let mut moved = false;
-        while self.is_last() && self.whole < self.added && self.all_there(entry) {
+        while self.lacks_sums() && self.all_there(entry) {
             for chain in (0..self.chains).filter(|chain| *chain != self.chain()) {
                 self.take(entry, self.last_of(chain))?;
             }
@@ -250,6 +251,11 @@ impl Chains {
             moved = true;
         }
         Ok(self.publish(entry) || moved)
+    }
+
+    /// Whether this process has added to a piece whose sums it is to add up.
+    fn lacks_sums(&self) -> bool {
+        self.is_last() && self.whole < self.added
     }
 
     /// Whether the other chains' sums of the piece that is next are there.
@@ -380,6 +386,20 @@ impl<P: Port> Work<P> for Chains {
             let next = (self.received < self.pieces).then(|| self.owner(self.received))?;
             Some(self.last_of(next)).filter(|rank| *rank != self.seat.rank)
         })
+    }
+
+    /// If there are two chains, it is known without a look at the board who has a sum that is missing here.
+    fn held_up_by(&self, _: &Process<P>) -> Option<u32> {
+        let other = (self.chains == 2 && self.lacks_sums()).then(|| self.last_of(1 - self.chain()));
+        Work::<P>::awaited(self).or(other)
+    }
+
+    fn awaits(&self, entry: &mut Entry<'_, P>, rank: u32) -> bool {
+        let follows = self.told < self.added && self.follower(self.told) == Some(rank);
+        let mut others = (0..self.chains).filter(|chain| *chain != self.chain());
+        let adds_up = self.lacks_sums() && others.any(|chain| self.last_of(chain) == rank);
+        let mut came = || entry.port.read_piece(self.seat.board, Source::Private(rank)).is_some();
+        Work::<P>::awaited(self) == Some(rank) || follows || adds_up && !came()
     }
 }
 

@@ -272,7 +272,7 @@ impl<P: Port> Work<P> for Writing<'_> {
         self.reader
     }
 
-    fn reader(&self, process: &Process<P>) -> Option<u32> {
+    fn held_up_by(&self, process: &Process<P>) -> Option<u32> {
         process.reader_of(self.seat, self.message.to)
     }
 

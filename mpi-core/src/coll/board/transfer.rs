@@ -243,10 +243,14 @@ impl<P: Port> Work<P> for Transfer {
             .or_else(|| self.fold.as_ref().and_then(|fold| fold.awaited()))
     }
 
-    fn reader(&self, process: &Process<P>) -> Option<u32> {
+    fn held_up_by(&self, process: &Process<P>) -> Option<u32> {
+        if let Some(chains) = &self.chains {
+            return chains.held_up_by(process);
+        }
         let mut outs = self.outs.iter().filter(|out| !out.done).map(Outgoing::to);
         let told = || self.fold.as_ref().and_then(|fold| fold.audience());
-        outs.next().or_else(told).and_then(|to| process.reader_of(self.seat, to))
+        let reader = || outs.next().or_else(told).and_then(|to| process.reader_of(self.seat, to));
+        Work::<P>::awaited(self).or_else(reader)
     }
 
     /// Who only takes one message waits for a root; whose turn it is in all else is not known.

@@ -42,10 +42,11 @@ pub(super) trait Work<P: Port> {
     /// A member whose doing it waits for; any of them.
     fn awaited(&self) -> Option<u32>;
 
-    /// A member that is awaited because it has not read what was written to it.
-    fn reader(&self, process: &Process<P>) -> Option<u32> {
+    /// A member without which it does not go on, for whoever asks: one that is awaited, or has not read what was
+    /// written to it.
+    fn held_up_by(&self, process: &Process<P>) -> Option<u32> {
         let _ = process;
-        None
+        self.awaited()
     }
 
     /// What kind of wait it is.
@@ -194,7 +195,7 @@ impl<P: Port> Entry<'_, P> {
     #[cold]
     fn board_call(&self, seat: Seat, work: &impl Work<P>) -> Call {
         let mut call = Call { procedure: self.procedure, ..Call::default() };
-        if let Some(rank) = work.awaited().or_else(|| work.reader(self)) {
+        if let Some(rank) = work.held_up_by(self) {
             call.peer = Peer::Source(rank as i32);
         }
         if let Ok(comm) = self.comm(seat.comm) {
