@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 
 use crate::buffer::RawBytes;
+use crate::coll::mismatch::too_long;
 use crate::datatype::Unpacker;
 use crate::error::{Error, ErrorClass};
 use crate::handle::{CommHandle, RequestHandle, RequestKind};
@@ -345,7 +346,10 @@ impl Vci {
             let capacity = receive.incoming.capacity();
             entry.status.bytes = len.min(capacity);
             if len > capacity {
-                failure = Some(truncated(&entry.status, len, capacity));
+                failure = Some(match entry.owner {
+                    Owner::Step { .. } => too_long(entry.status.source as u32, len - capacity),
+                    _ => truncated(&entry.status, len, capacity),
+                });
             }
         }
         self.complete(request, failure);

@@ -25,6 +25,20 @@ fn run(ranks: &str, mistake: &str) -> Output {
     mpirun.arg(program()).arg(mistake).output().unwrap()
 }
 
+/// Without the mode what does not fit is seen where it arrives, by messages as over shared memory.
+#[test]
+fn what_does_not_fit_is_told_in_the_words_of_collectives() {
+    for ranks_of_a_node in ["1", "3"] {
+        let mut mpirun = Prefix::find().unwrap().command("mpirun");
+        mpirun.env("FERRITE_NODE_RANKS", ranks_of_a_node).args(["--timeout", "100", "-n", "3"]);
+        let output = mpirun.arg(program()).arg("count").output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        for part in ["contributes 8 bytes more than this process expects", "FERRITE_COLL_CHECK=1"] {
+            assert!(said.contains(part), "no “{part}” in:\n{said}");
+        }
+    }
+}
+
 /// What is said about a mistake of the last of three ranks.
 #[track_caller]
 fn told(mistake: &str, parts: &[&str]) {

@@ -24,6 +24,7 @@ pub(crate) mod kept;
 pub mod layout;
 pub mod memory;
 pub mod menu;
+pub(crate) mod mismatch;
 pub mod neighborhood;
 pub(crate) mod nodes;
 mod place;

@@ -7,9 +7,10 @@ use super::shown::Way;
 use super::work::{Step, WaitFor, Work};
 use crate::boards::{Audience, Copying, LONG_PIECE, Mover, Piece, SHORT_PIECE, Source};
 use crate::buffer::{RawBytes, UserBuffer};
+use crate::coll::mismatch::too_long;
 use crate::datatype::{Packer, Unpacker};
 use crate::entry::Entry;
-use crate::error::{Error, ErrorClass, Result};
+use crate::error::Result;
 use crate::port::Port;
 use crate::process::Process;
 
@@ -198,15 +199,6 @@ impl Incoming {
         self.beyond += (piece.len - taken) as u64;
         self.done = piece.last;
     }
-}
-
-#[cold]
-pub(super) fn too_long(rank: u32, by: u64) -> Error {
-    Error::new(
-        ErrorClass::TRUNCATE,
-        format!("rank {rank} contributes {by} bytes more than this process expects"),
-    )
-    .hint("Make the counts and types of all processes agree.")
 }
 
 /// Copies between two blocks of user memory, of which one may be laid out otherwise.

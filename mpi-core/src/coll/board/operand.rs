@@ -9,9 +9,9 @@
 //! that is used up.
 
 use super::fold::{Fold, Streams};
-use super::message::too_long;
 use crate::boards::Piece;
 use crate::buffer::UserBuffer;
+use crate::coll::mismatch::{too_long, too_short};
 use crate::datatype::Unpacker;
 use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
@@ -214,9 +214,5 @@ impl Fold {
 /// A member's operand has another length.
 #[cold]
 pub(super) fn differs(rank: u32, beyond: u64) -> Error {
-    if beyond > 0 {
-        return too_long(rank, beyond);
-    }
-    let what = format!("rank {rank} contributes fewer elements than this process");
-    Error::new(ErrorClass::TRUNCATE, what).hint("Make the counts of all processes agree.")
+    if beyond > 0 { too_long(rank, beyond) } else { too_short(rank) }
 }
