@@ -12,6 +12,7 @@ use crate::datatype::Unpacker;
 use crate::error::{Error, ErrorClass};
 use crate::handle::{CommHandle, RequestHandle, RequestKind};
 use crate::header::{FrameKind, Header, INLINE_BYTES};
+use crate::lost::{failed_elsewhere, lost_peer, lost_source};
 use crate::matching::Matcher;
 use crate::p2p::rendezvous::{self, Payload, Rts};
 use crate::p2p::{Arrived, Content};
@@ -425,18 +426,23 @@ impl Vci {
             .map(|(handle, _)| handle)
             .collect();
         for request in lost {
+            let wanted = self.matcher.posted().find(|(_, posted)| **posted == request);
+            let error = match wanted {
+                Some((wanted, _)) => lost_source(&self.matcher, wanted, peer, why),
+                None => lost_peer(peer, why),
+            };
             if let Ok(Request { operation: Operation::Receive(receive), .. }) =
                 self.requests.get_mut(request)
                 && let Some(posted) = receive.posted.take()
             {
                 self.matcher.cancel(posted);
             }
-            self.end_with(request, peer, why);
+            self.end_with(request, why, error);
         }
     }
 
     /// Ends an operation whose peer is gone.
-    fn end_with(&mut self, request: RequestHandle, peer: PeerId, why: &Why) {
+    fn end_with(&mut self, request: RequestHandle, why: &Why, error: Error) {
         let Ok(state) = self.requests.get_mut(request) else { return };
         // Who is gone has not received what it was asked to drop.
         let dropped = matches!(&state.operation, Operation::Send(send) if send.cancelled && !send.handed_over);
@@ -445,7 +451,7 @@ impl Vci {
             state.status = Status { cancelled: true, ..Status::EMPTY };
             return self.complete(request, None);
         }
-        self.complete(request, Some(lost_peer(peer, why)));
+        self.complete(request, Some(error));
         if unmatched && let Ok(state) = self.requests.get_mut(request) {
             state.operation = Operation::Unmatched;
         }
@@ -558,28 +564,6 @@ fn truncated(status: &Status, len: u64, capacity: u64) -> Error {
         ),
     )
     .hint("Make the receive's count at least that of the send, or probe for the size first.")
-}
-
-/// The error of an operation that failed at another process, which has told its class.
-#[cold]
-pub(crate) fn failed_elsewhere(rank: u32, class: ErrorClass) -> Error {
-    let what = format!("this operation failed at rank {rank}, which has told the reason");
-    Error::new(class, what).echo()
-}
-
-/// The error of an operation with a peer that is gone.
-#[cold]
-pub(crate) fn lost_peer(peer: PeerId, why: &Why) -> Error {
-    let class = ErrorClass::PROC_ABORTED;
-    match why {
-        Why::Finalized => {
-            let what = format!("rank {} of the job has called MPI_Finalize and left", peer.0);
-            Error::new(class, what).hint(
-                "All ranks have to make the same collective calls, and to receive what is sent, before MPI_Finalize.",
-            )
-        }
-        Why::Lost(how) => Error::new(class, format!("rank {} of the job is gone: {how}", peer.0)),
-    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-// The last rank leaves the others alone in a collective call that they have all made before: leaves CALL BYTES.
+// The last rank leaves the others alone: in a collective call that they have all made before, or with a message of
+// another tag than theirs: leaves CALL BYTES.
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,14 @@ static void allreduce(void) { MPI_Allreduce(from, into, bytes, MPI_CHAR, MPI_MAX
 static void blocks(void) { MPI_Reduce_scatter_block(from, into, bytes, MPI_CHAR, MPI_MAX, MPI_COMM_WORLD); }
 static void barrier(void) { MPI_Barrier(MPI_COMM_WORLD); }
 
+static void wrong_tag(void) {
+    int rank, size;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (rank == 0) MPI_Recv(from, bytes, MPI_CHAR, size - 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (rank == size - 1) MPI_Send(from, bytes, MPI_CHAR, 0, 8, MPI_COMM_WORLD);
+}
+
 static void begun(void) {
     MPI_Request request;
     MPI_Ibcast(from, bytes, MPI_CHAR, 0, MPI_COMM_WORLD, &request);
@@ -30,7 +39,7 @@ int main(int argc, char **argv) {
         void (*call)(void);
     } calls[] = {{"bcast", bcast},       {"gather", gather},       {"scatter", scatter}, {"allgather", allgather},
                  {"alltoall", alltoall}, {"reduce", reduce},       {"allreduce", allreduce}, {"blocks", blocks},
-                 {"barrier", barrier},   {"begun", begun}};
+                 {"barrier", barrier},   {"begun", begun},         {"wrong_tag", wrong_tag}};
     int rank, size;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -39,8 +48,10 @@ int main(int argc, char **argv) {
     bytes = atoi(argv[2]);
     from = calloc(size, bytes), into = calloc(size, bytes);
     for (size_t k = 0; k < sizeof calls / sizeof *calls; k++)
-        if (strcmp(argv[1], calls[k].name) == 0)
-            for (int i = 0; i < TOGETHER || rank != size - 1; i++) calls[k].call();
+        if (strcmp(argv[1], calls[k].name) == 0) {
+            int times = calls[k].call == wrong_tag ? 1 : TOGETHER;
+            for (int i = 0; i < times || rank != size - 1; i++) calls[k].call();
+        }
     MPI_Finalize();
     return 0;
 }

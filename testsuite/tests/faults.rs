@@ -76,6 +76,20 @@ fn a_rank_that_leaves_the_others_in_a_collective_is_named() {
 }
 
 #[test]
+fn who_waits_for_a_rank_that_has_left_hears_of_the_message_that_it_sent_instead() {
+    let built = Built::new("leaves");
+    for ranks_of_a_node in ["1", "2"] {
+        let mut mpirun = built.prefix.command("mpirun");
+        mpirun.args(["-n", "2", "--timeout", "60"]).env("FERRITE_NODE_RANKS", ranks_of_a_node);
+        mpirun.arg(built.folder.path().join("leaves")).args(["wrong_tag", "8"]);
+        let said = mpirun.output().unwrap().stderr;
+        let said = String::from_utf8_lossy(&said);
+        let instead = "What is here from rank 1 has tag 8, and what is asked for has tag 7.";
+        assert!(said.contains("rank 1 of the job has called") && said.contains(instead), "{said}");
+    }
+}
+
+#[test]
 fn a_driver_that_is_not_loaded_is_not_looked_for() {
     let built = Built::new("load");
     let mut mpirun = built.prefix.command("mpirun");

@@ -4,9 +4,10 @@
 use super::rendezvous::{self, Rts};
 use crate::handle::RequestHandle;
 use crate::header::FrameKind;
+use crate::lost::lost_peer;
 use crate::port::{PeerId, Port, Pulled, Token};
 use crate::request::{Operation, ReceiveState, Request};
-use crate::vci::{Vci, Wish, lost_peer};
+use crate::vci::{Vci, Wish};
 
 impl Vci {
     /// Fetches the announced message `rts` into the receive `request`, or asks for its bytes.

@@ -5,6 +5,7 @@ use super::receive::Pattern;
 use crate::entry::Entry;
 use crate::error::Result;
 use crate::handle::{CommHandle, MessageHandle};
+use crate::lost::lost_source;
 use crate::matching::Envelope;
 use crate::port::Port;
 use crate::process::Process;
@@ -70,9 +71,11 @@ impl<P: Port> Entry<'_, P> {
                 return true;
             }
             if let Some(peer) = pattern.from
-                && let Some(why) = process.vci.peer(peer).down()
+                && let Some(why) = process.vci.peer(peer).down().cloned()
             {
-                lost = Some(crate::vci::lost_peer(peer, why));
+                let Pattern { context, source, tag, .. } = *pattern;
+                let wanted = Envelope { context, source, tag };
+                lost = Some(lost_source(&process.vci.matcher, wanted, peer, &why));
             }
             lost.is_some()
         });

@@ -8,6 +8,8 @@ use crate::datatype::Unpacker;
 use crate::entry::Entry;
 use crate::error::Result;
 use crate::handle::{CommHandle, MessageHandle, RequestHandle};
+use crate::lost::lost_source;
+use crate::matching::Envelope;
 use crate::port::{PeerId, Port};
 use crate::process::Process;
 use crate::request::{Incoming, Operation, Owner, ReceiveState, Request};
@@ -74,9 +76,10 @@ impl<P: Port> Process<P> {
             return Ok(request);
         }
         if let Some(peer) = from
-            && let Some(why) = self.vci.peer(peer).down()
+            && let Some(why) = self.vci.peer(peer).down().cloned()
         {
-            return Err(crate::vci::lost_peer(peer, why));
+            let wanted = Envelope { context, source, tag };
+            return Err(lost_source(&self.vci.matcher, wanted, peer, &why));
         }
         self.vci.post(unpacker, pattern, owner, comm)
     }

@@ -67,7 +67,7 @@ impl<P: Port> Process<P> {
         let len = packer.remaining();
         let peer = self.vci.peer(route.peer);
         if let Some(why) = peer.down() {
-            return Err(crate::vci::lost_peer(route.peer, why));
+            return Err(crate::lost::lost_peer(route.peer, why));
         }
         let eager_max = self.port.caps(route.peer).frame_bytes_max as u64;
         let mut header = Header {

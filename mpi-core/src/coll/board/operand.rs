@@ -15,8 +15,8 @@ use crate::coll::mismatch::{too_long, too_short};
 use crate::datatype::Unpacker;
 use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
+use crate::lost::failed_elsewhere;
 use crate::port::Port;
-use crate::vci::failed_elsewhere;
 
 /// Tiles that are fetched at a time from where others have them.
 const PART_TILES: usize = 4;

@@ -15,8 +15,8 @@ use crate::buffer::UserBuffer;
 use crate::datatype::Packer;
 use crate::entry::Entry;
 use crate::error::{ErrorClass, Result};
+use crate::lost::failed_elsewhere;
 use crate::port::Port;
-use crate::vci::failed_elsewhere;
 
 /// From this many bytes on a writer that would only wait helps its reader to fetch. Two ranks, far from
 /// each other, IMB: broadcast of 64 KiB 6.0 µs so and 9.0 through the board, of 1 MiB 49 and 119.

@@ -5,10 +5,10 @@ use super::seat::Seat;
 use crate::boards::{Audience, Piece, Source};
 use crate::entry::{Entry, Lull};
 use crate::error::{ErrorClass, Result};
+use crate::lost::{failed_elsewhere, lost_peer};
 use crate::port::{Port, Why};
 use crate::process::Process;
 use crate::roll_call::{Call, Peer};
-use crate::vci::{failed_elsewhere, lost_peer};
 
 /// How far a step has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

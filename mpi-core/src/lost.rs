@@ -1,0 +1,52 @@
+//! Errors of operations whose other end is gone or has failed.
+
+use crate::error::{Error, ErrorClass};
+use crate::handle::RequestHandle;
+use crate::matching::{Envelope, Matcher};
+use crate::p2p::Arrived;
+use crate::port::{PeerId, Why};
+
+/// The error of an operation that failed at another process, which has told its class.
+#[cold]
+pub(crate) fn failed_elsewhere(rank: u32, class: ErrorClass) -> Error {
+    let what = format!("this operation failed at rank {rank}, which has told the reason");
+    Error::new(class, what).echo()
+}
+
+/// The error of an operation with a peer that is gone.
+#[cold]
+pub(crate) fn lost_peer(peer: PeerId, why: &Why) -> Error {
+    let class = ErrorClass::PROC_ABORTED;
+    match why {
+        Why::Finalized => {
+            let what = format!("rank {} of the job has called MPI_Finalize and left", peer.0);
+            Error::new(class, what).hint(
+                "All ranks have to make the same collective calls, and to receive what is sent, before MPI_Finalize.",
+            )
+        }
+        Why::Lost(how) => Error::new(class, format!("rank {} of the job is gone: {how}", peer.0)),
+    }
+}
+
+/// The error of a receive or probe that only a peer could end which is gone; if another message from there is here, its
+/// tag may be the mistake.
+#[cold]
+pub(crate) fn lost_source(
+    matcher: &Matcher<RequestHandle, Arrived>,
+    wanted: Envelope,
+    peer: PeerId,
+    why: &Why,
+) -> Error {
+    let lost = lost_peer(peer, why);
+    let Envelope { context, source, tag } = wanted;
+    let is_alike = |here: &Envelope| here.context == context && here.source == source;
+    let of_the_program = context & 1 == 0;
+    let here = matcher.unexpected().map(|(envelope, _)| envelope).find(is_alike);
+    match here.filter(|_| of_the_program) {
+        Some(here) => lost.hint(format!(
+            "What is here from rank {source} has tag {}, and what is asked for has tag {tag}.",
+            here.tag
+        )),
+        None => lost,
+    }
+}
