@@ -104,10 +104,10 @@ impl ErrorCodes {
         Ok(())
     }
 
-    /// Takes a class away that has no codes left (`MPI_Remove_error_class`).
+    /// Takes a class away that has neither codes nor a text left (`MPI_Remove_error_class`).
     ///
     /// # Errors
-    /// `MPI_ERR_ARG` for what is no added class, or still has codes.
+    /// `MPI_ERR_ARG` for what is no added class, or still has codes or a text.
     pub fn remove_class(&mut self, class: i32) -> Result<()> {
         if self.codes.get(&class).is_none_or(|code| code.class != class) {
             fail!(ARG, "errorclass", "is {class}, which is no class added by the program");
@@ -117,17 +117,25 @@ impl ErrorCodes {
         {
             fail!(ARG, "errorclass", "is {class}, of which code {code} has not been removed");
         }
-        self.codes.remove(&class);
-        Ok(())
+        self.remove("errorclass", class)
     }
 
-    /// Takes a code away (`MPI_Remove_error_code`), with its text.
+    /// Takes a code away that has no text left (`MPI_Remove_error_code`, MPI-5.0 §9.5).
     ///
     /// # Errors
-    /// `MPI_ERR_ARG` for what is no added code, or is a class.
+    /// `MPI_ERR_ARG` for what is no added code, is a class, or still has a text.
     pub fn remove_code(&mut self, code: i32) -> Result<()> {
         if self.added(code)?.class == code {
             fail!(ARG, "errorcode", "is {code}, which is an error class");
+        }
+        self.remove("errorcode", code)
+    }
+
+    fn remove(&mut self, param: &'static str, code: i32) -> Result<()> {
+        if self.added(code)?.text.is_some() {
+            let what = format!("is {code}, whose error string has not been removed");
+            return Err(Error::param(ErrorClass::ARG, param, what)
+                .hint("Call MPI_Remove_error_string first."));
         }
         self.codes.remove(&code);
         Ok(())
@@ -202,7 +210,13 @@ mod tests {
         assert!(codes.remove_class(ErrorClass::TAG.0).is_err());
         assert!(codes.remove_code(class).is_err());
         assert!(codes.remove_text(code).is_err(), "it has none");
+        codes.set_text(code, b"of code").unwrap();
+        codes.set_text(class, b"of class").unwrap();
+        assert!(codes.remove_code(code).unwrap_err().what().contains("error string"));
+        codes.remove_text(code).unwrap();
         codes.remove_code(code).unwrap();
+        assert!(codes.remove_class(class).unwrap_err().what().contains("error string"));
+        codes.remove_text(class).unwrap();
         codes.remove_class(class).unwrap();
         assert_eq!(codes.last_used(), LASTCODE);
         assert_eq!(codes.class_of(class), None);

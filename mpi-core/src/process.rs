@@ -177,6 +177,11 @@ impl<P: Port> Process<P> {
         self.comms.get_mut(handle)
     }
 
+    /// This process in the table of peers.
+    pub fn own_peer(&self) -> PeerId {
+        PeerId(self.identity.rank)
+    }
+
     /// The datatype that a handle names.
     #[inline]
     pub fn datatype(&self, handle: DatatypeHandle) -> Result<&Arc<Datatype>> {

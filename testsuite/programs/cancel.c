@@ -82,6 +82,27 @@ int main(int argc, char **argv) {
     EQUAL(next, other);
     EQUAL(value, -1);
 
+    // A send to oneself is cancelled, or not, when MPI_Cancel returns: nobody else has a say.
+    for (int probed = 0; probed < 2; probed++) {
+        OK(MPI_Issend(&rank, 1, MPI_INT, rank, 11, MPI_COMM_WORLD, &request));
+        if (probed) OK(MPI_Probe(rank, 11, MPI_COMM_WORLD, &status));
+        OK(MPI_Cancel(&request));
+        OK(MPI_Request_get_status(request, &flag, &status));
+        EQUAL(flag, 1);
+        OK(MPI_Test_cancelled(&status, &flag));
+        EQUAL(flag, 1);
+        OK(MPI_Request_free(&request));
+        OK(MPI_Iprobe(rank, 11, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE));
+        EQUAL(flag, 0);
+    }
+    OK(MPI_Issend(&rank, 1, MPI_INT, rank, 11, MPI_COMM_WORLD, &request));
+    OK(MPI_Recv(&value, 1, MPI_INT, rank, 11, MPI_COMM_WORLD, &status));
+    EQUAL(value, rank);
+    OK(MPI_Cancel(&request));
+    OK(MPI_Wait(&request, &status));
+    OK(MPI_Test_cancelled(&status, &flag));
+    EQUAL(flag, 0);
+
     // A receive that has its message cannot be cancelled.
     OK(MPI_Irecv(&value, 1, MPI_INT, other, 7, MPI_COMM_WORLD, &request));
     OK(MPI_Sendrecv(&rank, 1, MPI_INT, other, 7, &next, 1, MPI_INT, MPI_PROC_NULL, 0,

@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorClass, Result};
 use crate::group::Group;
 use crate::handle::{CommHandle, GroupHandle, RequestHandle};
 use crate::p2p::Message;
-use crate::port::{PeerId, Port};
+use crate::port::Port;
 use crate::process::Process;
 
 /// What a process contributes to a split.
@@ -284,11 +284,6 @@ impl<P: Port> Entry<'_, P> {
         let Comm { errhandler, session, .. } = *self.comm(parent)?;
         self.always.errhandlers.lock().retain(errhandler)?;
         self.comms.insert(Comm { errhandler, session, ..comm })
-    }
-
-    /// This process in the table of peers.
-    pub fn own_peer(&self) -> PeerId {
-        PeerId(self.identity.rank)
     }
 
     /// `MPI_Comm_group`.
