@@ -164,10 +164,7 @@ pub unsafe fn add_error_string<F: Face>(errorcode: c_int, string: *const c_char)
 pub unsafe fn address<F: Face>(location: *mut c_void, address: *mut i64) -> c_int {
     entry::call::<F>(Procedure::Address, Owner::None, |cx| unsafe {
         args::out("address", address.is_null())?;
-        let mut address_value = 0i64;
-        crate::calls::environment::address(cx, F::buffer_in(location), &mut address_value)?;
-        *address = address_value;
-        Ok(())
+        crate::raw::addresses::address::<F>(cx, location, address)
     })
 }
 
@@ -3730,10 +3727,7 @@ pub unsafe fn get_accumulate<F: Face>(
 pub unsafe fn get_address<F: Face>(location: *const c_void, address: *mut i64) -> c_int {
     entry::call::<F>(Procedure::GetAddress, Owner::None, |cx| unsafe {
         args::out("address", address.is_null())?;
-        let mut address_value = 0i64;
-        crate::calls::environment::get_address(cx, F::buffer_in(location), &mut address_value)?;
-        *address = address_value;
-        Ok(())
+        crate::raw::addresses::get_address::<F>(cx, location, address)
     })
 }
 

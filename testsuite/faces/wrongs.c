@@ -1,4 +1,5 @@
-/* What an error says of a rank or a tag is what the program wrote, with the name that the number has in its ABI. */
+/* What an error says of a rank or a tag is what the program wrote, with the name that the number has in its ABI; so is
+   an address that stands for something else. */
 #include "check.h"
 #include <mpi.h>
 #include <string.h>
@@ -34,6 +35,9 @@ int main(int argc, char **argv)
         CHECK(says(MPI_Send(&x, 1, MPI_INT, 0, n, MPI_COMM_WORLD), n, n == MPI_ANY_TAG ? "MPI_ANY_TAG" : NULL));
     }
     CHECK(says(MPI_Send(&x, 1, MPI_INT, 77, 0, MPI_COMM_WORLD), 77, NULL));
+    MPI_Aint address;
+    CHECK(MPI_Get_address(MPI_IN_PLACE, &address) == MPI_SUCCESS && address == (MPI_Aint)MPI_IN_PLACE);
+    CHECK(MPI_Get_address(&x, &address) == MPI_SUCCESS && address == (MPI_Aint)&x);
     MPI_Finalize();
     puts(bad ? "bad" : "ok");
     return bad;

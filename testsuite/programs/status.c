@@ -48,6 +48,25 @@ static void error_field(void) {
     }
 }
 
+// The empty status has one (§3.7.3).
+static void empty(void) {
+    MPI_Request none[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    MPI_Status status;
+    int flag, index;
+    for (int call = 0; call < 5; call++) {
+        status.MPI_ERROR = 12345;
+        switch (call) {
+        case 0: OK(MPI_Wait(none, &status)); break;
+        case 1: OK(MPI_Test(none, &flag, &status)); break;
+        case 2: OK(MPI_Waitany(2, none, &index, &status)); break;
+        case 3: OK(MPI_Testany(2, none, &index, &flag, &status)); break;
+        case 4: OK(MPI_Request_get_status_any(2, none, &index, &flag, &status)); break;
+        }
+        EQUAL(status.MPI_ERROR, MPI_SUCCESS);
+        EQUAL(status.MPI_SOURCE, MPI_ANY_SOURCE);
+    }
+}
+
 static void made_by_hand(void) {
     MPI_Status status;
     int count = -1, flag = -1, value = -1;
@@ -150,6 +169,7 @@ int main(int argc, char **argv) {
     start(&argc, &argv);
     counts();
     error_field();
+    empty();
     made_by_hand();
     error_fields();
     error_fields_of_generalized();

@@ -90,17 +90,6 @@ pub fn get_processor_name(_: &mut Cx<'_>, name: &mut Text) -> Result<()> {
     Ok(())
 }
 
-/// `MPI_Get_address`.
-pub fn get_address(_: &mut Cx<'_>, location: UserBuffer, address: &mut i64) -> Result<()> {
-    *address = location.0.addr() as i64;
-    Ok(())
-}
-
-/// `MPI_Address`, which MPI-3.0 removed.
-pub fn address(cx: &mut Cx<'_>, location: UserBuffer, address: &mut i64) -> Result<()> {
-    get_address(cx, location, address)
-}
-
 /// `MPI_Alloc_mem` (§9.2): memory of the shared arena, which peers on the node read in place;
 /// when that is used up, ordinary memory.
 pub fn alloc_mem(

@@ -176,7 +176,8 @@ unsafe fn report<F: Face>(
         if !stays {
             *place = F::request_out(RequestHandle::NULL);
         }
-        put::<F>(status, &known, with_error);
+        // The error field is a part of the empty status, which a null handle gives (§3.7.3).
+        put::<F>(status, &known, with_error || handle.is_null());
     }
     true
 }

@@ -118,6 +118,17 @@ unsafe fn put<F: Face>(to: *mut F::Status, status: &Status) {
     }
 }
 
+/// Writes the empty status, of which the error field is a part (§3.7.3), unless it is to be ignored.
+///
+/// # Safety
+/// As for [`put`].
+unsafe fn put_empty<F: Face>(to: *mut F::Status) {
+    if !F::is_status_ignore(to) {
+        // SAFETY: by the caller's promise it is writable unless it is to be ignored.
+        unsafe { F::status_out(to, &Status::EMPTY, true) };
+    }
+}
+
 /// The statuses of a call that reports several requests. They have error fields if one of those failed; those of a call
 /// that succeeds stay as they are (§3.2.5).
 struct Statuses<F: Face> {
@@ -296,7 +307,7 @@ unsafe fn report_one<F: Face>(
         // SAFETY: the caller's promise.
         unsafe {
             *index = UNDEFINED;
-            put::<F>(status, &Status::EMPTY);
+            put_empty::<F>(status);
         }
         return Ok(());
     };
@@ -507,16 +518,14 @@ pub unsafe fn request_get_status_any<F: Face>(
         }
     }
     let done = found.is_some() || active.is_empty();
-    let (at, known) = match found {
-        Some((at, known)) => (at as c_int, known),
-        None => (UNDEFINED, Status::EMPTY),
-    };
     // SAFETY: the caller's promise.
     unsafe {
         *flag = c_int::from(done);
-        *index = at;
-        if done {
-            put::<F>(status, &known);
+        *index = found.map_or(UNDEFINED, |(at, _)| at as c_int);
+        match found {
+            Some((_, known)) => put::<F>(status, &known),
+            None if done => put_empty::<F>(status),
+            None => {}
         }
     }
     Ok(())

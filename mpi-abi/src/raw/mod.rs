@@ -1,5 +1,6 @@
 //! Bodies that keep the C parameters: arrays of handles and statuses, and odd shapes.
 
+pub mod addresses;
 pub mod alltoallw;
 pub mod completion;
 pub mod datatypes;
