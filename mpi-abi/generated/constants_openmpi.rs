@@ -431,13 +431,13 @@ predefined_objects! {
     ompi_message_null, 256, 11, 0x128, 0;
     ompi_message_no_proc, 256, 11, 0x129, 1;
     ompi_mpi_errors_throw_exceptions, 1024, 6, 0x141, -1;
-    ompi_mpi_c_short_float_complex, 512, 3, 0x200, 75;
-    ompi_mpi_cxx_sfltcplex, 512, 3, 0x200, 76;
-    ompi_mpi_short_float, 512, 3, 0x200, 74;
     ompi_mpi_unavailable, 512, 3, 0x200, 79;
     ompi_mpi_c_complex, 512, 3, 0x212, 77;
     ompi_mpi_real2, 512, 3, 0x2ca, 28;
     ompi_mpi_complex4, 512, 3, 0x2d3, 73;
     ompi_mpi_integer16, 512, 3, 0x2e1, 12;
+    ompi_mpi_short_float, 512, 3, 0x302, 74;
     ompi_mpi_ldblcplex, 512, 3, 0x304, 78;
+    ompi_mpi_c_short_float_complex, 512, 3, 0x305, 75;
+    ompi_mpi_cxx_sfltcplex, 512, 3, 0x306, 76;
 }

@@ -20,6 +20,23 @@ void MPI_AINT_ADD_F90(const MPI_Aint *base, const MPI_Aint *disp, MPI_Aint *sum)
 void mpi_aint_diff_f90__(const MPI_Aint *one, const MPI_Aint *other, MPI_Aint *difference);
 int OMPI_Affinity_str(int format, char *bound, char *current, char *exists);
 
+/* Floats of 16 bits, as mpi4py names them (MPIX_SHORT_FLOAT and MPIX_C_SHORT_FLOAT_COMPLEX). */
+extern struct ompi_predefined_datatype_t ompi_mpi_short_float, ompi_mpi_c_short_float_complex;
+
+static void short_floats(void)
+{
+    MPI_Datatype real = (MPI_Datatype)(void *)&ompi_mpi_short_float;
+    MPI_Datatype complex = (MPI_Datatype)(void *)&ompi_mpi_c_short_float_complex;
+    unsigned short one[2] = {0x3c00, 0x4000}, two[2] = {0};
+    int size = 0;
+    CHECK(MPI_Type_size(real, &size) == MPI_SUCCESS && size == 2);
+    CHECK(MPI_Type_size(complex, &size) == MPI_SUCCESS && size == 4);
+    CHECK(MPI_Allreduce(one, two, 2, real, MPI_SUM, MPI_COMM_SELF) == MPI_SUCCESS && two[1] == 0x4000);
+    two[0] = 0;
+    CHECK(MPI_Reduce_local(one, two, 1, complex, MPI_SUM) == MPI_SUCCESS && two[0] == 0x3c00 && two[1] == 0x4400);
+    CHECK(MPI_Type_f2c(MPI_Type_c2f(real)) == real);
+}
+
 /* Each is started twice. */
 static void run(MPI_Request request, const int *result, int wanted)
 {
@@ -91,6 +108,7 @@ static void affinity(void)
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
+    short_floats();
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     persistent();
     of_fortran();

@@ -226,12 +226,14 @@ pub const TABLE: &[Row] = &[
     plain(0x2e2, "MPI_REAL16", 16, B::F128, G::Float),
     complex(0x2e3, "MPI_COMPLEX16", 8, B::ComplexF64),
     complex(0x2eb, "MPI_COMPLEX32", 16, B::ComplexF128),
-    // Of other ABIs: the first two and the last are Open MPI's, the others MPICH's.
+    // Of other ABIs: floats of 16 bits of both, bfloats MPICH's, the others Open MPI's.
     pair(0x300, "MPI_2COMPLEX", 0x21b, 0x21b),
     pair(0x301, "MPI_2DOUBLE_COMPLEX", 0x21d, 0x21d),
     plain(0x302, "MPIX_C_FLOAT16", 2, B::F16, G::Float),
     plain(0x303, "MPIX_BFLOAT16", 2, B::Bf16, G::Float),
     complex(0x304, "MPI_LONG_DOUBLE_COMPLEX", 16, B::ComplexLongDouble),
+    complex(0x305, "MPIX_C_SHORT_FLOAT_COMPLEX", 2, B::ComplexF16),
+    complex(0x306, "MPIX_CXX_SHORT_FLOAT_COMPLEX", 2, B::ComplexF16),
     row(LB, "MPI_LB", 0, 1, 0, B::Marker, G::None),
     row(UB, "MPI_UB", 0, 1, 0, B::Marker, G::None),
 ];
