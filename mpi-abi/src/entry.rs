@@ -83,7 +83,7 @@ pub struct AlwaysCx {
     pub owner: Owner,
 }
 
-/// Runs the body of a procedure that needs an initialised library.
+/// Runs the body of a procedure that needs an initialised library. Always inlined: each body has one caller, its glue.
 #[inline(always)]
 pub fn call<F: Face>(
     procedure: Procedure,

@@ -1,9 +1,7 @@
 //! Errors of operations whose other end is gone or has failed.
 
 use crate::error::{Error, ErrorClass};
-use crate::handle::RequestHandle;
-use crate::matching::{Envelope, Matcher};
-use crate::p2p::Arrived;
+use crate::matching::Envelope;
 use crate::port::{PeerId, Why};
 
 /// The error of an operation that failed at another process, which has told its class.
@@ -28,11 +26,11 @@ pub(crate) fn lost_peer(peer: PeerId, why: &Why) -> Error {
     }
 }
 
-/// The error of a receive or probe that only a peer could end which is gone; if another message from there is here, its
-/// tag may be the mistake.
+/// The error of a receive or probe that only a peer could end which is gone; if another of the messages that are here
+/// is from there, its tag may be the mistake.
 #[cold]
 pub(crate) fn lost_source(
-    matcher: &Matcher<RequestHandle, Arrived>,
+    here: impl IntoIterator<Item = Envelope>,
     wanted: Envelope,
     peer: PeerId,
     why: &Why,
@@ -41,8 +39,7 @@ pub(crate) fn lost_source(
     let Envelope { context, source, tag } = wanted;
     let is_alike = |here: &Envelope| here.context == context && here.source == source;
     let of_the_program = context & 1 == 0;
-    let here = matcher.unexpected().map(|(envelope, _)| envelope).find(is_alike);
-    match here.filter(|_| of_the_program) {
+    match here.into_iter().find(is_alike).filter(|_| of_the_program) {
         Some(here) => lost.hint(format!(
             "What is here from rank {source} has tag {}, and what is asked for has tag {tag}.",
             here.tag

@@ -13,7 +13,7 @@ use crate::error::{Error, ErrorClass};
 use crate::handle::{CommHandle, RequestHandle, RequestKind};
 use crate::header::{FrameKind, Header, INLINE_BYTES};
 use crate::lost::{failed_elsewhere, lost_peer, lost_source};
-use crate::matching::Matcher;
+use crate::matching::{Envelope, Matcher};
 use crate::p2p::rendezvous::{self, Payload, Rts};
 use crate::p2p::{Arrived, Content};
 use crate::peers::{Early, Order, Peer};
@@ -425,10 +425,17 @@ impl Vci {
             .filter(|(_, request)| !request.complete && concerns(request))
             .map(|(handle, _)| handle)
             .collect();
+        let from_there =
+            |(envelope, arrived): (_, &Arrived)| (arrived.peer == peer).then_some(envelope);
+        let here: Vec<Envelope> = self.matcher.unexpected().filter_map(from_there).collect();
         for request in lost {
-            let wanted = self.matcher.posted().find(|(_, posted)| **posted == request);
+            // Mostly there is none, and then it is all the same what was wanted.
+            let wanted = match here.is_empty() {
+                true => None,
+                false => self.matcher.posted().find(|(_, posted)| **posted == request),
+            };
             let error = match wanted {
-                Some((wanted, _)) => lost_source(&self.matcher, wanted, peer, why),
+                Some((wanted, _)) => lost_source(here.iter().copied(), wanted, peer, why),
                 None => lost_peer(peer, why),
             };
             if let Ok(Request { operation: Operation::Receive(receive), .. }) =

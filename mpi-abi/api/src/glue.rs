@@ -51,15 +51,13 @@ fn function(procedure: &Procedure, body: Option<&Body>) -> String {
     let arguments: Vec<String> = procedure.parameters.iter().map(Parameter::ident).collect();
     let (parameters, arguments) = (parameters.join(", "), arguments.join(", "));
     let (name, result) = (procedure.snake(), rust::return_type(procedure, "F"));
+    // One piece of code for all names, C's and Fortran's, which jump to it.
+    let is_shared = body.is_some_and(|body| body.quick.is_none() && body.style != Style::Direct);
+    let way = if is_shared { "(never)" } else { "" };
     // SAFETY: of the text: the arguments are those of the C caller, see `mpi-abi/src/glue.rs`.
     let mut out = format!(
         "\n/// `MPI_{}`.\n#[inline{way}]\npub unsafe fn {name}<F: Face>({parameters}) -> {result} {{\n",
         procedure.name,
-        way = if body.is_some_and(|body| body.quick.is_none() && body.style != Style::Direct) {
-            "(never)"
-        } else {
-            ""
-        },
     );
     if let Some(quick) = body.and_then(|body| body.quick.as_ref()) {
         // SAFETY: of the text: the arguments are those of the C caller, see `mpi-abi/src/glue.rs`.

@@ -75,7 +75,8 @@ impl<P: Port> Entry<'_, P> {
             {
                 let Pattern { context, source, tag, .. } = *pattern;
                 let wanted = Envelope { context, source, tag };
-                lost = Some(lost_source(&process.vci.matcher, wanted, peer, &why));
+                let here = process.vci.matcher.unexpected().map(|(envelope, _)| envelope);
+                lost = Some(lost_source(here, wanted, peer, &why));
             }
             lost.is_some()
         });

@@ -79,7 +79,8 @@ impl<P: Port> Process<P> {
             && let Some(why) = self.vci.peer(peer).down().cloned()
         {
             let wanted = Envelope { context, source, tag };
-            return Err(lost_source(&self.vci.matcher, wanted, peer, &why));
+            let here = self.vci.matcher.unexpected().map(|(envelope, _)| envelope);
+            return Err(lost_source(here, wanted, peer, &why));
         }
         self.vci.post(unpacker, pattern, owner, comm)
     }
