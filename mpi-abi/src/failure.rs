@@ -33,7 +33,8 @@ pub(crate) struct Hearer {
 }
 
 /// Where an operation failed the error handler mostly ends the job, and with it this process, within milliseconds. So
-/// long it has the word, since its line has the reason and the one from here only says where to look.
+/// long it has the word, since its line has the reason and the one from here only says where to look. Nothing but the
+/// choice of the line that the user sees rests on this time: the job ends either way.
 const FIRST_WORD: Duration = Duration::from_secs(1);
 
 /// Words the line of decision 20, remembers it, and lets the error handler of the call's owner

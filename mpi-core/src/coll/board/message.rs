@@ -265,14 +265,11 @@ impl<P: Port> Work<P> for Writing<'_> {
     }
 
     fn held_up_by(&self, process: &Process<P>) -> Option<u32> {
-        process.reader_of(self.seat, self.message.to)
+        process.slow_reader(self.seat, self.message.to)
     }
 
     fn awaits(&self, entry: &mut Entry<'_, P>, rank: u32) -> bool {
-        match self.message.to {
-            Audience::One(reader) => reader == rank,
-            Audience::Everyone => entry.port.lags(self.seat.board, rank),
-        }
+        entry.is_slow(self.seat, self.message.to, rank)
     }
 
     /// An only reader may call for help.

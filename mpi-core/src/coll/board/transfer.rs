@@ -249,7 +249,7 @@ impl<P: Port> Work<P> for Transfer {
         }
         let mut outs = self.outs.iter().filter(|out| !out.done).map(Outgoing::to);
         let told = || self.fold.as_ref().and_then(|fold| fold.audience());
-        let reader = || outs.next().or_else(told).and_then(|to| process.reader_of(self.seat, to));
+        let reader = || outs.next().or_else(told).and_then(|to| process.slow_reader(self.seat, to));
         Work::<P>::awaited(self).or_else(reader)
     }
 
@@ -272,9 +272,6 @@ impl<P: Port> Work<P> for Transfer {
         let mut ins = self.ins.iter().filter(|incoming| !incoming.done);
         ins.any(|incoming| next(&incoming))
             || fold.is_some_and(|fold| fold.lacks(entry, rank))
-            || self.outs.iter().filter(|out| !out.done).any(|out| match out.to() {
-                Audience::One(reader) => reader == rank,
-                Audience::Everyone => entry.port.lags(self.seat.board, rank),
-            })
+            || self.outs.iter().any(|out| !out.done && entry.is_slow(self.seat, out.to(), rank))
     }
 }

@@ -81,12 +81,17 @@ const LOOKS_FOR_LAST: u32 = 128;
 pub(super) const POLLS_PER_CHECK: u32 = 64;
 
 impl<P: Port> Process<P> {
-    /// One who is to read what is written to this audience, and has not read all.
-    pub(super) fn reader_of(&self, seat: Seat, to: Audience) -> Option<u32> {
+    /// Whether this member is to read what is written to an audience without room for more, and has not read all.
+    pub(super) fn is_slow(&self, seat: Seat, to: Audience, rank: u32) -> bool {
         match to {
-            Audience::One(rank) => Some(rank),
-            Audience::Everyone => seat.others().find(|rank| self.port.lags(seat.board, *rank)),
+            Audience::One(reader) => reader == rank,
+            Audience::Everyone => self.port.lags(seat.board, rank),
         }
+    }
+
+    /// The first such member.
+    pub(super) fn slow_reader(&self, seat: Seat, to: Audience) -> Option<u32> {
+        seat.others().find(|rank| self.is_slow(seat, to, *rank))
     }
 }
 
