@@ -24,6 +24,7 @@ fn main() {
         "abort" => abort(me, code(1), word(2)),
         "all-abort" => all_abort(me, code(1), word(2)),
         "die" => die(me, code(1), word(2)),
+        "hearsay" => hearsay(me, code(1), word(2)),
         "report" => report(me),
         "exit" => leave(me, code(1)),
         "linger" => linger(me, word(1), Leaving::BeforeExit),
@@ -75,11 +76,28 @@ fn abort(mut me: Bootstrap, code: i32, text: &str) -> Result<(), BootstrapError>
 /// Rank 1 ends with an error of its own, the others wait.
 fn die(mut me: Bootstrap, code: i32, text: &str) -> Result<(), BootstrapError> {
     if me.rank() == 1 {
-        let frame = Frame::ErrorParagraph { code, text: text.to_string() };
+        let frame = Frame::AbortRequest { code, text: text.to_string() };
         assert!(me.control().is_some_and(|control| control.send(&frame)));
         exit(code);
     }
     me.fence()
+}
+
+/// All ranks but 1 know of a failure at rank 1, which tells its reason last if it has one.
+fn hearsay(mut me: Bootstrap, code: i32, reason: &str) -> Result<(), BootstrapError> {
+    if me.rank() != 1 {
+        let said = format!("rank {}: failed at rank 1", me.rank());
+        let frame = Frame::Hearsay { code: 16, text: said };
+        assert!(me.control().is_some_and(|control| control.send(&frame)));
+    }
+    me.fence()?;
+    if me.rank() == 1 && !reason.is_empty() {
+        me.abort(code, reason);
+        exit(code);
+    }
+    loop {
+        std::thread::park();
+    }
 }
 
 /// Sends what the library sends for `mpirun --report`.

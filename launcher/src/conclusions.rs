@@ -3,7 +3,7 @@
 //!
 //! With several hosts, two pieces of news about one event may come in any order. A rank that complains
 //! of a peer may be heard before the peer's own end, which is the cause: complaints therefore wait for
-//! a moment. On one host the same is seen to in `hear.rs`.
+//! a moment. On one host the same is seen to in `hear.rs`. Hearsay waits on one host, too.
 
 use crate::hear::DYING;
 use crate::job::Job;
@@ -12,7 +12,20 @@ use crate::stuck::Said;
 use crate::sys::End;
 use crate::tree::frame::{Down, Up};
 use launch_wire::control::Frame as Word;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// How long the rank that failed may take to tell why, once another one has heard of it. It is in its error handler.
+const FIRST_WORD: Duration = Duration::from_secs(1);
+
+/// What the first rank says that only knows of the failure of another one.
+#[derive(Debug)]
+pub(crate) struct Hearsay {
+    rank: usize,
+    code: i32,
+    text: String,
+    /// Until then the other one has the word.
+    until: Instant,
+}
 
 impl Job<'_> {
     /// Takes the news of all hosts.
@@ -32,9 +45,7 @@ impl Job<'_> {
         let death = matches!(news, Up::Ended { end: End::Killed { .. }, .. } | Up::Lost { .. });
         let complaint = match &news {
             Up::Abort { .. } => true,
-            Up::Said { word, .. } => {
-                matches!(word, Word::ErrorParagraph { .. } | Word::AbortRequest { .. })
-            }
+            Up::Said { word, .. } => matches!(word, Word::AbortRequest { .. }),
             Up::Ended { end, .. } => known || matches!(end, End::Exited(code) if *code != 0),
             _ => false,
         };
@@ -57,6 +68,21 @@ impl Job<'_> {
             for news in std::mem::take(&mut self.held) {
                 self.learn(news);
             }
+        }
+        if self.hearsay_until().is_some_and(|time| Instant::now() >= time) {
+            self.believe();
+        }
+    }
+
+    /// When hearsay counts at the latest.
+    pub(crate) fn hearsay_until(&self) -> Option<Instant> {
+        self.hearsay.as_ref().map(|hearsay| hearsay.until)
+    }
+
+    /// Nobody has told more than is known by hearsay, if anything is. What was told before counts.
+    pub(crate) fn believe(&mut self) {
+        if let Some(Hearsay { rank, code, text, .. }) = self.hearsay.take() {
+            self.ledger.told(rank, code, &text);
         }
     }
 
@@ -162,8 +188,10 @@ impl Job<'_> {
     fn hear(&mut self, rank: usize, word: Word) {
         match word {
             Word::Hello { face, .. } => self.report.face(rank, face),
-            Word::ErrorParagraph { code, text } | Word::AbortRequest { code, text } => {
-                self.ledger.told(rank, code, &text);
+            Word::AbortRequest { code, text } => self.ledger.told(rank, code, &text),
+            Word::Hearsay { code, text } => {
+                let until = Instant::now() + FIRST_WORD;
+                self.hearsay.get_or_insert(Hearsay { rank, code, text, until });
             }
             Word::ReportTable { text } => self.report.add(rank, &text),
             Word::RollCall { moved, awaited, balance, text } if self.stuck.is_asking() => {

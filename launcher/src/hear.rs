@@ -195,7 +195,7 @@ impl Node<'_> {
                 }
                 Some(Ok(Word::RollCallRequest)) => continue,
                 Some(Ok(word)) => {
-                    if matches!(word, Word::ErrorParagraph { .. } | Word::AbortRequest { .. }) {
+                    if matches!(word, Word::AbortRequest { .. }) {
                         self.complains(index);
                         self.complained = true;
                     }

@@ -3,6 +3,7 @@
 //!
 //! What is done on the hosts is in `node.rs`; this is where the conclusions are drawn.
 
+use crate::conclusions::Hearsay;
 use crate::failures::Ledger;
 use crate::input::Input;
 use crate::leftovers::{self, Guard};
@@ -74,6 +75,7 @@ pub(crate) struct Job<'a> {
     /// Complaints that wait for the death that may be their cause, until this time.
     pub(crate) held: Vec<Up>,
     pub(crate) held_until: Option<Instant>,
+    pub(crate) hearsay: Option<Hearsay>,
     start: Instant,
     /// The signals by which the end was asked for.
     asked: BTreeSet<i32>,
@@ -131,6 +133,7 @@ impl<'a> Job<'a> {
             gone: vec![false; plan.ranks()],
             held: Vec::new(),
             held_until: None,
+            hearsay: None,
             start: Instant::now(),
             asked: BTreeSet::new(),
             impatient: false,
@@ -159,6 +162,7 @@ impl<'a> Job<'a> {
         }
         self.held_until = self.held_until.map(|_| Instant::now());
         self.release_held();
+        self.believe();
         Ok(())
     }
 
@@ -176,6 +180,7 @@ impl<'a> Job<'a> {
             self.input.in_background().then_some(FOREGROUND),
             self.node.next_beat().map(until),
             self.held_until.map(until),
+            self.hearsay_until().map(until),
             self.stuck.next().map(until),
         ];
         limits.into_iter().flatten().min()

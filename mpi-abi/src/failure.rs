@@ -2,8 +2,8 @@
 
 use std::ffi::{c_int, c_void};
 use std::io::Write;
-use std::time::Duration;
 
+use launch_wire::Bootstrap;
 use mpi_core::always::Always;
 use mpi_core::attributes::Convention;
 use mpi_core::comm;
@@ -32,11 +32,6 @@ pub(crate) struct Hearer {
     pub object: u32,
 }
 
-/// Where an operation failed the error handler mostly ends the job, and with it this process, within milliseconds. So
-/// long it has the word, since its line has the reason and the one from here only says where to look. Nothing but the
-/// choice of the line that the user sees rests on this time: the job ends either way.
-const FIRST_WORD: Duration = Duration::from_secs(1);
-
 /// Words the line of decision 20, remembers it, and lets the error handler of the call's owner
 /// act; returns the code for the caller, if there still is one.
 #[cold]
@@ -44,10 +39,11 @@ pub(crate) fn raise(cx: &mut Cx<'_>, error: Error) -> c_int {
     let line = noted(&cx.always, (cx.face, cx.procedure), &error);
     let code = (cx.face.error_out)(error.class());
     let hearer = hearer(cx);
-    if error.is_echo() && matches!(hearer.action, Action::Fatal | Action::Abort) {
-        std::thread::sleep(FIRST_WORD);
+    let is_fatal = matches!(hearer.action, Action::Fatal | Action::Abort);
+    match error.is_hearsay() {
+        true if is_fatal => end_job(code, &line, Bootstrap::abort_by_hearsay),
+        _ => handle(cx, hearer, code, &line),
     }
-    handle(cx, hearer, code, &line);
     // They are there: the call has just made or closed them.
     let _ = match cx.owner {
         Owner::NoSession(session) => cx.end_session(session),
@@ -100,7 +96,7 @@ fn act(
     let Hearer { action, kind, object } = hearer;
     match action {
         Action::Return => {}
-        Action::Fatal | Action::Abort => end_job(code, line),
+        Action::Fatal | Action::Abort => end_job(code, line, Bootstrap::abort),
         Action::User(address, Convention::C, _) => {
             let function: *const c_void = std::ptr::without_provenance(address);
             let call = face.call_errhandler;
@@ -210,14 +206,14 @@ pub(crate) fn place() -> String {
 /// Longest error line, in bytes (decision 20).
 const LINE_BYTES_MAX: usize = 500;
 
-/// Ends the job: tells the launcher, or prints, and exits with `code`'s low byte, never 0.
-pub(crate) fn end_job(code: c_int, line: &str) -> ! {
+/// Ends the job: has the launcher told by `tell`, or prints, and exits with `code`'s low byte, never 0.
+pub(crate) fn end_job(code: c_int, line: &str, tell: fn(&mut Bootstrap, i32, &str)) -> ! {
     let status = if code & 0xff == 0 { 1 } else { code & 0xff };
     // The launcher, once it has been told, may end this process before the last line.
     crate::c_streams::flush_output();
     let told = match &mut library().bootstrap {
         Some(bootstrap) => {
-            bootstrap.abort(status, line);
+            tell(bootstrap, status, line);
             true
         }
         None => false,

@@ -153,7 +153,7 @@ struct Detail {
     class: ErrorClass,
     param: Option<&'static str>,
     special: Option<Special>,
-    echo: bool,
+    hearsay: bool,
     what: Cow<'static, str>,
     hint: Cow<'static, str>,
 }
@@ -165,8 +165,8 @@ impl Error {
     /// An error of `class`; `what` says what was wrong, as the end of a sentence.
     #[cold]
     pub fn new(class: ErrorClass, what: impl Into<Cow<'static, str>>) -> Error {
-        let (param, special, echo, hint) = (None, None, false, Cow::Borrowed(""));
-        Error(Box::new(Detail { class, param, special, echo, what: what.into(), hint }))
+        let (param, special, hearsay, hint) = (None, None, false, Cow::Borrowed(""));
+        Error(Box::new(Detail { class, param, special, hearsay, what: what.into(), hint }))
     }
 
     /// An error in the parameter that the standard calls `param`; `what` continues the sentence
@@ -205,14 +205,14 @@ impl Error {
 
     /// The same error as one whose reason another process tells.
     #[must_use]
-    pub fn echo(mut self) -> Error {
-        self.0.echo = true;
+    pub fn hearsay(mut self) -> Error {
+        self.0.hearsay = true;
         self
     }
 
     /// Whether another process tells the reason.
-    pub fn is_echo(&self) -> bool {
-        self.0.echo
+    pub fn is_hearsay(&self) -> bool {
+        self.0.hearsay
     }
 
     /// The error's class.

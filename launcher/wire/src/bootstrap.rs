@@ -264,6 +264,20 @@ impl Bootstrap {
             // If standard error is gone there is nobody left to tell.
             let _ = writeln!(std::io::stderr(), "{text}");
         }
+        self.abort_by_pmi(code);
+    }
+
+    /// The same for a failure that this process knows from another one: the launcher leaves that one the word, and
+    /// ends this process with the others. Returns where it has not been told, or is gone.
+    pub fn abort_by_hearsay(&mut self, code: i32, text: &str) {
+        let word = control::Frame::Hearsay { code, text: text.to_string() };
+        match self.control.as_ref().filter(|control| control.send(&word)) {
+            Some(control) => control.await_end(),
+            None => self.abort(code, text),
+        }
+    }
+
+    fn abort_by_pmi(&mut self, code: i32) {
         if let Exchange::Pmi1(client) = &mut self.exchange {
             // The job ends by this process's exit status where the request cannot be sent.
             let _ = client.abort(code);

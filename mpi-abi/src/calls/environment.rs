@@ -3,6 +3,7 @@
 use std::ffi::c_void;
 use std::ptr;
 
+use launch_wire::Bootstrap;
 use mpi_core::buffer::UserBuffer;
 use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::handle::{CommHandle, InfoHandle};
@@ -51,7 +52,7 @@ pub fn abort(cx: &mut Cx<'_>, comm: CommHandle, errorcode: i32) -> Result<()> {
         _ => String::new(),
     };
     let text = crate::failure::place() + &format!("MPI_Abort{place} with code {errorcode}");
-    crate::failure::end_job(errorcode, &text)
+    crate::failure::end_job(errorcode, &text, Bootstrap::abort)
 }
 
 /// `MPI_Get_version`.

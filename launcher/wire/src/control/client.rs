@@ -39,6 +39,13 @@ impl Client {
         Frame::decode(&packet[..n]) == Ok(Frame::RollCallRequest)
     }
 
+    /// Waits until the launcher has ended this process, or is itself gone.
+    pub fn await_end(&self) {
+        let mut packet = [0; 64];
+        // What it asks meanwhile this process has no answer to.
+        while self.socket.receive(&mut packet).is_ok_and(|n| n > 0) {}
+    }
+
     /// The descriptor, which becomes readable when the launcher asks something.
     pub fn raw(&self) -> RawFd {
         self.socket.raw()
@@ -54,7 +61,7 @@ impl Client {
 mod tests {
     use super::*;
     use std::os::fd::OwnedFd;
-    use std::os::unix::net::UnixDatagram;
+    use std::os::unix::net::{UnixDatagram, UnixStream};
 
     #[test]
     fn frames_arrive_one_by_one_and_a_lost_launcher_is_told() {
@@ -77,6 +84,17 @@ mod tests {
         drop(ours);
         assert!(!client.is_asked());
         assert!(!client.send(&Frame::FinalizeSeen));
+    }
+
+    #[test]
+    fn the_end_is_awaited_through_questions_and_comes_with_the_launcher() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let (ours, theirs) = (OwnedFd::from(ours), OwnedFd::from(theirs));
+        let launcher = Socket::from(ours);
+        launcher.send_all(&Frame::RollCallRequest.encode()).unwrap();
+        let waiting = std::thread::spawn(|| Client::new(Socket::from(theirs)).await_end());
+        drop(launcher);
+        waiting.join().unwrap();
     }
 
     #[test]

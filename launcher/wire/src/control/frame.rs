@@ -4,7 +4,7 @@
 use std::fmt;
 
 /// The version that this crate writes. A reader refuses others, naming both.
-pub const VERSION: u8 = 2;
+pub const VERSION: u8 = 3;
 
 /// Longest frame, header included; longer texts are cut when written.
 pub const FRAME_MAX: usize = 64 * 1024;
@@ -59,18 +59,18 @@ pub enum Frame {
     InitSeen,
     /// MPI_Finalize (or the end of the last session) has been reached.
     FinalizeSeen,
-    /// The error that this rank ends with; the launcher prints the first of a job.
-    ErrorParagraph {
-        /// The exit status that the rank will end with.
-        code: i32,
-        /// The paragraph, without a line end.
-        text: String,
-    },
-    /// MPI_Abort: the whole job is to end.
+    /// The whole job is to end, by MPI_Abort or an error; the launcher prints the reason that it hears first.
     AbortRequest {
         /// The exit status asked for.
         code: i32,
         /// One sentence, or nothing.
+        text: String,
+    },
+    /// The same by a rank that only knows of the failure of another one, whose own words count for more.
+    Hearsay {
+        /// The exit status asked for.
+        code: i32,
+        /// One sentence.
         text: String,
     },
     /// This rank's lines of the table that `mpirun --report` prints.
@@ -134,7 +134,7 @@ impl Frame {
                 bytes.push(*face as u8);
             }
             Frame::InitSeen | Frame::FinalizeSeen | Frame::RollCallRequest => {}
-            Frame::ErrorParagraph { code, text } | Frame::AbortRequest { code, text } => {
+            Frame::AbortRequest { code, text } | Frame::Hearsay { code, text } => {
                 bytes.extend_from_slice(&code.to_le_bytes());
                 push_text(&mut bytes, text);
             }
@@ -157,8 +157,8 @@ impl Frame {
             Frame::Hello { .. } => 1,
             Frame::InitSeen => 2,
             Frame::FinalizeSeen => 3,
-            Frame::ErrorParagraph { .. } => 4,
-            Frame::AbortRequest { .. } => 5,
+            Frame::AbortRequest { .. } => 4,
+            Frame::Hearsay { .. } => 5,
             Frame::ReportTable { .. } => 6,
             Frame::RollCall { .. } => 7,
             Frame::RollCallRequest => 8,
@@ -191,11 +191,11 @@ impl Frame {
             3 => Frame::FinalizeSeen,
             4 => {
                 let code = number(&mut body)?.cast_signed();
-                Frame::ErrorParagraph { code, text: text(&mut body)? }
+                Frame::AbortRequest { code, text: text(&mut body)? }
             }
             5 => {
                 let code = number(&mut body)?.cast_signed();
-                Frame::AbortRequest { code, text: text(&mut body)? }
+                Frame::Hearsay { code, text: text(&mut body)? }
             }
             6 => Frame::ReportTable { text: text(&mut body)? },
             7 => {
@@ -258,8 +258,8 @@ mod tests {
             }),
             Just(Frame::InitSeen),
             Just(Frame::FinalizeSeen),
-            (any::<i32>(), text).prop_map(|(code, text)| Frame::ErrorParagraph { code, text }),
             (any::<i32>(), text).prop_map(|(code, text)| Frame::AbortRequest { code, text }),
+            (any::<i32>(), text).prop_map(|(code, text)| Frame::Hearsay { code, text }),
             text.prop_map(|text| Frame::ReportTable { text }),
             (any::<u64>(), proptest::option::of(0..NOBODY), any::<Option<u16>>(), text).prop_map(
                 |(moved, awaited, balance, text)| Frame::RollCall { moved, awaited, balance, text }
