@@ -8,7 +8,7 @@
 
 use super::message::copy_run;
 use super::pattern::Pattern;
-use super::quick_left::{Blocks, EXCHANGE_BYTES, EXCHANGED_BYTES, LEFT_BYTES};
+use super::quick_left::{Blocks, EXCHANGE_BYTES, EXCHANGED_BYTES, LEFT_BYTES, SCATTERED_BYTES};
 use super::reduce::Job;
 use super::seat::{BoardState, Seat};
 use super::work::WaitFor;
@@ -225,7 +225,7 @@ impl<P: Port> Entry<'_, P> {
         let to = Audience::One(seat.neighbour());
         let is_root = root == seat.rank;
         if is_root
-            && (plain(send) != Some(len) || self.leaves(seat, to, (send.buf, len), LEFT_BYTES))
+            && (plain(send) != Some(len) || self.leaves(seat, to, (send.buf, len), SCATTERED_BYTES))
         {
             return Ok(false);
         }

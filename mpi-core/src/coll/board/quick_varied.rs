@@ -9,7 +9,9 @@ use super::listed::List;
 use super::message::copy_run;
 use super::pattern::Pattern;
 use super::quick::{QUICK_BYTES, UNREAL_ADDRESSES, is_member, plain, plain_within, scatters};
-use super::quick_left::{Block, Blocks, EXCHANGE_BYTES, EXCHANGED_BYTES, LEFT_BYTES};
+use super::quick_left::{
+    Block, Blocks, EXCHANGE_BYTES, EXCHANGED_BYTES, LEFT_BYTES, SCATTERED_BYTES,
+};
 use super::seat::Seat;
 use super::work::WaitFor;
 use crate::boards::{Audience, Source};
@@ -206,7 +208,7 @@ impl<P: Port> Entry<'_, P> {
         }
         let Some(send) = send else { return Ok(false) };
         let mut list = List::default();
-        if self.leaves_any(seat, &send, LEFT_BYTES, &mut list) {
+        if self.leaves_any(seat, &send, SCATTERED_BYTES, &mut list) {
             return Ok(false);
         }
         let own = list.get(root).or_else(|| send.block(root));
