@@ -123,6 +123,27 @@ static void freed(void) {
     EQUAL(value, left);
 }
 
+// A handle that is kept of a request which has been freed is of no use, whatever its operation does.
+static void kept(void) {
+    int value = -1, flag = -1, index = -1;
+    MPI_Request request, copy;
+    OK(MPI_Irecv(&value, 1, MPI_INT, rank, 78, MPI_COMM_WORLD, &request));
+    copy = request;
+    OK(MPI_Request_free(&request));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+    MPI_Request two[] = {copy, MPI_REQUEST_NULL};
+    FAILS(MPI_Wait(&copy, MPI_STATUS_IGNORE), MPI_ERR_REQUEST);
+    FAILS(MPI_Test(&copy, &flag, MPI_STATUS_IGNORE), MPI_ERR_REQUEST);
+    FAILS(MPI_Request_get_status(copy, &flag, MPI_STATUS_IGNORE), MPI_ERR_REQUEST);
+    FAILS(MPI_Waitall(2, two, MPI_STATUSES_IGNORE), MPI_ERR_REQUEST);
+    FAILS(MPI_Testall(2, two, &flag, MPI_STATUSES_IGNORE), MPI_ERR_REQUEST);
+    FAILS(MPI_Waitany(2, two, &index, MPI_STATUS_IGNORE), MPI_ERR_REQUEST);
+    FAILS(MPI_Testany(2, two, &index, &flag, MPI_STATUS_IGNORE), MPI_ERR_REQUEST);
+    OK(MPI_Send(&rank, 1, MPI_INT, rank, 78, MPI_COMM_WORLD));
+    // The message still arrives where the freed request wanted it, as other calls poll.
+    while (*(volatile int *)&value != rank) OK(MPI_Iprobe(rank, 79, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE));
+}
+
 int main(int argc, char **argv) {
     start(&argc, &argv);
     all();
@@ -131,5 +152,6 @@ int main(int argc, char **argv) {
     some(MPI_Testsome, "Testsome");
     one_by_one();
     freed();
+    kept();
     return finish();
 }

@@ -32,19 +32,41 @@ impl Report {
     }
 }
 
+/// The error of a call that is given a handle which the program has kept.
+#[cold]
+fn freed() -> Error {
+    Error::param(ErrorClass::REQUEST, "request", "has been freed while its operation goes on")
+        .hint("Nobody is told when that ends: free only requests that are not waited for.")
+}
+
 impl<P: Port> Process<P> {
     /// Whether a request is null or inactive: waits return at once, any-forms pass over it.
+    ///
+    /// # Errors
+    /// As for [`Process::is_complete`].
     pub fn is_request_idle(&self, request: RequestHandle) -> Result<bool> {
-        Ok(request.is_null() || self.vci.requests.get(request)?.is_inactive())
+        Ok(request.is_null() || self.kept(request)?.is_inactive())
+    }
+
+    /// A request that the program has not freed.
+    #[inline]
+    fn kept(&self, request: RequestHandle) -> Result<&Request> {
+        match self.vci.requests.get(request)? {
+            state if state.owner != Owner::Nobody => Ok(state),
+            _ => Err(freed()),
+        }
     }
 
     /// Whether a wait for the request would return at once.
+    ///
+    /// # Errors
+    /// `MPI_ERR_REQUEST` if the program has freed it and kept its handle: nobody is told of its end then (§3.7.3).
     #[inline]
     pub fn is_complete(&self, request: RequestHandle) -> Result<bool> {
         if request.is_null() {
             return Ok(true);
         }
-        let state = self.vci.requests.get(request)?;
+        let state = self.kept(request)?;
         match &state.operation {
             Operation::Persistent(persistent) => match persistent.active {
                 None => Ok(true),

@@ -5,7 +5,7 @@
 //! the ordinary way ([`super::completion`]) takes over, which knows every kind of request, every
 //! failure, and words all errors.
 
-use super::{Operation, Request};
+use super::{Operation, Owner, Request};
 use crate::entry::Entry;
 use crate::handle::RequestHandle;
 use crate::port::Port;
@@ -44,8 +44,9 @@ impl<P: Port> Process<P> {
             Some(Request { operation: Operation::Finished, failure: None, .. }) => Glance::Complete,
             Some(Request {
                 operation: Operation::Receive(_) | Operation::Send(_) | Operation::Collective,
+                owner,
                 ..
-            }) => Glance::Pending,
+            }) if *owner != Owner::Nobody => Glance::Pending,
             Some(Request { operation: Operation::Persistent(persistent), .. }) => {
                 persistent.active.map_or(Glance::Other, |active| self.glance_at_round(active))
             }

@@ -1,6 +1,6 @@
 //! One run of a program, what came out, and which suite reads it.
 
-use super::{imb, mpich, npb, osu, smg};
+use super::{imb, mpi4py, mpich, npb, osu, smg};
 use crate::compare::samples::Key;
 use anyhow::Result;
 use clap::ValueEnum;
@@ -22,6 +22,8 @@ pub(super) enum Suite {
     Osu,
     /// MPICH's tests: folders with a file testlist
     Mpich,
+    /// mpi4py's tests: the folder with their main.py
+    Mpi4py,
 }
 
 impl fmt::Display for Suite {
@@ -32,6 +34,7 @@ impl fmt::Display for Suite {
             Suite::Imb => "imb",
             Suite::Osu => "osu",
             Suite::Mpich => "mpich",
+            Suite::Mpi4py => "mpi4py",
         })
     }
 }
@@ -85,6 +88,7 @@ impl Suite {
             Suite::Imb => imb::cases(&files(folder)?, np),
             Suite::Osu => osu::cases(&files(folder)?, np),
             Suite::Mpich => mpich::cases(folder)?,
+            Suite::Mpi4py => mpi4py::cases(folder, np),
         };
         for case in &mut cases {
             case.words.extend_from_slice(words);
@@ -94,8 +98,10 @@ impl Suite {
 
     /// Whether a run was right, and its times.
     pub(super) fn judge(self, case: &Case, ended: &Ended) -> Outcome {
-        if self == Suite::Mpich {
-            return mpich::judge(case, ended);
+        match self {
+            Suite::Mpich => return mpich::judge(case, ended),
+            Suite::Mpi4py => return mpi4py::judge(ended),
+            _ => {}
         }
         if ended.code != Some(0) {
             let why = match ended.code {

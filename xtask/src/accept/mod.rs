@@ -8,6 +8,7 @@
 
 mod case;
 mod imb;
+mod mpi4py;
 mod mpich;
 mod npb;
 mod osu;
