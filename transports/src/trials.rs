@@ -71,11 +71,6 @@ impl Rivals {
         self.one.is_known() && self.other.is_known()
     }
 
-    /// Whether the one way is the next to be measured, in turns, before enough is known of both.
-    pub(crate) fn is_one_next(&self) -> bool {
-        self.one.samples <= self.other.samples
-    }
-
     /// Whether a trial of the dearer one is due.
     pub(crate) fn is_due(&self) -> bool {
         self.is_judged() && self.until_trial == 0
