@@ -343,8 +343,8 @@ impl Boards for NodePort {
         }
     }
 
-    fn beyond_caches(&self) -> u64 {
-        self.local.as_ref().map_or(u64::MAX, Boards::beyond_caches)
+    fn exceeds_caches(&self, bytes: u64) -> bool {
+        self.local.as_ref().is_some_and(|local| local.exceeds_caches(bytes))
     }
 
     fn land_piece(&mut self, bytes: RawBytes<'_>, into: &mut Unpacker) -> Option<usize> {

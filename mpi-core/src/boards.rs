@@ -178,11 +178,12 @@ pub trait Boards {
 
     /// Says that so many streams of a board are written at the same time, by all members together:
     /// where ranks share processors, the ways that long pieces go round in them are to fit into the
-    /// processors' caches together. It holds until the next word.
+    /// processors' caches together; and what does not fit with the program's memory may be better left
+    /// there for its readers. It holds until the next word.
     fn share_caches(&mut self, board: BoardId, streams: u32);
 
-    /// Bytes of user memory from which on they pass through the caches of this machine anyway.
-    fn beyond_caches(&self) -> u64;
+    /// Whether so many bytes of user memory pass through the caches of this machine anyway, since they fill the last one.
+    fn exceeds_caches(&self, bytes: u64) -> bool;
 
     /// Copies bytes of a piece where they belong, so that they displace nothing in the caches; returns
     /// how many had room, or nothing if the transport knows no such way.

@@ -57,8 +57,8 @@ pub struct Board {
     members: Vec<PeerId>,
     part: u64,
     crowded: bool,
-    /// Where ranks share processors, how many streams are written at the same time, and bytes of the way round in
-    /// each of them.
+    /// How many streams are written at the same time; where ranks share processors, bytes of the way round in each of
+    /// them.
     streams: u32,
     round: usize,
 }
@@ -212,6 +212,23 @@ impl Board {
     /// what lies in other memory by loans.
     pub fn has_one_writer(&self) -> bool {
         (self.streams as usize) < self.members.len()
+    }
+
+    /// Bytes that pass through the caches if all members write `len` to this audience through rings: of the program's
+    /// memory, with what each has for itself, and of the rings.
+    pub fn footprint(&self, to: Audience, len: u64) -> u64 {
+        let (streams, members) = (u64::from(self.streams), self.members.len() as u64);
+        let messages = match to {
+            Audience::One(_) => 2 * (streams + members),
+            Audience::Everyone => members * (members + 1),
+        };
+        messages.saturating_mul(len).saturating_add(CACHES as u64)
+    }
+
+    /// What a test wants to be found out about the readers of what is written for this audience.
+    #[cfg(test)]
+    pub(crate) fn prove(&mut self, to: Audience, is_near: bool) {
+        self.outbound(to).prove(is_near);
     }
 
     /// Whether what the only other member is to have is better written to it than shown: it costs little, and the

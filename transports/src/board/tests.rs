@@ -445,3 +445,15 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_all_write_to_each_other_passes_through_the_caches_with_the_rings() {
+    let mut shared = Shared::new(4, 0);
+    let mut views = shared.views(9);
+    let rings = views[0].footprint(Audience::One(1), 0);
+    views[0].share_caches(4 * 3);
+    // Each of four sends and receives four blocks, one of them its own; or sends one and receives four.
+    assert_eq!(views[0].footprint(Audience::One(1), 100), rings + 4 * (4 + 4) * 100);
+    assert_eq!(views[0].footprint(Audience::Everyone, 100), rings + 4 * (1 + 4) * 100);
+    assert_eq!(views[0].footprint(Audience::One(1), u64::MAX), u64::MAX);
+}

@@ -72,8 +72,8 @@ impl Boards for LocalPort {
         self.shm.share_caches(board, streams);
     }
 
-    fn beyond_caches(&self) -> u64 {
-        self.shm.beyond_caches()
+    fn exceeds_caches(&self, bytes: u64) -> bool {
+        self.shm.exceeds_caches(bytes)
     }
 
     fn land_piece(&mut self, bytes: RawBytes<'_>, into: &mut Unpacker) -> Option<usize> {

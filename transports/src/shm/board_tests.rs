@@ -8,6 +8,7 @@ use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::port::PeerId;
 
 use super::across::PARTS_A_POLL;
+use super::last_level::LastLevel;
 use super::price::Price;
 use super::tests::{Board, PART, config, eager, is_empty, join, poll, small};
 use super::{Bulk, LocalConfig, Shm, ShmSettings};
@@ -352,4 +353,39 @@ fn a_ring_gets_no_pages_before_as_much_was_fetched_as_they_are_worth() {
         assert!(world.transport(0).write_piece(board, Audience::One(1), &mut packer, len, true));
     }
     assert_eq!(shown_first(&mut world, board, 48 << 10), 0, "the pages are there");
+}
+
+/// The first writes the second so many messages, which that one takes.
+fn carry(world: &mut World<Shm>, board: BoardId, messages: usize, len: usize) {
+    let (to, from, bytes) = (Audience::One(1), Source::Private(0), pattern(3, len));
+    for _ in 0..messages {
+        let at = UserBuffer(bytes.as_ptr().cast_mut());
+        let mut packer = Packer::contiguous(at, len as u64);
+        assert!(world.transport(0).write_piece(board, to, &mut packer, len, true));
+        assert!(world.transport(1).read_piece(board, from).is_some());
+        world.transport(1).consume_piece(board, from);
+    }
+}
+
+#[test]
+fn what_all_write_to_each_other_is_shown_where_no_cache_holds_it_and_the_kernel_is_cheap() {
+    let (to, len) = (Audience::One(1), 512 << 10);
+    let footprint = 2 * (2 + 2) * len + (2 << 20);
+    // Where ranks share processors it is shown if it fills the cache, where each has one if it takes more than half.
+    for (on_node, fits) in [(10_000, footprint + 1), (1, 2 * footprint)] {
+        let (mut world, board) = at_a_board(&small(), on_node);
+        world.transport(0).boards.get(board).unwrap().prove(to, true);
+        // The ring has got its pages by then.
+        carry(&mut world, board, 300, 16 << 10);
+        let shm = world.transport(0);
+        let mut is_shown = |streams: u32, price: u32, cache: u64| {
+            shm.share_caches(board, streams);
+            (shm.boards.price, shm.boards.caches) = (Price::known(price), LastLevel::of(cache));
+            shm.is_better_shown(board, to, len)
+        };
+        assert!(!is_shown(2, 1, fits), "it has room");
+        assert!(is_shown(2, 1, fits - 1), "{on_node} ranks");
+        assert!(!is_shown(2, 9, fits - 1), "the kernel is dear");
+        assert_eq!(is_shown(1, 1, fits - 1), on_node > 1, "one who writes alone is waited for");
+    }
 }

@@ -15,6 +15,7 @@ use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::port::{PeerId, Pulled};
 
 use super::fetch::Fetches;
+use super::last_level::LastLevel;
 use super::peer::State;
 use super::price::Price;
 use super::{Bulk, Shm};
@@ -23,10 +24,6 @@ use crate::sys::cpus;
 use crate::sys::memory::PAGE;
 use crate::{copy, stores};
 
-/// User memory of all processes from which on a collective operation's data pass through the
-/// caches anyway: about what a last-level cache of many processors holds.
-const BEYOND_CACHES: u64 = 32 << 20;
-
 /// The boards of a process.
 #[derive(Default)]
 pub(super) struct Table {
@@ -34,8 +31,9 @@ pub(super) struct Table {
     /// What was asked for in vain since the last poll.
     missed: Vec<(BoardId, Awaited)>,
     pub(super) fetches: Fetches,
-    /// What fetching costs where ranks share processors.
+    /// What the kernel takes to move bytes.
     pub(super) price: Price,
+    pub(super) caches: LastLevel,
     /// By how much a test lets it get later before each look at the clock, and how much that was.
     #[cfg(test)]
     pub(super) pause: Duration,
@@ -212,8 +210,8 @@ impl Boards for Shm {
         }
     }
 
-    fn beyond_caches(&self) -> u64 {
-        BEYOND_CACHES
+    fn exceeds_caches(&self, bytes: u64) -> bool {
+        self.boards.caches.is_filled_by(bytes)
     }
 
     fn land_piece(&mut self, bytes: RawBytes<'_>, into: &mut Unpacker) -> Option<usize> {

@@ -30,8 +30,10 @@ impl Shm {
     /// The same where ranks share processors: if the message is one reader's, so that its writer has others
     /// to write as well, and the ring would have to get pages for it or the kernel moves bytes cheaply enough. Where
     /// all are cheap to write to it does not if everybody writes: then two copies, each within a cache, are cheaper
-    /// (OSU on 4 and 8 ranks of a Zen 4, an all-to-all of 128 KiB through rings 46 and 233 µs, fetched 83 and 359). One
-    /// who writes alone would be waited for (a scatter of 128 KiB 30 and 39 µs, and 17 and 19).
+    /// (OSU on 4 and 8 ranks of a Zen 4, an all-to-all of 128 KiB through rings 46 and 233 µs, fetched 83 and 359),
+    /// unless no cache holds it all (Zen 1, 8 MiB, on 4 ranks 128 KiB 95 and 152, 512 KiB 1220 and 967; on 8 ranks
+    /// 32 KiB as long, 64 KiB 448 and 332). One who writes alone would be waited for (a scatter of 128 KiB 30 and
+    /// 39 µs, and 17 and 19).
     fn fetching_pays_in_turn(&mut self, board: BoardId, to: Audience, len: u64) -> bool {
         let Audience::One(rank) = to else { return false };
         let bulk = self.config.shm.bulk;
@@ -45,15 +47,21 @@ impl Shm {
         }
         match (board.has_one_writer(), board.are_all_cheap()) {
             (true, _) => self.boards.price.is_bearable(),
-            (false, cheap) => !cheap && self.boards.price.is_low(),
+            (false, cheap) => {
+                let footprint = board.footprint(to, len);
+                (!cheap || self.boards.caches.is_filled_by(footprint)) && self.boards.price.is_low()
+            }
         }
     }
 
     /// The same where each has a processor: unless the only reader is cheap to write to and the ring has grown (OSU
     /// on two ranks of a Zen 4, fetched, so, and Open MPI: all-to-all of 1 MiB 121, 91 and 119 µs, reduce 105, 37
     /// and 94; an all-to-all of 64 KiB takes 11 through the short ring, and 8 fetched), or a reader has found that
-    /// messages of this length come sooner through a buffer (see `ways`).
-    fn fetching_pays_at_once(&self, board: BoardId, to: Audience, len: u64) -> bool {
+    /// messages of this length come sooner through a buffer (see `ways`). What takes more than half of the last cache, so that
+    /// both rings and both programs get in each other's way there, is fetched if the kernel moves bytes cheaply (Zen 1,
+    /// 8 MiB: all-to-all of 256 KiB 40 µs through the ring and 50 fetched, of 512 KiB 125 and 99, of 1 MiB 290 and 245).
+    fn fetching_pays_at_once(&mut self, board: BoardId, to: Audience, len: u64) -> bool {
+        let swamps = self.swamps_caches(board, to, len);
         let Some(board) = self.boards.look(board) else { return false };
         let least = match board.is_cheap() {
             Some(false) => FETCHED_BYTES,
@@ -66,13 +74,22 @@ impl Shm {
         let len = len.max(ACROSS_BYTES);
         match (self.config.shm.bulk, to) {
             (Bulk::Pipeline, _) => false,
-            (Bulk::Auto, _) if board.is_better_written(to) => false,
+            (Bulk::Auto, _) if !swamps && board.is_better_written(to) => false,
             (Bulk::Auto, Audience::One(rank)) => self.is_better_announced(board.member(rank), len),
             (Bulk::Auto, Audience::Everyone) => {
                 board.others().all(|peer| self.is_better_announced(peer, len))
             }
             _ => true,
         }
+    }
+
+    /// Whether messages of so many bytes that both of two ranks have for each other displace each other on their way
+    /// through rings, and the kernel has a better one.
+    fn swamps_caches(&mut self, board: BoardId, to: Audience, len: u64) -> bool {
+        let Some(board) = self.boards.look(board).filter(|board| !board.has_one_writer()) else {
+            return false;
+        };
+        self.boards.caches.is_more_than_half(board.footprint(to, len)) && self.boards.price.is_low()
     }
 
     /// Whether the kernel is to move bytes where ranks share processors.

@@ -28,6 +28,7 @@ mod hello;
 mod helping;
 mod joint;
 pub mod lane;
+mod last_level;
 mod layout;
 mod ledger;
 mod meet;

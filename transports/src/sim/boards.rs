@@ -143,9 +143,9 @@ impl Boards for SimPort {
         }
     }
 
-    fn beyond_caches(&self) -> u64 {
+    fn exceeds_caches(&self, bytes: u64) -> bool {
         // Little enough that it happens.
-        20_000
+        bytes >= 20_000
     }
 
     fn land_piece(&mut self, bytes: RawBytes<'_>, into: &mut Unpacker) -> Option<usize> {

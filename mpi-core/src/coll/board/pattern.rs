@@ -104,7 +104,7 @@ impl<P: Port> Entry<'_, P> {
     /// Says how the caches are shared in an operation whose messages have up to `len` bytes each.
     #[inline]
     pub(super) fn share_caches(&mut self, seat: Seat, len: usize, pattern: Pattern) {
-        if seat.crowded && len >= LONG_PIECE {
+        if len >= LONG_PIECE {
             self.port.share_caches(seat.board, pattern.streams(seat.size));
         }
     }
@@ -114,7 +114,7 @@ impl<P: Port> Entry<'_, P> {
     pub(super) fn is_beyond_caches(&self, seat: Seat, recv: &Places, pattern: Pattern) -> bool {
         let places = (0..seat.size as usize).filter_map(|rank| recv.get(rank));
         let bytes: u64 = places.map(|place| place.bytes() as u64).sum();
-        pattern.user_memory(seat, bytes) >= self.port.beyond_caches()
+        self.port.exceeds_caches(pattern.user_memory(seat, bytes))
     }
 }
 

@@ -161,10 +161,10 @@ impl<P: Port> Entry<'_, P> {
         }
         let root = root as u32;
         let all = Audience::Everyone;
+        self.share_caches(seat, len, Pattern::OneToAll);
         if root == seat.rank && self.leaves_and_waits(seat, all, (data.buf, len), LEFT_BYTES) {
             return Ok(false);
         }
-        self.share_caches(seat, len, Pattern::OneToAll);
         self.over_board(seat, |entry| {
             entry.gives(seat, root)?;
             match root == seat.rank {
@@ -189,6 +189,7 @@ impl<P: Port> Entry<'_, P> {
             return Ok(root == 0 && self.copied_alone(comm, || Some([run(send)?, run(recv)?]))?);
         };
         let root = root as u32;
+        self.share_caches(seat, len, Pattern::Rooted);
         let declines = match root == seat.rank {
             true => plain(recv) != Some(len),
             false => self.leaves_and_waits(seat, Audience::One(root), (send.buf, len), LEFT_BYTES),
@@ -196,7 +197,6 @@ impl<P: Port> Entry<'_, P> {
         if declines {
             return Ok(false);
         }
-        self.share_caches(seat, len, Pattern::Rooted);
         self.over_board(seat, |entry| {
             if root != seat.rank {
                 return entry.write_run(seat, Audience::One(root), send.buf, len, 1);
@@ -224,12 +224,12 @@ impl<P: Port> Entry<'_, P> {
         let root = root as u32;
         let to = Audience::One(seat.neighbour());
         let is_root = root == seat.rank;
+        self.share_caches(seat, len, Pattern::Rooted);
         if is_root
             && (plain(send) != Some(len) || self.leaves(seat, to, (send.buf, len), SCATTERED_BYTES))
         {
             return Ok(false);
         }
-        self.share_caches(seat, len, Pattern::Rooted);
         self.over_board(seat, |entry| {
             entry.gives(seat, root)?;
             if root != seat.rank {
@@ -253,12 +253,12 @@ impl<P: Port> Entry<'_, P> {
         let Some(seat) = self.quick_seat_of_blocks(Collective::Allgather, comm, len) else {
             return self.copied_alone(comm, || Some([run(send)?, run(recv)?]));
         };
+        self.share_caches(seat, len, Pattern::EachToAll);
         if self.is_left_or_long(seat, Audience::Everyone, (send.buf, len)) {
             let into = |rank| Some((block(recv.buf, rank, len), len));
             let left = Blocks::between(seat, |_| Some((send.buf, len)), into);
             return self.exchange_left(seat, Pattern::EachToAll, left);
         }
-        self.share_caches(seat, len, Pattern::EachToAll);
         self.over_board(seat, |entry| {
             entry.write_run(seat, Audience::Everyone, send.buf, len, 1)?;
             copy_run(send.buf, block(recv.buf, seat.rank, len), len);
@@ -275,8 +275,8 @@ impl<P: Port> Entry<'_, P> {
         };
         let other = Audience::One(seat.neighbour());
         let of = |buf| move |rank| Some((block(buf, rank, len), len));
-        let left = self.is_left_or_long(seat, other, (send.buf, len));
         self.share_caches(seat, len, Pattern::EachToEach);
+        let left = self.is_left_or_long(seat, other, (send.buf, len));
         if left && !self.are_written(seat, of(send.buf)) {
             let left = Blocks::between(seat, of(send.buf), of(recv.buf));
             return self.exchange_left(seat, Pattern::EachToEach, left);
@@ -309,6 +309,7 @@ impl<P: Port> Entry<'_, P> {
             return Ok(root == 0 && self.reduced_alone(comm, op, || [own, into])?);
         };
         let root = root as u32;
+        self.share_caches(seat, len, Pattern::Rooted);
         let declines = match root == seat.rank {
             true => plain(into).is_none(),
             false => {
@@ -320,7 +321,6 @@ impl<P: Port> Entry<'_, P> {
         let Some(kernel) = kernel else { return Ok(false) };
         let unit = dense_size(send.datatype.raw()) as usize;
         let job = Job { seat, kernel, unit, own: own.buf, recv };
-        self.share_caches(seat, len, Pattern::Rooted);
         self.over_board(seat, |entry| match root == seat.rank {
             true => {
                 entry.takes(seat)?;

@@ -136,11 +136,11 @@ impl<P: Port> Entry<'_, P> {
         let served = self.quick_seat(Collective::Allgatherv, comm, total).is_some();
         let Some((at, _)) = kept.filter(|_| served) else { return Ok(false) };
         let out = (send.buf, len);
+        self.share_caches(seat, len, Pattern::EachToAll);
         if self.leaves(seat, Audience::Everyone, out, EXCHANGED_BYTES) {
             let left = Blocks::between(seat, |_| Some(out), |rank| recv.block(rank));
             return self.exchange_left(seat, Pattern::EachToAll, left);
         }
-        self.share_caches(seat, len, Pattern::EachToAll);
         self.over_board(seat, |entry| {
             entry.write_run(seat, Audience::Everyone, send.buf, len, 1)?;
             copy_run(send.buf, at, len);
