@@ -182,7 +182,8 @@ pub trait Boards {
     /// there for its readers. It holds until the next word.
     fn share_caches(&mut self, board: BoardId, streams: u32);
 
-    /// Whether so many bytes of user memory pass through the caches of this machine anyway, since they fill the last one.
+    /// Whether so many bytes of user memory pass through the caches of this machine anyway, since they fill the
+    /// last one.
     fn exceeds_caches(&self, bytes: u64) -> bool;
 
     /// Copies bytes of a piece where they belong, so that they displace nothing in the caches; returns
