@@ -57,9 +57,10 @@ impl Shm {
     /// The same where each has a processor: unless the only reader is cheap to write to and the ring has grown (OSU
     /// on two ranks of a Zen 4, fetched, so, and Open MPI: all-to-all of 1 MiB 121, 91 and 119 µs, reduce 105, 37
     /// and 94; an all-to-all of 64 KiB takes 11 through the short ring, and 8 fetched), or a reader has found that
-    /// messages of this length come sooner through a buffer (see `ways`). What takes more than half of the last cache, so that
-    /// both rings and both programs get in each other's way there, is fetched if the kernel moves bytes cheaply (Zen 1,
-    /// 8 MiB: all-to-all of 256 KiB 40 µs through the ring and 50 fetched, of 512 KiB 125 and 99, of 1 MiB 290 and 245).
+    /// messages of this length come sooner through a buffer (see `ways`). What takes more than half of the last cache,
+    /// so that both rings and both programs get in each other's way there, is fetched if the kernel moves bytes cheaply
+    /// (Zen 1, 8 MiB: all-to-all of 256 KiB 40 µs through the ring and 50 fetched, of 512 KiB 125 and 99, of 1 MiB 290
+    /// and 245).
     fn fetching_pays_at_once(&mut self, board: BoardId, to: Audience, len: u64) -> bool {
         let swamps = self.swamps_caches(board, to, len);
         let Some(board) = self.boards.look(board) else { return false };
