@@ -1,5 +1,5 @@
-//! Whether the kernel moves bytes cheaply: where ranks share processors, that decides whether long messages
-//! of boards are fetched out of their writers' memory (decision 62).
+//! Whether the kernel moves bytes cheaply: where ranks share processors, and where two exchange more than their caches
+//! hold, that decides whether long messages of boards are fetched out of their writers' memory (decisions 62, 81).
 //!
 //! There all moves are the processors' work. Through a ring a byte is copied twice, once at least from one
 //! cache to another, and a writer with something for each copies one message after the other; fetched, it is

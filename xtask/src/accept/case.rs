@@ -67,6 +67,13 @@ pub(super) struct Ended {
     pub(super) seconds: f64,
 }
 
+impl Ended {
+    /// The last lines that it complained in, the very last first.
+    pub(super) fn last_words(&self) -> String {
+        self.errors.lines().rev().take(3).collect::<Vec<_>>().join(" / ")
+    }
+}
+
 /// What came out.
 pub(super) enum Outcome {
     /// It was right by its own word.
@@ -109,8 +116,7 @@ impl Suite {
                 Some(code) => format!("exit status {code}"),
                 None => "killed".into(),
             };
-            let last: Vec<&str> = ended.errors.lines().rev().take(3).collect();
-            return Outcome::Failed(format!("{why} {}", last.join(" / ")));
+            return Outcome::Failed(format!("{why} {}", ended.last_words()));
         }
         let mut outcome = match self {
             Suite::Npb => npb::judge(case, &ended.said),

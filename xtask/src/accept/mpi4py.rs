@@ -68,10 +68,7 @@ pub(super) fn judge(ended: &Ended) -> Outcome {
     match (ended.code, ran) {
         (Some(0), Some(_)) => Outcome::Passed { rows: Vec::new(), answer: None },
         (_, Some(ran)) => Outcome::Failed(format!("{ran}: {}", wrong.join(", "))),
-        (code, None) => {
-            let last: Vec<&str> = ended.errors.lines().rev().take(3).collect();
-            Outcome::Failed(format!("it ended with {code:?} {}", last.join(" / ")))
-        }
+        (code, None) => Outcome::Failed(format!("it ended with {code:?} {}", ended.last_words())),
     }
 }
 
