@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::Shm;
 use super::settings::ShmSettings;
+use crate::copy;
 use crate::sync::Ordering;
 use crate::sys::{barrier, cpus, wait};
 
@@ -71,15 +72,19 @@ impl Waiter {
         self.share > 1
     }
 
-    /// Whether a wait with so many idle polls goes on spinning.
+    /// Whether a wait with so many idle polls goes on spinning. The look before it has then ended: looks that pile up
+    /// would all have to be undone when their line changes (gather and broadcast of 8 bytes, 2 near ranks of a Zen 1,
+    /// 0.20 and 0.17 µs without that, 0.15 with it).
     #[inline]
     fn spins(&mut self, idle_polls: u32) -> bool {
         if self.is_crowded() || idle_polls >= self.spin_polls {
             return false;
         }
         self.last = 0;
-        if idle_polls > SPINS_BARE {
-            std::hint::spin_loop();
+        match idle_polls {
+            0 => {}
+            1..=SPINS_BARE => copy::finish_loads(),
+            _ => std::hint::spin_loop(),
         }
         true
     }

@@ -3,12 +3,12 @@
 use std::time::Instant;
 
 use mpi_core::boards::SHORT_PIECE;
-use mpi_core::buffer::RawBytes;
+use mpi_core::buffer::{RawBytes, claim};
 use mpi_core::datatype::Packer;
 
 use super::bodies::Bodies;
 use super::readers::{Answer, Readers};
-use super::{APART, Cell, INLINE_BYTES, LAST, Room};
+use super::{APART, Cell, INLINE_BYTES, LAST, LINE_BYTES, Room};
 use crate::board::apart::Apart;
 use crate::board::copies::Copies;
 use crate::board::layout::CELLS;
@@ -161,6 +161,22 @@ impl Outbound {
         cell.form.store(form, Ordering::Relaxed);
         cell.seq.store(self.mark.wrapping_add(self.next + 1), Ordering::Release);
         self.next += 1;
+        if !self.readers.are_crowded() {
+            self.claim_cell(form as u32 as usize);
+        }
+    }
+
+    /// Asks for the next cell, of which the readers have the last copy, so that it can be written without waiting; of
+    /// its second line too if the next piece makes use of that as this one of `len` bytes does. Without and so, each
+    /// rank calling at once (Zen 1), 8 bytes, 2 ranks: near, broadcast 0.20 and 0.14 µs, all-to-all 0.22 and 0.18;
+    /// far, 0.46 and 0.35, 0.52 and 0.39. (Where ranks share processors 4.27 and 4.41 on 4, and no call is faster.)
+    #[inline(always)]
+    fn claim_cell(&self, len: usize) {
+        let cell = std::ptr::from_ref(self.cell()).cast::<u8>();
+        claim(cell);
+        if (LINE_BYTES + 1..=INLINE_BYTES).contains(&len) {
+            claim(cell.wrapping_add(64));
+        }
     }
 
     /// Shows a whole message in this process's memory, if all readers fetch such. Where ranks share processors

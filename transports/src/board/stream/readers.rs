@@ -88,6 +88,12 @@ impl Readers {
         self.crowded = crowded;
     }
 
+    /// Whether ranks share processors.
+    #[inline(always)]
+    pub(super) fn are_crowded(&self) -> bool {
+        self.crowded
+    }
+
     /// Of the `written` pieces those whose cells are in use and that somebody may still be reading.
     #[inline]
     pub(super) fn unread(&self, written: u64) -> Range<u64> {
