@@ -7216,20 +7216,7 @@ pub unsafe fn request_get_status<F: Face>(
 ) -> c_int {
     entry::call::<F>(Procedure::RequestGetStatus, Owner::None, |cx| unsafe {
         args::out("flag", flag.is_null())?;
-        let mut flag_value = false;
-        args::status_out::<F>("status", status)?;
-        let mut status_value = Status::EMPTY;
-        let result = crate::calls::requests::request_get_status(
-            cx,
-            F::request_in(request),
-            &mut flag_value,
-            &mut status_value,
-        );
-        *flag = c_int::from(flag_value);
-        if !F::is_status_ignore(status) {
-            F::status_out(status, &status_value, false);
-        }
-        result
+        crate::raw::get_status::request_get_status::<F>(cx, request, flag, status)
     })
 }
 
@@ -7245,7 +7232,7 @@ pub unsafe fn request_get_status_all<F: Face>(
         args::non_negative("count", i64::from(count), ErrorClass::COUNT)?;
         args::array("array_of_requests", array_of_requests.is_null(), count > 0)?;
         args::out("flag", flag.is_null())?;
-        crate::raw::completion::request_get_status_all::<F>(
+        crate::raw::get_status::request_get_status_all::<F>(
             cx,
             i64::from(count),
             array_of_requests,
@@ -7269,7 +7256,7 @@ pub unsafe fn request_get_status_any<F: Face>(
         args::array("array_of_requests", array_of_requests.is_null(), count > 0)?;
         args::out("index", index.is_null())?;
         args::out("flag", flag.is_null())?;
-        crate::raw::completion::request_get_status_any::<F>(
+        crate::raw::get_status::request_get_status_any::<F>(
             cx,
             i64::from(count),
             array_of_requests,
@@ -7293,7 +7280,7 @@ pub unsafe fn request_get_status_some<F: Face>(
         args::non_negative("incount", i64::from(incount), ErrorClass::COUNT)?;
         args::array("array_of_requests", array_of_requests.is_null(), incount > 0)?;
         args::out("outcount", outcount.is_null())?;
-        crate::raw::completion::request_get_status_some::<F>(
+        crate::raw::get_status::request_get_status_some::<F>(
             cx,
             i64::from(incount),
             array_of_requests,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use launch_wire::control::Frame;
 use mpi_core::boards::{
-    Audience, BoardId, Boards, Copying, Fetched, Meeting, Mover, Piece, Shown, Source,
+    Audience, BoardId, Boards, Copying, Fetched, Meeting, Mover, Piece, Share, Shown, Source,
 };
 use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::datatype::{Packer, Unpacker};
@@ -337,9 +337,9 @@ impl Boards for NodePort {
     }
 
     #[inline]
-    fn share_caches(&mut self, board: BoardId, streams: u32) {
+    fn share_caches(&mut self, board: BoardId, share: Share) {
         if let Some(local) = &mut self.local {
-            local.share_caches(board, streams);
+            local.share_caches(board, share);
         }
     }
 

@@ -123,6 +123,15 @@ pub enum Fetched {
     Refused,
 }
 
+/// What an operation of all members has in the caches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Share {
+    /// Streams that are written at the same time, by all members together.
+    pub streams: u32,
+    /// Messages that the user memory of all members has room for: sent, received, and a member's own.
+    pub messages: u64,
+}
+
 /// So few bytes are one piece on any board.
 pub const SHORT_PIECE: usize = 512;
 
@@ -176,11 +185,10 @@ pub trait Boards {
     /// tell each other by pieces.
     fn turns(&mut self, board: BoardId, rank: u32, wanted: usize) -> Option<(*mut u8, usize)>;
 
-    /// Says that so many streams of a board are written at the same time, by all members together:
-    /// where ranks share processors, the ways that long pieces go round in them are to fit into the
-    /// processors' caches together; and what does not fit with the program's memory may be better left
-    /// there for its readers. It holds until the next word.
-    fn share_caches(&mut self, board: BoardId, streams: u32);
+    /// Says what shares the caches until the next word: where ranks share processors, the ways that long pieces
+    /// go round in are to fit into the processors' caches together; and what does not fit with the program's
+    /// memory may be better left there for its readers.
+    fn share_caches(&mut self, board: BoardId, share: Share);
 
     /// Whether so many bytes of user memory pass through the caches of this machine anyway, since they fill the
     /// last one.

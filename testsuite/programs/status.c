@@ -53,7 +53,7 @@ static void empty(void) {
     MPI_Request none[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
     MPI_Status status;
     int flag, index;
-    for (int call = 0; call < 5; call++) {
+    for (int call = 0; call < 6; call++) {
         status.MPI_ERROR = 12345;
         switch (call) {
         case 0: OK(MPI_Wait(none, &status)); break;
@@ -61,6 +61,7 @@ static void empty(void) {
         case 2: OK(MPI_Waitany(2, none, &index, &status)); break;
         case 3: OK(MPI_Testany(2, none, &index, &flag, &status)); break;
         case 4: OK(MPI_Request_get_status_any(2, none, &index, &flag, &status)); break;
+        case 5: OK(MPI_Request_get_status(none[0], &flag, &status)); break;
         }
         EQUAL(status.MPI_ERROR, MPI_SUCCESS);
         EQUAL(status.MPI_SOURCE, MPI_ANY_SOURCE);

@@ -100,23 +100,6 @@ pub fn test(
     if *flag { finish(cx, request, status) } else { Ok(()) }
 }
 
-/// `MPI_Request_get_status`.
-pub fn request_get_status(
-    cx: &mut Cx<'_>,
-    request: RequestHandle,
-    flag: &mut bool,
-    status: &mut Status,
-) -> Result<()> {
-    if !cx.is_complete(request)? {
-        cx.poll_in_passing();
-    }
-    *flag = cx.is_complete(request)?;
-    if *flag {
-        *status = status_of(cx, request)?;
-    }
-    Ok(())
-}
-
 /// `MPI_Request_free`.
 pub fn request_free(cx: &mut Cx<'_>, request: &mut RequestHandle) -> Result<()> {
     own(cx, *request);

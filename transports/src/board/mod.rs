@@ -14,7 +14,7 @@ mod tests;
 
 use std::time::Instant;
 
-use mpi_core::boards::{Audience, Piece, Shown, Source};
+use mpi_core::boards::{Audience, Piece, Share, Shown, Source};
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::Packer;
 use mpi_core::port::PeerId;
@@ -57,9 +57,8 @@ pub struct Board {
     members: Vec<PeerId>,
     part: u64,
     crowded: bool,
-    /// How many streams are written at the same time; where ranks share processors, bytes of the way round in each of
-    /// them.
-    streams: u32,
+    /// What shares the caches; where ranks share processors, bytes of the way round in each stream.
+    share: Share,
     round: usize,
 }
 
@@ -102,7 +101,7 @@ impl Board {
             members,
             part,
             crowded: false,
-            streams: 1,
+            share: Share { streams: 1, messages: 1 },
             round: CACHES,
         }
     }
@@ -169,11 +168,11 @@ impl Board {
         }
     }
 
-    /// Says that so many streams are written at the same time.
+    /// Says what shares the caches.
     #[inline]
-    pub fn share_caches(&mut self, streams: u32) {
-        self.streams = streams;
-        self.round = CACHES / streams.max(1) as usize;
+    pub fn share_caches(&mut self, share: Share) {
+        self.share = share;
+        self.round = CACHES / share.streams.max(1) as usize;
     }
 
     /// The largest piece for an audience. Where ranks share processors the fewest turns are
@@ -211,18 +210,13 @@ impl Board {
     /// Whether no more streams are written than one member has: by one to each, or by each to one, who then takes
     /// what lies in other memory by loans.
     pub fn has_one_writer(&self) -> bool {
-        (self.streams as usize) < self.members.len()
+        (self.share.streams as usize) < self.members.len()
     }
 
-    /// Bytes that pass through the caches if all members write `len` to this audience through rings: of the program's
-    /// memory, with what each has for itself, and of the rings.
-    pub fn footprint(&self, to: Audience, len: u64) -> u64 {
-        let (streams, members) = (u64::from(self.streams), self.members.len() as u64);
-        let messages = match to {
-            Audience::One(_) => 2 * (streams + members),
-            Audience::Everyone => members * (members + 1),
-        };
-        messages.saturating_mul(len).saturating_add(CACHES as u64)
+    /// Bytes that pass through the caches if messages of `len` bytes go through rings: of the program's memory, and of
+    /// the rings.
+    pub fn footprint(&self, len: u64) -> u64 {
+        self.share.messages.saturating_mul(len).saturating_add(CACHES as u64)
     }
 
     /// What a test wants to be found out about the readers of what is written for this audience.

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use mpi_core::boards::{Audience, SHORT_PIECE, Shown, Source};
+use mpi_core::boards::{Audience, SHORT_PIECE, Share, Shown, Source};
 use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::datatype::Packer;
 use mpi_core::port::PeerId;
@@ -404,7 +404,7 @@ fn a_long_message_goes_out_before_its_reader_is_done_where_ranks_share_processor
     let sent = pattern(1, 1 << 20);
     let mut taken = Vec::new();
     for (number, piece) in sent.chunks(len).enumerate() {
-        views[5].share_caches(7);
+        views[5].share_caches(Share { streams: 7, messages: 14 });
         assert!(views[5].write(to, &mut packer(piece), len, false), "piece {number}");
         // A reader that is slower frees what lies in front while more is written behind.
         if number % 4 == 3 {
@@ -430,7 +430,7 @@ proptest! {
         for (kind, len) in steps {
             let len = if kind == 0 { len % 60 } else { len };
             if kind == 3 {
-                views[0].share_caches(len as u32 % 100);
+                views[0].share_caches(Share { streams: len as u32 % 100, messages: 1 });
             } else if kind < 2 {
                 let sent = pattern(number, len);
                 if views[0].write(Audience::One(1), &mut packer(&sent), len, number % 2 == 0) {
@@ -447,13 +447,11 @@ proptest! {
 }
 
 #[test]
-fn what_all_write_to_each_other_passes_through_the_caches_with_the_rings() {
+fn messages_pass_through_the_caches_with_the_rings() {
     let mut shared = Shared::new(4, 0);
     let mut views = shared.views(9);
-    let rings = views[0].footprint(Audience::One(1), 0);
-    views[0].share_caches(4 * 3);
-    // Each of four sends and receives four blocks, one of them its own; or sends one and receives four.
-    assert_eq!(views[0].footprint(Audience::One(1), 100), rings + 4 * (4 + 4) * 100);
-    assert_eq!(views[0].footprint(Audience::Everyone, 100), rings + 4 * (1 + 4) * 100);
-    assert_eq!(views[0].footprint(Audience::One(1), u64::MAX), u64::MAX);
+    let rings = views[0].footprint(0);
+    views[0].share_caches(Share { streams: 4 * 3, messages: 32 });
+    assert_eq!(views[0].footprint(100), rings + 32 * 100);
+    assert_eq!(views[0].footprint(u64::MAX), u64::MAX);
 }

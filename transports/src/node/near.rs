@@ -7,7 +7,7 @@ use std::alloc::Layout;
 use std::time::Duration;
 
 use mpi_core::boards::{
-    Audience, BoardId, Boards, Copying, Fetched, Meeting, Mover, Piece, Shown, Source,
+    Audience, BoardId, Boards, Copying, Fetched, Meeting, Mover, Piece, Share, Shown, Source,
 };
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
@@ -68,8 +68,8 @@ impl Boards for LocalPort {
     }
 
     #[inline]
-    fn share_caches(&mut self, board: BoardId, streams: u32) {
-        self.shm.share_caches(board, streams);
+    fn share_caches(&mut self, board: BoardId, share: Share) {
+        self.shm.share_caches(board, share);
     }
 
     fn exceeds_caches(&self, bytes: u64) -> bool {

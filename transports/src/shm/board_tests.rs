@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mpi_core::boards::{Audience, BoardId, Boards, Fetched, Mover, Shown, Source};
+use mpi_core::boards::{Audience, BoardId, Boards, Fetched, Mover, Share, Shown, Source};
 use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::port::PeerId;
@@ -370,7 +370,8 @@ fn carry(world: &mut World<Shm>, board: BoardId, messages: usize, len: usize) {
 #[test]
 fn what_all_write_to_each_other_is_shown_where_no_cache_holds_it_and_the_kernel_is_cheap() {
     let (to, len) = (Audience::One(1), 512 << 10);
-    let footprint = 2 * (2 + 2) * len + (2 << 20);
+    let messages = 8;
+    let footprint = messages * len + (2 << 20);
     // Where ranks share processors it is shown if it fills the cache, where each has one if it takes more than half.
     for (on_node, fits) in [(10_000, footprint + 1), (1, 2 * footprint)] {
         let (mut world, board) = at_a_board(&small(), on_node);
@@ -379,7 +380,7 @@ fn what_all_write_to_each_other_is_shown_where_no_cache_holds_it_and_the_kernel_
         carry(&mut world, board, 300, 16 << 10);
         let shm = world.transport(0);
         let mut is_shown = |streams: u32, price: u32, cache: u64| {
-            shm.share_caches(board, streams);
+            shm.share_caches(board, Share { streams, messages });
             (shm.boards.price, shm.boards.caches) = (Price::known(price), LastLevel::of(cache));
             shm.is_better_shown(board, to, len)
         };

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use mpi_core::boards::{
     Audience, BoardId, Boards, Copying, Fetched, LONG_BLOCK, MAPPED_BYTES, Meeting, Mover, Piece,
-    Shown, Source,
+    Share, Shown, Source,
 };
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
@@ -204,9 +204,9 @@ impl Boards for Shm {
     }
 
     #[inline]
-    fn share_caches(&mut self, board: BoardId, streams: u32) {
+    fn share_caches(&mut self, board: BoardId, share: Share) {
         if let Some(at) = self.boards.get(board) {
-            at.share_caches(streams);
+            at.share_caches(share);
         }
     }
 

@@ -48,7 +48,7 @@ impl Shm {
         match (board.has_one_writer(), board.are_all_cheap()) {
             (true, _) => self.boards.price.is_bearable(),
             (false, cheap) => {
-                let footprint = board.footprint(to, len);
+                let footprint = board.footprint(len);
                 (!cheap || self.boards.caches.is_filled_by(footprint)) && self.boards.price.is_low()
             }
         }
@@ -62,7 +62,7 @@ impl Shm {
     /// (Zen 1, 8 MiB: all-to-all of 256 KiB 40 µs through the ring and 50 fetched, of 512 KiB 125 and 99, of 1 MiB 290
     /// and 245).
     fn fetching_pays_at_once(&mut self, board: BoardId, to: Audience, len: u64) -> bool {
-        let swamps = self.swamps_caches(board, to, len);
+        let swamps = self.swamps_caches(board, len);
         let Some(board) = self.boards.look(board) else { return false };
         let least = match board.is_cheap() {
             Some(false) => FETCHED_BYTES,
@@ -86,11 +86,11 @@ impl Shm {
 
     /// Whether messages of so many bytes that both of two ranks have for each other displace each other on their way
     /// through rings, and the kernel has a better one.
-    fn swamps_caches(&mut self, board: BoardId, to: Audience, len: u64) -> bool {
+    fn swamps_caches(&mut self, board: BoardId, len: u64) -> bool {
         let Some(board) = self.boards.look(board).filter(|board| !board.has_one_writer()) else {
             return false;
         };
-        self.boards.caches.is_more_than_half(board.footprint(to, len)) && self.boards.price.is_low()
+        self.boards.caches.is_more_than_half(board.footprint(len)) && self.boards.price.is_low()
     }
 
     /// Whether the kernel is to move bytes where ranks share processors.

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use mpi_core::boards::{
-    Audience, BoardId, Boards, Copying, Fetched, Meeting, Mover, Piece, Shown, Source,
+    Audience, BoardId, Boards, Copying, Fetched, Meeting, Mover, Piece, Share, Shown, Source,
 };
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
@@ -137,9 +137,9 @@ impl Boards for SimPort {
         Some((at, room.min(4096)))
     }
 
-    fn share_caches(&mut self, board: BoardId, streams: u32) {
+    fn share_caches(&mut self, board: BoardId, share: Share) {
         if let Some(at) = self.board(board) {
-            at.share_caches(streams);
+            at.share_caches(share);
         }
     }
 

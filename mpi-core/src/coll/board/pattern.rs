@@ -4,7 +4,7 @@
 
 use super::message::Outgoing;
 use super::seat::Seat;
-use crate::boards::{Audience, LONG_PIECE, Source};
+use crate::boards::{Audience, LONG_PIECE, Share, Source};
 use crate::coll::menu::Algorithm;
 use crate::coll::place::Places;
 use crate::coll::plan::Problem;
@@ -74,14 +74,15 @@ impl Pattern {
         }
     }
 
-    /// Bytes that all processes together have in user memory, where one receives so many.
-    fn user_memory(self, seat: Seat, received: u64) -> u64 {
-        let size = u64::from(seat.size);
+    /// Messages that all processes together have in user memory.
+    #[inline]
+    fn messages(self, size: u32) -> u64 {
+        let size = u64::from(size);
         match self {
-            Pattern::OneToAll => received * size,
-            Pattern::Rooted => 2 * received,
-            Pattern::EachToAll => received * (size + 1),
-            Pattern::EachToEach => 2 * received * size,
+            Pattern::OneToAll => size,
+            Pattern::Rooted => 2 * size,
+            Pattern::EachToAll => size * (1 + size),
+            Pattern::EachToEach => size * 2 * size,
         }
     }
 }
@@ -105,22 +106,33 @@ impl<P: Port> Entry<'_, P> {
     #[inline]
     pub(super) fn share_caches(&mut self, seat: Seat, len: usize, pattern: Pattern) {
         if len >= LONG_PIECE {
-            self.port.share_caches(seat.board, pattern.streams(seat.size));
+            let (streams, messages) = (pattern.streams(seat.size), pattern.messages(seat.size));
+            self.port.share_caches(seat.board, Share { streams, messages });
         }
     }
 
-    /// Whether what comes in goes past the caches, through which it would pass anyway: until the
+    /// Whether what comes in from all goes past the caches, through which it would pass anyway: until the
     /// program reads it there is more behind it than they hold.
     pub(super) fn is_beyond_caches(&self, seat: Seat, recv: &Places, pattern: Pattern) -> bool {
         let places = (0..seat.size as usize).filter_map(|rank| recv.get(rank));
         let bytes: u64 = places.map(|place| place.bytes() as u64).sum();
-        self.port.exceeds_caches(pattern.user_memory(seat, bytes))
+        let message = bytes / u64::from(seat.size);
+        self.port.exceeds_caches(pattern.messages(seat.size).saturating_mul(message))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn all_messages_of_all_members_are_counted() {
+        let of = |pattern: Pattern| (pattern.streams(4), pattern.messages(4));
+        assert_eq!(of(Pattern::OneToAll), (1, 4), "one has it, three get it");
+        assert_eq!(of(Pattern::Rooted), (3, 4 + 4), "a root's own among them");
+        assert_eq!(of(Pattern::EachToAll), (4, 4 * (1 + 4)), "each sends one and receives four");
+        assert_eq!(of(Pattern::EachToEach), (12, 4 * (4 + 4)), "each sends and receives four");
+    }
 
     #[test]
     fn readers_have_something_to_read_while_a_root_writes_but_no_crumbs() {
