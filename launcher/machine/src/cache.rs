@@ -37,6 +37,12 @@ pub fn cache(cpu: usize, level: u32) -> Option<usize> {
     cpu_list(&found.read("shared_cpu_list")?).into_iter().min()
 }
 
+/// Bytes that the cache of this level, 1 to 3, that serves a CPU holds; of the first level that of data. Nothing where
+/// the kernel does not say.
+pub fn cache_bytes(cpu: usize, level: u32) -> Option<u64> {
+    bytes(&caches(cpu).find(|cache| cache.level == level)?.read("size")?)
+}
+
 /// Bytes that the last cache between a CPU and memory holds. Nothing where the kernel does not say.
 pub fn last_level_bytes(cpu: usize) -> Option<u64> {
     let last = caches(cpu).max_by_key(|cache| cache.level)?;
@@ -68,6 +74,7 @@ mod tests {
                 if let Some(first) = cache(cpu, level) {
                     assert!(first <= cpu && cache(first, level) == Some(first));
                     assert_eq!(last_level_bytes(first), last_level_bytes(cpu));
+                    assert!(cache_bytes(cpu, level) <= last_level_bytes(cpu));
                 }
             }
         }

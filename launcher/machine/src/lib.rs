@@ -8,7 +8,7 @@ pub mod interfaces;
 mod mask;
 mod quota;
 
-pub use cache::{cache, last_level_bytes};
+pub use cache::{cache, cache_bytes, last_level_bytes};
 pub use mask::affinity;
 pub use quota::quota;
 

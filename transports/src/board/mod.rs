@@ -160,12 +160,16 @@ impl Board {
         self.private.iter_mut().for_each(|stream| stream.be_backed(backing));
     }
 
-    /// Lets the streams of two members get all their pages as soon as they are of use.
-    pub fn be_prompt(&mut self) {
-        if self.members.len() == 2 && !self.crowded {
-            self.public.be_prompt();
-            self.private[1 - self.rank].be_prompt();
-        }
+    /// Whether there are two members, each with a processor.
+    pub fn is_of_two(&self) -> bool {
+        self.members.len() == 2 && !self.crowded
+    }
+
+    /// Lets the streams of two members with a processor each get all their pages as soon as they are of use; each
+    /// processor has a cache of `own` bytes for itself.
+    pub fn be_prompt(&mut self, own: u64) {
+        self.public.be_prompt(own);
+        self.private[1 - self.rank].be_prompt(own);
     }
 
     /// Says what shares the caches.
@@ -184,7 +188,7 @@ impl Board {
 
     /// The same of a message in an exchange.
     pub fn exchanged_max(&self, to: Audience) -> usize {
-        match self.members.len() == 2 && !self.crowded {
+        match self.is_of_two() {
             true => EXCHANGED_BYTES.min(self.writes(to).room() / 2),
             false => self.piece_max(to),
         }
@@ -248,7 +252,7 @@ impl Board {
     /// Whether vectors that both of two members reduce had better be written by halves, and so the results: storing
     /// costs little. What is known of the one stream to the other member holds for the other one then.
     pub fn writes_halves(&mut self) -> bool {
-        if self.members.len() != 2 || self.crowded || !self.public.is_light() {
+        if !self.is_of_two() || !self.public.is_light() {
             return false;
         }
         self.private[1 - self.rank].follow(&self.public);

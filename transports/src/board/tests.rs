@@ -255,7 +255,8 @@ fn what_stores_cheaply_and_has_its_pages_is_written_lightly() {
         let mut shared = Shared::new(size, 0);
         let mut views = shared.views(9);
         let to = Audience::One(1);
-        views.iter_mut().for_each(Board::be_prompt);
+        let two = views.iter_mut().filter(|view| view.is_of_two());
+        two.for_each(|view| view.be_prompt(1 << 20));
         views[0].outbound(to).prove(is_near);
         carry_short_ones(&mut views, Board::is_light);
         assert_eq!(
@@ -280,7 +281,8 @@ fn two_members_get_all_pages_for_the_first_long_body_of_a_near_reader() {
         let mut views = shared.views(9);
         let to = Audience::One(1);
         if is_prompt {
-            views.iter_mut().for_each(Board::be_prompt);
+            let two = views.iter_mut().filter(|view| view.is_of_two());
+            two.for_each(|view| view.be_prompt(1 << 20));
         }
         views[0].outbound(to).prove(is_near);
         carry_short_ones(&mut views, Board::is_better_written);

@@ -8,7 +8,7 @@ use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::port::PeerId;
 
 use super::across::PARTS_A_POLL;
-use super::last_level::LastLevel;
+use super::caches::Caches;
 use super::price::Price;
 use super::tests::{Board, PART, config, eager, is_empty, join, poll, small};
 use super::{Bulk, LocalConfig, Shm, ShmSettings};
@@ -381,7 +381,7 @@ fn what_all_write_to_each_other_is_shown_where_no_cache_holds_it_and_the_kernel_
         let shm = world.transport(0);
         let mut is_shown = |streams: u32, price: u32, cache: u64| {
             shm.share_caches(board, Share { streams, messages });
-            (shm.boards.price, shm.boards.caches) = (Price::known(price), LastLevel::of(cache));
+            (shm.boards.price, shm.boards.caches) = (Price::known(price), Caches::with_last(cache));
             shm.is_better_shown(board, to, len)
         };
         assert!(!is_shown(2, 1, fits), "it has room");

@@ -14,8 +14,8 @@ use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::port::{PeerId, Pulled};
 
+use super::caches::Caches;
 use super::fetch::Fetches;
-use super::last_level::LastLevel;
 use super::peer::State;
 use super::price::Price;
 use super::{Bulk, Shm};
@@ -33,7 +33,7 @@ pub(super) struct Table {
     pub(super) fetches: Fetches,
     /// What the kernel takes to move bytes.
     pub(super) price: Price,
-    pub(super) caches: LastLevel,
+    pub(super) caches: Caches,
     /// By how much a test lets it get later before each look at the clock, and how much that was.
     #[cfg(test)]
     pub(super) pause: Duration,
@@ -171,7 +171,9 @@ impl Boards for Shm {
                 .filter(|(_, (peer, _))| readable(*peer))
                 .for_each(|(other, _)| board.consent(other));
         }
-        board.be_prompt();
+        if board.is_of_two() {
+            board.be_prompt(self.boards.caches.own_bytes());
+        }
         let free = self.boards.boards.iter().position(Option::is_none);
         let at = free.unwrap_or(self.boards.boards.len());
         if at == self.boards.boards.len() {
@@ -211,7 +213,7 @@ impl Boards for Shm {
     }
 
     fn exceeds_caches(&self, bytes: u64) -> bool {
-        self.boards.caches.is_filled_by(bytes)
+        self.boards.caches.are_filled_by(bytes)
     }
 
     fn land_piece(&mut self, bytes: RawBytes<'_>, into: &mut Unpacker) -> Option<usize> {

@@ -49,7 +49,8 @@ impl Shm {
             (true, _) => self.boards.price.is_bearable(),
             (false, cheap) => {
                 let footprint = board.footprint(len);
-                (!cheap || self.boards.caches.is_filled_by(footprint)) && self.boards.price.is_low()
+                (!cheap || self.boards.caches.are_filled_by(footprint))
+                    && self.boards.price.is_low()
             }
         }
     }
@@ -90,7 +91,7 @@ impl Shm {
         let Some(board) = self.boards.look(board).filter(|board| !board.has_one_writer()) else {
             return false;
         };
-        self.boards.caches.is_more_than_half(board.footprint(len)) && self.boards.price.is_low()
+        self.boards.caches.are_filled_by_twice(board.footprint(len)) && self.boards.price.is_low()
     }
 
     /// Whether the kernel is to move bytes where ranks share processors.

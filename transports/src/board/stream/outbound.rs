@@ -60,9 +60,9 @@ impl Outbound {
         self.readers.narrow(crowded);
     }
 
-    /// Lets all pages of the way round be got as soon as they are of use.
-    pub(in crate::board) fn be_prompt(&mut self) {
-        self.bodies.pages.be_prompt();
+    /// Lets all pages of the way round be got as soon as they are of use; each end has a cache of `own` bytes.
+    pub(in crate::board) fn be_prompt(&mut self, own: u64) {
+        self.bodies.pages.be_prompt(own);
     }
 
     /// Says of which file the room for bodies is a part.

@@ -59,6 +59,8 @@ const HURRIED: u64 = 8;
 pub(super) struct Pages {
     /// Bytes in which bodies go round when all pages are there.
     usual: usize,
+    /// A longer way round is of no use.
+    ample: usize,
     /// Long bodies go round in so many bytes.
     lap: Lap,
     worn: Worn,
@@ -86,7 +88,7 @@ impl Pages {
     pub(super) fn new(usual: usize) -> Pages {
         let (lap, worn) = (Lap::at_once(usual as u64), Worn::new(0));
         let (crowded, prompt, proven) = (false, false, false);
-        Pages { usual, lap, worn, apart: 0, lacked: None, crowded, prompt, proven }
+        Pages { usual, ample: usual, lap, worn, apart: 0, lacked: None, crowded, prompt, proven }
     }
 
     /// Lets long bodies go round in half the room at most: where ranks share processors, those
@@ -97,9 +99,11 @@ impl Pages {
         self.lap = if crowded { Lap::crowded(usual / 2) } else { Lap::at_once(usual) };
     }
 
-    /// Lets all pages be got as soon as they are of use.
-    pub(super) fn be_prompt(&mut self) {
-        self.prompt = !self.crowded;
+    /// Lets all pages be got as soon as they are of use, for a reader with a processor of its own: each end has a
+    /// cache of `own` bytes for itself. In twice of that a line has left both of them when its turn comes again.
+    pub(super) fn be_prompt(&mut self, own: u64) {
+        self.ample = usize::try_from(own.saturating_mul(2)).unwrap_or(usize::MAX).max(LIGHT_ROUND);
+        self.prompt = true;
     }
 
     /// Says that as many pieces as prove a stream have gone to the reader of this one; whether that is news.
@@ -194,7 +198,7 @@ impl Pages {
             true if reach.is_light() => LIGHT_SHARED.min(lap).max(len),
             true => lap.min(round).max(len),
             false if !self.crowded && reach.is_light() => lap.min(LIGHT_ROUND).max(len),
-            false => lap,
+            false => lap.min(self.ample).max(len),
         }
     }
 
@@ -254,7 +258,7 @@ mod tests {
     fn all_pages_are_due_for_a_long_body_in_a_stream_that_has_proved_itself() {
         let mut pages = Pages::new(1 << 20);
         assert!(!pages.are_due(LONG_BODY, PROVEN), "none that may not be prompt");
-        pages.be_prompt();
+        pages.be_prompt(1 << 20);
         assert!(!pages.are_due(LONG_BODY - 1, PROVEN) && !pages.are_due(LONG_BODY, PROVEN - 1));
         assert!(pages.be_proven() && !pages.be_proven() && pages.are_due(LONG_BODY, 0));
         assert!(pages.are_due(LONG_BODY, PROVEN) && pages.stream(LONG_BODY));
@@ -278,6 +282,26 @@ mod tests {
             prove_light(Some(false));
             assert_eq!(pages.window(long, room, &near()), room, "it was found out later");
             assert_eq!(pages.end_before(LIGHT_ROUND + 1), round == LIGHT_ROUND);
+        }
+    }
+
+    #[test]
+    fn a_way_round_is_ample_from_where_no_cache_of_one_end_holds_it() {
+        let (long, room) = (16 << 10, 4 << 20);
+        for (own, round) in [(256 << 10, LIGHT_ROUND), (1 << 20, 2 << 20), (u64::MAX / 2, room)] {
+            prove_light(Some(false));
+            let mut pages = Pages::new(room);
+            pages.be_prompt(own);
+            for reach in [near(), Reach::proved(false)] {
+                assert_eq!(
+                    pages.window(long, room, &reach),
+                    (8 * long).max(WINDOW_MIN),
+                    "at first"
+                );
+            }
+            assert_eq!(pages.widen(&near()), Some(Got { at: 0, len: round }));
+            assert_eq!(pages.window(long, room, &near()), round);
+            assert_eq!(pages.window(room / 2, room, &near()), round.max(room / 2));
         }
     }
 

@@ -1,0 +1,72 @@
+//! How much the processor's caches hold: the last one before memory, since what does not fit into it passes through it
+//! anyway, and a copy more on its way is a way to memory and back more; and the largest that a processor has for itself.
+//!
+//! In: the kernel's list of caches. Out: whether bytes have room.
+
+use std::sync::OnceLock;
+
+/// Where the kernel does not say; and no more than this is counted on, since whatever a larger one holds it holds for
+/// many processors.
+const MOST: u64 = 32 << 20;
+/// No last cache is smaller, so that few bytes need no look.
+const LEAST: u64 = 1 << 20;
+/// The cache that a processor has for itself is of the second level.
+const OWN_LEVEL: u32 = 2;
+/// What that one holds where the kernel does not say.
+const OWN: u64 = 1 << 20;
+
+/// What the caches hold, once it was asked for.
+#[derive(Default)]
+pub(super) struct Caches {
+    last: OnceLock<u64>,
+    own: OnceLock<u64>,
+}
+
+impl Caches {
+    /// What a test wants the last one to hold.
+    #[cfg(test)]
+    pub(super) fn with_last(bytes: u64) -> Caches {
+        Caches { last: OnceLock::from(bytes), ..Caches::default() }
+    }
+
+    /// Whether so many bytes fill the last one.
+    pub(super) fn are_filled_by(&self, bytes: u64) -> bool {
+        let measured = || machine::last_level_bytes(here()?);
+        let last = || measured().unwrap_or(MOST).clamp(LEAST, MOST);
+        bytes >= LEAST && bytes >= *self.last.get_or_init(last)
+    }
+
+    /// Whether so many bytes take more than half of the last one.
+    pub(super) fn are_filled_by_twice(&self, bytes: u64) -> bool {
+        self.are_filled_by(bytes.saturating_mul(2).saturating_sub(1))
+    }
+
+    /// Bytes of the one that a processor has for itself.
+    pub(super) fn own_bytes(&self) -> u64 {
+        let measured = || machine::cache_bytes(here()?, OWN_LEVEL);
+        *self.own.get_or_init(|| measured().unwrap_or(OWN))
+    }
+}
+
+/// A processor that this process may run on.
+fn here() -> Option<usize> {
+    machine::affinity().first().copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_bytes_have_room_and_very_many_have_not() {
+        for caches in [Caches::default(), Caches::with_last(LEAST), Caches::with_last(MOST)] {
+            assert!(!caches.are_filled_by_twice(LEAST / 2) && !caches.are_filled_by(LEAST - 1));
+            assert!(caches.are_filled_by(MOST) && caches.are_filled_by_twice(MOST / 2 + 1));
+        }
+    }
+
+    #[test]
+    fn a_processor_has_a_cache_for_itself() {
+        assert!((64 << 10..1 << 30).contains(&Caches::default().own_bytes()));
+    }
+}
