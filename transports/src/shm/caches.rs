@@ -1,5 +1,6 @@
-//! How much the processor's caches hold: the last one before memory, since what does not fit into it passes through it
-//! anyway, and a copy more on its way is a way to memory and back more; and the largest that a processor has for itself.
+//! How much the processor's caches hold: the last one before memory, since what does not fit into it passes through
+//! it anyway, and a copy more on its way is a way to memory and back more; and the largest that a processor has for
+//! itself.
 //!
 //! In: the kernel's list of caches. Out: whether bytes have room.
 
