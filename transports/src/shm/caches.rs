@@ -32,9 +32,7 @@ impl Caches {
 
     /// Whether so many bytes fill the last one.
     pub(super) fn are_filled_by(&self, bytes: u64) -> bool {
-        let measured = || machine::last_level_bytes(here()?);
-        let last = || measured().unwrap_or(MOST).clamp(LEAST, MOST);
-        bytes >= LEAST && bytes >= *self.last.get_or_init(last)
+        bytes >= LEAST && bytes >= *self.last.get_or_init(last_bytes)
     }
 
     /// Whether so many bytes take more than half of the last one.
@@ -47,6 +45,12 @@ impl Caches {
         let measured = || machine::cache_bytes(here()?, OWN_LEVEL);
         *self.own.get_or_init(|| measured().unwrap_or(OWN))
     }
+}
+
+fn last_bytes() -> u64 {
+    let bytes = here().and_then(machine::last_level_bytes);
+    tracing::info!(?bytes, "the last cache before memory");
+    bytes.unwrap_or(MOST).clamp(LEAST, MOST)
 }
 
 /// A processor that this process may run on.
