@@ -73,8 +73,8 @@ impl Waiter {
     }
 
     /// Whether a wait with so many idle polls goes on spinning. The look before it has then ended: looks that pile up
-    /// would all have to be undone when their line changes (gather and broadcast of 8 bytes, 2 near ranks of a Zen 1,
-    /// 0.20 and 0.17 µs without that, 0.15 with it).
+    /// would all have to be undone when their line changes (decision 82: gather and broadcast of 8 bytes, 2 near ranks
+    /// of a Zen 1, 0.20 and 0.17 µs without that, 0.15 with it).
     #[inline]
     fn spins(&mut self, idle_polls: u32) -> bool {
         if self.is_crowded() || idle_polls >= self.spin_polls {

@@ -167,9 +167,9 @@ impl Outbound {
     }
 
     /// Asks for the next cell, of which the readers have the last copy, so that it can be written without waiting; of
-    /// its second line too if the next piece makes use of that as this one of `len` bytes does. Without and so, each
-    /// rank calling at once (Zen 1), 8 bytes, 2 ranks: near, broadcast 0.20 and 0.14 µs, all-to-all 0.22 and 0.18;
-    /// far, 0.46 and 0.35, 0.52 and 0.39. (Where ranks share processors 4.27 and 4.41 on 4, and no call is faster.)
+    /// its second line too if the next piece makes use of that as this one of `len` bytes does. Without and so, calls
+    /// of 8 bytes one after the other, 2 far ranks of a Zen 1, broadcast 0.46 and 0.36 µs, all-to-all 0.52 and 0.39
+    /// (decision 82); where ranks share processors nothing is faster.
     #[inline(always)]
     fn claim_cell(&self, len: usize) {
         let cell = std::ptr::from_ref(self.cell()).cast::<u8>();
