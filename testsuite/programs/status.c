@@ -50,10 +50,11 @@ static void error_field(void) {
 
 // The empty status has one (§3.7.3).
 static void empty(void) {
-    MPI_Request none[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    MPI_Request none[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL}, inactive;
     MPI_Status status;
-    int flag, index;
-    for (int call = 0; call < 6; call++) {
+    int flag, index, word;
+    OK(MPI_Recv_init(&word, 1, MPI_INT, 0, 0, MPI_COMM_SELF, &inactive));
+    for (int call = 0; call < 7; call++) {
         status.MPI_ERROR = 12345;
         switch (call) {
         case 0: OK(MPI_Wait(none, &status)); break;
@@ -62,10 +63,12 @@ static void empty(void) {
         case 3: OK(MPI_Testany(2, none, &index, &flag, &status)); break;
         case 4: OK(MPI_Request_get_status_any(2, none, &index, &flag, &status)); break;
         case 5: OK(MPI_Request_get_status(none[0], &flag, &status)); break;
+        case 6: OK(MPI_Request_get_status(inactive, &flag, &status)); break;
         }
         EQUAL(status.MPI_ERROR, MPI_SUCCESS);
         EQUAL(status.MPI_SOURCE, MPI_ANY_SOURCE);
     }
+    OK(MPI_Request_free(&inactive));
 }
 
 static void made_by_hand(void) {

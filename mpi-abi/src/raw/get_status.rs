@@ -29,15 +29,13 @@ pub unsafe fn request_get_status<F: Face>(
     let done = cx.is_complete(request)?;
     // SAFETY: the caller's promise.
     unsafe { *flag = c_int::from(done) };
-    if done {
+    if cx.is_request_idle(request)? {
+        // SAFETY: the caller's promise.
+        unsafe { put_empty::<F>(status) };
+    } else if done {
         let known = status_of(cx, request)?;
         // SAFETY: the caller's promise.
-        unsafe {
-            match cx.is_request_idle(request)? {
-                true => put_empty::<F>(status),
-                false => put::<F>(status, &known),
-            }
-        }
+        unsafe { put::<F>(status, &known) };
     }
     Ok(())
 }
