@@ -8924,23 +8924,8 @@ unsafe fn test_in_full<F: Face>(
 ) -> c_int {
     entry::call::<F>(Procedure::Test, Owner::None, |cx| unsafe {
         args::out("request", request.is_null())?;
-        let mut request_value = F::request_in(*request);
         args::out("flag", flag.is_null())?;
-        let mut flag_value = false;
-        args::status_out::<F>("status", status)?;
-        let mut status_value = Status::EMPTY;
-        let result = crate::calls::requests::test(
-            cx,
-            &mut request_value,
-            &mut flag_value,
-            &mut status_value,
-        );
-        *request = F::request_out(request_value);
-        *flag = c_int::from(flag_value);
-        if !F::is_status_ignore(status) {
-            F::status_out(status, &status_value, false);
-        }
-        result
+        crate::raw::completion::test::<F>(cx, request, flag, status)
     })
 }
 
@@ -10095,15 +10080,7 @@ unsafe fn wait_in_full<F: Face>(
 ) -> c_int {
     entry::call::<F>(Procedure::Wait, Owner::None, |cx| unsafe {
         args::out("request", request.is_null())?;
-        let mut request_value = F::request_in(*request);
-        args::status_out::<F>("status", status)?;
-        let mut status_value = Status::EMPTY;
-        let result = crate::calls::requests::wait(cx, &mut request_value, &mut status_value);
-        *request = F::request_out(request_value);
-        if !F::is_status_ignore(status) {
-            F::status_out(status, &status_value, false);
-        }
-        result
+        crate::raw::completion::wait::<F>(cx, request, status)
     })
 }
 

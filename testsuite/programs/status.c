@@ -54,7 +54,7 @@ static void empty(void) {
     MPI_Status status;
     int flag, index, word;
     OK(MPI_Recv_init(&word, 1, MPI_INT, 0, 0, MPI_COMM_SELF, &inactive));
-    for (int call = 0; call < 7; call++) {
+    for (int call = 0; call < 9; call++) {
         status.MPI_ERROR = 12345;
         switch (call) {
         case 0: OK(MPI_Wait(none, &status)); break;
@@ -64,9 +64,29 @@ static void empty(void) {
         case 4: OK(MPI_Request_get_status_any(2, none, &index, &flag, &status)); break;
         case 5: OK(MPI_Request_get_status(none[0], &flag, &status)); break;
         case 6: OK(MPI_Request_get_status(inactive, &flag, &status)); break;
+        case 7: OK(MPI_Wait(&inactive, &status)); break;
+        case 8: OK(MPI_Test(&inactive, &flag, &status)); break;
         }
         EQUAL(status.MPI_ERROR, MPI_SUCCESS);
         EQUAL(status.MPI_SOURCE, MPI_ANY_SOURCE);
+    }
+    // In an array each idle request gets it, and no other: the second is complete.
+    MPI_Request three[3] = {inactive, MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    MPI_Status statuses[3];
+    for (int call = 0; call < 3; call++) {
+        for (int i = 0; i < 3; i++) statuses[i].MPI_ERROR = 12345;
+        OK(MPI_Irecv(&word, 0, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_SELF, &three[1]));
+        switch (call) {
+        case 0: OK(MPI_Waitall(3, three, statuses)); break;
+        case 1: OK(MPI_Testall(3, three, &flag, statuses)); break;
+        case 2:
+            OK(MPI_Request_get_status_all(3, three, &flag, statuses));
+            OK(MPI_Wait(&three[1], MPI_STATUS_IGNORE));
+            break;
+        }
+        EQUAL(statuses[0].MPI_ERROR, MPI_SUCCESS);
+        EQUAL(statuses[1].MPI_ERROR, 12345);
+        EQUAL(statuses[2].MPI_ERROR, MPI_SUCCESS);
     }
     OK(MPI_Request_free(&inactive));
 }

@@ -67,39 +67,6 @@ pub(crate) fn own(cx: &mut Cx<'_>, request: RequestHandle) {
     }
 }
 
-fn finish(cx: &mut Cx<'_>, request: &mut RequestHandle, status: &mut Status) -> Result<()> {
-    own(cx, *request);
-    let reported = report(cx, *request)?;
-    if reported.released {
-        *request = RequestHandle::NULL;
-    }
-    *status = reported.status;
-    reported.failure.map_or(Ok(()), Err)
-}
-
-/// `MPI_Wait`.
-#[inline]
-pub fn wait(cx: &mut Cx<'_>, request: &mut RequestHandle, status: &mut Status) -> Result<()> {
-    let handle = *request;
-    cx.is_complete(handle)?;
-    cx.block_on(handle);
-    finish(cx, request, status)
-}
-
-/// `MPI_Test`.
-pub fn test(
-    cx: &mut Cx<'_>,
-    request: &mut RequestHandle,
-    flag: &mut bool,
-    status: &mut Status,
-) -> Result<()> {
-    if !cx.is_complete(*request)? {
-        cx.poll_in_passing();
-    }
-    *flag = cx.is_complete(*request)?;
-    if *flag { finish(cx, request, status) } else { Ok(()) }
-}
-
 /// `MPI_Request_free`.
 pub fn request_free(cx: &mut Cx<'_>, request: &mut RequestHandle) -> Result<()> {
     own(cx, *request);

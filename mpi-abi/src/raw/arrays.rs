@@ -105,22 +105,15 @@ impl<F: Face> Requests<F> {
     }
 }
 
-/// Writes one status of a call that reports one.
-pub(super) unsafe fn put<F: Face>(to: *mut F::Status, status: &Status) {
-    if !F::is_status_ignore(to) {
-        // SAFETY: by the caller's promise it is writable unless it is to be ignored.
-        unsafe { F::status_out(to, status, false) };
-    }
-}
-
-/// Writes the empty status, of which the error field is a part (§3.7.3), unless it is to be ignored.
+/// Writes the status of a call that reports one request. Its error field is a part of the empty status, which a null or
+/// inactive request gives (§3.7.3), and of no other (§3.2.5).
 ///
 /// # Safety
-/// As for [`put`].
-pub(super) unsafe fn put_empty<F: Face>(to: *mut F::Status) {
+/// The status is writable unless it is to be ignored.
+pub(super) unsafe fn put<F: Face>(to: *mut F::Status, status: &Status, idle: bool) {
     if !F::is_status_ignore(to) {
-        // SAFETY: by the caller's promise it is writable unless it is to be ignored.
-        unsafe { F::status_out(to, &Status::EMPTY, true) };
+        // SAFETY: the caller's promise.
+        unsafe { F::status_out(to, status, idle) };
     }
 }
 
@@ -137,13 +130,14 @@ impl<F: Face> Statuses<F> {
         Statuses { to, written: 0, first_failure: None }
     }
 
-    /// Writes the next one, of a request on `comm`.
+    /// Writes the next one, of a request on `comm`; that of an idle one has an error field always, as in [`put`].
     ///
     /// # Safety
     /// The array has an entry for each request, unless it is to be ignored.
     pub(super) unsafe fn put(
         &mut self,
         status: &Status,
+        idle: bool,
         failure: Option<Error>,
         comm: Option<CommHandle>,
     ) {
@@ -153,10 +147,9 @@ impl<F: Face> Statuses<F> {
             unsafe { self.say_that_all_succeeded() };
         }
         if !F::is_status_ignore(self.to) {
+            let with_error = idle || self.first_failure.is_some();
             // SAFETY: the caller's promise.
-            unsafe {
-                F::status_out(self.to.add(self.written), status, self.first_failure.is_some());
-            }
+            unsafe { F::status_out(self.to.add(self.written), status, with_error) };
         }
         self.written += 1;
     }

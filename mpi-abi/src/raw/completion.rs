@@ -7,13 +7,77 @@ use mpi_core::constants::UNDEFINED;
 use mpi_core::error::Result;
 use mpi_core::handle::RequestHandle;
 use mpi_core::request::completion::Report;
+use mpi_core::status::Status;
 
-use super::arrays::{Requests, Statuses, put, put_empty};
+use super::arrays::{Requests, Statuses, put};
 use crate::args;
 use crate::calls::requests::own;
 use crate::entry::Cx;
 use crate::face::Face;
 use crate::node::Node;
+
+/// `MPI_Wait`.
+///
+/// # Safety
+/// `request` is writable, `status` too unless it is an ignore value.
+pub unsafe fn wait<F: Face>(
+    cx: &mut Cx<'_>,
+    request: *mut F::Request,
+    status: *mut F::Status,
+) -> Result<()> {
+    args::out("request", request.is_null())?;
+    // SAFETY: the caller's promise.
+    let requests = unsafe { Requests::<F>::reported_in(request, 1, status) }?;
+    let handle = requests.at(0);
+    cx.is_complete(handle)?;
+    cx.block_on(handle);
+    // SAFETY: the caller's promise.
+    unsafe { report_at(cx, &requests, 0, status) }
+}
+
+/// `MPI_Test`.
+///
+/// # Safety
+/// As for [`wait`]; `flag` is writable.
+pub unsafe fn test<F: Face>(
+    cx: &mut Cx<'_>,
+    request: *mut F::Request,
+    flag: *mut c_int,
+    status: *mut F::Status,
+) -> Result<()> {
+    args::out("request", request.is_null())?;
+    // SAFETY: the caller's promise.
+    let requests = unsafe { Requests::<F>::reported_in(request, 1, status) }?;
+    let mut complete = requests.all_complete(cx)?;
+    if !complete {
+        cx.poll_in_passing();
+        complete = requests.all_complete(cx)?;
+    }
+    // SAFETY: the caller's promise.
+    unsafe { *flag = c_int::from(complete) };
+    match complete {
+        // SAFETY: the caller's promise.
+        true => unsafe { report_at(cx, &requests, 0, status) },
+        false => Ok(()),
+    }
+}
+
+/// Reports the complete request at `at` into the one status of a call.
+///
+/// # Safety
+/// `status` is writable unless it is to be ignored.
+unsafe fn report_at<F: Face>(
+    cx: &mut Cx<'_>,
+    requests: &Requests<F>,
+    at: usize,
+    status: *mut F::Status,
+) -> Result<()> {
+    own(cx, requests.at(at));
+    let Report { status: known, idle, failure, .. } = requests.report(cx, at)?;
+    // SAFETY: the caller's promise.
+    unsafe { put::<F>(status, &known, idle) };
+    failure.map_or(Ok(()), Err)
+}
 
 /// `MPI_Waitall`.
 ///
@@ -50,9 +114,9 @@ unsafe fn report_all<F: Face>(
     let mut statuses = Statuses::<F>::new(statuses);
     for index in 0..requests.count {
         let comm = cx.request_comm(requests.at(index));
-        let Report { status, failure, .. } = requests.report(cx, index)?;
+        let Report { status, idle, failure, .. } = requests.report(cx, index)?;
         // SAFETY: the caller's promise.
-        unsafe { statuses.put(&status, failure, comm) };
+        unsafe { statuses.put(&status, idle, failure, comm) };
     }
     statuses.finish(cx)
 }
@@ -123,22 +187,19 @@ unsafe fn report_one<F: Face>(
     index: *mut c_int,
     status: *mut F::Status,
 ) -> Result<()> {
-    let Some((at, request)) = found else {
+    let Some((at, _)) = found else {
         // SAFETY: the caller's promise.
         unsafe {
             *index = UNDEFINED;
-            put_empty::<F>(status);
+            put::<F>(status, &Status::EMPTY, true);
         }
         return Ok(());
     };
-    own(cx, request);
-    let reported = requests.report(cx, at)?;
     // SAFETY: the caller's promise.
     unsafe {
         *index = at as c_int;
-        put::<F>(status, &reported.status);
+        report_at(cx, requests, at, status)
     }
-    reported.failure.map_or(Ok(()), Err)
 }
 
 /// `MPI_Testany`.
@@ -246,11 +307,11 @@ unsafe fn report_some<F: Face>(
             continue;
         }
         let comm = cx.request_comm(request);
-        let Report { status, failure, .. } = requests.report(cx, at)?;
+        let Report { status, idle, failure, .. } = requests.report(cx, at)?;
         // SAFETY: at most as many are reported as there are requests.
         unsafe {
             *indices.add(statuses.written) = at as c_int;
-            statuses.put(&status, failure, comm);
+            statuses.put(&status, idle, failure, comm);
         }
     }
     // SAFETY: the caller's promise.

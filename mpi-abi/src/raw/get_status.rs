@@ -4,8 +4,9 @@ use std::ffi::c_int;
 
 use mpi_core::constants::UNDEFINED;
 use mpi_core::error::Result;
+use mpi_core::status::Status;
 
-use super::arrays::{Requests, Statuses, put, put_empty};
+use super::arrays::{Requests, Statuses, put};
 use crate::args;
 use crate::calls::requests::status_of;
 use crate::entry::Cx;
@@ -29,13 +30,11 @@ pub unsafe fn request_get_status<F: Face>(
     let done = cx.is_complete(request)?;
     // SAFETY: the caller's promise.
     unsafe { *flag = c_int::from(done) };
-    if cx.is_request_idle(request)? {
-        // SAFETY: the caller's promise.
-        unsafe { put_empty::<F>(status) };
-    } else if done {
+    if done {
+        let idle = cx.is_request_idle(request)?;
         let known = status_of(cx, request)?;
         // SAFETY: the caller's promise.
-        unsafe { put::<F>(status, &known) };
+        unsafe { put::<F>(status, &known, idle) };
     }
     Ok(())
 }
@@ -62,9 +61,10 @@ pub unsafe fn request_get_status_all<F: Face>(
     if complete {
         let mut statuses = Statuses::<F>::new(array_of_statuses);
         for index in 0..requests.count {
+            let idle = cx.is_request_idle(requests.at(index))?;
             let status = status_of(cx, requests.at(index))?;
             // SAFETY: the caller's promise. The call succeeds, whatever became of the requests.
-            unsafe { statuses.put(&status, None, None) };
+            unsafe { statuses.put(&status, idle, None, None) };
         }
     }
     Ok(())
@@ -100,8 +100,8 @@ pub unsafe fn request_get_status_any<F: Face>(
         *flag = c_int::from(done);
         *index = found.map_or(UNDEFINED, |(at, _)| at as c_int);
         match found {
-            Some((_, known)) => put::<F>(status, &known),
-            None if done => put_empty::<F>(status),
+            Some((_, known)) => put::<F>(status, &known, false),
+            None if done => put::<F>(status, &Status::EMPTY, true),
             None => {}
         }
     }
@@ -135,7 +135,7 @@ pub unsafe fn request_get_status_some<F: Face>(
             // SAFETY: the caller's promise. The call succeeds, whatever became of the requests.
             unsafe {
                 *array_of_indices.add(statuses.written) = at as c_int;
-                statuses.put(&status, None, None);
+                statuses.put(&status, false, None, None);
             }
         }
     }

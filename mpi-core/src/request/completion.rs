@@ -20,6 +20,8 @@ pub struct Report {
     pub failure: Option<Error>,
     /// Whether the handle is to become null; a persistent one stays.
     pub released: bool,
+    /// Whether it was null or inactive: the program gets the whole empty status, error field and all (§3.7.3).
+    pub idle: bool,
     /// The functions of a generalized request, which the caller has yet to call: query for the
     /// status and, as the request is gone, free.
     pub generalized: Option<Generalized>,
@@ -28,7 +30,13 @@ pub struct Report {
 impl Report {
     /// For null and inactive requests (§3.7.3).
     fn empty() -> Report {
-        Report { status: Status::EMPTY, failure: None, released: false, generalized: None }
+        Report {
+            status: Status::EMPTY,
+            failure: None,
+            released: false,
+            idle: true,
+            generalized: None,
+        }
     }
 }
 
@@ -103,7 +111,7 @@ impl<P: Port> Process<P> {
             return Ok(Report::empty());
         }
         if request == self.vci.sent {
-            return Ok(Report { released: true, ..Report::empty() });
+            return Ok(Report { released: true, idle: false, ..Report::empty() });
         }
         if let Operation::Persistent(persistent) =
             &mut self.vci.requests.get_mut(request)?.operation
@@ -122,7 +130,8 @@ impl<P: Port> Process<P> {
             return Ok(Report { failure, status: Status { error, ..received.status }, ..received });
         }
         let generalized = done.operation.generalized();
-        Ok(Report { status: done.status, failure: done.failure, released: true, generalized })
+        let (status, failure) = (done.status, done.failure);
+        Ok(Report { status, failure, released: true, idle: false, generalized })
     }
 
     /// `MPI_Cancel`: takes back a receive that has not matched, or asks for the like of a send
