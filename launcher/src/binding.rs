@@ -7,7 +7,8 @@
 //! ranks often have work at the same time, as in the layers of a graph). Where some cores have one
 //! rank more than others that is so at first only (see `slack`), and never when they would have
 //! many more, never under a quota, never when the program starts threads of its own
-//! (OMP_NUM_THREADS > 1).
+//! (OMP_NUM_THREADS > 1). Ranks that play several nodes (`FERRITE_NODE_RANKS`) share no core with those of
+//! another one, as on several machines.
 
 use crate::options::{BindTo, MapBy, Tie};
 use crate::refuse::Refusal;
@@ -24,16 +25,37 @@ pub(crate) struct Binding {
     pub(crate) later: Option<Vec<usize>>,
 }
 
-/// Decides for `ranks` ranks. `tie` is what was asked for; a host where not even one rank can have
+/// The ranks of one host.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Crew {
+    /// How many there are.
+    pub(crate) ranks: usize,
+    /// So many that follow one another play a node; 0 if all are one.
+    pub(crate) node_ranks: usize,
+}
+
+impl Crew {
+    /// How many nodes they play if as many cores can be for each alone, else one.
+    fn nodes(self, cores: usize) -> usize {
+        match self.node_ranks {
+            0 => 1,
+            ranks => {
+                Some(self.ranks.div_ceil(ranks)).filter(|n| cores.is_multiple_of(*n)).unwrap_or(1)
+            }
+        }
+    }
+}
+
+/// Decides for `crew`. `tie` is what was asked for; a host where not even one rank can have
 /// that refuses.
 pub(crate) fn decide(
     machine: &Machine,
-    ranks: usize,
+    crew: Crew,
     tie: Option<Tie>,
     map_by: Option<MapBy>,
     threads: Option<usize>,
 ) -> Result<Binding, Refusal> {
-    let map_by = map_by.unwrap_or(MapBy::Near);
+    let (ranks, map_by) = (crew.ranks, map_by.unwrap_or(MapBy::Near));
     match tie {
         // A host without ranks, as mpirun's own may be, need not have what they ask for.
         _ if ranks == 0 => Ok(free(0, "no rank runs here")),
@@ -43,7 +65,7 @@ pub(crate) fn decide(
             let cpus = spread(&places, ranks, tie.to, map_by);
             Ok(Binding { cpus, why: "as asked for".into(), later: None })
         }
-        None => Ok(unasked(machine, ranks, map_by, threads)),
+        None => Ok(unasked(machine, crew, map_by, threads)),
     }
 }
 
@@ -53,7 +75,8 @@ fn free(ranks: usize, why: &str) -> Binding {
 }
 
 /// What is best where nothing was asked for.
-fn unasked(machine: &Machine, ranks: usize, map_by: MapBy, threads: Option<usize>) -> Binding {
+fn unasked(machine: &Machine, crew: Crew, map_by: MapBy, threads: Option<usize>) -> Binding {
+    let ranks = crew.ranks;
     let free = |why| free(ranks, why);
     let cores = dealt(places(&machine.cpus, BindTo::Core), map_by);
     let narrowed = machine.cpus.len() < machine.online;
@@ -61,12 +84,15 @@ fn unasked(machine: &Machine, ranks: usize, map_by: MapBy, threads: Option<usize
         free("not bound: OMP_NUM_THREADS asks for threads")
     } else if machine.quota.is_some_and(|quota| quota < machine.cpus.len()) {
         free("not bound: the CPUs are limited by time, not by number")
-    } else if ranks > cores.len() && is_uneven(ranks, cores.len()) {
-        free("not bound: more ranks than cores, and not about the same number for each")
     } else if ranks == 1 {
         free("not bound: a single rank")
     } else if !narrowed && ranks < cores.len() {
         free("not bound: the ranks leave room for others")
+    } else if crew.nodes(cores.len()) > 1 {
+        let cpus = shares_of_nodes(&cores, crew);
+        Binding { cpus, why: "cores of its own for each node that is played".into(), later: None }
+    } else if ranks > cores.len() && is_uneven(ranks, cores.len()) {
+        free("not bound: more ranks than cores, and not about the same number for each")
     } else {
         let all = || machine.cpus.iter().map(|cpu| cpu.id).collect();
         let (why, later) = match (ranks > cores.len(), ranks.is_multiple_of(cores.len())) {
@@ -185,14 +211,29 @@ fn spread(places: &[Place], ranks: usize, kind: BindTo, map_by: MapBy) -> Vec<Op
 /// Equal numbers of neighbouring cores, or one for each rank in turn.
 fn shares(cores: &[Place], ranks: usize) -> Vec<Option<Vec<usize>>> {
     let edge = |rank: usize| rank * cores.len() / ranks;
-    let share = |rank: usize| {
-        let mine = match ranks > cores.len() {
-            true => &cores[rank % cores.len()..][..1],
-            false => &cores[edge(rank)..edge(rank + 1)],
-        };
-        mine.iter().flat_map(|core| core.cpus.iter().copied()).collect()
+    let share = |rank: usize| match ranks > cores.len() {
+        true => &cores[rank % cores.len()..][..1],
+        false => &cores[edge(rank)..edge(rank + 1)],
     };
-    (0..ranks).map(|rank| Some(share(rank))).collect()
+    (0..ranks).map(|rank| Some(cpus_of(share(rank)))).collect()
+}
+
+/// Those of as many neighbouring cores for each node; all of a node's where some would have more ranks than others.
+fn shares_of_nodes(cores: &[Place], crew: Crew) -> Vec<Option<Vec<usize>>> {
+    let firsts = (0..crew.ranks).step_by(crew.node_ranks);
+    let nodes = firsts.zip(cores.chunks_exact(cores.len() / crew.nodes(cores.len())));
+    let deal = |(first, cores): (usize, &[Place])| {
+        let ranks = crew.node_ranks.min(crew.ranks - first);
+        match ranks <= cores.len() || ranks.is_multiple_of(cores.len()) {
+            true => shares(cores, ranks),
+            false => vec![Some(cpus_of(cores)); ranks],
+        }
+    };
+    nodes.flat_map(deal).collect()
+}
+
+fn cpus_of(cores: &[Place]) -> Vec<usize> {
+    cores.iter().flat_map(|core| core.cpus.iter().copied()).collect()
 }
 
 #[cfg(test)]
@@ -216,6 +257,11 @@ mod tests {
         binding.cpus.iter().map(|cpus| cpus.clone().unwrap_or_default()).collect()
     }
 
+    /// Ranks that are one node.
+    fn crew(ranks: usize) -> Crew {
+        Crew { ranks, node_ranks: 0 }
+    }
+
     /// What is decided where that must be possible.
     fn decide(
         machine: &Machine,
@@ -224,7 +270,7 @@ mod tests {
         map_by: Option<MapBy>,
         threads: Option<usize>,
     ) -> Binding {
-        super::decide(machine, ranks, tie, map_by, threads).unwrap()
+        super::decide(machine, crew(ranks), tie, map_by, threads).unwrap()
     }
 
     #[test]
@@ -246,6 +292,26 @@ mod tests {
         let mut limited = machine(2);
         limited.quota = Some(2);
         assert!(decide(&limited, 4, None, None, None).cpus.iter().all(Option::is_none));
+    }
+
+    #[test]
+    fn nodes_that_are_played_share_no_core() {
+        let played = |ranks, node_ranks| {
+            let crew = Crew { ranks, node_ranks };
+            sets(&super::decide(&machine(2), crew, None, None, None).unwrap())
+        };
+        let cores =
+            |of: &[usize]| -> Vec<_> { of.iter().map(|core| vec![*core, core + 4]).collect() };
+        assert_eq!(played(8, 4), cores(&[0, 1, 0, 1, 2, 3, 2, 3]));
+        assert_eq!(played(8, 2), cores(&[0, 0, 1, 1, 2, 2, 3, 3]));
+        assert_eq!(played(4, 2), cores(&[0, 1, 2, 3]));
+        // The last one may be smaller; where some of its cores would have more ranks than others, none is tied to one.
+        assert_eq!(played(5, 4), [cores(&[0, 1, 0, 1]), vec![vec![2, 6, 3, 7]]].concat());
+        assert_eq!(played(7, 4)[4..], vec![vec![2, 6, 3, 7]; 3]);
+        // Nodes that are more than the cores, or of a number that does not divide theirs.
+        for node_ranks in [1, 0, 3, 9] {
+            assert_eq!(played(8, node_ranks), cores(&[0, 1, 2, 3, 0, 1, 2, 3]));
+        }
     }
 
     #[test]
@@ -286,14 +352,24 @@ mod tests {
         // Two of the eight cores are left over, and one of the four of each socket.
         assert_eq!(asked(BindTo::Core, 3, None, 3)[2], near_of(&[0, 1, 2]));
         assert_eq!(asked(BindTo::Core, 3, Some(MapBy::Socket), 2)[1], near_of(&[4, 5, 6]));
-        let all =
-            super::decide(&machine(4), 1, Some(Tie { to: BindTo::Core, count: 9 }), None, None);
+        let all = super::decide(
+            &machine(4),
+            crew(1),
+            Some(Tie { to: BindTo::Core, count: 9 }),
+            None,
+            None,
+        );
         assert!(all.unwrap_err().text.contains("only 8 cores of this host"));
-        let none =
-            super::decide(&machine(4), 0, Some(Tie { to: BindTo::Core, count: 9 }), None, None);
+        let none = super::decide(
+            &machine(4),
+            crew(0),
+            Some(Tie { to: BindTo::Core, count: 9 }),
+            None,
+            None,
+        );
         assert!(none.unwrap().cpus.is_empty());
         let tie = Some(Tie { to: BindTo::Core, count: 5 });
-        let socket = super::decide(&machine(4), 1, tie, Some(MapBy::Socket), None);
+        let socket = super::decide(&machine(4), crew(1), tie, Some(MapBy::Socket), None);
         assert!(socket.unwrap_err().text.contains("only 4 cores of a socket"));
     }
 
@@ -306,14 +382,14 @@ mod tests {
         #[test]
         fn every_rank_gets_cpus_of_ours(
             cores in 1usize..5, ranks in 1usize..20, kind in 0usize..6, map in 0usize..3,
-            count in 1usize..4,
+            count in 1usize..4, node_ranks in 0usize..6,
         ) {
             let kinds = [None, Some(BindTo::Core), Some(BindTo::Hwthread), Some(BindTo::Numa),
                          Some(BindTo::Socket), Some(BindTo::None)];
             let maps = [MapBy::Near, MapBy::Numa, MapBy::Socket];
             let machine = machine(cores);
             let tie = kinds[kind].map(|to| Tie { to, count });
-            let Ok(bound) = super::decide(&machine, ranks, tie, Some(maps[map]), None) else {
+            let Ok(bound) = super::decide(&machine, Crew { ranks, node_ranks }, tie, Some(maps[map]), None) else {
                 prop_assert!(count > 1);
                 return Ok(());
             };

@@ -1,7 +1,7 @@
 //! What the plan comes to on one host: its ranks, the files to execute, the CPUs to use. Worked out
 //! on the host itself, and refused there if it cannot be.
 
-use crate::binding::{self, Binding};
+use crate::binding::{self, Binding, Crew};
 use crate::env::Environment;
 use crate::hosts;
 use crate::options::StdinTo;
@@ -10,6 +10,7 @@ use crate::program;
 use crate::redirect;
 use crate::refuse::Refusal;
 use crate::route;
+use crate::settings;
 use crate::sys;
 use crate::tree::frame::Arrived;
 use machine::Machine;
@@ -63,7 +64,12 @@ impl Site {
             text.split(',').next()?.trim().parse::<usize>().ok()
         });
         let threads = threads.max();
-        let binding = binding::decide(&machine, ranks.len(), plan.tie, plan.within, threads)?;
+        let node_ranks = match apps.iter().flatten().next() {
+            Some(app) => settings::load(&app.environment)?.node_ranks as usize,
+            None => 0,
+        };
+        let crew = Crew { ranks: ranks.len(), node_ranks };
+        let binding = binding::decide(&machine, crew, plan.tie, plan.within, threads)?;
         let caution = library.and_then(|_| redirect::caution(&sys::c_library_version()));
         let cpus = machine.usable();
         let route = route::of(node, &plan.hosts[node], std::env::var(route::SSH).ok().as_deref());
