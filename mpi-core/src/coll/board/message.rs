@@ -236,7 +236,17 @@ pub(super) fn copy_own<P: Port>((from, into): &mut OwnBlock, most: u64) {
     }
 }
 
-/// The same as long as `goes_on`, which is asked every [`OWN_BYTES`] bytes.
+/// The same of the whole block, past the caches as far as it is made of long runs.
+pub(super) fn land_own<P: Port>(port: &mut P, (from, into): &mut OwnBlock) {
+    while let Some((at, len)) = from.next_run(usize::MAX) {
+        // SAFETY: as in `copy`.
+        let bytes = unsafe { RawBytes::new(at, len) };
+        let landed = if len >= LONG_PIECE { port.land_piece(bytes, into) } else { None };
+        landed.unwrap_or_else(|| P::copy_by_cost(bytes, Copying::Own, into));
+    }
+}
+
+/// As [`copy_own`] as long as `goes_on`, which is asked every [`OWN_BYTES`] bytes.
 pub(super) fn copy_while<P: Port>(own: &mut OwnBlock, mut goes_on: impl FnMut() -> bool) {
     while own.0.remaining() > 0 && goes_on() {
         copy_own::<P>(own, OWN_BYTES);

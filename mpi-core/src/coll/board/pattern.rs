@@ -116,7 +116,11 @@ impl<P: Port> Entry<'_, P> {
     pub(super) fn is_beyond_caches(&self, seat: Seat, recv: &Places, pattern: Pattern) -> bool {
         let places = (0..seat.size as usize).filter_map(|rank| recv.get(rank));
         let bytes: u64 = places.map(|place| place.bytes() as u64).sum();
-        let message = bytes / u64::from(seat.size);
+        self.exceeds_caches(seat, pattern, bytes / u64::from(seat.size))
+    }
+
+    /// Whether the messages of all, of so many bytes each, are more than the caches hold.
+    pub(super) fn exceeds_caches(&self, seat: Seat, pattern: Pattern, message: u64) -> bool {
         self.port.exceeds_caches(pattern.messages(seat.size).saturating_mul(message))
     }
 }
