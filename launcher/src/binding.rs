@@ -37,12 +37,11 @@ pub(crate) struct Crew {
 impl Crew {
     /// How many nodes they play if as many cores can be for each alone, else one.
     fn nodes(self, cores: usize) -> usize {
-        match self.node_ranks {
+        let nodes = match self.node_ranks {
             0 => 1,
-            ranks => {
-                Some(self.ranks.div_ceil(ranks)).filter(|n| cores.is_multiple_of(*n)).unwrap_or(1)
-            }
-        }
+            ranks => self.ranks.div_ceil(ranks),
+        };
+        if cores.is_multiple_of(nodes) { nodes } else { 1 }
     }
 }
 

@@ -95,6 +95,15 @@ impl<F: Face> Requests<F> {
         Ok(active)
     }
 
+    /// Whether all are complete, if need be after a round of progress.
+    pub(super) fn all_complete_soon(&self, cx: &mut Cx<'_>) -> Result<bool> {
+        if self.all_complete(cx)? {
+            return Ok(true);
+        }
+        cx.poll_in_passing();
+        self.all_complete(cx)
+    }
+
     pub(super) fn all_complete(&self, cx: &Cx<'_>) -> Result<bool> {
         for index in 0..self.count {
             if !cx.is_complete(self.at(index))? {

@@ -48,11 +48,7 @@ pub unsafe fn test<F: Face>(
     args::out("request", request.is_null())?;
     // SAFETY: the caller's promise.
     let requests = unsafe { Requests::<F>::reported_in(request, 1, status) }?;
-    let mut complete = requests.all_complete(cx)?;
-    if !complete {
-        cx.poll_in_passing();
-        complete = requests.all_complete(cx)?;
-    }
+    let complete = requests.all_complete_soon(cx)?;
     // SAFETY: the caller's promise.
     unsafe { *flag = c_int::from(complete) };
     match complete {
@@ -135,11 +131,7 @@ pub unsafe fn testall<F: Face>(
     // SAFETY: the caller's promise.
     let requests =
         unsafe { Requests::<F>::reported_in_all(array_of_requests, count, array_of_statuses) }?;
-    let mut complete = requests.all_complete(cx)?;
-    if !complete {
-        cx.poll_in_passing();
-        complete = requests.all_complete(cx)?;
-    }
+    let complete = requests.all_complete_soon(cx)?;
     // SAFETY: the caller's promise.
     unsafe { *flag = c_int::from(complete) };
     match complete {
