@@ -147,10 +147,7 @@ fn domain(place: &Place, map_by: MapBy) -> usize {
 /// As many neighbouring places as each rank is to have make one; none reaches over the edge of a
 /// domain that ranks are dealt out to.
 fn groups(places: Vec<Place>, tie: Tie, map_by: MapBy) -> Result<Vec<Place>, Refusal> {
-    let join = |group: &[Place]| Place {
-        first: group[0].first,
-        cpus: group.iter().flat_map(|place| place.cpus.iter().copied()).collect(),
-    };
+    let join = |group: &[Place]| Place { first: group[0].first, cpus: cpus_of(group) };
     let domains: Vec<&[Place]> =
         places.chunk_by(|a, b| domain(a, map_by) == domain(b, map_by)).collect();
     let joined: Vec<Place> =
@@ -231,8 +228,8 @@ fn shares_of_nodes(cores: &[Place], crew: Crew) -> Vec<Option<Vec<usize>>> {
     nodes.flat_map(deal).collect()
 }
 
-fn cpus_of(cores: &[Place]) -> Vec<usize> {
-    cores.iter().flat_map(|core| core.cpus.iter().copied()).collect()
+fn cpus_of(places: &[Place]) -> Vec<usize> {
+    places.iter().flat_map(|place| place.cpus.iter().copied()).collect()
 }
 
 #[cfg(test)]
@@ -351,24 +348,13 @@ mod tests {
         // Two of the eight cores are left over, and one of the four of each socket.
         assert_eq!(asked(BindTo::Core, 3, None, 3)[2], near_of(&[0, 1, 2]));
         assert_eq!(asked(BindTo::Core, 3, Some(MapBy::Socket), 2)[1], near_of(&[4, 5, 6]));
-        let all = super::decide(
-            &machine(4),
-            crew(1),
-            Some(Tie { to: BindTo::Core, count: 9 }),
-            None,
-            None,
-        );
-        assert!(all.unwrap_err().text.contains("only 8 cores of this host"));
-        let none = super::decide(
-            &machine(4),
-            crew(0),
-            Some(Tie { to: BindTo::Core, count: 9 }),
-            None,
-            None,
-        );
-        assert!(none.unwrap().cpus.is_empty());
-        let tie = Some(Tie { to: BindTo::Core, count: 5 });
-        let socket = super::decide(&machine(4), crew(1), tie, Some(MapBy::Socket), None);
+        let tied = |ranks, count, map| {
+            let tie = Some(Tie { to: BindTo::Core, count });
+            super::decide(&machine(4), crew(ranks), tie, map, None)
+        };
+        assert!(tied(1, 9, None).unwrap_err().text.contains("only 8 cores of this host"));
+        assert!(tied(0, 9, None).unwrap().cpus.is_empty());
+        let socket = tied(1, 5, Some(MapBy::Socket));
         assert!(socket.unwrap_err().text.contains("only 4 cores of a socket"));
     }
 

@@ -160,7 +160,8 @@ pub unsafe fn waitany<F: Face>(
         let handles = active.iter().map(|(_, request)| *request);
         let call = |process: &Node| process.waits_for_any(handles.clone());
         cx.block_in(call, |process| {
-            found = active.iter().find(|(_, r)| process.is_complete(*r).unwrap_or(true)).copied();
+            let complete = active.iter().find(|(_, r)| process.is_complete(*r).unwrap_or(true));
+            found = complete.map(|(at, _)| *at);
             found.is_some()
         });
     }
@@ -175,11 +176,11 @@ pub unsafe fn waitany<F: Face>(
 unsafe fn report_one<F: Face>(
     cx: &mut Cx<'_>,
     requests: &Requests<F>,
-    found: Option<(usize, RequestHandle)>,
+    found: Option<usize>,
     index: *mut c_int,
     status: *mut F::Status,
 ) -> Result<()> {
-    let Some((at, _)) = found else {
+    let Some(at) = found else {
         // SAFETY: the caller's promise.
         unsafe {
             *index = UNDEFINED;
@@ -210,7 +211,8 @@ pub unsafe fn testany<F: Face>(
     let requests = unsafe { Requests::<F>::reported_in(array_of_requests, count, status) }?;
     let active = requests.active(cx)?;
     let complete = |cx: &Cx<'_>| {
-        active.iter().find(|(_, request)| cx.is_complete(*request).unwrap_or(true)).copied()
+        let complete = active.iter().find(|(_, r)| cx.is_complete(*r).unwrap_or(true));
+        complete.map(|(at, _)| *at)
     };
     let mut found = complete(cx);
     if found.is_none() && !active.is_empty() {
