@@ -6483,8 +6483,28 @@ pub unsafe fn open_port<F: Face>(info: <F as Face>::Info, port_name: *mut c_char
 }
 
 /// `MPI_Pack`.
-#[inline(never)]
+#[inline]
 pub unsafe fn pack<F: Face>(
+    inbuf: *const c_void,
+    incount: i64,
+    datatype: <F as Face>::Datatype,
+    outbuf: *mut c_void,
+    outsize: i64,
+    position: IntOut,
+    comm: <F as Face>::Comm,
+) -> c_int {
+    unsafe {
+        if crate::quick::packing::pack::<F>(
+            inbuf, incount, datatype, outbuf, outsize, position, comm,
+        ) {
+            return 0;
+        }
+        pack_in_full::<F>(inbuf, incount, datatype, outbuf, outsize, position, comm)
+    }
+}
+
+#[inline(never)]
+unsafe fn pack_in_full<F: Face>(
     inbuf: *const c_void,
     incount: i64,
     datatype: <F as Face>::Datatype,
@@ -9987,8 +10007,28 @@ pub unsafe fn type_vector<F: Face>(
 }
 
 /// `MPI_Unpack`.
-#[inline(never)]
+#[inline]
 pub unsafe fn unpack<F: Face>(
+    inbuf: *const c_void,
+    insize: i64,
+    position: IntOut,
+    outbuf: *mut c_void,
+    outcount: i64,
+    datatype: <F as Face>::Datatype,
+    comm: <F as Face>::Comm,
+) -> c_int {
+    unsafe {
+        if crate::quick::packing::unpack::<F>(
+            inbuf, insize, position, outbuf, outcount, datatype, comm,
+        ) {
+            return 0;
+        }
+        unpack_in_full::<F>(inbuf, insize, position, outbuf, outcount, datatype, comm)
+    }
+}
+
+#[inline(never)]
+unsafe fn unpack_in_full<F: Face>(
     inbuf: *const c_void,
     insize: i64,
     position: IntOut,

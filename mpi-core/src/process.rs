@@ -193,15 +193,29 @@ impl<P: Port> Process<P> {
         self.datatypes.get(handle)
     }
 
+    /// The datatype that a handle names, if it names one that may be communicated.
+    #[inline]
+    pub(crate) fn find_committed(&self, handle: DatatypeHandle) -> Option<&Arc<Datatype>> {
+        let predefined =
+            if handle.is_predefined() { datatype::predefined(handle.raw()) } else { None };
+        let datatype = predefined.or_else(|| self.datatypes.find(handle))?;
+        datatype.is_committed().then_some(datatype)
+    }
+
     /// The datatype that a handle names, if it may be communicated (MPI-5.0 §5.1.9).
     #[inline]
     pub fn committed(&self, handle: DatatypeHandle) -> Result<&Arc<Datatype>> {
-        let datatype = self.datatype(handle)?;
-        if !datatype.is_committed() {
-            return Err(Error::param(ErrorClass::TYPE, "datatype", "has not been committed")
-                .hint("Call MPI_Type_commit before communicating with a derived datatype."));
+        self.find_committed(handle).ok_or_else(|| self.uncommitted(handle))
+    }
+
+    /// Why a handle names no datatype that may be communicated.
+    #[cold]
+    fn uncommitted(&self, handle: DatatypeHandle) -> Error {
+        match self.datatype(handle) {
+            Err(error) => error,
+            Ok(_) => Error::param(ErrorClass::TYPE, "datatype", "has not been committed")
+                .hint("Call MPI_Type_commit before communicating with a derived datatype."),
         }
-        Ok(datatype)
     }
 
     /// The datatype of `count` elements, with its handle: of none a program need not name one, as with MPICH,

@@ -21,9 +21,10 @@ pub fn pack(
 ) -> Result<()> {
     cx.comm(comm)?;
     let datatype = cx.committed(datatype)?;
-    let to = PackBuffer { at: outbuf, size: outsize, position };
+    let to = PackBuffer { at: outbuf, size: outsize, position: *position };
     // SAFETY: by the standard `inbuf` has the elements and `outbuf` has `outsize` bytes apart.
-    unsafe { packs::pack(inbuf, incount, datatype, to) }
+    *position = unsafe { packs::pack(inbuf, incount, datatype, to)? };
+    Ok(())
 }
 
 /// `MPI_Unpack`.
@@ -40,9 +41,10 @@ pub fn unpack(
 ) -> Result<()> {
     cx.comm(comm)?;
     let datatype = cx.committed(datatype)?;
-    let from = PackBuffer { at: inbuf, size: insize, position };
+    let from = PackBuffer { at: inbuf, size: insize, position: *position };
     // SAFETY: by the standard `outbuf` has the elements and `inbuf` has `insize` bytes apart.
-    unsafe { packs::unpack(from, outbuf, outcount, datatype) }
+    *position = unsafe { packs::unpack(from, outbuf, outcount, datatype)? };
+    Ok(())
 }
 
 /// `MPI_Pack_size`.
@@ -72,9 +74,10 @@ pub fn pack_external(
 ) -> Result<()> {
     packs::check_representation(datarep)?;
     let datatype = cx.committed(datatype)?;
-    let to = PackBuffer { at: outbuf, size: outsize, position };
+    let to = PackBuffer { at: outbuf, size: outsize, position: *position };
     // SAFETY: by the standard `inbuf` has the elements and `outbuf` has `outsize` bytes apart.
-    unsafe { packs::pack_external(inbuf, incount, datatype, to) }
+    *position = unsafe { packs::pack_external(inbuf, incount, datatype, to)? };
+    Ok(())
 }
 
 /// `MPI_Unpack_external`.
@@ -91,9 +94,10 @@ pub fn unpack_external(
 ) -> Result<()> {
     packs::check_representation(datarep)?;
     let datatype = cx.committed(datatype)?;
-    let from = PackBuffer { at: inbuf, size: insize, position };
+    let from = PackBuffer { at: inbuf, size: insize, position: *position };
     // SAFETY: by the standard `outbuf` has the elements and `inbuf` has `insize` bytes apart.
-    unsafe { packs::unpack_external(from, outbuf, outcount, datatype) }
+    *position = unsafe { packs::unpack_external(from, outbuf, outcount, datatype)? };
+    Ok(())
 }
 
 /// `MPI_Pack_external_size`.

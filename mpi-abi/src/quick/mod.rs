@@ -16,6 +16,7 @@ use crate::node::{self, NodePort};
 pub mod any_time;
 pub mod completion;
 pub mod p2p;
+pub mod packing;
 pub mod reductions;
 
 /// The way into an initialised library.

@@ -1,13 +1,12 @@
 //! Runs a plan: copies between user memory and packed bytes, in either direction.
 //!
 //! Every position is a number of packed bytes, from which the place in the plan follows by
-//! division and binary search, so a copy can start and stop at any byte. Small blocks are moved
-//! by loops made for their size; a loop over a list of small blocks is turned inside out, tile
-//! by tile, so that the inner loop is one of those.
+//! division and binary search, so a copy can start and stop at any byte. The inner loops are those
+//! of `blocks.rs`; a loop over a list of small blocks is turned inside out, tile by tile, so that
+//! the inner loop is one of them.
 #![allow(unsafe_code)]
 
-use std::ptr;
-
+use super::blocks::{Ends, each, gather, grid};
 use super::plan::{Plan, part_of};
 
 /// Loops are turned inside out over as many iterations as span this many bytes of user memory:
@@ -19,68 +18,6 @@ const TILE_BLOCKS: usize = 64;
 const TILED_MIN: u64 = 8;
 /// A strided body with at least so many blocks is a good inner loop by itself.
 const INNER_BLOCKS: u64 = 8;
-
-/// Two places between which bytes move, in the direction that `PACK` says: packing goes from
-/// user memory, unpacking to it.
-#[derive(Clone, Copy)]
-pub(super) struct Ends {
-    pub(super) user: *mut u8,
-    pub(super) packed: *mut u8,
-}
-
-impl Ends {
-    /// Both moved on.
-    #[inline]
-    fn at(self, user: i64, packed: u64) -> Ends {
-        Ends {
-            user: self.user.wrapping_offset(user as isize),
-            packed: self.packed.wrapping_add(packed as usize),
-        }
-    }
-
-    /// Moves `len` bytes.
-    ///
-    /// # Safety
-    /// `len` bytes at both ends are valid for the access that `PACK` implies, and are disjoint.
-    #[inline(always)]
-    unsafe fn bytes<const PACK: bool>(self, len: usize) {
-        let (from, to) = if PACK { (self.user, self.packed) } else { (self.packed, self.user) };
-        // SAFETY: by the caller's promise.
-        unsafe { ptr::copy_nonoverlapping(from.cast_const(), to, len) }
-    }
-
-    /// Moves `len` bytes, of which there are often few: for those, two moves of half the length
-    /// rounded up to a machine word, which may overlap each other, are cheaper than a call.
-    ///
-    /// # Safety
-    /// As for [`Ends::bytes`].
-    #[inline(always)]
-    unsafe fn few_bytes<const PACK: bool>(self, len: usize) {
-        // SAFETY: both moves stay within the first and the last byte.
-        unsafe {
-            match len {
-                8..=16 => self.twice::<PACK, 8>(len),
-                17..=32 => self.twice::<PACK, 16>(len),
-                4..=7 => self.twice::<PACK, 4>(len),
-                _ => self.bytes::<PACK>(len),
-            }
-        }
-    }
-
-    /// Moves the first and the last `N` of `len` bytes.
-    ///
-    /// # Safety
-    /// As for [`Ends::bytes`]; `len` is at least `N`.
-    #[inline(always)]
-    unsafe fn twice<const PACK: bool, const N: usize>(self, len: usize) {
-        let rest = (len - N) as u64;
-        // SAFETY: by the caller's promise; each place is written from its own source byte.
-        unsafe {
-            self.bytes::<PACK>(N);
-            self.at(rest as i64, rest).bytes::<PACK>(N);
-        }
-    }
-}
 
 /// Copies packed bytes `from` to `to` of `count` (or more) copies of `plan`, which lie `stride`
 /// bytes apart from `ends.user` on; `ends.packed` is where byte `from` is or goes.
@@ -203,7 +140,7 @@ unsafe fn indexed<const PACK: bool>(len: u64, disps: &[i64], ends: Ends, from: u
 ///
 /// # Safety
 /// As for [`iterate`].
-unsafe fn repeat<const PACK: bool>(plan: &Plan, stride: i64, ends: Ends, count: u64) {
+pub(super) unsafe fn repeat<const PACK: bool>(plan: &Plan, stride: i64, ends: Ends, count: u64) {
     let size = plan.size();
     let tiled = count >= TILED_MIN;
     // SAFETY: each part is within the range that the caller vouched for.
@@ -239,14 +176,6 @@ unsafe fn repeat<const PACK: bool>(plan: &Plan, stride: i64, ends: Ends, count: 
     }
 }
 
-/// Calls `copy` at each of `count` places.
-#[inline(always)]
-fn each(stride: i64, size: u64, ends: Ends, count: u64, mut copy: impl FnMut(Ends)) {
-    for index in 0..count {
-        copy(ends.at(stride.wrapping_mul(index as i64), size.wrapping_mul(index)));
-    }
-}
-
 /// `count` elements of `size` packed bytes, `stride` apart in user memory, each of which has the
 /// `blocks` in this order: block after block over a tile of elements.
 ///
@@ -270,103 +199,5 @@ unsafe fn tiles<const PACK: bool>(
         }
         ends = ends.at(stride.wrapping_mul(now as i64), size * now);
         count -= now;
-    }
-}
-
-/// Chooses the loop for blocks of `$len` bytes: `$one::<PACK, N>` for the sizes that programs
-/// have, `$any` for all others.
-macro_rules! by_length {
-    ($len:expr, [$($n:literal)*], $one:ident $args:tt, $any:expr) => {
-        match $len {
-            $($n => $one::<PACK, $n> $args,)*
-            _ => $any,
-        }
-    };
-}
-
-/// `count` blocks of `len` bytes, `stride` apart in user memory and `pitch` apart in the packed
-/// bytes.
-///
-/// # Safety
-/// As for [`iterate`].
-#[inline]
-unsafe fn grid<const PACK: bool>(len: usize, stride: i64, pitch: u64, ends: Ends, count: u64) {
-    // SAFETY: the caller's promise is handed on.
-    unsafe {
-        by_length!(len, [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 20 24 32 40 48 64],
-            grid_of(stride, pitch, ends, count),
-            grid_any::<PACK>(len, stride, pitch, ends, count));
-    }
-}
-
-/// # Safety
-/// As for [`grid`] with blocks of `N` bytes.
-unsafe fn grid_of<const PACK: bool, const N: usize>(
-    stride: i64,
-    pitch: u64,
-    ends: Ends,
-    count: u64,
-) {
-    // SAFETY: each block is within the caller's range. The branches let the compiler see the
-    // most frequent steps as constants: every other element makes vector instructions.
-    unsafe {
-        if pitch == N as u64 && stride == 2 * N as i64 && N <= 8 {
-            each(2 * N as i64, N as u64, ends, count, |ends| ends.bytes::<PACK>(N));
-        } else if pitch == N as u64 {
-            each(stride, N as u64, ends, count, |ends| ends.bytes::<PACK>(N));
-        } else {
-            each(stride, pitch, ends, count, |ends| ends.bytes::<PACK>(N));
-        }
-    }
-}
-
-/// # Safety
-/// As for [`grid`].
-unsafe fn grid_any<const PACK: bool>(len: usize, stride: i64, pitch: u64, ends: Ends, count: u64) {
-    // SAFETY: each block is within the caller's range, and as long as its arm says.
-    unsafe {
-        match len {
-            17..=32 => {
-                each(stride, pitch, ends, count, |ends| ends.twice::<PACK, 16>(len));
-            }
-            33..=64 => {
-                each(stride, pitch, ends, count, |ends| ends.twice::<PACK, 32>(len));
-            }
-            65..=128 => {
-                each(stride, pitch, ends, count, |ends| ends.twice::<PACK, 64>(len));
-            }
-            _ => each(stride, pitch, ends, count, |ends| ends.bytes::<PACK>(len)),
-        }
-    }
-}
-
-/// Blocks of `len` bytes at `disps`, packed one after the other.
-///
-/// # Safety
-/// As for [`iterate`].
-unsafe fn gather<const PACK: bool>(len: usize, disps: &[i64], ends: Ends) {
-    // SAFETY: the caller's promise is handed on.
-    unsafe {
-        by_length!(len, [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 20 24 32 40 48 64],
-            gather_of(disps, ends),
-            gather_any::<PACK>(len, disps, ends));
-    }
-}
-
-/// # Safety
-/// As for [`gather`] with blocks of `N` bytes.
-unsafe fn gather_of<const PACK: bool, const N: usize>(disps: &[i64], ends: Ends) {
-    for (index, disp) in disps.iter().enumerate() {
-        // SAFETY: each block is within the caller's range.
-        unsafe { ends.at(*disp, (index * N) as u64).bytes::<PACK>(N) }
-    }
-}
-
-/// # Safety
-/// As for [`gather`].
-unsafe fn gather_any<const PACK: bool>(len: usize, disps: &[i64], ends: Ends) {
-    for (index, disp) in disps.iter().enumerate() {
-        // SAFETY: each block is within the caller's range.
-        unsafe { ends.at(*disp, (index * len) as u64).bytes::<PACK>(len) }
     }
 }

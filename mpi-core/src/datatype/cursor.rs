@@ -9,7 +9,8 @@
 use std::sync::Arc;
 
 use super::Datatype;
-use super::copy::{Ends, iterate};
+use super::blocks::Ends;
+use super::copy::{iterate, repeat};
 use crate::buffer::{BROUGHT_BYTES, RawBytes, UserBuffer};
 
 /// What [`Packer`] and [`Unpacker`] have in common. Without a datatype, `at` moves along with the
@@ -110,23 +111,19 @@ impl Cursor {
 /// As [`Cursor::copy`], for all of the message.
 pub(super) unsafe fn copy_whole<const PACK: bool>(
     buf: UserBuffer,
-    count: i64,
+    count: u64,
     datatype: &Datatype,
     packed: *mut u8,
 ) {
-    let bytes = u64::try_from(count).unwrap_or(0).saturating_mul(datatype.size());
-    if bytes == 0 {
-        return;
-    }
     // SAFETY: both by the caller's promise.
     unsafe {
-        if let Some((disp, len)) = datatype.only_run(count) {
+        if let Some((disp, len)) = datatype.only_run(count as i64) {
             let user = buf.offset(disp).0;
             let (from, to) = if PACK { (user, packed) } else { (packed, user) };
             return RawBytes::new(from, len as usize).copy_to(to);
         }
         let ends = Ends { user: buf.0, packed };
-        iterate::<PACK>(&datatype.layout.plan, datatype.extent, ends, 0, bytes);
+        repeat::<PACK>(&datatype.layout.plan, datatype.extent, ends, count);
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod array;
 pub mod basic;
+mod blocks;
 mod bounds;
 mod build;
 mod catalogue;

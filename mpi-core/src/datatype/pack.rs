@@ -8,8 +8,11 @@ use super::cursor::copy_whole;
 use super::layout::too_large;
 use super::{Datatype, Packer, Unpacker, external};
 use crate::buffer::UserBuffer;
-use crate::error::Result;
+use crate::error::{Error, ErrorClass, Result};
 use crate::fail;
+use crate::handle::{CommHandle, DatatypeHandle};
+use crate::port::Port;
+use crate::process::Process;
 use crate::text::shown;
 
 /// Elements are converted to external32 in pieces of at most so many bytes.
@@ -44,47 +47,82 @@ pub fn check_representation(name: &[u8]) -> Result<()> {
 }
 
 fn times(count: i64, param: &'static str, size: u64) -> Result<i64> {
-    let Ok(count) = u64::try_from(count) else {
-        return Err(crate::error::Error::param(
-            crate::error::ErrorClass::COUNT,
-            param,
-            format!("is {count}, but must not be negative"),
-        ));
-    };
-    let bytes = count.checked_mul(size).and_then(|bytes| i64::try_from(bytes).ok());
-    bytes.ok_or_else(too_large)
+    if count < 0 {
+        let what = format!("is {count}, but must not be negative");
+        return Err(Error::param(ErrorClass::COUNT, param, what));
+    }
+    bytes_of(count, size).ok_or_else(too_large)
+}
+
+/// The bytes of `count` elements of `size` bytes, if there can be so many.
+#[inline(always)]
+fn bytes_of(count: i64, size: u64) -> Option<i64> {
+    let bytes = u64::try_from(count).ok()?.checked_mul(size)?;
+    i64::try_from(bytes).ok()
 }
 
 /// A buffer of packed bytes as an MPI call describes it.
-#[derive(Debug)]
-pub struct PackBuffer<'a> {
+#[derive(Clone, Copy, Debug)]
+pub struct PackBuffer {
     /// Its address.
     pub at: UserBuffer,
     /// Its bytes.
     pub size: i64,
-    /// Where the next byte is read or written; moved by a call that succeeds.
-    pub position: &'a mut i64,
+    /// Where the next byte is read or written.
+    pub position: i64,
 }
 
-impl PackBuffer<'_> {
+impl PackBuffer {
+    /// The address of the next `bytes` bytes, if there are so many; they are not negative.
+    #[inline(always)]
+    fn room(&self, bytes: i64) -> Option<UserBuffer> {
+        let is_sound = self.position >= 0 && bytes <= self.size.saturating_sub(self.position);
+        is_sound.then(|| self.at.offset(self.position))
+    }
+
     /// The address of the next `bytes` bytes.
     fn next(&self, bytes: i64, size_param: &'static str) -> Result<UserBuffer> {
-        let (size, position) = (self.size, *self.position);
+        self.room(bytes).ok_or_else(|| self.no_room(bytes, size_param))
+    }
+
+    #[cold]
+    fn no_room(&self, bytes: i64, size_param: &'static str) -> Error {
+        let (size, position) = (self.size, self.position);
         if position < 0 || position > size {
-            fail!(ARG, "position", "is {position} in a buffer of {size} bytes");
+            let what = format!("is {position} in a buffer of {size} bytes");
+            return Error::param(ErrorClass::ARG, "position", what);
         }
-        if bytes > size - position {
-            return Err(crate::error::Error::param(
-                crate::error::ErrorClass::TRUNCATE,
-                size_param,
-                format!("is {size} with {position} in use, but {bytes} more bytes are needed"),
-            ));
-        }
-        Ok(self.at.offset(position))
+        let what = format!("is {size} with {position} in use, but {bytes} more bytes are needed");
+        Error::param(ErrorClass::TRUNCATE, size_param, what)
     }
 }
 
-/// `MPI_Pack`: appends `count` elements at `buf`.
+impl<P: Port> Process<P> {
+    /// `MPI_Pack`, or `MPI_Unpack` without `PACK`, if nothing is doubtful about it: the position
+    /// behind the bytes. Else nothing has happened, and [`pack`] or [`unpack`] tells why.
+    ///
+    /// # Safety
+    /// As for [`pack`] or [`unpack`].
+    #[inline(always)]
+    pub unsafe fn pack_quickly<const PACK: bool>(
+        &self,
+        buf: UserBuffer,
+        count: i64,
+        datatype: DatatypeHandle,
+        packed: PackBuffer,
+        comm: CommHandle,
+    ) -> Option<i64> {
+        self.comms.find(comm)?;
+        let datatype = self.find_committed(datatype)?;
+        let bytes = bytes_of(count, datatype.size())?;
+        let at = packed.room(bytes)?;
+        // SAFETY: valid by the caller's promise, and there is room for all.
+        unsafe { copy_whole::<PACK>(buf, count as u64, datatype, at.0) };
+        Some(packed.position + bytes)
+    }
+}
+
+/// `MPI_Pack`: appends `count` elements at `buf`; returns the position behind them.
 ///
 /// # Errors
 /// A negative count; a buffer without room.
@@ -95,17 +133,16 @@ pub unsafe fn pack(
     buf: UserBuffer,
     count: i64,
     datatype: &Datatype,
-    out: PackBuffer<'_>,
-) -> Result<()> {
+    out: PackBuffer,
+) -> Result<i64> {
     let bytes = times(count, "incount", datatype.size())?;
     let to = out.next(bytes, "outsize")?;
     // SAFETY: readable and writable by the caller's promise, and there is room for all.
-    unsafe { copy_whole::<true>(buf, count, datatype, to.0) };
-    *out.position += bytes;
-    Ok(())
+    unsafe { copy_whole::<true>(buf, count as u64, datatype, to.0) };
+    Ok(out.position + bytes)
 }
 
-/// `MPI_Unpack`: takes `count` elements to `buf`.
+/// `MPI_Unpack`: takes `count` elements to `buf`; returns the position behind them.
 ///
 /// # Errors
 /// A negative count; fewer bytes than are needed.
@@ -113,17 +150,16 @@ pub unsafe fn pack(
 /// # Safety
 /// The elements are writable, `from.size` bytes at `from.at` readable, and they do not overlap.
 pub unsafe fn unpack(
-    from: PackBuffer<'_>,
+    from: PackBuffer,
     buf: UserBuffer,
     count: i64,
     datatype: &Datatype,
-) -> Result<()> {
+) -> Result<i64> {
     let bytes = times(count, "outcount", datatype.size())?;
     let at = from.next(bytes, "insize")?;
     // SAFETY: writable and readable by the caller's promise, and the buffer has all of them.
-    unsafe { copy_whole::<false>(buf, count, datatype, at.0) };
-    *from.position += bytes;
-    Ok(())
+    unsafe { copy_whole::<false>(buf, count as u64, datatype, at.0) };
+    Ok(from.position + bytes)
 }
 
 /// `MPI_Pack_external` to external32.
@@ -137,8 +173,8 @@ pub unsafe fn pack_external(
     buf: UserBuffer,
     count: i64,
     datatype: &Arc<Datatype>,
-    out: PackBuffer<'_>,
-) -> Result<()> {
+    out: PackBuffer,
+) -> Result<i64> {
     let bytes = times(count, "incount", datatype.signature().external_size())?;
     let mut to = Unpacker::contiguous(out.next(bytes, "outsize")?, bytes as u64);
     let mut packer = Packer::new(buf, count, datatype);
@@ -153,8 +189,7 @@ pub unsafe fn pack_external(
         unsafe { to.unpack_from((&*converted).into()) };
         Ok(())
     })?;
-    *out.position += bytes;
-    Ok(())
+    Ok(out.position + bytes)
 }
 
 /// `MPI_Unpack_external` from external32.
@@ -165,17 +200,16 @@ pub unsafe fn pack_external(
 /// # Safety
 /// As for [`unpack`].
 pub unsafe fn unpack_external(
-    from: PackBuffer<'_>,
+    from: PackBuffer,
     buf: UserBuffer,
     count: i64,
     datatype: &Arc<Datatype>,
-) -> Result<()> {
+) -> Result<i64> {
     let bytes = times(count, "outcount", datatype.signature().external_size())?;
     let packed = Packer::contiguous(from.next(bytes, "insize")?, bytes as u64);
     // SAFETY: by the caller's promise; the buffer has all bytes that are needed.
     unsafe { decode_elements(packed, buf, count, datatype)? };
-    *from.position += bytes;
-    Ok(())
+    Ok(from.position + bytes)
 }
 
 /// Takes whole elements of external32 from `packed` to `buf`, as many as there are; returns their

@@ -215,23 +215,22 @@ proptest! {
         for (bytes, is_external) in [(native, false), (external, true)] {
             let mut room = vec![0u8; (first + bytes) as usize];
             let at = UserBuffer(room.as_mut_ptr());
-            let (mut packed, mut unpacked) = (first, first);
             let size = first + bytes;
+            let packed = pack::PackBuffer { at, size, position: first };
             let buffer = arena.buffer();
             // SAFETY: the arenas hold the elements, and `room` all of their packed bytes.
-            unsafe {
-                let out = pack::PackBuffer { at, size, position: &mut packed };
-                let from = pack::PackBuffer { at, size, position: &mut unpacked };
+            let ends = unsafe {
                 if is_external {
-                    pack::pack_external(buffer, count, &datatype, out).expect("packs");
-                    pack::unpack_external(from, copy.buffer(), count, &datatype).expect("unpacks");
+                    let end = pack::pack_external(buffer, count, &datatype, packed);
+                    (end, pack::unpack_external(packed, copy.buffer(), count, &datatype))
                 } else {
-                    pack::pack(buffer, count, &datatype, out).expect("packs");
-                    pack::unpack(from, copy.buffer(), count, &datatype).expect("unpacks");
+                    let end = pack::pack(buffer, count, &datatype, packed);
                     prop_assert_eq!(&room[first as usize..], &arena.packed());
+                    (end, pack::unpack(packed, copy.buffer(), count, &datatype))
                 }
-            }
-            prop_assert_eq!((packed, unpacked), (size, size));
+            };
+            let ends = (ends.0.expect("packs"), ends.1.expect("unpacks"));
+            prop_assert_eq!(ends, (size, size));
             // These bytes are no long double that the x87 format normalises.
             if !is_external || map.data().all(|(code, _)| code != 0x220) {
                 prop_assert_eq!(copy.packed(), arena.packed());
@@ -246,17 +245,15 @@ fn a_packing_buffer_must_have_room() {
     let int = predefined(0x209).expect("MPI_INT");
     let mut numbers = [1i32, 2];
     let mut room = [0u8; 7];
-    let mut position = 0;
     let size = room.len() as i64;
     let at = UserBuffer(room.as_mut_ptr());
     let buf = UserBuffer(numbers.as_mut_ptr().cast());
-    let out = pack::PackBuffer { at, size, position: &mut position };
+    let out = pack::PackBuffer { at, size, position: 0 };
     // SAFETY: two elements can be read; the call must not write beyond `size`.
     let error = unsafe { pack::pack(buf, 2, int, out) }.expect_err("seven bytes for eight");
     assert_eq!(error.parameter(), Some("outsize"));
-    assert_eq!(position, 0);
-    position = 8;
-    let from = pack::PackBuffer { at, size, position: &mut position };
+    assert_eq!(room, [0; 7]);
+    let from = pack::PackBuffer { at, size, position: 8 };
     // SAFETY: two elements can be written; the call must not read beyond `size`.
     let error = unsafe { pack::unpack(from, buf, 1, int) }.expect_err("a position outside");
     assert_eq!(error.parameter(), Some("position"));

@@ -85,11 +85,10 @@ impl Representation {
             return Ok(bytes);
         }
         let mut stored = Stage::of(self.stored_bytes(count, datatype)?)?;
-        let mut position = 0;
-        let out = pack::PackBuffer { at: stored.at(), size: stored.len(), position: &mut position };
+        let out = pack::PackBuffer { at: stored.at(), size: stored.len(), position: 0 };
         // SAFETY: the program lends the elements to the call that writes them; the stage is ours.
-        unsafe { pack::pack_external(buf, count, datatype, out)? };
-        write(Packer::contiguous(stored.at(), position as u64))?;
+        let end = unsafe { pack::pack_external(buf, count, datatype, out)? };
+        write(Packer::contiguous(stored.at(), end as u64))?;
         Ok(bytes)
     }
 
