@@ -22,7 +22,7 @@ use mpi_core::process::Process;
 use mpi_core::rma::Segment;
 use mpi_core::segments::Segments;
 use mpi_core::waiting::Answer;
-use transports::node::LocalPort;
+use transports::node::{LocalPort, ticks};
 
 use crate::procedure::Procedure;
 
@@ -93,13 +93,14 @@ pub(crate) fn close() {
 #[derive(Default)]
 pub struct NodePort {
     local: Option<LocalPort>,
-    /// When the launcher's socket was looked at last.
-    looked: Duration,
+    /// When the launcher's socket was looked at last, by the processor's counter.
+    looked: u64,
 }
 
-/// Time between two looks at the launcher's socket, which cost a system call. Not a number of
-/// waits: one may be a yield or a sleep of a second.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Ticks between two looks at the launcher's socket, which cost a system call: some 20 to 70 ms. Not a number of
+/// waits, since one may be a yield or a sleep of a second; and no other clock, since that would be read at each yield,
+/// by code and data whose pages and lines the process before has displaced (decision 83).
+const LOOK_EVERY: u64 = 1 << 26;
 
 impl NodePort {
     /// Opens the ways.
@@ -569,8 +570,8 @@ impl Port for NodePort {
     }
 
     fn is_asked(&mut self) -> bool {
-        let now = self.now();
-        if now.saturating_sub(self.looked) < LOOK_EVERY {
+        let now = ticks();
+        if now.wrapping_sub(self.looked) < LOOK_EVERY {
             return false;
         }
         self.looked = now;

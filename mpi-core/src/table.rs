@@ -159,23 +159,28 @@ impl<K: Kind, T> Table<K, T> {
         self.find(handle).ok_or_else(|| self.mistaken(handle))
     }
 
+    /// The object that `handle` names, to be changed, if it names one.
+    #[inline]
+    pub fn find_mut(&mut self, handle: Handle<K>) -> Option<&mut T> {
+        if handle.is_predefined() {
+            let place = self.place(handle);
+            return self.predefined.get_mut(place)?.as_mut();
+        }
+        let index = handle.index() as usize;
+        let slot = self.segments.get_mut(index / TABLE_SEGMENT)?.get_mut(index % TABLE_SEGMENT)?;
+        if slot.handle == handle.raw() { slot.object.as_mut() } else { None }
+    }
+
     /// The object that `handle` names, to be changed.
     ///
     /// # Errors
     /// As [`Table::get`].
     #[inline]
     pub fn get_mut(&mut self, handle: Handle<K>) -> Result<&mut T> {
-        if self.get(handle).is_err() {
+        if self.find(handle).is_none() {
             return Err(self.mistaken(handle));
         }
-        let found = if handle.is_predefined() {
-            let place = self.place(handle);
-            self.predefined[place].as_mut()
-        } else {
-            let index = handle.index() as usize;
-            self.segments[index / TABLE_SEGMENT][index % TABLE_SEGMENT].object.as_mut()
-        };
-        Ok(found.expect("found above"))
+        Ok(self.find_mut(handle).expect("found above"))
     }
 
     /// Whether `handle` names an object.
@@ -251,7 +256,7 @@ impl<K: Kind, T> Table<K, T> {
 
     /// What is wrong with a handle that names nothing here.
     #[cold]
-    fn mistaken(&self, handle: Handle<K>) -> Error {
+    pub(crate) fn mistaken(&self, handle: Handle<K>) -> Error {
         let raw = handle.raw();
         let article = |noun: &str| {
             let vowel = noun.starts_with(['a', 'e', 'i', 'o', 'u']);

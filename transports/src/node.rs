@@ -25,6 +25,7 @@ use crate::loopback::Loopback;
 use crate::shm::{Beside, CARD_GAP, Directory, LocalConfig, Secret, Shm};
 use crate::tcp::{Tcp, TcpConfig};
 pub use connecting::{Connecting, Mode};
+pub use pace::ticks;
 use pace::{Look, Pace};
 use passing::Passing;
 pub use ways::{Choice, Wish};

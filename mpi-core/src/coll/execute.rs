@@ -125,10 +125,10 @@ impl<P: Port> Process<P> {
     /// The tag of the next collective call on `comm`: its number, which all processes count alike.
     #[inline]
     pub(crate) fn next_call(&mut self, comm: CommHandle) -> Result<i32> {
-        let state = self.comm_mut(comm)?;
-        let number = state.collective_number;
-        state.collective_number = (number + 1) & i32::MAX as u32;
-        Ok(number as i32)
+        match self.comms.find_mut(comm) {
+            Some(state) => Ok(state.next_call() as i32),
+            None => Err(self.comms.mistaken(comm)),
+        }
     }
 
     /// Begins to run a schedule on `comm`, with messages of this tag; its request completes when

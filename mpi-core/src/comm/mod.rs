@@ -132,6 +132,14 @@ impl Comm {
         self.remote.as_ref().unwrap_or(&self.group)
     }
 
+    /// Counts a collective call; its number, which is the same at all processes.
+    #[inline]
+    pub(crate) fn next_call(&mut self) -> u32 {
+        let number = self.collective_number;
+        self.collective_number = (number + 1) & i32::MAX as u32;
+        number
+    }
+
     /// Whether it has a board, be it one that is of no more use.
     #[inline]
     pub(crate) fn has_board(&self) -> bool {

@@ -68,6 +68,7 @@ impl Cursor {
     }
 
     /// Moves on without copying, at most to the end.
+    #[inline]
     fn skip(&mut self, bytes: u64) {
         let bytes = bytes.min(self.left);
         if self.datatype.is_none() {

@@ -130,14 +130,14 @@ impl Pace {
 /// of time, a third to one nanosecond.
 #[cfg(target_arch = "x86_64")]
 #[inline]
-pub(super) fn ticks() -> u64 {
+pub fn ticks() -> u64 {
     // SAFETY: every x86-64 processor has the instruction.
     unsafe { std::arch::x86_64::_rdtsc() }
 }
 
 /// A clock, in nanoseconds.
 #[cfg(not(target_arch = "x86_64"))]
-pub(super) fn ticks() -> u64 {
+pub fn ticks() -> u64 {
     use std::sync::OnceLock;
     use std::time::Instant;
     static START: OnceLock<Instant> = OnceLock::new();

@@ -90,6 +90,7 @@ impl Waiter {
     }
 
     /// Whether it is time to sleep; else yields the processor.
+    #[inline]
     fn is_tired(&mut self, idle_polls: u32) -> bool {
         if self.last == 0 || idle_polls <= self.last {
             self.yields = 0;
@@ -165,6 +166,7 @@ impl Shm {
 
     /// Lets the next poll look everywhere, and go to who knocks; whether somebody does. In a wait that
     /// comes first: it takes no turn of anybody's, and what was sent may be there already.
+    #[inline]
     fn is_called(&mut self) -> bool {
         self.look_at_all = true;
         let looks = self.until_look == 1;

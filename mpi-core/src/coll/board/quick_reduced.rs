@@ -34,22 +34,24 @@ pub struct Reduced {
 impl<P: Port> Entry<'_, P> {
     /// A reduction of nothing, which all processes see from their arguments: they need not meet, and
     /// only count it as one more operation. Whether it is done.
-    #[inline]
+    #[inline(always)]
     pub fn reduce_nothing(
         &mut self,
         datatype: DatatypeHandle,
         op: OpHandle,
         comm: CommHandle,
     ) -> bool {
-        let Some(state) = self.comms.find(comm) else { return false };
-        let open = matches!(state.board, BoardState::Open(_)) && state.remote.is_none();
-        if !open || !self.begun.is_empty() || self.quick_kernel(op, datatype).is_none() {
+        if !self.begun.is_empty() || self.quick_kernel(op, datatype).is_none() {
             return false;
         }
-        if polls(state.collective_number) {
+        let Some(state) = self.comms.find_mut(comm) else { return false };
+        if !matches!(state.board, BoardState::Open(_)) || state.remote.is_some() {
+            return false;
+        }
+        if polls(state.next_call()) {
             self.poll();
         }
-        self.next_call(comm).is_ok()
+        true
     }
 
     /// `MPI_REDUCE_SCATTER` (§6.10.2).

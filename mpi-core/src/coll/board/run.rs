@@ -60,8 +60,7 @@ impl<P: Port> Entry<'_, P> {
             return Ok(false);
         }
         let state = self.comm_mut(seat.comm)?;
-        let number = state.collective_number;
-        state.collective_number = (number + 1) & i32::MAX as u32;
+        let number = state.next_call();
         if quick::polls(number) {
             self.poll();
         }

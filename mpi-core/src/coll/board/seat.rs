@@ -59,6 +59,7 @@ impl Seat {
     }
 
     /// The other members, each process beginning with the one behind it.
+    #[inline]
     pub(super) fn others(self) -> impl Iterator<Item = u32> {
         (self.rank + 1..self.size).chain(0..self.rank)
     }
