@@ -38,6 +38,7 @@ const UNSAFE: &[&str] = &[
     "mpi-core/src/coll/board/message.rs",
     "mpi-core/src/coll/execute.rs",
     "mpi-core/src/coll/memory.rs",
+    "mpi-core/src/datatype/blocks.rs",
     "mpi-core/src/datatype/copy.rs",
     "mpi-core/src/datatype/cursor.rs",
     "mpi-core/src/datatype/pack.rs",
