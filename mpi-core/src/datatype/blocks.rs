@@ -135,6 +135,7 @@ unsafe fn grid_of<const PACK: bool, const N: usize>(
 ///
 /// # Safety
 /// As for [`grid`] with blocks of 8 bytes, which are packed.
+#[cfg_attr(not(target_arch = "x86_64"), expect(unused_mut, reason = "there one loop does all"))]
 unsafe fn collect_words(stride: i64, mut ends: Ends, mut count: u64) {
     #[cfg(target_arch = "x86_64")]
     while count >= 4 {
