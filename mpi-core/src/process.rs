@@ -182,24 +182,24 @@ impl<P: Port> Process<P> {
         PeerId(self.identity.rank)
     }
 
+    /// The datatype that a handle names, if it names one.
+    #[inline]
+    fn find_datatype(&self, handle: DatatypeHandle) -> Option<&Arc<Datatype>> {
+        let predefined =
+            if handle.is_predefined() { datatype::predefined(handle.raw()) } else { None };
+        predefined.or_else(|| self.datatypes.find(handle))
+    }
+
     /// The datatype that a handle names.
     #[inline]
     pub fn datatype(&self, handle: DatatypeHandle) -> Result<&Arc<Datatype>> {
-        if handle.is_predefined()
-            && let Some(predefined) = datatype::predefined(handle.raw())
-        {
-            return Ok(predefined);
-        }
-        self.datatypes.get(handle)
+        self.find_datatype(handle).ok_or_else(|| self.datatypes.mistaken(handle))
     }
 
-    /// The datatype that a handle names, if it names one that may be communicated.
+    /// The same, if it may be communicated.
     #[inline]
     pub(crate) fn find_committed(&self, handle: DatatypeHandle) -> Option<&Arc<Datatype>> {
-        let predefined =
-            if handle.is_predefined() { datatype::predefined(handle.raw()) } else { None };
-        let datatype = predefined.or_else(|| self.datatypes.find(handle))?;
-        datatype.is_committed().then_some(datatype)
+        self.find_datatype(handle).filter(|datatype| datatype.is_committed())
     }
 
     /// The datatype that a handle names, if it may be communicated (MPI-5.0 §5.1.9).

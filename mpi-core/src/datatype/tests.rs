@@ -260,6 +260,25 @@ fn a_packing_buffer_must_have_room() {
 }
 
 #[test]
+fn nothing_is_packed_from_nowhere_to_nowhere() {
+    let int = predefined(0x209).expect("MPI_INT");
+    let column = Datatype::vector(3, 1, 2, int, Form::Int).expect("a column");
+    let empty = Datatype::contiguous(0, int, Form::Int).expect("no elements");
+    let nowhere = UserBuffer(std::ptr::null_mut());
+    let packed = pack::PackBuffer { at: nowhere, size: 0, position: 0 };
+    for (datatype, count) in [(int, 0), (&column, 0), (&empty, 0), (&empty, 5)] {
+        // SAFETY: there are no bytes to be read or written.
+        let ends = unsafe {
+            [
+                pack::pack(nowhere, count, datatype, packed),
+                pack::unpack(packed, nowhere, count, datatype),
+            ]
+        };
+        assert!(ends.into_iter().all(|end| end.is_ok_and(|end| end == 0)));
+    }
+}
+
+#[test]
 fn a_huge_type_map_stays_small() {
     let double = predefined(0x214).expect("MPI_DOUBLE");
     let column = Datatype::vector(1 << 20, 1, 1 << 10, double, Form::Int).expect("a column");
