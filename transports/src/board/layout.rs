@@ -8,13 +8,15 @@ use crate::sys::memory::{PAGE, populate};
 
 /// Pieces of a stream that may be under way.
 pub(super) const CELLS: usize = 32;
-/// Bytes from the counters for one writer to those for the next: two lines, since processors
-/// fetch pairs.
+/// Bytes from one counter to the next: two lines, since processors fetch pairs. Whoever looks at one fetches no other:
+/// the time of a look tells where the line was, if nothing else has brought it here (see [`crate::shm::Reach`]).
 const COUNTER_STRIDE: usize = 128;
+/// Counters for a writer: of its public stream, and of its private one.
+const COUNTERS: usize = 2;
 /// Bytes from a counter to the consent of its owner.
 pub(super) const CONSENT: usize = 16;
-/// Bytes from the counters for one writer to the second line: the terms of what their owner lends it, and behind
-/// them the word by which the owner claims what that writer lends.
+/// Bytes from the first counter for a writer to its second line: the terms of what their owner lends that writer, and
+/// behind them the word by which the owner claims what that writer lends.
 const LOAN: usize = 64;
 const CLAIM: usize = LOAN + size_of::<Terms>();
 /// Room for bodies of the stream that everyone reads: about what the second-level caches of two
@@ -37,6 +39,13 @@ pub const ALIGN: usize = align_of::<Cell>();
 
 const CELLS_BYTES: usize = CELLS * size_of::<Cell>();
 
+/// Which of a member's streams: the one that all others read, or the one that a reader has alone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Stream {
+    Public = 0,
+    Private = 1,
+}
+
 /// How the parts of a board of so many members are divided.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Layout {
@@ -54,11 +63,11 @@ impl Layout {
         self.private_body(self.size)
     }
 
-    /// The counters of what the owner has consumed of `writer`'s streams: the public one's, and
-    /// eight bytes further the private one's. In place of those of its own is its farewell. [`CONSENT`]
-    /// bytes behind each is the word that says whether the owner fetches what it is shown there.
-    pub(super) fn counters(self, writer: usize) -> usize {
-        writer * COUNTER_STRIDE
+    /// The counter of what the owner has consumed of a stream of `writer`. In place of that of its own public one is
+    /// its farewell. [`CONSENT`] bytes behind each is the word that says whether the owner fetches what it is shown
+    /// there.
+    pub(super) fn counter(self, writer: usize, stream: Stream) -> usize {
+        (writer * COUNTERS + stream as usize) * COUNTER_STRIDE
     }
 
     /// Maps the counters and cells of small boards, whose parts lie there.
@@ -72,16 +81,16 @@ impl Layout {
 
     /// The terms of what the owner lends to `borrower`.
     pub(super) fn loan(self, borrower: usize) -> usize {
-        self.counters(borrower) + LOAN
+        self.counter(borrower, Stream::Public) + LOAN
     }
 
     /// The word by which the owner claims what `lender` lends it.
     pub(super) fn claim(self, lender: usize) -> usize {
-        self.counters(lender) + CLAIM
+        self.counter(lender, Stream::Public) + CLAIM
     }
 
     pub(super) fn public_cells(self) -> usize {
-        self.counters(self.size)
+        self.counter(self.size, Stream::Public)
     }
 
     pub(super) fn private_cells(self, reader: usize) -> usize {
@@ -114,6 +123,7 @@ impl Layout {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     #[test]
     fn parts_of_every_size_hold_what_they_should_without_overlap() {
@@ -123,6 +133,11 @@ mod tests {
             assert!(layout.claim(last) + 8 <= layout.public_cells());
             const { assert!(CONSENT + 16 <= LOAN && CLAIM + 8 <= COUNTER_STRIDE) };
             assert_eq!(layout.public_cells() % ALIGN, 0);
+            let counters = (0..size as usize).flat_map(|writer| {
+                [Stream::Public, Stream::Private].map(|stream| layout.counter(writer, stream))
+            });
+            let pairs: BTreeSet<usize> = counters.map(|counter| counter / COUNTER_STRIDE).collect();
+            assert_eq!(pairs.len(), 2 * size as usize, "each has a pair of lines for itself");
             assert_eq!(layout.private_cells(0), layout.public_cells() + CELLS_BYTES);
             assert!(layout.private_cells(last) + CELLS_BYTES <= layout.public_body());
             assert_eq!(layout.public_body() % PAGE, 0);

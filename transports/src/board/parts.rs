@@ -4,7 +4,7 @@
 //! Enters: where each member's part lies. Leaves: views of it, at the places that [`Layout`] tells.
 
 use super::farewell::Farewell;
-use super::layout::Layout;
+use super::layout::{Layout, Stream};
 use super::loans::Loan;
 use super::stream::{Inbound, Outbound, Room};
 use crate::lap::Worn;
@@ -28,13 +28,6 @@ pub(super) struct Parts {
     bases: Vec<*mut u8>,
 }
 
-/// Which of a member's two counters for a writer's streams (see [`Layout::counters`]).
-#[derive(Clone, Copy)]
-enum Stream {
-    Public,
-    Private,
-}
-
 impl Parts {
     /// The parts at these addresses, by rank.
     ///
@@ -52,7 +45,7 @@ impl Parts {
 
     /// What `of` counts of a stream of `writer`.
     fn counter(&self, of: usize, writer: usize, stream: Stream) -> *const AtomicU64 {
-        self.at(of, self.layout.counters(writer) + 8 * stream as usize).cast_const().cast()
+        self.at(of, self.layout.counter(writer, stream)).cast_const().cast()
     }
 
     fn public_room(&self) -> Room {

@@ -117,7 +117,7 @@ impl Readers {
                 // So the page is known when a load is timed: after a change of processes it often is
                 // not, and to find it takes as long as a line does that comes from a far cache. (What
                 // all read, some of them on this processor, is better not found far so surely.)
-                // SAFETY: mapped, since the words for two writers are two lines apart.
+                // SAFETY: mapped, since counters are two lines apart.
                 unsafe { (*at).cast::<u8>().wrapping_add(64).read_volatile() };
                 copy::finish_loads();
             }
