@@ -8,6 +8,8 @@
 //!
 //! Enters: how long looks took. Leaves: the copies, made one way or the other.
 
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::copy;
@@ -15,10 +17,11 @@ use crate::stores::{self, Ground, LONG_BYTES};
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::Packer;
 
-/// A count that takes longer than this to load comes from a far cache, the clock's own time included.
-/// Measured here, with a clock of 20 to 30 ns: near half of the loads take 40 and one in fifty more
-/// than 70; a line goes from hand to hand far in 120 or more.
-const NEAR_LOAD: Duration = Duration::from_nanos(90);
+/// A look that takes so much longer than one at a line that is here fetches that line from a far cache. Looks of two
+/// ranks of a Zen 1 at a line that is here, near and far, by the clock: 50 ns, 70 to 100, and 150 to 250.
+const FAR_BEYOND: Duration = Duration::from_nanos(70);
+/// Looks to find out what one takes by the clock at a line that is here: any may be interrupted.
+const LOOKS_HERE: u32 = 8;
 /// Long copies from one trial to the next: it costs two looks at the clock, and a process that is
 /// moved is found out within a few megabytes.
 const COPIES_PER_TRIAL: u32 = 256;
@@ -127,26 +130,25 @@ impl Reach {
     ///
     /// Most looks are not timed, so the processor expects one that is not, and begins its load before
     /// it finds out that it errs. By the time that the clock has been read the line is here then, and a
-    /// far peer looks near (20 to 55 in 100 trials did, none since). So nothing is loaded ahead there.
+    /// far peer looks near (20 to 55 in 100 trials did). So nothing is loaded ahead there, nor ahead of the clock by
+    /// a guess about what comes before the look (one in three did still).
     #[inline]
     pub(crate) fn look<T>(&mut self, load: impl FnOnce() -> (T, bool)) -> T {
         if self.until_trial > 0 {
             copy::finish_loads();
             return load().0;
         }
-        let start = Instant::now();
-        let (count, has_changed) = load();
-        let time = start.elapsed();
+        let ((count, has_changed), time) = timed(load);
         if has_changed {
-            self.learn(time);
+            self.learn(time > look_here() + FAR_BEYOND);
         }
         count
     }
 
-    /// Draws the conclusion from the time of a look.
+    /// Draws the conclusion from a look at a line that was far or was not.
     #[cold]
-    fn learn(&mut self, time: Duration) {
-        self.lead = (self.lead + if time > NEAR_LOAD { 1 } else { -1 }).clamp(-LEAD, LEAD);
+    fn learn(&mut self, was_far: bool) {
+        self.lead = (self.lead + if was_far { 1 } else { -1 }).clamp(-LEAD, LEAD);
         let sure = self.lead.abs() == LEAD;
         if sure {
             self.is_far = self.lead > 0;
@@ -160,6 +162,22 @@ impl Reach {
     }
 }
 
+/// What a look shows, and what it takes by the clock: it begins when the clock has been read.
+fn timed<T>(load: impl FnOnce() -> T) -> (T, Duration) {
+    let start = Instant::now();
+    copy::finish_loads();
+    let shown = load();
+    (shown, start.elapsed())
+}
+
+/// What a look takes at a line that is here.
+fn look_here() -> Duration {
+    static HERE: OnceLock<Duration> = OnceLock::new();
+    let line = AtomicU64::new(0);
+    let look = |_| timed(|| line.load(Ordering::Acquire)).1;
+    *HERE.get_or_init(|| (0..LOOKS_HERE).map(look).min().unwrap_or_default())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -170,7 +188,7 @@ mod tests {
     fn trials_come_round_and_decide() {
         let mut reach = Reach::default();
         assert!(!reach.goes_past(LONG_BYTES));
-        let (near, far) = (Duration::from_nanos(40), Duration::from_nanos(140));
+        let (near, far) = (false, true);
         let trials = [
             (far, false, 0),
             (far, true, COPIES_PER_TRIAL),
@@ -182,9 +200,9 @@ mod tests {
             (near, false, COPIES_PER_TRIAL),
             (near, false, COPIES_PER_TRIAL),
         ];
-        for (time, is_far, copies) in trials {
+        for (was_far, is_far, copies) in trials {
             assert_eq!(reach.until_trial, 0);
-            reach.learn(time);
+            reach.learn(was_far);
             assert_eq!(reach.is_far, is_far);
             assert_eq!(reach.is_near(), !is_far && copies == COPIES_PER_TRIAL);
             assert!(!reach.goes_past(LONG_BYTES - 1));
@@ -198,7 +216,7 @@ mod tests {
         let mut reach = Reach::default();
         assert_eq!(reach.look(|| (7, false)), 7);
         assert_eq!((reach.lead, reach.until_trial), (0, 0));
-        let far = || std::thread::sleep(NEAR_LOAD * 2);
+        let far = || std::thread::sleep(2 * (look_here() + FAR_BEYOND));
         reach.look(|| (far(), true));
         assert_eq!((reach.lead, reach.until_trial), (1, 0));
         reach.look(|| (far(), true));
