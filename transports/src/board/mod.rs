@@ -196,13 +196,22 @@ impl Board {
 
     /// Whether what the only other member is to have costs little to write, since its caches have proved near or for
     /// other reasons (see [`Reach::is_cheap`](crate::shm::Reach)); nothing where there are several.
-    pub fn is_cheap(&self) -> Option<bool> {
-        Some(self.streams_to_other()?.iter().any(|out| out.is_cheap()))
+    pub fn is_cheap(&self, to: Audience) -> Option<bool> {
+        Some(self.witness(to)?.is_cheap())
     }
 
-    /// The streams that the only other member reads; nothing where there are several.
-    fn streams_to_other(&self) -> Option<[&Outbound; 2]> {
-        (self.members.len() == 2).then(|| [&self.public, &self.private[1 - self.rank]])
+    /// Of the two streams that the only other member reads the one that tells where its caches are: the one to write,
+    /// or as long as that one has proved nothing the other one. Nothing where there are several members.
+    fn witness(&self, to: Audience) -> Option<&Outbound> {
+        let [public, private] = match self.members.len() {
+            2 => [&self.public, &self.private[1 - self.rank]],
+            _ => return None,
+        };
+        let (own, other) = match to {
+            Audience::Everyone => (public, private),
+            Audience::One(_) => (private, public),
+        };
+        Some(if own.has_proved() { own } else { other })
     }
 
     /// The same of all other members.
@@ -232,9 +241,8 @@ impl Board {
     /// Whether what the only other member is to have is better written to it than shown: it costs little, and the
     /// ring has all its pages; or nobody knows what it costs, which those find out alone who write.
     pub fn is_better_written(&self, to: Audience) -> bool {
-        let Some(streams) = self.streams_to_other() else { return false };
-        let is_cheap = streams.iter().any(|out| out.is_cheap());
-        is_cheap && self.writes(to).is_wide() || streams.iter().any(|out| out.is_to_be_timed())
+        let Some(witness) = self.witness(to) else { return false };
+        witness.is_cheap() && self.writes(to).is_wide() || witness.is_to_be_timed()
     }
 
     /// Whether the stream to this member would need new pages for a message of so many bytes, and is better

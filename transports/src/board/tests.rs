@@ -231,6 +231,22 @@ fn what_a_far_reader_is_to_have_is_written_until_it_is_known_whether_that_is_che
     }
 }
 
+#[test]
+fn a_stream_that_has_proved_nothing_follows_the_other_one_to_the_same_reader() {
+    prove_light(Some(false));
+    let (one, everyone) = (Audience::One(1), Audience::Everyone);
+    let mut shared = Shared::new(2, 0);
+    let mut views = shared.views(9);
+    let board = &mut views[0];
+    let cheap = |board: &Board| [one, everyone].map(|to| board.is_cheap(to));
+    assert_eq!(cheap(board), [Some(false); 2]);
+    board.outbound(everyone).prove(true);
+    assert_eq!(cheap(board), [Some(true); 2]);
+    board.outbound(one).prove(false);
+    assert_eq!(cheap(board), [Some(false), Some(true)], "what was near once may be far now");
+    assert_eq!(Shared::new(3, 0).views(9)[0].is_cheap(one), None);
+}
+
 /// The first writes the second as many pieces as a stream has to carry before it may be prompt; what it is then, it is
 /// not before.
 fn carry_short_ones(views: &mut [Board], is_so: fn(&Board, Audience) -> bool) {

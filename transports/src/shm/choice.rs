@@ -65,7 +65,7 @@ impl Shm {
     fn fetching_pays_at_once(&mut self, board: BoardId, to: Audience, len: u64) -> bool {
         let swamps = self.swamps_caches(board, len);
         let Some(board) = self.boards.look(board) else { return false };
-        let least = match board.is_cheap() {
+        let least = match board.is_cheap(to) {
             Some(false) => FETCHED_BYTES,
             _ => board.piece_max(to) as u64 + 1,
         };

@@ -93,6 +93,11 @@ impl Reach {
         self.is_far && !stores::is_quick()
     }
 
+    /// Whether the peer proved near or far.
+    pub(crate) fn has_proved(&self) -> bool {
+        self.settled
+    }
+
     /// Whether the peer proved near.
     #[inline]
     pub(crate) fn is_near(&self) -> bool {

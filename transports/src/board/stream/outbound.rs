@@ -229,6 +229,11 @@ impl Outbound {
         self.readers.reach.is_cheap()
     }
 
+    /// Whether it is known where the readers' caches are.
+    pub(in crate::board) fn has_proved(&self) -> bool {
+        self.readers.reach.has_proved()
+    }
+
     /// Whether it is not known what it costs.
     pub(in crate::board) fn is_to_be_timed(&self) -> bool {
         self.readers.reach.is_to_be_timed()
