@@ -200,6 +200,11 @@ impl Board {
         Some(self.witness(to)?.is_cheap())
     }
 
+    /// Whether its caches have proved far; nothing where there are several.
+    pub fn is_far(&self, to: Audience) -> Option<bool> {
+        Some(self.witness(to)?.is_far())
+    }
+
     /// Of the two streams that the only other member reads the one that tells where its caches are: the one to write,
     /// or as long as that one has proved nothing the other one. Nothing where there are several members.
     fn witness(&self, to: Audience) -> Option<&Outbound> {

@@ -98,6 +98,11 @@ impl Reach {
         self.settled
     }
 
+    /// Whether the peer proved far.
+    pub(crate) fn is_far(&self) -> bool {
+        self.is_far
+    }
+
     /// Whether the peer proved near.
     #[inline]
     pub(crate) fn is_near(&self) -> bool {

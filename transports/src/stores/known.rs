@@ -96,7 +96,15 @@ pub(crate) fn is_light(is_far: bool) -> Option<bool> {
 /// Whether storing for a reader whose caches are far is known to cost little, be it by string moves or past the caches.
 #[cfg(not(test))]
 pub(crate) fn is_quick() -> bool {
-    KNOWN.with_borrow(|known| known[Beside::Past as usize].iter().any(Known::is_quick))
+    far_nanos().is_some_and(|nanos| nanos <= LIGHT_NANOS)
+}
+
+/// Nanoseconds that it takes at best to store 64 KiB for such a reader, if that is known.
+#[cfg(not(test))]
+pub(crate) fn far_nanos() -> Option<u64> {
+    KNOWN.with_borrow(|known| {
+        known[Beside::Past as usize].iter().filter_map(Known::best_nanos).min()
+    })
 }
 
 /// Counts a body of `len` bytes; whether it is stored by string moves, and whether that is timed.
@@ -188,8 +196,9 @@ impl Known {
         self.ways.is_judged() && self.is_string_better(beside) && self.nanos()[0] <= LIGHT_NANOS
     }
 
-    fn is_quick(&self) -> bool {
-        self.ways.is_judged() && self.nanos().iter().any(|nanos| *nanos <= LIGHT_NANOS)
+    /// Nanoseconds for 64 KiB by the better way.
+    fn best_nanos(&self) -> Option<u64> {
+        self.ways.is_judged().then(|| self.nanos().into_iter().min())?
     }
 
     /// The body that was chosen last took so long.
@@ -344,7 +353,7 @@ mod tests {
                 known.learn(beside, true, string, 1 << 16);
                 known.learn(beside, false, vector, 1 << 16);
             }
-            assert_eq!(known.is_quick(), string.min(vector) <= LIGHT_NANOS);
+            assert_eq!(known.best_nanos(), Some(string.min(vector)));
             known.is_light(beside)
         };
         let (quick, slow) = (LIGHT_NANOS, LIGHT_NANOS + 1);
@@ -352,7 +361,10 @@ mod tests {
             assert!(known(quick, slow, beside) && known(quick, quick, beside));
             assert!(!known(slow, 2 * slow, beside) && !known(quick, quick / 2, beside));
             let nothing = Known::new();
-            assert!(!nothing.is_light(beside) && !nothing.is_quick(), "nothing is known");
+            assert!(
+                !nothing.is_light(beside) && nothing.best_nanos().is_none(),
+                "nothing is known"
+            );
         }
         assert!(known(1400, 1300, Beside::Past), "its reader is spared more");
         assert!(!known(1400, 1300, Beside::Caches));

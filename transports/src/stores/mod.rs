@@ -24,7 +24,7 @@ use mpi_core::datatype::{Packer, Unpacker};
 use crate::copy;
 use known::Beside;
 #[cfg(not(test))]
-pub(crate) use known::{is_light, is_quick};
+pub(crate) use known::{far_nanos, is_light, is_quick};
 
 /// Shorter bodies are stored by vector moves, which do not go past the caches: to time them would cost as much.
 pub(crate) const LONG_BYTES: usize = 4096;
@@ -40,7 +40,7 @@ pub(crate) enum Ground {
 
 /// What a test wants it to be, whatever its processor is like.
 #[cfg(test)]
-pub(crate) use tests::{is_light, is_quick};
+pub(crate) use tests::{far_nanos, is_light, is_quick};
 
 /// Stores all of `bytes`, which are long, at `to`; vectors are to go past the caches or not.
 ///
@@ -179,6 +179,11 @@ pub(crate) mod tests {
 
     pub(crate) fn is_quick() -> bool {
         LIGHT.get() == Some(true)
+    }
+
+    /// Beside a kernel that takes a multiple of a microsecond.
+    pub(crate) fn far_nanos() -> Option<u64> {
+        LIGHT.get().map(|is_light| if is_light { 1 } else { u64::MAX })
     }
 
     /// Says what is known from now on of what storing costs.

@@ -234,6 +234,11 @@ impl Outbound {
         self.readers.reach.has_proved()
     }
 
+    /// Whether the readers' caches have proved far.
+    pub(in crate::board) fn is_far(&self) -> bool {
+        self.readers.reach.is_far()
+    }
+
     /// Whether it is not known what it costs.
     pub(in crate::board) fn is_to_be_timed(&self) -> bool {
         self.readers.reach.is_to_be_timed()
