@@ -89,7 +89,8 @@ impl Bodies {
         piece: u64,
         readers: &mut Readers,
     ) -> Option<usize> {
-        if self.pages.are_due(len, piece) && readers.reach.is_cheap() {
+        if self.pages.are_due(len, piece) && (readers.reach.is_cheap() || self.pages.are_favoured())
+        {
             let rest = self.pages.widen(&readers.reach);
             self.populate(rest);
             (self.at, self.clear) = (MAPPED_FROM, 0);

@@ -234,6 +234,11 @@ impl Outbound {
         self.readers.reach.has_proved()
     }
 
+    /// Says that the ring is the better way, whatever it costs to write, so that its pages are of use.
+    pub(in crate::board) fn be_favoured(&mut self) {
+        self.bodies.pages.be_favoured();
+    }
+
     /// Whether the readers' caches have proved far.
     pub(in crate::board) fn is_far(&self) -> bool {
         self.readers.reach.is_far()

@@ -70,10 +70,13 @@ pub(super) struct Pages {
     lacked: Option<(Instant, u64)>,
     /// Ranks share processors.
     crowded: bool,
-    /// All pages are got for the first long body behind [`PROVEN`] pieces that costs little to write.
+    /// All pages are got for the first long body behind [`PROVEN`] pieces that costs little to write, or goes the better
+    /// way.
     prompt: bool,
     /// So many pieces have gone to the same reader by another stream.
     proven: bool,
+    /// The ring is the better way to its readers, whatever it costs to write.
+    favoured: bool,
 }
 
 /// A run of pages to get, as bytes of the room.
@@ -87,8 +90,9 @@ impl Pages {
     /// None are there yet.
     pub(super) fn new(usual: usize) -> Pages {
         let (lap, worn) = (Lap::at_once(usual as u64), Worn::new(0));
-        let (crowded, prompt, proven) = (false, false, false);
-        Pages { usual, ample: usual, lap, worn, apart: 0, lacked: None, crowded, prompt, proven }
+        let ample = usual;
+        let [crowded, prompt, proven, favoured] = [false; 4];
+        Pages { usual, ample, lap, worn, apart: 0, lacked: None, crowded, prompt, proven, favoured }
     }
 
     /// Lets long bodies go round in half the room at most: where ranks share processors, those
@@ -109,6 +113,17 @@ impl Pages {
     /// Says that as many pieces as prove a stream have gone to the reader of this one; whether that is news.
     pub(super) fn be_proven(&mut self) -> bool {
         !std::mem::replace(&mut self.proven, true)
+    }
+
+    /// Says that the ring is the better way to its readers, whatever it costs to write.
+    pub(super) fn be_favoured(&mut self) {
+        self.favoured = true;
+    }
+
+    /// Whether it is.
+    #[inline]
+    pub(super) fn are_favoured(&self) -> bool {
+        self.favoured
     }
 
     /// Whether ranks share processors.
