@@ -33,8 +33,9 @@ impl Shm {
     /// all are cheap to write to it does not if everybody writes: then two copies, each within a cache, are cheaper
     /// (OSU on 4 and 8 ranks of a Zen 4, an all-to-all of 128 KiB through rings 46 and 233 µs, fetched 83 and 359),
     /// unless no cache holds it all (Zen 1, 8 MiB, on 4 ranks 128 KiB 95 and 152, 512 KiB 1220 and 967; on 8 ranks
-    /// 32 KiB as long, 64 KiB 448 and 332). One who writes alone would be waited for (a scatter of 128 KiB 30 and
-    /// 39 µs, and 17 and 19).
+    /// 32 KiB as long, 64 KiB 448 and 332). Far readers are as good as cheap if storing for them takes little beside
+    /// what the kernel does (there, far, on 4 ranks 64 KiB 75 and 103, 128 KiB 137 and 188). One who writes alone would
+    /// be waited for (a scatter of 128 KiB 30 and 39 µs, and 17 and 19).
     fn fetching_pays_in_turn(&mut self, board: BoardId, to: Audience, len: u64) -> bool {
         let Audience::One(rank) = to else { return false };
         let bulk = self.config.shm.bulk;
@@ -42,11 +43,12 @@ impl Shm {
             return false;
         }
         let now = self.boards.now();
+        let far_is_cheap = self.far_is_cheap().unwrap_or(true);
         let Some(board) = self.boards.get(board) else { return false };
         if bulk != Bulk::Auto || board.spares_pages(rank, len, now) {
             return true;
         }
-        match (board.has_one_writer(), board.are_all_cheap()) {
+        match (board.has_one_writer(), board.are_all_cheap(far_is_cheap)) {
             (true, _) => self.boards.price.is_bearable(),
             (false, cheap) => {
                 let footprint = board.footprint(len);
@@ -96,12 +98,16 @@ impl Shm {
     fn far_is_better_written(&mut self, board: BoardId, to: Audience) -> bool {
         let Some(at) = self.boards.look(board) else { return false };
         let is_far = at.has_one_writer() && at.is_far(to) == Some(true);
-        let nanos = if is_far { stores::far_nanos() } else { None };
-        let is_written = nanos.is_some_and(|nanos| self.boards.price.is_above_storing(nanos));
+        let is_written = is_far && self.far_is_cheap() == Some(true);
         if let Some(at) = self.boards.get(board).filter(|_| is_written) {
             at.favour_ring(to);
         }
         is_written
+    }
+
+    /// Whether storing for far readers takes little beside what the kernel does, if it is known.
+    fn far_is_cheap(&mut self) -> Option<bool> {
+        stores::far_nanos().map(|nanos| self.boards.price.is_above_storing(nanos))
     }
 
     /// Whether messages of so many bytes that both of two ranks have for each other displace each other on their way
