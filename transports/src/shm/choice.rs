@@ -43,19 +43,17 @@ impl Shm {
             return false;
         }
         let now = self.boards.now();
-        let far_is_cheap = self.far_is_cheap().unwrap_or(true);
+        let far_is_dear = self.far_is_cheap() == Some(false);
         let Some(board) = self.boards.get(board) else { return false };
         if bulk != Bulk::Auto || board.spares_pages(rank, len, now) {
             return true;
         }
-        match (board.has_one_writer(), board.are_all_cheap(far_is_cheap)) {
-            (true, _) => self.boards.price.is_bearable(),
-            (false, cheap) => {
-                let footprint = board.footprint(len);
-                (!cheap || self.boards.caches.are_filled_by(footprint))
-                    && self.boards.price.is_low()
-            }
+        if board.has_one_writer() {
+            return self.boards.price.is_bearable();
         }
+        let is_dear = far_is_dear && !board.are_all_cheap();
+        let footprint = board.footprint(len);
+        (is_dear || self.boards.caches.are_filled_by(footprint)) && self.boards.price.is_low()
     }
 
     /// The same where each has a processor: unless the only reader is cheap to write to and the ring has grown (OSU
