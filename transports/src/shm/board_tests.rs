@@ -13,6 +13,7 @@ use super::price::Price;
 use super::tests::{Board, PART, config, eager, is_empty, join, poll, small};
 use super::{Bulk, LocalConfig, Shm, ShmSettings};
 use crate::conformance::{World, pattern};
+use crate::stores::tests::prove_far_nanos;
 
 /// Two that have met and share a board.
 fn at_a_board(shm: &ShmSettings, on_node: u32) -> (World<Shm>, BoardId) {
@@ -388,5 +389,27 @@ fn what_all_write_to_each_other_is_shown_where_no_cache_holds_it_and_the_kernel_
         assert!(is_shown(2, 1, fits - 1), "{on_node} ranks");
         assert!(!is_shown(2, 9, fits - 1), "the kernel is dear");
         assert_eq!(is_shown(1, 1, fits - 1), on_node > 1, "one who writes alone is waited for");
+    }
+}
+
+#[test]
+fn a_far_reader_is_written_to_where_storing_takes_little_beside_the_kernel() {
+    let (to, len) = (Audience::One(1), 64 << 10);
+    let known = [Some(1000), Some(u64::MAX), None];
+    // Who has to read as well is shown to where each has a processor, and written to in turn unless that is dear.
+    for (on_node, streams, shown) in
+        [(1, 1, [false, true, true]), (1, 2, [true, true, true]), (10_000, 2, [false, true, false])]
+    {
+        let (mut world, board) = at_a_board(&small(), on_node);
+        world.transport(0).boards.get(board).unwrap().prove(to, false);
+        carry(&mut world, board, 300, 16 << 10);
+        let shm = world.transport(0);
+        shm.share_caches(board, Share { streams, messages: 2 });
+        shm.boards.price = Price::known(2);
+        let is_shown = known.map(|nanos| {
+            prove_far_nanos(nanos);
+            shm.is_better_shown(board, to, len)
+        });
+        assert_eq!(is_shown, shown, "{on_node} ranks, {streams} streams");
     }
 }

@@ -141,7 +141,7 @@ impl Reach {
     /// Most looks are not timed, so the processor expects one that is not, and begins its load before
     /// it finds out that it errs. By the time that the clock has been read the line is here then, and a
     /// far peer looks near (20 to 55 in 100 trials did). So nothing is loaded ahead there, nor ahead of the clock by
-    /// a guess about what comes before the look (one in three did still).
+    /// a guess about what comes before the look (up to two looks of three did still in some runs).
     #[inline]
     pub(crate) fn look<T>(&mut self, load: impl FnOnce() -> (T, bool)) -> T {
         if self.until_trial > 0 {

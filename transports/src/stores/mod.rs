@@ -171,6 +171,7 @@ pub(crate) mod tests {
 
     thread_local! {
         static LIGHT: Cell<Option<bool>> = const { Cell::new(Some(false)) };
+        static FAR_NANOS: Cell<Option<u64>> = const { Cell::new(Some(u64::MAX)) };
     }
 
     pub(crate) fn is_light(_is_far: bool) -> Option<bool> {
@@ -181,9 +182,13 @@ pub(crate) mod tests {
         LIGHT.get() == Some(true)
     }
 
-    /// Beside a kernel that takes a multiple of a microsecond.
     pub(crate) fn far_nanos() -> Option<u64> {
-        LIGHT.get().map(|is_light| if is_light { 1 } else { u64::MAX })
+        FAR_NANOS.get()
+    }
+
+    /// Says what is known from now on of what storing 64 KiB for a far reader takes at best.
+    pub(crate) fn prove_far_nanos(nanos: Option<u64>) {
+        FAR_NANOS.set(nanos);
     }
 
     /// Says what is known from now on of what storing costs.
