@@ -224,10 +224,10 @@ impl Board {
         Some(if own.has_proved() { own } else { other })
     }
 
-    /// The same of all other members.
-    pub fn are_all_cheap(&self) -> bool {
+    /// The same of all other members, of whom those that have proved far may be known to be cheap.
+    pub fn are_all_cheap(&self, far_is_cheap: bool) -> bool {
         let others = self.private.iter().enumerate().filter(|(rank, _)| *rank != self.rank);
-        others.map(|(_, out)| out).all(Outbound::is_cheap)
+        others.map(|(_, out)| out).all(|out| out.is_cheap() || far_is_cheap && out.is_far())
     }
 
     /// Whether no more streams are written than one member has: by one to each, or by each to one, who then takes

@@ -34,7 +34,7 @@ impl Shm {
     /// (OSU on 4 and 8 ranks of a Zen 4, an all-to-all of 128 KiB through rings 46 and 233 µs, fetched 83 and 359),
     /// unless no cache holds it all (Zen 1, 8 MiB, on 4 ranks 128 KiB 95 and 152, 512 KiB 1220 and 967; on 8 ranks
     /// 32 KiB as long, 64 KiB 448 and 332). Far readers are as good as cheap if storing for them takes little beside
-    /// what the kernel does (there, far, on 4 ranks 64 KiB 75 and 103, 128 KiB 137 and 188). One who writes alone would
+    /// what the kernel does (there, far, on 4 ranks 64 KiB 85 and 102, 128 KiB 162 and 185). One who writes alone would
     /// be waited for (a scatter of 128 KiB 30 and 39 µs, and 17 and 19).
     fn fetching_pays_in_turn(&mut self, board: BoardId, to: Audience, len: u64) -> bool {
         let Audience::One(rank) = to else { return false };
@@ -43,17 +43,19 @@ impl Shm {
             return false;
         }
         let now = self.boards.now();
-        let far_is_dear = self.far_is_cheap() == Some(false);
+        let far_is_cheap = self.far_is_cheap().unwrap_or(true);
         let Some(board) = self.boards.get(board) else { return false };
         if bulk != Bulk::Auto || board.spares_pages(rank, len, now) {
             return true;
         }
-        if board.has_one_writer() {
-            return self.boards.price.is_bearable();
+        match (board.has_one_writer(), board.are_all_cheap(far_is_cheap)) {
+            (true, _) => self.boards.price.is_bearable(),
+            (false, cheap) => {
+                let footprint = board.footprint(len);
+                (!cheap || self.boards.caches.are_filled_by(footprint))
+                    && self.boards.price.is_low()
+            }
         }
-        let is_dear = far_is_dear && !board.are_all_cheap();
-        let footprint = board.footprint(len);
-        (is_dear || self.boards.caches.are_filled_by(footprint)) && self.boards.price.is_low()
     }
 
     /// The same where each has a processor: unless the only reader is cheap to write to and the ring has grown (OSU
