@@ -70,8 +70,8 @@ pub(super) struct Pages {
     lacked: Option<(Instant, u64)>,
     /// Ranks share processors.
     crowded: bool,
-    /// All pages are got for the first long body behind [`PROVEN`] pieces that costs little to write, or goes the better
-    /// way.
+    /// All pages are got for the first long body behind [`PROVEN`] pieces that costs little to write, or goes the
+    /// better way.
     prompt: bool,
     /// So many pieces have gone to the same reader by another stream.
     proven: bool,
