@@ -43,19 +43,18 @@ impl Shm {
             return false;
         }
         let now = self.boards.now();
-        let far_is_cheap = self.far_is_cheap().unwrap_or(true);
-        let Some(board) = self.boards.get(board) else { return false };
-        if bulk != Bulk::Auto || board.spares_pages(rank, len, now) {
+        let Some(at) = self.boards.get(board) else { return false };
+        if bulk != Bulk::Auto || at.spares_pages(rank, len, now) {
             return true;
         }
-        match (board.has_one_writer(), board.are_all_cheap(far_is_cheap)) {
-            (true, _) => self.boards.price.is_bearable(),
-            (false, cheap) => {
-                let footprint = board.footprint(len);
-                (!cheap || self.boards.caches.are_filled_by(footprint))
-                    && self.boards.price.is_low()
-            }
+        if at.has_one_writer() {
+            return self.boards.price.is_bearable();
         }
+        let far_is_cheap = self.far_is_cheap().unwrap_or(true);
+        let Some(at) = self.boards.look(board) else { return false };
+        let is_dear = !at.are_all_cheap(far_is_cheap);
+        let footprint = at.footprint(len);
+        (is_dear || self.boards.caches.are_filled_by(footprint)) && self.boards.price.is_low()
     }
 
     /// The same where each has a processor: unless the only reader is cheap to write to and the ring has grown (OSU
@@ -66,27 +65,30 @@ impl Shm {
     /// (Zen 1, 8 MiB: all-to-all of 256 KiB 40 µs through the ring and 50 fetched, of 512 KiB 125 and 99, of 1 MiB 290
     /// and 245).
     fn fetching_pays_at_once(&mut self, board: BoardId, to: Audience, len: u64) -> bool {
-        let swamps = self.swamps_caches(board, len);
-        let far_is_written = self.far_is_better_written(board, to);
-        let Some(board) = self.boards.look(board) else { return false };
-        let least = match board.is_cheap(to) {
+        let Some(at) = self.boards.look(board) else { return false };
+        let least = match at.is_cheap(to) {
             Some(false) => FETCHED_BYTES,
-            _ => board.piece_max(to) as u64 + 1,
+            _ => at.piece_max(to) as u64 + 1,
         };
-        if len < least {
+        match self.config.shm.bulk {
+            _ if len < least => return false,
+            Bulk::Pipeline => return false,
+            Bulk::Auto => {}
+            _ => return true,
+        }
+        let swamps = self.swamps_caches(board, len);
+        if self.far_is_better_written(board, to) {
+            return false;
+        }
+        let Some(at) = self.boards.look(board) else { return false };
+        if !swamps && at.is_better_written(to) {
             return false;
         }
         // Of shorter ones nothing else is known than of the shortest that messages go across with.
         let len = len.max(ACROSS_BYTES);
-        match (self.config.shm.bulk, to) {
-            (Bulk::Pipeline, _) => false,
-            (Bulk::Auto, _) if !swamps && board.is_better_written(to) => false,
-            (Bulk::Auto, _) if far_is_written => false,
-            (Bulk::Auto, Audience::One(rank)) => self.is_better_announced(board.member(rank), len),
-            (Bulk::Auto, Audience::Everyone) => {
-                board.others().all(|peer| self.is_better_announced(peer, len))
-            }
-            _ => true,
+        match to {
+            Audience::One(rank) => self.is_better_announced(at.member(rank), len),
+            Audience::Everyone => at.others().all(|peer| self.is_better_announced(peer, len)),
         }
     }
 
