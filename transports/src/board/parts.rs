@@ -4,9 +4,9 @@
 //! Enters: where each member's part lies. Leaves: views of it, at the places that [`Layout`] tells.
 
 use super::farewell::Farewell;
-use super::layout::{Layout, Stream};
+use super::layout::{Layout, PRIVATE_CELL, PUBLIC_CELL, Stream};
 use super::loans::Loan;
-use super::stream::{Inbound, Outbound, Room};
+use super::stream::{Cells, Inbound, Outbound, Room};
 use crate::lap::Worn;
 use crate::sync::AtomicU64;
 
@@ -48,6 +48,14 @@ impl Parts {
         self.at(of, self.layout.counter(writer, stream)).cast_const().cast()
     }
 
+    fn public_cells(&self, of: usize) -> Cells {
+        Cells::new(self.at(of, self.layout.public_cells()), PUBLIC_CELL)
+    }
+
+    fn private_cells(&self, of: usize, reader: usize) -> Cells {
+        Cells::new(self.at(of, self.layout.private_cells(reader)), PRIVATE_CELL)
+    }
+
     fn public_room(&self) -> Room {
         Room { usual: self.layout.public_room(), all: self.layout.public_room() }
     }
@@ -60,7 +68,7 @@ impl Parts {
     pub(super) fn public(&self) -> Outbound {
         let others = (0..self.bases.len()).filter(|other| *other != self.me);
         let counters = others.map(|reader| self.counter(reader, self.me, Stream::Public)).collect();
-        let cells = self.at(self.me, self.layout.public_cells()).cast_const().cast();
+        let cells = self.public_cells(self.me);
         let body = self.at(self.me, self.layout.public_body());
         // SAFETY: within the own part, by the layout; the rest is the promise made to `new`.
         unsafe { Outbound::new(cells, body, self.public_room(), self.mark, counters) }
@@ -69,7 +77,7 @@ impl Parts {
     /// The same of what `reader` alone reads.
     pub(super) fn private(&self, reader: usize) -> Outbound {
         let counters = vec![self.counter(reader, self.me, Stream::Private)];
-        let cells = self.at(self.me, self.layout.private_cells(reader)).cast_const().cast();
+        let cells = self.private_cells(self.me, reader);
         let body = self.at(self.me, self.layout.private_body(reader));
         // SAFETY: as for `public`.
         unsafe { Outbound::new(cells, body, self.private_room(), self.mark, counters) }
@@ -77,7 +85,7 @@ impl Parts {
 
     /// The end at which this member reads what `of` writes for all.
     pub(super) fn public_of(&self, of: usize) -> Inbound {
-        let cells = self.at(of, self.layout.public_cells()).cast_const().cast();
+        let cells = self.public_cells(of);
         let body = self.at(of, self.layout.public_body());
         let counter = self.counter(self.me, of, Stream::Public);
         // SAFETY: within the part of `of`, by the layout; the rest is the promise made to `new`.
@@ -86,7 +94,7 @@ impl Parts {
 
     /// The same of what `of` writes for this member alone.
     pub(super) fn private_of(&self, of: usize) -> Inbound {
-        let cells = self.at(of, self.layout.private_cells(self.me)).cast_const().cast();
+        let cells = self.private_cells(of, self.me);
         let body = self.at(of, self.layout.private_body(self.me));
         let counter = self.counter(self.me, of, Stream::Private);
         // SAFETY: as for `public_of`.

@@ -2,11 +2,10 @@
 
 use mpi_core::boards::{LONG_PIECE, Piece};
 
-use super::{
-    APART, Cell, INLINE_BYTES, LAST, LIGHT_ROUND, LINE_BYTES, MAPPED_FROM, Room, WINDOW_MIN,
-};
+use super::cells::{Cell, Cells, LINE_BYTES};
+use super::{LAST, LIGHT_ROUND, MAPPED_FROM, Room, WINDOW_MIN};
 use crate::board::apart::Apart;
-use crate::board::layout::{CELLS, CONSENT};
+use crate::board::layout::CONSENT;
 use crate::copy;
 use crate::sync::{AtomicU64, Ordering};
 use crate::sys::memory::populate;
@@ -19,7 +18,7 @@ const ASKED_BYTES: usize = 256;
 
 /// One reading end.
 pub(in crate::board) struct Inbound {
-    cells: *const Cell,
+    cells: Cells,
     body: *const u8,
     room: Room,
     mark: u64,
@@ -41,7 +40,7 @@ impl Inbound {
     /// # Safety
     /// As [`Outbound::new`]; nobody else writes the counter.
     pub(in crate::board) unsafe fn new(
-        cells: *const Cell,
+        cells: Cells,
         body: *const u8,
         room: Room,
         mark: u64,
@@ -62,28 +61,22 @@ impl Inbound {
             self.ask_again();
         }
         // SAFETY: within the ring of cells, by `new`'s promise.
-        let cell = unsafe { &*self.cell() };
+        let cell = unsafe { &*self.cells.of(self.next) };
         if cell.seq.load(Ordering::Acquire) != self.mark.wrapping_add(self.next + 1) {
             return None;
         }
         let form = cell.form.load(Ordering::Relaxed);
         let (len, last) = (form as u32 as usize, form & LAST != 0);
-        if len <= INLINE_BYTES {
+        if len <= self.cells.most() {
             if len > LINE_BYTES {
-                let beside = self.cell_of(self.next + 1).cast::<u8>().wrapping_add(64);
-                self.ahead = (beside, len - LINE_BYTES);
+                self.ahead = (self.cells.beside(self.next + 1), len - LINE_BYTES);
             }
-            return Some(Piece {
-                at: cell.payload.as_ptr().cast(),
-                len,
-                last,
-                apart: 0,
-                lends: false,
-            });
+            let at = self.cells.payload_of(self.next);
+            return Some(Piece { at, len, last, apart: 0, lends: false });
         }
         let at = ((form & !LAST) >> 32) as usize;
         if at + len > self.room.all {
-            return Some(self.apart_piece(cell, form));
+            return Some(self.apart_piece(cell));
         }
         if at + len > self.known {
             self.get(at + len);
@@ -92,21 +85,10 @@ impl Inbound {
         Some(Piece { at: self.body.wrapping_add(at), len, last, apart: 0, lends: false })
     }
 
-    /// The cell of the next piece.
-    #[inline]
-    fn cell(&self) -> *const Cell {
-        self.cell_of(self.next)
-    }
-
-    #[inline]
-    fn cell_of(&self, piece: u64) -> *const Cell {
-        self.cells.wrapping_add((piece % CELLS as u64) as usize)
-    }
-
     /// Asks for the lines of the next piece.
     #[inline]
     pub(in crate::board) fn ask(&self) {
-        copy::ask(self.cell().cast());
+        copy::ask(self.cells.of(self.next).cast());
         self.ask_for_body();
     }
 
@@ -122,7 +104,7 @@ impl Inbound {
     fn ask_again(&mut self) {
         self.ask_for_body();
         // SAFETY: within the ring of cells, by `new`'s promise.
-        let cell = unsafe { &*self.cell() };
+        let cell = unsafe { &*self.cells.of(self.next) };
         let is_there = cell.seq.load(Ordering::Acquire) == self.mark.wrapping_add(self.next + 1);
         if is_there && cell.form.load(Ordering::Relaxed) as u32 as usize <= LINE_BYTES {
             self.ahead.1 = 0;
@@ -143,7 +125,7 @@ impl Inbound {
         let next = if next + len <= round { next } else { 0 };
         self.ahead = (self.body.wrapping_add(next), len.min(ASKED_BYTES));
         if is_long {
-            copy::ask(self.cell_of(self.next + 1).cast());
+            copy::ask(self.cells.of(self.next + 1).cast());
             self.ask_for_body();
         }
     }
@@ -151,10 +133,9 @@ impl Inbound {
     /// A piece whose form asks for more room than there is: one apart, or none at all.
     #[cold]
     #[inline(never)]
-    fn apart_piece(&self, cell: &Cell, form: u64) -> Piece {
+    fn apart_piece(&self, cell: &Cell) -> Piece {
         let mut piece = Piece { at: self.body, len: 0, last: true, apart: 0, lends: false };
-        if form == APART {
-            let Apart { len, back, .. } = cell.apart();
+        if let Some(Apart { len, back, .. }) = cell.apart() {
             (piece.apart, piece.lends) = (len, back != 0);
         }
         piece
@@ -172,8 +153,7 @@ impl Inbound {
     /// Where the piece that `peek` shows lies, if it is one apart.
     pub(in crate::board) fn apart(&self) -> Option<Apart> {
         // SAFETY: within the ring of cells, by `new`'s promise.
-        let cell = unsafe { &*self.cell() };
-        (cell.form.load(Ordering::Relaxed) == APART).then(|| cell.apart())
+        unsafe { &*self.cells.of(self.next) }.apart()
     }
 
     /// Tells the writer that its pieces are fetched.

@@ -1,29 +1,24 @@
 //! A stream of pieces from one writer to some readers: a ring of cells and a ring of bodies.
 //!
-//! A cell is two cache lines: its sequence word, written last, says that the piece is there; a piece of up to 112 bytes
-//! lies in the cell itself, the body of a longer one beside. Each reader counts what it has consumed in a word of its
+//! A cell is some cache lines: its sequence word, written last, says that the piece is there; a short piece lies in the
+//! cell itself, the body of a longer one beside. Each reader counts what it has consumed in a word of its
 //! own, which the writer looks at only when it would else overwrite something. All counts begin at the board's mark, so
 //! what an earlier board left in the same memory means nothing.
 //!
 //! In: pieces of messages. Out: the same, in place.
 
 mod bodies;
+mod cells;
 mod inbound;
 mod outbound;
 mod pages;
 mod readers;
 
+pub(super) use cells::Cells;
 pub(super) use inbound::Inbound;
 pub(super) use outbound::Outbound;
 pub(super) use readers::Answer;
 
-use super::apart::{Apart, Lies};
-use crate::sync::{AtomicU64, Ordering};
-
-/// Bytes of a piece that lies in its cell.
-const INLINE_BYTES: usize = LINE_BYTES + 64;
-/// Bytes of such a piece in the line of the cell that says that it is there.
-const LINE_BYTES: usize = 48;
 /// Short bodies go round in at least so many bytes, so that they stay in the cache and few pages are touched.
 const WINDOW_MIN: usize = 4 << 10;
 /// Where lines need not be fetched to be stored, long bodies go round in so much at most: the first time round each of
@@ -38,30 +33,6 @@ const MAPPED_FROM: usize = 128 << 10;
 const LAST: u64 = 1 << 63;
 /// The form of a message that lies in the memory of its writer: the cell has address and length.
 const APART: u64 = 1 << 31 | LAST;
-
-/// A cell. `form` has the length in its low half, the place of the body above, and `LAST`.
-#[repr(C, align(128))]
-pub(super) struct Cell {
-    seq: AtomicU64,
-    form: AtomicU64,
-    payload: [AtomicU64; INLINE_BYTES / 8],
-}
-
-const _: () = assert!(size_of::<Cell>() == 128);
-
-impl Cell {
-    fn set_apart(&self, Apart { at: Lies { address, offset }, len, back }: Apart) {
-        for (word, value) in self.payload.iter().zip([address, len, back, offset]) {
-            word.store(value, Ordering::Relaxed);
-        }
-    }
-
-    fn apart(&self) -> Apart {
-        let [address, len, back, offset] =
-            std::array::from_fn(|word| self.payload[word].load(Ordering::Relaxed));
-        Apart { at: Lies { address, offset }, len, back }
-    }
-}
 
 /// Bytes for the bodies of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -7,18 +7,18 @@ use mpi_core::buffer::{RawBytes, claim};
 use mpi_core::datatype::Packer;
 
 use super::bodies::Bodies;
+use super::cells::{Cell, Cells, LINE_BYTES};
 use super::readers::{Answer, Readers};
-use super::{APART, Cell, INLINE_BYTES, LAST, LINE_BYTES, Room};
+use super::{APART, LAST, Room};
 use crate::board::apart::Apart;
 use crate::board::copies::Copies;
-use crate::board::layout::CELLS;
 use crate::stores;
 use crate::sync::{AtomicU64, Ordering};
 use crate::sys::memory::Backing;
 
 /// The writing end.
 pub(in crate::board) struct Outbound {
-    cells: *const Cell,
+    cells: Cells,
     bodies: Bodies,
     readers: Readers,
     copies: Copies,
@@ -37,7 +37,7 @@ impl Outbound {
     /// All of it stays mapped as long as this lives, cells and counters are aligned, and nobody
     /// else writes to the cells and bodies.
     pub(in crate::board) unsafe fn new(
-        cells: *const Cell,
+        cells: Cells,
         body: *mut u8,
         room: Room,
         mark: u64,
@@ -83,7 +83,7 @@ impl Outbound {
         let Some((to, form)) = self.place(len, round) else { return false };
         // SAFETY: `place` found `len` unused bytes there.
         unsafe {
-            match len <= INLINE_BYTES {
+            match len <= self.cells.most() {
                 true => _ = source.pack_into(to, len),
                 false => self.fill(to, source, len),
             }
@@ -112,9 +112,9 @@ impl Outbound {
         if !self.readers.spare_a_cell(self.next) {
             return None;
         }
-        if len <= INLINE_BYTES {
+        if len <= self.cells.most() {
             self.bodies.pass(self.next);
-            return Some((self.cell().payload.as_ptr().cast_mut().cast(), len as u64));
+            return Some((self.cells.payload_of(self.next).cast_mut(), len as u64));
         }
         let at = self.bodies.take(len, round, self.next, &mut self.readers)?;
         Some((self.bodies.address(at), len as u64 | (at as u64) << 32))
@@ -149,9 +149,8 @@ impl Outbound {
     /// The cell of the next piece.
     #[inline]
     fn cell(&self) -> &Cell {
-        let cell = self.cells.wrapping_add((self.next % CELLS as u64) as usize);
         // SAFETY: within the ring of cells, by `new`'s promise.
-        unsafe { &*cell }
+        unsafe { &*self.cells.of(self.next) }
     }
 
     /// Lets readers see the next piece, of which its cell tells this.
@@ -172,10 +171,9 @@ impl Outbound {
     /// (decision 82); where ranks share processors nothing is faster.
     #[inline(always)]
     fn claim_cell(&self, len: usize) {
-        let cell = std::ptr::from_ref(self.cell()).cast::<u8>();
-        claim(cell);
-        if (LINE_BYTES + 1..=INLINE_BYTES).contains(&len) {
-            claim(cell.wrapping_add(64));
+        claim(self.cells.of(self.next).cast());
+        if (LINE_BYTES + 1..=self.cells.most()).contains(&len) {
+            claim(self.cells.beside(self.next));
         }
     }
 
@@ -221,7 +219,7 @@ impl Outbound {
     pub(in crate::board) fn has_room(&mut self, len: usize, round: usize) -> bool {
         let (piece, readers) = (self.next, &mut self.readers);
         let cell = readers.spare_a_cell(piece);
-        cell && (len <= INLINE_BYTES || self.bodies.find(len, round, piece, readers).is_some())
+        cell && (len <= self.cells.most() || self.bodies.find(len, round, piece, readers).is_some())
     }
 
     /// Whether what is written for the readers costs little, wherever their caches are.

@@ -1,0 +1,80 @@
+//! The ring of cells of a stream.
+//!
+//! A cell is some cache lines. The first begins with its sequence word, which says that the piece is there, and the form
+//! of that piece; what is short lies behind them, in this and the other lines of the cell.
+//!
+//! In: numbers of pieces. Out: their cells.
+
+use super::APART;
+use crate::board::apart::{Apart, Lies};
+use crate::board::layout::CELLS;
+use crate::sync::{AtomicU64, Ordering};
+
+/// Bytes of a piece that lies in the line of its cell that says that it is there.
+pub(super) const LINE_BYTES: usize = 48;
+
+/// The first line of a cell. `form` has the length in its low half, the place of the body above, and the mark of the last one.
+#[repr(C, align(64))]
+pub(super) struct Cell {
+    pub(super) seq: AtomicU64,
+    pub(super) form: AtomicU64,
+    payload: [AtomicU64; LINE_BYTES / 8],
+}
+
+const _: () = assert!(size_of::<Cell>() == 64);
+
+impl Cell {
+    pub(super) fn set_apart(&self, Apart { at: Lies { address, offset }, len, back }: Apart) {
+        for (word, value) in self.payload.iter().zip([address, len, back, offset]) {
+            word.store(value, Ordering::Relaxed);
+        }
+    }
+
+    /// Where the piece lies, if it is one apart.
+    pub(super) fn apart(&self) -> Option<Apart> {
+        if self.form.load(Ordering::Relaxed) != APART {
+            return None;
+        }
+        let [address, len, back, offset] =
+            std::array::from_fn(|word| self.payload[word].load(Ordering::Relaxed));
+        Some(Apart { at: Lies { address, offset }, len, back })
+    }
+}
+
+/// The cells of one stream, which go round.
+#[derive(Clone, Copy)]
+pub(in crate::board) struct Cells {
+    first: *const u8,
+    bytes: usize,
+}
+
+impl Cells {
+    /// Cells of so many bytes, in memory that begins here.
+    pub(in crate::board) fn new(first: *const u8, bytes: usize) -> Cells {
+        Cells { first, bytes }
+    }
+
+    /// Bytes of the longest piece that lies in its cell.
+    #[inline(always)]
+    pub(super) fn most(self) -> usize {
+        self.bytes - (64 - LINE_BYTES)
+    }
+
+    /// The cell of the piece of this number.
+    #[inline(always)]
+    pub(super) fn of(self, piece: u64) -> *const Cell {
+        self.first.wrapping_add((piece % CELLS as u64) as usize * self.bytes).cast()
+    }
+
+    /// Where that piece lies if it is short.
+    #[inline(always)]
+    pub(super) fn payload_of(self, piece: u64) -> *const u8 {
+        self.of(piece).cast::<u8>().wrapping_add(64 - LINE_BYTES)
+    }
+
+    /// The second line of that cell.
+    #[inline(always)]
+    pub(super) fn beside(self, piece: u64) -> *const u8 {
+        self.of(piece).wrapping_add(1).cast()
+    }
+}
