@@ -8,8 +8,9 @@
 //!
 //! Enters: how long looks took. Leaves: the copies, made one way or the other.
 
+use std::hint::black_box;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::time::{Duration, Instant};
 
 use crate::copy;
@@ -22,11 +23,12 @@ use mpi_core::datatype::Packer;
 const FAR_BEYOND: Duration = Duration::from_nanos(70);
 /// Looks to find out what one takes by the clock at a line that is here: any may be interrupted.
 const LOOKS_HERE: u32 = 8;
-/// Long copies from one trial to the next: it costs two looks at the clock, and a process that is
-/// moved is found out within a few megabytes.
-const COPIES_PER_TRIAL: u32 = 256;
+/// Bytes of long copies from one trial to the next: it costs two looks at the clock, and a process that is moved is
+/// found out within a few megabytes. (Guests are, by their hosts. With a trial every 256 copies, whatever their length,
+/// two ranks that had become far took 120 µs for an exchange of 256 KiB until the last of a hundred, and not 50.)
+const BYTES_PER_TRIAL: u32 = 1 << 20;
 /// The same while the trials do not agree.
-const COPIES_IN_DOUBT: u32 = 4;
+const BYTES_IN_DOUBT: u32 = 16 << 10;
 /// Trials by which one verdict must lead to be believed. One in fifty errs.
 const LEAD: i8 = 2;
 
@@ -36,7 +38,7 @@ pub(crate) struct Reach {
     is_far: bool,
     /// By how many trials far leads, or near if negative; at most [`LEAD`].
     lead: i8,
-    /// Long copies until a look is timed.
+    /// Bytes of long copies until a look is timed.
     until_trial: u32,
     /// A verdict was believed before.
     settled: bool,
@@ -130,7 +132,10 @@ impl Reach {
     #[inline]
     pub(crate) fn goes_past(&mut self, len: usize) -> bool {
         let is_long = len >= LONG_BYTES;
-        self.until_trial = self.until_trial.saturating_sub(is_long.into());
+        if is_long {
+            self.until_trial =
+                self.until_trial.saturating_sub(u32::try_from(len).unwrap_or(u32::MAX));
+        }
         self.is_far && is_long
     }
 
@@ -138,10 +143,9 @@ impl Reach {
     /// returns the count, and whether it has changed since the last look: the line of one that has
     /// not may be here still.
     ///
-    /// Most looks are not timed, so the processor expects one that is not, and begins its load before
-    /// it finds out that it errs. By the time that the clock has been read the line is here then, and a
-    /// far peer looks near (20 to 55 in 100 trials did). So nothing is loaded ahead there, nor ahead of the clock by
-    /// a guess about what comes before the look (up to two looks of three did still in some runs).
+    /// Most looks are not timed, so the processor expects one that is not, and begins its load before it finds out that
+    /// it errs. By the time that the clock has been read the line is here then, and a far peer looks near (20 to 55 in
+    /// 100 trials did). So nothing is loaded ahead there, nor ahead of the clock (see [`timed`]).
     #[inline]
     pub(crate) fn look<T>(&mut self, load: impl FnOnce() -> (T, bool)) -> T {
         if self.until_trial > 0 {
@@ -165,17 +169,20 @@ impl Reach {
         }
         self.settled |= sure;
         self.until_trial = match (sure, self.settled) {
-            (true, _) => COPIES_PER_TRIAL,
-            (false, true) => COPIES_IN_DOUBT,
+            (true, _) => BYTES_PER_TRIAL,
+            (false, true) => BYTES_IN_DOUBT,
             (false, false) => 0,
         };
     }
 }
 
-/// What a look shows, and what it takes by the clock: it begins when the clock has been read.
+/// What a look shows, and what it takes by the clock. It begins when the clock has been read: what that said is stored,
+/// and a full fence waits for the store, and so for the clock. (A fence of loads alone need not. On a Zen 1, as a guest,
+/// two of three looks of two far ranks began before the clock was read, and took 50 ns and not 160.)
 fn timed<T>(load: impl FnOnce() -> T) -> (T, Duration) {
     let start = Instant::now();
-    copy::finish_loads();
+    black_box(&start);
+    fence(Ordering::SeqCst);
     let shown = load();
     (shown, start.elapsed())
 }
@@ -201,22 +208,23 @@ mod tests {
         let (near, far) = (false, true);
         let trials = [
             (far, false, 0),
-            (far, true, COPIES_PER_TRIAL),
-            (near, true, COPIES_IN_DOUBT),
-            (far, true, COPIES_PER_TRIAL),
-            (near, true, COPIES_IN_DOUBT),
-            (near, true, COPIES_IN_DOUBT),
-            (near, true, COPIES_IN_DOUBT),
-            (near, false, COPIES_PER_TRIAL),
-            (near, false, COPIES_PER_TRIAL),
+            (far, true, BYTES_PER_TRIAL),
+            (near, true, BYTES_IN_DOUBT),
+            (far, true, BYTES_PER_TRIAL),
+            (near, true, BYTES_IN_DOUBT),
+            (near, true, BYTES_IN_DOUBT),
+            (near, true, BYTES_IN_DOUBT),
+            (near, false, BYTES_PER_TRIAL),
+            (near, false, BYTES_PER_TRIAL),
         ];
-        for (was_far, is_far, copies) in trials {
+        for (was_far, is_far, bytes) in trials {
             assert_eq!(reach.until_trial, 0);
             reach.learn(was_far);
             assert_eq!(reach.is_far, is_far);
-            assert_eq!(reach.is_near(), !is_far && copies == COPIES_PER_TRIAL);
+            assert_eq!(reach.is_near(), !is_far && bytes == BYTES_PER_TRIAL);
             assert!(!reach.goes_past(LONG_BYTES - 1));
-            assert_eq!(reach.until_trial, copies);
+            assert_eq!(reach.until_trial, bytes);
+            let copies = bytes as usize / LONG_BYTES;
             (0..copies).for_each(|_| assert_eq!(reach.goes_past(LONG_BYTES), is_far));
         }
     }
@@ -230,9 +238,9 @@ mod tests {
         reach.look(|| (far(), true));
         assert_eq!((reach.lead, reach.until_trial), (1, 0));
         reach.look(|| (far(), true));
-        assert!(reach.is_far && reach.until_trial == COPIES_PER_TRIAL);
+        assert!(reach.is_far && reach.until_trial == BYTES_PER_TRIAL);
         reach.look(|| (far(), true));
-        assert_eq!(reach.until_trial, COPIES_PER_TRIAL);
+        assert_eq!(reach.until_trial, BYTES_PER_TRIAL);
     }
 
     #[repr(align(64))]
