@@ -19,6 +19,8 @@ pub(super) const PRIVATE_CELL: usize = 5 * 64;
 const COUNTER_STRIDE: usize = 128;
 /// Counters for a writer: of its public stream, and of its private one.
 const COUNTERS: usize = 2;
+/// Bytes from the farewell to the first cell, for the same reason.
+const FAREWELL_STRIDE: usize = 128;
 /// Bytes from a counter to the consent of its owner.
 pub(super) const CONSENT: usize = 16;
 /// Bytes from the first counter for a writer to its second line: the terms of what their owner lends that writer, and
@@ -37,8 +39,8 @@ const PRIVATE_ROOM_MAX: usize = 2 << 20;
 const PRIVATE_SPACES: usize = 2;
 
 /// Counters and cells of a part up to this size are mapped when the board is opened, and not at its thirtieth
-/// message: eight members have 22 pages of them.
-const HEAD_BYTES: usize = 88 << 10;
+/// message: eight members have 23 pages of them.
+const HEAD_BYTES: usize = 92 << 10;
 
 /// What the address of a part is a multiple of.
 pub const ALIGN: usize = COUNTER_STRIDE;
@@ -67,9 +69,11 @@ impl Layout {
         self.private_body(self.size)
     }
 
-    /// The counter of what the owner has consumed of a stream of `writer`. In place of that of its own public one is
-    /// its farewell. [`CONSENT`] bytes behind each is the word that says whether the owner fetches what it is shown
-    /// there.
+    /// The counter of what the owner has consumed of a stream of `writer`. [`CONSENT`] bytes behind each is the word
+    /// that says whether the owner fetches what it is shown there. The page is of counters alone: a processor that often
+    /// reads one line behind another of the same page comes to ask for it by itself, and a counter that is here already
+    /// when a look at it is timed says nothing. (Two far ranks of a Zen 1 that fetch from each other, with the farewell
+    /// between the counters and cells behind them: up to half of the looks were so.)
     pub(super) fn counter(self, writer: usize, stream: Stream) -> usize {
         (writer * COUNTERS + stream as usize) * COUNTER_STRIDE
     }
@@ -93,8 +97,13 @@ impl Layout {
         self.counter(lender, Stream::Public) + CLAIM
     }
 
+    /// The owner's farewell.
+    pub(super) fn farewell(self) -> usize {
+        self.counter(self.size, Stream::Public).next_multiple_of(PAGE)
+    }
+
     pub(super) fn public_cells(self) -> usize {
-        self.counter(self.size, Stream::Public)
+        self.farewell() + FAREWELL_STRIDE
     }
 
     pub(super) fn private_cells(self, reader: usize) -> usize {

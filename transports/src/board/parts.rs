@@ -107,10 +107,10 @@ impl Parts {
         Turns { at, room: self.layout.private_room(), worn: Worn::new(0) }
     }
 
-    /// Where `of` says that it goes no further: in place of the counters that it would have of its own streams.
+    /// Where `of` says that it goes no further.
     pub(super) fn farewell(&self, of: usize) -> Farewell {
         // SAFETY: within the part of `of`, by the layout; the rest is the promise made to `new`.
-        unsafe { Farewell::new(self.counter(of, of, Stream::Public).cast(), self.mark) }
+        unsafe { Farewell::new(self.at(of, self.layout.farewell()).cast_const().cast(), self.mark) }
     }
 
     /// What `lender` lends to `borrower`.
