@@ -8,9 +8,8 @@
 //!
 //! Enters: how long looks took. Leaves: the copies, made one way or the other.
 
-use std::hint::black_box;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::copy;
@@ -143,9 +142,10 @@ impl Reach {
     /// returns the count, and whether it has changed since the last look: the line of one that has
     /// not may be here still.
     ///
-    /// Most looks are not timed, so the processor expects one that is not, and begins its load before it finds out that
-    /// it errs. By the time that the clock has been read the line is here then, and a far peer looks near (20 to 55 in
-    /// 100 trials did). So nothing is loaded ahead there, nor ahead of the clock (see [`timed`]).
+    /// Most looks are not timed, so the processor expects one that is not, and begins its load before
+    /// it finds out that it errs. By the time that the clock has been read the line is here then, and a
+    /// far peer looks near (20 to 55 in 100 trials did). So nothing is loaded ahead there, nor ahead of the clock by
+    /// a guess about what comes before the look (up to two looks of three did still in some runs).
     #[inline]
     pub(crate) fn look<T>(&mut self, load: impl FnOnce() -> (T, bool)) -> T {
         if self.until_trial > 0 {
@@ -176,13 +176,10 @@ impl Reach {
     }
 }
 
-/// What a look shows, and what it takes by the clock. It begins when the clock has been read: what that said is stored,
-/// and a full fence waits for the store, and so for the clock. (A fence of loads alone need not. On a Zen 1, as a guest,
-/// two of three looks of two far ranks began before the clock was read, and took 50 ns and not 160.)
+/// What a look shows, and what it takes by the clock: it begins when the clock has been read.
 fn timed<T>(load: impl FnOnce() -> T) -> (T, Duration) {
     let start = Instant::now();
-    black_box(&start);
-    fence(Ordering::SeqCst);
+    copy::finish_loads();
     let shown = load();
     (shown, start.elapsed())
 }
