@@ -25,10 +25,10 @@ static PREDEFINED: Paged<[(u32, u32); PLACES]> = Paged(predefined());
 const PLACES: usize = DATATYPE_PLACES + (16 << 5);
 const DATATYPE_PLACES: usize = 256;
 
-/// What begins on a page. Where ranks share processors and these forget where pages lie whenever they change from one to
-/// the other, each page that a call needs takes some 20 ns: `MPI_Reduce_scatter_block` of no elements, 8 ranks on two
-/// processors (Zen 1), 0.18 µs with the places of datatypes behind the others and wherever the table happened to begin,
-/// and 0.14 so.
+/// What begins on a page. Where ranks share processors and these forget where pages lie whenever they change from one
+/// to the other, each page that a call needs takes some 20 ns: `MPI_Reduce_scatter_block` of no elements, 8 ranks on
+/// two processors (Zen 1), 0.18 µs with the places of datatypes behind the others and wherever the table happened to
+/// begin, and 0.14 so.
 #[repr(align(4096))]
 struct Paged<T>(T);
 

@@ -7,11 +7,11 @@ use crate::sys::memory::{PAGE, populate};
 
 /// Pieces of a stream that may be under way.
 pub(super) const CELLS: usize = 32;
-/// Bytes of a cell of the stream that everyone reads, and of a stream that one member reads, as much of which as is behind
-/// 16 bytes holds a short piece: what does not lie there costs its writer a place, and both ends a page more, which
-/// where ranks share processors is new to them in each turn. OSU, 4 ranks on two processors (Zen 1), the latter with
-/// two lines and five, 128 and 256 bytes: scatter 0.52 and 0.57 µs, 0.43 and 0.45, gather 0.47 and 0.51, 0.41 and 0.44.
-/// With as long ones of the former, broadcasts of up to 64 bytes take 0.26 to 0.31 and not 0.24 to 0.26.
+/// Bytes of a cell of the stream that everyone reads, and of one of a stream that one member reads; all but 16 are for
+/// a short piece. What does not lie there costs its writer a place, and both ends a page more, which where ranks share
+/// processors is new to them in each turn. OSU, 4 ranks on two processors (Zen 1), the latter of two lines and of
+/// five, 128 and 256 bytes: scatter 0.52 and 0.57 µs, 0.43 and 0.45, gather 0.47 and 0.51, 0.41 and 0.44. With as many
+/// lines of the former broadcasts of up to 64 bytes take 0.26 to 0.31 µs and not 0.24 to 0.26.
 pub(super) const PUBLIC_CELL: usize = 2 * 64;
 pub(super) const PRIVATE_CELL: usize = 5 * 64;
 /// Bytes from one counter to the next: two lines, since processors fetch pairs. Whoever looks at one fetches no other:
@@ -19,7 +19,7 @@ pub(super) const PRIVATE_CELL: usize = 5 * 64;
 const COUNTER_STRIDE: usize = 128;
 /// Counters for a writer: of its public stream, and of its private one.
 const COUNTERS: usize = 2;
-/// Bytes from the farewell to the first cell, for the same reason.
+/// Bytes from the farewell to the first cell: two lines as well.
 const FAREWELL_STRIDE: usize = 128;
 /// Bytes from a counter to the consent of its owner.
 pub(super) const CONSENT: usize = 16;
@@ -70,10 +70,10 @@ impl Layout {
     }
 
     /// The counter of what the owner has consumed of a stream of `writer`. [`CONSENT`] bytes behind each is the word
-    /// that says whether the owner fetches what it is shown there. The page is of counters alone: a processor that often
-    /// reads one line behind another of the same page comes to ask for it by itself, and a counter that is here already
-    /// when a look at it is timed says nothing. (Two far ranks of a Zen 1 that fetch from each other, with the farewell
-    /// between the counters and cells behind them: up to half of the looks were so.)
+    /// that says whether the owner fetches what it is shown there. The page is of counters alone: a processor that
+    /// often reads one line behind another of the same page comes to ask for it by itself, and a counter that is here
+    /// already when a look at it is timed says nothing. (Two far ranks of a Zen 1 that fetch from each other, with the
+    /// farewell between the counters and cells behind them: up to half of the looks were so.)
     pub(super) fn counter(self, writer: usize, stream: Stream) -> usize {
         (writer * COUNTERS + stream as usize) * COUNTER_STRIDE
     }
@@ -151,6 +151,8 @@ mod tests {
             });
             let pairs: BTreeSet<usize> = counters.map(|counter| counter / COUNTER_STRIDE).collect();
             assert_eq!(pairs.len(), 2 * size as usize, "each has a pair of lines for itself");
+            assert!(layout.claim(last).next_multiple_of(PAGE) <= layout.farewell());
+            assert_eq!(layout.farewell() % PAGE, 0, "counters have pages for themselves");
             assert_eq!(layout.private_cells(0), layout.public_cells() + CELLS * PUBLIC_CELL);
             assert!(layout.private_cells(last) + CELLS * PRIVATE_CELL <= layout.public_body());
             assert_eq!(layout.public_body() % PAGE, 0);

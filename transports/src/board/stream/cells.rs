@@ -1,7 +1,7 @@
 //! The ring of cells of a stream.
 //!
-//! A cell is some cache lines. The first begins with its sequence word, which says that the piece is there, and the form
-//! of that piece; what is short lies behind them, in this and the other lines of the cell.
+//! A cell is some cache lines. The first begins with its sequence word, which says that the piece is there, and the
+//! form of that piece; what is short lies behind them, in this and the other lines of the cell.
 //!
 //! In: numbers of pieces. Out: their cells.
 
@@ -13,7 +13,8 @@ use crate::sync::{AtomicU64, Ordering};
 /// Bytes of a piece that lies in the line of its cell that says that it is there.
 pub(super) const LINE_BYTES: usize = 48;
 
-/// The first line of a cell. `form` has the length in its low half, the place of the body above, and the mark of the last one.
+/// The first line of a cell. `form` has the length in its low half, the place of the body above, and the bit of a last
+/// piece.
 #[repr(C, align(64))]
 pub(super) struct Cell {
     pub(super) seq: AtomicU64,
