@@ -9,9 +9,7 @@ use crate::sys::memory::{PAGE, populate};
 pub(super) const CELLS: usize = 32;
 /// Bytes of a cell of the stream that everyone reads, and of one of a stream that one member reads; all but 16 are for
 /// a short piece. What does not lie there costs its writer a place, and both ends a page more, which where ranks share
-/// processors is new to them in each turn. OSU, 4 ranks on two processors (Zen 1), the latter of two lines and of
-/// five, 128 and 256 bytes: scatter 0.52 and 0.57 µs, 0.43 and 0.45, gather 0.47 and 0.51, 0.41 and 0.44. With as many
-/// lines of the former broadcasts of up to 64 bytes take 0.26 to 0.31 µs and not 0.24 to 0.26.
+/// processors is new to them in each turn (decision 85, with what longer cells cost the former).
 pub(super) const PUBLIC_CELL: usize = 2 * 64;
 pub(super) const PRIVATE_CELL: usize = 5 * 64;
 /// Bytes from one counter to the next: two lines, since processors fetch pairs. Whoever looks at one fetches no other:

@@ -134,6 +134,21 @@ fn what_an_earlier_board_left_means_nothing() {
 }
 
 #[test]
+fn pieces_about_as_long_as_a_cell_arrive_whole() {
+    let mut shared = Shared::new(2, 0);
+    let mut views = shared.views(3);
+    let streams = [(Audience::Everyone, Source::Public(0)), (Audience::One(1), Source::Private(0))];
+    let lens = [0, 1, 47, 48, 49, 111, 112, 113, 303, 304, 305, 320];
+    for (round, len) in (0..40).flat_map(|round| lens.map(|len| (round, len))) {
+        for (to, from) in streams {
+            let sent = pattern(round, len);
+            assert!(views[0].write(to, &mut packer(&sent), len, true));
+            assert_eq!(take(&mut views[1], from), Some((sent, true)), "{len} bytes, {to:?}");
+        }
+    }
+}
+
+#[test]
 fn a_form_that_cannot_be_is_an_empty_last_piece() {
     let mut shared = Shared::new(2, 0);
     let mut views = shared.views(9);

@@ -22,7 +22,9 @@ pub(super) struct Cell {
     payload: [AtomicU64; LINE_BYTES / 8],
 }
 
-const _: () = assert!(size_of::<Cell>() == 64);
+/// Bytes of a cell before its piece.
+const HEAD_BYTES: usize = size_of::<Cell>() - LINE_BYTES;
+const _: () = assert!(size_of::<Cell>() == 64 && HEAD_BYTES == 16);
 
 impl Cell {
     pub(super) fn set_apart(&self, Apart { at: Lies { address, offset }, len, back }: Apart) {
@@ -50,7 +52,7 @@ pub(in crate::board) struct Cells {
 }
 
 impl Cells {
-    /// Cells of so many bytes, in memory that begins here.
+    /// Cells of so many bytes, which are whole lines, in memory that begins here with one.
     pub(in crate::board) fn new(first: *const u8, bytes: usize) -> Cells {
         Cells { first, bytes }
     }
@@ -58,7 +60,7 @@ impl Cells {
     /// Bytes of the longest piece that lies in its cell.
     #[inline(always)]
     pub(super) fn most(self) -> usize {
-        self.bytes - (64 - LINE_BYTES)
+        self.bytes - HEAD_BYTES
     }
 
     /// The cell of the piece of this number.
@@ -70,7 +72,7 @@ impl Cells {
     /// Where that piece lies if it is short.
     #[inline(always)]
     pub(super) fn payload_of(self, piece: u64) -> *const u8 {
-        self.of(piece).cast::<u8>().wrapping_add(64 - LINE_BYTES)
+        self.of(piece).cast::<u8>().wrapping_add(HEAD_BYTES)
     }
 
     /// The second line of that cell.
