@@ -394,12 +394,17 @@ fn what_all_write_to_each_other_is_shown_where_no_cache_holds_it_and_the_kernel_
 
 #[test]
 fn a_far_reader_is_written_to_where_storing_takes_little_beside_the_kernel() {
-    let (to, len) = (Audience::One(1), 64 << 10);
+    let (to, short, long) = (Audience::One(1), 16 << 10, 64 << 10);
     let known = [Some(1000), Some(u64::MAX), None];
-    // Who has to read as well is shown to where each has a processor, and written to in turn unless that is dear.
-    for (on_node, streams, shown) in
-        [(1, 1, [false, true, true]), (1, 2, [true, true, true]), (10_000, 2, [false, true, false])]
-    {
+    // Who has to read as well is shown long messages where each has a processor, and written to in turn unless that is
+    // dear.
+    for (on_node, streams, len, shown) in [
+        (1, 1, long, [false, true, true]),
+        (1, 2, long, [true, true, true]),
+        (1, 2, long - 1, [false, true, true]),
+        (1, 2, short, [false, true, true]),
+        (10_000, 2, long, [false, true, false]),
+    ] {
         let (mut world, board) = at_a_board(&small(), on_node);
         world.transport(0).boards.get(board).unwrap().prove(to, false);
         carry(&mut world, board, 300, 16 << 10);
@@ -410,6 +415,6 @@ fn a_far_reader_is_written_to_where_storing_takes_little_beside_the_kernel() {
             prove_far_nanos(nanos);
             shm.is_better_shown(board, to, len)
         });
-        assert_eq!(is_shown, shown, "{on_node} ranks, {streams} streams");
+        assert_eq!(is_shown, shown, "{on_node} ranks, {streams} streams, {len} bytes");
     }
 }

@@ -19,6 +19,11 @@ const CROWDED_BYTES: u64 = 32 << 10;
 /// 14, 6.1 and 5.8; 32 KiB broadcast 7.3, 4.6 and 4.7, reduce 8.0, 4.9 and 5.2, all-gather 10.1, 8.2 and 8.0.
 const FETCHED_BYTES: u64 = 16 << 10;
 
+/// The same if both have something for each other and storing for far readers takes little beside what the kernel does.
+/// Two far ranks of a Zen 1, fetched, through the ring, and Open MPI: all-gather of 16 KiB 3.5, 2.5 and 4.9 µs, of
+/// 32 KiB 5.2, 4.1 and 8.5; all-to-all 4.7, 3.7 and 5.8, and 6.9, 6.1 and 8.9; of 64 KiB the ring is no better.
+const STORED_BYTES: u64 = 64 << 10;
+
 impl Shm {
     /// Whether it pays that readers fetch a message of this process out of its memory.
     pub(super) fn fetching_pays(&mut self, board: BoardId, to: Audience, len: u64) -> bool {
@@ -77,7 +82,7 @@ impl Shm {
             _ => return true,
         }
         let swamps = self.swamps_caches(board, len);
-        if self.far_is_better_written(board, to) {
+        if self.far_is_better_written(board, to, len) {
             return false;
         }
         let Some(at) = self.boards.look(board) else { return false };
@@ -92,16 +97,17 @@ impl Shm {
         }
     }
 
-    /// Whether the only reader, who is far, is better written to, since its writer has nothing to read meanwhile and
-    /// storing takes little beside what the kernel does; the ring needs its pages then. Two far ranks of a Zen 1,
-    /// fetched, so, and Open MPI: reduce of 64 KiB 10.6, 7.2 and 11.2 µs, of 256 KiB 54, 24 and 51, of 1 MiB 240, 99
-    /// and 195. (Where both write to each other, all-to-all of 64 KiB 14, 16 and 14 µs, of 128 KiB 30, 40 and 29, of
-    /// 1 MiB as long.)
-    fn far_is_better_written(&mut self, board: BoardId, to: Audience) -> bool {
+    /// Whether the only reader, who is far, is better written to, since storing takes little beside what the kernel does
+    /// and the message is short or its writer has nothing to read meanwhile; for long ones the ring needs its pages
+    /// then. Two far ranks of a Zen 1, fetched, so, and Open MPI: reduce of 64 KiB 10.6, 7.2 and 11.2 µs, of 256 KiB
+    /// 54, 24 and 51, of 1 MiB 240, 99 and 195. (Where both write to each other, all-to-all of 64 KiB 14, 16 and 14 µs,
+    /// of 128 KiB 30, 40 and 29, of 1 MiB as long.)
+    fn far_is_better_written(&mut self, board: BoardId, to: Audience, len: u64) -> bool {
         let Some(at) = self.boards.look(board) else { return false };
-        let is_far = at.has_one_writer() && at.is_far(to) == Some(true);
+        let is_alone = at.has_one_writer();
+        let is_far = at.is_far(to) == Some(true) && (is_alone || len < STORED_BYTES);
         let is_written = is_far && self.far_is_cheap() == Some(true);
-        if let Some(at) = self.boards.get(board).filter(|_| is_written) {
+        if let Some(at) = self.boards.get(board).filter(|_| is_written && is_alone) {
             at.favour_ring(to);
         }
         is_written
