@@ -4,4 +4,6 @@ fn main() {
     println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libmpi.so.12");
     println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=../hot.ld");
+    println!("cargo::rustc-cdylib-link-arg=-Wl,-T,{}/../hot.ld", env!("CARGO_MANIFEST_DIR"));
 }

@@ -28,8 +28,8 @@ pub unsafe fn denied(answer: *mut std::ffi::c_int) -> std::ffi::c_int {
     0
 }
 
-/// Exports a procedure under its two names: `PMPI_X` calls the glue and `MPI_X` calls `PMPI_X`, so
-/// that a tool may come between (MPI-5.0 §15.2).
+/// Exports a procedure under its two names, so that a tool may come between (MPI-5.0 §15.2). Both call the glue and
+/// become one function that way: if `MPI_X` called `PMPI_X` it would jump there by an address on a page of its own.
 #[macro_export]
 macro_rules! twins {
     ($pmpi:ident, $mpi:ident, ($($name:ident: $type:ty),*) -> $result:ty, $glue:expr) => {
@@ -41,7 +41,7 @@ macro_rules! twins {
         #[unsafe(no_mangle)]
         pub unsafe extern "C-unwind" fn $mpi($($name: $type),*) -> $result {
             // SAFETY: as above.
-            unsafe { $pmpi($($name),*) }
+            unsafe { $glue }
         }
     };
 }
