@@ -6,5 +6,5 @@ fn main() {
     println!("cargo::rerun-if-changed=mpi-abi/hot.ld");
     println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libmpi_abi.so.1");
     println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
-    println!("cargo::rustc-cdylib-link-arg=-Wl,-T,{}/mpi-abi/hot.ld", env!("CARGO_MANIFEST_DIR"));
+    println!("cargo::rustc-cdylib-link-arg=-T{}/mpi-abi/hot.ld", env!("CARGO_MANIFEST_DIR"));
 }

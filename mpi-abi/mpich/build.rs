@@ -5,5 +5,5 @@ fn main() {
     println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=../hot.ld");
-    println!("cargo::rustc-cdylib-link-arg=-Wl,-T,{}/../hot.ld", env!("CARGO_MANIFEST_DIR"));
+    println!("cargo::rustc-cdylib-link-arg=-T{}/../hot.ld", env!("CARGO_MANIFEST_DIR"));
 }
