@@ -11,6 +11,9 @@ use std::process::Command;
 /// The variable that names another prefix than `target/ferrite`.
 pub const VARIABLE: &str = "FERRITE_TEST_PREFIX";
 
+/// Each face's library, which is also the name it bears.
+pub const FACES: [&str; 3] = ["libmpi_abi.so.1", "libmpi.so.12", "libmpi.so.40"];
+
 /// A prefix made by `cargo xtask install`.
 pub struct Prefix {
     dir: PathBuf,

@@ -6,10 +6,9 @@ use std::fs;
 use std::path::Path;
 
 use object::{Object, ObjectSection, ObjectSymbol};
-use testsuite::prefix::Prefix;
+use testsuite::prefix::{FACES, Prefix};
 
 const SCRIPT: &str = include_str!("../../mpi-abi/hot.ld");
-const LIBRARIES: [&str; 3] = ["libmpi_abi.so.1", "libmpi.so.12", "libmpi.so.40"];
 
 /// What the script takes, line by line: patterns of which one is to be found.
 fn lines() -> Vec<Vec<&'static str>> {
@@ -47,7 +46,7 @@ fn all_names_of_hot_functions_are_some_function_s() {
     assert!(lines.len() > 50, "{} lines", lines.len());
     let prefix = Prefix::find().expect("a prefix");
     let names: BTreeSet<String> =
-        LIBRARIES.iter().flat_map(|library| hot(&prefix.lib(library))).collect();
+        FACES.iter().flat_map(|library| hot(&prefix.lib(library))).collect();
     let is_there = |line: &Vec<&str>| {
         line.iter().any(|pattern| names.iter().any(|name| matches(pattern, name)))
     };
@@ -58,13 +57,11 @@ fn all_names_of_hot_functions_are_some_function_s() {
 #[test]
 fn each_library_has_its_collectives_among_the_hot_functions() {
     let prefix = Prefix::find().expect("a prefix");
-    for library in LIBRARIES {
+    for library in FACES {
         let names = hot(&prefix.lib(library));
-        let lacking = ["MPI_Barrier", "MPI_Bcast", "MPI_Allreduce", "MPI_Send", "MPI_Recv"]
-            .map(|name| (name, names.contains(name)))
-            .into_iter()
-            .filter(|(_, is_there)| !is_there);
-        assert_eq!(lacking.collect::<Vec<_>>(), [], "{library}");
+        for name in ["MPI_Barrier", "MPI_Bcast", "MPI_Allreduce", "MPI_Send", "MPI_Recv"] {
+            assert!(names.contains(name), "{library}: {name}");
+        }
     }
 }
 

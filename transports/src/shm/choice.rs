@@ -19,9 +19,8 @@ const CROWDED_BYTES: u64 = 32 << 10;
 /// 14, 6.1 and 5.8; 32 KiB broadcast 7.3, 4.6 and 4.7, reduce 8.0, 4.9 and 5.2, all-gather 10.1, 8.2 and 8.0.
 const FETCHED_BYTES: u64 = 16 << 10;
 
-/// The same if both have something for each other and storing for far readers takes little beside what the kernel does.
-/// Two far ranks of a Zen 1, fetched, through the ring, and Open MPI: all-gather of 16 KiB 3.5, 2.5 and 4.9 µs, of
-/// 32 KiB 5.2, 4.1 and 8.5; all-to-all 4.7, 3.7 and 5.8, and 6.9, 6.1 and 8.9; of 64 KiB the ring is no better.
+/// The same if both have something for each other and storing for far readers takes little beside what the kernel does
+/// (decision 62); from there on the ring is no better.
 const STORED_BYTES: u64 = 64 << 10;
 
 impl Shm {
