@@ -8,15 +8,9 @@ use std::path::Path;
 use mpi_api::Description;
 use mpi_api::extra::Form;
 use mpi_api::{exports, fortran};
-use object::elf::{DT_NEEDED, DT_SONAME, DynamicTag, FileHeader64};
-use object::read::elf::{Dyn, FileHeader};
-use object::{Endianness, Object, ObjectSection, ObjectSymbol};
+use object::{Object, ObjectSection, ObjectSymbol};
 use testsuite::peers;
 use testsuite::prefix::{FACES, Prefix};
-
-/// Libraries that every machine has (docs/decisions.md 10).
-const ALLOWED: [&str; 5] =
-    ["libc.so.6", "libm.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2", "libdl.so.2"];
 
 fn description() -> Description {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -181,40 +175,4 @@ fn nothing_that_intel_mpi_s_binding_for_cxx_needs_is_missing() {
     let ours = exported(&ours("libmpi.so.12"));
     let lacking: Vec<&str> = needed.into_iter().filter(|name| !ours.contains_key(*name)).collect();
     none("libmpi.so.12 lacks", &lacking);
-}
-
-/// The strings of one kind in the dynamic section: DT_NEEDED or DT_SONAME.
-fn dynamic(library: &Path, wanted: DynamicTag) -> Vec<String> {
-    let data = fs::read(library).unwrap_or_else(|error| panic!("{}: {error}", library.display()));
-    let header = FileHeader64::<Endianness>::parse(&*data).expect("an ELF file");
-    let endian = header.endian().expect("an order of bytes");
-    let sections = header.sections(endian, &*data).expect("sections");
-    let (entries, strings) = sections
-        .dynamic(endian, &*data)
-        .expect("a dynamic section")
-        .map(|(entries, link)| (entries, sections.strings(endian, &*data, link).expect("names")))
-        .expect("a dynamic section");
-    entries
-        .iter()
-        .filter(|entry| entry.d_tag(endian) == wanted)
-        .map(|entry| entry.string(endian, strings).expect("a name"))
-        .map(|name| String::from_utf8_lossy(name).into_owned())
-        .collect()
-}
-
-#[test]
-fn a_face_needs_only_what_every_machine_has() {
-    for library in FACES {
-        let needed = dynamic(&ours(library), DT_NEEDED);
-        let foreign: Vec<&String> =
-            needed.iter().filter(|name| !ALLOWED.contains(&name.as_str())).collect();
-        assert!(foreign.is_empty(), "{library} needs {foreign:?}");
-    }
-}
-
-#[test]
-fn a_face_has_the_name_by_which_programs_ask_for_it() {
-    for library in FACES {
-        assert_eq!(dynamic(&ours(library), DT_SONAME), [library]);
-    }
 }
