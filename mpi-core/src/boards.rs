@@ -190,8 +190,8 @@ pub trait Boards {
     /// memory may be better left there for its readers.
     fn share_caches(&mut self, board: BoardId, share: Share);
 
-    /// Whether so many bytes of user memory pass through the caches of this machine anyway, since they fill the
-    /// last one.
+    /// Whether so many bytes of user memory pass through the caches of this machine anyway, since they are more than
+    /// the last one holds.
     fn exceeds_caches(&self, bytes: u64) -> bool;
 
     /// Copies bytes of a piece where they belong, so that they displace nothing in the caches; returns

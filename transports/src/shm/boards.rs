@@ -213,7 +213,7 @@ impl Boards for Shm {
     }
 
     fn exceeds_caches(&self, bytes: u64) -> bool {
-        self.boards.caches.are_filled_by(bytes)
+        self.boards.caches.are_exceeded_by(bytes)
     }
 
     fn land_piece(&mut self, bytes: RawBytes<'_>, into: &mut Unpacker) -> Option<usize> {

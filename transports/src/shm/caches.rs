@@ -35,9 +35,14 @@ impl Caches {
         bytes >= LEAST && bytes >= *self.last.get_or_init(last_bytes)
     }
 
+    /// Whether so many bytes are more than the last one holds: what just fills it may still find all of it there.
+    pub(super) fn are_exceeded_by(&self, bytes: u64) -> bool {
+        self.are_filled_by(bytes.saturating_sub(1))
+    }
+
     /// Whether so many bytes take more than half of the last one.
-    pub(super) fn are_filled_by_twice(&self, bytes: u64) -> bool {
-        self.are_filled_by(bytes.saturating_mul(2).saturating_sub(1))
+    pub(super) fn are_exceeded_by_twice(&self, bytes: u64) -> bool {
+        self.are_exceeded_by(bytes.saturating_mul(2))
     }
 
     /// Bytes of the one that a processor has for itself.
@@ -65,9 +70,18 @@ mod tests {
     #[test]
     fn few_bytes_have_room_and_very_many_have_not() {
         for caches in [Caches::default(), Caches::with_last(LEAST), Caches::with_last(MOST)] {
-            assert!(!caches.are_filled_by_twice(LEAST / 2) && !caches.are_filled_by(LEAST - 1));
-            assert!(caches.are_filled_by(MOST) && caches.are_filled_by_twice(MOST / 2 + 1));
+            assert!(!caches.are_exceeded_by_twice(LEAST / 2) && !caches.are_filled_by(LEAST - 1));
+            assert!(caches.are_filled_by(MOST) && caches.are_exceeded_by_twice(MOST / 2 + 1));
         }
+    }
+
+    #[test]
+    fn what_just_fills_a_cache_does_not_exceed_it() {
+        let caches = Caches::with_last(8 << 20);
+        let of = |bytes| (caches.are_filled_by(bytes), caches.are_exceeded_by(bytes));
+        assert_eq!(of((8 << 20) - 1), (false, false));
+        assert_eq!(of(8 << 20), (true, false));
+        assert_eq!(of((8 << 20) + 1), (true, true));
     }
 
     #[test]

@@ -123,7 +123,7 @@ impl Shm {
         let Some(board) = self.boards.look(board).filter(|board| !board.has_one_writer()) else {
             return false;
         };
-        self.boards.caches.are_filled_by_twice(board.footprint(len)) && self.boards.price.is_low()
+        self.boards.caches.are_exceeded_by_twice(board.footprint(len)) && self.boards.price.is_low()
     }
 
     /// Whether the kernel is to move bytes where ranks share processors.
