@@ -17,6 +17,9 @@ use crate::port::Port;
 /// 192 and 144, 8 ranks 57 and 30, 258 and 183.
 const PARTS: u64 = 4;
 const PART_BYTES_MIN: u64 = 32 << 10;
+/// What a process has in the caches besides its messages, at least: a page of its stack. Messages that just fill the
+/// last one do not fit with it.
+const BESIDES: u64 = 4 << 10;
 
 /// Who writes to whom.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -119,9 +122,11 @@ impl<P: Port> Entry<'_, P> {
         self.exceeds_caches(seat, pattern, bytes / u64::from(seat.size))
     }
 
-    /// Whether the messages of all, of so many bytes each, are more than the caches hold.
+    /// Whether the messages of all, of so many bytes each, are more than the caches hold; of members that share
+    /// processors with what each of them touches besides.
     pub(super) fn exceeds_caches(&self, seat: Seat, pattern: Pattern, message: u64) -> bool {
-        self.port.exceeds_caches(pattern.messages(seat.size).saturating_mul(message))
+        let besides = if seat.crowded { u64::from(seat.size) * BESIDES } else { 0 };
+        self.port.exceeds_caches(pattern.messages(seat.size).saturating_mul(message) + besides)
     }
 }
 
