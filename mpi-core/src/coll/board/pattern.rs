@@ -126,7 +126,8 @@ impl<P: Port> Entry<'_, P> {
     /// processors with what each of them touches besides.
     pub(super) fn exceeds_caches(&self, seat: Seat, pattern: Pattern, message: u64) -> bool {
         let besides = if seat.crowded { u64::from(seat.size) * BESIDES } else { 0 };
-        self.port.exceeds_caches(pattern.messages(seat.size).saturating_mul(message) + besides)
+        let messages = pattern.messages(seat.size).saturating_mul(message);
+        self.port.exceeds_caches(messages.saturating_add(besides))
     }
 }
 
