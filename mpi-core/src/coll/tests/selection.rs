@@ -76,6 +76,20 @@ fn crowded_processes_may_have_rules_of_their_own() {
     assert_eq!(selection.select(&crowded).algorithm, Algorithm::Tree);
 }
 
+/// Three of one node that share processors do not go by the rules of three on two nodes.
+#[test]
+fn three_on_two_nodes_add_up_by_fewer_stages() {
+    let chosen = |size, ranks_per_node, nodes, bytes| {
+        let shape = shape(Collective::Allreduce, size, bytes);
+        let shape = Shape { ranks_per_node, nodes, crowded: true, ..shape };
+        Selection::default().select(&shape).algorithm
+    };
+    assert_eq!(chosen(3, 2, true, 256 << 10), Algorithm::Tree);
+    assert_eq!(chosen(3, 2, true, 1 << 20), Algorithm::Rabenseifner);
+    assert_eq!(chosen(4, 2, true, 1 << 20), Algorithm::Nodes);
+    assert_eq!(chosen(3, 3, false, 1 << 20), Algorithm::Tree);
+}
+
 #[test]
 fn rules_may_ask_for_processors() {
     let table = "[[barrier]]\nalgorithm = \"tree\"\nmin_processors = 2\nmax_processors = 3";
