@@ -35,6 +35,7 @@ pub mod process;
 pub mod request;
 pub mod rma;
 pub mod roll_call;
+pub mod room;
 pub mod segments;
 pub mod session;
 pub mod settings;

@@ -20,6 +20,7 @@ use crate::entry::Entry;
 use crate::error::Result;
 use crate::handle::CommHandle;
 use crate::port::Port;
+use crate::room::Room;
 
 /// The operations of one process, in order.
 pub(super) struct Stages {
@@ -227,13 +228,7 @@ impl Stages {
 struct Held {
     /// Packed blocks, in two orders.
     blocks: [Vec<u8>; 2],
-    sums: Vec<u128>,
-}
-
-/// Room for so many bytes of elements.
-pub(super) fn room(memory: &mut Vec<u128>, bytes: i64) -> UserBuffer {
-    memory.resize(bytes as usize / 16 + 1, 0);
-    UserBuffer(memory.as_mut_ptr().cast())
+    sums: Room,
 }
 
 /// A run of the library's own memory.
@@ -335,7 +330,11 @@ impl<P: Port> Entry<'_, P> {
                     false => None,
                 };
                 let sum = if stages.leads() && result.is_none() {
-                    Some(self.elements_at(room(&mut held.sums, call.bytes), len, data)?)
+                    Some(self.elements_at(
+                        UserBuffer(held.sums.of(call.bytes as usize)),
+                        len,
+                        data,
+                    )?)
                 } else {
                     result.filter(|_| stages.leads())
                 };

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::across::{Stages, Step, bytes_at, room};
+use super::across::{Stages, Step, bytes_at};
 use super::board::copy;
 use super::layout::Layout;
 use super::menu::Collective;
@@ -19,6 +19,7 @@ use crate::datatype::{Packer, Unpacker};
 use crate::entry::Entry;
 use crate::error::Result;
 use crate::port::Port;
+use crate::room::Room;
 
 /// Blocks of an all-to-all put into another order, by the first process of a node.
 pub(super) struct Turn {
@@ -89,13 +90,13 @@ impl<P: Port> Entry<'_, P> {
         stages: &Stages,
         blocks: &Layout,
         data: &Operands,
-        sums: &mut Vec<u128>,
+        sums: &mut Room,
     ) -> Result<Shares> {
         let own = self.elements_at(data.recv, blocks.len(stages.rank), data)?;
         if !stages.leads() {
             return Ok(Shares { sum: UserBuffer::BOTTOM, of_node: Places::None, own });
         }
-        let sum = room(sums, blocks.total() * data.unit);
+        let sum = UserBuffer(sums.of((blocks.total() * data.unit) as usize));
         let ranks = stages.nodes.map.range(stages.node());
         let first = blocks.start(ranks.start);
         let block = |rank: usize| {

@@ -5,7 +5,7 @@
 //! up to, tell their node, and each process puts that in front of what it has. As elsewhere each
 //! stage is a collective operation of its own ([`across`](super::across)).
 
-use super::across::{Stages, room};
+use super::across::Stages;
 use super::place::Place;
 use super::plan::Problem;
 use super::prepared::Operands;
@@ -13,6 +13,7 @@ use crate::buffer::UserBuffer;
 use crate::entry::Entry;
 use crate::error::Result;
 use crate::port::Port;
+use crate::room::Room;
 
 /// Where the sums of whole nodes are, meanwhile.
 #[derive(Clone, Copy)]
@@ -32,11 +33,12 @@ impl<P: Port> Entry<'_, P> {
         stages: &Stages,
         len: i64,
         data: &Operands,
-        sums: &mut Vec<u128>,
+        sums: &mut Room,
     ) -> Result<Parts> {
         let bytes = data.unit * len;
         let each = (bytes / 16 + 1) * 16;
-        let before = room(sums, if stages.leads() { 2 * each } else { each });
+        let room = if stages.leads() { 2 * each } else { each };
+        let before = UserBuffer(sums.of(room as usize));
         let sum = if stages.leads() { before.offset(each) } else { UserBuffer::BOTTOM };
         let [before, result] = [before, data.recv].map(|at| self.elements_at(at, len, data));
         Ok(Parts { sum, before: before?, result: result? })

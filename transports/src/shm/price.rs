@@ -13,6 +13,9 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use mpi_core::buffer::RawBytes;
+use mpi_core::room::Room;
+
 use crate::sys::cma;
 
 /// Bytes that are moved to find out.
@@ -78,20 +81,21 @@ impl Price {
 
 /// How long the kernel takes, and two copies; nothing if it refuses.
 fn measure() -> Option<(Duration, Duration)> {
-    let from = vec![1u8; BYTES];
-    let (mut between, mut to) = (vec![0u8; BYTES], vec![0u8; BYTES]);
+    let (mut from, mut between, mut to) = (Room::default(), Room::default(), Room::default());
+    let [from, between, to] = [&mut from, &mut between, &mut to].map(|room| room.of(BYTES));
     let own = i32::try_from(std::process::id()).ok()?;
     let (mut kernel, mut copies) = (Duration::MAX, Duration::MAX);
     for _ in 0..TRIALS {
         let begin = Instant::now();
         // SAFETY: the memory has as many bytes.
-        unsafe { cma::read_exact(own, from.as_ptr().addr() as u64, to.as_mut_ptr(), BYTES) }
-            .ok()?;
+        unsafe { cma::read_exact(own, from.addr() as u64, to, BYTES) }.ok()?;
         kernel = kernel.min(begin.elapsed());
         let begin = Instant::now();
-        between.copy_from_slice(black_box(&from));
-        to.copy_from_slice(black_box(&between));
-        black_box(&to);
+        // SAFETY: as above.
+        unsafe {
+            RawBytes::new(black_box(from), BYTES).copy_to(between);
+            RawBytes::new(black_box(between), BYTES).copy_to(black_box(to));
+        }
         copies = copies.min(begin.elapsed());
     }
     Some((kernel, copies))

@@ -2,7 +2,9 @@
 
 use std::io;
 
-/// Copies `len` bytes at address `from` of process `pid` to `to`; returns how many were copied.
+use super::alike::{self, ASIDE_BYTES};
+
+/// Copies up to `len` bytes at address `from` of process `pid` to `to`; returns how many were copied.
 ///
 /// # Errors
 /// The kernel forbids it (`EPERM`), the process is gone (`ESRCH`), or the address is not mapped
@@ -11,10 +13,68 @@ use std::io;
 /// # Safety
 /// `to` is writable for `len` bytes.
 pub unsafe fn read(pid: i32, from: u64, to: *mut u8, len: usize) -> io::Result<usize> {
-    let (local, remote) = (run(to, len), run(from as usize as *mut u8, len));
-    // SAFETY: the caller promised `to`; `remote` is only read by the kernel, in the other
+    // SAFETY: by the caller's promise, both.
+    unsafe {
+        match alike::are_nearly(from, to.addr() as u64, len) {
+            true => read_aside(pid, from, to, len.min(alike::PART_BYTES)),
+            false => read_plainly(pid, from, to, len),
+        }
+    }
+}
+
+/// As [`read`], wherever both ends lie.
+///
+/// # Errors
+/// As [`read`].
+///
+/// # Safety
+/// As [`read`].
+pub(super) unsafe fn read_plainly(
+    pid: i32,
+    from: u64,
+    to: *mut u8,
+    len: usize,
+) -> io::Result<usize> {
+    // SAFETY: by the caller's promise.
+    unsafe { read_to(pid, from, &[run(to, len)]) }
+}
+
+/// As [`read`], by way of a place a little further behind; the last bytes, for which there is none, by way of another.
+///
+/// # Errors
+/// As [`read`].
+///
+/// # Safety
+/// As [`read`], for more than [`ASIDE_BYTES`] bytes.
+unsafe fn read_aside(pid: i32, from: u64, to: *mut u8, len: usize) -> io::Result<usize> {
+    let mut last = [0u8; ASIDE_BYTES];
+    let (aside, most) = (to.wrapping_add(ASIDE_BYTES), len - ASIDE_BYTES);
+    let runs = [run(aside, most), run(last.as_mut_ptr(), ASIDE_BYTES)];
+    // SAFETY: by the caller's promise; `last` has as many bytes.
+    let n = unsafe { read_to(pid, from, &runs)? };
+    let first = n.min(most);
+    // SAFETY: what was copied lies within `len` bytes of `to`, and so does where it belongs.
+    unsafe {
+        std::ptr::copy(aside, to, first);
+        std::ptr::copy_nonoverlapping(last.as_ptr(), to.wrapping_add(first), n - first);
+    }
+    Ok(n)
+}
+
+/// Copies what lies at `from` of process `pid` to `runs`, one after the other; returns how many bytes were.
+///
+/// # Errors
+/// As [`read`].
+///
+/// # Safety
+/// All of them are writable.
+unsafe fn read_to(pid: i32, from: u64, runs: &[libc::iovec]) -> io::Result<usize> {
+    let len = runs.iter().map(|run| run.iov_len).sum();
+    let remote = run(from as usize as *mut u8, len);
+    let count = runs.len() as libc::c_ulong;
+    // SAFETY: the caller promised `runs`; `remote` is only read by the kernel, in the other
     // process, and checked by it.
-    let n = unsafe { libc::process_vm_readv(pid, &local, 1, &remote, 1, 0) };
+    let n = unsafe { libc::process_vm_readv(pid, runs.as_ptr(), count, &remote, 1, 0) };
     usize::try_from(n).map_err(|_| io::Error::last_os_error())
 }
 
@@ -24,6 +84,31 @@ pub unsafe fn read(pid: i32, from: u64, to: *mut u8, len: usize) -> io::Result<u
 /// # Errors
 /// As [`read`]; `EFAULT` also where `from` is not readable here.
 fn write(pid: i32, from: u64, to: u64, len: usize) -> io::Result<usize> {
+    match alike::are_nearly(from, to, len) {
+        true => write_aside(pid, from, to, len.min(alike::WAY_BYTES)),
+        false => write_plainly(pid, from, to, len),
+    }
+}
+
+/// As [`write`], by way of other memory: the kernel looks whether this process has what is to be written, too.
+///
+/// # Errors
+/// As [`write`].
+fn write_aside(pid: i32, from: u64, to: u64, len: usize) -> io::Result<usize> {
+    let mut room = [0u8; alike::WAY_BYTES + alike::MOST_BEHIND];
+    let behind = alike::way_through(from, room.as_ptr().addr() as u64, to);
+    let way = &mut room[behind..];
+    let own = std::process::id() as i32;
+    // SAFETY: there is room for as many bytes behind the first ones.
+    let n = unsafe { read_plainly(own, from, way.as_mut_ptr(), len)? };
+    write_plainly(pid, way.as_ptr().addr() as u64, to, n)
+}
+
+/// As [`write`], wherever both ends lie.
+///
+/// # Errors
+/// As [`write`].
+fn write_plainly(pid: i32, from: u64, to: u64, len: usize) -> io::Result<usize> {
     let [local, remote] = [from, to].map(|at| run(at as usize as *mut u8, len));
     // SAFETY: the kernel reads the local range and checks it, and writes to the other process only.
     let n = unsafe { libc::process_vm_writev(pid, &local, 1, &remote, 1, 0) };
@@ -93,6 +178,23 @@ mod tests {
         // SAFETY: as before.
         let error = unsafe { read_exact(pid, 8, to.as_mut_ptr(), 32) }.unwrap_err();
         assert_eq!(error.raw_os_error(), Some(libc::EFAULT));
+    }
+
+    #[test]
+    fn what_goes_aside_arrives_where_it_belongs_and_nothing_more() {
+        let from: Vec<u8> = (0..9000u32).map(|i| (i * 7 + i / 251) as u8).collect();
+        let pid = std::process::id() as i32;
+        for len in [ASIDE_BYTES + 1, 2 * ASIDE_BYTES - 1, 1000, 4096, 9000] {
+            let mut to = vec![0xee; len + 1];
+            // SAFETY: there is room for `len` bytes.
+            let n = unsafe { read_aside(pid, from.as_ptr() as u64, to.as_mut_ptr(), len) };
+            assert_eq!(n.unwrap(), len);
+            assert!(to[..len] == from[..len] && to[len] == 0xee);
+            let [at, back] = [&from, &to].map(|bytes| bytes.as_ptr().addr() as u64);
+            to.fill(0xee);
+            assert_eq!(write_aside(pid, at, back, len).unwrap(), len);
+            assert!(to[..len] == from[..len] && to[len] == 0xee);
+        }
     }
 
     #[test]

@@ -114,9 +114,7 @@ impl<P: Port> Entry<'_, P> {
         }
         let part = (PART_BYTES / job.unit).max(1) * job.unit;
         let mut scratch = std::mem::take(&mut self.board_scratch);
-        scratch.fetched.resize(scratch.fetched.len().max(part.div_ceil(16)), 0);
-        scratch.own.resize(scratch.own.len().max(part.div_ceil(16)), 0);
-        let rooms = [&mut scratch.fetched, &mut scratch.own].map(|room| room.as_mut_ptr().cast());
+        let rooms = [&mut scratch.fetched, &mut scratch.own].map(|room| room.of(part));
         let mut at = begin;
         let outcome = loop {
             if at == len {

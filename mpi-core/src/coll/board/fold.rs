@@ -19,6 +19,7 @@ use crate::entry::Entry;
 use crate::error::Result;
 use crate::op::Kernel;
 use crate::port::Port;
+use crate::room::Room;
 
 /// Largest tile in bytes.
 pub(super) const TILE_BYTES: usize = 32 << 10;
@@ -74,9 +75,9 @@ impl Streams {
 #[derive(Default)]
 pub(crate) struct Scratch {
     pub(super) taken: Vec<usize>,
-    pub(super) own: Vec<u128>,
-    result: Vec<u128>,
-    pub(super) fetched: Vec<u128>,
+    pub(super) own: Room,
+    result: Room,
+    pub(super) fetched: Room,
 }
 
 /// What a fold works on.
@@ -138,14 +139,14 @@ impl Fold {
         scratch.taken.clear();
         scratch.taken.resize(seat.size as usize, task.message.0);
         let mut fold = Fold::at_start(seat, task, tile, scratch);
-        let words = tile.min(task.len) / 16 + 1;
-        if task.into.is_none() && fold.scratch.result.len() < words {
-            fold.scratch.result.resize(words, 0);
+        let longest = tile.min(task.len);
+        if task.into.is_none() {
+            fold.scratch.result.of(longest);
         }
         let in_place = task.into.is_some_and(|into| std::ptr::eq(into, task.own));
         fold.saves = in_place && fold.nth(0) != seat.rank;
-        if fold.saves && fold.scratch.own.len() < words {
-            fold.scratch.own.resize(words, 0);
+        if fold.saves {
+            fold.scratch.own.of(longest);
         }
         fold.begin_tile();
         fold
@@ -235,7 +236,7 @@ impl Fold {
     fn result(&mut self) -> *mut u8 {
         match self.task.into {
             Some(into) => into.wrapping_add(self.base),
-            None => self.scratch.result.as_mut_ptr().cast(),
+            None => self.scratch.result.of(0),
         }
     }
 
@@ -244,10 +245,7 @@ impl Fold {
             let from = self.task.own.wrapping_add(self.base);
             // SAFETY: the operand has that many bytes from `base` on, and so has the scratch
             // memory, which `new` made as long as a tile.
-            unsafe {
-                let to = self.scratch.own.as_mut_ptr().cast();
-                std::ptr::copy_nonoverlapping(from, to, self.tile_len());
-            }
+            unsafe { RawBytes::new(from, self.tile_len()).copy_to(self.scratch.own.of(0)) };
         }
     }
 

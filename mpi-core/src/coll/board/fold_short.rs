@@ -8,7 +8,7 @@
 use super::fold::{TILE_BYTES, Task};
 use super::operand::differs;
 use super::seat::Seat;
-use crate::buffer::UserBuffer;
+use crate::buffer::{RawBytes, UserBuffer};
 use crate::entry::Entry;
 use crate::error::Result;
 use crate::port::Port;
@@ -37,10 +37,9 @@ impl<P: Port> Entry<'_, P> {
         }
         // The result would overwrite the own operand before its turn.
         let mut own = std::mem::take(&mut self.board_scratch.own);
-        own.resize(own.len().max(task.len / 16 + 1), 0);
         // SAFETY: the operand has `len` bytes, and so has the scratch memory.
-        unsafe { std::ptr::copy_nonoverlapping(task.own, own.as_mut_ptr().cast(), task.len) };
-        let outcome = self.fold_pieces(seat, task, own.as_ptr().cast(), into.0);
+        unsafe { RawBytes::new(task.own, task.len).copy_to(own.of(task.len)) };
+        let outcome = self.fold_pieces(seat, task, own.as_ptr(), into.0);
         self.board_scratch.own = own;
         outcome.map(|()| true)
     }

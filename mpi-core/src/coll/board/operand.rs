@@ -32,7 +32,7 @@ impl Fold {
         let left = self.tile_len() - self.off;
         if rank == self.seat.rank {
             let at = match self.saves {
-                true => self.scratch.own.as_ptr().cast::<u8>().wrapping_add(self.off),
+                true => self.scratch.own.as_ptr().wrapping_add(self.off),
                 false => self.task.own.wrapping_add(self.base + self.off),
             };
             return Ok(Some((at, left)));
@@ -128,11 +128,7 @@ impl Fold {
             Some(into) if self.nth(0) == rank && self.stage == 0 => {
                 into.wrapping_add(self.base + self.off)
             }
-            _ => {
-                let words = &mut self.scratch.fetched;
-                words.resize(words.len().max(len.div_ceil(16)), 0);
-                words.as_mut_ptr().cast()
-            }
+            _ => self.scratch.fetched.of(len),
         }
     }
 
