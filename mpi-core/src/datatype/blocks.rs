@@ -2,7 +2,7 @@
 //! equal steps or at listed places. Small blocks are moved by loops made for their size.
 #![allow(unsafe_code)]
 
-use std::ptr;
+use crate::buffer::RawBytes;
 
 /// Two places between which bytes move, in the direction that `PACK` says: packing goes from
 /// user memory, unpacking to it.
@@ -30,7 +30,7 @@ impl Ends {
     pub(super) unsafe fn bytes<const PACK: bool>(self, len: usize) {
         let (from, to) = if PACK { (self.user, self.packed) } else { (self.packed, self.user) };
         // SAFETY: by the caller's promise.
-        unsafe { ptr::copy_nonoverlapping(from.cast_const(), to, len) }
+        unsafe { RawBytes::new(from.cast_const(), len).copy_to(to) }
     }
 
     /// Moves `len` bytes, of which there are often few: for those, two moves of half the length

@@ -41,8 +41,9 @@ pub(super) fn are_nearly(from: u64, to: u64, len: usize) -> bool {
     lie_nearly(from, to) && len >= LEAST_BYTES && matters()
 }
 
-/// Whether one lies a few bytes further behind the beginning of its page than the other.
-fn lie_nearly(from: u64, to: u64) -> bool {
+/// Whether what comes to `to` lies a few bytes further behind the beginning of its page than at `from`.
+#[inline]
+pub(crate) fn lie_nearly(from: u64, to: u64) -> bool {
     (1..NEAR_BYTES).contains(&(to.wrapping_sub(from) % PAGE_BYTES))
 }
 

@@ -3,7 +3,7 @@
 //! Nothing here knows frames or peers. Every descriptor is close-on-exec and owned; every call
 //! that takes an address says in its SAFETY line who keeps the memory.
 
-mod alike;
+pub mod alike;
 pub mod barrier;
 pub mod cma;
 pub mod cpus;

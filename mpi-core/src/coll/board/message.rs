@@ -429,7 +429,7 @@ impl<P: Port> Entry<'_, P> {
         }
         // SAFETY: the piece is readable until it is consumed; the run is user memory of `len` bytes
         // that the collective owns, and shared memory is none of it.
-        unsafe { std::ptr::copy_nonoverlapping(piece.at, at.0, len) };
+        unsafe { RawBytes::new(piece.at, len).copy_to(at.0) };
         self.port.consume_piece(seat.board, from);
         true
     }
