@@ -2,9 +2,9 @@
 //!
 //! The kernel copies by the processor's string move. On an AMD Zen 3 that crawls if it stores a few bytes further
 //! behind the beginning of a page than it loads: 64 KiB take 28 to 44 µs from 1 to 31 bytes further, and 6.5 to 8.6
-//! elsewhere. A buffer that the C library got from the kernel begins 16 bytes behind that of a page, and who keeps an
-//! array's first element for his neighbour's last one is 8 bytes off. So such a copy is made further behind, where there
-//! is none yet, and moved to where it belongs while a near cache has it, by vector moves: 7.6 µs.
+//! elsewhere. A buffer that the C library got from the kernel begins 16 bytes behind that of a page, and who keeps
+//! an array's first element for his neighbour's last one is 8 bytes off. So such a copy is made further behind,
+//! where there is none yet, and moved to where it belongs while a near cache has it, by vector moves: 7.6 µs.
 //!
 //! In: two addresses. Out: whether what lies there is better copied so.
 
@@ -13,9 +13,8 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use super::cma;
+use super::memory::PAGE;
 
-/// Bytes of a page.
-const PAGE_BYTES: u64 = 4096;
 /// From this many bytes further behind on it does not matter.
 const NEAR_BYTES: u64 = 32;
 /// Bytes that such a copy is made further behind: a line.
@@ -44,7 +43,7 @@ pub(super) fn are_nearly(from: u64, to: u64, len: usize) -> bool {
 /// Whether what comes to `to` lies a few bytes further behind the beginning of its page than at `from`.
 #[inline]
 pub(crate) fn lie_nearly(from: u64, to: u64) -> bool {
-    (1..NEAR_BYTES).contains(&(to.wrapping_sub(from) % PAGE_BYTES))
+    (1..NEAR_BYTES).contains(&(to.wrapping_sub(from) % PAGE as u64))
 }
 
 /// Where in memory at `room` to put on the way what goes from one place to the other: as many bytes behind it, at most
@@ -77,15 +76,15 @@ fn matters() -> bool {
 /// How long such a copy takes whose target lies so many bytes further behind the beginning of a page than its source.
 fn measure(further: usize) -> io::Result<Duration> {
     let from = vec![1u8; TRIED_BYTES];
-    let mut to = vec![0u8; TRIED_BYTES + PAGE_BYTES as usize + ASIDE_BYTES];
+    let mut to = vec![0u8; TRIED_BYTES + PAGE + ASIDE_BYTES];
     let own = std::process::id() as i32;
     let source = from.as_ptr().addr() as u64;
-    let skew = source.wrapping_sub(to.as_ptr().addr() as u64) % PAGE_BYTES;
+    let skew = source.wrapping_sub(to.as_ptr().addr() as u64) % PAGE as u64;
     let target = to[skew as usize + further..].as_mut_ptr();
     let mut best = Duration::MAX;
     for _ in 0..TRIALS {
         let begin = Instant::now();
-        // SAFETY: the target has room for a page and some bytes more than that.
+        // SAFETY: the target begins at most a page and a line behind the first byte, and there are so many more.
         unsafe { cma::read_plainly(own, source, target, TRIED_BYTES)? };
         best = best.min(begin.elapsed());
     }
@@ -98,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_way_through_lies_nearly_like_neither_end() {
-        for room in 0..PAGE_BYTES {
+        for room in 0..PAGE as u64 {
             for (from, to) in [(0, 8), (64, 65), (100, 131), (4090, 5), (0, 64 + 8)] {
                 let at = room + way_through(from, room, to) as u64;
                 assert!(!lie_nearly(from, at) && !lie_nearly(at, to));
