@@ -398,19 +398,20 @@ fn a_far_reader_is_written_to_where_storing_takes_little_beside_the_kernel() {
     let known = [Some(1000), Some(u64::MAX), None];
     // Who has to read as well is shown long messages where each has a processor, and written to in turn unless that is
     // dear.
-    for (on_node, streams, len, shown) in [
-        (1, 1, long, [false, true, true]),
-        (1, 2, long, [true, true, true]),
-        (1, 2, long - 1, [false, true, true]),
-        (1, 2, short, [false, true, true]),
-        (10_000, 2, long, [false, true, false]),
+    for (on_node, streams, price, len, shown) in [
+        (1, 1, 2, long, [false, true, true]),
+        (1, 2, 2, long, [true, true, true]),
+        (1, 2, 3, long, [false, true, true]),
+        (1, 2, 2, long - 1, [false, true, true]),
+        (1, 2, 2, short, [false, true, true]),
+        (10_000, 2, 2, long, [false, true, false]),
     ] {
         let (mut world, board) = at_a_board(&small(), on_node);
         world.transport(0).boards.get(board).unwrap().prove(to, false);
         carry(&mut world, board, 300, 16 << 10);
         let shm = world.transport(0);
         shm.share_caches(board, Share { streams, messages: 2 });
-        shm.boards.price = Price::known(2);
+        shm.boards.price = Price::known(price);
         let is_shown = known.map(|nanos| {
             prove_far_nanos(nanos);
             shm.is_better_shown(board, to, len)

@@ -100,13 +100,16 @@ impl Shm {
     /// does and the message is short or its writer has nothing to read meanwhile; for long ones the ring needs its
     /// pages then. Two far ranks of a Zen 1, fetched, so, and Open MPI: reduce of 64 KiB 10.6, 7.2 and 11.2 µs, of
     /// 256 KiB 54, 24 and 51, of 1 MiB 240, 99 and 195. (Where both write to each other, all-to-all of 64 KiB 14, 16
-    /// and 14 µs, of 128 KiB 30, 40 and 29, of 1 MiB as long.)
+    /// and 14 µs, of 128 KiB 30, 40 and 29, of 1 MiB as long, so long ones are written where the kernel is dear alone.)
     fn far_is_better_written(&mut self, board: BoardId, to: Audience, len: u64) -> bool {
         let Some(at) = self.boards.look(board) else { return false };
-        let is_alone = at.has_one_writer();
-        let is_far = at.is_far(to) == Some(true) && (is_alone || len < STORED_BYTES);
-        let is_written = is_far && self.far_is_cheap() == Some(true);
-        if let Some(at) = self.boards.get(board).filter(|_| is_written && is_alone) {
+        let (is_alone, is_far) = (at.has_one_writer(), at.is_far(to) == Some(true));
+        if !is_far || self.far_is_cheap() != Some(true) {
+            return false;
+        }
+        let is_written = is_alone || len < STORED_BYTES || !self.boards.price.is_low();
+        let is_long = is_alone || len >= STORED_BYTES;
+        if let Some(at) = self.boards.get(board).filter(|_| is_written && is_long) {
             at.favour_ring(to);
         }
         is_written
