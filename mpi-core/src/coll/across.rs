@@ -330,11 +330,8 @@ impl<P: Port> Entry<'_, P> {
                     false => None,
                 };
                 let sum = if stages.leads() && result.is_none() {
-                    Some(self.elements_at(
-                        UserBuffer(held.sums.of(call.bytes as usize)),
-                        len,
-                        data,
-                    )?)
+                    let sums = UserBuffer(held.sums.of(call.bytes as usize));
+                    Some(self.elements_at(sums, len, data)?)
                 } else {
                     result.filter(|_| stages.leads())
                 };

@@ -100,7 +100,7 @@ impl Shm {
     /// does and the message is short or its writer has nothing to read meanwhile; for long ones the ring needs its
     /// pages then. Two far ranks of a Zen 1, fetched, so, and Open MPI: reduce of 64 KiB 10.6, 7.2 and 11.2 µs, of
     /// 256 KiB 54, 24 and 51, of 1 MiB 240, 99 and 195. (Where both write to each other, all-to-all of 64 KiB 14, 16
-    /// and 14 µs, of 128 KiB 30, 40 and 29, of 1 MiB as long, so long ones are written where the kernel is dear alone.)
+    /// and 14 µs, of 128 KiB 30, 40 and 29, of 1 MiB as long, so long ones are written only if the kernel is dear.)
     fn far_is_better_written(&mut self, board: BoardId, to: Audience, len: u64) -> bool {
         let Some(at) = self.boards.look(board) else { return false };
         let (is_alone, is_far) = (at.has_one_writer(), at.is_far(to) == Some(true));

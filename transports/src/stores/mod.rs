@@ -114,8 +114,8 @@ pub(crate) unsafe fn unpack(mut bytes: RawBytes<'_>, what: Copying, into: &mut U
 
 #[inline]
 unsafe fn store_long(bytes: RawBytes<'_>, to: *mut u8, beside: Beside, ground: Ground) {
-    let (by_string, timed) = match alike::lie_nearly(bytes.as_ptr().addr() as u64, to.addr() as u64)
-    {
+    let [from, onto] = [bytes.as_ptr().addr(), to.addr()].map(|at| at as u64);
+    let (by_string, timed) = match alike::are_nearly(from, onto, bytes.len()) {
         true => (false, false),
         false => known::choose(beside, bytes.len(), ground),
     };

@@ -36,13 +36,13 @@ const SLOW: u32 = 2;
 
 /// Whether `len` bytes are better not copied from `from` to `to` in one.
 #[inline]
-pub(super) fn are_nearly(from: u64, to: u64, len: usize) -> bool {
+pub(crate) fn are_nearly(from: u64, to: u64, len: usize) -> bool {
     lie_nearly(from, to) && len >= LEAST_BYTES && matters()
 }
 
 /// Whether what comes to `to` lies a few bytes further behind the beginning of its page than at `from`.
 #[inline]
-pub(crate) fn lie_nearly(from: u64, to: u64) -> bool {
+fn lie_nearly(from: u64, to: u64) -> bool {
     (1..NEAR_BYTES).contains(&(to.wrapping_sub(from) % PAGE as u64))
 }
 
