@@ -132,16 +132,15 @@ impl Outbound {
             return;
         }
         let ground = self.bodies.ground(to, len);
-        let reach = &mut self.readers.reach;
+        let is_far = self.readers.reach.goes_past(len);
         // SAFETY: by the caller's promise.
         unsafe {
             if self.bodies.pages.stream(len) {
-                reach.goes_past(len);
                 stores::pack(source, to, len, true, ground);
-            } else if self.bodies.pages.are_crowded() {
-                self.copies.pack(reach, source, to, len);
+            } else if self.readers.are_crowded() && (is_far || self.readers.are_one()) {
+                self.copies.pack(source, to, len, ground);
             } else {
-                stores::pack(source, to, len, reach.goes_past(len), ground);
+                stores::pack(source, to, len, is_far, ground);
             }
         }
     }

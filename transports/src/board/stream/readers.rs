@@ -94,6 +94,11 @@ impl Readers {
         self.crowded
     }
 
+    /// Whether there is one alone.
+    pub(super) fn are_one(&self) -> bool {
+        self.counters.len() == 1
+    }
+
     /// Of the `written` pieces those whose cells are in use and that somebody may still be reading.
     #[inline]
     pub(super) fn unread(&self, written: u64) -> Range<u64> {
@@ -111,7 +116,7 @@ impl Readers {
     #[cold]
     pub(super) fn have_read(&mut self, piece: u64, written: u64) -> bool {
         let mut least = written;
-        let warms = self.crowded && self.counters.len() == 1;
+        let warms = self.crowded && self.are_one();
         for Counter { at, seen, .. } in &mut self.counters {
             if warms {
                 // So the page is known when a load is timed: after a change of processes it often is
