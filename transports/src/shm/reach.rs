@@ -104,10 +104,12 @@ impl Reach {
         self.is_far
     }
 
-    /// Whether the peer proved near.
+    /// Whether the peer proved near, and has not proved far since: one look that errs is no reason to go another way,
+    /// and of two ranks that are near each other one in twenty does. (Zen 3, all-gather, as long as all trials agree,
+    /// and so: 256 KiB 35 and 28 µs, 512 KiB 74 and 53, 1 MiB 175 and 109.)
     #[inline]
     pub(crate) fn is_near(&self) -> bool {
-        self.lead == -LEAD
+        self.settled && !self.is_far
     }
 
     /// Whether a buffer costs little: the peer proved near, or it proved far and far lines cost little more.
@@ -213,12 +215,14 @@ mod tests {
             (near, true, BYTES_IN_DOUBT),
             (near, false, BYTES_PER_TRIAL),
             (near, false, BYTES_PER_TRIAL),
+            (far, false, BYTES_IN_DOUBT),
+            (near, false, BYTES_PER_TRIAL),
         ];
-        for (was_far, is_far, bytes) in trials {
+        for (turn, (was_far, is_far, bytes)) in trials.into_iter().enumerate() {
             assert_eq!(reach.until_trial, 0);
             reach.learn(was_far);
             assert_eq!(reach.is_far, is_far);
-            assert_eq!(reach.is_near(), !is_far && bytes == BYTES_PER_TRIAL);
+            assert_eq!(reach.is_near(), turn > 0 && !is_far, "one look that errs is no reason");
             assert!(!reach.goes_past(LONG_BYTES - 1));
             assert_eq!(reach.until_trial, bytes);
             let copies = bytes as usize / LONG_BYTES;
