@@ -107,7 +107,7 @@ pub(crate) fn accept(options: &Options) -> Result<bool> {
         println!("{name}: {passed} passed, {failed} failed, {skipped} skipped");
     }
     if options.publish {
-        let command = command(options, &name, rounds(&samples));
+        let command = command(options, &name, samples::rounds(&samples));
         publish::write(&name, &command, &matrix::page(&samples))?;
     }
     Ok(worse == 0 && tallies.get("ours").is_none_or(|tally| tally.failed == 0))
@@ -123,7 +123,7 @@ fn measure(options: &Options, file: &Path) -> Result<BTreeMap<String, Tally>> {
         bail!("{} holds nothing of this suite to run", entrants[0].folder.display());
     }
     let mut samples = if options.append { samples::read(file) } else { Vec::new() };
-    let first = rounds(&samples);
+    let first = next_round(&samples);
     let mut tallies = BTreeMap::new();
     for round in first..first + options.rounds {
         for case in &cases {
@@ -134,8 +134,8 @@ fn measure(options: &Options, file: &Path) -> Result<BTreeMap<String, Tally>> {
     Ok(tallies)
 }
 
-/// The number of rounds that samples are of.
-fn rounds(samples: &[Sample]) -> usize {
+/// The first round of which there are no samples.
+fn next_round(samples: &[Sample]) -> usize {
     samples.iter().map(|sample| sample.round + 1).max().unwrap_or(0)
 }
 

@@ -137,6 +137,12 @@ pub(crate) fn by_row(samples: &[Sample]) -> BTreeMap<Key, BTreeMap<String, BTree
     rows
 }
 
+/// The most rounds in which a row was measured: rounds that were added to others may be of other rows.
+pub(crate) fn rounds(samples: &[Sample]) -> usize {
+    let rows = by_row(samples);
+    rows.values().flat_map(BTreeMap::values).map(BTreeMap::len).max().unwrap_or(0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -167,6 +173,25 @@ mod tests {
             told,
             [("bcast", Some(8), 0.2), ("ibcast", Some(8), 0.4), ("barrier", None, 2.0)]
         );
+    }
+
+    #[test]
+    fn rounds_are_those_of_the_row_that_has_most() {
+        let sample = |round, ranks| Sample {
+            round,
+            library: "ours".into(),
+            key: Key {
+                ranks,
+                test: "bcast".into(),
+                variant: String::new(),
+                bytes: None,
+                unit: "us".into(),
+            },
+            value: 1.0,
+        };
+        let samples = [(0, 2), (1, 2), (2, 4), (3, 4), (4, 4), (5, 8)];
+        assert_eq!(rounds(&samples.map(|(round, ranks)| sample(round, ranks))), 3);
+        assert_eq!(rounds(&[]), 0);
     }
 
     #[test]
