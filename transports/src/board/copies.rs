@@ -7,10 +7,10 @@
 //! three times in the other (processors with a last-level cache each). So both are timed now and then.
 //!
 //! Of a reader who is alone nothing else need be known. What a look at its count takes (see [`crate::shm::Reach`])
-//! tells little here: writers on one processor look at counts that lie in one page by turns, so that the processor
-//! comes to fetch by itself which of them is next. (Zen 3, 8 ranks, processors far from each other: 8 to 16 of the 32
-//! streams between both were found far. All-to-all of as many, by looks and by costs: 32 KiB 152 and 125 µs, 64 KiB
-//! 284 and 219; near each other as long.)
+//! tells little here, since it is often here already: perhaps as writers on one processor look by turns at counts in
+//! one page, and the processor comes to fetch the next one by itself. (Zen 3, 8 ranks, processors far from each other:
+//! 8 to 16 of the 32 streams between both were found far. All-to-all of as many, by looks and by costs: 32 KiB 152 and
+//! 125 µs, 64 KiB 284 and 219; near each other as long.)
 //!
 //! In: the pieces of one stream. Out: the same, stored, one way or the other.
 
@@ -101,8 +101,7 @@ impl Copies {
         Course { past: better != self.is_trial, timed: !self.is_trial }
     }
 
-    /// A piece of `len` bytes took so long. If pieces go past the caches from now on, that is
-    /// doubted soon.
+    /// A piece of `len` bytes took so long. If pieces go past the caches from now on, that is doubted soon.
     fn learn(&mut self, past: bool, nanos: u64, len: usize) {
         if past { &mut self.past } else { &mut self.ordinary }.learn(nanos, len);
         if self.past_is_better() {
@@ -157,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupt_changes_nothing() {
+    fn an_interrupt_is_soon_got_over() {
         let mut copies = Copies::default();
         run(&mut copies, 1000, NEAR);
         copies.learn(false, 1_000_000, LEN);

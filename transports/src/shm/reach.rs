@@ -104,9 +104,9 @@ impl Reach {
         self.is_far
     }
 
-    /// Whether the peer proved near, and has not proved far since: one look that errs is no reason to go another way,
-    /// and of two ranks that are near each other one in twenty does. (Zen 3, all-gather, as long as all trials agree,
-    /// and so: 256 KiB 35 and 28 µs, 512 KiB 74 and 53, 1 MiB 175 and 109.)
+    /// Whether the peer proved near, and has not proved far since: one look that errs is no reason to go another way.
+    /// (Two near ranks of a Zen 3, where one in twenty does, all-gather, as long as all trials agree, and so: 256 KiB
+    /// 35 and 28 µs, 512 KiB 74 and 53, 1 MiB 175 and 109.)
     #[inline]
     pub(crate) fn is_near(&self) -> bool {
         self.settled && !self.is_far
