@@ -107,9 +107,9 @@ impl Shm {
         if !is_far || self.far_is_cheap() != Some(true) {
             return false;
         }
-        let is_written = is_alone || len < STORED_BYTES || !self.boards.price.is_low();
-        let is_long = is_alone || len >= STORED_BYTES;
-        if let Some(at) = self.boards.get(board).filter(|_| is_written && is_long) {
+        let is_short = !is_alone && len < STORED_BYTES;
+        let is_written = is_alone || is_short || !self.boards.price.is_low();
+        if let Some(at) = self.boards.get(board).filter(|_| is_written && !is_short) {
             at.favour_ring(to);
         }
         is_written
