@@ -13,8 +13,6 @@ pub mod conformance;
 #[cfg(not(loom))]
 mod copy;
 #[cfg(not(loom))]
-mod cost;
-#[cfg(not(loom))]
 pub mod disk;
 #[cfg(not(loom))]
 mod fields;
@@ -24,6 +22,8 @@ mod lap;
 pub mod loopback;
 #[cfg(not(loom))]
 pub mod node;
+#[cfg(not(loom))]
+mod past;
 #[cfg(not(loom))]
 mod restraint;
 #[cfg(not(loom))]

@@ -6,37 +6,22 @@
 //! cold 300 µs ordinary and 235 past it, warm 144 and 168). Nobody says which it is, so now and
 //! then a piece is timed, and now and then one is written the other way.
 
-use std::time::Instant;
-
 use crate::copy;
-use crate::cost::Cost;
+use crate::past::Past;
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::Unpacker;
 
 /// Shorter pieces are always written the ordinary way.
 const LONG_BYTES: usize = 16 << 10;
-/// One in so many pieces is timed: the clock takes 40 ns of some 1000.
-const TIMED: u32 = 4;
-/// One in so many is written the way that seems worse, and timed.
-const TRIED: u32 = 32;
 
 /// What is known of the two ways.
 #[derive(Debug)]
-pub(super) struct Outlet {
-    pieces: u32,
-    ordinary: Cost,
-    past: Cost,
-}
+pub(super) struct Outlet(Past);
 
 impl Outlet {
     /// Nothing is known.
     pub(super) fn new() -> Outlet {
-        Outlet { pieces: 0, ordinary: Cost::default(), past: Cost::default() }
-    }
-
-    /// Whether writing past the cache is cheaper.
-    fn goes_past(&self) -> bool {
-        self.past.is_well_below(self.ordinary)
+        Outlet(Past::behind_new_pages())
     }
 
     /// Writes a piece to where `to` stands.
@@ -51,23 +36,15 @@ impl Outlet {
             unsafe { to.unpack_from(piece) };
             return;
         };
-        self.pieces = self.pieces.wrapping_add(1);
-        let tried = self.pieces.is_multiple_of(TRIED);
-        let past = self.goes_past() != tried;
-        let begin = (tried || self.pieces.is_multiple_of(TIMED)).then(Instant::now);
         // SAFETY: by the caller's promise; the run has room for the piece.
-        unsafe {
+        self.0.write(len, |past| unsafe {
             if past {
                 copy::past_the_cache(piece, at);
             } else {
                 copy::claim_pages(at, len);
                 piece.copy_to(at);
             }
-        }
-        if let Some(begin) = begin {
-            let nanos = begin.elapsed().as_nanos() as u64;
-            if past { &mut self.past } else { &mut self.ordinary }.learn(nanos, len);
-        }
+        });
         to.skip(len as u64);
     }
 }
@@ -76,13 +53,14 @@ impl Outlet {
 mod tests {
     use super::*;
     use crate::conformance::pattern;
+    use crate::past::BYTES_PER_LOOK;
     use mpi_core::buffer::UserBuffer;
 
     #[test]
     fn every_piece_is_written_whichever_way_it_goes() {
         for (skew, len) in [(0, 20_000), (1, 16_384), (13, 40_001), (64, 3), (7, 0)] {
             let mut outlet = Outlet::new();
-            for turn in 0..2 * TRIED as usize {
+            for turn in 0..2 + BYTES_PER_LOOK / LONG_BYTES {
                 let bytes = pattern(turn as u64, len);
                 let mut room = vec![0xee; len + 200];
                 let user = UserBuffer(room.as_mut_ptr().wrapping_add(skew));
