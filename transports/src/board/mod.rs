@@ -267,10 +267,11 @@ impl Board {
         self.members.len() == 2 && self.writes(to).is_light()
     }
 
-    /// Whether vectors that both of two members reduce had better be written by halves, and so the results: storing
-    /// costs little. What is known of the one stream to the other member holds for the other one then.
+    /// Whether vectors that both of two members reduce had better be written by halves, and so the results: their
+    /// memory is cheap to write to, and has its pages. What is known of the one stream to the other member holds for
+    /// the other one then.
     pub fn writes_halves(&mut self) -> bool {
-        if !self.is_of_two() || !self.public.is_light() {
+        if !self.is_of_two() || !self.public.is_wide() || !self.public.is_cheap() {
             return false;
         }
         self.private[1 - self.rank].follow(&self.public);

@@ -7,8 +7,10 @@
 //! decisions agree with each other, and as a rule both are the same, since both ranks run on one machine.
 //!
 //! By halves three parts of four are copied and reduced, but half of it only when the other one is ready. That
-//! pays where storing costs little. OSU's allreduce (Zen 5, near), as a whole, by halves, and Intel MPI: 64 KiB
-//! 2.75, 2.83 and 3.08 µs, 128 KiB 5.29, 4.86 and 5.59, 256 KiB 11.0, 10.3 and 12.4, 1 MiB 53.6, 50.0 and 49.9.
+//! pays where a peer is cheap to write to. OSU's allreduce (Zen 5, near), as a whole, by halves, and Intel MPI: 64 KiB
+//! 2.75, 2.83 and 3.08 µs, 128 KiB 5.29, 4.86 and 5.59, 256 KiB 11.0, 10.3 and 12.4, 1 MiB 53.6, 50.0 and 49.9. The
+//! same of two ranks on one core (Zen 3), mostly whole and by halves: 256 KiB 40.7 and 36.7, 512 KiB 78.8 and 69.5,
+//! 1 MiB 164 and 149.
 
 use super::fold::{Fold, Order, Streams, keep, section};
 use super::message::{Incoming, Outgoing};
