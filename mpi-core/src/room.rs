@@ -4,13 +4,13 @@
 //! gets from the kernel does; and copies by string moves, the kernel's among them, crawl on some processors if they go
 //! a few bytes further behind the beginning of a page than they come from.
 
-/// Bytes of a page.
-const PAGE_BYTES: usize = 4096;
+/// Bytes of a page of the kernel's.
+pub const PAGE: usize = 4096;
 
 #[derive(Clone, Copy)]
 #[repr(align(4096))]
 #[cfg_attr(not(test), expect(dead_code, reason = "used by way of the room's address"))]
-struct Page([u8; PAGE_BYTES]);
+struct Page([u8; PAGE]);
 
 /// Memory that grows as it is asked for more.
 #[derive(Default)]
@@ -21,9 +21,9 @@ impl Room {
     /// where it was.
     #[inline]
     pub fn of(&mut self, bytes: usize) -> *mut u8 {
-        let pages = bytes.div_ceil(PAGE_BYTES);
+        let pages = bytes.div_ceil(PAGE);
         if self.0.len() < pages {
-            self.0.resize(pages, Page([0; PAGE_BYTES]));
+            self.0.resize(pages, Page([0; PAGE]));
         }
         self.0.as_mut_ptr().cast()
     }
@@ -44,8 +44,8 @@ mod tests {
         let mut room = Room::default();
         for bytes in [0, 1, 5000, 4096, 100_000] {
             let at = room.of(bytes);
-            assert_eq!(at.addr() % PAGE_BYTES, 0);
-            assert!(room.0.len() * PAGE_BYTES >= bytes && std::ptr::eq(at, room.as_ptr()));
+            assert_eq!(at.addr() % PAGE, 0);
+            assert!(room.0.len() * PAGE >= bytes && std::ptr::eq(at, room.as_ptr()));
             if let Some(Page(first)) = room.0.first_mut() {
                 assert!(first[0] == 0 || first[0] == 7);
                 first[0] = 7;

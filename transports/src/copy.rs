@@ -11,6 +11,7 @@
 
 use mpi_core::buffer::{RawBytes, claim};
 use mpi_core::datatype::{Packer, Unpacker};
+use mpi_core::room::PAGE;
 
 /// From this many bytes on a copy is streamed.
 const STREAM_BYTES: usize = 2048;
@@ -144,22 +145,19 @@ pub(crate) fn ask(at: *const u8) {
     unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
 }
 
-/// Bytes of a page: the processor's own asking ahead ends with it, and the place of the next one in
-/// memory has to be looked up first.
-const PAGE_BYTES: usize = 4096;
-
-/// Asks for a line of each page behind the first of `len` bytes that will be read, up to that where
-/// they end: of the program's memory, which no cache may have; not of shared memory, whose lines
+/// Asks for a line of each page behind the first of `len` bytes that will be read, up to that where they end, since the
+/// processor's own asking ahead ends with a page, and the place of the next one has to be looked up first: of the
+/// program's memory, which no cache may have; not of shared memory, whose lines
 /// the other end may still write.
 #[inline]
 pub(crate) fn ask_pages(at: *const u8, len: usize) {
-    (PAGE_BYTES..=len).step_by(PAGE_BYTES).for_each(|ahead| ask(at.wrapping_add(ahead)));
+    (PAGE..=len).step_by(PAGE).for_each(|ahead| ask(at.wrapping_add(ahead)));
 }
 
 /// As [`ask_pages`], for bytes that will be written.
 #[inline]
 pub(crate) fn claim_pages(at: *const u8, len: usize) {
-    (PAGE_BYTES..=len).step_by(PAGE_BYTES).for_each(|ahead| claim(at.wrapping_add(ahead)));
+    (PAGE..=len).step_by(PAGE).for_each(|ahead| claim(at.wrapping_add(ahead)));
 }
 
 #[cfg(not(target_arch = "x86_64"))]

@@ -4,7 +4,7 @@ use std::alloc::Layout;
 use std::rc::Rc;
 use std::sync::atomic::AtomicI64;
 
-use super::memory::{PAGE, lines_of};
+use super::memory::lines_of;
 use super::{Epochs, Part, Segment, Window};
 use crate::attributes::AttributeList;
 use crate::boards::Meeting;
@@ -15,6 +15,7 @@ use crate::handle::{CommHandle, WinHandle};
 use crate::info::Info;
 use crate::port::{PeerId, Port};
 use crate::process::Process;
+use crate::room::PAGE;
 use crate::text::Text;
 
 /// What each process tells the others before the segment is made.
@@ -55,7 +56,7 @@ impl Request {
 /// greatest that is asked for; of parts without gaps that is the first.
 fn lay_out(requests: &[Request]) -> Option<(Vec<Part>, Layout)> {
     let apart = requests.first().is_some_and(|first| first.apart);
-    let align = requests.iter().map(|request| request.align).fold(PAGE, u64::max);
+    let align = requests.iter().map(|request| request.align).fold(PAGE as u64, u64::max);
     let mut offset = lines_of(requests.len() as u32, align)?;
     let mut parts = Vec::with_capacity(requests.len());
     for request in requests {

@@ -17,8 +17,6 @@ use crate::op::{Kernel, Update};
 /// Bytes of a line: the cache's, so that processes that wait for one target do not disturb those
 /// that wait for another.
 const LINE: u64 = 64;
-/// The windows' bytes begin on a page.
-pub(super) const PAGE: u64 = 4096;
 
 /// Bytes before those of the windows of so many processes, which begin at a multiple of `align`.
 pub(super) fn lines_of(size: u32, align: u64) -> Option<u64> {

@@ -8,6 +8,8 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::{self, NonNull};
 
+pub use mpi_core::room::PAGE;
+
 /// `MFD_NOEXEC_SEAL` (Linux 6.3), which also allows sealing.
 const MFD_NOEXEC_SEAL: libc::c_uint = 0x8;
 const SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
@@ -15,9 +17,6 @@ const SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEA
 /// `MADV_POPULATE_READ` and `MADV_POPULATE_WRITE` (Linux 5.14).
 const MADV_POPULATE_READ: libc::c_int = 22;
 const MADV_POPULATE_WRITE: libc::c_int = 23;
-
-/// Bytes of a page.
-pub const PAGE: usize = 4096;
 
 /// A sparse memfd of exactly `len` bytes that nobody can shrink or grow.
 ///
