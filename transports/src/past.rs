@@ -11,15 +11,15 @@ pub(crate) const BYTES_PER_LOOK: usize = 256 << 10;
 const LOOKS_THROUGH: u32 = 128;
 const LOOKS_PAST: u32 = 16;
 
-/// What a way has cost lately: nanoseconds for 64 KiB, smoothed.
+/// What a way took lately: nanoseconds for 64 KiB, smoothed.
 #[derive(Clone, Copy, Default, Debug)]
-struct Cost(Option<u64>);
+struct Lately(Option<u64>);
 
 /// What is known of the two ways.
 #[derive(Debug, Default)]
 pub(crate) struct Past {
-    ordinary: Cost,
-    past: Cost,
+    ordinary: Lately,
+    past: Lately,
     /// Bytes until a piece is timed.
     until_look: usize,
     /// Pieces that will be timed until one goes the other way.
@@ -59,7 +59,6 @@ impl Past {
     }
 
     /// Whether both ways have been timed.
-    #[cfg(test)]
     pub(crate) fn is_judged(&self) -> bool {
         !self.ordinary.is_unknown() && !self.past.is_unknown()
     }
@@ -74,7 +73,7 @@ impl Past {
         if self.until_look > 0 {
             return Course { past: better, timed: false };
         }
-        if self.ordinary.is_unknown() || self.past.is_unknown() {
+        if !self.is_judged() {
             return Course { past: !self.ordinary.is_unknown(), timed: true };
         }
         self.until_look = BYTES_PER_LOOK;
@@ -96,7 +95,7 @@ impl Past {
     }
 }
 
-impl Cost {
+impl Lately {
     /// So many bytes have taken so long.
     fn learn(&mut self, nanos: u64, bytes: usize) {
         let now = (nanos << 16) / bytes as u64;
@@ -113,7 +112,7 @@ impl Cost {
     }
 
     /// Whether it is less than the other by enough to be no chance.
-    fn is_well_below(self, other: Cost) -> bool {
+    fn is_well_below(self, other: Lately) -> bool {
         match (self.0, other.0) {
             (Some(this), Some(other)) => this + this / 8 < other,
             _ => false,
@@ -196,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_cost_is_well_below_another_if_it_is_so_by_an_eighth() {
-        let (mut one, mut other) = (Cost::default(), Cost::default());
+        let (mut one, mut other) = (Lately::default(), Lately::default());
         assert!(one.is_unknown() && !one.is_well_below(other));
         one.learn(2000, 32 << 10);
         assert!(!one.is_unknown() && !one.is_well_below(other));
