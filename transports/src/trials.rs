@@ -95,6 +95,12 @@ impl Rivals {
         self.until_trial = TRIAL_SOON;
     }
 
+    /// The last trial went so badly that the next one can wait for longer.
+    pub(crate) fn put_off(&mut self) {
+        self.interval = (self.interval * 2).min(TRIAL_MOST);
+        self.until_trial = self.interval;
+    }
+
     /// Counts something of this length that went its way without a choice.
     pub(crate) fn pass(&mut self) {
         self.until_trial = self.until_trial.saturating_sub(1);
