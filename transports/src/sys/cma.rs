@@ -166,6 +166,7 @@ pub fn allow_readers() {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sys::memory::PAGE;
 
     #[test]
     fn reads_its_own_process_and_names_what_fails() {
@@ -194,6 +195,55 @@ mod tests {
             to.fill(0xee);
             assert_eq!(write_aside(pid, at, back, len).unwrap(), len);
             assert!(to[..len] == from[..len] && to[len] == 0xee);
+        }
+    }
+
+    /// Two pages behind which none can be read.
+    struct Cliff(*mut u8);
+
+    impl Cliff {
+        const LEN: usize = 2 * PAGE;
+
+        fn new() -> Cliff {
+            let (prot, flags) =
+                (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+            // SAFETY: new memory, and the last of its pages is forbidden before anyone has it.
+            let at = unsafe {
+                let at = libc::mmap(std::ptr::null_mut(), Cliff::LEN + PAGE, prot, flags, -1, 0);
+                assert_ne!(at, libc::MAP_FAILED);
+                assert_eq!(libc::mprotect(at.byte_add(Cliff::LEN), PAGE, libc::PROT_NONE), 0);
+                at
+            };
+            Cliff(at.cast())
+        }
+
+        fn bytes(&mut self) -> &mut [u8] {
+            // SAFETY: both pages are this value's, for as long as it lives.
+            unsafe { std::slice::from_raw_parts_mut(self.0, Cliff::LEN) }
+        }
+    }
+
+    impl Drop for Cliff {
+        fn drop(&mut self) {
+            // SAFETY: the pages that `new` has mapped, which nobody uses any more.
+            unsafe { libc::munmap(self.0.cast(), Cliff::LEN + PAGE) };
+        }
+    }
+
+    #[test]
+    fn what_goes_aside_ends_where_the_memory_does_that_it_comes_from() {
+        let mut cliff = Cliff::new();
+        for (i, byte) in cliff.bytes().iter_mut().enumerate() {
+            *byte = (i * 7 + i / 251) as u8;
+        }
+        let (pid, len) = (std::process::id() as i32, 5000);
+        for there in [1, 100, PAGE, len - ASIDE_BYTES, len - ASIDE_BYTES + 1, len - 1, len] {
+            let from = &cliff.bytes()[Cliff::LEN - there..];
+            let mut to = vec![0xee; len + 1];
+            // SAFETY: there is room for `len` bytes.
+            let n = unsafe { read_aside(pid, from.as_ptr() as u64, to.as_mut_ptr(), len) };
+            assert_eq!(n.unwrap(), there);
+            assert!(to[..there] == *from && to[len] == 0xee, "{there} bytes");
         }
     }
 
