@@ -80,8 +80,7 @@ impl Rivals {
     pub(crate) fn choose(&mut self, one_is_better: bool) -> bool {
         let tried = self.is_due();
         if tried {
-            self.interval = (self.interval * 2).min(TRIAL_MOST);
-            self.until_trial = self.interval;
+            self.put_off();
         }
         if self.is_judged() {
             self.until_trial -= 1;
@@ -95,7 +94,7 @@ impl Rivals {
         self.until_trial = TRIAL_SOON;
     }
 
-    /// The last trial went so badly that the next one can wait for longer.
+    /// The next trial comes after twice as many as were waited for the last one.
     pub(crate) fn put_off(&mut self) {
         self.interval = (self.interval * 2).min(TRIAL_MOST);
         self.until_trial = self.interval;
