@@ -146,9 +146,8 @@ pub(crate) fn ask(at: *const u8) {
 }
 
 /// Asks for a line of each page behind the first of `len` bytes that will be read, up to that where they end, since the
-/// processor's own asking ahead ends with a page, and the place of the next one has to be looked up first: of the
-/// program's memory, which no cache may have; not of shared memory, whose lines
-/// the other end may still write.
+/// processor's own asking ahead ends with a page, and the place of the next one has to be looked up first. This is for
+/// the program's memory, which no cache may have; not for shared memory, whose lines the other end may still write.
 #[inline]
 pub(crate) fn ask_pages(at: *const u8, len: usize) {
     (PAGE..=len).step_by(PAGE).for_each(|ahead| ask(at.wrapping_add(ahead)));
