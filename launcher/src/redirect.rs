@@ -18,12 +18,17 @@ pub(crate) fn library_folder() -> Option<PathBuf> {
 /// The loader module below the folder of our libraries.
 const MODULE: &str = "ferrite/libferrite_audit.so";
 
+/// The variable that tells the module where our libraries are (`launcher/audit/src/lib.rs` reads it).
+const FOLDER: &str = "_FERRITE_LIBRARIES";
+
 /// Adds to the variables of a rank what puts the libraries in `lib` in front.
 pub(crate) fn put_in_front(variables: &mut Environment, lib: &Path) {
     put_first(variables, "LD_LIBRARY_PATH", lib.as_os_str());
     let module = lib.join(MODULE);
     if module.exists() {
         put_first(variables, "LD_AUDIT", module.as_os_str());
+        variables.insert(OsString::from(FOLDER), lib.into());
+        make_room(variables);
         let mut options = variables.remove(OsStr::new(VALGRIND)).unwrap_or_default();
         options.push(" --run-libc-freeres=no");
         variables.insert(OsString::from(VALGRIND), options);
@@ -33,6 +38,22 @@ pub(crate) fn put_in_front(variables: &mut Environment, lib: &Path) {
 /// Options for valgrind. At a program's end it frees what the C library keeps, which goes wrong under
 /// any auditor and would be reported as an error of the program.
 const VALGRIND: &str = "VALGRIND_OPTS";
+
+/// What tells the C library how it is tuned, and the bytes that it keeps in each thread for
+/// thread-local variables of libraries that come late.
+const TUNABLES: &str = "GLIBC_TUNABLES";
+const LATE: &str = "glibc.rtld.optional_static_tls";
+
+/// With an auditor the loader lays out the threads' variables before it has seen the program, so all
+/// its libraries come late: jemalloc, the sanitizers and others found no room in the usual 512
+/// bytes. Threads with the smallest stack, 16 KiB, still start with these.
+fn make_room(variables: &mut Environment) {
+    let tunables = variables.entry(OsString::from(TUNABLES)).or_default();
+    if !tunables.to_string_lossy().contains(LATE) {
+        let separator = if tunables.is_empty() { "" } else { ":" };
+        tunables.push(format!("{separator}{LATE}=10240"));
+    }
+}
 
 /// What to know where the C library is of `version` and loader modules are in use: until 2.35 it went
 /// a long way through the loader for each call into a library, even for a module that did not ask
@@ -68,6 +89,18 @@ mod tests {
         for version in ["2.35", "2.36", "3.0", "unknown", ""] {
             assert_eq!(caution(version), None);
         }
+    }
+
+    #[test]
+    fn room_is_made_beside_what_the_user_tunes() {
+        let tuned = |value: &str| {
+            let mut variables = Environment::from([(TUNABLES.into(), value.into())]);
+            make_room(&mut variables);
+            variables[OsStr::new(TUNABLES)].clone()
+        };
+        assert_eq!(tuned(""), "glibc.rtld.optional_static_tls=10240");
+        assert_eq!(tuned("a=1"), "a=1:glibc.rtld.optional_static_tls=10240");
+        assert_eq!(tuned("glibc.rtld.optional_static_tls=1"), "glibc.rtld.optional_static_tls=1");
     }
 
     #[test]

@@ -32,7 +32,12 @@ fn compile(arguments: &[&str]) {
 fn prefix() -> &'static PathBuf {
     static PREFIX: OnceLock<PathBuf> = OnceLock::new();
     PREFIX.get_or_init(|| {
-        let module = built(&["-p", "launcher-audit"], "libferrite_audit.so");
+        // As the installed one: a debug build would want the C library's memcpy.
+        let flags = "-- -Cpanic=abort -Copt-level=3 -Cdebug-assertions=off -Coverflow-checks=off \
+                     -Clink-arg=-nostartfiles -Clink-arg=-Wl,-z,defs";
+        let flags: Vec<&str> = flags.split(' ').filter(|word| !word.is_empty()).collect();
+        let what = [&["-p", "launcher-audit", "--lib", "--crate-type", "cdylib"][..], &flags].concat();
+        let module = built("rustc", &what, "libferrite_audit.so");
         let place = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("redirect");
         for folder in ["bin", "lib/ferrite", "vendor"] {
             fs::create_dir_all(place.join(folder)).unwrap();
@@ -95,4 +100,25 @@ fn libraries_that_we_do_not_have_are_left_alone() {
     library(&prefix().join("vendor"), "libmpi.so.40", "theirs");
     let words = [opens.to_str().unwrap(), other.to_str().unwrap()];
     assert_eq!(printed(&[], &words), "theirs");
+}
+
+/// With an auditor the loader reserves room before it has seen what the program needs.
+#[test]
+fn thread_local_variables_of_8_000_bytes_find_room() {
+    let source = prefix().join("room.c");
+    let text = "__thread char room[8000] __attribute__((tls_model(\"initial-exec\"))) = {1};\n\
+                const char *whose(void) { return room[0] ? \"room\" : \"none\"; }\n";
+    fs::write(&source, text).unwrap();
+    let library = prefix().join("libroom.so");
+    let (library, source) = (library.to_str().unwrap(), source.to_str().unwrap());
+    compile(&["-shared", "-fPIC", "-o", library, source]);
+    let preload = format!("LD_PRELOAD={library}");
+    assert_eq!(printed(&["-genv", &preload], &["echo", "started"]), "started");
+}
+
+#[test]
+fn valgrind_has_nothing_to_report() {
+    let program = prefix().join("rpath");
+    let words = ["valgrind", "-q", "--error-exitcode=9", program.to_str().unwrap()];
+    assert_eq!(printed(&[], &words), "ours");
 }

@@ -12,13 +12,13 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 /// Builds and installs.
 pub(crate) fn install(prefix: &Path) -> Result<()> {
     let artifacts = build()?;
     let prefix = std::path::absolute(prefix)?;
-    for built in layout::BUILT {
+    for built in layout::BUILT.iter().chain([&layout::AUDITOR]) {
         let from = artifacts.get(built.to).with_context(|| {
             format!(
                 "cargo built no {} named {}, package {}",
@@ -53,21 +53,44 @@ fn build() -> Result<HashMap<&'static str, PathBuf>> {
     let mut cargo = run::cargo();
     cargo.args(["build", "--release", "--message-format=json-render-diagnostics"]);
     cargo.args(packages.iter().flat_map(|package| ["--package", package]));
+    let mut artifacts = HashMap::new();
+    collect(cargo, layout::BUILT, &mut artifacts)?;
+    let mut cargo = run::cargo();
+    cargo.args(["rustc", "--release", "--message-format=json-render-diagnostics"]);
+    cargo.args([
+        "--package",
+        layout::AUDITOR.package,
+        "--lib",
+        "--crate-type",
+        layout::AUDITOR.kind,
+    ]);
+    // Without the standard library nothing can unwind, and nothing runs at the start; what is not
+    // in the loader itself is not there.
+    cargo.args(["--", "-Cpanic=abort", "-Clink-arg=-nostartfiles", "-Clink-arg=-Wl,-z,defs"]);
+    collect(cargo, &[layout::AUDITOR], &mut artifacts)?;
+    Ok(artifacts)
+}
+
+/// Runs a build by cargo and notes which of the `wanted` files it made.
+fn collect(
+    mut cargo: Command,
+    wanted: &[Built],
+    artifacts: &mut HashMap<&'static str, PathBuf>,
+) -> Result<()> {
     println!("$ {}", run::spelled(&cargo));
     let output = cargo.stderr(Stdio::inherit()).output().context("cannot start cargo")?;
     if !output.status.success() {
         bail!("the release build failed; the compiler's words are above");
     }
-    let mut artifacts = HashMap::new();
     for line in output.stdout.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
         let message: serde_json::Value = serde_json::from_slice(line)?;
-        for built in layout::BUILT.iter().filter(|built| is(&message, built)) {
+        for built in wanted.iter().filter(|built| is(&message, built)) {
             if let Some(file) = message["filenames"][0].as_str() {
                 artifacts.insert(built.to, PathBuf::from(file));
             }
         }
     }
-    Ok(artifacts)
+    Ok(())
 }
 
 /// Whether cargo's message announces this artifact.

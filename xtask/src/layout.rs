@@ -14,7 +14,7 @@ pub(crate) struct Built {
     pub(crate) to: &'static str,
 }
 
-/// The three faces, the launcher with its module for the dynamic loader, and the compiler wrapper.
+/// The three faces, the launcher, and the compiler wrapper.
 pub(crate) const BUILT: &[Built] = &[
     Built { package: "ferrite", target: "mpi", kind: "cdylib", to: "lib/libmpi_abi.so.1" },
     Built { package: "ferrite-mpich", target: "mpi_mpich", kind: "cdylib", to: "lib/libmpi.so.12" },
@@ -26,14 +26,16 @@ pub(crate) const BUILT: &[Built] = &[
     },
     Built { package: "launcher", target: "mpirun", kind: "bin", to: "bin/mpirun" },
     Built { package: "launcher", target: "mpiexec", kind: "bin", to: "bin/mpiexec" },
-    Built {
-        package: "launcher-audit",
-        target: "ferrite_audit",
-        kind: "cdylib",
-        to: "lib/ferrite/libferrite_audit.so",
-    },
     Built { package: "mpicc-wrapper", target: "mpicc", kind: "bin", to: "bin/mpicc" },
 ];
+
+/// The launcher's module for the dynamic loader, which stands on no other library.
+pub(crate) const AUDITOR: Built = Built {
+    package: "launcher-audit",
+    target: "ferrite_audit",
+    kind: "cdylib",
+    to: "lib/ferrite/libferrite_audit.so",
+};
 
 /// Further names: (from the prefix, what the link holds).
 pub(crate) const LINKS: &[(&str, &str)] = &[

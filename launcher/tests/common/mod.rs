@@ -42,19 +42,22 @@ pub(crate) fn mpirun<S: AsRef<str>>(arguments: &[S]) -> Run {
 /// The example program that speaks to the launcher as the library does.
 pub(crate) fn rank_program() -> String {
     static FILE: OnceLock<String> = OnceLock::new();
-    let file = || built(&["-p", "launcher", "--example", "rank"], "examples/rank");
+    let file = || built("build", &["-p", "launcher", "--example", "rank"], "examples/rank");
     FILE.get_or_init(file).clone()
 }
 
 /// Has cargo build something beside mpirun (nothing to do after a plain `cargo test`), and tells
 /// where it is.
-pub(crate) fn built(what: &[&str], file: &str) -> String {
+pub(crate) fn built(command: &str, what: &[&str], file: &str) -> String {
     let place = Path::new(MPIRUN).parent().unwrap();
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet"]).args(what).current_dir(env!("CARGO_MANIFEST_DIR"));
+    cargo.args([command, "--quiet"]).current_dir(env!("CARGO_MANIFEST_DIR"));
     cargo.arg("--target-dir").arg(place.parent().unwrap());
-    // The profile that the tests themselves are built with, so that little is built twice.
-    cargo.args(["--profile", if place.ends_with("release") { "release" } else { "test" }]);
+    // The profile that the tests themselves are built with, so that little is built twice; cargo
+    // would make `rustc --profile test` a test program.
+    let debug = if command == "rustc" { "dev" } else { "test" };
+    cargo.args(["--profile", if place.ends_with("release") { "release" } else { debug }]);
+    cargo.args(what);
     good(&cargo.output().unwrap());
     place.join(file).to_str().unwrap().to_string()
 }
