@@ -16,7 +16,6 @@ use mpi_core::handle::{
 };
 
 use crate::entry::{AlwaysCx, Cx, Owner};
-use crate::face::Abi;
 use crate::fortran;
 use crate::library::{self, library};
 use crate::procedure::Procedure;
@@ -62,7 +61,7 @@ pub(crate) fn raise_any_time(cx: &AlwaysCx, error: &Error) -> c_int {
         Owner::Session(session) => session_of(cx.always, session),
         _ => None,
     };
-    let hearer = hearer.unwrap_or_else(|| nobodys(cx.always, cx.face));
+    let hearer = hearer.unwrap_or_else(|| nobodys(cx.always));
     handle_any_time(cx, hearer, code, &line);
     code
 }
@@ -136,7 +135,7 @@ fn hearer(cx: &Cx<'_>) -> Hearer {
             .map(|window| told(cx, window.errhandler, WinKind::NUMBER, win.raw())),
         Owner::None => None,
     };
-    known.unwrap_or_else(|| nobodys(&cx.always, cx.face))
+    known.unwrap_or_else(|| nobodys(&cx.always))
 }
 
 /// A session that hears of an error, if there is such a session.
@@ -145,13 +144,15 @@ pub(crate) fn session_of(always: &Always, session: SessionHandle) -> Option<Hear
     Some(Hearer { action, kind: SessionKind::NUMBER, object: session.raw() })
 }
 
-/// Who hears of errors which are no object's: `MPI_COMM_SELF` (MPI-5.0 §9.3). On the ABIs of MPICH
-/// and Open MPI it is `MPI_COMM_WORLD`, as in MPI-3.1, while the program has set no handler on the
-/// other. MPICH 5 does the same; MPICH 4 and Open MPI always ask the world.
-fn nobodys(always: &Always, face: &FaceTable) -> Hearer {
+/// Who hears of errors which are no object's: `MPI_COMM_SELF` (MPI-5.0 §9.3); while the program has
+/// set no handler on it, `MPI_COMM_WORLD`, as in MPI-3.1. MPICH 5 does the same; MPICH 4 and Open MPI
+/// always ask the world. docs/conformance.md says why.
+fn nobodys(always: &Always) -> Hearer {
     let errhandlers = always.errhandlers.lock();
-    let as_before = face.abi != Abi::Standard && errhandlers.of(comm::SELF).is_none();
-    let object = if as_before { comm::WORLD } else { comm::SELF };
+    let object = match errhandlers.of(comm::SELF) {
+        Some(_) => comm::SELF,
+        None => comm::WORLD,
+    };
     // Neither says anything here until a handler is set.
     let action = errhandlers.action_of(object).unwrap_or(Action::Fatal);
     Hearer { action, kind: CommKind::NUMBER, object }

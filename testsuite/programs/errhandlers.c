@@ -132,12 +132,36 @@ static void freed_twice(void) {
     OK(MPI_Comm_free(&comm));
 }
 
+// Errors of no object go by the handler of MPI_COMM_WORLD until MPI_COMM_SELF has been given one (§9.3).
+static void of_no_object(void) {
+    MPI_Datatype builtin = MPI_CXX_BOOL;
+    MPI_Errhandler handler, found;
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    FAILS(MPI_Type_free(&builtin), MPI_ERR_TYPE);
+    CHECK(builtin == MPI_CXX_BOOL, "a predefined datatype stays");
+    OK(MPI_Comm_create_errhandler(note, &handler));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler));
+    FAILS(MPI_Type_free(&builtin), MPI_ERR_TYPE);
+    CHECK(calls == 1 && last_comm == MPI_COMM_WORLD, "MPI_COMM_WORLD hears");
+    OK(MPI_Comm_get_errhandler(MPI_COMM_SELF, &found));
+    CHECK(found == MPI_ERRORS_ARE_FATAL, "the handler of MPI_COMM_SELF is what it was");
+    OK(MPI_Errhandler_free(&found));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, handler));
+    FAILS(MPI_Type_free(&builtin), MPI_ERR_TYPE);
+    CHECK(calls == 2 && last_comm == MPI_COMM_SELF, "MPI_COMM_SELF hears");
+    OK(MPI_Errhandler_free(&handler));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL));
+}
+
 int main(int argc, char **argv) {
     start(&argc, &argv);
     MPI_Errhandler found;
     OK(MPI_Comm_get_errhandler(MPI_COMM_WORLD, &found));
     CHECK(found == MPI_ERRORS_ARE_FATAL, "the default handler ends the job");
     OK(MPI_Errhandler_free(&found));
+    of_no_object();
+    calls = 0;
     own_handler();
     after_free();
     freed_twice();
