@@ -332,6 +332,29 @@ fn named_types_of_one_field_are_what_they_were() {
 }
 
 #[test]
+fn empty_members_of_a_structure_bound_nothing() {
+    let double = || Tree::Named(0x214);
+    let named = Box::new(double());
+    let empty = [
+        Tree::Hvector(0, 1, 16, named.clone()),
+        Tree::Hvector(3, 0, 16, named.clone()),
+        Tree::Contiguous(0, named),
+        Tree::Struct(vec![]),
+    ];
+    for empty in empty {
+        let alone = empty.build(Form::Int);
+        assert_eq!((alone.lb(), alone.extent()), (0, 0), "{empty:?}");
+        let members = vec![(1, 0, empty.clone()), (1, 16, double()), (1, 64, empty.clone())];
+        let whole = Tree::Struct(members).build(Form::Int);
+        assert_eq!((whole.size(), whole.lb(), whole.extent()), (8, 16, 8), "{empty:?}");
+        let around = Tree::Resized(0, 0, Box::new(empty));
+        let members = vec![(1, 0, around.clone()), (1, 16, double()), (1, 64, around)];
+        let whole = Tree::Struct(members).build(Form::Int);
+        assert_eq!((whole.lb(), whole.extent()), (0, 64), "bounds that were set count");
+    }
+}
+
+#[test]
 fn what_is_brought_fills_the_room_there_is_and_no_more() {
     let many = BROUGHT_BYTES;
     let rooms = [(100, 100), (many, many), (many + 9, many - 1), (3 * many, 4 * many), (many, 0)];
