@@ -152,8 +152,8 @@ settings! {
         "Largest message that shared memory carries without asking the receiver first";
     shm_lane_cells: u32 = 64, true,
         "Cells of 64 bytes in each lane between two processes, a power of two";
-    shm_lanes: u32 = 1024, true,
-        "Processes that can write to one process through shared memory";
+    shm_lanes: u32 = 1, true,
+        "Processes that can write to one process through shared memory; at least all of the job";
     shm_slots: u32 = 256, true,
         "Buffers of a process for short eager messages beyond one cell";
     shm_slot_bytes: u64 = 2 << 10, true,

@@ -67,7 +67,7 @@ fn rank_0_decides_what_must_be_equal() {
     mine.apply_uniform(&zero.uniform_text()).unwrap();
     assert_eq!(mine.coll_algorithm("bcast").as_deref(), Some("chain"));
     assert_eq!(mine.coll_algorithm("barrier"), None);
-    assert_eq!((mine.shm_lanes, mine.log.as_str()), (1024, "mine"));
+    assert_eq!((mine.shm_lanes, mine.log.as_str()), (1, "mine"));
     assert!(mine.apply_uniform("no_such=1").is_err());
 }
 

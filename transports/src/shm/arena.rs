@@ -14,6 +14,7 @@ use super::layout::{self, Geometry};
 use super::ledger::Ledger;
 use crate::lap::Worn;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::sys::limits::Limits;
 use crate::sys::memory::{Backing, Mapping, sealed_memfd, sealed_size};
 
 /// Version of everything in an arena and of the hello.
@@ -27,9 +28,10 @@ pub(super) struct Arena {
 }
 
 impl Arena {
-    /// A new arena. Where the address space is limited (`ulimit -v`) it goes without memory for
-    /// programs.
-    pub(super) fn new(mut geometry: Geometry) -> io::Result<Arena> {
+    /// A new arena for a job of which so many ranks are on this node, cut to what the limits of this process leave
+    /// for it.
+    pub(super) fn new(geometry: Geometry, ranks: u32) -> io::Result<Arena> {
+        let mut geometry = geometry.within(&Limits::of_this_process(), ranks);
         if !geometry.is_sound() {
             return Err(io::Error::other(format!("the settings make no arena: {geometry:?}")));
         }
@@ -182,7 +184,6 @@ impl Remote {
             }
             other => other?,
         };
-        map.keep_out_of_dumps();
         let bodies = geometry.slots_at()..geometry.ring_end();
         Ok(Remote { map, geometry, worn: Worn::new(geometry.ring_at()), bodies })
     }

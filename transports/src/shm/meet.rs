@@ -297,7 +297,7 @@ impl Shm {
         };
         match known {
             Some(peer) => self.let_in(peer, &hello, remote, arrival.pid),
-            None if self.strays.len() >= self.config.shm.lanes as usize => {
+            None if self.strays.len() >= self.arena.geometry().lanes as usize => {
                 return Err("too many unknown peers said hello".into());
             }
             None => self.strays.push(Stray { hello, remote, pid: arrival.pid }),

@@ -194,7 +194,7 @@ impl Shm {
     /// The kernel gives no memory or no socket.
     pub fn new(config: LocalConfig, directory: Box<dyn Directory + Send>) -> io::Result<Shm> {
         let config = LocalConfig { shm: config.shm.rounded(), ..config };
-        let arena = Arena::new(config.shm.geometry(config.size))?;
+        let arena = Arena::new(config.shm.geometry(config.size), config.ranks_on_node)?;
         let name = door::name(arena.fd())?;
         Shm::named(config, directory, arena, name)
     }

@@ -103,7 +103,7 @@ impl Shm {
             return Err("its memory is for another process".into());
         }
         // A process waits for one window at a time, so each peer has one posting under way.
-        if self.segments.come.len() >= self.config.shm.lanes as usize {
+        if self.segments.come.len() >= self.arena.geometry().lanes as usize {
             return Err("too many segments were posted and not fetched".into());
         }
         self.segments.come.insert((posting.rank, posting.mark), arrival.fd);

@@ -10,6 +10,8 @@ use std::ptr::{self, NonNull};
 
 pub use mpi_core::room::PAGE;
 
+use super::limits::Limits;
+
 /// `MFD_NOEXEC_SEAL` (Linux 6.3), which also allows sealing.
 const MFD_NOEXEC_SEAL: libc::c_uint = 0x8;
 const SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
@@ -54,14 +56,11 @@ fn memfd_create(flags: libc::c_uint) -> io::Result<OwnedFd> {
 }
 
 fn check_file_limit(len: u64) -> io::Result<()> {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the kernel writes one rlimit, which is ours.
-    let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } == 0;
-    if known && limit.rlim_cur < len {
+    let limit = Limits::of_this_process().file_bytes;
+    if limit < len {
         return Err(io::Error::other(format!(
-            "the limit on file sizes (ulimit -f) is {} bytes, but {len} bytes of shared memory \
-             are needed",
-            limit.rlim_cur
+            "the limit on file sizes (ulimit -f) is {limit} bytes, but {len} bytes of shared memory \
+             are needed"
         )));
     }
     Ok(())
@@ -185,6 +184,9 @@ impl Mapping {
             return Err(io::Error::last_os_error());
         }
         let base = NonNull::new(at.cast()).ok_or(io::ErrorKind::AddrNotAvailable)?;
+        // Shared bytes are in no core file: each process would write gigabytes of holes, its own and all its peers'.
+        // SAFETY: the range was just mapped; the advice changes no byte, and its failure harms nothing.
+        unsafe { libc::madvise(at, len, libc::MADV_DONTDUMP) };
         Ok(Mapping { base, len })
     }
 
@@ -203,13 +205,6 @@ impl Mapping {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len == 0
-    }
-
-    /// Keeps the bytes out of core dumps of this process: they are another's, and going through
-    /// gigabytes of holes for each peer would take the kernel long.
-    pub fn keep_out_of_dumps(&self) {
-        // SAFETY: the range is ours; the advice changes no byte, and its failure harms nothing.
-        unsafe { libc::madvise(self.base().cast(), self.len, libc::MADV_DONTDUMP) };
     }
 
     /// Makes the kernel find all pages of a range now, with one call instead of a fault each:

@@ -9,6 +9,7 @@ pub mod cma;
 pub mod cpus;
 pub mod epoll;
 pub mod file;
+pub mod limits;
 pub mod memory;
 pub mod socket;
 pub mod tcp;
