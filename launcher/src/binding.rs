@@ -1,14 +1,12 @@
 //! Which CPUs each rank may run on.
 //!
 //! Without a request ranks are tied down only when nobody else is expected where they would sit: when
-//! the mask that mpirun was given is narrower than the machine, or when the ranks fill the
-//! machine; then each gets an equal share of neighbouring cores, or the cores are dealt to the
-//! ranks in turn (the kernel leaves three on one and one on another for seconds, and neighbouring
-//! ranks often have work at the same time, as in the layers of a graph). Where some cores have one
-//! rank more than others that is so at first only (see `slack`), and never when they would have
-//! many more, never under a quota, never when the program starts threads of its own
-//! (OMP_NUM_THREADS > 1). Ranks that play several nodes (`FERRITE_NODE_RANKS`) share no core with those of
-//! another one, as on several machines.
+//! the mask that mpirun was given is narrower than the machine, or when there is a rank for each core,
+//! and when others that are at work find room beside them. Then each gets an equal share of
+//! neighbouring cores. Never when ranks are more than the cores: some of them, or what else comes,
+//! would wait for one core while another is free. Never under a quota, and never when the program
+//! starts threads of its own (OMP_NUM_THREADS > 1). Ranks that play several nodes
+//! (`FERRITE_NODE_RANKS`) share no core with those of another one, as on several machines.
 
 use crate::options::{BindTo, MapBy, Tie};
 use crate::refuse::Refusal;
@@ -21,8 +19,6 @@ pub(crate) struct Binding {
     pub(crate) cpus: Vec<Option<Vec<usize>>>,
     /// One clause for the report.
     pub(crate) why: String,
-    /// All CPUs of ours, if ranks are to have those after a while (see `slack`).
-    pub(crate) later: Option<Vec<usize>>,
 }
 
 /// The ranks of one host.
@@ -46,13 +42,14 @@ impl Crew {
 }
 
 /// Decides for `crew`. `tie` is what was asked for; a host where not even one rank can have
-/// that refuses.
+/// that refuses. `others` counts what else wants processors, which is looked at only where it matters.
 pub(crate) fn decide(
     machine: &Machine,
     crew: Crew,
     tie: Option<Tie>,
     map_by: Option<MapBy>,
     threads: Option<usize>,
+    others: impl FnOnce() -> usize,
 ) -> Result<Binding, Refusal> {
     let (ranks, map_by) = (crew.ranks, map_by.unwrap_or(MapBy::Near));
     match tie {
@@ -62,19 +59,25 @@ pub(crate) fn decide(
         Some(tie) => {
             let places = dealt(groups(places(&machine.cpus, tie.to), tie, map_by)?, map_by);
             let cpus = spread(&places, ranks, tie.to, map_by);
-            Ok(Binding { cpus, why: "as asked for".into(), later: None })
+            Ok(Binding { cpus, why: "as asked for".into() })
         }
-        None => Ok(unasked(machine, crew, map_by, threads)),
+        None => Ok(unasked(machine, crew, map_by, threads, others)),
     }
 }
 
 /// No rank is tied to anything.
 fn free(ranks: usize, why: &str) -> Binding {
-    Binding { cpus: vec![None; ranks], why: why.to_string(), later: None }
+    Binding { cpus: vec![None; ranks], why: why.to_string() }
 }
 
 /// What is best where nothing was asked for.
-fn unasked(machine: &Machine, crew: Crew, map_by: MapBy, threads: Option<usize>) -> Binding {
+fn unasked(
+    machine: &Machine,
+    crew: Crew,
+    map_by: MapBy,
+    threads: Option<usize>,
+    others: impl FnOnce() -> usize,
+) -> Binding {
     let ranks = crew.ranks;
     let free = |why| free(ranks, why);
     let cores = dealt(places(&machine.cpus, BindTo::Core), map_by);
@@ -89,24 +92,14 @@ fn unasked(machine: &Machine, crew: Crew, map_by: MapBy, threads: Option<usize>)
         free("not bound: the ranks leave room for others")
     } else if crew.nodes(cores.len()) > 1 {
         let cpus = shares_of_nodes(&cores, crew);
-        Binding { cpus, why: "cores of its own for each node that is played".into(), later: None }
-    } else if ranks > cores.len() && is_uneven(ranks, cores.len()) {
-        free("not bound: more ranks than cores, and not about the same number for each")
+        Binding { cpus, why: "cores of its own for each node that is played".into() }
+    } else if ranks > cores.len() {
+        free("not bound: more ranks than cores")
+    } else if others() > machine.online - ranks {
+        free("not bound: others are at work here, and would share a core with a rank")
     } else {
-        let all = || machine.cpus.iter().map(|cpu| cpu.id).collect();
-        let (why, later) = match (ranks > cores.len(), ranks.is_multiple_of(cores.len())) {
-            (true, true) => ("the same number to each core", None),
-            (true, false) => ("about the same number to each core at first", Some(all())),
-            (false, _) => ("an equal share of the cores each", None),
-        };
-        Binding { cpus: shares(&cores, ranks), why: why.into(), later }
+        Binding { cpus: shares(&cores, ranks), why: "an equal share of the cores each".into() }
     }
-}
-
-/// Whether the core with the most ranks would have more than an eighth above the average, so that
-/// those who need nobody would end sooner unbound.
-fn is_uneven(ranks: usize, cores: usize) -> bool {
-    8 * ranks.div_ceil(cores) * cores > 9 * ranks
 }
 
 /// A set of CPUs that belong together, with the first of them to tell where it is.
@@ -266,22 +259,14 @@ mod tests {
         map_by: Option<MapBy>,
         threads: Option<usize>,
     ) -> Binding {
-        super::decide(machine, crew(ranks), tie, map_by, threads).unwrap()
+        super::decide(machine, crew(ranks), tie, map_by, threads, || 0).unwrap()
     }
 
     #[test]
     fn alone_on_the_machine_or_not_at_all() {
         let full = decide(&machine(2), 4, None, None, None);
         assert_eq!(sets(&full), [vec![0, 4], vec![1, 5], vec![2, 6], vec![3, 7]]);
-        let two_each = decide(&machine(1), 4, None, None, None);
-        assert_eq!(sets(&two_each), [vec![0, 2], vec![1, 3], vec![0, 2], vec![1, 3]]);
-        let nine = decide(&machine(1), 9, None, None, None);
-        assert_eq!(sets(&nine).iter().filter(|cpus| **cpus == [0, 2]).count(), 5);
-        assert!(nine.cpus.iter().all(Option::is_some));
-        assert_eq!((full.later, two_each.later), (None, None));
-        assert_eq!(nine.later.map(|cpus| cpus.len()), Some(4));
-        assert!(decide(&machine(1), 7, None, None, None).cpus.iter().all(Option::is_none));
-        for (ranks, threads) in [(3, None), (5, None), (4, Some(2)), (1, None)] {
+        for (ranks, threads) in [(3, None), (5, None), (8, None), (4, Some(2)), (1, None)] {
             let free = decide(&machine(2), ranks, None, None, threads);
             assert!(free.cpus.iter().all(Option::is_none), "{free:?}");
         }
@@ -291,10 +276,28 @@ mod tests {
     }
 
     #[test]
+    fn others_at_work_need_room() {
+        let bound = |machine: &Machine, ranks, others, tie| {
+            let bound = super::decide(machine, crew(ranks), tie, None, None, || others).unwrap();
+            bound.cpus.iter().all(Option::is_some)
+        };
+        // Two threads for each of four cores: beside a rank on each, four others find room.
+        assert!(bound(&machine(2), 4, 4, None) && !bound(&machine(2), 4, 5, None));
+        let mut single = machine(2);
+        single.cpus.retain(|cpu| cpu.id < 4);
+        single.online = 4;
+        assert!(bound(&single, 4, 0, None) && !bound(&single, 4, 1, None));
+        // Those may be where we are not.
+        single.online = 16;
+        assert!(bound(&single, 4, 12, None) && !bound(&single, 4, 13, None));
+        assert!(bound(&single, 9, 20, Some(Tie { to: BindTo::Core, count: 1 })));
+    }
+
+    #[test]
     fn nodes_that_are_played_share_no_core() {
         let played = |ranks, node_ranks| {
             let crew = Crew { ranks, node_ranks };
-            sets(&super::decide(&machine(2), crew, None, None, None).unwrap())
+            sets(&super::decide(&machine(2), crew, None, None, None, || 0).unwrap())
         };
         let cores =
             |of: &[usize]| -> Vec<_> { of.iter().map(|core| vec![*core, core + 4]).collect() };
@@ -306,7 +309,7 @@ mod tests {
         assert_eq!(played(7, 4)[4..], vec![vec![2, 6, 3, 7]; 3]);
         // Nodes that are more than the cores, or of a number that does not divide theirs.
         for node_ranks in [1, 0, 3, 9] {
-            assert_eq!(played(8, node_ranks), cores(&[0, 1, 2, 3, 0, 1, 2, 3]));
+            assert_eq!(played(8, node_ranks), [const { vec![] }; 8]);
         }
     }
 
@@ -350,7 +353,7 @@ mod tests {
         assert_eq!(asked(BindTo::Core, 3, Some(MapBy::Socket), 2)[1], near_of(&[4, 5, 6]));
         let tied = |ranks, count, map| {
             let tie = Some(Tie { to: BindTo::Core, count });
-            super::decide(&machine(4), crew(ranks), tie, map, None)
+            super::decide(&machine(4), crew(ranks), tie, map, None, || 0)
         };
         assert!(tied(1, 9, None).unwrap_err().text.contains("only 8 cores of this host"));
         assert!(tied(0, 9, None).unwrap().cpus.is_empty());
@@ -374,7 +377,7 @@ mod tests {
             let maps = [MapBy::Near, MapBy::Numa, MapBy::Socket];
             let machine = machine(cores);
             let tie = kinds[kind].map(|to| Tie { to, count });
-            let Ok(bound) = super::decide(&machine, Crew { ranks, node_ranks }, tie, Some(maps[map]), None) else {
+            let Ok(bound) = super::decide(&machine, Crew { ranks, node_ranks }, tie, Some(maps[map]), None, || 0) else {
                 prop_assert!(count > 1);
                 return Ok(());
             };

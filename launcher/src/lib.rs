@@ -35,7 +35,6 @@ mod report;
 mod route;
 mod settings;
 mod site;
-mod slack;
 mod source;
 mod spawn;
 mod streams;

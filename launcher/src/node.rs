@@ -11,7 +11,6 @@ use crate::plan::Plan;
 use crate::pmi_server::{Event, Server};
 use crate::refuse::Refusal;
 use crate::site::Site;
-use crate::slack::Slack;
 use crate::source::Source;
 use crate::spawn::{self, Common, Started};
 use crate::sys::{self, Epoll, Interest, Signals};
@@ -74,7 +73,6 @@ pub(crate) struct Node<'a> {
     below: Vec<Range<usize>>,
     limit: libc::rlimit,
     beat: Beat,
-    slack: Option<Slack>,
 }
 
 impl<'a> Node<'a> {
@@ -108,7 +106,6 @@ impl<'a> Node<'a> {
             below,
             limit,
             beat: Beat::new(),
-            slack: None,
         }
     }
 
@@ -175,7 +172,6 @@ impl<'a> Node<'a> {
             }
         }
         self.news.push_back(Up::Started(begun));
-        self.slack = self.site.binding.later.clone().map(Slack::begin);
     }
 
     /// This host cannot do its part.
@@ -392,26 +388,14 @@ impl<'a> Node<'a> {
         self.news.push_back(Up::Lost { first, end, arrived, why });
     }
 
-    /// When something is to be done without news: where there are further hosts, or ranks are to be let go.
+    /// When something is to be done without news: where there are further hosts.
     pub(crate) fn next_beat(&self) -> Option<Instant> {
-        let beat = (!self.branches.is_empty()).then_some(self.beat.next);
-        beat.into_iter().chain(self.slack.as_ref().map(|slack| slack.at)).min()
-    }
-
-    /// Lets ranks run where they like when it is time to.
-    fn let_go(&mut self) {
-        let Some(slack) = self.slack.take_if(|slack| slack.is_due()) else { return };
-        for (member, cpus) in self.members.iter().zip(&self.site.binding.cpus) {
-            if let (true, Some(cpus)) = (member.running, cpus) {
-                slack.give(member.pid, cpus);
-            }
-        }
+        (!self.branches.is_empty()).then_some(self.beat.next)
     }
 
     /// Tells the agents that somebody is there, and looks which of them are not. To be called when
     /// what they have said has been read.
     pub(crate) fn keep_in_touch(&mut self) {
-        self.let_go();
         if self.branches.is_empty() {
             return;
         }

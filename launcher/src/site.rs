@@ -69,7 +69,14 @@ impl Site {
             None => 0,
         };
         let crew = Crew { ranks: ranks.len(), node_ranks };
-        let binding = binding::decide(&machine, crew, plan.tie, plan.within, threads)?;
+        let binding = binding::decide(
+            &machine,
+            crew,
+            plan.tie,
+            plan.within,
+            threads,
+            machine::others_running,
+        )?;
         let caution = library.and_then(|_| redirect::caution(&sys::c_library_version()));
         let cpus = machine.usable();
         let route = route::of(node, &plan.hosts[node], std::env::var(route::SSH).ok().as_deref());

@@ -225,19 +225,17 @@ fn a_bound_rank_has_one_core_and_a_free_one_what_mpirun_has() {
 }
 
 #[test]
-fn ranks_that_are_not_dealt_out_evenly_are_let_go_after_a_while() {
+fn more_ranks_than_processors_are_bound_only_if_asked() {
     let ours = std::thread::available_parallelism().unwrap().get();
-    let ranks = (8 * ours + 1).to_string();
-    // Each prints its mask as soon as it is another one than at first, at the latest after 20 seconds.
-    let script = "a=$(grep Cpus_allowed: /proc/$$/status); echo $a; i=0; \
-                  while [ $i -lt 200 ] && [ \"$(grep Cpus_allowed: /proc/$$/status)\" = \"$a\" ]; \
-                  do sleep 0.1; i=$((i+1)); done; grep Cpus_allowed: /proc/$$/status";
-    let all = &lines(&["--bind-to", "none", "grep", "Cpus_allowed:", "/proc/self/status"])[0];
-    let got = lines(&["-n", &ranks, "sh", "-c", script]);
-    let all = all.split_whitespace().last().unwrap();
-    let is_all = |line: &&String| line.split_whitespace().last() == Some(all);
-    let expected = if ours == 1 { 2 * (8 * ours + 1) } else { 8 * ours + 1 };
-    assert_eq!((got.len(), got.iter().filter(is_all).count()), (2 * (8 * ours + 1), expected));
+    let shown = ["grep", "Cpus_allowed:", "/proc/self/status"];
+    let all = &lines(&[&["--bind-to", "none"], &shown[..]].concat())[0];
+    let (twice, odd) = (format!("-n{}", 2 * ours), format!("-n{}", 2 * ours + 1));
+    for ranks in [&twice, &odd] {
+        let free = lines(&[&[ranks.as_str()], &shown[..]].concat());
+        assert!(free.iter().all(|line| line == all), "{free:?}");
+    }
+    let bound = lines(&[&[&twice, "--bind-to", "hwthread"], &shown[..]].concat());
+    assert!(ours == 1 || bound.iter().all(|line| line != all), "{bound:?}");
 }
 
 #[test]

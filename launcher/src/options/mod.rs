@@ -100,8 +100,8 @@ pub(crate) struct Global {
     #[arg(long, help_heading = "When it goes wrong, or slowly")]
     pub(crate) no_redirect: bool,
 
-    /// Tie each rank to a part of the machine, or to N neighbouring ones [default: one core each, or
-    /// as many ranks on each core, where that fills the machine and nobody else is expected there]
+    /// Tie each rank to a part of the machine, or to N neighbouring ones [default: one core each,
+    /// where that fills the machine and nobody else is at work there; otherwise none]
     #[arg(long, alias = "binding", value_name = "none|core|hwthread|numa|socket[:N]",
           value_parser = places::bind_to, help_heading = "Where the ranks run")]
     pub(crate) bind_to: Option<Tie>,

@@ -11,7 +11,7 @@ mod process;
 mod signals;
 
 pub(crate) use child::{ChildPlan, StartError, Step, start};
-pub(crate) use cpuset::{is_tied, set_affinity, set_affinity_of};
+pub(crate) use cpuset::set_affinity;
 pub(crate) use descriptors::{
     Kind, close_all_but, close_on_exec_inherited, foreground_terminal, inheritable, kind,
     own_stream, pipe, raise_descriptor_limit, read, receive, send, socket_pair, standard_stream,
