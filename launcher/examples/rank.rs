@@ -167,6 +167,7 @@ fn hang(me: Bootstrap) -> Result<(), BootstrapError> {
     let Some(control) = me.control() else { return Ok(()) };
     control.hello(u32::try_from(me.rank()).unwrap_or(0), Face::Standard);
     control.send(&Frame::InitSeen);
+    println!("rank {} hangs", me.rank());
     loop {
         if control.is_asked() {
             let awaited = Some(1 - u32::try_from(me.rank()).unwrap_or(0).min(1));

@@ -143,7 +143,7 @@ impl Ledger {
     pub(crate) fn told(&mut self, rank: usize, code: i32, text: &str) {
         let text = match text.trim_end() {
             "" => format!("{} called MPI_Abort with code {code}.", self.name(rank)),
-            told => told.to_string(),
+            told => sentence(told),
         };
         self.fail_of(Some(rank), Failure { text, status: exit_status(code), asked: false });
     }
@@ -369,6 +369,13 @@ impl Ledger {
             (None, None) => (None, 0),
         }
     }
+}
+
+/// What a rank tells, which its library begins with its own name, as a sentence of mpirun's.
+fn sentence(told: &str) -> String {
+    let told = told.strip_prefix("ferrite: ").unwrap_or(told);
+    let end = if told.ends_with(['.', '!', '?', ':']) { "" } else { "." };
+    format!("{told}{end}")
 }
 
 /// A status as the kernel passes it on: eight bits. What was not 0 must not become 0 by the cut.

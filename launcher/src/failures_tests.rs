@@ -43,6 +43,22 @@ fn the_first_failure_counts() {
 }
 
 #[test]
+fn what_a_rank_tells_becomes_a_sentence() {
+    for (told, said) in [
+        (
+            "ferrite: rank 1 on n7: MPI_Abort with code 7",
+            "rank 1 on n7: MPI_Abort with code 7. The",
+        ),
+        ("the mesh is torn!\n", "the mesh is torn! The"),
+        ("", "rank 1 (./wave, pid 101) called MPI_Abort with code 7. The"),
+    ] {
+        let mut job = job(2);
+        job.told(1, 7, told);
+        assert!(text(&job).starts_with(said), "{}", text(&job));
+    }
+}
+
+#[test]
 fn statuses() {
     let status = |act: &dyn Fn(&mut Ledger)| {
         let mut job = job(2);

@@ -6,6 +6,7 @@
 use crate::conclusions::Hearsay;
 use crate::failures::Ledger;
 use crate::input::Input;
+use crate::interrupt::{LastLook, ROLL_CALL};
 use crate::leftovers::{self, Guard};
 use crate::node::Node;
 use crate::options::Global;
@@ -16,7 +17,7 @@ use crate::report::Report;
 use crate::site::Site;
 use crate::source::Source;
 use crate::streams::Streams;
-use crate::stuck::{Asked, Stuck};
+use crate::stuck::Stuck;
 use crate::sys::{self, Epoll, Interest, Signals};
 use crate::tree::SILENCE;
 use crate::tree::frame::{Down, Up};
@@ -29,8 +30,6 @@ const GRACE: Duration = Duration::from_millis(500);
 const GRACE_ASKED: Duration = Duration::from_secs(5);
 /// How long killed ranks may take to disappear.
 const DISAPPEAR: Duration = Duration::from_secs(1);
-/// How long ranks may take to answer what they are doing, on a machine that is busy.
-const ROLL_CALL: Duration = Duration::from_secs(2);
 /// How long descendants may take that outlived all ranks.
 const GRACE_ORPHANS: Duration = Duration::from_millis(200);
 /// How often to look whether we have come to the terminal's foreground.
@@ -38,7 +37,7 @@ const FOREGROUND: Duration = Duration::from_secs(1);
 
 /// How far the end of a failed job has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
+pub(crate) enum Phase {
     Running,
     /// The job has run too long; the ranks were asked what they do, and may answer until this time.
     Listening(Instant),
@@ -52,14 +51,14 @@ enum Phase {
 #[derive(Debug)]
 pub(crate) struct Job<'a> {
     pub(crate) plan: &'a Plan,
-    global: &'a Global,
+    pub(crate) global: &'a Global,
     pub(crate) node: Node<'a>,
     pub(crate) ledger: Ledger,
     pub(crate) names: Names,
     pub(crate) report: Report,
     pub(crate) streams: Streams,
     pub(crate) input: Input,
-    phase: Phase,
+    pub(crate) phase: Phase,
     /// Ranks that were asked what they are doing and have not answered.
     pub(crate) unanswered: Vec<usize>,
     /// Ranks that do not move.
@@ -78,9 +77,11 @@ pub(crate) struct Job<'a> {
     pub(crate) hearsay: Option<Hearsay>,
     start: Instant,
     /// The signals by which the end was asked for.
-    asked: BTreeSet<i32>,
+    pub(crate) asked: BTreeSet<i32>,
     /// One of them was repeated.
-    impatient: bool,
+    pub(crate) impatient: bool,
+    /// One of them waits until the ranks have told what they do.
+    pub(crate) last_look: Option<LastLook>,
 }
 
 /// Runs the job to its end, after `notes` for the user; mpirun's exit status.
@@ -137,6 +138,7 @@ impl<'a> Job<'a> {
             start: Instant::now(),
             asked: BTreeSet::new(),
             impatient: false,
+            last_look: None,
             node,
         }
     }
@@ -182,6 +184,7 @@ impl<'a> Job<'a> {
             self.held_until.map(until),
             self.hearsay_until().map(until),
             self.stuck.next().map(until),
+            self.last_look.as_ref().map(|look| until(look.until)),
         ];
         limits.into_iter().flatten().min()
     }
@@ -235,46 +238,6 @@ impl<'a> Job<'a> {
                 libc::SIGUSR2 if self.report.ranks().next().is_some() => self.call_the_roll(true),
                 other => self.node.obey(&Down::Signal(other)),
             }
-        }
-    }
-
-    /// The job is to end: the ranks hear of it and take their time. Who repeats SIGINT or SIGTERM
-    /// does not want to wait for that. Signals that follow each other without being the same come
-    /// from a terminal or a batch system that closes, and nobody there is impatient.
-    fn asked_to_end(&mut self, signal: i32) {
-        let again = !self.asked.insert(signal);
-        let insistent = again && matches!(signal, libc::SIGINT | libc::SIGTERM);
-        self.impatient |= insistent;
-        self.ledger.passed_on(signal);
-        self.node.obey(&Down::Signal(if insistent { libc::SIGKILL } else { signal }));
-        if insistent || !self.ledger.has_begun() {
-            self.ledger.insisted(signal);
-        }
-    }
-
-    /// Asks all ranks what they are doing, for a table.
-    fn call_the_roll(&mut self, wanted: bool) {
-        let here: BTreeSet<usize> = self.report.ranks().collect();
-        // Where nobody has said anything, no program is one of ours.
-        let ours = if here.is_empty() { 0 } else { self.plan.ranks() };
-        let (left, live): (Vec<usize>, Vec<usize>) =
-            (0..ours).partition(|rank| self.ledger.has_left(*rank));
-        let (ranks, outside) = live.into_iter().partition(|rank| here.contains(rank));
-        let asked = Asked { ranks, outside, left: !left.is_empty(), wanted };
-        self.stuck.begin(Instant::now() + ROLL_CALL, asked);
-        self.node.obey(&Down::RollCall);
-    }
-
-    /// Asks anew when it is time, and prints the table when there is one.
-    fn look_for_stuck_ranks(&mut self, now: Instant) {
-        if self.phase != Phase::Running || self.ledger.failure().is_some() {
-            return self.stuck.rest();
-        }
-        if self.stuck.is_due(now) {
-            self.call_the_roll(false);
-        }
-        if let Some(table) = self.stuck.conclude(now) {
-            self.streams.say(&self.node.epoll, &table);
         }
     }
 

@@ -19,6 +19,7 @@ mod failures;
 mod hear;
 mod hosts;
 mod input;
+mod interrupt;
 mod job;
 mod leftovers;
 mod node;

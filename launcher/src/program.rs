@@ -37,7 +37,7 @@ pub(crate) fn find(name: &OsStr, path: &[PathBuf], directory: &Path) -> Result<P
     } else {
         match search(name, path, directory) {
             Some(file) => file,
-            None => return Err(missing(name, directory)),
+            None => return Err(missing(name)),
         }
     };
     let shell = check(&file, name)?;
@@ -49,23 +49,22 @@ pub(crate) fn find(name: &OsStr, path: &[PathBuf], directory: &Path) -> Result<P
     Ok(Program { file, words })
 }
 
-/// The first executable file of that name; failing that, the first file, to say what is wrong.
+/// The first executable file of that name; failing that, the first file, to say what is wrong. A
+/// program that is in no place of the search path is looked for in the working directory, as Open
+/// MPI does.
 fn search(name: &OsStr, path: &[PathBuf], directory: &Path) -> Option<PathBuf> {
-    let candidates = || path.iter().map(|place| directory.join(place).join(name));
+    let candidates = || {
+        let places = path.iter().map(|place| directory.join(place));
+        places.chain([directory.to_path_buf()]).map(|place| place.join(name))
+    };
     let executable = |file: &PathBuf| {
         fs::metadata(file).is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
     };
     candidates().find(executable).or_else(|| candidates().find(|file| file.is_file()))
 }
 
-fn missing(name: &OsStr, directory: &Path) -> Refusal {
+fn missing(name: &OsStr) -> Refusal {
     let shown = name.to_string_lossy();
-    if directory.join(name).is_file() {
-        return Refusal::not_found(format!(
-            "there is no program “{shown}” on the search path, but there is one in the working \
-             directory: write ./{shown}"
-        ));
-    }
     Refusal::not_found(format!(
         "there is no program “{shown}” on the search path (PATH) nor in the working directory"
     ))

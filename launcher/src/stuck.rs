@@ -57,13 +57,15 @@ pub(crate) struct Stuck {
     before: Option<(Instant, BTreeMap<usize, Said>)>,
     /// This stop has been told.
     told: bool,
+    /// The last answers were others than those before, or nobody has answered.
+    moves: bool,
 }
 
 impl Stuck {
     /// Ranks that are to be asked so often that a stop of `after` is noticed; never, if none.
     pub(crate) fn new(after: Option<Duration>, now: Instant) -> Stuck {
         let next = after.map(|after| now + after / QUESTIONS);
-        Stuck { after, next, round: None, before: None, told: false }
+        Stuck { after, next, round: None, before: None, told: false, moves: false }
     }
 
     /// When to look again at the latest.
@@ -84,6 +86,18 @@ impl Stuck {
     /// The job ends: nobody is asked any more.
     pub(crate) fn rest(&mut self) {
         (self.next, self.round) = (None, None);
+    }
+
+    /// Asks at once, and tells a stop of `after` already, unless it has been told.
+    pub(crate) fn hurry(&mut self, after: Duration, now: Instant) {
+        (self.after, self.next, self.before) = (Some(after), Some(now), None);
+        self.moves = self.told;
+        self.round.take_if(|round| !round.asked.wanted);
+    }
+
+    /// Whether the last answers tell no stop that has not been told.
+    pub(crate) fn is_known_to_move(&self) -> bool {
+        self.moves
     }
 
     /// These ranks are being asked, and may answer until this time.
@@ -117,7 +131,8 @@ impl Stuck {
         self.next = self.after.map(|after| now + after / QUESTIONS);
         let since = match &self.before {
             Some((since, said)) if *said == round.said => *since,
-            _ => {
+            other => {
+                self.moves = other.is_some() || round.said.is_empty();
                 self.told = false;
                 now
             }
@@ -262,6 +277,27 @@ mod tests {
         assert_eq!(ask(&mut stuck, start + seconds(5), 6, true), None);
         assert_eq!(ask(&mut stuck, start + seconds(6), 6, true), None);
         assert!(ask(&mut stuck, start + seconds(7), 6, true).is_some());
+    }
+
+    #[test]
+    fn who_is_in_a_hurry_hears_of_a_stop_soon() {
+        let (start, tenth) = (Instant::now(), Duration::from_millis(100));
+        let hurried = |moved: [u64; 3]| {
+            let mut stuck = Stuck::new(None, start);
+            stuck.hurry(2 * tenth, start);
+            assert!(stuck.is_due(start) && !stuck.is_known_to_move());
+            let asked = (0..3)
+                .map(|turn| ask(&mut stuck, start + 2 * turn * tenth, moved[turn as usize], true));
+            let tables: Vec<_> = asked.collect();
+            (tables.iter().flatten().count(), stuck.is_known_to_move())
+        };
+        assert_eq!(hurried([5, 5, 5]), (1, false));
+        assert_eq!(hurried([5, 6, 7]), (0, true));
+        let mut silent = Stuck::new(None, start);
+        silent.hurry(2 * tenth, start);
+        silent.begin(start + tenth, asked(2));
+        assert_eq!(silent.conclude(start + tenth), None);
+        assert!(silent.is_known_to_move());
     }
 
     #[test]

@@ -146,6 +146,23 @@ fn a_hanging_job_tells_where() {
 }
 
 #[test]
+fn who_interrupts_a_hanging_job_hears_where_it_hangs() {
+    for number in [2, 15] {
+        let (mut child, mark) = mpirun(&["-n", "2", &rank_program(), "hang"]).start();
+        let mut out = child.stdout.take().unwrap();
+        let both = read_until(&mut out, "hangs\n") + &read_until(&mut out, "hangs\n");
+        assert!(both.contains("rank 0 hangs") && both.contains("rank 1 hangs"));
+        signal(child.id().cast_signed(), number);
+        let ended = finish(child, &mark);
+        assert_eq!(ended.status, 128 + number);
+        for part in ["nothing has moved for", "ranks 0, 1: in MPI_Recv from rank 1, tag 7"] {
+            assert!(ended.err.contains(part), "no “{part}” in {}", ended.err);
+        }
+        assert!(ended.err.contains("the job was ended by SIG"), "{}", ended.err);
+    }
+}
+
+#[test]
 fn signals_are_passed_on() {
     for (number, name) in [(2, "INT"), (15, "TERM"), (1, "HUP"), (10, "USR1"), (12, "USR2")] {
         let script = format!(

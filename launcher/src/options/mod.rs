@@ -266,7 +266,8 @@ Examples:
   mpirun -n 8 -H n1:4,n2:4 ./wave      four ranks each on the hosts n1 and n2
   mpirun -l -configfile FILE           the programs and their options are in FILE, one a line
 
-SIGUSR2 to mpirun prints at any time which ranks wait in which call. SIGINT (Ctrl-C) and SIGTERM go
+SIGUSR2 to mpirun prints at any time which ranks wait in which call; SIGINT (Ctrl-C) and SIGTERM do so
+when nothing moves any more. These go
 on to the ranks, which may take their time to end; the same once more kills them at once.
 
 Exit status: that of the rank that failed first; MPI_Abort's code; 128+N after signal N;
