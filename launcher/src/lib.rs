@@ -12,6 +12,7 @@
 
 #![deny(unsafe_code)]
 
+mod allocation;
 mod binding;
 mod conclusions;
 mod env;
@@ -43,6 +44,7 @@ mod stuck;
 mod sys;
 mod tree;
 
+use allocation::Allocation;
 use plan::Plan;
 use refuse::{REFUSED, Refusal};
 use std::io::Write;
@@ -74,10 +76,11 @@ pub fn main() -> ExitCode {
             0
         }));
     }
-    let notes = plan::notes(&request, &inherited);
-    finish(
-        Plan::make(&request, &inherited).and_then(|plan| job::run(&plan, &request.global, &notes)),
-    )
+    let granted = Allocation::of(&inherited);
+    let notes = plan::notes(&request, &inherited, &granted);
+    let granted = granted.ok().flatten();
+    let plan = Plan::make(&request, &inherited, granted.as_ref());
+    finish(plan.and_then(|plan| job::run(&plan, &request.global, &notes)))
 }
 
 /// Says why, if nothing was run, and hands the status on.

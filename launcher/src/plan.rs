@@ -4,9 +4,10 @@
 //! programs, its CPUs) is worked out on each host by itself (`site.rs`), before the first rank is
 //! started on any of them.
 
+use crate::allocation::Allocation;
 use crate::env::{self, Environment};
 use crate::hosts::{self, Host, Placement, Rule};
-use crate::options::{self, Global, MapBy, Request, StdinTo, Tie, split_words};
+use crate::options::{self, Global, Local, MapBy, Request, StdinTo, Tie, split_words};
 use crate::output::Tag;
 use crate::refuse::Refusal;
 use crate::settings;
@@ -77,14 +78,19 @@ impl Plan {
         format!("{}.{node}", self.job)
     }
 
-    /// Makes the plan for `request` in the environment `inherited`.
-    pub(crate) fn make(request: &Request, inherited: &Environment) -> Result<Plan, Refusal> {
+    /// Makes the plan for `request` in the environment `inherited`, where a batch system may have
+    /// `granted` hosts.
+    pub(crate) fn make(
+        request: &Request,
+        inherited: &Environment,
+        granted: Option<&Allocation>,
+    ) -> Result<Plan, Refusal> {
         let global = &request.global;
         let here = std::env::current_dir()
             .map_err(|e| Refusal::new(format!("the working directory cannot be used: {e}")))?;
         let tie = options::tie(global.bind_to, global.map_by, global.other.use_hwthread_cpus);
         let tie = tie.map_err(Refusal::new)?;
-        let parts = parts(request)?;
+        let parts = parts(request, granted)?;
         check_counts(request, &parts)?;
         let programs = programs(request, inherited, &here)?;
         let counts = parts.iter().map(|part| part.ranks);
@@ -156,7 +162,7 @@ fn rule(global: &Global) -> Rule {
 
 /// The programs' numbers of ranks and their hosts. A program without hosts of its own has those of
 /// the first.
-fn parts(request: &Request) -> Result<Vec<Part>, Refusal> {
+fn parts(request: &Request, granted: Option<&Allocation>) -> Result<Vec<Part>, Refusal> {
     let mut parts: Vec<Part> = Vec::new();
     for segment in &request.segments {
         let own = hosts::of_options(&segment.options.host, &segment.options.hostfile)?;
@@ -165,14 +171,16 @@ fn parts(request: &Request) -> Result<Vec<Part>, Refusal> {
             _ => own,
         };
         let alone = request.segments.len() == 1;
-        let room = if alone { room(&hosts, rule(&request.global)) } else { 1 };
+        let granted = granted.filter(|_| hosts.is_empty());
+        let granted = granted.and_then(|granted| granted.slots_of(&hosts::this()));
+        let room = if alone { room(&hosts, granted, rule(&request.global)) } else { 1 };
         parts.push(Part { ranks: segment.options.ranks.unwrap_or(room), hosts });
     }
     Ok(parts)
 }
 
-/// How many ranks fit, where somebody said so; otherwise one.
-fn room(hosts: &[Host], rule: Rule) -> usize {
+/// How many ranks fit, where somebody said so or a batch system has granted it; otherwise one.
+fn room(hosts: &[Host], granted: Option<usize>, rule: Rule) -> usize {
     match rule {
         Rule::PerNode(n) => n.saturating_mul(hosts.len().max(1)),
         Rule::Slot | Rule::Node if hosts.iter().any(|host| host.slots.is_some()) => {
@@ -180,7 +188,7 @@ fn room(hosts: &[Host], rule: Rule) -> usize {
             // Hosts without any slot are refused where ranks are dealt out.
             slots.fold(0, usize::saturating_add).max(1)
         }
-        Rule::Slot | Rule::Node => 1,
+        Rule::Slot | Rule::Node => granted.unwrap_or(1),
     }
 }
 
@@ -222,7 +230,11 @@ pub(crate) fn tag(global: &Global) -> Tag {
 }
 
 /// What mpirun has to say before it starts.
-pub(crate) fn notes(request: &Request, inherited: &Environment) -> Vec<String> {
+pub(crate) fn notes(
+    request: &Request,
+    inherited: &Environment,
+    granted: &Result<Option<Allocation>, String>,
+) -> Vec<String> {
     let mut notes = Vec::new();
     let settings = request.global.other.mca.chunks(2).map(|pair| pair[0].as_str());
     let settings = settings.collect::<Vec<_>>().join(", ");
@@ -240,6 +252,13 @@ pub(crate) fn notes(request: &Request, inherited: &Environment) -> Vec<String> {
             "note: -x {name}: there is no such variable here, so the ranks do not get it; \
              -x {name}=VALUE gives it a value"
         ));
+    }
+    let named = |local: &Local| !local.host.is_empty() || !local.hostfile.is_empty();
+    if !request.segments.iter().any(|segment| named(&segment.options)) {
+        notes.extend(match granted {
+            Ok(granted) => granted.as_ref().and_then(|granted| granted.note(&hosts::this())),
+            Err(why) => Some(format!("note: {why}; all ranks run on this host")),
+        });
     }
     notes
 }

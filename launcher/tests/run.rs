@@ -256,6 +256,23 @@ fn the_report_shows_places_and_what_ranks_told() {
 }
 
 #[test]
+fn an_allocation_of_several_hosts_is_told_of_once() {
+    let run = |hosts: &str, words: &[&str]| {
+        let ended = mpirun(words).with(|c| c.env("LSB_MCPU_HOSTS", hosts)).end();
+        assert_eq!(ended.status, 0, "{}", ended.err);
+        (ended.out.lines().count(), ended.err)
+    };
+    assert_eq!(run("localhost 3", &["echo", "x"]), (3, String::new()));
+    assert_eq!(run("localhost 3", &["-n", "2", "echo", "x"]), (2, String::new()));
+    assert_eq!(run("n1 3 n2 4", &["-H", "localhost", "echo", "x"]), (1, String::new()));
+    let (ranks, said) = run("localhost 2 n17 4", &["-n", "4", "echo", "x"]);
+    assert_eq!((ranks, said.lines().count()), (4, 1), "{said}");
+    assert!(said.contains("LSF has 2 hosts") && said.contains("-H localhost:2,n17:4"), "{said}");
+    let (_, said) = run("n1 three", &["echo", "x"]);
+    assert!(said.contains("LSB_MCPU_HOSTS"), "{said}");
+}
+
+#[test]
 fn help_and_version() {
     let help = mpirun(&["--help"]).end();
     assert_eq!((help.status, help.err.as_str()), (0, ""));

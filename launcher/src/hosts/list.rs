@@ -30,7 +30,7 @@ const SLOTS_MAX: usize = 1 << 16;
 pub(crate) fn of_options(lists: &[String], files: &[OsString]) -> Result<Vec<Host>, Refusal> {
     let mut hosts = Vec::new();
     for entry in lists.iter().flat_map(|list| list.split(',')).filter(|e| !e.trim().is_empty()) {
-        let host = entry_of(entry.trim());
+        let host = self::entry(entry.trim());
         add(&mut hosts, host.map_err(|why| Refusal::new(format!("-host: {why}")))?);
     }
     for file in files {
@@ -83,7 +83,7 @@ fn in_line(line: &str) -> Result<Host, String> {
         }
     }
     let mut words = joined.split_whitespace();
-    let mut host = entry_of(words.next().unwrap_or_default())?;
+    let mut host = entry(words.next().unwrap_or_default())?;
     for word in words {
         let Some((name, value)) = word.split_once('=') else {
             return Err(format!("“{word}” is neither slots=N nor max_slots=N"));
@@ -100,7 +100,7 @@ fn in_line(line: &str) -> Result<Host, String> {
 }
 
 /// `NAME`, `NAME:SLOTS`, `[ADDRESS]:SLOTS`.
-fn entry_of(entry: &str) -> Result<Host, String> {
+pub(crate) fn entry(entry: &str) -> Result<Host, String> {
     let (name, slots) = match (entry.strip_prefix('['), entry.rsplit_once(':')) {
         (Some(rest), _) => {
             let (address, behind) = rest.split_once(']').ok_or("“[” without “]”")?;

@@ -6,7 +6,7 @@
 mod list;
 mod place;
 
-pub(crate) use list::{Host, of_options};
+pub(crate) use list::{Host, entry, of_options};
 pub(crate) use place::{Placement, Rule};
 
 use std::fs;

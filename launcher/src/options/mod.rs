@@ -189,8 +189,8 @@ pub(crate) struct Accepted {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What to run")]
 pub(crate) struct Local {
-    /// How many copies of the program: its ranks [default: of a single program as many as -ppn, or
-    /// the slots of -H or --hostfile, make room for; otherwise 1]
+    /// How many copies of the program: its ranks [default: of a single program as many as -ppn, the
+    /// slots of -H or --hostfile, or those that a batch system grants here make room for; otherwise 1]
     #[arg(short = 'n', short_alias = 'c', long = "np", visible_aliases = ["n", "ntasks"],
           value_name = "N")]
     pub(crate) ranks: Option<usize>,

@@ -149,7 +149,7 @@ mod tests {
         let words = line.split_whitespace().map(OsString::from).collect();
         let request = crate::options::parse(words).unwrap();
         let inherited = [("PATH".into(), "/bin".into()), ("A".into(), "1 \u{b5}".into())].into();
-        Plan::make(&request, &inherited).unwrap()
+        Plan::make(&request, &inherited, None).unwrap()
     }
 
     const LINES: [&str; 3] = [
