@@ -1,7 +1,7 @@
-//! The machine as far as placing ranks, splitting communicators and making connections need it: the CPUs that this
-//! process may use, the core, package and NUMA domain of each, and the addresses of this host. In: the affinity mask,
-//! `/sys`, the quota of the control groups, the kernel's load and its list of interfaces. What cannot be read of CPUs counts as one
-//! package with a core for each CPU.
+//! The machine as far as placing ranks, splitting communicators and making connections need it: the CPUs that
+//! this process may use, the core, package and NUMA domain of each, and the addresses of this host. In: the
+//! affinity mask, `/sys`, the quota of the control groups, the kernel's load and its list of interfaces. What
+//! cannot be read of CPUs counts as one package with a core for each CPU.
 
 mod busy;
 mod cache;
