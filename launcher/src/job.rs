@@ -5,6 +5,7 @@
 
 use crate::conclusions::Hearsay;
 use crate::failures::Ledger;
+use crate::files::Files;
 use crate::input::Input;
 use crate::interrupt::{LastLook, ROLL_CALL};
 use crate::leftovers::{self, Guard};
@@ -94,7 +95,8 @@ pub(crate) fn run(plan: &Plan, global: &Global, notes: &[String]) -> Result<u8, 
     let epoll = Epoll::new()?;
     epoll.add(signals.raw(), Source::Signals.token(), Interest::Read)?;
     let sizes = (plan.ranks(), plan.hosts.len());
-    let streams = Streams::new(&epoll, global.merge_stderr, plan::tag(global), sizes);
+    let files = Files::make(global.files().as_ref(), &plan.hosts, &plan.node_of)?;
+    let streams = Streams::new(&epoll, global.merge_stderr, plan::mark(global), sizes, files);
     let node = Node::new(plan, site, &(0..plan.hosts.len()), epoll, signals, limit);
     let mut job = Job::new(plan, global, node, streams);
     for note in notes {

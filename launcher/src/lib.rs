@@ -17,6 +17,7 @@ mod binding;
 mod conclusions;
 mod env;
 mod failures;
+mod files;
 mod hear;
 mod hosts;
 mod input;

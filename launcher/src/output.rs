@@ -16,7 +16,12 @@ pub(crate) enum Tag {
     Rank,
     /// `[1,3]<stdout>:`, as Open MPI does it.
     RankAndStream,
+    /// `<stdout>:`, as Open MPI does it behind a time.
+    Stream,
 }
+
+/// What tells the time, for marks.
+pub(crate) type Clock = fn() -> String;
 
 /// Longest line that is kept whole.
 pub(crate) const LINE_MAX: usize = 1 << 20;
@@ -25,20 +30,23 @@ pub(crate) const LINE_MAX: usize = 1 << 20;
 #[derive(Debug)]
 pub(crate) struct Lines {
     tag: Vec<u8>,
+    /// What is to stand before the tag.
+    clock: Option<Clock>,
     partial: Vec<u8>,
     /// Whether a part of the line has been handed out already (a prompt).
     shown: bool,
 }
 
 impl Lines {
-    /// The stream `name` (`stdout` or `stderr`) of `rank`.
-    pub(crate) fn new(tag: Tag, rank: usize, name: &str) -> Lines {
+    /// The stream `name` (`stdout` or `stderr`) of `rank`; with a clock a tag has the time before it.
+    pub(crate) fn new((tag, clock): (Tag, Option<Clock>), rank: usize, name: &str) -> Lines {
         let tag = match tag {
             Tag::None => String::new(),
             Tag::Rank => format!("[{rank}] "),
             Tag::RankAndStream => format!("[1,{rank}]<{name}>:"),
+            Tag::Stream => format!("<{name}>:"),
         };
-        Lines { tag: tag.into_bytes(), partial: Vec::new(), shown: false }
+        Lines { tag: tag.into_bytes(), clock, partial: Vec::new(), shown: false }
     }
 
     /// Takes bytes as they come and appends the lines that they complete to `out`.
@@ -93,6 +101,7 @@ impl Lines {
 
     fn hand_out(&mut self, out: &mut Vec<u8>) {
         if !self.shown {
+            out.extend(self.clock.map(|clock| clock().into_bytes()).into_iter().flatten());
             out.extend_from_slice(&self.tag);
         }
         out.append(&mut self.partial);
@@ -162,7 +171,7 @@ mod tests {
     #[test]
     fn tags_begin_lines() {
         let mut out = Vec::new();
-        let mut lines = Lines::new(Tag::RankAndStream, 3, "stderr");
+        let mut lines = Lines::new((Tag::RankAndStream, None), 3, "stderr");
         lines.push(b"one\ntw", &mut out);
         lines.push(b"o", &mut out);
         lines.finish(&mut out);
@@ -170,8 +179,17 @@ mod tests {
     }
 
     #[test]
+    fn the_time_stands_before_the_tag_of_each_line() {
+        let (mut out, clock) = (Vec::new(), || "noon".to_string());
+        let mut lines = Lines::new((Tag::Stream, Some(clock)), 3, "stdout");
+        lines.push(b"one\ntwo", &mut out);
+        lines.finish(&mut out);
+        assert_eq!(String::from_utf8(out).unwrap(), "noon<stdout>:one\nnoon<stdout>:two\n");
+    }
+
+    #[test]
     fn endless_lines_are_cut() {
-        let (mut out, mut lines) = (Vec::new(), Lines::new(Tag::Rank, 0, "stdout"));
+        let (mut out, mut lines) = (Vec::new(), Lines::new((Tag::Rank, None), 0, "stdout"));
         for _ in 0..300 {
             lines.push(&[b'x'; 10_000], &mut out);
             assert!(lines.partial.len() < LINE_MAX + 10_000);
@@ -181,7 +199,7 @@ mod tests {
 
     #[test]
     fn untagged_bytes_pass_unchanged() {
-        let (mut out, mut lines) = (Vec::new(), Lines::new(Tag::None, 0, "stdout"));
+        let (mut out, mut lines) = (Vec::new(), Lines::new((Tag::None, None), 0, "stdout"));
         let given = [b'x'; 10_000].repeat(300);
         for piece in given.chunks(7_777) {
             lines.push(piece, &mut out);
@@ -193,7 +211,7 @@ mod tests {
 
     #[test]
     fn a_line_that_was_interrupted_is_tagged_again() {
-        let mut streams = [0, 1].map(|rank| Lines::new(Tag::Rank, rank, "stdout"));
+        let mut streams = [0, 1].map(|rank| Lines::new((Tag::Rank, None), rank, "stdout"));
         let mut sink = Sink::default();
         let mut say = |rank: usize, text: &[u8], shown: bool| {
             let mut out = Vec::new();
@@ -216,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_prompt_is_shown_once() {
-        let (mut out, mut lines) = (Vec::new(), Lines::new(Tag::Rank, 0, "stdout"));
+        let (mut out, mut lines) = (Vec::new(), Lines::new((Tag::Rank, None), 0, "stdout"));
         lines.push(b"n = ", &mut out);
         assert!(out.is_empty());
         lines.show_partial(&mut out);
@@ -243,7 +261,7 @@ mod tests {
         fn lines_come_out_whole_and_in_order(
             pieces in proptest::collection::vec((0usize..3, "[ab\n]{0,8}"), 0..40),
         ) {
-            let mut streams: Vec<Lines> = (0..3).map(|r| Lines::new(Tag::Rank, r, "stdout")).collect();
+            let mut streams: Vec<Lines> = (0..3).map(|r| Lines::new((Tag::Rank, None), r, "stdout")).collect();
             let (mut sink, mut given) = (Sink::default(), vec![String::new(); 3]);
             for (rank, piece) in &pieces {
                 let mut out = Vec::new();

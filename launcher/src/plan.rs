@@ -8,9 +8,10 @@ use crate::allocation::Allocation;
 use crate::env::{self, Environment};
 use crate::hosts::{self, Host, Placement, Rule};
 use crate::options::{self, Global, Local, MapBy, Request, StdinTo, Tie, split_words};
-use crate::output::Tag;
+use crate::output::{Clock, Tag};
 use crate::refuse::Refusal;
 use crate::settings;
+use crate::sys;
 use crate::tree::branch::Way;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -221,12 +222,14 @@ fn placement(parts: &[Part], rule: Rule) -> Result<Placement, Refusal> {
 }
 
 /// How lines of output are marked.
-pub(crate) fn tag(global: &Global) -> Tag {
-    match (global.tag_output, global.prepend_rank) {
+pub(crate) fn mark(global: &Global) -> (Tag, Option<Clock>) {
+    let tag = match (global.tag_output, global.prepend_rank) {
         (true, _) => Tag::RankAndStream,
         (_, true) => Tag::Rank,
+        _ if global.timestamp_output => Tag::Stream,
         _ => Tag::None,
-    }
+    };
+    (tag, global.timestamp_output.then_some(sys::time_of_day as Clock))
 }
 
 /// What mpirun has to say before it starts.

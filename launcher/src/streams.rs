@@ -8,8 +8,9 @@
 //! as in any pipeline; one that cannot be written for another reason is complained of
 //! ([`Streams::complain`]).
 
+use crate::files::Files;
 use crate::outlets::CREDIT;
-use crate::output::{Lines, Sink, Tag};
+use crate::output::{Clock, Lines, Sink, Tag};
 use crate::source::Source;
 use crate::sys::{self, Epoll, Interest, Kind};
 use crate::tree::frame::Down;
@@ -84,6 +85,8 @@ pub(crate) struct Streams {
     owed: Vec<[usize; 2]>,
     /// Whether a stream that cannot be written has been complained of.
     complained: bool,
+    /// Where ranks' output goes besides, or instead.
+    files: Files,
 }
 
 impl Streams {
@@ -91,8 +94,9 @@ impl Streams {
     pub(crate) fn new(
         epoll: &Epoll,
         merged: bool,
-        tag: Tag,
+        mark: (Tag, Option<Clock>),
         (ranks, hosts): (usize, usize),
+        files: Files,
     ) -> Streams {
         let ours = [0, 1].map(|index: usize| {
             let standard = [libc::STDOUT_FILENO, libc::STDERR_FILENO][index];
@@ -113,7 +117,7 @@ impl Streams {
         });
         let of_rank = |rank| {
             [(0, "stdout"), (1, "stderr")].map(|(index, name)| Theirs {
-                lines: Lines::new(tag, rank, name),
+                lines: Lines::new(mark, rank, name),
                 to: if merged { 0 } else { index },
                 due: None,
             })
@@ -123,10 +127,11 @@ impl Streams {
             ours,
             theirs,
             holding: BTreeSet::new(),
-            alone: ranks == 1 && !merged && tag == Tag::None,
+            alone: ranks == 1 && !merged && mark.0 == Tag::None,
             merged,
             owed: vec![[0; 2]; hosts],
             complained: false,
+            files,
         }
     }
 
@@ -141,6 +146,10 @@ impl Streams {
         let index = 2 * rank + which;
         let alone = self.alone;
         self.owed[node][which] += bytes.len();
+        let stream = if self.merged { 2 * rank } else { index };
+        if !self.files.take(stream, bytes) {
+            return;
+        }
         self.pass(epoll, index, |lines, out| match bytes.is_empty() {
             true => lines.finish(out),
             false => {
@@ -257,20 +266,25 @@ impl Streams {
         }
     }
 
-    /// Says, once, which of our streams cannot be written, and why, on the other one where it is
-    /// standard error itself. Whether there is such a stream.
+    /// Says, once, which of our streams or files cannot be written, and why, on the other stream
+    /// where it is standard error itself. Whether there is such a one.
     pub(crate) fn complain(&mut self, epoll: &Epoll) -> bool {
         let failed = self.ours.iter().position(|ours| ours.failed.is_some());
-        let Some(index) = failed else { return false };
+        let (name, why, to) = match (failed, self.files.failed()) {
+            (Some(index), _) => {
+                let name = ["standard output", "standard error"][index].to_string();
+                (name, self.ours[index].failed.as_ref().map(io::Error::to_string), 1 - index)
+            }
+            (None, Some((file, why))) => (file, Some(why.to_string()), 1),
+            (None, None) => return false,
+        };
         if !std::mem::replace(&mut self.complained, true) {
-            let name = ["standard output", "standard error"][index];
-            let why = self.ours[index].failed.as_ref().map(io::Error::to_string);
             let text = format!(
                 "mpirun: {name} cannot be written: {}. What the ranks wrote there since is lost. \
                  Make room, or send it to another place, and start the job again.\n",
                 why.unwrap_or_default()
             );
-            self.queue(epoll, 1 - index, OWN, text.as_bytes());
+            self.queue(epoll, to, OWN, text.as_bytes());
         }
         true
     }

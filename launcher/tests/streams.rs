@@ -3,7 +3,9 @@
 mod common;
 
 use common::{finish, mpirun, read_until};
+use std::fs;
 use std::io::{Read, Write};
+use std::path::Path;
 use std::process::Stdio;
 
 #[test]
@@ -172,4 +174,68 @@ fn output_that_cannot_be_written_is_no_success() {
     complaint(&ended.out, "standard error");
     let ended = mpirun(&["-n", "2", "true"]).with(|c| c.stdout(full())).end();
     assert_eq!((ended.status, ended.err.as_str()), (0, ""));
+}
+
+/// All files below a folder, with what is in them.
+fn below(folder: &Path) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        let name = entry.file_name().unwrap().to_str().unwrap();
+        match entry.is_dir() {
+            true => found
+                .extend(below(&entry).into_iter().map(|(n, text)| (format!("{name}/{n}"), text))),
+            false => found.push((name.to_string(), fs::read_to_string(&entry).unwrap())),
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn each_rank_may_have_files_of_its_own() {
+    let script = ["sh", "-c", "echo out $PMI_RANK; echo err $PMI_RANK >&2"];
+    let run = |options: &[&str]| {
+        let place = tempfile::tempdir().unwrap();
+        let words: Vec<&str> = ["-n", "2"].iter().chain(options).chain(&script).copied().collect();
+        let ended = mpirun(&words).with(|c| c.current_dir(place.path())).end();
+        assert_eq!(ended.status, 0, "{}", ended.err);
+        (below(place.path()), ended.out.lines().count() + ended.err.lines().count())
+    };
+    let expected = |names: [&str; 4]| -> Vec<(String, String)> {
+        let texts = ["err 0\n", "out 0\n", "err 1\n", "out 1\n"];
+        names.iter().zip(texts).map(|(name, text)| (name.to_string(), text.to_string())).collect()
+    };
+    let names =
+        ["d/1/rank.0/stderr", "d/1/rank.0/stdout", "d/1/rank.1/stderr", "d/1/rank.1/stdout"];
+    assert_eq!(run(&["--output-filename", "d"]), (expected(names), 4));
+    assert_eq!(run(&["--output", "dir=d:nocopy"]), (expected(names), 0));
+    let files = ["log.0.err", "log.0.out", "log.1.err", "log.1.out"];
+    assert_eq!(run(&["--output", "file=log"]), (expected(files), 4));
+    let merged = run(&["--output-filename", "d:nojobid,nocopy", "--merge-stderr"]).0;
+    assert_eq!(merged[1], ("d/rank.0/stdout".to_string(), "out 0\nerr 0\n".to_string()));
+    let (files, shown) = run(&["-outfile-pattern", "o.%r"]);
+    assert_eq!((files.len(), &*files[1].0, &*files[1].1, shown), (2, "o.1", "out 1\n", 2));
+}
+
+#[test]
+fn files_that_cannot_be_written_end_the_job() {
+    let words = ["-n", "2", "-outfile-pattern", "/dev/full", "sh", "-c", "echo x; sleep 3600"];
+    let ended = mpirun(&words).end();
+    assert_eq!(ended.status, 1);
+    assert!(ended.err.contains("/dev/full cannot be written"), "{}", ended.err);
+    let ended = mpirun(&["--output-filename", "/dev/null/x", "true"]).end();
+    assert_eq!(ended.status, 2);
+    assert!(ended.err.contains("/dev/null/x/1/rank.0/stdout"), "{}", ended.err);
+}
+
+#[test]
+fn lines_may_tell_their_time() {
+    let ended = mpirun(&["-n", "1", "--timestamp-output", "echo", "x"]).end();
+    assert!(
+        ended.out.ends_with("<stdout>:x\n") && ended.out.matches(':').count() == 3,
+        "{}",
+        ended.out
+    );
+    let ended = mpirun(&["-n", "1", "--output", "timestamp,tag", "echo", "x"]).end();
+    assert!(ended.out.ends_with("[1,0]<stdout>:x\n"), "{}", ended.out);
 }

@@ -5,10 +5,6 @@
 pub(super) const BY_SOCKET: &str = "Use -ppn N with the N ranks of a whole host, and --map-by socket to deal \
                          them out to its sockets in turn.";
 
-/// A file for each rank.
-const FILES: &str = "A shell gives each rank a file of its own: mpirun -n N sh -c 'exec ./program \
-                     > out.$PMI_RANK'. With --tag-output one file holds all, each line marked with its rank.";
-
 /// What is printed about the job.
 const REPORT: &str = "Use --report, which prints which rank ran where.";
 
@@ -16,16 +12,12 @@ const REPORT: &str = "Use --report, which prints which rank ran where.";
 const CORES: &str = "Use --map-by slot:PE=N or --bind-to core:N for N cores a rank.";
 
 /// Names without dashes, and what to use instead.
-const INSTEAD: [(&str, &str); 17] = [
+const INSTEAD: [(&str, &str); 13] = [
     (
         "rank-by",
         "Ranks are numbered in the order in which --map-by deals them out: use --map-by slot for \
          neighbours on one host, --map-by node for neighbours on different hosts.",
     ),
-    ("output-filename", FILES),
-    ("output", FILES),
-    ("outfile-pattern", FILES),
-    ("errfile-pattern", FILES),
     ("display", REPORT),
     ("display-allocation", REPORT),
     ("display-devel-map", REPORT),

@@ -6,9 +6,11 @@
 
 mod configfile;
 mod elsewhere;
+mod outputs;
 mod places;
 mod spelling;
 
+use crate::files::Wanted;
 use clap::{Args, Command, FromArgMatches};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -74,6 +76,23 @@ pub(crate) struct Global {
     /// Send what ranks write to standard error to standard output as well
     #[arg(long, alias = "merge-stderr-to-stdout")]
     pub(crate) merge_stderr: bool,
+    /// Begin every line of output with the time at which it came
+    #[arg(long)]
+    pub(crate) timestamp_output: bool,
+    /// Write each rank's output to files, too: DIR/1/rank.RANK/stdout and stderr; only there with
+    /// nocopy, and without the 1 with nojobid
+    #[arg(long, value_name = "DIR[:nocopy,nojobid]", value_parser = outputs::folder)]
+    pub(crate) output_filename: Option<Wanted>,
+    /// Write standard output to files alone: %r in the name is the rank, %h its host
+    #[arg(long, value_name = "NAME")]
+    pub(crate) outfile_pattern: Option<String>,
+    /// The same of standard error
+    #[arg(long, value_name = "NAME")]
+    pub(crate) errfile_pattern: Option<String>,
+    /// Several of these at once, as Open MPI 5 spells them: tag, timestamp, merge-stderr-to-stdout,
+    /// dir=DIR as --output-filename, or file=FILE for FILE.RANK.out and FILE.RANK.err
+    #[arg(long, value_name = "WORD,…[:nocopy]", value_parser = outputs::output)]
+    output: Option<outputs::Output>,
 
     /// End the job with status 124 if it runs longer [default: the variable MPIEXEC_TIMEOUT]
     #[arg(long, value_name = "SECONDS", value_parser = seconds,
@@ -304,9 +323,11 @@ impl Global {
 
 /// Reads the command line, without the program's own name.
 pub(crate) fn parse(arguments: Vec<OsString>) -> Result<Request, clap::Error> {
-    let global = |words: &[OsString]| {
+    let global = |words: &[OsString]| -> Result<Global, clap::Error> {
         let matches = command().try_get_matches_from(words)?;
-        Global::from_arg_matches(&matches)
+        let mut global = Global::from_arg_matches(&matches)?;
+        global.spell_output_out();
+        Ok(global)
     };
     let mut spelled = spelling::split(&command(), arguments)?;
     let mut job = global(&spelled.global)?;

@@ -119,7 +119,7 @@ fn options_that_only_others_have_name_what_to_use() {
     for (line, part) in [
         ("--rank-by node a", "--map-by node"),
         ("-rank_by core a", "--map-by slot"),
-        ("--output-filename out a", "PMI_RANK"),
+        ("--output xml a", "merge-stderr-to-stdout"),
         ("--display map a", "--report"),
         ("-npersocket 2 a", "--map-by socket"),
         ("--cpus-per-rank=4 a", "PE=N"),

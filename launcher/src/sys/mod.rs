@@ -4,6 +4,7 @@
 #![allow(unsafe_code)]
 
 mod child;
+mod clock;
 mod cpuset;
 mod descriptors;
 mod epoll;
@@ -11,6 +12,7 @@ mod process;
 mod signals;
 
 pub(crate) use child::{ChildPlan, StartError, Step, start};
+pub(crate) use clock::time_of_day;
 pub(crate) use cpuset::set_affinity;
 pub(crate) use descriptors::{
     Kind, close_all_but, close_on_exec_inherited, foreground_terminal, inheritable, kind,
