@@ -151,6 +151,10 @@ impl Job<'_> {
     /// All hosts are there: the ranks may start.
     fn go(&mut self) {
         if self.ledger.failure().is_none() {
+            if self.global.report_bindings {
+                let places = self.report.places(self.plan);
+                self.streams.say(&self.node.epoll, &places);
+            }
             self.node.obey(&Down::Go);
             let input = self.input.begin(&self.node.epoll);
             self.request(input);

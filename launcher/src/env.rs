@@ -60,7 +60,11 @@ pub(crate) fn of_segment(
     for pair in global.genv.chunks_exact(2).chain(local.env.chunks_exact(2)) {
         set(&mut kept, &pair[0], pair[1].clone())?;
     }
-    for word in &local.export {
+    let exports = Exports::of(local);
+    if exports.none {
+        kept.clear();
+    }
+    for word in &exports.words {
         let bytes = word.as_bytes();
         match bytes.iter().position(|&b| b == b'=') {
             Some(at) => {
@@ -78,12 +82,41 @@ pub(crate) fn of_segment(
 }
 
 /// The variables that `-x` is to pass on and that are not there.
-pub(crate) fn unset<'a>(
-    inherited: &'a Environment,
-    local: &'a Local,
-) -> impl Iterator<Item = &'a OsString> {
-    let bare = local.export.iter().filter(|word| !word.as_bytes().contains(&b'='));
-    bare.filter(move |word| !inherited.contains_key(*word))
+pub(crate) fn unset(inherited: &Environment, local: &Local) -> Vec<OsString> {
+    let words = Exports::of(local).words.into_iter();
+    let bare = words.filter(|word| !word.as_bytes().contains(&b'='));
+    bare.filter(|word| !inherited.contains_key(word)).collect()
+}
+
+/// What `-x` and `--export` ask for: variables one by one, or srun's list `ALL,NAME,NAME=VALUE`.
+struct Exports {
+    /// No other variables.
+    none: bool,
+    words: Vec<OsString>,
+}
+
+impl Exports {
+    fn of(local: &Local) -> Exports {
+        let mut exports = Exports { none: false, words: Vec::new() };
+        for word in &local.export {
+            // A value may have commas, a name has none: so a list is told by its first word.
+            let first = word.as_bytes().split(|&b| b == b'=').next().unwrap_or_default();
+            let is_list =
+                first.contains(&b',') || [&b"ALL"[..], b"NONE", b"NIL"].contains(&word.as_bytes());
+            if !is_list {
+                exports.words.push(word.clone());
+                continue;
+            }
+            for part in word.as_bytes().split(|&b| b == b',').filter(|part| !part.is_empty()) {
+                match part {
+                    b"ALL" => {}
+                    b"NONE" | b"NIL" => exports.none = true,
+                    part => exports.words.push(OsStr::from_bytes(part).to_os_string()),
+                }
+            }
+        }
+        exports
+    }
 }
 
 fn is_foreign(name: &OsStr) -> bool {
@@ -196,5 +229,13 @@ mod tests {
     fn wrong_names_are_refused_and_missing_ones_left_out() {
         assert!(made("-x =5 prog").is_err());
         assert_eq!(names("-x NOT_THERE -x B -genvnone prog"), "B=2 ");
+    }
+
+    #[test]
+    fn lists_of_srun() {
+        assert_eq!(names("--export=ALL,C=x,B prog"), "A=1 B=2 C=x PATH=/bin ");
+        assert_eq!(names("--export=ALL prog"), "A=1 B=2 PATH=/bin ");
+        assert_eq!(names("--export=NONE,B prog"), "B=2 ");
+        assert_eq!(names("-x C=x,y prog"), "A=1 B=2 C=x,y PATH=/bin ");
     }
 }

@@ -18,6 +18,7 @@ mod conclusions;
 mod env;
 mod failures;
 mod files;
+mod foreign;
 mod hear;
 mod hosts;
 mod input;

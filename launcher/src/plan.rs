@@ -6,13 +6,15 @@
 
 use crate::allocation::Allocation;
 use crate::env::{self, Environment};
+use crate::foreign;
 use crate::hosts::{self, Host, Placement, Rule};
-use crate::options::{self, Global, Local, MapBy, Request, StdinTo, Tie, split_words};
+use crate::options::{self, Global, Local, MapBy, Numbering, Request, StdinTo, Tie, split_words};
 use crate::output::{Clock, Tag};
 use crate::refuse::Refusal;
 use crate::settings;
 use crate::sys;
 use crate::tree::branch::Way;
+use machine::Machine;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
@@ -105,6 +107,7 @@ impl Plan {
             return Err(Refusal::new(text));
         }
         let placement = placement(&parts, rule(global))?;
+        refuse_more(global, &placement, granted)?;
         let slots = placement.slots();
         let placement = placement.without_idle_hosts();
         Ok(Plan {
@@ -212,6 +215,31 @@ fn check_counts(request: &Request, parts: &[Part]) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// Refuses what the user does not want to be possible: more ranks than slots, and another numbering
+/// than that by which ranks are dealt out.
+fn refuse_more(
+    global: &Global,
+    placement: &Placement,
+    granted: Option<&Allocation>,
+) -> Result<(), Refusal> {
+    if global.nooversubscribe || global.map_by.is_some_and(|map| map.refuse_more) {
+        let granted = granted.and_then(|granted| granted.slots_of(&hosts::this()));
+        placement.refuse_more(granted.unwrap_or_else(|| Machine::here().usable()))?;
+    }
+    let in_turn = rule(global) == Rule::Node;
+    match global.rank_by {
+        Some(Numbering::Node) if !in_turn && placement.hosts.len() > 1 => Err(Refusal::new(
+            "--rank-by node: ranks are numbered in the order in which they are dealt out: use \
+             --map-by node, which deals them to the hosts in turn",
+        )),
+        Some(Numbering::Slot) if in_turn => Err(Refusal::new(
+            "--rank-by slot: ranks are numbered in the order in which they are dealt out: use \
+             --map-by slot or -ppn N, which deal neighbours to one host",
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// Which host runs which rank.
 fn placement(parts: &[Part], rule: Rule) -> Result<Placement, Refusal> {
     let mut placement = Placement::new(&hosts::this());
@@ -238,15 +266,10 @@ pub(crate) fn notes(
     inherited: &Environment,
     granted: &Result<Option<Allocation>, String>,
 ) -> Vec<String> {
-    let mut notes = Vec::new();
-    let settings = request.global.other.mca.chunks(2).map(|pair| pair[0].as_str());
-    let settings = settings.collect::<Vec<_>>().join(", ");
-    if !settings.is_empty() {
-        notes.push(format!(
-            "note: {settings} is a setting of Open MPI and has no effect here (Ferrite's are \
-             FERRITE_* variables)"
-        ));
+    if request.global.quiet {
+        return Vec::new();
     }
+    let mut notes: Vec<String> = foreign::note(&request.global, inherited).into_iter().collect();
     let programs = request.segments.iter().map(|segment| &segment.options);
     let unset: BTreeSet<_> = programs.flat_map(|local| env::unset(inherited, local)).collect();
     for name in unset {
@@ -275,6 +298,9 @@ fn programs(
     for segment in &request.segments {
         let options = &segment.options;
         let mut environment = env::of_segment(inherited, &request.global, options)?;
+        for (name, value) in foreign::mapped(&request.global, inherited) {
+            environment.entry(name).or_insert(value);
+        }
         if let Some(file) = &request.global.config {
             environment.insert("FERRITE_CONFIG".into(), here.join(file).into_os_string());
         }

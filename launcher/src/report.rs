@@ -47,6 +47,25 @@ impl Report {
         self.faces.values().flatten().copied()
     }
 
+    /// Where each rank is to run.
+    pub(crate) fn places(&self, plan: &Plan) -> String {
+        let mut lines = String::new();
+        for rank in 0..plan.ranks() {
+            let node = plan.node_of[rank];
+            let Some(host) = self.hosts.get(&node) else { continue };
+            let bound = host.bound.iter().find(|(bound, _)| *bound == rank);
+            let place = match bound {
+                Some((_, cpus)) => {
+                    let cpus: Vec<String> = cpus.iter().map(usize::to_string).collect();
+                    format!("CPU {} ({})", cpus.join(", "), host.why)
+                }
+                None => format!("any of {} CPUs ({})", host.cpus, host.why),
+            };
+            lines += &format!("mpirun: rank {rank} on {}: {place}\n", plan.hosts[node]);
+        }
+        lines
+    }
+
     /// The table. Ranks that told the same share their lines.
     pub(crate) fn table(&self, plan: &Plan, time: Duration) -> String {
         let names: Vec<&str> = self.hosts.keys().map(|&node| &*plan.hosts[node]).collect();

@@ -37,7 +37,13 @@ fn requests() {
     refused(&["--map-by", "slot:PE=99999", "true"], 2, "ask for fewer");
     refused(&["--map-by", "ppr:1:node:PE=99999", "true"], 2, "ask for fewer");
     refused(&["--bind-to", "core:2", "--map-by", "slot:PE=3", "true"], 2, "leave one of them out");
-    refused(&["--rank-by", "node", "true"], 2, "--map-by node");
+    refused(&["--rank-by", "node", "-H", "n17,n18", "-n", "2", "true"], 2, "--map-by node");
+    refused(&["--rank-by", "slot", "--map-by", "node", "true"], 2, "--map-by slot");
+    refused(&["--nooversubscribe", "-n", "30000", "true"], 2, "more than its");
+    refused(&["--map-by", "slot:NOOVERSUBSCRIBE", "-H", "n17:2", "-n3", "true"], 2, "its 2 slots");
+    refused(&["-n", "2", "-c", "1", "true"], 2, "leave one of them out");
+    refused(&["-H", "n17:*", "true"], 2, "their number");
+    refused(&["--rankfile", "ranks", "-n", "2", "true"], 2, "-H n1:2,n2:4");
     refused(&["-H", "localhost:0", "true"], 2, "nowhere to run");
     refused(&["--timeout", "never", "true"], 2, "never");
     refused(&["-n", "1", "true", ":"], 2, "no program");

@@ -202,7 +202,8 @@ fn options_of_other_launchers_are_accepted() {
     let mca = mpirun(&["--mca", "btl", "self,sm", "--mca", "pml", "ob1", "true"]).end();
     assert_eq!(mca.status, 0);
     assert_eq!(mca.err.lines().count(), 1, "{}", mca.err);
-    assert!(mca.err.contains("btl, pml"), "{}", mca.err);
+    assert!(mca.err.contains("btl, pml (here: FERRITE_TRANSPORT)"), "{}", mca.err);
+    assert!(lines(&["-q", "--mca", "pml", "ob1", "true"]).is_empty());
 }
 
 #[test]
@@ -270,6 +271,31 @@ fn an_allocation_of_several_hosts_is_told_of_once() {
     assert!(said.contains("LSF has 2 hosts") && said.contains("-H localhost:2,n17:4"), "{said}");
     let (_, said) = run("n1 three", &["echo", "x"]);
     assert!(said.contains("LSB_MCPU_HOSTS"), "{said}");
+}
+
+#[test]
+fn interfaces_are_told_in_the_words_of_others() {
+    for words in [&["--mca", "btl_tcp_if_include", "lo"][..], &["-iface", "lo"]] {
+        let got =
+            lines(&[words, &["-n", "1", "sh", "-c", "echo $FERRITE_TCP_INTERFACES"]].concat());
+        assert_eq!(got, ["lo"], "{words:?}");
+    }
+}
+
+#[test]
+fn places_are_told_before_anything_runs() {
+    let words = ["--report-bindings", "--bind-to", "hwthread", "-n", "2", "sh", "-c", "echo x >&2"];
+    let ended = mpirun(&words).end();
+    let said: Vec<&str> = ended.err.lines().collect();
+    assert_eq!(said.len(), 4, "{}", ended.err);
+    for (rank, line) in said[..2].iter().enumerate() {
+        assert!(
+            line.starts_with(&format!("mpirun: rank {rank} on ")) && line.contains(": CPU "),
+            "{line}"
+        );
+    }
+    let free = mpirun(&["--report-bindings", "-n", "1", "true"]).end();
+    assert!(free.err.contains("CPUs (not bound: a single rank)"), "{}", free.err);
 }
 
 #[test]

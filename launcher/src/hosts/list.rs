@@ -110,12 +110,27 @@ pub(crate) fn entry(entry: &str) -> Result<Host, String> {
         (None, Some((name, slots))) if !name.contains(':') => (name, Some(slots)),
         (None, _) => (entry, None),
     };
+    if slots == Some("*") {
+        return all_of(name);
+    }
     // A name that begins with a dash would be an option of the command that reaches the host.
     let wrong = |c: char| c.is_whitespace() || c.is_control() || "\"'`$;&|<>()\\*?=".contains(c);
     if name.is_empty() || name.starts_with('-') || name.contains(wrong) {
         return Err(format!("“{entry}” is not the name of a host"));
     }
     Ok(Host { name: name.to_string(), slots: slots.map(count).transpose()?, most: None })
+}
+
+/// As many slots as there are processors, which mpirun knows of its own host.
+fn all_of(name: &str) -> Result<Host, String> {
+    if !super::is_this(name, &super::this()) {
+        return Err(format!(
+            "“{name}:*” means the processors of {name}, which are known on that host alone: write \
+             their number instead of *"
+        ));
+    }
+    let slots = Some(machine::Machine::here().usable());
+    Ok(Host { name: name.to_string(), slots, most: None })
 }
 
 fn count(text: &str) -> Result<usize, String> {
@@ -151,6 +166,8 @@ mod tests {
             host("10.0.0.1", Some(2), None),
         ];
         assert_eq!(hosts, expected);
+        assert!(of(&["localhost:*"]).unwrap()[0].slots > Some(0));
+        assert!(of(&["n17:*"]).unwrap_err().text.contains("their number"));
         for wrong in ["a:many", "-oProxyCommand=x", "a b", "[fe80::1", "a:99999999", "a;b"] {
             let refused = of(&[wrong]).unwrap_err();
             assert!(refused.text.starts_with("-host: "), "{refused}");

@@ -106,6 +106,21 @@ impl Placement {
         Some(self.room.iter().sum()).filter(|&slots| slots > 0)
     }
 
+    /// Refuses a host with more ranks than slots; `own` are those of mpirun's where none are told.
+    pub(crate) fn refuse_more(&self, own: usize) -> Result<(), Refusal> {
+        for (node, (&used, &room)) in self.used.iter().zip(&self.room).enumerate() {
+            let slots = if node == 0 && room == 0 { own } else { room };
+            if used > slots {
+                let host = &self.hosts[node];
+                return Err(Refusal::new(format!(
+                    "--nooversubscribe: {used} ranks for host {host} are more than its {slots} \
+                     slots: start fewer, name more hosts, or leave the option out"
+                )));
+            }
+        }
+        Ok(())
+    }
+
     /// The index of a host.
     fn node(&mut self, host: &Host) -> usize {
         let known = self.hosts.iter().position(|name| name.eq_ignore_ascii_case(&host.name));
@@ -215,6 +230,17 @@ mod tests {
         let refused = placement.deal(1, &hosts, Rule::Slot).unwrap_err();
         assert!(refused.text.contains("host a") && refused.text.contains("max_slots"), "{refused}");
         assert!(Placement::new("x").deal(1, &[host("a", Some(0))], Rule::Slot).is_err());
+    }
+
+    #[test]
+    fn more_ranks_than_slots_may_be_refused() {
+        let mut placement = Placement::new("here");
+        placement.deal(3, &[], Rule::Slot).unwrap();
+        assert!(placement.refuse_more(3).is_ok());
+        assert!(placement.refuse_more(2).unwrap_err().text.contains("host here"));
+        let mut placement = Placement::new("here");
+        placement.deal(5, &[host("a", Some(2)), host("b", Some(2))], Rule::Slot).unwrap();
+        assert!(placement.refuse_more(9).unwrap_err().text.contains("3 ranks for host a"));
     }
 
     proptest! {

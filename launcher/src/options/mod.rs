@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub(crate) use configfile::split as split_words;
-pub(crate) use places::{BindTo, MapBy, Mapping, Tie, tie};
+pub(crate) use places::{BindTo, MapBy, Mapping, Numbering, Tie, tie};
 
 /// Who gets what mpirun reads from its standard input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,9 +103,15 @@ pub(crate) struct Global {
           help_heading = "When it goes wrong, or slowly")]
     pub(crate) stuck_after: Option<Duration>,
     /// At the end, print which hosts, CPUs and ways of communication the ranks used, and why
-    #[arg(long, aliases = ["report-bindings", "display-map"],
-          help_heading = "When it goes wrong, or slowly")]
+    #[arg(long, help_heading = "When it goes wrong, or slowly")]
     pub(crate) report: bool,
+    /// At the start, print which host and which CPUs each rank gets
+    #[arg(long, aliases = ["display-map", "display-allocation", "display-devel-map"],
+          help_heading = "When it goes wrong, or slowly")]
+    pub(crate) report_bindings: bool,
+    /// Leave out notes that are no errors
+    #[arg(short = 'q', long, help_heading = "When it goes wrong, or slowly")]
+    pub(crate) quiet: bool,
     /// Print Ferrite's settings with their values and where these come from, and run nothing
     #[arg(long, help_heading = "When it goes wrong, or slowly")]
     pub(crate) settings: bool,
@@ -129,6 +135,15 @@ pub(crate) struct Global {
     #[arg(long, value_name = "slot|node|ppr:N:node|core|numa|socket[:PE=M]",
           value_parser = places::map_by, help_heading = "Where the ranks run")]
     pub(crate) map_by: Option<Mapping>,
+    /// How ranks are numbered: slot or node, which must be how --map-by deals them out
+    #[arg(long, value_parser = places::rank_by, help_heading = "Where the ranks run")]
+    pub(crate) rank_by: Option<Numbering>,
+    /// Refuse more ranks than slots, or than processors where no slots are told
+    #[arg(long, alias = "no-oversubscribe", help_heading = "Where the ranks run")]
+    pub(crate) nooversubscribe: bool,
+    /// Network interface for connections between hosts, as FERRITE_TCP_INTERFACES
+    #[arg(long, value_name = "NAME", help_heading = "Where the ranks run")]
+    pub(crate) iface: Option<String>,
     /// One rank for each host in turn, as --map-by node
     #[arg(long, visible_aliases = ["bynode"], help_heading = "Where the ranks run")]
     pub(crate) rr: bool,
@@ -178,7 +193,7 @@ pub(crate) struct Global {
 #[command(next_help_heading = "Accepted from scripts for other launchers, without effect")]
 pub(crate) struct Accepted {
     /// More ranks than cores: always allowed
-    #[arg(long, aliases = ["nooversubscribe", "map-by-oversubscribe"])]
+    #[arg(long, alias = "map-by-oversubscribe")]
     oversubscribe: bool,
     /// Always allowed
     #[arg(long)]
@@ -186,20 +201,17 @@ pub(crate) struct Accepted {
     /// Hardware threads count as CPUs: they do, and PE=N of --map-by then counts them
     #[arg(long)]
     pub(crate) use_hwthread_cpus: bool,
-    /// Network interface for reaching other hosts: not needed
+    /// The batch system that grants hosts: mpirun looks for four by itself, and says so
     #[arg(long, value_name = "NAME")]
-    iface: Option<String>,
-    /// Settings of Open MPI: they have no meaning here, which is said once
+    rmk: Option<String>,
+    /// Settings of Open MPI: what they are called here is said once
     #[arg(long, num_args = 2, value_names = ["NAME", "VALUE"],
           aliases = ["gmca", "prtemca", "pmixmca", "gpmixmca"])]
     pub(crate) mca: Vec<String>,
     /// Exit statuses: that of the rank that failed first is told
     #[arg(long)]
     print_all_exitcodes: bool,
-    /// Say less, or more: mpirun says nothing without a reason
-    #[arg(short = 'q', long)]
-    quiet: bool,
-    /// The same
+    /// Say more: mpirun says what there is a reason for; --report tells the rest
     #[arg(short = 'v', long)]
     verbose: bool,
 }
@@ -233,7 +245,8 @@ pub(crate) struct Local {
     #[arg(long, value_name = "DIRS")]
     pub(crate) path: Option<OsString>,
 
-    /// Set a variable for the program, or pass mpirun's own value on
+    /// Set a variable for the program, or pass mpirun's own value on; or srun's list of such with
+    /// ALL or NONE of the others
     #[arg(short = 'x', long = "export", value_name = "NAME[=VALUE]", help_heading = "Environment")]
     pub(crate) export: Vec<OsString>,
     /// Set a variable for this program
@@ -309,6 +322,16 @@ fn command() -> Command {
     };
     // The structs' own descriptions would take the place of this one if it came first.
     Global::augment_args(Local::augment_args(base)).about(ABOUT).mut_args(hyphens)
+}
+
+/// The long names of all options.
+#[cfg(test)]
+pub(crate) fn names() -> Vec<String> {
+    let names = |arg: &clap::Arg| {
+        let aliases = arg.get_all_aliases().unwrap_or_default();
+        arg.get_long().into_iter().chain(aliases).map(str::to_string).collect::<Vec<_>>()
+    };
+    command().get_arguments().flat_map(names).collect()
 }
 
 /// The variable that MPICH's and Open MPI's launchers take for `--timeout` where that is not given.

@@ -65,15 +65,24 @@ pub(crate) struct Mapping {
     pub(crate) each: Option<usize>,
     /// Whether it is hardware threads that `each` counts.
     pub(crate) threads: bool,
+    /// Whether more ranks than slots are to be refused.
+    pub(crate) refuse_more: bool,
+}
+
+/// In which order ranks are numbered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Numbering {
+    /// Neighbours on one host.
+    Slot,
+    /// Neighbours on different hosts.
+    Node,
 }
 
 /// What may stand behind a colon and asks for nothing that mpirun does not do anyway.
-const ALLOWED_ANYWAY: [&str; 10] = [
+const ALLOWED_ANYWAY: [&str; 8] = [
     "overload-allowed",
     "if-supported",
     "oversubscribe",
-    "nooversubscribe",
-    "no-oversubscribe",
     "span",
     "ordered",
     "inherit",
@@ -117,9 +126,11 @@ pub(super) fn map_by(text: &str) -> Result<Mapping, String> {
             let n = number(n).ok_or("ppr:N:node needs a number of ranks greater than 0")?;
             (Some(Rule::PerNode(n)), MapBy::Near, rest)
         }
-        ["ppr", _, "socket" | "package" | "numa" | "l3cache", ..] => {
+        ["ppr", _, "socket" | "package" | "numa" | "l3cache" | "core" | "hwthread", ..] => {
             return Err(BY_SOCKET.to_string());
         }
+        // Open MPI's :OVERSUBSCRIBE, without saying by what.
+        ["", ref rest @ ..] if !rest.is_empty() => (None, MapBy::Near, rest),
         ["node", ref rest @ ..] => (Some(Rule::Node), MapBy::Near, rest),
         ["slot", ref rest @ ..] => (Some(Rule::Slot), MapBy::Near, rest),
         ["core" | "hwthread" | "thread" | "user" | "near", ref rest @ ..] => {
@@ -129,13 +140,16 @@ pub(super) fn map_by(text: &str) -> Result<Mapping, String> {
         ["socket" | "package", ref rest @ ..] => (None, MapBy::Socket, rest),
         _ => return Err("known are: slot, node, ppr:N:node, core, numa, socket".to_string()),
     };
-    let mut mapping = Mapping { hosts, within, each: None, threads: false };
+    let mut mapping = Mapping { hosts, within, each: None, threads: false, refuse_more: false };
     for word in rest.iter().filter(|word| !ALLOWED_ANYWAY.contains(*word)) {
         let each = word.strip_prefix("pe=").map(number);
         match each {
             Some(Some(each)) => mapping.each = Some(each),
             Some(None) => return Err(format!("“{word}” needs a number of cores, as in PE=4")),
             None if *word == "hwtcpus" => mapping.threads = true,
+            None if ["nooversubscribe", "no-oversubscribe"].contains(word) => {
+                mapping.refuse_more = true;
+            }
             None => {
                 return Err(format!(
                     "“{word}” has no meaning there; PE=N gives each rank N cores, -H names hosts"
@@ -144,6 +158,17 @@ pub(super) fn map_by(text: &str) -> Result<Mapping, String> {
         }
     }
     Ok(mapping)
+}
+
+/// `slot`, `node`.
+pub(super) fn rank_by(text: &str) -> Result<Numbering, String> {
+    match text.to_ascii_lowercase().split(':').next().unwrap_or_default() {
+        "slot" | "core" | "hwthread" | "fill" => Ok(Numbering::Slot),
+        "node" => Ok(Numbering::Node),
+        _ => Err("known are slot and node; within a host --map-by socket or numa deals ranks out \
+                  in turn"
+            .to_string()),
+    }
 }
 
 /// What both options together tie a rank to. `threads`: CPUs are hardware threads, as Open MPI's
@@ -206,6 +231,12 @@ mod tests {
             assert!(map_by(wrong).is_err(), "{wrong}");
         }
         assert!(map_by("ppr:2:socket").unwrap_err().contains("-ppn N"));
+        let more = |text| map_by(text).map(|mapping| (mapping.hosts, mapping.refuse_more));
+        assert_eq!(more(":OVERSUBSCRIBE"), Ok((None, false)));
+        assert_eq!(more("node:NOOVERSUBSCRIBE"), Ok((Some(Rule::Node), true)));
+        assert!(map_by("").is_err() && map_by(":moon").is_err());
+        assert_eq!(rank_by("Slot"), Ok(Numbering::Slot));
+        assert!(rank_by("socket:span").unwrap_err().contains("--map-by socket"));
     }
 
     #[test]

@@ -11,6 +11,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 /// The option that names a file of programs, as [`split`] writes it.
 pub(super) const CONFIGFILE: &str = "--configfile";
 
+/// The option that gives a number of ranks.
+const RANKS: &str = "--np";
+
 /// The pieces of a command line, options in the form that clap reads.
 #[derive(Debug, Default)]
 pub(super) struct Spelled {
@@ -62,6 +65,9 @@ fn one_program(
         }
         let (values, after) = option.values(command, word, rest)?;
         rest = after;
+        if option.word == RANKS {
+            refuse_two_numbers(command, &segment.options, word, &values)?;
+        }
         let target = if option.local { &mut segment.options } else { &mut *global };
         target.push(option.word);
         target.extend(values);
@@ -76,6 +82,28 @@ fn one_program(
     segment.program = program.clone();
     segment.arguments = arguments.to_vec();
     Ok(segment)
+}
+
+/// Two options of one program that give different numbers of ranks: one of them is meant otherwise,
+/// most likely as srun's -c.
+fn refuse_two_numbers(
+    command: &mut Command,
+    options: &[OsString],
+    word: &OsStr,
+    values: &[OsString],
+) -> Result<(), clap::Error> {
+    let before = options.windows(2).find(|pair| pair[0] == RANKS).map(|pair| &pair[1]);
+    match before.zip(values.first()).filter(|(before, now)| before != now) {
+        None => Ok(()),
+        Some((before, now)) => {
+            let (word, before, now) = (word.display(), before.display(), now.display());
+            let what = format!(
+                "{word} {now} gives a number of ranks, as with Open MPI, but {before} were asked for \
+                 before: leave one of them out (for {now} cores a rank: --map-by slot:PE={now})"
+            );
+            Err(command.error(ErrorKind::ArgumentConflict, what))
+        }
+    }
 }
 
 /// What clap has to say to `--help` and `--version`, which it returns as errors.

@@ -57,6 +57,7 @@ fn open_mpi_spellings() {
     let request = request(line).unwrap();
     assert_eq!(request.global.bind_to, Some(Tie { to: BindTo::None, count: 1 }));
     assert_eq!(request.global.other.mca, ["pml", "ob1", "btl", "sm,self"]);
+    assert!(super::parse(vec!["-n2".into(), "-c2".into(), "a".into()]).is_ok());
     assert_eq!(texts(&request.segments[0].options.export), ["A", "B=2"]);
     assert!(request.global.tag_output);
     assert_eq!(request.global.timeout, Some(Duration::from_secs(3)));
@@ -117,8 +118,13 @@ fn mistakes_are_named_with_the_nearest_option() {
 fn options_that_only_others_have_name_what_to_use() {
     let said = |line: &str| request(line).unwrap_err().to_string();
     for (line, part) in [
-        ("--rank-by node a", "--map-by node"),
-        ("-rank_by core a", "--map-by slot"),
+        ("--rank-by socket a", "--map-by socket"),
+        ("-rank_by numa a", "--map-by socket"),
+        ("--rankfile ranks a", "--hostfile"),
+        ("--cpu-set 0,2 a", "taskset -c"),
+        ("-n 2 -c 1 a", "--map-by slot:PE=1"),
+        ("-np 2 -n 3 a", "leave one of them out"),
+        ("--map-by ppr:1:core a", "-ppn N"),
         ("--output xml a", "merge-stderr-to-stdout"),
         ("--display map a", "--report"),
         ("-npersocket 2 a", "--map-by socket"),
@@ -129,7 +135,7 @@ fn options_that_only_others_have_name_what_to_use() {
     }
     assert!(request("-pernode a").unwrap().global.pernode);
     assert_eq!(request("-npernode 3 a").unwrap().global.ppn, Some(3));
-    assert!(request("--display-map a").unwrap().global.report);
+    assert!(request("--display-map a").unwrap().global.report_bindings);
     assert!(request("-print-all-exitcodes a").is_ok());
 }
 
