@@ -311,6 +311,27 @@ impl Ledger {
         self.fail(Failure { text, status: DESERTED, asked: false });
     }
 
+    /// Whether a rank has failed after it had left MPI, which ends nobody at once.
+    pub(crate) fn has_failed_late(&self) -> bool {
+        self.late.is_some()
+    }
+
+    /// Some time after such a failure: those who are still inside of MPI may wait for what does not
+    /// come any more.
+    pub(crate) fn outstayed(&mut self) {
+        let inside = |r: &usize| self.ranks[*r].runs() && self.ranks[*r].inside;
+        let inside: Vec<usize> = (0..self.ranks.len()).filter(inside).collect();
+        let Some((code, text)) = self.late.clone().filter(|_| !inside.is_empty()) else { return };
+        let (text, verb) =
+            (text.trim_end_matches('.'), if inside.len() == 1 { "is" } else { "are" });
+        let text = format!(
+            "{text} after MPI_Finalize, as a script does that ends by an error, and {} {verb} still \
+             between MPI_Init and MPI_Finalize.",
+            ranges(&inside)
+        );
+        self.fail(Failure { text, status: exit_status(code), asked: false });
+    }
+
     /// The time of `--timeout` is over.
     pub(crate) fn timed_out(&mut self, limit: std::time::Duration) {
         let all = 0..self.ranks.len();

@@ -97,6 +97,26 @@ fn a_status_after_finalize_ends_nobody() {
 }
 
 #[test]
+fn who_stays_in_mpi_after_a_late_failure_is_ended() {
+    let failed = |others_leave: bool| {
+        let mut job = job(3);
+        (0..3).for_each(|rank| job.inside(rank, true));
+        job.inside(0, false);
+        job.outstayed();
+        assert!(!job.has_failed_late() && job.failure().is_none());
+        job.ended(0, End::Exited(4));
+        assert!(job.has_failed_late());
+        (1..3).filter(|_| others_leave).for_each(|rank| job.inside(rank, false));
+        job.outstayed();
+        (job.failure().is_some(), text(&job), job.verdict().1)
+    };
+    let (ended, text, status) = failed(false);
+    assert!(ended && text.contains("exit status 4 after MPI_Finalize, as a script"), "{text}");
+    assert!(text.contains("ranks 1, 2 are still between") && status == 4, "{text}");
+    assert!(!failed(true).0);
+}
+
+#[test]
 fn waiting_for_one_that_cannot_come() {
     let mut job = job(4);
     job.inside(0, true);

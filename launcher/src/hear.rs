@@ -9,7 +9,11 @@ use crate::pmi_server::{Event, FAREWELL};
 use crate::sys::{self, End};
 use crate::tree::frame::Up;
 use launch_wire::control::{FRAME_MAX, Frame as Word};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// How long those who are done with MPI are held back for others that share their processors. Who leaves because of an
+/// error may be waited for, and its end tells so.
+const HELD_BACK: Duration = Duration::from_secs(1);
 
 /// How long the end of a process may take to become visible after its sockets were closed.
 pub(crate) const DYING: Duration = Duration::from_millis(200);
@@ -110,6 +114,7 @@ impl Node<'_> {
                 Some(Event::Init) => self.inside(index, true),
                 Some(Event::Finalize { is_awaited }) => {
                     self.members[index].leaving = is_awaited;
+                    self.leave_by.get_or_insert_with(|| Instant::now() + HELD_BACK);
                     self.inside(index, false);
                 }
                 Some(Event::Abort(code)) => {
@@ -141,11 +146,13 @@ impl Node<'_> {
 
     /// Lets those go who are done with MPI. Where ranks share processors they go together: to end a
     /// process takes a processor some hundred microseconds, which a rank that still works would lack.
-    fn let_leave(&mut self) {
+    pub(crate) fn let_leave(&mut self) {
         let crowded = self.members.len() > self.site.cpus;
-        if crowded && self.members.iter().any(|member| member.running && member.inside) {
+        let late = self.leave_by.is_some_and(|time| Instant::now() >= time);
+        if crowded && !late && self.members.iter().any(|member| member.running && member.inside) {
             return;
         }
+        self.leave_by = None;
         for index in 0..self.members.len() {
             if std::mem::take(&mut self.members[index].leaving) {
                 self.reply(index, FAREWELL);

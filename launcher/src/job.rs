@@ -29,6 +29,8 @@ use std::time::{Duration, Instant};
 const GRACE: Duration = Duration::from_millis(500);
 /// The same when the user asked for the end: a program may be writing its checkpoint.
 const GRACE_ASKED: Duration = Duration::from_secs(5);
+/// How long others may be inside of MPI after a rank has left it and failed then.
+const OUTSTAY: Duration = Duration::from_secs(5);
 /// How long killed ranks may take to disappear.
 const DISAPPEAR: Duration = Duration::from_secs(1);
 /// How long descendants may take that outlived all ranks.
@@ -77,6 +79,8 @@ pub(crate) struct Job<'a> {
     pub(crate) held_until: Option<Instant>,
     pub(crate) hearsay: Option<Hearsay>,
     start: Instant,
+    /// When to look who is still inside, once a rank has failed that had left MPI.
+    late_until: Option<Instant>,
     /// The signals by which the end was asked for.
     pub(crate) asked: BTreeSet<i32>,
     /// One of them was repeated.
@@ -138,6 +142,7 @@ impl<'a> Job<'a> {
             held_until: None,
             hearsay: None,
             start: Instant::now(),
+            late_until: None,
             asked: BTreeSet::new(),
             impatient: false,
             last_look: None,
@@ -186,6 +191,7 @@ impl<'a> Job<'a> {
             self.held_until.map(until),
             self.hearsay_until().map(until),
             self.stuck.next().map(until),
+            self.late_until.filter(|time| *time > Instant::now()).map(until),
             self.last_look.as_ref().map(|look| until(look.until)),
         ];
         limits.into_iter().flatten().min()
@@ -247,6 +253,9 @@ impl<'a> Job<'a> {
     fn progress_of_the_end(&mut self) -> bool {
         let now = Instant::now();
         self.look_for_stuck_ranks(now);
+        if self.ledger.has_failed_late() && now >= *self.late_until.get_or_insert(now + OUTSTAY) {
+            self.ledger.outstayed();
+        }
         if let (Phase::Running, None, Some(limit)) =
             (self.phase, self.ledger.failure(), self.global.timeout)
             && now >= self.start + limit

@@ -69,6 +69,8 @@ pub(crate) struct Node<'a> {
     /// How many barriers of the job have opened, as far as is known here.
     pub(crate) passed: u32,
     pub(crate) watch: bool,
+    /// Those who want to leave may go at this time, whoever is still inside.
+    pub(crate) leave_by: Option<Instant>,
     outlets: Outlets,
     below: Vec<Range<usize>>,
     limit: libc::rlimit,
@@ -102,6 +104,7 @@ impl<'a> Node<'a> {
             packet: Vec::new(),
             passed: 0,
             watch: false,
+            leave_by: None,
             outlets: Outlets::default(),
             below,
             limit,
@@ -388,14 +391,18 @@ impl<'a> Node<'a> {
         self.news.push_back(Up::Lost { first, end, arrived, why });
     }
 
-    /// When something is to be done without news: where there are further hosts.
+    /// When something is to be done without news: where there are further hosts, or ranks want to leave.
     pub(crate) fn next_beat(&self) -> Option<Instant> {
-        (!self.branches.is_empty()).then_some(self.beat.next)
+        let beat = (!self.branches.is_empty()).then_some(self.beat.next);
+        beat.into_iter().chain(self.leave_by).min()
     }
 
     /// Tells the agents that somebody is there, and looks which of them are not. To be called when
     /// what they have said has been read.
     pub(crate) fn keep_in_touch(&mut self) {
+        if self.leave_by.is_some_and(|time| Instant::now() >= time) {
+            self.let_leave();
+        }
         if self.branches.is_empty() {
             return;
         }

@@ -145,6 +145,15 @@ fn a_hanging_job_tells_where() {
     assert!(ended.err.contains("ranks 0, 1 still between MPI_Init"), "{}", ended.err);
 }
 
+/// More ranks than processors, which leave MPI together otherwise.
+#[test]
+fn who_waits_for_a_rank_that_failed_after_mpi_is_ended() {
+    let (rank, ours) = (rank_program(), std::thread::available_parallelism().unwrap().get());
+    let ended = run(&["-n", "1", &rank, "exit", "3", ":", "-n", &ours.to_string(), &rank, "hang"]);
+    assert_eq!(ended.status, 3);
+    one_paragraph(&ended, &["rank 0 (", "exit status 3 after MPI_Finalize", "between MPI_Init"]);
+}
+
 #[test]
 fn who_interrupts_a_hanging_job_hears_where_it_hangs() {
     for number in [2, 15] {
