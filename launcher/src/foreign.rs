@@ -18,7 +18,9 @@ const NO_WISH: [&str; 5] =
     ["I_MPI_ROOT", "I_MPI_MPIRUN", "I_MPI_INFO_", "I_MPI_OFI_LIBRARY_INTERNAL", "OMPI_MCA_orte_"];
 
 /// Names of others, and what is called so here.
-const SAME: [(&str, &str); 5] = [
+const SAME: [(&str, &str); 7] = [
+    ("I_MPI_PORT_RANGE", "FERRITE_TCP_PORTS"),
+    ("MPIR_CVAR_CH3_PORT_RANGE", "FERRITE_TCP_PORTS"),
     ("btl_tcp_if_include", INTERFACES),
     ("I_MPI_HYDRA_IFACE", INTERFACES),
     ("I_MPI_NETMASK", INTERFACES),
@@ -31,7 +33,8 @@ const INTERFACES: &str = "FERRITE_TCP_INTERFACES";
 
 /// Beginnings of names, without that of their library, and what serves the same purpose here. The
 /// first that fits counts.
-const INSTEAD: [(&str, &str); 32] = [
+const INSTEAD: [(&str, &str); 33] = [
+    ("btl_tcp_port", "FERRITE_TCP_PORTS"),
     ("btl_tcp_if", "FERRITE_TCP_INTERFACES with names of interfaces"),
     ("oob_tcp_if", "FERRITE_TCP_INTERFACES with names of interfaces"),
     ("NETMASK", "FERRITE_TCP_INTERFACES with names of interfaces"),
@@ -155,6 +158,8 @@ mod tests {
         ] {
             assert_eq!(said(line, have), (interfaces("eth1"), String::new()), "{line}");
         }
+        let range = vec![("FERRITE_TCP_PORTS".into(), "50000:50100".into())];
+        assert_eq!(said("a", &[("I_MPI_PORT_RANGE", "50000:50100")]).0, range);
         assert!(said("-iface eth1 a", &[(INTERFACES, "ib0")]).0.is_empty());
         let (mapped, note) = said("--mca btl_tcp_if_include 10.0.0.0/8 a", &[]);
         assert!(mapped.is_empty() && note.contains("with names of interfaces"), "{note}");

@@ -305,7 +305,7 @@ fn help_and_version() {
     for part in ["Run a parallel program", "Examples:", "What to run:", "Exit status:"] {
         assert!(help.out.contains(part), "no “{part}” in the help");
     }
-    assert!(mpirun(&["--version"]).end().out.contains("Ferrite"));
+    assert!(mpirun(&["--version"]).end().out.contains("(Ferrite MPI, "));
 }
 
 #[test]

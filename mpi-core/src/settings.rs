@@ -5,13 +5,16 @@
 //! and `value` reads them.
 
 mod load;
+mod ports;
 mod value;
 
 pub use load::{ConfigFile, ConfigPath, config_paths};
+pub use ports::Ports;
 use value::{Value, choices};
 
 use std::time::Duration;
 
+use crate::coll::menu::Collective;
 use crate::error::{Error, ErrorClass, Result};
 
 choices! {
@@ -71,6 +74,8 @@ pub struct Described {
     pub kind: &'static str,
     /// What it does.
     pub help: &'static str,
+    /// What may be written, where that is a few words.
+    choices: &'static [&'static str],
     /// All ranks use rank 0's value.
     pub uniform: bool,
 }
@@ -79,6 +84,14 @@ impl Described {
     /// The name of the environment variable.
     pub fn variable(&self) -> String {
         format!("FERRITE_{}", self.name.to_ascii_uppercase())
+    }
+
+    /// The words that may be written, where these are few: those of a choice, or a collective's algorithms.
+    pub fn values(&self) -> Vec<&'static str> {
+        let collective = self.name.strip_prefix("coll_").and_then(|name| name.parse().ok());
+        let menu = collective.map(Collective::menu).unwrap_or_default();
+        let algorithms = menu.iter().map(|(algorithm, _)| algorithm.name());
+        self.choices.iter().copied().chain(algorithms).collect()
     }
 }
 
@@ -103,6 +116,7 @@ macro_rules! settings {
                 name: stringify!($name),
                 kind: <$type as Value>::TYPE,
                 help: $help,
+                choices: <$type as Value>::CHOICES,
                 uniform: $uniform,
             }),*];
 
@@ -127,13 +141,15 @@ macro_rules! settings {
 
 settings! {
     transport: TransportWish = TransportWish::Auto, true,
-        "How processes reach each other: auto, shm or tcp";
+        "How processes reach each other";
     node_ranks: u32 = 0, true,
         "Ranks that take themselves for one node, to play several on one machine; 0 for all";
     connect: ConnectMode = ConnectMode::OnDemand, true,
-        "When connections to other nodes are made: on_demand, or at the start by ring or threads";
+        "When connections to other nodes are made: when needed, or all at the start";
     tcp_interfaces: String = String::new(), false,
         "Network interfaces for TCP: names or beginnings of names with commas; all when empty";
+    tcp_ports: Ports = Ports(None), false,
+        "Ports that a process listens at for others over TCP, as 50000-50100; any when empty";
     tcp_streams: u32 = 1, true,
         "TCP connections to each process: the first for small messages, all for large ones";
     tcp_eager_bytes: u64 = 256 << 10, true,
@@ -173,7 +189,7 @@ settings! {
     shm_cross_memory_bytes: u64 = 64 << 20, true,
         "Length from which the receiver copies alone what goes to memory of several runs, if the way is auto";
     progress: ProgressWay = ProgressWay::Calls, false,
-        "Who goes on with operations between calls of MPI: nobody (calls), or a thread";
+        "Who goes on with operations between calls of MPI: nobody, or a thread";
     wait_spin_polls: u32 = 10_000, false,
         "Polls that find nothing before a wait yields the processor";
     wait_yield: Duration = Duration::from_millis(8), false,
@@ -201,7 +217,7 @@ settings! {
     coll_scan: String = String::new(), true, "Algorithm of MPI_Scan";
     coll_exscan: String = String::new(), true, "Algorithm of MPI_Exscan";
     log: String = String::new(), false,
-        "What to log to standard error, as a filter of levels and targets";
+        "What to log to standard error: error, warn, info, debug or trace, or of a part as transports=debug";
     singleton: bool = false, false,
         "Start alone even where a launcher's variables say that there are more ranks";
 }
@@ -272,6 +288,10 @@ impl Settings {
             let variable = setting.variable();
             let _ = writeln!(text, "{variable:<34} {value:<14} {:<8} {origin}", setting.kind);
             let _ = writeln!(text, "    {}.", setting.help);
+            let values = setting.values();
+            if !values.is_empty() {
+                let _ = writeln!(text, "    One of {}.", values.join(", "));
+            }
         }
         text
     }

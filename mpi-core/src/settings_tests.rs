@@ -100,3 +100,25 @@ fn files_are_looked_for_from_the_strongest_on() {
         ]
     );
 }
+
+#[test]
+fn the_table_lists_what_may_be_written() {
+    let table = Settings::default().table();
+    let listed = |variable: &str| {
+        let mut lines = table.lines().skip_while(|line| !line.starts_with(variable)).skip(1);
+        let listed =
+            lines.find(|line| line.starts_with("    One of ") || line.starts_with("FERRITE_"));
+        listed.unwrap_or_default().to_owned()
+    };
+    assert_eq!(listed("FERRITE_SHM_BULK "), "    One of auto, cross_memory, pipeline, joint.");
+    assert!(listed("FERRITE_COLL_BCAST ").starts_with("    One of binomial, scatter_ring"));
+    assert!(listed("FERRITE_TCP_PORTS ").starts_with("FERRITE_TCP_STREAMS"));
+    for setting in Settings::ALL {
+        let mut settings = Settings::default();
+        for value in setting.values() {
+            settings.set(setting.name, value, "here").unwrap();
+        }
+        let choice = setting.kind == "choice" || setting.help.starts_with("Algorithm of");
+        assert_eq!(!setting.values().is_empty(), choice, "{}", setting.name);
+    }
+}

@@ -310,7 +310,7 @@ otherwise 0.";
 /// The whole description, for parsing, for help and for finding the nearest name.
 fn command() -> Command {
     let base = Command::new("mpirun")
-        .version(concat!(env!("CARGO_PKG_VERSION"), " (Ferrite MPI)"))
+        .version(version::SHOWN)
         .after_help(EXAMPLES)
         .override_usage("mpirun [OPTIONS] -n N PROGRAM [ARGUMENTS] [: -n M PROGRAM2 …]")
         .args_override_self(true)

@@ -81,7 +81,8 @@ pub fn abi_get_info(cx: &mut AlwaysCx, info: &mut InfoHandle) -> Result<()> {
 
 /// `MPI_Get_library_version`.
 pub fn get_library_version(cx: &mut AlwaysCx, version: &mut Text) -> Result<()> {
-    *version = format!("Ferrite MPI {}, {}", env!("CARGO_PKG_VERSION"), cx.face.name).into();
+    *version =
+        format!("Ferrite MPI {}, {}, {}", version::VERSION, cx.face.name, version::BUILD).into();
     Ok(())
 }
 

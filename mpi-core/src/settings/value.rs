@@ -6,6 +6,8 @@ use std::time::Duration;
 pub(super) trait Value: Sized {
     /// What the type is called in tables.
     const TYPE: &'static str;
+    /// What may be written, where that is a few words.
+    const CHOICES: &'static [&'static str] = &[];
     /// Reads text that a person wrote; the error ends the sentence "… is "x", …".
     fn parse(text: &str) -> Result<Self, String>;
     /// Text that [`Value::parse`] reads as this value.
@@ -129,6 +131,7 @@ macro_rules! choices {
 
         impl $crate::settings::value::Value for $type {
             const TYPE: &'static str = "choice";
+            const CHOICES: &'static [&'static str] = &[$($name),*];
 
             fn parse(text: &str) -> std::result::Result<$type, String> {
                 $(if text.eq_ignore_ascii_case($name) { return Ok($type::$variant); })*

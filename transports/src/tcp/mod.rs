@@ -175,7 +175,7 @@ impl Tcp {
     /// # Errors
     /// The kernel gives no socket, or none of the wanted interfaces is up.
     pub fn new(config: TcpConfig) -> io::Result<Tcp> {
-        let listener = Listener::everywhere()?;
+        let listener = Listener::everywhere(config.tcp.ports.0)?;
         let epoll = Epoll::new()?;
         epoll.add(listener.as_fd(), KEY_LISTENER, Interest::Read)?;
         let port = listener.port()?;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mpi_core::header::INLINE_BYTES;
-use mpi_core::settings::Settings;
+use mpi_core::settings::{Ports, Settings};
 
 /// Most streams to one peer.
 pub const STREAMS_MAX: u32 = 16;
@@ -28,6 +28,8 @@ pub struct TcpSettings {
     pub socket_bytes: u32,
     /// How long a peer may be out of reach before it counts as lost.
     pub patience: Duration,
+    /// Where to listen.
+    pub ports: Ports,
 }
 
 impl From<&Settings> for TcpSettings {
@@ -41,6 +43,7 @@ impl From<&Settings> for TcpSettings {
             stripe_bytes: settings.tcp_stripe_bytes,
             socket_bytes: narrow(settings.tcp_socket_bytes),
             patience: settings.tcp_patience,
+            ports: settings.tcp_ports,
         }
     }
 }

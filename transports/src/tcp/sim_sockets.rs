@@ -141,12 +141,12 @@ pub(super) enum Listener {
 }
 
 impl Listener {
-    pub(super) fn everywhere() -> io::Result<Listener> {
+    pub(super) fn everywhere(ports: Option<(u16, u16)>) -> io::Result<Listener> {
         let made = with(|net| {
             let (fd, port) = net.listen()?;
             Ok(Listener::Simulated(fd, port))
         });
-        made.unwrap_or_else(|| sys::tcp::Listener::everywhere().map(Listener::Kernel))
+        made.unwrap_or_else(|| sys::tcp::Listener::everywhere(ports).map(Listener::Kernel))
     }
 
     pub(super) fn share(&self) -> io::Result<Listener> {
