@@ -59,14 +59,15 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("mpi-core", &[]),
     ("launcher/wire", &[]),
     ("launcher/machine", &[]),
+    ("launcher/version", &[]),
     ("mpi-abi/api", &[]),
     ("mpicc-wrapper", &[]),
     ("transports", &["mpi-core", "launch-wire", "machine"]),
-    ("mpi-abi", &["mpi-core", "transports", "launch-wire", "machine"]),
+    ("mpi-abi", &["mpi-core", "transports", "launch-wire", "machine", "version"]),
     (".", &["mpi-abi", "mpi-core"]),
     ("mpi-abi/mpich", &["mpi-abi", "mpi-core"]),
     ("mpi-abi/openmpi", &["mpi-abi", "mpi-core"]),
-    ("launcher", &["mpi-core", "launch-wire", "machine"]),
+    ("launcher", &["mpi-core", "launch-wire", "machine", "version"]),
     ("xtask", &["mpi-api"]),
 ];
 
@@ -77,6 +78,7 @@ const NOT_IN_THE_CORE: &[&str] =
 /// What reads bytes or text from outside the process, each by random input in the file beside it.
 const FUZZED: &[(&str, &str)] = &[
     ("launcher/src/hosts/list.rs", "launcher/src/hosts/list.rs"),
+    ("launcher/src/allocation.rs", "launcher/src/allocation.rs"),
     ("launcher/machine/src/lib.rs", "launcher/machine/src/lib.rs"),
     ("launcher/src/options/configfile.rs", "launcher/src/options/configfile.rs"),
     ("launcher/src/options/mod.rs", "launcher/src/options/tests.rs"),
