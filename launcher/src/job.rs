@@ -93,13 +93,13 @@ pub(crate) struct Job<'a> {
 pub(crate) fn run(plan: &Plan, global: &Global, notes: &[String]) -> Result<u8, Refusal> {
     let site = Site::make(plan, 0)?;
     let limit = sys::raise_descriptor_limit();
+    let files = Files::make(global.files().as_ref(), &plan.hosts, &plan.node_of)?;
     sys::become_subreaper()?;
     let signals = Signals::take_over()?;
     let guard = Guard::start(&plan.mark(0))?;
     let epoll = Epoll::new()?;
     epoll.add(signals.raw(), Source::Signals.token(), Interest::Read)?;
     let sizes = (plan.ranks(), plan.hosts.len());
-    let files = Files::make(global.files().as_ref(), &plan.hosts, &plan.node_of)?;
     let streams = Streams::new(&epoll, global.merge_stderr, plan::mark(global), sizes, files);
     let node = Node::new(plan, site, &(0..plan.hosts.len()), epoll, signals, limit);
     let mut job = Job::new(plan, global, node, streams);
