@@ -14,19 +14,29 @@ use std::time::{Duration, Instant};
 
 /// How long ranks may take to answer what they are doing, on a machine that is busy.
 pub(crate) const ROLL_CALL: Duration = Duration::from_secs(2);
-/// The same when a signal waits for it.
-const LAST_ROLL_CALL: Duration = Duration::from_millis(200);
+/// The same when a signal waits for it. A rank that sleeps looks up once a second.
+const LAST_ROLL_CALL: Duration = Duration::from_millis(1200);
 /// How long nothing may move before the ranks' answers are told with the end.
 const STILL: Duration = Duration::from_millis(200);
 /// How long a signal is held back for that at most.
-const LOOK: Duration = Duration::from_secs(1);
+const LOOK: Duration = Duration::from_secs(3);
+/// A signal that is repeated so soon comes from no person.
+const ECHO: Duration = Duration::from_millis(100);
 
 /// A signal that waits until it is known whether anything moves.
 #[derive(Debug)]
 pub(crate) struct LastLook {
     signal: i32,
+    begun: Instant,
     /// It goes on at this time in any case.
     pub(crate) until: Instant,
+}
+
+impl LastLook {
+    /// Whether `signal` is the same once more: timeout(1) signals its child and then its whole group.
+    fn is_echoed_by(&self, signal: i32, now: Instant) -> bool {
+        signal == self.signal && now < self.begun + ECHO
+    }
 }
 
 impl Job<'_> {
@@ -34,13 +44,16 @@ impl Job<'_> {
     /// does not want to wait for that. Signals that follow each other without being the same come
     /// from a terminal or a batch system that closes, and nobody there is impatient.
     pub(crate) fn asked_to_end(&mut self, signal: i32) {
+        let now = Instant::now();
+        if self.last_look.as_ref().is_some_and(|look| look.is_echoed_by(signal, now)) {
+            return;
+        }
         self.end_last_look();
         let again = !self.asked.insert(signal);
         let interrupts = matches!(signal, libc::SIGINT | libc::SIGTERM);
         let is_first = self.asked.len() == 1 && self.runs_well();
         if interrupts && !again && is_first && self.report.ranks().next().is_some() {
-            let now = Instant::now();
-            self.last_look = Some(LastLook { signal, until: now + LOOK });
+            self.last_look = Some(LastLook { signal, begun: now, until: now + LOOK });
             return self.stuck.hurry(STILL, now);
         }
         self.hand_on(signal, again && interrupts);

@@ -169,6 +169,11 @@ fn who_interrupts_a_hanging_job_hears_where_it_hangs() {
         }
         assert!(ended.err.contains("the job was ended by SIG"), "{}", ended.err);
     }
+    // It sends its signal twice.
+    let words = ["0.5", MPIRUN, "-n", "2", &rank_program(), "hang"];
+    let ended = Run::of("timeout", &words).end();
+    assert_eq!(ended.status, 124);
+    assert!(ended.err.contains("nothing has moved for"), "{}", ended.err);
 }
 
 #[test]
