@@ -32,11 +32,8 @@ fn compile(arguments: &[&str]) {
 fn prefix() -> &'static PathBuf {
     static PREFIX: OnceLock<PathBuf> = OnceLock::new();
     PREFIX.get_or_init(|| {
-        // As the installed one: a debug build would want the C library's memcpy.
-        let flags = "-- -Cpanic=abort -Copt-level=3 -Cdebug-assertions=off -Coverflow-checks=off \
-                     -Clink-arg=-nostartfiles -Clink-arg=-Wl,-z,defs";
-        let flags: Vec<&str> = flags.split(' ').filter(|word| !word.is_empty()).collect();
-        let what = [&["-p", "launcher-audit", "--lib", "--crate-type", "cdylib"][..], &flags].concat();
+        let mut what = vec!["-p", "launcher-audit", "--lib", "--crate-type", "cdylib", "--"];
+        what.extend(include_str!("../audit/rustc-flags").split_whitespace());
         let module = built("rustc", &what, "libferrite_audit.so");
         let place = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("redirect");
         for folder in ["bin", "lib/ferrite", "vendor"] {
@@ -100,6 +97,17 @@ fn libraries_that_we_do_not_have_are_left_alone() {
     library(&prefix().join("vendor"), "libmpi.so.40", "theirs");
     let words = [opens.to_str().unwrap(), other.to_str().unwrap()];
     assert_eq!(printed(&[], &words), "theirs");
+}
+
+/// A C library in the auditor's namespace would take the room that the program's libraries count on.
+#[test]
+fn the_auditor_needs_the_loader_alone() {
+    let module = prefix().join("lib/ferrite/libferrite_audit.so");
+    let output =
+        Command::new("readelf").args(["--dynamic", "--wide"]).arg(module).output().unwrap();
+    let text = good(&output);
+    let needed: Vec<&str> = text.lines().filter(|line| line.contains("(NEEDED)")).collect();
+    assert!(matches!(needed[..], [one] if one.contains("[ld-linux")), "{text}");
 }
 
 /// With an auditor the loader reserves room before it has seen what the program needs.

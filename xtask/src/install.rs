@@ -64,9 +64,7 @@ fn build() -> Result<HashMap<&'static str, PathBuf>> {
         "--crate-type",
         layout::AUDITOR.kind,
     ]);
-    // Without the standard library nothing can unwind, and nothing runs at the start; what is not
-    // in the loader itself is not there.
-    cargo.args(["--", "-Cpanic=abort", "-Clink-arg=-nostartfiles", "-Clink-arg=-Wl,-z,defs"]);
+    cargo.arg("--").args(layout::AUDITOR_FLAGS.split_whitespace());
     collect(cargo, &[layout::AUDITOR], &mut artifacts)?;
     Ok(artifacts)
 }

@@ -37,6 +37,9 @@ pub(crate) const AUDITOR: Built = Built {
     to: "lib/ferrite/libferrite_audit.so",
 };
 
+/// How the compiler makes it.
+pub(crate) const AUDITOR_FLAGS: &str = include_str!("../../launcher/audit/rustc-flags");
+
 /// Further names: (from the prefix, what the link holds).
 pub(crate) const LINKS: &[(&str, &str)] = &[
     ("lib/libmpi_abi.so", "libmpi_abi.so.1"),

@@ -8,10 +8,10 @@
 //! take the room for thread-local variables that the program's libraries count on, and its string
 //! functions would not be the ones that valgrind knows. So there is nothing here but loops over
 //! bytes: no allocation, no panic, no function of the C library. A test looks at what it needs.
-
 //!
-//! The loader's file is made by `cargo rustc --crate-type cdylib` with the flags that xtask/src/install.rs
-//! adds: without the standard library a panic cannot unwind.
+//! The loader's file is made by `cargo rustc --crate-type cdylib` with the flags in `rustc-flags`, in every profile:
+//! without the standard library nothing can unwind, nothing runs at the start, and a compiler that
+//! does not optimise would call the C library's memcpy. What is not in the loader itself is not there.
 
 #![cfg_attr(not(test), no_std)]
 #![allow(unsafe_code)]

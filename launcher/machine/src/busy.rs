@@ -47,13 +47,17 @@ mod tests {
 
     #[test]
     fn who_works_all_the_time_is_seen() {
-        let stop = AtomicBool::new(false);
+        let (started, stop) = (AtomicBool::new(false), AtomicBool::new(false));
         std::thread::scope(|scope| {
             scope.spawn(|| {
+                started.store(true, Ordering::Relaxed);
                 while !stop.load(Ordering::Relaxed) {
                     std::hint::spin_loop();
                 }
             });
+            while !started.load(Ordering::Relaxed) {
+                std::thread::yield_now();
+            }
             let seen = others_running();
             stop.store(true, Ordering::Relaxed);
             // A sandbox's kernel may tell nothing.
