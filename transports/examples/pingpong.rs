@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
@@ -19,7 +19,8 @@ use mpi_core::port::{
 };
 use transports::node::LocalPort;
 use transports::shm::{Bulk, Directory, LocalConfig, ShmSettings};
-use transports::sys::memory::{Mapping, PAGE, sealed_memfd};
+use transports::sys::memory::{Mapping, PAGE};
+use transports::sys::shared_file::SharedFile;
 
 const SMALL: [usize; 9] = [0, 8, 32, 64, 256, 1024, 4096, 16 << 10, 32 << 10];
 const LARGE: [usize; 6] = [8 << 10, 32 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20];
@@ -342,9 +343,9 @@ fn main() -> std::io::Result<()> {
         measure(&lines, &mut Line::Child, false, rounds)?;
         return Ok(());
     }
-    let fd = sealed_memfd(PAGE as u64)?;
+    let fd = SharedFile::new(PAGE as u64)?;
     let lines = Mapping::new(&fd, 0, PAGE)?;
-    let (mut child, mut line) = start_child(fd.as_raw_fd(), rounds)?;
+    let (mut child, mut line) = start_child(fd.as_fd().as_raw_fd(), rounds)?;
     pin(0);
     for ((_, name), mut values) in measure(&lines, &mut line, true, rounds)? {
         values.sort_by(f64::total_cmp);

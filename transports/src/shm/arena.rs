@@ -12,56 +12,51 @@ use super::hello::HELLO_BYTES;
 use super::lane::{Cell, Reader, Writer};
 use super::layout::{self, Geometry};
 use super::ledger::Ledger;
+use super::views::Views;
 use crate::lap::Worn;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
-use crate::sys::limits::Limits;
-use crate::sys::memory::{Backing, Mapping, sealed_memfd, sealed_size};
+use crate::sys::memory::{Backing, Mapping};
+use crate::sys::shared_file::SharedFile;
 
 /// Version of everything in an arena and of the hello.
 pub(super) const VERSION: u32 = 6;
 
 /// The arena that this process made.
 pub(super) struct Arena {
-    fd: OwnedFd,
+    /// What messages need.
     map: Mapping,
+    /// The rest, as far as it is used.
+    views: Views,
     geometry: Geometry,
 }
 
 impl Arena {
-    /// A new arena for a job of which so many ranks are on this node, cut to what the limits of this process leave
-    /// for it.
-    pub(super) fn new(geometry: Geometry, ranks: u32) -> io::Result<Arena> {
-        let mut geometry = geometry.within(&Limits::of_this_process(), ranks);
+    /// A new arena.
+    pub(super) fn new(geometry: Geometry) -> io::Result<Arena> {
         if !geometry.is_sound() {
             return Err(io::Error::other(format!("the settings make no arena: {geometry:?}")));
         }
-        let (fd, map) = match Arena::map(&geometry) {
-            Err(error) if error.raw_os_error() == Some(libc::ENOMEM) => {
-                geometry.alloc_bytes = 0;
-                Arena::map(&geometry)?
-            }
-            other => other?,
-        };
-        let arena = Arena { fd, map, geometry };
+        let file = SharedFile::new(geometry.total())?;
+        let map = Mapping::new(&file, 0, geometry.ring_end() as usize)?;
+        let views = Views::of_own(file, geometry.ring_end()..geometry.total());
+        let arena = Arena { map, views, geometry };
         let probe = getrandom::u64().map_err(io::Error::other)?;
         arena.word64(layout::PROBE).store(probe, Ordering::Relaxed);
         arena.word(layout::VERSION).store(VERSION, Ordering::Relaxed);
         Ok(arena)
     }
 
-    fn map(geometry: &Geometry) -> io::Result<(OwnedFd, Mapping)> {
-        let fd = sealed_memfd(geometry.total())?;
-        let map = Mapping::new(&fd, 0, geometry.total() as usize)?;
-        Ok((fd, map))
-    }
-
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
+        self.file().as_fd()
     }
 
-    /// The file behind the mapping.
-    pub(super) fn backing(&self) -> Backing {
-        Backing::of(&self.map, self.fd())
+    fn file(&self) -> &SharedFile {
+        self.views.file().expect("views of the own arena keep its file")
+    }
+
+    /// The file behind memory for programs that is in use.
+    pub(super) fn backing(&self, offset: u64, len: u64) -> Option<Backing> {
+        self.views.backing(offset, len)
     }
 
     pub(super) fn geometry(&self) -> &Geometry {
@@ -123,10 +118,8 @@ impl Arena {
     }
 
     /// The exchange buffer of a lane, taken once: this process holds it first.
-    pub(super) fn exchange(&self, lane: u32) -> Exchange {
-        let (at, len) = exchange(&self.map, &self.geometry, lane);
-        // SAFETY: `exchange` checked the range; the arena outlives its peers in `Shm`.
-        unsafe { Exchange::new(at, len, true) }
+    pub(super) fn exchange(&mut self, lane: u32) -> io::Result<Exchange> {
+        exchange(&mut self.views, &self.geometry, lane, true)
     }
 
     /// The address of `len` bytes at an offset that this process chose.
@@ -137,12 +130,16 @@ impl Arena {
         self.map.base().wrapping_add(offset as usize)
     }
 
+    /// The address of `len` bytes of the memory for programs at an offset that this process chose, which are mapped
+    /// for that if they are not yet.
+    pub(super) fn allocated(&mut self, offset: u64, len: u64) -> io::Result<*mut u8> {
+        self.views.ample(offset, len)
+    }
+
     /// The offset of `len` bytes at `address`, if they lie in the memory for programs.
     #[inline]
     pub(super) fn offset_of(&self, address: *const u8, len: u64) -> Option<u64> {
-        let offset = (address as u64).checked_sub(self.map.base() as u64)?;
-        let end = offset.checked_add(len)?;
-        (offset >= self.geometry.alloc_at() && end <= self.geometry.total()).then_some(offset)
+        self.views.offset_of(address, len).filter(|offset| *offset >= self.geometry.alloc_at())
     }
 
     /// Gets the pages of `len` bytes at `offset` before they are written.
@@ -152,13 +149,16 @@ impl Arena {
 
     /// Gives pages of the memory for programs back to the kernel.
     pub(super) fn release(&self, offset: u64, len: u64) {
-        self.map.release(offset as usize, len as usize);
+        self.file().release(offset, len);
     }
 }
 
 /// The arena of a peer, mapped here. The mapping keeps the memory alive when the peer is gone.
 pub(super) struct Remote {
+    /// What messages need.
     map: Mapping,
+    /// The rest, as far as it is used.
+    views: Views,
     geometry: Geometry,
     /// How far the ring has been read.
     worn: Worn,
@@ -168,24 +168,19 @@ pub(super) struct Remote {
 
 impl Remote {
     /// Maps the arena behind a descriptor that came with a hello.
-    pub(super) fn new(fd: &OwnedFd, geometry: Geometry) -> io::Result<Remote> {
+    pub(super) fn new(fd: OwnedFd, geometry: Geometry) -> io::Result<Remote> {
         if !geometry.is_sound() {
             return Err(io::Error::other(format!("its arena cannot be: {geometry:?}")));
         }
-        let size = sealed_size(fd.as_fd())?;
-        if size < geometry.total() {
-            let total = geometry.total();
+        let file = SharedFile::adopt(fd)?;
+        let (size, total) = (file.size(), geometry.total());
+        if size < total {
             return Err(io::Error::other(format!("its arena has {size} bytes, not {total}")));
         }
-        let whole = Mapping::new(fd, 0, geometry.total() as usize);
-        let map = match whole {
-            Err(error) if error.raw_os_error() == Some(libc::ENOMEM) => {
-                Mapping::new(fd, 0, geometry.alloc_at() as usize)?
-            }
-            other => other?,
-        };
+        let map = Mapping::new(&file, 0, geometry.ring_end() as usize)?;
+        let views = Views::of_peer(file, geometry.ring_end()..total)?;
         let bodies = geometry.slots_at()..geometry.ring_end();
-        Ok(Remote { map, geometry, worn: Worn::new(geometry.ring_at()), bodies })
+        Ok(Remote { map, views, geometry, worn: Worn::new(geometry.ring_at()), bodies })
     }
 
     /// The writing end of the lane that the peer gave this process.
@@ -205,18 +200,16 @@ impl Remote {
     }
 
     /// The exchange buffer of the lane that the peer gave this process: the peer holds it first.
-    pub(super) fn exchange(&self, lane: u32) -> io::Result<Exchange> {
+    pub(super) fn exchange(&mut self, lane: u32) -> io::Result<Exchange> {
         if lane >= self.geometry.lanes {
             return Err(io::Error::other(format!("it has no lane {lane}")));
         }
-        let (at, len) = exchange(&self.map, &self.geometry, lane);
-        // SAFETY: `exchange` checked the range; `Peer` keeps the mapping as long as the view.
-        Ok(unsafe { Exchange::new(at, len, false) })
+        exchange(&mut self.views, &self.geometry, lane, false)
     }
 
     /// Knocks as the writer of a lane, which `writer` has checked.
     pub(super) fn knock(&self, lane: u32) {
-        assert!(lane < self.geometry.lanes && self.geometry.alloc_at() as usize <= self.map.len());
+        assert!(lane < self.geometry.lanes && self.geometry.ring_end() as usize <= self.map.len());
         let at = self.map.base().wrapping_add(self.geometry.knock(lane)).cast::<AtomicU32>();
         // SAFETY: behind the plate, which is mapped; aligned; others may write it.
         unsafe { (*at).store(1, Ordering::SeqCst) };
@@ -242,9 +235,9 @@ impl Remote {
         inside.then(|| self.map.base().wrapping_add(offset as usize).cast_const())
     }
 
-    /// Whether the peer's memory for programs is mapped here too.
-    pub(super) fn shows_allocated(&self) -> bool {
-        self.map.len() as u64 == self.geometry.total() && self.geometry.alloc_bytes > 0
+    /// Whether the peer has memory for programs.
+    pub(super) fn has_memory(&self) -> bool {
+        self.geometry.alloc_bytes > 0
     }
 
     /// Gets the pages of a body in the peer's ring before they are read, with more of those
@@ -264,17 +257,20 @@ impl Remote {
         }
     }
 
-    /// The address of bytes that an offer says lie in the peer's memory for programs.
-    pub(super) fn allocated(&self, offset: u64, len: u64) -> Option<*mut u8> {
-        let end = offset.checked_add(len)?;
-        let inside = offset >= self.geometry.alloc_at() && end <= self.map.len() as u64;
-        inside.then(|| self.map.base().wrapping_add(offset as usize))
+    /// The address of bytes that an offer says lie in the peer's memory for programs, which are mapped for that if
+    /// they are not yet.
+    #[inline]
+    pub(super) fn allocated(&mut self, offset: u64, len: u64) -> io::Result<*mut u8> {
+        if offset < self.geometry.alloc_at() {
+            return Err(io::Error::other(format!("{offset} is not in its memory for programs")));
+        }
+        self.views.ample(offset, len)
     }
 }
 
 /// Where a lane's cells and its counter lie.
 fn ends(map: &Mapping, geometry: &Geometry, lane: u32) -> (*const Cell, *const AtomicU32) {
-    assert!(lane < geometry.lanes && geometry.alloc_at() as usize <= map.len());
+    assert!(lane < geometry.lanes && geometry.ring_end() as usize <= map.len());
     let cells = map.base().wrapping_add(geometry.cells_of(lane));
     let counter = map.base().wrapping_add(geometry.counter(lane));
     (cells.cast_const().cast(), counter.cast_const().cast())
@@ -282,14 +278,20 @@ fn ends(map: &Mapping, geometry: &Geometry, lane: u32) -> (*const Cell, *const A
 
 /// Where a lane's ledger lies.
 fn ledger(map: &Mapping, geometry: &Geometry, lane: u32) -> Ledger {
-    assert!(lane < geometry.lanes && geometry.alloc_at() as usize <= map.len());
+    assert!(lane < geometry.lanes && geometry.ring_end() as usize <= map.len());
     let at = map.base().wrapping_add(geometry.ledger(lane));
     // SAFETY: in the pages of the counters, which are mapped as long as the arena; aligned to a line.
     unsafe { Ledger::new(at.cast_const().cast()) }
 }
 
-/// Where a lane's exchange buffer lies, and its length.
-fn exchange(map: &Mapping, geometry: &Geometry, lane: u32) -> (*mut u8, u64) {
-    assert!(lane < geometry.lanes && geometry.alloc_at() as usize <= map.len());
-    (map.base().wrapping_add(geometry.exchange_of(lane) as usize), geometry.exchange_bytes)
+/// The exchange buffer of a lane, which this process holds or not.
+fn exchange(views: &mut Views, geometry: &Geometry, lane: u32, held: bool) -> io::Result<Exchange> {
+    assert!(lane < geometry.lanes);
+    let len = geometry.exchange_bytes;
+    if len == 0 {
+        return Ok(Exchange::none());
+    }
+    let at = views.just(geometry.exchange_of(lane), len)?;
+    // SAFETY: the view is mapped as long as the arena, which is kept as long as the peer whose lane this is.
+    Ok(unsafe { Exchange::new(at, len, held) })
 }

@@ -125,7 +125,7 @@ impl Boards for Shm {
         let known = &self.peers[peer.0 as usize];
         match (&known.remote, known.state) {
             (_, State::Down) => Meeting::Elsewhere,
-            (Some(remote), State::Open) if remote.shows_allocated() => Meeting::Near,
+            (Some(remote), State::Open) if remote.has_memory() => Meeting::Near,
             (Some(_), State::Open) => Meeting::Elsewhere,
             _ => Meeting::Pending,
         }
@@ -140,30 +140,37 @@ impl Boards for Shm {
     }
 
     fn prepare_part(&mut self, size: u32) -> Option<u64> {
-        self.allocator.take(Layout::new(size).bytes() as u64, PAGE as u64)
+        let len = Layout::new(size).bytes() as u64;
+        let part = self.allocator.take(len, PAGE as u64)?;
+        if self.arena.allocated(part, len).is_err() {
+            self.give_back(part);
+            return None;
+        }
+        Some(part)
     }
 
     fn drop_part(&mut self, part: u64) {
-        if let Some((from, len)) = self.allocator.give(part) {
-            self.arena.release(from, len);
-        }
+        self.give_back(part);
     }
 
     fn open_board(&mut self, rank: u32, mark: u64, parts: &[(PeerId, u64)]) -> Option<BoardId> {
-        let bytes = Layout::new(parts.len() as u32).bytes();
+        let bytes = Layout::new(parts.len() as u32).bytes() as u64;
         let base = |(at, (peer, part)): (usize, &(PeerId, u64))| {
             let address = match at == rank as usize {
-                true => Some(self.arena.at(*part, bytes)),
-                false => self.peer_memory(*peer, *part, bytes as u64),
+                true => self.arena.allocated(*part, bytes).ok(),
+                false => self.peer_memory(*peer, *part, bytes),
             };
             address.filter(|address| address.addr().is_multiple_of(ALIGN)).map(|at| (*peer, at))
         };
         let members: Option<Vec<_>> = parts.iter().enumerate().map(base).collect();
+        let own = parts.get(rank as usize)?.1;
         // SAFETY: every part was checked against its mapping, and mappings live as long as their
         // peer's entry, which goes with the boards; the own part was taken for this board alone.
-        let mut board = unsafe { Board::new(rank, mark, members?, parts.get(rank as usize)?.1) };
+        let mut board = unsafe { Board::new(rank, mark, members?, own) };
         board.set_crowded(self.waiter.is_crowded());
-        board.be_backed(self.arena.backing());
+        if let Some(backing) = self.arena.backing(own, bytes) {
+            board.be_backed(backing);
+        }
         if self.config.shm.bulk != Bulk::Pipeline {
             let readable = |peer: PeerId| self.peers[peer.0 as usize].readable.is_some();
             let others = (0..).zip(parts).filter(|(other, _)| *other != rank);

@@ -21,7 +21,7 @@ use super::hello::{HELLO_BYTES, Hello};
 use super::layout;
 use super::peer::State;
 use crate::sync::{Ordering, fence};
-use crate::sys::memory::{descriptor_of, read_at};
+use crate::sys::shared_file::{descriptor_of, read_at};
 use crate::sys::socket::{NAME_BYTES, Name};
 
 /// The rank and the name that a plate greets.
@@ -80,7 +80,7 @@ impl Shm {
         if !is_sought || (hello.to_rank, hello.to) != ANYBODY {
             return Err(wrong("is of somebody else"));
         }
-        let remote = Remote::new(&fd, hello.geometry)?;
+        let remote = Remote::new(fd, hello.geometry)?;
         match remote.has_left() {
             true => Err(wrong("is of one who has left")),
             false => Ok((hello, remote)),

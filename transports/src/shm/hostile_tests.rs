@@ -164,9 +164,8 @@ fn a_message_that_stalls_goes_on_where_it_lands() {
     let (mut victim, _hostile) = met();
     let mut sink = Recorder::default();
     let (bytes, mut target) = (pattern(3, 3000), vec![0u8; 3000]);
-    let lane = victim.peers[1].rank;
-    let at = victim.arena.at(victim.arena.geometry().exchange_of(lane), bytes.len());
-    // SAFETY: `at` checked the range.
+    let at = victim.peers[1].exchange.part(0, bytes.len() as u64).unwrap();
+    // SAFETY: `part` checked the range.
     unsafe { RawBytes::from(&bytes[..]).copy_to(at) };
     let header = Header { kind: FrameKind::Eager as u8, context: 4, ..Header::default() };
     let [a, b, c] = header.to_words(0);

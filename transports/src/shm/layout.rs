@@ -5,7 +5,6 @@
 //! it maps anything.
 
 use super::lane::{BESIDE_CELLS, CELLS_MAX, Cell};
-use crate::sys::limits::Limits;
 use crate::sys::memory::PAGE;
 
 /// Offset of the arena's version in the control page.
@@ -64,16 +63,6 @@ impl Geometry {
             && self.alloc_bytes.is_multiple_of(PAGE as u64)
     }
 
-    /// This geometry with as much memory for programs as limits leave. A process maps the arenas of all `ranks` of its
-    /// node, so each takes its part of half the address space; the other half is the program's. A memfd
-    /// is a file, whose length is limited too.
-    pub(super) fn within(self, limits: &Limits, ranks: u32) -> Geometry {
-        let share = limits.address_space / 2 / u64::from(ranks.max(1));
-        let most = share.min(limits.file_bytes);
-        let left = most.saturating_sub(self.alloc_at()) / PAGE as u64 * PAGE as u64;
-        Geometry { alloc_bytes: self.alloc_bytes.min(left), ..self }
-    }
-
     /// Offset of the word by which the writer of a lane knocks.
     pub(super) fn knock(&self, lane: u32) -> usize {
         KNOCKS + lane as usize * size_of::<u32>()
@@ -109,7 +98,8 @@ impl Geometry {
         pages(self.slots_at() + u64::from(self.slots) * u64::from(self.slot_stride))
     }
 
-    /// Where the ring ends, and all that a frame may name by an offset of the arena.
+    /// Where the ring ends, and with it all that is mapped at first contact and that a frame may name by an offset
+    /// of the arena.
     pub(super) fn ring_end(&self) -> u64 {
         pages(self.ring_at() + self.ring_bytes)
     }
@@ -125,7 +115,7 @@ impl Geometry {
         self.ring_end() + u64::from(lane) * self.exchange_stride()
     }
 
-    /// Offset of the memory for programs, where the first mapping ends.
+    /// Offset of the memory for programs.
     pub(super) fn alloc_at(&self) -> u64 {
         pages(self.exchange_of(self.lanes))
     }
@@ -140,27 +130,6 @@ impl Geometry {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    #[test]
-    fn all_arenas_of_a_node_fit_into_half_the_address_space() {
-        let settings = crate::shm::settings::ShmSettings::default();
-        let free = Limits { address_space: u64::MAX, file_bytes: u64::MAX };
-        let whole = settings.geometry(8);
-        assert_eq!(whole.within(&free, 8), whole);
-        // 400,000 KiB for 4 ranks, 700,000 KiB for 8: there is room for boards, too.
-        for (ranks, kibibytes) in [(4u32, 400_000u64), (8, 700_000)] {
-            let limits = Limits { address_space: kibibytes << 10, ..free };
-            let cut = settings.geometry(ranks).within(&limits, ranks);
-            assert!(cut.is_sound() && cut.total() * u64::from(ranks) <= (kibibytes << 10) / 2);
-            let board = crate::board::Layout::new(ranks).bytes() as u64;
-            assert!(cut.alloc_bytes >= board, "{ranks}: {} < {board}", cut.alloc_bytes);
-        }
-        let short = Limits { file_bytes: 64 << 20, ..free };
-        let cut = settings.geometry(4).within(&short, 4);
-        assert!(cut.total() <= 64 << 20 && cut.alloc_bytes > 0);
-        let none = Limits { address_space: 1, file_bytes: 1 };
-        assert_eq!(settings.geometry(4).within(&none, 4).alloc_bytes, 0);
-    }
 
     proptest! {
         #[test]

@@ -5,6 +5,7 @@
 //! always before it sleeps. Each peer writes the lane that has its rank's number.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::time::Instant;
 
 use mpi_core::port::{PeerId, ProcessName};
@@ -242,7 +243,7 @@ impl Shm {
         let (pid, uid) = (arrival.pid, arrival.uid);
         let taken = match Posting::is_meant(bytes) {
             true => self.take_posting(bytes, arrival),
-            false => self.take_hello(bytes, &arrival),
+            false => self.take_hello(bytes, arrival),
         };
         if let Err(why) = taken {
             self.counters.strangers += 1;
@@ -260,7 +261,7 @@ impl Shm {
         }
     }
 
-    fn take_hello(&mut self, bytes: &[u8], arrival: &Arrival) -> Result<(), String> {
+    fn take_hello(&mut self, bytes: &[u8], arrival: Arrival) -> Result<(), String> {
         if arrival.uid != Some(own_uid()) {
             return Err("it belongs to another user".into());
         }
@@ -286,7 +287,7 @@ impl Shm {
             self.post_hello(peer, hello.from);
             return Ok(());
         }
-        let remote = match (map_arena(arrival, &hello), known) {
+        let remote = match (map_arena(arrival.fd, &hello), known) {
             (Ok(remote), _) => remote,
             // It knows the secret and cannot be reached: that ends in an error, not in a wait.
             (Err(why), Some(peer)) => {
@@ -315,7 +316,7 @@ impl Shm {
     }
 
     /// Opens both lanes between this process and a peer, of which this is the hello and the arena.
-    pub(super) fn open(&mut self, peer: PeerId, hello: &Hello, remote: Remote, pid: i32) {
+    pub(super) fn open(&mut self, peer: PeerId, hello: &Hello, mut remote: Remote, pid: i32) {
         let known = &self.peers[peer.0 as usize];
         if matches!(known.state, State::Open | State::Down) {
             return;
@@ -328,13 +329,13 @@ impl Shm {
             Ok(writer) => writer,
             Err(error) => return self.lose(peer, &error.to_string()),
         };
-        let exchange = if outbound < inbound {
-            self.arena.exchange(inbound)
-        } else {
-            match remote.exchange(outbound) {
-                Ok(exchange) => exchange,
-                Err(error) => return self.lose(peer, &error.to_string()),
-            }
+        let exchange = match outbound < inbound {
+            true => self.arena.exchange(inbound),
+            false => remote.exchange(outbound),
+        };
+        let exchange = match exchange {
+            Ok(exchange) => exchange,
+            Err(error) => return self.lose(peer, &cannot_be_mapped(&error)),
         };
         self.wanted.retain(|wanted| *wanted != peer);
         self.strangers.retain(|(_, stranger)| *stranger != peer);
@@ -365,11 +366,15 @@ impl Shm {
 }
 
 /// Maps the arena whose descriptor came with a hello.
-fn map_arena(arrival: &Arrival, hello: &Hello) -> Result<Remote, String> {
+fn map_arena(fd: Option<OwnedFd>, hello: &Hello) -> Result<Remote, String> {
     let missing = "its hello brought no memory; is the limit on open files (ulimit -n) reached?";
-    let fd = arrival.fd.as_ref().ok_or(missing)?;
-    Remote::new(fd, hello.geometry)
-        .map_err(|error| format!("its shared memory cannot be mapped: {error}"))
+    Remote::new(fd.ok_or(missing)?, hello.geometry).map_err(|error| cannot_be_mapped(&error))
+}
+
+fn cannot_be_mapped(error: &io::Error) -> String {
+    format!(
+        "its shared memory cannot be mapped: {error}; is there a limit on addresses (ulimit -v)?"
+    )
 }
 
 /// Whether the kernel lets this process read the memory of `pid`: found out on a word whose

@@ -47,6 +47,7 @@ mod segments;
 mod send;
 mod settings;
 mod stream;
+mod views;
 mod ways;
 
 pub(crate) use hello::CARD_GAP;
@@ -68,6 +69,7 @@ use mpi_core::port::{
 use crate::fields::job_hash;
 use crate::lap::Worn;
 use crate::restraint::Restraint;
+use crate::sys::limits::Limits;
 use crate::sys::memory::PAGE;
 use crate::sys::socket::{Datagram, Name};
 use crate::sys::{barrier, cma};
@@ -193,8 +195,10 @@ impl Shm {
     /// # Errors
     /// The kernel gives no memory or no socket.
     pub fn new(config: LocalConfig, directory: Box<dyn Directory + Send>) -> io::Result<Shm> {
-        let config = LocalConfig { shm: config.shm.rounded(), ..config };
-        let arena = Arena::new(config.shm.geometry(config.size), config.ranks_on_node)?;
+        let limits = Limits::of_this_process();
+        let shm = config.shm.rounded().within(&limits, config.size, config.ranks_on_node);
+        let config = LocalConfig { shm, ..config };
+        let arena = Arena::new(config.shm.geometry(config.size))?;
         let name = door::name(arena.fd())?;
         Shm::named(config, directory, arena, name)
     }
@@ -280,13 +284,25 @@ impl Shm {
         if align > PAGE {
             return None;
         }
-        let offset = self.allocator.take(len as u64, ALIGN.max(align as u64))?;
-        Some(self.arena.at(offset, len))
+        let len = len as u64;
+        let offset = self.allocator.take(len, ALIGN.max(align as u64))?;
+        match self.arena.allocated(offset, len) {
+            Ok(at) => Some(at),
+            Err(error) => {
+                tracing::debug!(%error, len, "memory for the program cannot be shared");
+                self.give_back(offset);
+                None
+            }
+        }
     }
 
     /// Takes back what [`Shm::allocate`] gave. Whether it was such memory.
     pub fn free(&mut self, address: *mut u8) -> bool {
-        let Some(offset) = self.arena.offset_of(address, 0) else { return false };
+        self.arena.offset_of(address, 0).is_some_and(|offset| self.give_back(offset))
+    }
+
+    /// Takes back memory for programs; whether any begins at this offset.
+    fn give_back(&mut self, offset: u64) -> bool {
         let Some((from, len)) = self.allocator.give(offset) else { return false };
         self.arena.release(from, len);
         true
@@ -300,8 +316,10 @@ impl Shm {
 
     /// Where `len` bytes at an offset of `peer`'s arena lie in this address space; `None` when
     /// not connected or outside the memory for programs.
-    pub fn peer_memory(&self, peer: PeerId, offset: u64, len: u64) -> Option<*mut u8> {
-        self.peers.get(peer.0 as usize)?.remote.as_ref()?.allocated(offset, len)
+    pub fn peer_memory(&mut self, peer: PeerId, offset: u64, len: u64) -> Option<*mut u8> {
+        let remote = self.peers.get_mut(peer.0 as usize)?.remote.as_mut()?;
+        let at = remote.allocated(offset, len);
+        at.inspect_err(|error| tracing::debug!(%error, "memory of a peer cannot be seen")).ok()
     }
 
     /// A number that changes when frames come.

@@ -36,7 +36,7 @@ impl Shm {
     }
 
     /// The address here of `len` bytes of `peer`, if they lie in memory that is mapped here.
-    pub(super) fn in_place(&self, peer: PeerId, at: Lies, len: u64) -> Option<*mut u8> {
+    pub(super) fn in_place(&mut self, peer: PeerId, at: Lies, len: u64) -> Option<*mut u8> {
         self.peer_memory(peer, at.offset.checked_sub(1)?, len)
     }
 

@@ -18,7 +18,8 @@ use super::arena::VERSION;
 use super::hello::Secret;
 use super::meet::Letter;
 use crate::fields::{Fields, HASH_BYTES};
-use crate::sys::memory::{Mapping, sealed_memfd, sealed_size};
+use crate::sys::memory::Mapping;
+use crate::sys::shared_file::SharedFile;
 use crate::sys::socket::{Arrival, NAME_BYTES, Name, own_uid};
 
 const MAGIC: [u8; 8] = *b"FerrSeg\0";
@@ -69,7 +70,7 @@ impl Posting {
 #[derive(Default)]
 pub(super) struct Table {
     /// Made here and posted.
-    made: HashMap<u64, OwnedFd>,
+    made: HashMap<u64, SharedFile>,
     /// Posted to this process by the one with this rank; without a descriptor if the kernel had
     /// no room for it.
     come: HashMap<(u32, u64), Option<OwnedFd>>,
@@ -83,9 +84,9 @@ impl Table {
 }
 
 /// Maps a segment.
-fn map(fd: &OwnedFd, layout: Layout) -> Result<Segment, String> {
+fn map(file: &SharedFile, layout: Layout) -> Result<Segment, String> {
     let len = layout.size();
-    let mapping = Mapping::aligned(fd, layout)
+    let mapping = Mapping::aligned(file, layout)
         .map_err(|error| format!("{len} bytes of shared memory cannot be mapped: {error}"))?;
     // SAFETY: the mapping has these bytes, from a page's beginning, until it is dropped.
     Ok(unsafe { Segment::new(mapping.base(), len as u64, Box::new(mapping)) })
@@ -114,10 +115,10 @@ impl Shm {
 impl Segments for Shm {
     fn make_segment(&mut self, mark: u64, layout: Layout) -> Result<Segment, String> {
         let len = layout.size();
-        let fd = sealed_memfd(len as u64)
+        let file = SharedFile::new(len as u64)
             .map_err(|error| format!("{len} bytes of shared memory cannot be had: {error}"))?;
-        let segment = map(&fd, layout)?;
-        self.segments.made.insert(mark, fd);
+        let segment = map(&file, layout)?;
+        self.segments.made.insert(mark, file);
         Ok(segment)
     }
 
@@ -150,11 +151,12 @@ impl Segments for Shm {
         let missing = "the memory's descriptor did not come along; is the limit on open files \
                        (ulimit -n) reached?";
         let mapped = come.ok_or(missing.to_owned()).and_then(|fd| {
-            let size = sealed_size(fd.as_fd()).map_err(|error| error.to_string())?;
+            let file = SharedFile::adopt(fd).map_err(|error| error.to_string())?;
+            let size = file.size();
             if size < layout.size() as u64 {
                 return Err(format!("the shared memory has {size} bytes, not {}", layout.size()));
             }
-            map(&fd, layout)
+            map(&file, layout)
         });
         Some(mapped)
     }

@@ -4,6 +4,7 @@ pub use mpi_core::settings::BulkWay as Bulk;
 use mpi_core::settings::Settings;
 
 use super::layout::Geometry;
+use crate::sys::limits::Limits;
 use crate::sys::memory::PAGE;
 
 /// Cells that a lane needs: a transfer of pieces begins when there is room for two more.
@@ -86,6 +87,31 @@ impl ShmSettings {
         }
     }
 
+    /// These settings, rounded, with sizes that limits leave room for. A process maps the arenas of all `ranks` of its
+    /// node, so each takes its part of half the address space; the other half is the program's. The file of
+    /// an arena has a length that is limited, too. What is missed least goes first.
+    pub(super) fn within(mut self, limits: &Limits, size: u32, ranks: u32) -> ShmSettings {
+        let share = limits.address_space / 2 / u64::from(ranks.max(1));
+        let most = share.min(limits.file_bytes);
+        let without_memory = |settings: &ShmSettings| settings.geometry(size).alloc_at();
+        while without_memory(&self) > most && self.halve_ring() {}
+        if without_memory(&self) > most {
+            self.exchange_bytes = 0;
+        }
+        let left = most.saturating_sub(without_memory(&self)) / PAGE as u64 * PAGE as u64;
+        ShmSettings { alloc_bytes: self.alloc_bytes.min(left), ..self }
+    }
+
+    /// Makes the ring half as long if it holds a piece then; whether it does.
+    fn halve_ring(&mut self) -> bool {
+        let half = (self.ring_bytes / 2).next_multiple_of(PAGE as u64);
+        let holds = half >= self.chunk_bytes.into() && half < self.ring_bytes;
+        if holds {
+            self.ring_bytes = half;
+        }
+        holds
+    }
+
     /// The arena that these settings make, for a job of `size` ranks. The stride of slots is
     /// three lines off a power of two, so that their first lines do not share a cache set.
     pub(super) fn geometry(&self, size: u32) -> Geometry {
@@ -98,5 +124,42 @@ impl ShmSettings {
             exchange_bytes: self.exchange_bytes.min(1 << 24),
             alloc_bytes: self.alloc_bytes.next_multiple_of(PAGE as u64),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FREE: Limits =
+        Limits { address_space: u64::MAX, file_bytes: u64::MAX, descriptors: u64::MAX };
+
+    #[test]
+    fn all_arenas_of_a_node_fit_into_half_the_address_space() {
+        let settings = ShmSettings::default().rounded();
+        assert_eq!(settings.clone().within(&FREE, 8, 8), settings);
+        // 400,000 KiB for 4 ranks, 700,000 KiB for 8: there is room for boards, too.
+        for (ranks, kibibytes) in [(4u32, 400_000u64), (8, 700_000)] {
+            let limits = Limits { address_space: kibibytes << 10, ..FREE };
+            let cut = settings.clone().within(&limits, ranks, ranks).geometry(ranks);
+            assert!(cut.is_sound() && cut.total() * u64::from(ranks) <= (kibibytes << 10) / 2);
+            let board = crate::board::Layout::new(ranks).bytes() as u64;
+            assert!(cut.alloc_bytes >= board, "{ranks}: {} < {board}", cut.alloc_bytes);
+        }
+    }
+
+    #[test]
+    fn arenas_fit_into_files_of_a_few_megabytes() {
+        let settings = ShmSettings::default().rounded();
+        for mebibytes in [64u64, 8, 4, 2] {
+            let limits = Limits { file_bytes: mebibytes << 20, ..FREE };
+            let cut = settings.clone().within(&limits, 4, 4);
+            assert!(cut.geometry(4).total() <= mebibytes << 20, "{mebibytes}: {cut:?}");
+            assert!(cut.ring_bytes >= cut.chunk_bytes.into());
+        }
+        let none = Limits { address_space: 1, file_bytes: 1, ..FREE };
+        let least = settings.within(&none, 4, 4);
+        assert_eq!((least.alloc_bytes, least.exchange_bytes), (0, 0));
+        assert!(least.geometry(4).is_sound());
     }
 }

@@ -68,7 +68,7 @@ fn world(size: u32, shm: &ShmSettings) -> Vec<Shm> {
 
 /// One whose arena nobody finds by its name.
 fn join_hidden(board: &Board, config: LocalConfig) -> Shm {
-    let arena = Arena::new(config.shm.geometry(config.size), config.size).unwrap();
+    let arena = Arena::new(config.shm.geometry(config.size)).unwrap();
     let mut name = door::name(arena.fd()).unwrap();
     name[..8].fill(0xff);
     introduce(Shm::named(config, Box::new(board.clone()), arena, name).unwrap(), board)

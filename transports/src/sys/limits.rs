@@ -7,12 +7,18 @@ pub struct Limits {
     pub address_space: u64,
     /// Bytes of a file (`ulimit -f`), which a memfd is.
     pub file_bytes: u64,
+    /// Open descriptors (`ulimit -n`).
+    pub descriptors: u64,
 }
 
 impl Limits {
     /// Those that the kernel holds this process to.
     pub fn of_this_process() -> Limits {
-        Limits { address_space: soft(libc::RLIMIT_AS), file_bytes: soft(libc::RLIMIT_FSIZE) }
+        Limits {
+            address_space: soft(libc::RLIMIT_AS),
+            file_bytes: soft(libc::RLIMIT_FSIZE),
+            descriptors: soft(libc::RLIMIT_NOFILE),
+        }
     }
 }
 

@@ -1,127 +1,17 @@
-//! Anonymous shared memory: sealed memfds and their mappings.
-//!
-//! A memfd has no name in the file system and no 64 MiB `/dev/shm` to run into; sealing its size
-//! means that nobody who holds the descriptor can take pages away under a reader (SIGBUS).
+//! Shared memory in this address space: mappings of files (see `shared_file`), and their pages.
 
 use std::alloc::Layout;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::ptr::{self, NonNull};
 
 pub use mpi_core::room::PAGE;
 
-use super::limits::Limits;
-
-/// `MFD_NOEXEC_SEAL` (Linux 6.3), which also allows sealing.
-const MFD_NOEXEC_SEAL: libc::c_uint = 0x8;
-const SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+use super::shared_file::{Identity, SharedFile};
 
 /// `MADV_POPULATE_READ` and `MADV_POPULATE_WRITE` (Linux 5.14).
 const MADV_POPULATE_READ: libc::c_int = 22;
 const MADV_POPULATE_WRITE: libc::c_int = 23;
-
-/// A sparse memfd of exactly `len` bytes that nobody can shrink or grow.
-///
-/// # Errors
-/// The kernel's, or the limit on file sizes stands in the way (checked before, since passing it
-/// is a signal that would end the process).
-pub fn sealed_memfd(len: u64) -> io::Result<OwnedFd> {
-    check_file_limit(len)?;
-    let fd = match memfd_create(libc::MFD_CLOEXEC | MFD_NOEXEC_SEAL) {
-        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
-            memfd_create(libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING)?
-        }
-        other => other?,
-    };
-    let size = libc::off_t::try_from(len).map_err(|_| io::ErrorKind::InvalidInput)?;
-    // SAFETY: integers only, on a descriptor we own.
-    if unsafe { libc::ftruncate(fd.as_raw_fd(), size) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: as above.
-    if unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_ADD_SEALS, SEALS) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(fd)
-}
-
-fn memfd_create(flags: libc::c_uint) -> io::Result<OwnedFd> {
-    // SAFETY: the name is a constant C string.
-    let fd = unsafe { libc::memfd_create(c"ferrite".as_ptr(), flags) };
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: a descriptor that the kernel just made and nobody else owns.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
-}
-
-fn check_file_limit(len: u64) -> io::Result<()> {
-    let limit = Limits::of_this_process().file_bytes;
-    if limit < len {
-        return Err(io::Error::other(format!(
-            "the limit on file sizes (ulimit -f) is {limit} bytes, but {len} bytes of shared memory \
-             are needed"
-        )));
-    }
-    Ok(())
-}
-
-/// A copy of another process's descriptor (Linux 5.6), where the kernel lets this one look into that.
-///
-/// # Errors
-/// The kernel's.
-pub fn descriptor_of(pid: i32, fd: i32) -> io::Result<OwnedFd> {
-    // SAFETY: integers only.
-    let process = owned(unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) })?;
-    // SAFETY: integers only, on a descriptor we own.
-    owned(unsafe { libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), fd, 0) })
-}
-
-/// A descriptor that the kernel has just made, or why not.
-fn owned(answer: libc::c_long) -> io::Result<OwnedFd> {
-    match RawFd::try_from(answer) {
-        // SAFETY: nobody else owns it.
-        Ok(fd) if fd >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
-/// Reads bytes of a memfd at an offset, without a mapping.
-///
-/// # Errors
-/// The kernel's, or it ends before.
-pub fn read_at(fd: &OwnedFd, to: &mut [u8], offset: u64) -> io::Result<()> {
-    let offset = libc::off_t::try_from(offset).map_err(|_| io::ErrorKind::InvalidInput)?;
-    // SAFETY: the kernel writes at most so many bytes, which are ours.
-    let n = unsafe { libc::pread(fd.as_raw_fd(), to.as_mut_ptr().cast(), to.len(), offset) };
-    match usize::try_from(n) {
-        Ok(n) if n == to.len() => Ok(()),
-        Ok(_) => Err(io::ErrorKind::UnexpectedEof.into()),
-        Err(_) => Err(io::Error::last_os_error()),
-    }
-}
-
-/// The size of a memfd that came from elsewhere.
-///
-/// # Errors
-/// It is no memfd, or its size is not sealed.
-pub fn sealed_size(fd: BorrowedFd<'_>) -> io::Result<u64> {
-    // SAFETY: integers only, on a borrowed descriptor.
-    let seals = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GET_SEALS) };
-    if seals < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    if seals & libc::F_SEAL_SHRINK == 0 {
-        return Err(io::Error::other("its shared memory is not sealed against shrinking"));
-    }
-    // SAFETY: `stat` is plain data, for which zeros are a value.
-    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: the kernel writes one stat, which is ours.
-    if unsafe { libc::fstat(fd.as_raw_fd(), &mut stat) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    u64::try_from(stat.st_size).map_err(|_| io::ErrorKind::InvalidData.into())
-}
 
 /// Shared bytes in this address space until dropped. Other processes write them at any time.
 #[derive(Debug)]
@@ -214,23 +104,15 @@ impl Mapping {
         let offset = offset.min(end);
         populate(self.base().wrapping_add(offset), end - offset, for_writing);
     }
-
-    /// Gives the pages of a range back to the kernel; they read as zeros again.
-    pub fn release(&self, offset: usize, len: usize) {
-        if offset.checked_add(len).is_none_or(|end| end > self.len) {
-            return;
-        }
-        // SAFETY: within the mapping, as just checked. Failure keeps the pages, which is safe.
-        unsafe {
-            libc::madvise(self.base().wrapping_add(offset).cast(), len, libc::MADV_REMOVE);
-        }
-    }
 }
 
 /// The file behind a mapping, as long as both are there.
 #[derive(Clone, Copy)]
 pub struct Backing {
     fd: RawFd,
+    identity: Option<Identity>,
+    /// Where in the file the mapping begins.
+    from: u64,
     base: *mut u8,
     len: usize,
 }
@@ -239,9 +121,10 @@ pub struct Backing {
 unsafe impl Send for Backing {}
 
 impl Backing {
-    /// That of a mapping of `fd` from its beginning on.
-    pub fn of(map: &Mapping, fd: BorrowedFd<'_>) -> Backing {
-        Backing { fd: fd.as_raw_fd(), base: map.base(), len: map.len() }
+    /// That of a mapping of a file from an offset on.
+    pub fn of(map: &Mapping, from: u64, file: &SharedFile) -> Backing {
+        let fd = file.as_fd().as_raw_fd();
+        Backing { fd, identity: Identity::of(fd), from, base: map.base(), len: map.len() }
     }
 
     /// Makes pages be there of bytes that nobody has any use for, which are zeros then. A page that is written to the
@@ -253,7 +136,10 @@ impl Backing {
     pub unsafe fn get_pages(self, at: *mut u8, len: usize) {
         let offset = at.addr().wrapping_sub(self.base.addr());
         let is_within = offset.checked_add(len).is_some_and(|end| end <= self.len);
-        let is_written = is_within && write_zeros(self.fd, offset, len);
+        // A program that closes descriptors that it does not know may have a file of its own under this number now.
+        let is_written = is_within
+            && Identity::of(self.fd) == self.identity
+            && write_zeros(self.fd, self.from as usize + offset, len);
         // What is in the file is mapped together by a call for readers, and may be written all the same.
         populate(at, len, !is_written);
     }
@@ -337,24 +223,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn size_is_sealed_and_pages_are_shared() {
-        let fd = sealed_memfd(1 << 30).unwrap();
-        assert_eq!(sealed_size(fd.as_fd()).unwrap(), 1 << 30);
-        // SAFETY: integers only.
-        assert_ne!(unsafe { libc::ftruncate(fd.as_raw_fd(), 0) }, 0);
-        let a = Mapping::new(&fd, 0, PAGE).unwrap();
-        let b = Mapping::new(&fd, 0, PAGE).unwrap();
-        // SAFETY: both are mapped, one page each.
-        unsafe { a.base().write_volatile(9) };
-        // SAFETY: as before.
-        assert_eq!(unsafe { b.base().read_volatile() }, 9);
-    }
-
-    #[test]
     fn pages_are_got_and_what_is_beside_them_stays() {
-        let fd = sealed_memfd(300 * PAGE as u64).unwrap();
-        let map = Mapping::new(&fd, 0, 300 * PAGE).unwrap();
-        let backing = Backing::of(&map, fd.as_fd());
+        let file = SharedFile::new(307 * PAGE as u64).unwrap();
+        let map = Mapping::new(&file, 7 * PAGE as u64, 300 * PAGE).unwrap();
+        let backing = Backing::of(&map, 7 * PAGE as u64, &file);
         let is_there = |page: usize| {
             let mut there = 0u8;
             // SAFETY: one page of the mapping, and room for what is said of it.
@@ -387,7 +259,7 @@ mod tests {
 
     #[test]
     fn mappings_lie_where_they_may_and_leave_no_room_kept() {
-        let fd = sealed_memfd(3 * PAGE as u64 + 1).unwrap();
+        let fd = SharedFile::new(3 * PAGE as u64 + 1).unwrap();
         for align in [1, PAGE, 4 * PAGE, 2 << 20, 1 << 30] {
             let layout = Layout::from_size_align(3 * PAGE + 1, align).unwrap();
             let map = Mapping::aligned(&fd, layout).unwrap();
@@ -400,11 +272,5 @@ mod tests {
         for _ in 0..64 {
             Mapping::aligned(&fd, layout).unwrap();
         }
-    }
-
-    #[test]
-    fn an_ordinary_file_is_no_shared_memory() {
-        let file = tempfile::tempfile().unwrap();
-        sealed_size(file.as_fd()).unwrap_err();
     }
 }

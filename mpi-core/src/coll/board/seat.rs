@@ -169,7 +169,11 @@ impl<P: Port> Entry<'_, P> {
         }
         match self.port.open_board(rank, mark, &parts) {
             Some(board) => Ok(Some(board)),
-            None => crate::fail!(INTERN, "a member's part of a board is not where it said"),
+            None => crate::fail!(
+                NO_MEM,
+                "memory that a member shares for collectives cannot be mapped; is the limit on addresses (ulimit \
+                 -v) reached?"
+            ),
         }
     }
 
