@@ -45,7 +45,7 @@ impl Job<'_> {
         let death = matches!(news, Up::Ended { end: End::Killed { .. }, .. } | Up::Lost { .. });
         let complaint = match &news {
             Up::Abort { .. } => true,
-            Up::Said { word, .. } => matches!(word, Word::AbortRequest { .. }),
+            Up::Said { word, .. } => word.ends_job(),
             Up::Ended { end, .. } => known || matches!(end, End::Exited(code) if *code != 0),
             _ => false,
         };
@@ -193,6 +193,9 @@ impl Job<'_> {
         match word {
             Word::Hello { face, .. } => self.report.face(rank, face),
             Word::AbortRequest { code, text } => self.ledger.told(rank, code, &text),
+            Word::Undelivered { peer, code, text } => {
+                self.ledger.cannot_reach(rank, peer, code, &text);
+            }
             Word::Hearsay { code, text } => {
                 let until = Instant::now() + FIRST_WORD;
                 self.hearsay.get_or_insert(Hearsay { rank, code, text, until });

@@ -148,6 +148,18 @@ impl Ledger {
         self.fail_of(Some(rank), Failure { text, status: exit_status(code), asked: false });
     }
 
+    /// A rank ends the job since it cannot reach another one; who looks for the cable knows hosts, not ranks.
+    pub(crate) fn cannot_reach(&mut self, rank: usize, peer: u32, code: i32, text: &str) {
+        let host = |rank: usize| self.ranks.get(rank)?.host.as_deref();
+        let places = match (host(rank), host(peer as usize)) {
+            (Some(here), Some(there)) => {
+                format!(" Rank {rank} runs on {here}, rank {peer} on {there}.")
+            }
+            _ => String::new(),
+        };
+        self.told(rank, code, &(sentence(text.trim_end()) + &places));
+    }
+
     /// A host cannot do its part.
     pub(crate) fn refused(&mut self, host: Option<&str>, refusal: &Refusal) {
         let Refusal { text, status } = refusal;

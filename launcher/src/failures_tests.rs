@@ -59,6 +59,23 @@ fn what_a_rank_tells_becomes_a_sentence() {
 }
 
 #[test]
+fn who_cannot_be_reached_is_named_with_both_hosts() {
+    let on = |host: &str| ("./wave".to_owned(), Some(host.to_owned()));
+    let mut job = Ledger::new([on("n7"), on("n9")].into_iter());
+    (0..2).for_each(|rank| job.started(rank, 100 + rank as i32));
+    job.cannot_reach(0, 1, 58, "rank 0 cannot reach rank 1");
+    let text = text(&job);
+    assert!(
+        text.starts_with("rank 0 cannot reach rank 1. Rank 0 runs on n7, rank 1 on n9."),
+        "{text}"
+    );
+    // A rank may say anything.
+    let mut job = self::job(2);
+    job.cannot_reach(0, u32::MAX, 58, "x");
+    assert_eq!(job.verdict().1, 58);
+}
+
+#[test]
 fn statuses() {
     let status = |act: &dyn Fn(&mut Ledger)| {
         let mut job = job(2);

@@ -202,7 +202,7 @@ impl Node<'_> {
                 }
                 Some(Ok(Word::RollCallRequest)) => continue,
                 Some(Ok(word)) => {
-                    if matches!(word, Word::AbortRequest { .. }) {
+                    if word.ends_job() {
                         self.complains(index);
                         self.complained = true;
                     }

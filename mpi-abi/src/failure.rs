@@ -14,6 +14,7 @@ use mpi_core::handle::{
     CommHandle, CommKind, ErrhandlerHandle, FileHandle, FileKind, Kind, SessionHandle, SessionKind,
     WinKind,
 };
+use mpi_core::port::PeerId;
 
 use crate::entry::{AlwaysCx, Cx, Owner};
 use crate::fortran;
@@ -172,16 +173,29 @@ pub(crate) fn line(face: &FaceTable, procedure: Procedure, error: &Error) -> Str
         },
         None => String::new(),
     };
-    let class = error.class().name().unwrap_or("a class of the program");
     let is = error.value().map_or(String::new(), |value| is(face, value));
-    let (place, procedure, what) = (place(), procedure.name(), error.what());
-    let mut line = format!("{place}{procedure}: {argument}{is}{what}. [{class}]");
+    worded(procedure.name(), &(argument + &is), error)
+}
+
+/// The line of an error in a procedure, which is about an argument or not.
+fn worded(procedure: &str, argument: &str, error: &Error) -> String {
+    let class = error.class().name().unwrap_or("a class of the program");
+    let mut line = format!("{}{procedure}: {argument}{}. [{class}]", place(), error.what());
     if !error.advice().is_empty() {
         line.push_str(" Hint: ");
         line.push_str(error.advice());
     }
     crate::strings::cut(&mut line, LINE_BYTES_MAX);
     line
+}
+
+/// Ends the job in the procedure of this name, since what was sent to a peer cannot be delivered: no error handler may
+/// hide that.
+pub(crate) fn end_job_over(procedure: Option<&str>, peer: PeerId, error: &Error) -> ! {
+    let line = worded(procedure.unwrap_or("a call of MPI"), "", error);
+    end_job(error.class().0, &line, |bootstrap, code, line| {
+        bootstrap.abort_over(peer.0, code, line)
+    })
 }
 
 /// `is -2 (MPI_ANY_TAG)`, with the number that the program wrote.
@@ -208,7 +222,7 @@ pub(crate) fn place() -> String {
 const LINE_BYTES_MAX: usize = 500;
 
 /// Ends the job: has the launcher told by `tell`, or prints, and exits with `code`'s low byte, never 0.
-pub(crate) fn end_job(code: c_int, line: &str, tell: fn(&mut Bootstrap, i32, &str)) -> ! {
+pub(crate) fn end_job(code: c_int, line: &str, tell: impl FnOnce(&mut Bootstrap, i32, &str)) -> ! {
     let status = if code & 0xff == 0 { 1 } else { code & 0xff };
     // The launcher, once it has been told, may end this process before the last line.
     crate::c_streams::flush_output();

@@ -12,6 +12,7 @@ use mpi_core::boards::{
 };
 use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::datatype::{Packer, Unpacker};
+use mpi_core::error::Error;
 use mpi_core::header::Header;
 use mpi_core::io::disk::Storage;
 use mpi_core::port::{
@@ -580,6 +581,10 @@ impl Port for NodePort {
 
     fn procedure_name(&self, number: u16) -> Option<&'static str> {
         Procedure::name_of(number)
+    }
+
+    fn end_job(&mut self, procedure: u16, peer: PeerId, error: &Error) {
+        crate::failure::end_job_over(Procedure::name_of(procedure), peer, error);
     }
 
     fn answer(&mut self, answer: &Answer) {

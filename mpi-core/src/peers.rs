@@ -158,10 +158,12 @@ impl Peer {
         self.down.as_ref()
     }
 
-    /// Forgets all frames for a peer that is gone.
-    pub(crate) fn drop_waiting(&mut self) {
+    /// Forgets all frames for a peer that is gone; whether there was any.
+    pub(crate) fn drop_waiting(&mut self) -> bool {
+        let dropped = !self.waiting.is_empty();
         self.waiting.clear();
         self.blocked = self.down.is_some();
+        dropped
     }
 
     /// Nothing goes there or comes from there any more.

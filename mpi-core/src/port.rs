@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::boards::Boards;
 use crate::buffer::{RawBytes, UserBuffer};
 use crate::datatype::{Packer, Unpacker};
+use crate::error::Error;
 use crate::header::Header;
 use crate::io::disk::{NoStorage, Storage};
 pub use crate::p2p::expected::Expected;
@@ -75,6 +76,9 @@ pub enum Why {
     Finalized,
     /// It or the way to it is gone; the text says how that showed.
     Lost(String),
+    /// The same, and something that was accepted for it never got there: the program counts on it, and nobody else
+    /// can tell, so that the job cannot go on.
+    Undelivered(String),
 }
 
 /// The body of a small frame on its way out.
@@ -344,5 +348,11 @@ pub trait Port: Transport + Boards + Segments {
     /// Tells who asked.
     fn answer(&mut self, answer: &Answer) {
         let _ = answer;
+    }
+
+    /// Ends the job, whatever the error handlers say, during the procedure with this number: what was accepted for
+    /// `peer` cannot be delivered.
+    fn end_job(&mut self, procedure: u16, peer: PeerId, error: &Error) {
+        panic!("the job ends in procedure {procedure} over rank {}: {}", peer.0, error.what());
     }
 }

@@ -269,7 +269,7 @@ impl<P: Port> Process<P> {
             self.vci.send_reports(&mut self.port);
         }
         let activity = self.port.poll(&mut self.vci);
-        let flushed = self.vci.has_wishes() && self.vci.flush(&mut self.port);
+        let flushed = self.vci.has_wishes() && self.vci.flush(&mut self.port, self.procedure);
         let settled = !self.vci.finished.is_empty() && self.settle();
         // After the poll, so that what is missed now is what a sleep looks for.
         let went_on = !self.begun.is_empty() && self.go_on();

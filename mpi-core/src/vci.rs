@@ -34,6 +34,8 @@ pub(crate) enum Wish {
     Finish(PeerId, u64),
     /// To tell that an announced message was dropped, by the sender's token.
     Cancelled(PeerId, u64),
+    /// To end the job: what the program was told is sent can never arrive.
+    End(PeerId, Error),
 }
 
 /// Matching, requests and peers of one interface.
@@ -142,8 +144,9 @@ impl Vci {
         !self.congested.is_empty() || !self.wishes.is_empty()
     }
 
-    /// Sends what arrivals asked for and what found no room before; whether anything went out.
-    pub(crate) fn flush<P: Port>(&mut self, port: &mut P) -> bool {
+    /// Sends what arrivals asked for and what found no room before, during the procedure with this number; whether
+    /// anything went out.
+    pub(crate) fn flush<P: Port>(&mut self, port: &mut P, procedure: u16) -> bool {
         let mut moved = false;
         if !self.congested.is_empty() {
             let (peers, before) = (&mut self.peers, self.congested.len());
@@ -166,6 +169,7 @@ impl Vci {
                 Wish::Cancelled(peer, token) => {
                     self.control(port, peer, FrameKind::Cancelled, rendezvous::fin_payload(token));
                 }
+                Wish::End(peer, error) => port.end_job(procedure, peer, &error),
             }
         }
         if several {
@@ -546,7 +550,14 @@ impl Sink for Vci {
     }
 
     fn peer_down(&mut self, peer: PeerId, why: Why) {
-        self.peer(peer).drop_waiting();
+        let dropped = self.peer(peer).drop_waiting();
+        let why = match why {
+            Why::Lost(how) if dropped => Why::Undelivered(how),
+            why => why,
+        };
+        if let Why::Undelivered(_) = why {
+            self.wishes.push_front(Wish::End(peer, lost_peer(peer, &why)));
+        }
         self.fail_all_with(peer, &why);
         self.peer(peer).close(why);
     }

@@ -123,6 +123,29 @@ impl Hosts {
         Ok(pids.split_whitespace().filter_map(|pid| pid.parse().ok()).collect())
     }
 
+    /// From now on nothing that a host sends reaches another over a cable, and nobody says so: as behind a firewall
+    /// that drops.
+    ///
+    /// # Errors
+    /// When the kernel does not let us.
+    pub fn silence(&self, from: usize, to: usize, cable: u8) -> Result<()> {
+        let (name, address) = (self.name(from), self.address(to, cable));
+        let nobody = "02:00:00:00:77:77";
+        ip(&format!(
+            "-n {name} neigh replace {address} lladdr {nobody} nud permanent dev cable{cable}"
+        ))
+        .map(drop)
+    }
+
+    /// From now on a host knows no way to another over a cable.
+    ///
+    /// # Errors
+    /// When the kernel does not let us.
+    pub fn close_way(&self, from: usize, to: usize, cable: u8) -> Result<()> {
+        let (name, address) = (self.name(from), self.address(to, cable));
+        ip(&format!("-n {name} route add unreachable {address}/32")).map(drop)
+    }
+
     /// Takes a cable away from a host other than the first.
     ///
     /// # Errors

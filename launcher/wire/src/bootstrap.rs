@@ -257,8 +257,17 @@ impl Bootstrap {
     /// Asks the launcher to end the whole job with `code`, and prints `text` where the launcher does
     /// not take that over. The caller then exits by itself, with `code`.
     pub fn abort(&mut self, code: i32, text: &str) {
-        let request = control::Frame::AbortRequest { code, text: text.to_string() };
-        let told = self.control.as_ref().is_some_and(|control| control.send(&request));
+        self.abort_by(code, text, &control::Frame::AbortRequest { code, text: text.to_string() });
+    }
+
+    /// The same because what this process has sent to `peer` cannot be delivered.
+    pub fn abort_over(&mut self, peer: u32, code: i32, text: &str) {
+        let word = control::Frame::Undelivered { peer, code, text: text.to_string() };
+        self.abort_by(code, text, &word);
+    }
+
+    fn abort_by(&mut self, code: i32, text: &str, request: &control::Frame) {
+        let told = self.control.as_ref().is_some_and(|control| control.send(request));
         if !told && !text.is_empty() {
             // Before the request: another launcher may kill this process as soon as it reads that.
             // If standard error is gone there is nobody left to tell.

@@ -102,14 +102,16 @@ pub struct Hang {
     pub ranks: Vec<String>,
     /// Nothing is under way; otherwise the run went round in circles for too long.
     pub deadlock: bool,
+    /// Why a rank has ended the job, if one has.
+    pub ended: Option<String>,
 }
 
 impl fmt::Display for Hang {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = if self.deadlock {
-            "deadlock: all ranks wait and nothing is under way"
-        } else {
-            "no end: ranks run but do not come to their end"
+        let what = match (&self.ended, self.deadlock) {
+            (Some(why), _) => why,
+            (None, true) => "deadlock: all ranks wait and nothing is under way",
+            (None, false) => "no end: ranks run but do not come to their end",
         };
         writeln!(f, "{what} (seed {})", self.seed)?;
         self.ranks.iter().try_for_each(|line| writeln!(f, "  {line}"))
@@ -270,6 +272,9 @@ impl<R> Scheduler<'_, R> {
             if self.turn(which) != State::Ready {
                 ready.swap_remove(place);
             }
+            if self.network.borrow().ended().is_some() {
+                return Err(self.hang(false));
+            }
             self.wake(&mut ready);
         }
         if self.ranks.iter().any(|rank| rank.state != State::Ended) {
@@ -326,7 +331,9 @@ impl<R> Scheduler<'_, R> {
             let call = rank.area.read().map(|(call, _)| call).unwrap_or_default();
             format!("{} {}", rank.label, call.describe(self.world.procedure_name))
         };
-        let hang = Hang { seed: self.world.seed, ranks: there.map(line).collect(), deadlock };
+        let ranks = there.map(line).collect();
+        let ended = self.network.borrow().ended().map(str::to_owned);
+        let hang = Hang { seed: self.world.seed, ranks, deadlock, ended };
         self.abandon();
         hang
     }

@@ -78,6 +78,9 @@ pub struct SimOptions {
     pub processors: Option<u32>,
     /// Boards have pieces as large as in shared memory, also where processors are shared, and nothing is shown on them.
     pub large_pieces: bool,
+    /// Pairs of processes, by their numbers, the lower one first, between whom nothing passes from the beginning, and
+    /// who learn it as by TCP: who has sent something, after a patience, and nobody else.
+    pub severed: Vec<(u32, u32)>,
     /// Chance that what is better shown than written, where processors are shared, is found the other way round.
     pub fickle: f64,
 }
@@ -98,6 +101,7 @@ impl Default for SimOptions {
             nodes: Nodes::One,
             processors: None,
             large_pieces: false,
+            severed: Vec::new(),
             fickle: 0.0,
         }
     }
@@ -175,7 +179,12 @@ struct Path {
     last: [u64; 2],
     under_way: u32,
     cut: bool,
+    /// Whether something was sent that will never arrive, which the sender has not learnt.
+    owing: bool,
 }
+
+/// Nanoseconds until a process gives up one whom it cannot reach.
+const PATIENCE: u64 = 1_000_000;
 
 #[derive(Default)]
 struct Endpoint {
@@ -205,6 +214,8 @@ pub struct Network {
     parts_made: u64,
     /// Segments that are being posted, by mark.
     pub(super) segments: HashMap<u64, Posted>,
+    /// Why a process has ended the job.
+    ended: Option<String>,
 }
 
 impl Network {
@@ -226,6 +237,7 @@ impl Network {
             parts: HashMap::new(),
             parts_made: 0,
             segments: HashMap::new(),
+            ended: None,
         }))
     }
 
@@ -474,6 +486,10 @@ impl Network {
         if gone(to) || gone(from) && from != to {
             return false;
         }
+        if self.is_severed(from, to) && !matches!(item, Item::Down(_)) {
+            self.swallow(from, to);
+            return true;
+        }
         let mut unused = Path::default();
         let path = match item {
             // Without an entry: there is one such event for every pair of a world.
@@ -500,6 +516,46 @@ impl Network {
         self.numbers += 1;
         self.events.push(Event { time, number: self.numbers, from, to, item });
         true
+    }
+
+    fn is_severed(&self, a: EndpointId, b: EndpointId) -> bool {
+        self.options.severed.contains(&(a.0.min(b.0), a.0.max(b.0)))
+    }
+
+    /// What is sent never arrives; the sender learns it after a patience.
+    fn swallow(&mut self, from: EndpointId, to: EndpointId) {
+        let path = self.paths.entry((from, to)).or_default();
+        if !std::mem::replace(&mut path.owing, true) {
+            let item = Item::Down(Why::Undelivered("no address of it answers".to_owned()));
+            self.numbers += 1;
+            let time = self.now + PATIENCE;
+            self.events.push(Event { time, number: self.numbers, from: to, to: from, item });
+        }
+    }
+
+    /// Whether something that this endpoint sent has not arrived, as far as it knows.
+    pub(super) fn owes(&self, from: EndpointId) -> bool {
+        self.options.severed.iter().any(|&(a, b)| {
+            let to = if a == from.0 { b } else { a };
+            self.paths.get(&(from, EndpointId(to))).is_some_and(|path| path.owing)
+        })
+    }
+
+    /// The peer's end was told to an endpoint.
+    pub(super) fn note_down(&mut self, at: EndpointId, peer: EndpointId) {
+        if let Some(path) = self.paths.get_mut(&(at, peer)) {
+            path.owing = false;
+        }
+    }
+
+    /// A process ends the job.
+    pub(super) fn note_end(&mut self, why: String) {
+        self.ended.get_or_insert(why);
+    }
+
+    /// Why the job has been ended, if it has.
+    pub fn ended(&self) -> Option<&str> {
+        self.ended.as_deref()
     }
 
     /// The endpoint leaves in good order: what it sent still arrives, then its end shows.

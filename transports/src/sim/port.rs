@@ -7,6 +7,7 @@ use std::time::Duration;
 use mpi_core::boards::Boards;
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
+use mpi_core::error::Error;
 use mpi_core::header::Header;
 use mpi_core::port::{
     Activity, Body, Caps, Front, Full, Landing, Offer, PeerId, Port, ProcessName, Pulled, Sink,
@@ -148,6 +149,7 @@ impl SimPort {
                 self.outgoing.retain(|_, outgoing| outgoing.to != from);
                 self.incoming.retain(|_, incoming| incoming.from != from);
                 self.fetches.retain(|fetch| fetch.from != from);
+                self.network.borrow_mut().note_down(self.me, from);
                 sink.peer_down(peer, why);
             }
             Item::Push { .. } | Item::Fetched { .. } | Item::Room => {}
@@ -336,7 +338,7 @@ impl Transport for SimPort {
     }
 
     fn is_flushed(&self) -> bool {
-        self.outgoing.is_empty()
+        self.outgoing.is_empty() && !self.network.borrow().owes(self.me)
     }
 }
 
@@ -369,6 +371,12 @@ impl Port for SimPort {
         if self.share() > 1 {
             self.pause(Pause::Yield);
         }
+    }
+
+    /// Nothing comes after that.
+    fn end_job(&mut self, _: u16, _: PeerId, error: &Error) {
+        self.network.borrow_mut().note_end(error.what().to_owned());
+        self.pause(Pause::Wait);
     }
 }
 

@@ -75,13 +75,14 @@ impl Tcp {
         let Link::Seeking(seek) = &mut peer.streams[id.stream as usize].link else { return false };
         seek.drop_stale(now);
         if seek.missed(now) > patience {
-            let ways: Vec<String> = peer.ways.iter().map(ToString::to_string).collect();
-            let how = format!(
-                "for {} s none of its addresses ({}) could be reached: {}",
-                patience.as_secs_f32(),
-                ways.join(", "),
-                seek.why
-            );
+            let how = match peer.ways.is_empty() {
+                true => "the connection broke, and nobody has said where it listens".to_owned(),
+                false => format!(
+                    "for {} s it could not be reached at {}",
+                    patience.as_secs_f32(),
+                    seek.tell(&peer.ways)
+                ),
+            };
             self.lose(id.peer, &how);
             return true;
         }
@@ -95,7 +96,7 @@ impl Tcp {
             });
             match socket {
                 Ok(socket) => seek.attempts.push(Attempt::new(socket, way, now)),
-                Err(error) => seek.note_failure(format!("{}: {error}", peer.ways[way]), now),
+                Err(error) => seek.note_failure(way, error.to_string(), now),
             }
         }
         begun
@@ -132,8 +133,7 @@ impl Tcp {
         let Link::Seeking(seek) = &mut peer.streams[id.stream as usize].link else { return };
         if place < seek.attempts.len() {
             let attempt = seek.attempts.remove(place);
-            let why = format!("{}: {why}", peer.ways[attempt.way]);
-            seek.note_failure(why, net::now());
+            seek.note_failure(attempt.way, why.to_owned(), net::now());
         }
     }
 
@@ -260,12 +260,14 @@ impl Tcp {
         if self.peers[peer.0 as usize].state != State::Up {
             return;
         }
+        let owes = self.peers[peer.0 as usize].owes();
         self.end_all(peer, State::Down);
         let how = format!(
             "rank {} cannot reach rank {} by TCP (version {VERSION}): {how}",
             self.config.rank, self.peers[peer.0 as usize].rank
         );
-        self.events.push(Event::Down(peer, Why::Lost(how)));
+        let why = if owes { Why::Undelivered(how) } else { Why::Lost(how) };
+        self.events.push(Event::Down(peer, why));
     }
 
     fn end_all(&mut self, peer: PeerId, state: State) {

@@ -120,9 +120,12 @@ impl Peer {
 
     /// Whether everything handed over for it is with it, or never can be.
     pub(super) fn is_flushed(&self) -> bool {
-        self.state != State::Up
-            || self.leaving.is_empty()
-                && self.streams.iter().all(|stream| stream.output.is_delivered())
+        self.state != State::Up || !self.owes()
+    }
+
+    /// Whether something that was accepted for it is not known to be there.
+    pub(super) fn owes(&self) -> bool {
+        !self.leaving.is_empty() || !self.streams.iter().all(|stream| stream.output.is_delivered())
     }
 
     /// Whether the kernel has all of it, or it never can be there.

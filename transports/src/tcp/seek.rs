@@ -6,7 +6,9 @@
 //! the others are closed unsaid. When all have failed, the round begins again after a pause. No
 //! input or output happens here except through the sockets of the attempts.
 
+use std::collections::BTreeMap;
 use std::io;
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use super::hello::{CHALLENGE_BYTES, Nonce, WELCOME_BYTES};
@@ -87,17 +89,17 @@ pub(super) struct Seek {
     /// When it was looked at last, and how long by then nothing of the peer had been reached.
     looked_at: Instant,
     missed: Duration,
-    /// What went wrong last.
-    pub why: String,
+    /// What came of the last attempt at each address that failed.
+    answers: BTreeMap<usize, String>,
 }
 
 impl Seek {
     /// A search for the stream of this number that begins at `at`.
     pub(super) fn from(stream: u32, at: Instant) -> Seek {
-        let why = "no address of it answers".to_owned();
         let (attempts, missed, stream) = (Vec::new(), Duration::ZERO, stream as usize);
         let (next_at, looked_at, pause) = (at, at, PAUSES.0);
-        Seek { attempts, stream, next_way: 0, next_at, pause, looked_at, missed, why }
+        let answers = BTreeMap::new();
+        Seek { attempts, stream, next_way: 0, next_at, pause, looked_at, missed, answers }
     }
 
     /// How long the peer has been out of reach, as far as this process has looked: in a time in
@@ -134,10 +136,19 @@ impl Seek {
         self.pause = (self.pause * 2).min(PAUSES.1);
     }
 
-    /// An attempt has failed; the next address need not wait.
-    pub(super) fn note_failure(&mut self, why: String, now: Instant) {
-        self.why = why;
+    /// An attempt at the address of this number has failed; the next address need not wait.
+    pub(super) fn note_failure(&mut self, way: usize, why: String, now: Instant) {
+        self.answers.insert(way, why);
         self.next_at = self.next_at.min(now);
+    }
+
+    /// Each of the peer's addresses, and what it answered.
+    pub(super) fn tell(&self, ways: &[SocketAddr]) -> String {
+        let one = |(number, way): (usize, &SocketAddr)| {
+            let answer = self.answers.get(&number).map_or("no answer", String::as_str);
+            format!("{way} ({answer})")
+        };
+        ways.iter().enumerate().map(one).collect::<Vec<_>>().join(", ")
     }
 
     /// Whether a hello is on its way on one of the attempts.
@@ -153,6 +164,9 @@ impl Seek {
             let lives = is_young || attempt.socket.is_connected();
             if !is_young {
                 attempt.since = now;
+            }
+            if !lives {
+                self.answers.insert(attempt.way, "no answer".to_owned());
             }
             lives
         });

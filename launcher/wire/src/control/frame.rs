@@ -73,6 +73,15 @@ pub enum Frame {
         /// One sentence.
         text: String,
     },
+    /// The whole job is to end because what this rank has sent to another one cannot be delivered.
+    Undelivered {
+        /// The rank that cannot be reached.
+        peer: u32,
+        /// The exit status asked for.
+        code: i32,
+        /// One sentence.
+        text: String,
+    },
     /// This rank's lines of the table that `mpirun --report` prints.
     ReportTable {
         /// The lines.
@@ -122,6 +131,11 @@ impl fmt::Display for FrameError {
 impl std::error::Error for FrameError {}
 
 impl Frame {
+    /// Whether it asks for the end of the job, by a rank that knows of the reason itself.
+    pub fn ends_job(&self) -> bool {
+        matches!(self, Frame::AbortRequest { .. } | Frame::Undelivered { .. })
+    }
+
     /// The frame as one packet.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = vec![0; HEADER];
@@ -135,6 +149,11 @@ impl Frame {
             }
             Frame::InitSeen | Frame::FinalizeSeen | Frame::RollCallRequest => {}
             Frame::AbortRequest { code, text } | Frame::Hearsay { code, text } => {
+                bytes.extend_from_slice(&code.to_le_bytes());
+                push_text(&mut bytes, text);
+            }
+            Frame::Undelivered { peer, code, text } => {
+                bytes.extend_from_slice(&peer.to_le_bytes());
                 bytes.extend_from_slice(&code.to_le_bytes());
                 push_text(&mut bytes, text);
             }
@@ -162,6 +181,7 @@ impl Frame {
             Frame::ReportTable { .. } => 6,
             Frame::RollCall { .. } => 7,
             Frame::RollCallRequest => 8,
+            Frame::Undelivered { .. } => 10,
         }
     }
 
@@ -210,6 +230,11 @@ impl Frame {
                 Frame::RollCall { moved, awaited, balance, text: text(&mut body)? }
             }
             8 => Frame::RollCallRequest,
+            10 => {
+                let peer = number(&mut body)?;
+                let code = number(&mut body)?.cast_signed();
+                Frame::Undelivered { peer, code, text: text(&mut body)? }
+            }
             other => return Err(FrameError::Unknown(other)),
         };
         if body.is_empty() { Ok(frame) } else { Err(FrameError::Length) }
@@ -260,6 +285,11 @@ mod tests {
             Just(Frame::FinalizeSeen),
             (any::<i32>(), text).prop_map(|(code, text)| Frame::AbortRequest { code, text }),
             (any::<i32>(), text).prop_map(|(code, text)| Frame::Hearsay { code, text }),
+            (any::<u32>(), any::<i32>(), text).prop_map(|(peer, code, text)| Frame::Undelivered {
+                peer,
+                code,
+                text
+            }),
             text.prop_map(|text| Frame::ReportTable { text }),
             (any::<u64>(), proptest::option::of(0..NOBODY), any::<Option<u16>>(), text).prop_map(
                 |(moved, awaited, balance, text)| Frame::RollCall { moved, awaited, balance, text }
