@@ -9,7 +9,10 @@ use launch_wire::control::Frame;
 use mpi_core::always::Always;
 use mpi_core::handle::ErrhandlerHandle;
 use mpi_core::settings::Settings;
+use mpi_core::waiting::Answer;
 use parking_lot::{Mutex, MutexGuard};
+
+use crate::procedure::Procedure;
 
 /// How far a process has come (MPI-5.0 §11.2).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -92,6 +95,16 @@ pub(crate) fn answer(frame: Frame) {
     if let Some(control) = library.bootstrap.as_ref().and_then(|bootstrap| bootstrap.control()) {
         control.send(&frame);
     }
+}
+
+/// Tells the launcher, which has asked, what this process waits for, and whom it looks for in vain.
+pub(crate) fn tell(answer: &Answer, in_vain: Option<String>) {
+    let mut text = answer.describe(Procedure::name_of);
+    if let Some(whom) = in_vain {
+        text += &format!("; {whom}");
+    }
+    let Answer { moved, awaited, balance, .. } = *answer;
+    self::answer(Frame::RollCall { moved, awaited, balance, text });
 }
 
 /// How far this process has come.

@@ -6,7 +6,6 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::Duration;
 
-use launch_wire::control::Frame;
 use mpi_core::boards::{
     Audience, BoardId, Boards, Copying, Fetched, Meeting, Mover, Piece, Share, Shown, Source,
 };
@@ -588,11 +587,7 @@ impl Port for NodePort {
     }
 
     fn answer(&mut self, answer: &Answer) {
-        crate::library::answer(Frame::RollCall {
-            moved: answer.moved,
-            awaited: answer.awaited,
-            balance: answer.balance,
-            text: answer.describe(Procedure::name_of),
-        });
+        let tcp = self.local.as_mut().and_then(LocalPort::tcp);
+        crate::library::tell(answer, tcp.and_then(|tcp| tcp.sought_in_vain()));
     }
 }

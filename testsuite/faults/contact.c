@@ -41,8 +41,10 @@ static void alltoall(void) {
 static const struct {
     const char *name;
     void (*make)(void);
-} kinds[] = {{"ring", ring},     {"forgotten", forgotten}, {"from_any", from_any}, {"barrier", barrier}, {"bcast", bcast},
-             {"reduce", reduce}, {"gather", gather},       {"scatter", scatter},   {"scan", scan},       {"alltoall", alltoall}};
+} kinds[] = {
+    {"ring", ring},     {"forgotten", forgotten}, {"from_any", from_any}, {"barrier", barrier}, {"bcast", bcast},
+    {"reduce", reduce}, {"gather", gather},       {"scatter", scatter},   {"scan", scan},       {"alltoall", alltoall},
+};
 
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);

@@ -24,10 +24,11 @@ const KINDS: [&str; 10] = [
     "alltoall",
 ];
 
-fn compile(prefix: &Prefix) -> PathBuf {
+/// The program, in a file of the test's own.
+fn compile(prefix: &Prefix, name: &str) -> PathBuf {
     let into = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("faults/contact.c");
-    let program = into.join("contact");
+    let program = into.join(name);
     let mut compiler = prefix.command("mpicc");
     let output = compiler.arg("-o").arg(&program).arg(source).output().expect("a compiler");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -43,11 +44,17 @@ fn part(hosts: &Hosts, cut: impl Fn(&Hosts, usize, usize) -> Result<()>, count: 
     }
 }
 
-/// Runs a kind of first contact and says how it ended.
-fn run(hosts: &Hosts, prefix: &Prefix, program: &Path, ranks: usize, kind: &str) -> Output {
+/// mpirun of so many ranks, one on each host.
+fn mpirun(hosts: &Hosts, prefix: &Prefix, ranks: usize) -> Command {
     let mut command: Command = clean(Path::new("timeout"));
     command.arg("60").arg(prefix.bin("mpirun"));
     command.args(["--launcher", LAUNCHER, "-H", &hosts.list(1), "-n", &ranks.to_string()]);
+    command
+}
+
+/// Runs a kind of first contact on four hosts and says how it ended.
+fn run(hosts: &Hosts, prefix: &Prefix, program: &Path, kind: &str) -> Output {
+    let mut command = mpirun(hosts, prefix, 4);
     command.env("FERRITE_TCP_PATIENCE", "500ms");
     command.arg(program).arg(kind).output().expect("mpirun starts")
 }
@@ -70,12 +77,27 @@ fn behind_firewalls_that_drop_every_kind_of_contact_ends_the_job() {
     let test = "behind_firewalls_that_drop_every_kind_of_contact_ends_the_job";
     let Some(hosts) = Hosts::make(test, 4, 1).expect("hosts") else { return };
     let prefix = Prefix::find().expect("a prefix");
-    let program = compile(&prefix);
+    let program = compile(&prefix, "dropped_contact");
     part(&hosts, |hosts, from, to| hosts.silence(from, to, 0), 4);
     for kind in KINDS {
-        let output = run(&hosts, &prefix, &program, 4, kind);
+        let output = run(&hosts, &prefix, &program, kind);
         assert_told(&hosts, &output, kind, "no answer");
     }
+}
+
+#[test]
+fn who_asks_what_ranks_wait_for_hears_whom_they_cannot_reach() {
+    let test = "who_asks_what_ranks_wait_for_hears_whom_they_cannot_reach";
+    let Some(hosts) = Hosts::make(test, 2, 1).expect("hosts") else { return };
+    let prefix = Prefix::find().expect("a prefix");
+    let program = compile(&prefix, "stuck_contact");
+    part(&hosts, |hosts, from, to| hosts.silence(from, to, 0), 2);
+    let mut command = mpirun(&hosts, &prefix, 2);
+    command.args(["--stuck-after", "1"]).env("FERRITE_TCP_PATIENCE", "3s");
+    let output = command.arg(program).arg("ring").output().expect("mpirun starts");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(errors.contains("rank 1 cannot be reached at 10.77.0.2:"), "{errors}");
+    assert!(!errors.contains("a deadlock"), "{errors}");
 }
 
 #[test]
@@ -83,10 +105,10 @@ fn without_a_route_the_answer_of_the_kernel_is_told() {
     let test = "without_a_route_the_answer_of_the_kernel_is_told";
     let Some(hosts) = Hosts::make(test, 4, 1).expect("hosts") else { return };
     let prefix = Prefix::find().expect("a prefix");
-    let program = compile(&prefix);
+    let program = compile(&prefix, "routeless_contact");
     part(&hosts, |hosts, from, to| hosts.close_way(from, to, 0), 4);
     for kind in ["forgotten", "bcast", "from_any"] {
-        let output = run(&hosts, &prefix, &program, 4, kind);
+        let output = run(&hosts, &prefix, &program, kind);
         assert_told(&hosts, &output, kind, "route");
     }
 }

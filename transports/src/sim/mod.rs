@@ -12,6 +12,7 @@ mod boards;
 mod network;
 mod port;
 mod segments;
+mod severed;
 #[cfg(test)]
 mod tests;
 

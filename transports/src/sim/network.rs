@@ -146,12 +146,12 @@ pub(super) enum Item {
 }
 
 /// Something under way.
-struct Event {
-    time: u64,
-    number: u64,
-    from: EndpointId,
-    to: EndpointId,
-    item: Item,
+pub(super) struct Event {
+    pub(super) time: u64,
+    pub(super) number: u64,
+    pub(super) from: EndpointId,
+    pub(super) to: EndpointId,
+    pub(super) item: Item,
 }
 
 impl PartialEq for Event {
@@ -174,17 +174,14 @@ impl Ord for Event {
 
 /// One ordered pair of endpoints.
 #[derive(Default)]
-struct Path {
+pub(super) struct Path {
     /// When the last small frame and the last piece of bulk data arrive.
     last: [u64; 2],
     under_way: u32,
     cut: bool,
     /// Whether something was sent that will never arrive, which the sender has not learnt.
-    owing: bool,
+    pub(super) owing: bool,
 }
-
-/// Nanoseconds until a process gives up one whom it cannot reach.
-const PATIENCE: u64 = 1_000_000;
 
 #[derive(Default)]
 struct Endpoint {
@@ -196,15 +193,15 @@ struct Endpoint {
 
 /// Endpoints and what is under way between them.
 pub struct Network {
-    options: SimOptions,
+    pub(super) options: SimOptions,
     random: ChaCha8Rng,
-    now: u64,
-    events: BinaryHeap<Event>,
-    numbers: u64,
+    pub(super) now: u64,
+    pub(super) events: BinaryHeap<Event>,
+    pub(super) numbers: u64,
     transfers: u64,
     endpoints: Vec<Endpoint>,
     names: HashMap<ProcessName, EndpointId>,
-    paths: HashMap<(EndpointId, EndpointId), Path>,
+    pub(super) paths: HashMap<(EndpointId, EndpointId), Path>,
     /// Endpoints whose inboxes stopped being empty, since last asked.
     news: Vec<EndpointId>,
     trace: u64,
@@ -516,36 +513,6 @@ impl Network {
         self.numbers += 1;
         self.events.push(Event { time, number: self.numbers, from, to, item });
         true
-    }
-
-    fn is_severed(&self, a: EndpointId, b: EndpointId) -> bool {
-        self.options.severed.contains(&(a.0.min(b.0), a.0.max(b.0)))
-    }
-
-    /// What is sent never arrives; the sender learns it after a patience.
-    fn swallow(&mut self, from: EndpointId, to: EndpointId) {
-        let path = self.paths.entry((from, to)).or_default();
-        if !std::mem::replace(&mut path.owing, true) {
-            let item = Item::Down(Why::Undelivered("no address of it answers".to_owned()));
-            self.numbers += 1;
-            let time = self.now + PATIENCE;
-            self.events.push(Event { time, number: self.numbers, from: to, to: from, item });
-        }
-    }
-
-    /// Whether something that this endpoint sent has not arrived, as far as it knows.
-    pub(super) fn owes(&self, from: EndpointId) -> bool {
-        self.options.severed.iter().any(|&(a, b)| {
-            let to = if a == from.0 { b } else { a };
-            self.paths.get(&(from, EndpointId(to))).is_some_and(|path| path.owing)
-        })
-    }
-
-    /// The peer's end was told to an endpoint.
-    pub(super) fn note_down(&mut self, at: EndpointId, peer: EndpointId) {
-        if let Some(path) = self.paths.get_mut(&(at, peer)) {
-            path.owing = false;
-        }
     }
 
     /// A process ends the job.

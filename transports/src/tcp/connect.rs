@@ -54,6 +54,17 @@ impl Tcp {
         self.seeking.iter().find(blind).map(|id| id.peer)
     }
 
+    /// A peer that has been looked for in vain for a while, and what its addresses answer.
+    pub fn sought_in_vain(&self) -> Option<String> {
+        self.seeking.iter().find_map(|id| {
+            let peer = &self.peers[id.peer.0 as usize];
+            let Link::Seeking(seek) = &peer.streams[id.stream as usize].link else { return None };
+            let told =
+                || format!("rank {} cannot be reached at {}", peer.rank, seek.tell(&peer.ways));
+            seek.is_in_vain().then(told)
+        })
+    }
+
     /// When something is to be done even if nothing arrives.
     pub(super) fn due(&self) -> Option<Instant> {
         let now = net::now();

@@ -18,6 +18,8 @@ use super::net::Socket;
 const HEAD_START: Duration = Duration::from_millis(30);
 /// How long an attempt may take to find the peer's host.
 const ATTEMPT_MAX: Duration = Duration::from_secs(3);
+/// A search is worth telling of after so long.
+const WORTH_TELLING: Duration = Duration::from_secs(1);
 /// The pauses between rounds: the first, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(200));
 
@@ -140,6 +142,11 @@ impl Seek {
     pub(super) fn note_failure(&mut self, way: usize, why: String, now: Instant) {
         self.answers.insert(way, why);
         self.next_at = self.next_at.min(now);
+    }
+
+    /// Whether the peer has been out of reach for longer than a connection takes to be made.
+    pub(super) fn is_in_vain(&self) -> bool {
+        self.missed >= WORTH_TELLING
     }
 
     /// Each of the peer's addresses, and what it answered.
