@@ -144,6 +144,7 @@ impl Job<'_> {
                 let words = String::from_utf8_lossy(&words);
                 self.streams.say(&self.node.epoll, &words);
             }
+            Up::Fell(fell) => self.fallen.hear(fell),
             Up::Lost { first, end, arrived, why } => self.lost(first, end, arrived, &why),
         }
     }
@@ -209,9 +210,12 @@ impl Job<'_> {
                 let line = format!("mpirun: rank {rank}: {}\n", text.trim_end());
                 self.streams.say(&self.node.epoll, &line);
             }
-            // An answer that comes too late. The other three have news of their own.
-            Word::RollCall { .. } | Word::InitSeen | Word::FinalizeSeen | Word::RollCallRequest => {
-            }
+            // An answer that comes too late. The others have news of their own.
+            Word::RollCall { .. }
+            | Word::InitSeen
+            | Word::FinalizeSeen
+            | Word::RollCallRequest
+            | Word::Dying { .. } => {}
         }
     }
 }

@@ -385,10 +385,19 @@ impl Ledger {
         self.failure = Some(failure);
     }
 
+    /// How a rank is called in messages, with its host, which is named otherwise where there are several.
+    pub(crate) fn full_name(&self, rank: usize, host: &str) -> String {
+        self.name_on(rank, Some(host))
+    }
+
     /// How a rank is called in messages.
     fn name(&self, rank: usize) -> String {
-        let Rank { program, host, pid, .. } = &self.ranks[rank];
-        let host = host.as_ref().map(|host| format!(" on {host}")).unwrap_or_default();
+        self.name_on(rank, self.ranks[rank].host.as_deref())
+    }
+
+    fn name_on(&self, rank: usize, host: Option<&str>) -> String {
+        let Rank { program, pid, .. } = &self.ranks[rank];
+        let host = host.map(|host| format!(" on {host}")).unwrap_or_default();
         let pid = pid.map(|pid| format!(", pid {pid}")).unwrap_or_default();
         format!("rank {rank}{host} ({program}{pid})")
     }

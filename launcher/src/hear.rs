@@ -43,6 +43,9 @@ impl Node<'_> {
 
     fn ended(&mut self, index: usize, end: End) {
         self.members[index].running = false;
+        if !matches!(end, End::Killed { .. }) {
+            self.told.forget(self.site.ranks[index]);
+        }
         self.complained |= matches!(end, End::Killed { .. });
         self.news.push_back(Up::Ended { rank: self.site.ranks[index], end });
         self.let_leave();
@@ -201,6 +204,10 @@ impl Node<'_> {
                     continue;
                 }
                 Some(Ok(Word::RollCallRequest)) => continue,
+                Some(Ok(Word::Dying { fault, trail })) => {
+                    self.told.hear(rank, fault, trail);
+                    continue;
+                }
                 Some(Ok(word)) => {
                     if word.ends_job() {
                         self.complains(index);

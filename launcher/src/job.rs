@@ -4,6 +4,7 @@
 //! What is done on the hosts is in `node.rs`; this is where the conclusions are drawn.
 
 use crate::conclusions::Hearsay;
+use crate::dying::Fallen;
 use crate::failures::Ledger;
 use crate::files::Files;
 use crate::input::Input;
@@ -78,6 +79,7 @@ pub(crate) struct Job<'a> {
     pub(crate) held: Vec<Up>,
     pub(crate) held_until: Option<Instant>,
     pub(crate) hearsay: Option<Hearsay>,
+    pub(crate) fallen: Fallen,
     start: Instant,
     /// When to look who is still inside, once a rank has failed that had left MPI.
     late_until: Option<Instant>,
@@ -141,6 +143,7 @@ impl<'a> Job<'a> {
             held: Vec::new(),
             held_until: None,
             hearsay: None,
+            fallen: Fallen::default(),
             start: Instant::now(),
             late_until: None,
             asked: BTreeSet::new(),
@@ -307,6 +310,7 @@ impl<'a> Job<'a> {
         };
         leftovers::end_orphans(guard, &commands(self), grace, || self.is_hurried());
         self.node.drain();
+        self.node.tell_who_fell();
         self.take_news();
         let deadline = Instant::now() + SILENCE;
         while !self.node.is_alone() && Instant::now() < deadline {
@@ -354,6 +358,9 @@ impl<'a> Job<'a> {
         self.streams.finish(&self.node.epoll);
         self.look_at_our_output();
         let epoll = &self.node.epoll;
+        let (ledger, plan) = (&self.ledger, self.plan);
+        let name = |rank| ledger.full_name(rank, &plan.hosts[plan.node_of[rank]]);
+        self.streams.say(epoll, &self.fallen.text(name));
         if let (Some(text), _) = self.ledger.verdict() {
             self.streams.say(epoll, &format!("mpirun: {text}\n"));
         }

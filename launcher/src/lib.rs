@@ -15,6 +15,7 @@
 mod allocation;
 mod binding;
 mod conclusions;
+mod dying;
 mod env;
 mod failures;
 mod files;
@@ -57,6 +58,9 @@ pub fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
     if arguments == [tree::AGENT] {
         return tree::agent::main();
+    }
+    if arguments == [dying::NAME_CALLS] {
+        return dying::name_calls();
     }
     let mut request = match options::parse(arguments) {
         Ok(request) => request,

@@ -6,6 +6,7 @@
 //! draws the conclusions from it (`job.rs`); an agent hands it on (`tree/agent.rs`). What the ranks
 //! say is in `hear.rs`.
 
+use crate::dying::Told;
 use crate::outlets::Outlets;
 use crate::plan::Plan;
 use crate::pmi_server::{Event, Server};
@@ -71,6 +72,8 @@ pub(crate) struct Node<'a> {
     pub(crate) watch: bool,
     /// Those who want to leave may go at this time, whoever is still inside.
     pub(crate) leave_by: Option<Instant>,
+    /// What ranks have told of the signals that ended them.
+    pub(crate) told: Told,
     outlets: Outlets,
     below: Vec<Range<usize>>,
     limit: libc::rlimit,
@@ -105,6 +108,7 @@ impl<'a> Node<'a> {
             passed: 0,
             watch: false,
             leave_by: None,
+            told: Told::default(),
             outlets: Outlets::default(),
             below,
             limit,
@@ -419,6 +423,11 @@ impl<'a> Node<'a> {
     /// Whether the agents have cleared away everything, or are lost.
     pub(crate) fn is_alone(&self) -> bool {
         self.branches.iter().all(|branch| branch.over)
+    }
+
+    /// Tells where ranks fell, if any did; they have all ended.
+    pub(crate) fn tell_who_fell(&mut self) {
+        self.news.extend(self.told.name().into_iter().map(Up::Fell));
     }
 
     /// Takes what is still in the ranks' pipes and closes them.

@@ -30,7 +30,7 @@ fn unreadable(path: &str, why: &io::Error) -> Error {
 }
 
 /// The folder that this library is installed under: two above its own file.
-fn prefix() -> Option<String> {
+pub(crate) fn prefix() -> Option<String> {
     let mut place = libc::Dl_info {
         dli_fname: std::ptr::null(),
         dli_fbase: std::ptr::null_mut(),

@@ -12,6 +12,7 @@ pub mod claim;
 mod configure;
 mod device;
 pub mod direct;
+mod dying;
 pub mod entry;
 pub mod face;
 mod failure;

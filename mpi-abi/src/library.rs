@@ -34,6 +34,8 @@ pub(crate) struct Library {
     pub unmet: Option<Settings>,
     /// The user wants a progress thread.
     pub wants_thread: bool,
+    /// The user wants fatal signals told.
+    pub wants_backtrace: bool,
     /// Sessions that have not been finalized.
     pub sessions: u32,
     /// The process, by the kernel's number, that leaves the job when it exits and not before: it

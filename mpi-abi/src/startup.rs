@@ -24,7 +24,7 @@ use crate::configure;
 use crate::entry::Cx;
 use crate::face::Abi;
 use crate::library::{self, Phase, Place, library, phase};
-use crate::{node, progress};
+use crate::{dying, node, progress};
 
 /// `MPI_THREAD_SERIALIZED`, the highest level granted until multiple threads are served.
 pub(crate) const THREAD_SERIALIZED: i32 = 2048;
@@ -105,11 +105,22 @@ fn open(cx: &mut Cx<'_>) -> Result<()> {
         })?;
     }
     node::open(wants_thread);
+    watch_signals();
     Ok(())
+}
+
+/// Has fatal signals told, unless the user does not want that.
+fn watch_signals() {
+    let library = library();
+    if library.wants_backtrace {
+        let control = library.bootstrap.as_ref().and_then(Bootstrap::control);
+        dying::watch(control.map(control::Client::raw));
+    }
 }
 
 /// Closes them again.
 fn close() {
+    dying::rest();
     node::close();
     progress::stop();
 }
@@ -231,6 +242,7 @@ fn meet_all(cx: &mut Cx<'_>) {
 fn keep(bootstrap: Bootstrap, settings: Settings) {
     let mut library = library();
     library.bootstrap = Some(bootstrap);
+    library.wants_backtrace = settings.backtrace;
     library.wants_thread = settings.progress == ProgressWay::Thread;
     library.unmet = Some(settings);
 }

@@ -218,6 +218,8 @@ settings! {
     coll_exscan: String = String::new(), true, "Algorithm of MPI_Exscan";
     log: String = String::new(), false,
         "What to log to standard error: error, warn, info, debug or trace, or of a part as transports=debug";
+    backtrace: bool = true, false,
+        "Tell of a fatal signal what it is about and which calls led there, if the program has no handler for it";
     singleton: bool = false, false,
         "Start alone even where a launcher's variables say that there are more ranks";
 }

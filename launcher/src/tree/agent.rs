@@ -215,6 +215,7 @@ impl Service<'_> {
                 let grace = Duration::from_millis(millis.into());
                 leftovers::end_orphans(guard, &commands, grace, || false);
                 self.node.drain();
+                self.node.tell_who_fell();
             }
         }
         Ok(open)

@@ -6,6 +6,7 @@
 //! and its fields; a stream begins with [`MARK`] and [`VERSION`].
 
 use super::pack::{Malformed, Pack, pack_bytes, unpack_bytes, whole};
+use crate::dying::Fell;
 use crate::sys::End;
 use launch_wire::control::Frame as Word;
 
@@ -13,7 +14,7 @@ use launch_wire::control::Frame as Word;
 pub(crate) const MARK: &[u8; 16] = b"\0ferrite agent\0\x01";
 
 /// The version of these frames. Both ends must be of the same: they come from one installation.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 
 /// Longest frame: all keys of a job, as the PMI server keeps them, and some room.
 pub(crate) const LENGTH_MAX: usize = (256 << 20) + (1 << 20);
@@ -139,6 +140,8 @@ pub(crate) enum Up {
         /// How it was noticed.
         why: String,
     },
+    /// Ranks that a fatal signal has ended, in one place.
+    Fell(Fell),
     /// This host and those below it have cleared away everything.
     Done,
 }
@@ -272,6 +275,7 @@ impl Up {
         match self {
             Up::Started(ranks) => ranks.iter().map(|(rank, _)| *rank).collect(),
             Up::Wait { ranks, .. } => ranks.clone(),
+            Up::Fell(fell) => fell.ranks.clone(),
             Up::Arrived(arrived) => arrived.bound.iter().map(|(rank, _)| *rank).collect(),
             Up::Output { rank, .. }
             | Up::Inside { rank, .. }
@@ -344,6 +348,7 @@ impl Frame for Up {
                 why.pack(to);
             }),
             Up::Done => framed(17, |_| {}),
+            Up::Fell(fell) => framed(18, |to| fell.pack(to)),
         }
     }
 
@@ -382,6 +387,7 @@ impl Frame for Up {
                 why: Pack::unpack(from)?,
             },
             17 => Up::Done,
+            18 => Up::Fell(Pack::unpack(from)?),
             _ => return Err(Malformed("an unknown kind")),
         };
         whole::<Nothing>(rest).map(|Nothing| frame)

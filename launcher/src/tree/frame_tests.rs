@@ -61,6 +61,11 @@ fn up() -> impl Strategy<Value = Up> {
             why
         }),
         Just(Up::Done),
+        (ranks(), "\\PC{0,9}", "\\PC{0,9}").prop_map(|(ranks, what, calls)| Up::Fell(Fell {
+            ranks,
+            what,
+            calls
+        })),
     ]
 }
 

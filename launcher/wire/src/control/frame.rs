@@ -1,15 +1,16 @@
 //! One frame: length u32 (all of the frame), version u8, kind u8, two zero bytes, then the fields
 //! of the kind, little-endian; texts are UTF-8 and take the rest of the frame.
 
+use super::dying::{self, Fault, Trail};
 use std::fmt;
 
 /// The version that this crate writes. A reader refuses others, naming both.
-pub const VERSION: u8 = 3;
+pub const VERSION: u8 = 4;
 
 /// Longest frame, header included; longer texts are cut when written.
 pub const FRAME_MAX: usize = 64 * 1024;
 
-const HEADER: usize = 8;
+pub(super) const HEADER: usize = 8;
 /// In a roll call: no certain rank is waited for.
 const NOBODY: u32 = u32::MAX;
 /// In a roll call: something is on its way.
@@ -43,7 +44,7 @@ impl fmt::Display for Face {
     }
 }
 
-/// What a rank and its launcher tell each other; all but the last go to the launcher.
+/// What a rank and its launcher tell each other; all but the question go to the launcher.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
     /// The library is loaded and knows its place.
@@ -100,6 +101,14 @@ pub enum Frame {
     },
     /// The launcher asks for a [`Frame::RollCall`].
     RollCallRequest,
+    /// A fatal signal is about to end this rank. It comes twice: the second time with the calls, whose
+    /// search may fail where the stack is damaged.
+    Dying {
+        /// The signal.
+        fault: Fault,
+        /// The calls in which it found the program.
+        trail: Trail,
+    },
 }
 
 /// Why a packet is not a frame.
@@ -138,6 +147,12 @@ impl Frame {
 
     /// The frame as one packet.
     pub fn encode(&self) -> Vec<u8> {
+        if let Frame::Dying { fault, trail } = self {
+            let mut bytes = vec![0; dying::ROOM + trail.maps.len()];
+            let length = dying::encode(fault, trail.lent(), &mut bytes);
+            bytes.truncate(length);
+            return bytes;
+        }
         let mut bytes = vec![0; HEADER];
         bytes[4] = VERSION;
         bytes[5] = self.kind();
@@ -147,7 +162,10 @@ impl Frame {
                 bytes.extend_from_slice(&pid.to_le_bytes());
                 bytes.push(*face as u8);
             }
-            Frame::InitSeen | Frame::FinalizeSeen | Frame::RollCallRequest => {}
+            Frame::InitSeen
+            | Frame::FinalizeSeen
+            | Frame::RollCallRequest
+            | Frame::Dying { .. } => {}
             Frame::AbortRequest { code, text } | Frame::Hearsay { code, text } => {
                 bytes.extend_from_slice(&code.to_le_bytes());
                 push_text(&mut bytes, text);
@@ -182,6 +200,7 @@ impl Frame {
             Frame::RollCall { .. } => 7,
             Frame::RollCallRequest => 8,
             Frame::Undelivered { .. } => 10,
+            Frame::Dying { .. } => dying::KIND,
         }
     }
 
@@ -235,6 +254,10 @@ impl Frame {
                 let code = number(&mut body)?.cast_signed();
                 Frame::Undelivered { peer, code, text: text(&mut body)? }
             }
+            dying::KIND => {
+                let (fault, trail) = dying::decode(std::mem::take(&mut body))?;
+                Frame::Dying { fault, trail }
+            }
             other => return Err(FrameError::Unknown(other)),
         };
         if body.is_empty() { Ok(frame) } else { Err(FrameError::Length) }
@@ -250,12 +273,12 @@ fn push_text(bytes: &mut Vec<u8>, text: &str) {
     bytes.extend_from_slice(&text.as_bytes()[..end]);
 }
 
-fn take<const N: usize>(bytes: &[u8]) -> Result<([u8; N], &[u8]), FrameError> {
+pub(super) fn take<const N: usize>(bytes: &[u8]) -> Result<([u8; N], &[u8]), FrameError> {
     let (head, rest) = bytes.split_first_chunk::<N>().ok_or(FrameError::Length)?;
     Ok((*head, rest))
 }
 
-fn number(body: &mut &[u8]) -> Result<u32, FrameError> {
+pub(super) fn number(body: &mut &[u8]) -> Result<u32, FrameError> {
     let (bytes, rest) = take::<4>(body)?;
     *body = rest;
     Ok(u32::from_le_bytes(bytes))
@@ -295,6 +318,16 @@ mod tests {
                 |(moved, awaited, balance, text)| Frame::RollCall { moved, awaited, balance, text }
             ),
             Just(Frame::RollCallRequest),
+            (
+                any::<i32>(),
+                any::<u64>(),
+                proptest::collection::vec(any::<u64>(), 0..5),
+                any::<[u8; 9]>()
+            )
+                .prop_map(|(signal, address, calls, maps)| Frame::Dying {
+                    fault: Fault { signal, address, ..Fault::default() },
+                    trail: Trail { calls, maps: maps.to_vec(), ..Trail::default() },
+                }),
         ]
     }
 

@@ -3,7 +3,9 @@
 //! script that starts two programs) never mix; each packet is one [`Frame`].
 
 mod client;
+pub mod dying;
 mod frame;
+pub mod mapping;
 
 pub use client::Client;
 pub use frame::{FRAME_MAX, Face, Frame, FrameError, VERSION};
