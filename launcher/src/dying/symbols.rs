@@ -63,59 +63,68 @@ struct Function {
 impl Symbols {
     /// Names calls, of which so many are left out behind some of them.
     pub(super) fn name(&mut self, calls: &[Call], (cut_at, cut): (u32, u32)) -> Named {
+        // Of a caller the address behind the call is known, which may be that of the next line.
+        let back = |number| u64::from(number > 0);
+        let mut functions = |(number, call): (usize, &Call)| match call {
+            Call::At(path, place) => self.functions(path, place.saturating_sub(back(number))),
+            Call::Nowhere(_) => Vec::new(),
+        };
+        let named: Vec<Vec<Function>> = calls.iter().enumerate().map(&mut functions).collect();
+        let begins = |(call, functions): (&Call, &Vec<Function>)| !is_beginning(call, functions);
+        let told = calls.iter().zip(&named).rposition(begins).map_or(0, |last| last + 1);
         let (mut lines, mut procedure) = (Lines::default(), None);
-        for (number, call) in calls.iter().enumerate() {
+        for (number, (call, functions)) in calls.iter().zip(&named).take(told).enumerate() {
             if cut > 0 && number == cut_at as usize {
-                lines.push(format!("… {cut} calls are left out"), 1);
+                lines.skip(cut as usize);
             }
-            // Of a caller the address behind the call is known, which may be that of the next line.
-            let back = u64::from(number > 0);
-            let functions = match call {
-                Call::At(path, place) => self.functions(path, place.saturating_sub(back)),
-                Call::Nowhere(_) => Vec::new(),
-            };
-            let outermost = functions.last().map(|function| &*function.name);
-            procedure =
-                outermost.filter(|name| is_procedure(call, name)).map(str::to_string).or(procedure);
             if functions.is_empty() {
-                lines.push(place_of(call), 1);
+                lines.push(place_of(call));
             }
             for Function { name, place } in functions {
-                let place = place.unwrap_or_else(|| place_of(call));
-                lines.push(format!("{name} {place}"), 1);
+                if is_library(call) && name.starts_with("MPI_") {
+                    procedure = Some(name.clone());
+                }
+                lines.push(format!("{name} {}", place.clone().unwrap_or_else(|| place_of(call))));
             }
         }
         Named { lines: lines.finish(), procedure }
     }
 
-    /// The function at a place of a file, and before it those that were put into it.
+    /// The function at a place of a file, and before it those that the compiler has put into it. Of this
+    /// library only the function is of use to anybody.
     fn functions(&mut self, path: &Path, place: u64) -> Vec<Function> {
         let binary = self.files.entry(path.to_path_buf()).or_insert_with(|| Binary::open(path));
-        let Some((binary, address)) =
-            binary.as_ref().and_then(|binary| Some((binary, binary.address(place)?)))
-        else {
-            return Vec::new();
-        };
-        let mut functions = Vec::new();
-        if let Ok(mut frames) = binary.loader.find_frames(address) {
-            while let Ok(Some(frame)) = frames.next() {
-                let Some(function) = frame.function else { continue };
-                let Ok(name) = function.demangle() else { continue };
-                let place = frame.location.and_then(|location| {
-                    let (file, line) = (location.file?, location.line?);
-                    Some(format!("at {file}:{line}"))
-                });
-                functions.push(Function { name: readable(&name), place });
+        let Some(binary) = binary else { return Vec::new() };
+        let Some(address) = binary.address(place) else { return Vec::new() };
+        let symbol =
+            binary.loader.find_symbol(address).map(|name| demangle_auto(name.into(), None));
+        let mut functions = debugged(&binary.loader, address);
+        if is_library(&Call::At(path.to_path_buf(), place)) {
+            if let Some(name) = symbol.as_deref().and_then(procedure) {
+                return vec![Function { name, place: None }];
             }
+            functions.drain(..functions.len().saturating_sub(1));
         }
-        if functions.is_empty()
-            && let Some(name) = binary.loader.find_symbol(address)
-        {
-            functions
-                .push(Function { name: readable(&demangle_auto(name.into(), None)), place: None });
+        if let (true, Some(name)) = (functions.is_empty(), symbol) {
+            functions.push(Function { name: readable(&name), place: None });
         }
         functions
     }
+}
+
+/// The functions at an address, as the debugger's tables have them.
+fn debugged(loader: &Loader, address: u64) -> Vec<Function> {
+    let mut functions = Vec::new();
+    let Ok(mut frames) = loader.find_frames(address) else { return functions };
+    while let Ok(Some(frame)) = frames.next() {
+        let name = frame.function.as_ref().and_then(|function| function.demangle().ok());
+        let Some(name) = name else { continue };
+        let place = frame
+            .location
+            .and_then(|location| Some(format!("at {}:{}", location.file?, location.line?)));
+        functions.push(Function { name: readable(&name), place });
+    }
+    functions
 }
 
 /// The place of a call that has no line.
@@ -137,40 +146,78 @@ fn readable(name: &str) -> String {
     }
 }
 
-/// Whether a function is one by which programs call MPI.
-fn is_procedure(call: &Call, name: &str) -> bool {
+/// Whether a call lies in this library.
+fn is_library(call: &Call) -> bool {
+    is_file(call, &["libmpi"])
+}
+
+/// Whether a call lies in a file whose name begins so.
+fn is_file(call: &Call, names: &[&str]) -> bool {
     let Call::At(path, _) = call else { return false };
-    let library = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("libmpi"));
-    let name = name.to_ascii_lowercase();
-    library && name.strip_prefix('p').unwrap_or(&name).starts_with("mpi_") && !name.contains(':')
+    let file = path.file_name().unwrap_or_default().to_string_lossy();
+    names.iter().any(|name| file.starts_with(name))
+}
+
+/// The procedure of MPI of which a symbol of this library is: what programs call goes on to a function
+/// with the procedure's name in small letters.
+fn procedure(symbol: &str) -> Option<String> {
+    const BODIES: &str = "mpi_abi::glue::generated::";
+    let exported = symbol.strip_prefix('P').unwrap_or(symbol);
+    if exported.starts_with("MPI_") {
+        return Some(exported.to_string());
+    }
+    let name = symbol.strip_prefix(BODIES)?.split("::").next()?;
+    let (first, rest) = name.split_at_checked(1)?;
+    Some(format!("MPI_{}{rest}", first.to_ascii_uppercase()))
+}
+
+/// Whether a call is what a program or a thread begins with before its own code.
+fn is_beginning(call: &Call, functions: &[Function]) -> bool {
+    const NAMES: [&str; 3] = ["_start", "__libc_start_main", "__libc_start_call_main"];
+    let is_named = functions.iter().any(|function| NAMES.contains(&&*function.name));
+    is_named || is_file(call, &["libc.so", "libc-2", "libpthread", "ld-"])
 }
 
 /// Numbered lines, of which equal neighbours are counted.
 #[derive(Default)]
 struct Lines {
-    lines: Vec<(String, usize)>,
+    text: String,
+    number: usize,
+    last: Option<(String, usize)>,
+    lines: usize,
 }
 
 impl Lines {
-    fn push(&mut self, line: String, times: usize) {
-        match self.lines.last_mut() {
-            Some((last, count)) if *last == line => *count += times,
-            _ => self.lines.push((line, times)),
+    fn push(&mut self, line: String) {
+        match &mut self.last {
+            Some((last, times)) if *last == line => *times += 1,
+            _ => {
+                self.end_line();
+                self.last = Some((line, 1));
+            }
         }
     }
 
-    fn finish(self) -> String {
-        let (mut text, mut number) = (String::new(), 0);
-        for (line, times) in self.lines.into_iter().take(LINES_MAX) {
-            if line.starts_with('…') {
-                text += &format!("{line}\n");
-                continue;
-            }
+    /// So many calls are left out here.
+    fn skip(&mut self, calls: usize) {
+        self.end_line();
+        self.text += &format!("… {calls} calls are left out\n");
+        self.number += calls;
+    }
+
+    fn end_line(&mut self) {
+        let Some((line, times)) = self.last.take() else { return };
+        self.lines += 1;
+        if self.lines <= LINES_MAX {
             let repeated = if times > 1 { format!(" ({times} times)") } else { String::new() };
-            text += &format!("#{number} {line}{repeated}\n");
-            number += times;
+            self.text += &format!("#{} {line}{repeated}\n", self.number);
         }
-        text
+        self.number += times;
+    }
+
+    fn finish(mut self) -> String {
+        self.end_line();
+        self.text
     }
 }
 
@@ -190,15 +237,16 @@ mod tests {
         super::super::calls_of(&trail).remove(0)
     }
 
+    #[inline(never)]
+    fn landmark() -> u32 {
+        std::hint::black_box(7)
+    }
+
     #[test]
     fn a_function_is_found_with_its_file_and_line() {
-        let here = place_in_file(a_function_is_found_with_its_file_and_line as *const () as usize);
+        let here = place_in_file(landmark as *const () as usize);
         let named = Symbols::default().name(&[here], (0, 0));
-        assert!(
-            named.lines.starts_with("#0 launcher::dying::symbols::tests::a_function"),
-            "{}",
-            named.lines
-        );
+        assert!(named.lines.contains(" landmark at ") && landmark() == 7, "{}", named.lines);
         assert!(named.lines.contains("symbols.rs:"), "{}", named.lines);
         assert_eq!(named.procedure, None);
     }
@@ -212,7 +260,7 @@ mod tests {
             "#0 (0x1, where no code is)",
             "#1 (0x2, where no code is) (3 times)",
             "… 7 calls are left out",
-            "#4 (0x3, where no code is)",
+            "#11 (0x3, where no code is)",
         ];
         assert_eq!(lines, expected);
     }
@@ -221,9 +269,11 @@ mod tests {
     fn names_are_those_of_the_source() {
         assert_eq!(readable("__heat_MOD_step"), "heat::step");
         assert_eq!(readable("__libc_start_main"), "__libc_start_main");
-        let library = Call::At("/opt/lib/libmpi_abi.so.1".into(), 0);
-        assert!(is_procedure(&library, "MPI_Send") && is_procedure(&library, "pmpi_send_"));
-        assert!(!is_procedure(&library, "mpi_abi::entry::enter"));
-        assert!(!is_procedure(&Call::At("/home/wave".into(), 0), "MPI_Send"));
+        assert_eq!(procedure("PMPI_Send").as_deref(), Some("MPI_Send"));
+        let body = procedure("mpi_abi::glue::generated::comm_dup_with_info::h0123");
+        assert_eq!(body.as_deref(), Some("MPI_Comm_dup_with_info"));
+        assert_eq!(procedure("mpi_abi::entry::enter"), None);
+        assert!(is_library(&Call::At("/opt/lib/libmpi_abi.so.1".into(), 0)));
+        assert!(!is_library(&Call::At("/home/libmpi/wave".into(), 0)));
     }
 }

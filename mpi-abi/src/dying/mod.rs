@@ -130,13 +130,14 @@ fn tell(room: &mut Room, signal: c_int, info: &siginfo_t, context: &mut ucontext
     // SAFETY: the kernel fills in an address for faults and a sender for signals that were sent.
     let (address, sender) = unsafe { (info.si_addr() as u64, info.si_pid().cast_unsigned()) };
     let is_sent = info.si_code <= 0;
+    let own = WATCHED.load(Ordering::Relaxed).cast_unsigned();
     let mut fault = Fault {
         signal,
         code: info.si_code,
         address: if is_sent { 0 } else { address },
         access: place.access,
         overflow: false,
-        sender: if is_sent { sender } else { 0 },
+        sender: if is_sent && sender != own { sender } else { 0 },
     };
     let around = Surroundings::look(&fault, &place, &mut room.reading);
     fault.overflow = around.is_overflow;

@@ -49,7 +49,7 @@ pub struct Fault {
     pub access: Access,
     /// The stack had no more room.
     pub overflow: bool,
-    /// The process that sent it, where one did.
+    /// The process that sent it, where another one did.
     pub sender: u32,
 }
 
@@ -235,6 +235,9 @@ impl fmt::Display for Fault {
                 write!(f, "{name}: the program called abort()")
             }
             (None, _, libc::SI_TKILL) => write!(f, "{name}: the program raised it itself"),
+            (None, _, libc::SI_USER | libc::SI_QUEUE) if self.sender == 0 => {
+                write!(f, "{name}: the program sent it to itself")
+            }
             (None, _, libc::SI_USER | libc::SI_QUEUE) => {
                 write!(f, "{name}: sent by process {}", self.sender)
             }
