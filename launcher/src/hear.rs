@@ -43,9 +43,7 @@ impl Node<'_> {
 
     fn ended(&mut self, index: usize, end: End) {
         self.members[index].running = false;
-        if !matches!(end, End::Killed { .. }) {
-            self.told.forget(self.site.ranks[index]);
-        }
+        self.told.ended(self.site.ranks[index], matches!(end, End::Killed { .. }));
         self.complained |= matches!(end, End::Killed { .. });
         self.news.push_back(Up::Ended { rank: self.site.ranks[index], end });
         self.let_leave();

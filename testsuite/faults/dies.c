@@ -35,6 +35,13 @@ static __attribute__((noinline)) int descend(int depth) {
     return descend(depth + 1) + room[0];
 }
 
+// Writes over its own return address, and over those of its callers.
+static __attribute__((noinline, optimize("no-stack-protector"))) void smash(int length) {
+    volatile char room[16];
+    for (int i = 0; i < length; i++)
+        room[i] = 'A';
+}
+
 static void *in_a_thread(void *unused) {
     time_step(4);
     return unused;
@@ -63,6 +70,8 @@ static void die(const char *how) {
         kill(getpid(), SIGBUS);
     } else if (strcmp(how, "deep") == 0) {
         printf("%d\n", descend(0));
+    } else if (strcmp(how, "smash") == 0) {
+        smash(1024);
     } else if (strcmp(how, "thread") == 0) {
         pthread_t thread;
         pthread_create(&thread, NULL, in_a_thread, NULL);

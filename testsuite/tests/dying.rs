@@ -82,7 +82,7 @@ fn functions_files_and_lines_are_named() {
 #[test]
 fn every_signal_is_told_in_its_own_words() {
     let built = Built::new();
-    let expected: [(&str, i32, &[&str]); 6] = [
+    let expected: [(&str, i32, &[&str]); 7] = [
         (
             "null_call",
             139,
@@ -105,6 +105,11 @@ fn every_signal_is_told_in_its_own_words() {
                 " calls are left out",
                 " main at ",
             ],
+        ),
+        (
+            "smash",
+            139,
+            &["#0 smash at ", "… the calls before it are not known: the stack is damaged"],
         ),
         ("thread", 139, &["#0 update_halo at ", "#2 in_a_thread at "]),
     ];
@@ -130,7 +135,7 @@ fn the_procedure_of_mpi_is_named() {
         &[
             "SIGSEGV: it read address 0x",
             "(address not mapped), in MPI_Send\n",
-            " MPI_Send (libmpi",
+            " MPI_Send in libmpi_abi.so.1\n",
         ],
     );
     holds(&text, &[" die at ", " main at "]);

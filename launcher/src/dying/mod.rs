@@ -77,6 +77,8 @@ fn calls_of(trail: &Trail) -> Vec<Call> {
 #[derive(Debug, Default)]
 pub(crate) struct Told {
     ranks: Vec<(usize, Fault, Trail)>,
+    /// So many of them have ended, in that order.
+    over: usize,
 }
 
 impl Told {
@@ -88,14 +90,21 @@ impl Told {
         }
     }
 
-    /// Whatever it has told, it has ended in another way.
-    pub(crate) fn forget(&mut self, rank: usize) {
-        self.ranks.retain(|(known, ..)| *known != rank);
+    /// A rank has ended, by a signal or in another way, whatever it has told. The first to end is the one of whose
+    /// end the user reads.
+    pub(crate) fn ended(&mut self, rank: usize, killed: bool) {
+        let Some(place) = self.ranks.iter().position(|(known, ..)| *known == rank) else { return };
+        let told = self.ranks.remove(place);
+        if killed {
+            self.ranks.insert(self.over.min(place), told);
+            self.over += 1;
+        }
     }
 
     /// Names the calls, of the first places.
     pub(crate) fn name(&mut self) -> Vec<Fell> {
         let mut places: Vec<(Fault, Vec<Call>, Trail, Vec<usize>)> = Vec::new();
+        self.over = 0;
         for (rank, fault, trail) in self.ranks.drain(..) {
             let calls = calls_of(&trail);
             let alike = |(known, at, ..): &&mut (Fault, Vec<Call>, Trail, Vec<usize>)| {
@@ -151,9 +160,9 @@ impl Fallen {
             for line in calls.lines() {
                 text += &format!("mpirun:   {line}\n");
             }
-            text += &more(rest, "fell in the same place");
+            text += &more(rest, "died in the same place");
         }
-        text + &more(&self.others, "fell in other places, which are not shown")
+        text + &more(&self.others, "died in other places, which are not shown")
     }
 }
 
@@ -162,7 +171,7 @@ fn more(ranks: &[usize], what: &str) -> String {
     ranks.sort_unstable();
     match ranks.len() {
         0 => String::new(),
-        1..=3 => format!("mpirun:   {} {what} too.\n", ranges(&ranks)),
+        1..=3 => format!("mpirun:   {} {what}.\n", ranges(&ranks)),
         many => format!("mpirun:   {many} more {what}: {}.\n", ranges(&ranks)),
     }
 }
@@ -186,7 +195,7 @@ mod tests {
             "mpirun: rank 3 on n3: SIGSEGV",
             "mpirun:   #0 f",
             "mpirun:   #1 main",
-            "mpirun:   4 more fell in the same place: ranks 0-2, 9.",
+            "mpirun:   4 more died in the same place: ranks 0-2, 9.",
         ];
         assert_eq!(lines, expected);
     }
@@ -198,7 +207,7 @@ mod tests {
         let text = fallen.text(|rank| format!("rank {rank}"));
         assert_eq!(text.lines().count(), 2 * PLACES_MAX + 1, "{text}");
         assert!(
-            text.ends_with("  996 more fell in other places, which are not shown: ranks 4-999.\n")
+            text.ends_with("  996 more died in other places, which are not shown: ranks 4-999.\n")
         );
     }
 
@@ -215,11 +224,13 @@ mod tests {
             told.hear(rank, Fault::default(), Trail::default());
             told.hear(rank, Fault::default(), trail(base, call));
         }
-        told.forget(3);
+        for (rank, killed) in [(2, true), (3, false), (1, true), (0, true)] {
+            told.ended(rank, killed);
+        }
         let fell = told.name();
         let ranks: Vec<&[usize]> = fell.iter().map(|fell| &*fell.ranks).collect();
-        assert_eq!(ranks, [&[0, 1][..], &[2][..]]);
-        assert_eq!(fell[0].calls, "#0 (none such, at 0x1004 of the file)\n");
+        assert_eq!(ranks, [&[2][..], &[1, 0][..]]);
+        assert_eq!(fell[1].calls, "#0 (none such, at 0x1004 of the file)\n");
         assert!(told.name().is_empty());
     }
 }

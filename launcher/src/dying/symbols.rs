@@ -3,6 +3,7 @@
 
 use super::Call;
 use addr2line::{Loader, demangle_auto};
+use launch_wire::control::dying::UNKNOWN;
 use object::read::{Object, ObjectSegment, ReadCache};
 use std::collections::HashMap;
 use std::fs::File;
@@ -87,6 +88,10 @@ impl Symbols {
                 lines.push(format!("{name} {}", place.clone().unwrap_or_else(|| place_of(call))));
             }
         }
+        if cut == UNKNOWN {
+            lines.end_line();
+            lines.text += "… the calls before it are not known: the stack is damaged, or the rank was ended too soon\n";
+        }
         Named { lines: lines.finish(), procedure }
     }
 
@@ -101,7 +106,8 @@ impl Symbols {
         let mut functions = debugged(&binary.loader, address);
         if is_library(&Call::At(path.to_path_buf(), place)) {
             if let Some(name) = symbol.as_deref().and_then(procedure) {
-                return vec![Function { name, place: None }];
+                let file = path.file_name().unwrap_or_default().to_string_lossy();
+                return vec![Function { name, place: Some(format!("in {file}")) }];
             }
             functions.drain(..functions.len().saturating_sub(1));
         }

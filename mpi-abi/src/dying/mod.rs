@@ -18,7 +18,7 @@ use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::Duration;
 
-use launch_wire::control::dying::{CALLS_MAX, Fault, ROOM, SIGNALS, TrailRef};
+use launch_wire::control::dying::{CALLS_MAX, Fault, ROOM, SIGNALS, TrailRef, UNKNOWN};
 use libc::{siginfo_t, ucontext_t};
 
 use surroundings::{Place, Surroundings};
@@ -141,7 +141,10 @@ fn tell(room: &mut Room, signal: c_int, info: &siginfo_t, context: &mut ucontext
     };
     let around = Surroundings::look(&fault, &place, &mut room.reading);
     fault.overflow = around.is_overflow;
-    telling::tell(&fault, TrailRef::default(), &mut room.packet);
+    let here = [place.pc];
+    let maps = surroundings::copy_lines(&here, &mut room.reading, &mut room.maps);
+    let first = TrailRef { calls: &here, cut_at: 1, cut: UNKNOWN, maps };
+    telling::tell(&fault, first, &mut room.packet);
     let (calls, cut_at, cut) = calls::walk(context, &place, &around, &mut room.calls);
     let maps = surroundings::copy_lines(calls, &mut room.reading, &mut room.maps);
     telling::tell(&fault, TrailRef { calls, cut_at, cut, maps }, &mut room.packet);

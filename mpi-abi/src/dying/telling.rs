@@ -10,7 +10,7 @@ use std::ptr::null;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use launch_wire::control::dying::{Fault, TrailRef, encode};
+use launch_wire::control::dying::{Fault, TrailRef, UNKNOWN, encode};
 use launch_wire::control::mapping::Mapping;
 
 use crate::{configure, library};
@@ -78,7 +78,7 @@ pub(super) fn tell(fault: &Fault, trail: TrailRef<'_>, packet: &mut [u8]) {
         return;
     }
     // Where the search for the calls ends the process, this line has been written at least.
-    if trail.calls.is_empty() {
+    if trail.cut == UNKNOWN {
         let mut text = Text { bytes: [0; 4096], length: 0 };
         let _ = writeln!(text, "ferrite: {}: {fault}", prepared.name);
         return text.write();

@@ -9,6 +9,9 @@ use std::fmt;
 /// Calls that are told at most; of more the innermost and the outermost.
 pub const CALLS_MAX: usize = 64;
 
+/// How many calls are left out, where nobody knows: they have not been looked for yet.
+pub const UNKNOWN: u32 = u32::MAX;
+
 /// The kind of the frame.
 pub(super) const KIND: u8 = 9;
 
@@ -60,7 +63,7 @@ pub struct Trail {
     pub calls: Vec<u64>,
     /// Behind so many of them others are left out.
     pub cut_at: u32,
-    /// How many.
+    /// How many, or [`UNKNOWN`].
     pub cut: u32,
     /// The lines of `/proc/self/maps` that hold them.
     pub maps: Vec<u8>,
