@@ -159,12 +159,13 @@ pub(crate) struct Place<'a> {
     pub(crate) sockets: [i32; 2],
     /// Whether it is to send its lines of the report.
     pub(crate) report: bool,
+    /// The name of its standard output, if that is to go line by line.
+    pub(crate) lines: Option<String>,
 }
 
 /// Adds what tells a rank its place.
 pub(crate) fn add_place(variables: &mut Environment, place: &Place) {
-    let Place { rank, size, local: (local, locals), cpus, job, host, route, sockets, report } =
-        place;
+    let Place { rank, size, local: (local, locals), cpus, job, host, route, sockets, .. } = place;
     let [pmi, control] = sockets;
     let mut put = |name: &str, value: String| {
         variables.insert(name.into(), value.into());
@@ -186,15 +187,19 @@ pub(crate) fn add_place(variables: &mut Environment, place: &Place) {
     for name in ["OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "OMPI_UNIVERSE_SIZE"] {
         put(name, size.to_string());
     }
-    put("GFORTRAN_UNBUFFERED_PRECONNECTED", "y".to_string());
     put(JOB, job.to_string());
     put(launch_wire::control::VARIABLE, control.to_string());
     put("_FERRITE_USABLE_CPUS", cpus.to_string());
     if let Some(route) = route {
         put(route::VARIABLE, route.to_string());
     }
-    if *report {
+    if place.report {
         put("_FERRITE_REPORT", "1".to_string());
+    }
+    match &place.lines {
+        Some(pipe) => put(launch_wire::LINES, pipe.clone()),
+        // That of a job which mpirun itself belongs to.
+        None => drop(variables.remove(OsStr::new(launch_wire::LINES))),
     }
 }
 

@@ -33,6 +33,7 @@ mod output;
 mod plan;
 mod pmi_server;
 mod program;
+mod prompt;
 mod ranges;
 mod redirect;
 mod refuse;

@@ -7,6 +7,7 @@ use crate::hosts;
 use crate::options::StdinTo;
 use crate::plan::Plan;
 use crate::program;
+use crate::prompt;
 use crate::redirect;
 use crate::refuse::Refusal;
 use crate::route;
@@ -14,6 +15,7 @@ use crate::settings;
 use crate::sys;
 use crate::tree::frame::Arrived;
 use machine::Machine;
+use mpi_core::settings::OutputWay;
 use std::ffi::OsStr;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -25,6 +27,10 @@ pub(crate) struct App {
     pub(crate) program: program::Program,
     /// Its variables, before each rank's own are added.
     pub(crate) environment: Environment,
+    /// Whether what it prints is to come line by line.
+    pub(crate) lines: bool,
+    /// How many ranks take themselves for one node, if not all.
+    node_ranks: usize,
 }
 
 /// One host's part of a job.
@@ -64,10 +70,7 @@ impl Site {
             text.split(',').next()?.trim().parse::<usize>().ok()
         });
         let threads = threads.max();
-        let node_ranks = match apps.iter().flatten().next() {
-            Some(app) => settings::load(&app.environment)?.node_ranks as usize,
-            None => 0,
-        };
+        let node_ranks = apps.iter().flatten().next().map_or(0, |app| app.node_ranks);
         let crew = Crew { ranks: ranks.len(), node_ranks };
         let binding = binding::decide(
             &machine,
@@ -129,5 +132,10 @@ fn app(plan: &Plan, node: usize, number: usize, lib: Option<&Path>) -> Result<Ap
     if let Some(lib) = lib {
         redirect::put_in_front(&mut environment, lib);
     }
-    Ok(App { program, environment })
+    let settings = settings::load(&environment)?;
+    let lines = settings.output == OutputWay::Lines;
+    if lines {
+        prompt::tell_runtimes(&mut environment);
+    }
+    Ok(App { program, environment, lines, node_ranks: settings.node_ranks as usize })
 }

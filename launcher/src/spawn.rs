@@ -3,6 +3,7 @@
 use crate::env::{Place, add_place};
 use crate::input::{self, Way};
 use crate::plan::Plan;
+use crate::prompt;
 use crate::refuse::Refusal;
 use crate::site::Site;
 use crate::sys::{self, ChildPlan, Signals, StartError, Step};
@@ -78,6 +79,7 @@ pub(crate) fn start(common: &Common, index: usize) -> Result<Started, Refusal> {
         route: site.route,
         sockets,
         report: plan.report,
+        lines: app.lines.then(|| prompt::name(&their_out)).transpose()?,
     };
     add_place(&mut environment, &place);
     let words = app.program.words.iter().chain(&asked.arguments);

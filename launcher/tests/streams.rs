@@ -239,3 +239,18 @@ fn lines_may_tell_their_time() {
     let ended = mpirun(&["-n", "1", "--output", "timestamp,tag", "echo", "x"]).end();
     assert!(ended.out.ends_with("[1,0]<stdout>:x\n"), "{}", ended.out);
 }
+
+#[test]
+fn run_time_systems_are_told_to_show_lines() {
+    let script = "echo $GFORTRAN_UNBUFFERED_PRECONNECTED-$PYTHONUNBUFFERED-${_FERRITE_LINES%%:*}";
+    let seen = |setting: &str, own: &str| {
+        let run = mpirun(&["-n", "1", "sh", "-c", script]).with(|c| {
+            c.env("FERRITE_OUTPUT", setting).env("_FERRITE_LINES", "outer:job");
+            c.env_remove("GFORTRAN_UNBUFFERED_PRECONNECTED").env("PYTHONUNBUFFERED", own)
+        });
+        run.end().out
+    };
+    let lines = seen("lines", "0");
+    assert!(lines.starts_with("y-0-") && !lines.contains("outer"), "{lines}");
+    assert_eq!(seen("full", "7"), "-7-\n");
+}

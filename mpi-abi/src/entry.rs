@@ -15,6 +15,7 @@ use mpi_core::handle::{
 
 use crate::face::Face;
 use crate::failure;
+use crate::lacks;
 use crate::library::{Phase, always, phase};
 use crate::node::{self, NodePort};
 use crate::procedure::Procedure;
@@ -164,12 +165,12 @@ pub fn begin_quickly(
 /// The end of a procedure that is not implemented.
 #[cold]
 pub fn unsupported<F: Face>(procedure: Procedure, owner: Owner) -> c_int {
-    let error =
-        Error::new(ErrorClass::UNSUPPORTED_OPERATION, "this procedure is not implemented yet")
-            .hint("docs/coverage.md lists what is; this library names every procedure it lacks.");
+    let error = |is_fatal| lacks::error(&Of::<F>::TABLE, procedure, is_fatal);
     match owner != Owner::None && node::is_open() {
-        true => call::<F>(procedure, owner, |_| Err(error)),
-        false => call_any_time::<F>(procedure, owner, |_| Err(error)),
+        true => call::<F>(procedure, owner, |cx| Err(error(failure::hearer(cx).is_fatal()))),
+        false => call_any_time::<F>(procedure, owner, |cx| {
+            Err(error(failure::hearer_any_time(cx).is_fatal()))
+        }),
     }
 }
 

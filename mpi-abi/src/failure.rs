@@ -32,6 +32,13 @@ pub(crate) struct Hearer {
     pub object: u32,
 }
 
+impl Hearer {
+    /// Whether the error ends the job.
+    pub(crate) fn is_fatal(self) -> bool {
+        matches!(self.action, Action::Fatal | Action::Abort)
+    }
+}
+
 /// Words the line of decision 20, remembers it, and lets the error handler of the call's owner
 /// act; returns the code for the caller, if there still is one.
 #[cold]
@@ -39,9 +46,8 @@ pub(crate) fn raise(cx: &mut Cx<'_>, error: Error) -> c_int {
     let line = noted(&cx.always, (cx.face, cx.procedure), &error);
     let code = (cx.face.error_out)(error.class());
     let hearer = hearer(cx);
-    let is_fatal = matches!(hearer.action, Action::Fatal | Action::Abort);
     match error.is_hearsay() {
-        true if is_fatal => end_job(code, &line, Bootstrap::abort_by_hearsay),
+        true if hearer.is_fatal() => end_job(code, &line, Bootstrap::abort_by_hearsay),
         _ => handle(cx, hearer, code, &line),
     }
     // They are there: the call has just made or closed them.
@@ -58,12 +64,7 @@ pub(crate) fn raise(cx: &mut Cx<'_>, error: Error) -> c_int {
 pub(crate) fn raise_any_time(cx: &AlwaysCx, error: &Error) -> c_int {
     let line = noted(cx.always, (cx.face, cx.procedure), error);
     let code = (cx.face.error_out)(error.class());
-    let hearer = match cx.owner {
-        Owner::Session(session) => session_of(cx.always, session),
-        _ => None,
-    };
-    let hearer = hearer.unwrap_or_else(|| nobodys(cx.always));
-    handle_any_time(cx, hearer, code, &line);
+    handle_any_time(cx, hearer_any_time(cx), code, &line);
     code
 }
 
@@ -118,7 +119,7 @@ pub(crate) fn told(cx: &Cx<'_>, handler: ErrhandlerHandle, kind: u32, object: u3
 }
 
 /// Who hears of an error of this call.
-fn hearer(cx: &Cx<'_>) -> Hearer {
+pub(crate) fn hearer(cx: &Cx<'_>) -> Hearer {
     let known = match cx.owner {
         Owner::Comm(handle) => cx
             .comm(handle)
@@ -137,6 +138,15 @@ fn hearer(cx: &Cx<'_>) -> Hearer {
         Owner::None => None,
     };
     known.unwrap_or_else(|| nobodys(&cx.always))
+}
+
+/// The same within a procedure that is always available.
+pub(crate) fn hearer_any_time(cx: &AlwaysCx) -> Hearer {
+    let hearer = match cx.owner {
+        Owner::Session(session) => session_of(cx.always, session),
+        _ => None,
+    };
+    hearer.unwrap_or_else(|| nobodys(cx.always))
 }
 
 /// A session that hears of an error, if there is such a session.

@@ -19,6 +19,7 @@ mod failure;
 pub mod foreign;
 pub mod fortran;
 pub mod glue;
+mod lacks;
 mod library;
 mod memory_kinds;
 pub mod node;

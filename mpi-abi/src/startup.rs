@@ -23,11 +23,36 @@ use crate::calls::attributes::delete_all_in_the_end;
 use crate::configure;
 use crate::entry::Cx;
 use crate::face::Abi;
+use crate::lacks;
 use crate::library::{self, Phase, Place, library, phase};
+use crate::procedure::Procedure;
 use crate::{dying, node, progress};
 
-/// `MPI_THREAD_SERIALIZED`, the highest level granted until multiple threads are served.
-pub(crate) const THREAD_SERIALIZED: i32 = 2048;
+/// The levels of thread support with their core values.
+pub(crate) const THREAD_LEVELS: [(&str, i32); 4] = [
+    ("MPI_THREAD_SINGLE", 0),
+    ("MPI_THREAD_FUNNELED", 1024),
+    ("MPI_THREAD_SERIALIZED", 2048),
+    ("MPI_THREAD_MULTIPLE", 4096),
+];
+
+/// The highest level granted until multiple threads are served, as its place among them.
+const HIGHEST: usize = 2;
+
+/// The level that is granted where `asked` is, by name and core value. One that is none counts as the lowest.
+pub(crate) fn granted(asked: i32) -> (&'static str, i32) {
+    let place = THREAD_LEVELS.iter().rposition(|(_, level)| *level <= asked);
+    THREAD_LEVELS[place.unwrap_or(0).min(HIGHEST)]
+}
+
+/// Has the user told if `asked` is more than is granted.
+pub(crate) fn note_thread_level(procedure: Procedure, asked: i32) {
+    let (granted, level) = granted(asked);
+    let asked = THREAD_LEVELS.iter().find(|(_, value)| *value == asked && *value > level);
+    if let Some((asked, _)) = asked {
+        lacks::say_thread_level(procedure, (asked, granted));
+    }
+}
 
 /// Under which rank 0 publishes what all ranks have in common.
 const COMMON_KEY: &str = "ferrite-common";
@@ -71,7 +96,8 @@ pub(crate) fn start(cx: &mut Cx<'_>, required: i32) -> Result<i32> {
     meet(cx)?;
     cx.begin_world();
     library::set_phase(Phase::Running);
-    let granted = required.clamp(0, THREAD_SERIALIZED);
+    let (_, granted) = granted(required);
+    note_thread_level(cx.procedure, required);
     // SAFETY: gettid cannot fail.
     library::set_thread_level(granted, unsafe { libc::gettid() });
     open(cx)?;
@@ -244,6 +270,7 @@ fn keep(bootstrap: Bootstrap, settings: Settings) {
     library.bootstrap = Some(bootstrap);
     library.wants_backtrace = settings.backtrace;
     library.wants_thread = settings.progress == ProgressWay::Thread;
+    library.says_threads = settings.thread_note;
     library.unmet = Some(settings);
 }
 

@@ -65,6 +65,16 @@ choices! {
     }
 }
 
+choices! {
+    /// When what a rank prints leaves its buffers.
+    OutputWay {
+        /// With each line, as on a terminal.
+        Lines = "lines",
+        /// When a buffer is full, as in a pipe.
+        Full = "full",
+    }
+}
+
 /// What is known of a setting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Described {
@@ -216,6 +226,10 @@ settings! {
         "Algorithm of MPI_Reduce_scatter_block";
     coll_scan: String = String::new(), true, "Algorithm of MPI_Scan";
     coll_exscan: String = String::new(), true, "Algorithm of MPI_Exscan";
+    output: OutputWay = OutputWay::Lines, false,
+        "When what ranks print through mpirun leaves their buffers: with each line, or when one is full";
+    thread_note: bool = true, false,
+        "Rank 0 says on standard error when a program gets fewer threads in MPI at a time than it asks for";
     log: String = String::new(), false,
         "What to log to standard error: error, warn, info, debug or trace, or of a part as transports=debug";
     backtrace: bool = true, false,

@@ -21,3 +21,7 @@ pub use socket::Socket;
 /// The variable in which the launcher passes on which kinds of memory the program asks for
 /// (`mpirun --memory-alloc-kinds`, MPI-5.0 §12.4.3).
 pub const MEMORY_KINDS: &str = "_FERRITE_MEMORY_KINDS";
+
+/// The variable in which the launcher names the pipe that it reads line by line: the numbers of its device and
+/// inode, with a colon between. Whoever writes into another file or pipe is not meant.
+pub const LINES: &str = "_FERRITE_LINES";

@@ -11,14 +11,6 @@ use crate::entry::{Cx, Owner};
 use crate::memory_kinds;
 use crate::startup;
 
-/// The levels of thread support as hints name them, with their core values.
-const THREAD_LEVELS: [(&str, i32); 4] = [
-    ("MPI_THREAD_SINGLE", 0),
-    ("MPI_THREAD_FUNNELED", 1024),
-    ("MPI_THREAD_SERIALIZED", startup::THREAD_SERIALIZED),
-    ("MPI_THREAD_MULTIPLE", 4096),
-];
-
 /// `MPI_Session_init`. Does not wait for other processes: that is left to who first makes a
 /// communicator of several.
 pub fn session_init(
@@ -31,23 +23,25 @@ pub fn session_init(
     // Errors of this call go to the handler that it was given, and the session with them.
     cx.owner = Owner::NoSession(made);
     let asked = if info.is_null() { Info::new() } else { copied(&cx.always, info)? };
-    cx.session_mut(made)?.hints = hints(&asked)?;
+    let level = thread_level(&asked);
+    cx.session_mut(made)?.hints = hints(&asked, level)?;
     startup::begin_session(cx)?;
+    startup::note_thread_level(cx.procedure, level);
     *session = made;
     Ok(())
 }
 
-/// What is granted of what a program asked for.
-fn hints(asked: &Info) -> Result<Info> {
+/// The level of thread support that is asked for; the lowest if none is (§11.3.1).
+fn thread_level(asked: &Info) -> i32 {
     let wanted = asked.hint("thread_level").map(str::trim);
-    let wanted = THREAD_LEVELS.iter().find(|(name, _)| Some(*name) == wanted);
-    let level = wanted.map_or(0, |(_, level)| *level).min(startup::THREAD_SERIALIZED);
+    let wanted = startup::THREAD_LEVELS.iter().find(|(name, _)| Some(*name) == wanted);
+    wanted.map_or(0, |(_, level)| *level)
+}
+
+/// What is granted of what a program asked for, among it this thread level.
+fn hints(asked: &Info, thread_level: i32) -> Result<Info> {
     let mut granted = Info::new();
-    for (name, value) in THREAD_LEVELS {
-        if value == level {
-            granted.set("thread_level", name)?;
-        }
-    }
+    granted.set("thread_level", startup::granted(thread_level).0)?;
     if let Some(kinds) = asked.hint(memory_kinds::KEY) {
         granted.set(memory_kinds::KEY, memory_kinds::granted(kinds))?;
     }

@@ -1,0 +1,94 @@
+//! What the library lacks, said once on standard error, whatever the program does with the error: many programs set
+//! `MPI_ERRORS_RETURN`, look at no code, and fail much later.
+//!
+//! In: the procedure that was called, or the level of thread support that was asked for. Out: a line.
+
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use mpi_core::error::{Error, ErrorClass};
+use parking_lot::Mutex;
+
+use crate::failure;
+use crate::library;
+use crate::procedure::Procedure;
+use crate::table::FaceTable;
+
+/// The error of a procedure that is not implemented. One that ends the job, which says it, needs no words here.
+pub(crate) fn error(face: &FaceTable, procedure: Procedure, is_fatal: bool) -> Error {
+    let (what, hint) = about(procedure);
+    let error = Error::new(ErrorClass::UNSUPPORTED_OPERATION, what).hint(hint);
+    if !is_fatal && is_first(procedure) {
+        tell(failure::line(face, procedure, &error));
+    }
+    error
+}
+
+/// What is missing, and what a program can do without it.
+fn about(procedure: Procedure) -> (&'static str, &'static str) {
+    use Procedure::*;
+    match procedure {
+        CommSpawn | CommSpawnMultiple => (
+            "a job cannot start further processes yet",
+            "Start all of them by mpirun; for a pool of workers in Python: \
+             mpirun -n N python -m mpi4py.futures SCRIPT.",
+        ),
+        OpenPort | ClosePort | CommAccept | CommConnect | CommJoin | PublishName
+        | UnpublishName | LookupName => (
+            "jobs cannot connect to each other yet",
+            "Start the programs as one job: mpirun -n 2 ./server : -n 2 ./client.",
+        ),
+        WinCreate | WinAllocate | WinCreateDynamic | WinAttach | WinDetach => (
+            "of all windows only those of MPI_Win_allocate_shared are implemented yet",
+            "Let the program use messages instead of one-sided communication, or within a node \
+             MPI_Win_allocate_shared.",
+        ),
+        PsendInit | PrecvInit | Pready | PreadyRange | PreadyList | Parrived => (
+            "partitioned communication is not implemented yet",
+            "MPI_Send_init and MPI_Recv_init, once for each partition, do the same.",
+        ),
+        RegisterDatarep => (
+            "data representations of the program's own are not implemented yet",
+            "The representations native, internal and external32 are there.",
+        ),
+        other if other.name().starts_with("MPIX_") => (
+            "this extension of another library is not implemented",
+            "Let the program be built without it; docs/coverage.md lists what is there.",
+        ),
+        _ => (
+            "this procedure is not implemented yet",
+            "docs/coverage.md lists what is; this library names every procedure it lacks.",
+        ),
+    }
+}
+
+/// Whether nothing has been said of `procedure` yet in this process.
+fn is_first(procedure: Procedure) -> bool {
+    static SAID: Mutex<Vec<u16>> = Mutex::new(Vec::new());
+    let mut said = SAID.lock();
+    let is_first = !said.contains(&procedure.number());
+    said.extend(is_first.then_some(procedure.number()));
+    is_first
+}
+
+/// The world's rank 0 says, once, that a program gets a lower level of thread support than it asks for.
+pub(crate) fn say_thread_level(procedure: Procedure, (asked, granted): (&str, &str)) {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    let is_first = library::place().is_none_or(|place| place.rank == 0);
+    if !is_first || !library::library().says_threads || SAID.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    tell(format!(
+        "{}{}: {asked} was asked for and {granted} is provided: one thread at a time may call MPI. \
+         (mpi4py always asks; FERRITE_THREAD_NOTE=off silences this line.)",
+        failure::place(),
+        procedure.name()
+    ));
+}
+
+/// Writes a line in one piece.
+fn tell(mut line: String) {
+    line.push('\n');
+    // If standard error is gone there is nobody left to tell.
+    let _ = std::io::stderr().write_all(line.as_bytes());
+}
