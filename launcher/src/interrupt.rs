@@ -4,10 +4,12 @@
 //! In: signals, and the time. Out: questions to the ranks, the table of [`crate::stuck`], and signals
 //! that go on to the ranks. Who presses Ctrl-C has mostly waited for long, and the ranks know what
 //! for; so SIGINT and SIGTERM go on once it is known whether anything moves, at the latest after
-//! [`LOOK`].
+//! [`LOOK`]. A rank that catches SIGTERM saves its work within the time that a batch system gives: it gets the signal
+//! at once. (SIGINT is caught by all of Python, which does nothing with it before a wait in MPI has ended.)
 
 use crate::job::{Job, Phase};
 use crate::stuck::{Asked, Stuck};
+use crate::sys;
 use crate::tree::frame::Down;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -52,11 +54,18 @@ impl Job<'_> {
         let again = !self.asked.insert(signal);
         let interrupts = matches!(signal, libc::SIGINT | libc::SIGTERM);
         let is_first = self.asked.len() == 1 && self.runs_well();
-        if interrupts && !again && is_first && self.report.ranks().next().is_some() {
+        let asks = self.report.ranks().next().is_some() && !self.is_urgent(signal);
+        if interrupts && !again && is_first && asks {
             self.last_look = Some(LastLook { signal, begun: now, until: now + LOOK });
             return self.stuck.hurry(STILL, now);
         }
         self.hand_on(signal, again && interrupts);
+    }
+
+    /// Whether a rank of this host has something to do when the signal comes.
+    fn is_urgent(&self, signal: i32) -> bool {
+        let mut running = self.node.members.iter().filter(|member| member.running);
+        signal == libc::SIGTERM && running.any(|member| sys::catches(member.pid, signal))
     }
 
     /// Signal `signal` goes on to the ranks; as SIGKILL where the user insists.

@@ -177,6 +177,19 @@ fn who_interrupts_a_hanging_job_hears_where_it_hangs() {
 }
 
 #[test]
+fn who_saves_its_work_is_not_kept_waiting_for_where_it_hangs() {
+    let script = format!("trap 'echo saved; exit 0' TERM; {} hang & wait", rank_program());
+    let (mut child, mark) = mpirun(&["-n", "2", "sh", "-c", &script]).start();
+    let mut out = child.stdout.take().unwrap();
+    let _both = read_until(&mut out, "hangs\n") + &read_until(&mut out, "hangs\n");
+    signal(child.id().cast_signed(), 15);
+    let _saved = read_until(&mut out, "saved\n") + &read_until(&mut out, "saved\n");
+    child.stdout = Some(out);
+    let ended = finish(child, &mark);
+    assert!(!ended.err.contains("nothing has moved"), "{}", ended.err);
+}
+
+#[test]
 fn signals_are_passed_on() {
     for (number, name) in [(2, "INT"), (15, "TERM"), (1, "HUP"), (10, "USR1"), (12, "USR2")] {
         let script = format!(

@@ -172,22 +172,66 @@ fn ranks(text: &str) -> Option<Vec<u32>> {
 /// # Errors
 /// When it does not end well; the text is what a person needs to see.
 pub fn run(prefix: &Prefix, executable: &Path, ranks: u32) -> Result<()> {
-    run_with(prefix, executable, ranks, &[])
+    run_under(with(&[]), prefix, executable, ranks)
 }
 
-/// The same with settings: names and values of variables.
-///
-/// # Errors
-/// As [`run`].
-pub fn run_with(
-    prefix: &Prefix,
-    executable: &Path,
-    ranks: u32,
-    settings: &[(&str, &str)],
-) -> Result<()> {
+/// A command that runs the words added to it with these settings: names and values of variables.
+pub fn with(settings: &[(&str, &str)]) -> Command {
     let mut plain = crate::prefix::clean(Path::new("env"));
     plain.envs(settings.iter().copied());
-    run_under(plain, prefix, executable, ranks)
+    plain
+}
+
+/// Programs that a test runs in its own surroundings: compiled once, run in each of them.
+pub struct Batch {
+    prefix: Prefix,
+    programs: Vec<(Program, PathBuf)>,
+    failures: Vec<String>,
+}
+
+impl Batch {
+    /// Compiles the programs of these names into a folder.
+    ///
+    /// # Errors
+    /// As [`chosen`], and when one of them does not compile.
+    pub fn compile(into: &Path, names: &[&str]) -> Result<Batch> {
+        fs::create_dir_all(into)?;
+        let prefix = Prefix::find()?;
+        let compiled = chosen(names)?.into_iter().map(|program| {
+            let executable = program.compile(&prefix, into)?;
+            Ok((program, executable))
+        });
+        let programs = compiled.collect::<Result<_>>()?;
+        Ok(Batch { prefix, programs, failures: Vec::new() })
+    }
+
+    /// Runs each of them by `surroundings`, of which `label` tells, on those `ranks` that it gets there.
+    pub fn run(
+        &mut self,
+        label: &str,
+        surroundings: &dyn Fn() -> Command,
+        ranks: &dyn Fn(&Program) -> Vec<u32>,
+    ) {
+        for (program, executable) in &self.programs {
+            for ranks in ranks(program) {
+                if let Err(error) = run_under(surroundings(), &self.prefix, executable, ranks) {
+                    let name = &program.name;
+                    self.failures.push(format!("{name} on {ranks}, {label}: {error:#}"));
+                }
+            }
+        }
+    }
+
+    /// The verdict on all runs.
+    ///
+    /// # Errors
+    /// With what went wrong in each of those that did not end well.
+    pub fn verdict(self) -> Result<()> {
+        match self.failures.is_empty() {
+            true => Ok(()),
+            false => bail!("{}", self.failures.join("\n")),
+        }
+    }
 }
 
 /// The same by a command that runs the words added to it, in whatever surroundings.

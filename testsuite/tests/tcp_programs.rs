@@ -1,11 +1,9 @@
 //! Programs over TCP, on loopback: alone, over several streams in small pieces, and together with
 //! shared memory where one machine plays several nodes.
 
-use std::fs;
 use std::path::Path;
 
-use testsuite::prefix::Prefix;
-use testsuite::programs;
+use testsuite::programs::{self, Batch};
 
 /// Programs that between them send every kind of frame: small and large, of types with gaps,
 /// matched and not, cancelled, cut, from many at once, and up to the end.
@@ -33,20 +31,12 @@ const PROGRAMS: &[&str] = &[
 const RANKS_MAX: u32 = 4;
 
 fn run_all(folder: &str, settings: &[(&str, &str)]) {
-    let prefix = Prefix::find().expect("a prefix");
     let into = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
-    fs::create_dir_all(&into).expect("a folder for programs");
-    let mut failures = Vec::new();
-    for program in programs::chosen(PROGRAMS).expect("programs of the manifest") {
-        let executable = program.compile(&prefix, &into).expect("it compiles");
-        let ranks = program.ranks.iter().filter(|ranks| (2..=RANKS_MAX).contains(*ranks));
-        for &ranks in ranks {
-            if let Err(error) = programs::run_with(&prefix, &executable, ranks, settings) {
-                failures.push(format!("{} on {ranks}: {error:#}", program.name));
-            }
-        }
-    }
-    assert!(failures.is_empty(), "with {settings:?}:\n{}", failures.join("\n"));
+    let mut batch = Batch::compile(&into, PROGRAMS).expect("programs that compile");
+    batch.run(&format!("with {settings:?}"), &|| programs::with(settings), &|program| {
+        program.ranks.iter().copied().filter(|ranks| (2..=RANKS_MAX).contains(ranks)).collect()
+    });
+    batch.verdict().unwrap();
 }
 
 #[test]

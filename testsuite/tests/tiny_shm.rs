@@ -1,13 +1,12 @@
 //! Programs where `/dev/shm` has 64 KiB, as in many containers: nothing of ours lies there, so they
 //! run as everywhere. Only root may make such a place; else the test is counted as skipped.
 
-use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use testsuite::hosts::skipped;
-use testsuite::prefix::{Prefix, clean};
-use testsuite::programs;
+use testsuite::prefix::clean;
+use testsuite::programs::Batch;
 
 /// Programs that between them use all that is shared: lanes, rings, boards, windows, memory that is
 /// allocated, from many ranks and for long messages.
@@ -35,17 +34,10 @@ fn programs_run_with_hardly_any_dev_shm() {
         let why = String::from_utf8_lossy(&made.stderr);
         return skipped("programs_run_with_hardly_any_dev_shm", why.trim()).expect("it is counted");
     }
-    let prefix = Prefix::find().expect("a prefix");
     let into = Path::new(env!("CARGO_TARGET_TMPDIR")).join("tiny-shm");
-    fs::create_dir_all(&into).expect("a folder for programs");
-    let mut failures = Vec::new();
-    for program in programs::chosen(&PROGRAMS).expect("programs of the manifest") {
-        let executable = program.compile(&prefix, &into).expect("it compiles");
-        for &ranks in program.ranks.iter().filter(|ranks| **ranks <= RANKS_MAX) {
-            if let Err(error) = programs::run_under(place(), &prefix, &executable, ranks) {
-                failures.push(format!("{} on {ranks}: {error:#}", program.name));
-            }
-        }
-    }
-    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    let mut batch = Batch::compile(&into, &PROGRAMS).expect("programs that compile");
+    batch.run("hardly any /dev/shm", &place, &|program| {
+        program.ranks.iter().copied().filter(|ranks| *ranks <= RANKS_MAX).collect()
+    });
+    batch.verdict().unwrap();
 }

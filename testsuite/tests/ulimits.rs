@@ -1,14 +1,13 @@
 //! Programs under the limits that batch systems set (`ulimit`), for memory that is shared counts as
 //! addresses and as a file; and in sandboxes that refuse the kernel's usual way to share it.
 
-use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use testsuite::prefix::{Prefix, clean};
-use testsuite::programs;
+use testsuite::prefix::clean;
+use testsuite::programs::Batch;
 
 /// Programs that share memory in all its forms: messages, boards, windows, allocated memory.
 const PROGRAMS: [&str; 6] = ["alltoall", "bcast", "hello", "large", "memory", "windows"];
@@ -73,20 +72,12 @@ fn programs_run_where_memfds_are_refused() {
 
 /// Runs all programs on as many ranks as they may and as each of the surroundings allows.
 fn run_all(folder: &str, all: &[(&str, u32)], surroundings: impl Fn(&str) -> Command) {
-    let prefix = Prefix::find().expect("a prefix");
     let into = Path::new(env!("CARGO_TARGET_TMPDIR")).join("ulimits").join(folder);
-    fs::create_dir_all(&into).expect("a folder for programs");
-    let mut failures = Vec::new();
-    for program in programs::chosen(&PROGRAMS).expect("programs of the manifest") {
-        let executable = program.compile(&prefix, &into).expect("it compiles");
-        for (name, most) in all {
-            let ranks = program.ranks.iter().copied().filter(|ranks| ranks <= most).max();
-            let Some(ranks) = ranks else { continue };
-            let run = programs::run_under(surroundings(name), &prefix, &executable, ranks);
-            if let Err(error) = run {
-                failures.push(format!("{} on {ranks}, {name}: {error:#}", program.name));
-            }
-        }
+    let mut batch = Batch::compile(&into, &PROGRAMS).expect("programs that compile");
+    for (name, most) in all {
+        batch.run(name, &|| surroundings(name), &|program| {
+            program.ranks.iter().copied().filter(|ranks| ranks <= most).max().into_iter().collect()
+        });
     }
-    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    batch.verdict().unwrap();
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use testsuite::prefix::{Prefix, clean};
-use testsuite::programs;
+use testsuite::programs::{self, Batch};
 
 /// What messages between two processes of one node can be made to take.
 const WAYS: [(&str, &str); 5] = [
@@ -29,18 +29,11 @@ fn folder(test: &str) -> PathBuf {
 
 #[test]
 fn programs_run_whichever_way_messages_go() {
-    let prefix = Prefix::find().expect("a prefix");
-    let into = folder("ways");
-    let mut failures = Vec::new();
-    for program in programs::chosen(&PROGRAMS).expect("programs of the manifest") {
-        let executable = program.compile(&prefix, &into).expect("it compiles");
-        for way in WAYS {
-            if let Err(error) = programs::run_with(&prefix, &executable, 2, &[way]) {
-                failures.push(format!("{} with {}={}: {error:#}", program.name, way.0, way.1));
-            }
-        }
+    let mut batch = Batch::compile(&folder("ways"), &PROGRAMS).expect("programs that compile");
+    for way in WAYS {
+        batch.run(&format!("{}={}", way.0, way.1), &|| programs::with(&[way]), &|_| vec![2]);
     }
-    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    batch.verdict().unwrap();
 }
 
 /// A command that runs the words added to it on one of the processors that this process may use.

@@ -21,8 +21,8 @@ pub(crate) use descriptors::{
 };
 pub(crate) use epoll::{Epoll, Interest};
 pub(crate) use process::{
-    End, await_end, become_subreaper, c_library_version, die_with_parent, fork_guard, is_hung_up,
-    is_unread, kill, kill_group, new_session, reap, reap_now, reap_one, stop_self,
+    End, await_end, become_subreaper, c_library_version, catches, die_with_parent, fork_guard,
+    is_hung_up, is_unread, kill, kill_group, new_session, reap, reap_now, reap_one, stop_self,
 };
 pub(crate) use signals::{Signals, signal_name};
 

@@ -28,6 +28,14 @@ pub(crate) fn c_library_version() -> String {
     version.to_string_lossy().into_owned()
 }
 
+/// Whether a process has a function of its own for this signal.
+pub(crate) fn catches(pid: pid_t, signal: c_int) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let mask = mask.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+}
+
 /// Makes orphaned descendants children of this process rather than of init.
 pub(crate) fn become_subreaper() -> io::Result<()> {
     // SAFETY: prctl with plain numbers.
