@@ -31,6 +31,7 @@ fn main() {
         "linger-at-exit" => linger(me, word(1), Leaving::AtExit),
         "desert" => desert(me),
         "hang" => hang(me),
+        "start" => start(me, &words[1..]),
         _ => exchange(me),
     };
     if let Err(error) = result {
@@ -160,6 +161,13 @@ fn desert(mut me: Bootstrap) -> Result<(), BootstrapError> {
         exit(0);
     }
     me.fence()
+}
+
+/// Starts another program while it uses MPI itself.
+fn start(me: Bootstrap, words: &[String]) -> Result<(), BootstrapError> {
+    let status = Command::new(&words[0]).args(&words[1..]).status();
+    println!("it ended with {:?}", status.ok().and_then(|status| status.code()));
+    me.finalize(Leaving::BeforeExit)
 }
 
 /// Hangs, and tells so when asked.

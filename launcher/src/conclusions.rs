@@ -108,6 +108,8 @@ impl Job<'_> {
             }
             Up::Inside { rank, inside } => {
                 self.ledger.inside(rank, inside);
+                // It may have called again after it had lost its connection.
+                self.gone[rank] &= !inside;
                 if !inside {
                     self.stuck.left(rank);
                 }

@@ -4,6 +4,7 @@
 use crate::options::{Global, Local};
 use crate::refuse::Refusal;
 use crate::route;
+use launch_wire::address::{self, Address};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::net::IpAddr;
@@ -25,9 +26,6 @@ const FOREIGN: [&str; 9] = [
     "MV2_COMM_WORLD_",
     "MPI_LOCAL",
 ];
-
-/// The name of the variable by which processes of one job are found.
-pub(crate) const JOB: &str = "_FERRITE_JOB";
 
 /// The variables of the programs of one segment, before each rank's own are added.
 pub(crate) fn of_segment(
@@ -157,6 +155,8 @@ pub(crate) struct Place<'a> {
     pub(crate) route: Option<IpAddr>,
     /// The descriptors of its PMI and control sockets.
     pub(crate) sockets: [i32; 2],
+    /// Where mpirun is reached when these are lost, if it can be.
+    pub(crate) address: Option<Address>,
     /// Whether it is to send its lines of the report.
     pub(crate) report: bool,
     /// The name of its standard output, if that is to go line by line.
@@ -165,7 +165,18 @@ pub(crate) struct Place<'a> {
 
 /// Adds what tells a rank its place.
 pub(crate) fn add_place(variables: &mut Environment, place: &Place) {
-    let Place { rank, size, local: (local, locals), cpus, job, host, route, sockets, .. } = place;
+    let Place {
+        rank,
+        size,
+        local: (local, locals),
+        cpus,
+        job,
+        host,
+        route,
+        sockets,
+        address,
+        ..
+    } = place;
     let [pmi, control] = sockets;
     let mut put = |name: &str, value: String| {
         variables.insert(name.into(), value.into());
@@ -187,8 +198,11 @@ pub(crate) fn add_place(variables: &mut Environment, place: &Place) {
     for name in ["OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "OMPI_UNIVERSE_SIZE"] {
         put(name, size.to_string());
     }
-    put(JOB, job.to_string());
+    put(address::JOB, job.to_string());
     put(launch_wire::control::VARIABLE, control.to_string());
+    if let Some(address) = address {
+        put(address::VARIABLE, address.to_text());
+    }
     put("_FERRITE_USABLE_CPUS", cpus.to_string());
     if let Some(route) = route {
         put(route::VARIABLE, route.to_string());

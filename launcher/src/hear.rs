@@ -88,6 +88,7 @@ impl Node<'_> {
     /// A rank cannot be talked to any more.
     pub(crate) fn close_pmi(&mut self, index: usize) {
         self.members[index].pmi = None;
+        self.members[index].connected = false;
         self.news.push_back(Up::Closed { rank: self.site.ranks[index] });
     }
 
@@ -112,8 +113,12 @@ impl Node<'_> {
                 self.reply(to, &reply);
             }
             match outcome.event {
-                Some(Event::Init) => self.inside(index, true),
+                Some(Event::Init) => {
+                    self.members[index].connected = true;
+                    self.inside(index, true);
+                }
                 Some(Event::Finalize { is_awaited }) => {
+                    self.members[index].connected = false;
                     self.members[index].leaving = is_awaited;
                     self.leave_by.get_or_insert_with(|| Instant::now() + HELD_BACK);
                     self.inside(index, false);
@@ -137,7 +142,8 @@ impl Node<'_> {
         }
     }
 
-    fn inside(&mut self, index: usize, inside: bool) {
+    /// A rank has begun or ended MPI.
+    pub(crate) fn inside(&mut self, index: usize, inside: bool) {
         let member = &mut self.members[index];
         member.inside = inside;
         member.ever |= inside;

@@ -5,8 +5,8 @@
 //! is killed, the ranks die with it, and a guard process looks for what they had started, by the
 //! job's name in the environment.
 
-use crate::env::JOB;
 use crate::sys;
+use launch_wire::address::JOB;
 use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::thread::sleep;

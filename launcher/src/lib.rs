@@ -14,6 +14,7 @@
 
 mod allocation;
 mod binding;
+mod callers;
 mod conclusions;
 mod dying;
 mod env;
@@ -49,6 +50,7 @@ mod sys;
 mod tree;
 
 use allocation::Allocation;
+use launch_wire::{Address, address, number_of};
 use plan::Plan;
 use refuse::{REFUSED, Refusal};
 use std::io::Write;
@@ -103,9 +105,14 @@ fn finish(status: Result<u8, Refusal>) -> ExitCode {
 
 /// An mpirun inside a rank of another job must not hand that job's sockets to its own ranks.
 fn close_outer_job() {
-    for name in ["PMI_FD", launch_wire::control::VARIABLE] {
+    let address = std::env::var(address::VARIABLE).ok();
+    let address = address.and_then(|text| Address::from_text(&text));
+    for (place, name) in ["PMI_FD", launch_wire::control::VARIABLE].into_iter().enumerate() {
         let number = std::env::var(name).ok().and_then(|text| text.parse().ok());
-        if let Some(fd) = number.filter(|&fd| fd > 2) {
+        // Something else may have been opened under the number since.
+        let which = address.as_ref().map(|address| address.sockets[place]);
+        let is_it = |fd: &i32| which.is_none_or(|which| number_of(*fd).ok() == Some(which));
+        if let Some(fd) = number.filter(|&fd| fd > 2).filter(is_it) {
             sys::close_on_exec_inherited(fd);
         }
     }

@@ -6,6 +6,7 @@
 //! draws the conclusions from it (`job.rs`); an agent hands it on (`tree/agent.rs`). What the ranks
 //! say is in `hear.rs`.
 
+use crate::callers::Door;
 use crate::dying::Told;
 use crate::outlets::Outlets;
 use crate::plan::Plan;
@@ -40,6 +41,8 @@ pub(crate) struct Member {
     pub(crate) ever: bool,
     /// It wants to leave, and has not been answered yet.
     pub(crate) leaving: bool,
+    /// A process that uses MPI is connected: it has said hello by PMI, and not goodbye.
+    pub(crate) connected: bool,
     /// Where it speaks PMI-1, as long as somebody holds the other end.
     pub(crate) pmi: Option<OwnedFd>,
     /// Where it sends frames.
@@ -74,6 +77,8 @@ pub(crate) struct Node<'a> {
     pub(crate) leave_by: Option<Instant>,
     /// What ranks have told of the signals that ended them.
     pub(crate) told: Told,
+    /// Where ranks call that have lost their sockets.
+    pub(crate) door: Option<Door>,
     outlets: Outlets,
     below: Vec<Range<usize>>,
     limit: libc::rlimit,
@@ -109,6 +114,7 @@ impl<'a> Node<'a> {
             watch: false,
             leave_by: None,
             told: Told::default(),
+            door: None,
             outlets: Outlets::default(),
             below,
             limit,
@@ -142,9 +148,12 @@ impl<'a> Node<'a> {
             Ok(nothing) => nothing,
             Err(error) => return self.refuse(error.into()),
         };
+        // Where there can be none, ranks have their sockets all the same.
+        self.door = Door::open(&self.epoll, &self.plan.mark(self.site.node)).ok();
+        let door = self.door.as_ref().map(|door| &*door.name);
         for (index, &rank) in self.site.ranks.iter().enumerate() {
             let (plan, site, signals) = (self.plan, &self.site, &self.signals);
-            let common = Common { plan, site, signals, limit: self.limit, nothing: &nothing };
+            let common = Common { plan, site, signals, limit: self.limit, door, nothing: &nothing };
             let started = spawn::start(&common, index).and_then(|started| {
                 begun.push((rank, started.pid));
                 let epoll = &self.epoll;
@@ -166,6 +175,7 @@ impl<'a> Node<'a> {
                     inside: false,
                     ever: false,
                     leaving: false,
+                    connected: false,
                     pmi: Some(pmi),
                     control: Some(control),
                     buffer: LineBuffer::default(),
@@ -288,6 +298,7 @@ impl<'a> Node<'a> {
                     self.news.push_back(Up::Words(words));
                 }
             }
+            Source::Callers => self.hear_callers(),
             Source::Signals
             | Source::Ours(_)
             | Source::Stdin

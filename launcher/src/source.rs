@@ -28,6 +28,8 @@ pub(crate) enum Source {
     ParentIn,
     /// Room for what an agent tells its parent.
     ParentOut,
+    /// This host's address, where ranks call that have lost their sockets.
+    Callers,
 }
 
 impl Source {
@@ -46,6 +48,7 @@ impl Source {
             Source::BranchWords(index) => (9, index),
             Source::ParentIn => (10, 0),
             Source::ParentOut => (11, 0),
+            Source::Callers => (12, 0),
         };
         (index as u64) << 4 | kind
     }
@@ -65,6 +68,7 @@ impl Source {
             9 => Source::BranchWords(index),
             10 => Source::ParentIn,
             11 => Source::ParentOut,
+            12 => Source::Callers,
             _ => Source::Signals,
         }
     }
@@ -77,7 +81,7 @@ mod tests {
     #[test]
     fn tokens_come_back() {
         let ranks = [Pmi(3), Control(9), Output(17), Feed(70_000)];
-        let ours = [Signals, Ours(1), Stdin, ParentIn, ParentOut];
+        let ours = [Signals, Ours(1), Stdin, ParentIn, ParentOut, Callers];
         let branches = [BranchIn(4), BranchOut(0), BranchWords(900)];
         for source in ranks.into_iter().chain(ours).chain(branches) {
             assert_eq!(Source::from_token(source.token()), source);

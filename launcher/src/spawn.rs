@@ -7,6 +7,7 @@ use crate::prompt;
 use crate::refuse::Refusal;
 use crate::site::Site;
 use crate::sys::{self, ChildPlan, Signals, StartError, Step};
+use launch_wire::Address;
 use std::ffi::{CString, OsStr};
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -39,6 +40,8 @@ pub(crate) struct Common<'a> {
     pub(crate) signals: &'a Signals,
     /// The limit of descriptors to give back.
     pub(crate) limit: libc::rlimit,
+    /// The name of the socket where mpirun is reached, if there is one.
+    pub(crate) door: Option<&'a str>,
     /// The standard input of ranks that have none.
     pub(crate) nothing: &'a File,
 }
@@ -67,6 +70,13 @@ pub(crate) fn start(common: &Common, index: usize) -> Result<Started, Refusal> {
         (None, _) => common.nothing.as_raw_fd(),
     };
     let sockets = [their_pmi.as_raw_fd(), their_control.as_raw_fd()];
+    let numbers = [launch_wire::number_of(sockets[0]), launch_wire::number_of(sockets[1])];
+    let address = match (common.door, numbers) {
+        (Some(name), [Ok(pmi), Ok(control)]) => {
+            Some(Address { name: name.to_string(), sockets: [pmi, control] })
+        }
+        _ => None,
+    };
     let mark = plan.mark(site.node);
     let mut environment = app.environment.clone();
     let place = Place {
@@ -78,6 +88,7 @@ pub(crate) fn start(common: &Common, index: usize) -> Result<Started, Refusal> {
         host: &site.host,
         route: site.route,
         sockets,
+        address,
         report: plan.report,
         lines: app.lines.then(|| prompt::name(&their_out)).transpose()?,
     };

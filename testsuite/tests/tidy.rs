@@ -88,6 +88,7 @@ const FUZZED: &[(&str, &str)] = &[
     ("launcher/src/tree/frame.rs", "launcher/src/tree/frame_tests.rs"),
     ("launcher/src/tree/link.rs", "launcher/src/tree/link.rs"),
     ("launcher/src/tree/pack.rs", "launcher/src/tree/pack.rs"),
+    ("launcher/wire/src/address.rs", "launcher/wire/src/address.rs"),
     ("launcher/wire/src/bootstrap.rs", "launcher/wire/src/bootstrap.rs"),
     ("launcher/wire/src/control/dying.rs", "launcher/wire/src/control/frame.rs"),
     ("launcher/wire/src/control/frame.rs", "launcher/wire/src/control/frame.rs"),

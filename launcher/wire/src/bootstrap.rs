@@ -4,6 +4,7 @@
 //! the job's key-value space: every rank puts its card, all call [`Bootstrap::fence`], every rank
 //! gets the cards it needs.
 
+use crate::address::{self, Address, Key, NoAnswer};
 use crate::control;
 use crate::pmi1::{Client, PmiError};
 use crate::refusal::{Refusal, Start, judge};
@@ -20,6 +21,10 @@ pub enum BootstrapError {
     /// The launcher's socket is not there any more: this is a program that a rank started, or one
     /// whose shell closed the descriptors.
     NoSocket(&'static str, String),
+    /// The same, and our own launcher cannot be reached by its address either.
+    NoLauncher(String),
+    /// Our own launcher does not let this process be the rank that it is to be.
+    NotAdmitted(usize, String),
     /// The launcher did not answer as it should.
     Pmi(PmiError),
 }
@@ -34,6 +39,25 @@ impl fmt::Display for BootstrapError {
                  An MPI program started by a rank, or through something that closes open files, \
                  cannot join the job; FERRITE_SINGLETON=1 lets it run alone"
             ),
+            BootstrapError::NoLauncher(why) => write!(
+                f,
+                "the connection to mpirun was closed by what started this program, and mpirun \
+                 cannot be reached by its address ({why}): it has ended, or this program runs in \
+                 a network namespace of its own. FERRITE_SINGLETON=1 lets it run alone"
+            ),
+            BootstrapError::NotAdmitted(rank, why) => write!(
+                f,
+                "this process cannot be rank {rank}: {why}. An MPI program that a rank starts \
+                 while it uses MPI itself cannot join the job; FERRITE_SINGLETON=1 lets it run \
+                 alone"
+            ),
+            BootstrapError::Pmi(error @ PmiError::OutOfTurn(..)) => {
+                write!(
+                    f,
+                    "{error}. Two MPI programs may run at once in one rank's place, which only \
+                     one after the other can"
+                )
+            }
             BootstrapError::Pmi(error) => {
                 write!(f, "{error}. The launcher may have ended, or be no PMI-1 launcher")
             }
@@ -91,27 +115,25 @@ impl Bootstrap {
         lookup: &dyn Fn(&str) -> Option<String>,
         program: &str,
     ) -> Result<Bootstrap, BootstrapError> {
-        let exchange = match judge(lookup, program).map_err(BootstrapError::Refused)? {
+        let (exchange, control) = match judge(lookup, program).map_err(BootstrapError::Refused)? {
             Start::PmiFd { fd, rank, size } => {
-                let socket = Socket::inherited(fd)
-                    .map_err(|why| BootstrapError::NoSocket("PMI_FD", why.to_string()))?;
-                Exchange::Pmi1(Box::new(Client::new(socket, rank, size)?))
+                let (client, control) = reach(lookup, fd, rank, size)?;
+                (Exchange::Pmi1(Box::new(client)), control)
             }
             Start::PmiPort { address, id } => {
-                Exchange::Pmi1(Box::new(Client::connect(&address, &id)?))
+                let client = Client::connect(&address, &id)?;
+                let control = control::Client::from_env(lookup, None).unwrap_or(None);
+                (Exchange::Pmi1(Box::new(client)), control)
             }
-            Start::Singleton => Exchange::Alone(HashMap::new()),
+            Start::Singleton => (Exchange::Alone(HashMap::new()), None),
         };
         let number = |name: &str| lookup(name).and_then(|text| text.trim().parse::<usize>().ok());
-        let (local_rank, local_size, job_id, control) = match &exchange {
+        let (local_rank, local_size, job_id) = match &exchange {
             Exchange::Pmi1(client) => {
-                let control = control::Client::from_env(lookup).unwrap_or(None);
                 let places = (number("MPI_LOCALRANKID"), number("MPI_LOCALNRANKS"));
-                (places.0, places.1, client.kvsname().to_string(), control)
+                (places.0, places.1, client.kvsname().to_string())
             }
-            Exchange::Alone(_) => {
-                (Some(0), Some(1), format!("singleton-{}", std::process::id()), None)
-            }
+            Exchange::Alone(_) => (Some(0), Some(1), format!("singleton-{}", std::process::id())),
         };
         Ok(Bootstrap { exchange, control, local_rank, local_size, job_id })
     }
@@ -292,6 +314,42 @@ impl Bootstrap {
             let _ = client.abort(code);
         }
     }
+}
+
+/// A rank's connections to its launcher.
+type Connections = (Client, Option<control::Client>);
+
+/// Reaches the launcher that left the descriptor `fd` open, or, where that is lost, by its address.
+fn reach(
+    lookup: &dyn Fn(&str) -> Option<String>,
+    fd: i32,
+    rank: usize,
+    size: usize,
+) -> Result<Connections, BootstrapError> {
+    let address = lookup(address::VARIABLE).and_then(|text| Address::from_text(&text));
+    let Some(address) = address else {
+        let socket = Socket::inherited(fd, None)
+            .map_err(|why| BootstrapError::NoSocket("PMI_FD", why.to_string()))?;
+        let control = control::Client::from_env(lookup, None).unwrap_or(None);
+        return Ok((Client::new(socket, rank, size)?, control));
+    };
+    let [pmi, control] = address.sockets;
+    let control = control::Client::from_env(lookup, Some(control));
+    if let (Ok(pmi), Ok(Some(control))) = (Socket::inherited(fd, Some(pmi)), control) {
+        match Client::new(pmi, rank, size) {
+            // The launcher has given new sockets to another process in this one's place since.
+            Err(PmiError::Closed(_) | PmiError::Io(..)) => {}
+            client => return Ok((client?, Some(control))),
+        }
+    }
+    let key = Key::of(&lookup(address::JOB).unwrap_or_default());
+    let sockets = address::ask(&address.name, &key, rank as u32);
+    let [pmi, control] = sockets.map_err(|why| match why {
+        NoAnswer::Unreachable(error) => BootstrapError::NoLauncher(error.to_string()),
+        NoAnswer::Refused(why) => BootstrapError::NotAdmitted(rank, why),
+    })?;
+    let client = Client::new(Socket::from(pmi), rank, size)?;
+    Ok((client, Some(control::Client::new(Socket::from(control)))))
 }
 
 fn from_hex(text: &str) -> Option<Vec<u8>> {

@@ -1,7 +1,7 @@
 //! One inherited or connected socket: whole writes, interrupted calls taken up again, no SIGPIPE.
 //!
 //! In: the number of a descriptor that a launcher left open, or an address to connect to. Out:
-//! plain reads and writes. This is the one file of the crate with unsafe code in it.
+//! plain reads and writes. This is the only file of the crate with unsafe code in it besides `datagram.rs`.
 
 #![allow(unsafe_code)]
 
@@ -22,23 +22,19 @@ impl From<OwnedFd> for Socket {
 }
 
 impl Socket {
-    /// Takes over the descriptor `number` that the launcher named in the environment.
+    /// Takes over the descriptor `number` that the launcher named in the environment, which leads
+    /// to the socket `which` (see [`number_of`]) where the launcher said so.
     ///
-    /// Refuses a number that is not an open socket (the variable may have outlived the descriptor,
-    /// and the number may since belong to a file of the program), and marks it close-on-exec so
-    /// that programs started by this one do not speak for it.
-    pub fn inherited(number: RawFd) -> io::Result<Socket> {
+    /// Refuses a number that is not that open socket (the variable may have outlived the
+    /// descriptor, and the number may since belong to a file of the program), and marks it
+    /// close-on-exec so that programs started by this one do not speak for it.
+    pub fn inherited(number: RawFd, which: Option<u64>) -> io::Result<Socket> {
         if number <= 2 {
             return Err(Error::new(ErrorKind::InvalidInput, "is a standard stream"));
         }
-        // SAFETY: an all-zero `stat` is a valid value, and fstat writes only into it.
-        let mut stat: libc::stat = unsafe { std::mem::zeroed() };
-        // SAFETY: `stat` is valid for writing; an unopened descriptor makes the call fail.
-        if unsafe { libc::fstat(number, &mut stat) } != 0 {
-            return Err(Error::last_os_error());
-        }
-        if stat.st_mode & libc::S_IFMT != libc::S_IFSOCK {
-            return Err(Error::new(ErrorKind::InvalidInput, "is not a socket"));
+        let found = number_of(number)?;
+        if which.is_some_and(|which| which != found) {
+            return Err(Error::new(ErrorKind::InvalidInput, "is another socket"));
         }
         // SAFETY: plain fcntl on an open descriptor.
         if unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) } != 0 {
@@ -112,18 +108,38 @@ impl Socket {
     }
 }
 
+/// The number by which the kernel knows the socket behind a descriptor, and no other one at this time.
+pub fn number_of(fd: RawFd) -> io::Result<u64> {
+    // SAFETY: an all-zero `stat` is a valid value, and fstat writes only into it.
+    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: `stat` is valid for writing; an unopened descriptor makes the call fail.
+    if unsafe { libc::fstat(fd, &mut stat) } != 0 {
+        return Err(Error::last_os_error());
+    }
+    match stat.st_mode & libc::S_IFMT {
+        libc::S_IFSOCK => Ok(stat.st_ino),
+        _ => Err(Error::new(ErrorKind::InvalidInput, "is not a socket")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::fs::File;
+    use std::os::fd::IntoRawFd;
     use std::os::unix::net::UnixStream;
 
     #[test]
     fn only_open_sockets_are_taken_over() {
-        assert!(Socket::inherited(1).is_err());
-        assert!(Socket::inherited(1_000_000).is_err());
+        assert!(Socket::inherited(1, None).is_err());
+        assert!(Socket::inherited(1_000_000, None).is_err());
         let file = File::open("/dev/null").unwrap();
-        assert!(Socket::inherited(file.as_raw_fd()).is_err());
+        assert!(Socket::inherited(file.as_raw_fd(), None).is_err());
+        let (a, b) = UnixStream::pair().unwrap();
+        let (a, b) = (OwnedFd::from(a), OwnedFd::from(b));
+        let which = Some(number_of(a.as_raw_fd()).unwrap());
+        assert!(Socket::inherited(b.as_raw_fd(), which).is_err());
+        assert!(Socket::inherited(a.into_raw_fd(), which).is_ok());
     }
 
     #[test]

@@ -14,11 +14,15 @@ pub struct Client {
 
 impl Client {
     /// The control socket that the environment names, if our own launcher started this job.
-    /// `lookup` reads an environment variable.
-    pub fn from_env(lookup: &dyn Fn(&str) -> Option<String>) -> io::Result<Option<Client>> {
+    /// `lookup` reads an environment variable; `which` tells the socket apart from what was opened
+    /// since under its number.
+    pub fn from_env(
+        lookup: &dyn Fn(&str) -> Option<String>,
+        which: Option<u64>,
+    ) -> io::Result<Option<Client>> {
         let Some(text) = lookup(VARIABLE) else { return Ok(None) };
         let number = text.parse().map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
-        Ok(Some(Client { socket: Socket::inherited(number)? }))
+        Ok(Some(Client { socket: Socket::inherited(number, which)? }))
     }
 
     /// Wraps a connected packet socket.
@@ -99,8 +103,8 @@ mod tests {
 
     #[test]
     fn no_variable_no_client() {
-        assert!(Client::from_env(&|_| None).unwrap().is_none());
-        assert!(Client::from_env(&|_| Some("many".into())).is_err());
-        assert!(Client::from_env(&|_| Some("999999".into())).is_err());
+        assert!(Client::from_env(&|_| None, None).unwrap().is_none());
+        assert!(Client::from_env(&|_| Some("many".into()), None).is_err());
+        assert!(Client::from_env(&|_| Some("999999".into()), None).is_err());
     }
 }

@@ -1,0 +1,103 @@
+//! Ranks that have lost the sockets which were left open for them, and call at this host's address.
+//!
+//! In: datagrams from anybody. Out: two new sockets for a process that takes its rank's place, or
+//! why it cannot. It may where no process of the rank is connected that uses MPI.
+
+use crate::node::Node;
+use crate::source::Source;
+use crate::sys::{self, Epoll, Interest};
+use launch_wire::address::{Answer, Key, LETTER_MAX, Question};
+use launch_wire::{Arrival, Datagram, is_of_trust};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+/// Datagrams taken in one look.
+const LETTERS_PER_LOOK: usize = 64;
+
+/// Where ranks of this host call.
+pub(crate) struct Door {
+    socket: Datagram,
+    key: Key,
+    /// The socket's name.
+    pub(crate) name: String,
+}
+
+impl std::fmt::Debug for Door {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Door").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Door {
+    /// An address for the processes marked `mark`.
+    pub(crate) fn open(epoll: &Epoll, mark: &str) -> io::Result<Door> {
+        let mut random = [0; 16];
+        getrandom::fill(&mut random).map_err(io::Error::other)?;
+        let digits: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        let name = format!("ferrite-{digits}");
+        let socket = Datagram::bind(name.as_bytes())?;
+        epoll.add(socket.raw(), Source::Callers.token(), Interest::Read)?;
+        Ok(Door { socket, key: Key::of(mark), name })
+    }
+}
+
+impl Node<'_> {
+    /// Answers those who have called.
+    pub(crate) fn hear_callers(&mut self) {
+        let mut letter = [0; LETTER_MAX];
+        for _ in 0..LETTERS_PER_LOOK {
+            let Some(door) = &self.door else { return };
+            let Ok(arrival) = door.socket.receive_now(&mut letter) else { return };
+            self.answer_caller(&letter[..arrival.len], &arrival);
+        }
+    }
+
+    /// Answers one of them; a stranger gets no answer.
+    fn answer_caller(&mut self, letter: &[u8], arrival: &Arrival) {
+        let Some(door) = &self.door else { return };
+        let Some(question) = Question::from_bytes(letter, &door.key) else { return };
+        let admitted = match is_of_trust(arrival.uid) {
+            true => self.admit(question.rank as usize),
+            false => Err("it runs as another user than mpirun".to_string()),
+        };
+        let (answer, sockets) = match admitted {
+            Ok(sockets) => (Answer::Sockets, Some(sockets)),
+            Err(why) => (Answer::Refused(why), None),
+        };
+        let sockets: Vec<_> = sockets.iter().flatten().map(AsFd::as_fd).collect();
+        let Some(door) = &self.door else { return };
+        let letter = question.answer(&door.key, &answer);
+        // Who does not wait for the answer any more is missed as one who has closed its sockets.
+        let _ = door.socket.send_now(&arrival.from, &letter, &sockets);
+    }
+
+    /// New sockets for a process that is to be `rank` from now on.
+    fn admit(&mut self, rank: usize) -> Result<[OwnedFd; 2], String> {
+        let index = self.at(rank).ok_or("that rank does not run on this host")?;
+        // What was said, and who has gone, counts before.
+        self.hear_control(index);
+        self.hear_pmi(index);
+        let member = &self.members[index];
+        if !member.running {
+            return Err("the process that mpirun started as that rank has ended".to_string());
+        }
+        if member.connected {
+            return Err("another process is connected to mpirun as that rank".to_string());
+        }
+        self.connect_anew(index).map_err(|error| format!("mpirun has no sockets for it: {error}"))
+    }
+
+    fn connect_anew(&mut self, index: usize) -> io::Result<[OwnedFd; 2]> {
+        let [pmi, their_pmi] = sys::socket_pair(false)?;
+        let [control, their_control] = sys::socket_pair(true)?;
+        self.epoll.add(pmi.as_raw_fd(), Source::Pmi(index).token(), Interest::Read)?;
+        self.epoll.add(control.as_raw_fd(), Source::Control(index).token(), Interest::Read)?;
+        let member = &mut self.members[index];
+        (member.pmi, member.control) = (Some(pmi), Some(control));
+        member.buffer = Default::default();
+        member.connected = true;
+        // It calls since it begins MPI: if it goes without a word now, it is missed.
+        self.inside(index, true);
+        Ok([their_pmi, their_control])
+    }
+}
