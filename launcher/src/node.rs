@@ -11,7 +11,7 @@ use crate::dying::Told;
 use crate::outlets::Outlets;
 use crate::plan::Plan;
 use crate::pmi_server::{Event, Server};
-use crate::refuse::Refusal;
+use crate::refuse::{Refusal, remedy};
 use crate::site::Site;
 use crate::source::Source;
 use crate::spawn::{self, Common, Started};
@@ -146,7 +146,10 @@ impl<'a> Node<'a> {
         let mut begun = Vec::new();
         let nothing = match File::open("/dev/null") {
             Ok(nothing) => nothing,
-            Err(error) => return self.refuse(error.into()),
+            Err(error) => {
+                let text = format!("/dev/null cannot be opened: {error}{}", remedy(&error));
+                return self.refuse(Refusal::new(text));
+            }
         };
         // Where there can be none, ranks have their sockets all the same.
         self.door = Door::open(&self.epoll, &self.plan.mark(self.site.node)).ok();

@@ -17,6 +17,7 @@ use crate::tree::branch::Way;
 use machine::Machine;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
+use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
 /// Most ranks of one job.
@@ -89,8 +90,14 @@ impl Plan {
         granted: Option<&Allocation>,
     ) -> Result<Plan, Refusal> {
         let global = &request.global;
-        let here = std::env::current_dir()
-            .map_err(|e| Refusal::new(format!("the working directory cannot be used: {e}")))?;
+        let here = std::env::current_dir().map_err(|error| {
+            Refusal::new(match error.kind() {
+                ErrorKind::NotFound => "the working directory has been removed: change to another \
+                                        one (cd) and start mpirun there"
+                    .to_string(),
+                _ => format!("the working directory cannot be used: {error}"),
+            })
+        })?;
         let tie = options::tie(global.bind_to, global.map_by, global.other.use_hwthread_cpus);
         let tie = tie.map_err(Refusal::new)?;
         let parts = parts(request, granted)?;

@@ -43,6 +43,23 @@ impl fmt::Display for Refusal {
 
 impl From<std::io::Error> for Refusal {
     fn from(error: std::io::Error) -> Refusal {
-        Refusal::new(format!("the system refused a call that starting a job needs: {error}"))
+        let remedy = remedy(&error);
+        Refusal::new(format!(
+            "the system refused a call that starting a job needs: {error}{remedy}"
+        ))
+    }
+}
+
+/// What to do about a limit of the system that stops a job from starting; nothing where it is
+/// something else.
+pub(crate) fn remedy(error: &std::io::Error) -> &'static str {
+    match error.raw_os_error() {
+        Some(libc::EMFILE) => {
+            ": raise the limit of open files (ulimit -n); mpirun needs five for each rank of a \
+             host, and twenty more"
+        }
+        Some(libc::ENFILE) => ": all files that the machine may have open are in use",
+        Some(libc::EAGAIN) => ": raise the limit of processes (ulimit -u)",
+        _ => "",
     }
 }

@@ -4,7 +4,7 @@ use crate::env::{Place, add_place};
 use crate::input::{self, Way};
 use crate::plan::Plan;
 use crate::prompt;
-use crate::refuse::Refusal;
+use crate::refuse::{Refusal, remedy};
 use crate::site::Site;
 use crate::sys::{self, ChildPlan, Signals, StartError, Step};
 use launch_wire::Address;
@@ -131,12 +131,7 @@ fn refusal(program: &str, rank: usize, failed: &StartError) -> Refusal {
     let StartError { step, error } = failed;
     match step {
         Step::Fork => {
-            let hint = match error.raw_os_error() {
-                Some(libc::EMFILE | libc::ENFILE) => ": raise the limit of open files (ulimit -n)",
-                Some(libc::EAGAIN) => ": raise the limit of processes (ulimit -u)",
-                _ => "",
-            };
-            Refusal::new(format!("rank {rank} cannot be started: {error}{hint}"))
+            Refusal::new(format!("rank {rank} cannot be started: {error}{}", remedy(error)))
         }
         Step::Prepare => Refusal::new(format!("rank {rank} cannot be prepared: {error}")),
         Step::Directory => {

@@ -26,7 +26,7 @@ use crate::face::Abi;
 use crate::lacks;
 use crate::library::{self, Phase, Place, library, phase};
 use crate::procedure::Procedure;
-use crate::{dying, node, progress};
+use crate::{dying, node, progress, standard_streams};
 
 /// The levels of thread support with their core values.
 pub(crate) const THREAD_LEVELS: [(&str, i32); 4] = [
@@ -165,6 +165,10 @@ fn join(cx: &mut Cx<'_>) -> Result<()> {
             .hint("Begin a session before MPI_Finalize if others are to follow."));
     }
     crate::claim::claim((cx.face.mark)())?;
+    standard_streams::open_all().map_err(|why| {
+        Error::new(ErrorClass::OTHER, format!("/dev/null cannot be opened: {why}"))
+            .hint("Start the program with its standard streams open, or repair /dev/null.")
+    })?;
     let settings = configure::load()?;
     configure::start_log(&settings);
     let mut bootstrap = Bootstrap::from_env().map_err(refused)?;
