@@ -4,9 +4,11 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::OnceLock;
 
 use tempfile::TempDir;
+use testsuite::hosts::skipped;
 use testsuite::prefix::{Prefix, clean};
 use testsuite::programs;
 
@@ -65,6 +67,15 @@ fn compiled() -> &'static Path {
         let programs = programs::chosen(&["alltoall"]).expect("a program of the manifest");
         programs[0].compile(&prefix, &into).expect("it compiles")
     })
+}
+
+fn is_root() -> bool {
+    Command::new("id").arg("-u").output().is_ok_and(|id| id.stdout == b"0\n")
+}
+
+/// Whether a command succeeds that needs what a machine may forbid.
+fn can(words: &[&str]) -> bool {
+    Command::new(words[0]).args(&words[1..]).output().is_ok_and(|output| output.status.success())
 }
 
 #[test]
@@ -144,4 +155,45 @@ fn small_limits_run_or_are_named() {
             stage.run(&format!("$mpirun -n 2 bash -c 'ulimit -n {limit}; exec $program'"));
         assert!(status == 0 || text.contains("open files"), "{limit}: {status}: {text}");
     }
+}
+
+#[test]
+fn ranks_of_different_users_meet() {
+    if !is_root() {
+        return skipped("ranks of different users", "needs root").expect("a note");
+    }
+    let stage = Stage::new();
+    let as_user = |user: u32| format!("-n 2 setpriv --reuid {user} --clear-groups $program");
+    let (one, two) = (as_user(1001), as_user(1002));
+    let unreadable = stage.program().with_extension("x");
+    fs::copy(stage.program(), &unreadable).expect("a copy");
+    fs::set_permissions(unreadable, Permissions::from_mode(0o711)).expect("its mode");
+    stage.succeed(&[
+        &format!("$mpirun {one} : {two}"),
+        &format!("$mpirun -n 1 $program : {two}"),
+        &format!("FERRITE_SHM_BULK=cross_memory $mpirun {one} : {two}"),
+        &format!("FERRITE_TRANSPORT=tcp $mpirun {one} : {two}"),
+        // Nobody may look into a process that its user may not read.
+        &format!("$mpirun {one}.x : {two}.x"),
+        "$mpirun -n 2 setpriv --reuid 1001 --clear-groups \
+         bash -c 'exec {PMI_FD}>&-; exec $program'",
+    ]);
+}
+
+#[test]
+fn ranks_in_namespaces_meet_or_say_why_not() {
+    if !can(&["unshare", "-U", "-p", "-f", "true"]) || !can(&["unshare", "-Urn", "true"]) {
+        return skipped("ranks in namespaces", "the kernel gives none").expect("a note");
+    }
+    let stage = Stage::new();
+    stage.succeed(&[
+        "$mpirun -n 2 unshare -U $program",
+        "$mpirun -n 1 unshare -Ur $program : -n 1 $program",
+        "$mpirun -n 2 unshare -Ur -p -f $program",
+    ]);
+    let (status, text) = stage.run("$mpirun -n 1 unshare -Urn $program : -n 1 $program");
+    assert!(status != 0 && text.contains("network namespace"), "{status}: {text}");
+    let closed = "exec {PMI_FD}>&-; exec unshare -Urn $program";
+    let (status, text) = stage.run(&format!("$mpirun -n 1 bash -c '{closed}'"));
+    assert!(status != 0 && text.contains("network namespace"), "{status}: {text}");
 }

@@ -128,23 +128,34 @@ pub(super) struct Card {
     pub host: u64,
 }
 
-const CARD_KIND: &str = "shm1";
+/// The first word of a card, before the version of the protocol: who speaks another one could not
+/// read this process's hello, and would not answer it.
+const CARD_KIND: &str = "shm";
 /// Between the parts of a business card, one for each transport.
 pub(crate) const CARD_GAP: char = ';';
 
 impl Card {
     pub(super) fn to_text(self) -> String {
         let hex: String = self.name.iter().map(|byte| format!("{byte:02x}")).collect();
-        format!("{CARD_KIND}:{hex}:{:016x}", self.host)
+        format!("{CARD_KIND}{VERSION}:{hex}:{:016x}", self.host)
     }
 
-    /// The card in a text that came from elsewhere.
-    /// Reads a card that anybody may have written; the parts of other transports follow it.
-    pub(super) fn from_text(text: &str) -> Option<Card> {
-        let mut parts = text.split(CARD_GAP).next()?.split(':');
-        if parts.next()? != CARD_KIND {
-            return None;
+    /// The card in a text that anybody may have written; the parts of other transports follow it.
+    pub(super) fn from_text(text: &str) -> Result<Card, String> {
+        let own = text.split(CARD_GAP).next().unwrap_or_default();
+        let mut parts = own.split(':');
+        let kind = parts.next().and_then(|kind| kind.strip_prefix(CARD_KIND));
+        let unreadable = || format!("its business card cannot be read: {text:.100}");
+        match kind.and_then(|version| version.parse::<u32>().ok()).ok_or_else(unreadable)? {
+            VERSION => Card::fields(parts).ok_or_else(unreadable),
+            other => Err(format!(
+                "it speaks version {other} of the protocol of shared memory, this process \
+                 {VERSION}: all ranks have to use the same version of this library"
+            )),
         }
+    }
+
+    fn fields<'a>(mut parts: impl Iterator<Item = &'a str>) -> Option<Card> {
         let (hex, host) = (parts.next()?, parts.next()?);
         if hex.len() != 2 * NAME_BYTES || parts.next().is_some() {
             return None;
@@ -199,7 +210,9 @@ mod tests {
     fn cards_are_short_and_come_back() {
         let card = Card { name: [0xab; NAME_BYTES], host: 77 };
         assert!(card.to_text().len() <= 128);
-        assert_eq!(Card::from_text(&card.to_text()), Some(card));
+        assert_eq!(Card::from_text(&card.to_text()), Ok(card));
+        let other = card.to_text().replacen(&VERSION.to_string(), &(VERSION + 1).to_string(), 1);
+        assert!(Card::from_text(&other).unwrap_err().contains("same version"));
     }
 
     proptest! {
@@ -213,7 +226,7 @@ mod tests {
         #[test]
         fn noise_is_refused(bytes in proptest::collection::vec(any::<u8>(), 0..300), text: String) {
             prop_assert!(Hello::from_bytes(&bytes, &[7; 32]).is_err());
-            prop_assert!(Card::from_text(&text).is_none());
+            prop_assert!(Card::from_text(&text).is_err());
         }
     }
 }

@@ -16,7 +16,7 @@ use super::peer::{Peer, State};
 use super::segments::Posting;
 use super::{Event, Shm};
 use crate::sys::cma;
-use crate::sys::socket::{Arrival, Name, own_uid};
+use crate::sys::socket::{Arrival, Name};
 
 /// Polls from one look for who has knocked to the next.
 const POLLS_PER_LOOK: u32 = 32;
@@ -74,7 +74,7 @@ impl Shm {
 
     /// Whether the process with this card runs on this host; `None` for text that is no card.
     pub(crate) fn is_here(&self, text: &str) -> Option<bool> {
-        Card::from_text(text).map(|card| card.host == self.card.host)
+        Card::from_text(text).ok().map(|card| card.host == self.card.host)
     }
 
     /// Something is to be sent to a peer whose lane is not open.
@@ -123,12 +123,13 @@ impl Shm {
         if known.is_none_or(|known| known.greeted || known.remote.is_some()) {
             return;
         }
-        let Some(card) = Card::from_text(text) else {
-            return self.lose(peer, &format!("its business card cannot be read: {text:.100}"));
+        let card = match Card::from_text(text) {
+            Ok(card) => card,
+            Err(why) => return self.lose(peer, &why),
         };
         if card.host != self.card.host {
-            let how = "it runs on another host, and this process has no network open; possible: \
-                       FERRITE_TRANSPORT=auto, FERRITE_TRANSPORT=tcp";
+            let how = "it runs on another host, or in another network namespace of this one, and \
+                       this process has no network open; FERRITE_TRANSPORT=tcp opens it";
             return self.lose(peer, how);
         }
         if self.enter(peer, &card.name) {
@@ -262,9 +263,6 @@ impl Shm {
     }
 
     fn take_hello(&mut self, bytes: &[u8], arrival: Arrival) -> Result<(), String> {
-        if arrival.uid != Some(own_uid()) {
-            return Err("it belongs to another user".into());
-        }
         let hello = Hello::from_bytes(bytes, &self.config.secret).map_err(|why| match why {
             Refusal::Form => "it sent no hello".into(),
             Refusal::Version(theirs) => {
