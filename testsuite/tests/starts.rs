@@ -158,6 +158,26 @@ fn small_limits_run_or_are_named() {
 }
 
 #[test]
+fn a_network_that_runs_out_of_descriptors_takes_more_or_says_so() {
+    let stage = Stage::new();
+    let run = |limit: &str| {
+        stage.run(&format!(
+            "export FERRITE_TRANSPORT=tcp FERRITE_TCP_PATIENCE=1s; \
+             $mpirun -n 2 bash -c 'ulimit {limit}; exec $program'"
+        ))
+    };
+    // How many are enough depends on what this test was started with.
+    let enough = (7..20).find(|limit| {
+        let (status, text) = run(&format!("-n {limit}"));
+        assert!(status == 0 || text.contains("open files"), "{limit}: {status}: {text}");
+        status == 0
+    });
+    // The soft limit alone gives way.
+    let less = enough.expect("20 descriptors are enough") - 1;
+    assert_eq!(run(&format!("-Sn {less}")), (0, "ok\n".to_string()));
+}
+
+#[test]
 fn ranks_of_different_users_meet() {
     if !is_root() {
         return skipped("ranks of different users", "needs root").expect("a note");

@@ -7,6 +7,8 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
+use super::limits::raise_descriptors;
+
 /// Connections that the kernel completes before this process accepts them. The kernel cuts it to
 /// its own limit.
 const BACKLOG: libc::c_int = 4096;
@@ -66,12 +68,20 @@ fn option(fd: BorrowedFd<'_>, level: i32, name: i32, value: libc::c_int) -> io::
 fn socket(family: libc::c_int) -> io::Result<OwnedFd> {
     let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
     // SAFETY: integers only.
-    let fd = unsafe { libc::socket(family, kind, 0) };
+    let fd = with_room(|| unsafe { libc::socket(family, kind, 0) });
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: a descriptor that the kernel just made and nobody else owns.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Makes a descriptor. One for each peer may be more than the soft limit, which is low for the sake of
+/// programs that use `select`: it is raised only where the job could else not go on.
+fn with_room(mut make: impl FnMut() -> libc::c_int) -> libc::c_int {
+    let fd = make();
+    let is_full = fd < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EMFILE);
+    if is_full && raise_descriptors() { make() } else { fd }
 }
 
 /// An address as the kernel takes it.
@@ -221,9 +231,9 @@ impl Listener {
         let mut len = mem::size_of_val(&storage) as libc::socklen_t;
         let flags = libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
         // SAFETY: the kernel writes at most `len` bytes into storage of ours.
-        let fd = unsafe {
+        let fd = with_room(|| unsafe {
             libc::accept4(self.fd.as_raw_fd(), (&raw mut storage).cast(), &raw mut len, flags)
-        };
+        });
         if fd < 0 {
             let error = io::Error::last_os_error();
             return match error.raw_os_error() {

@@ -45,6 +45,7 @@ impl Tcp {
         loop {
             match self.listener.accept() {
                 Ok(Some((socket, from))) => {
+                    self.full_since = None;
                     if let Err(error) = self.challenge(socket, from) {
                         self.complain(from, &error.to_string());
                     }
@@ -53,9 +54,27 @@ impl Tcp {
                 Err(error) => {
                     let nowhere = SocketAddr::from(([0, 0, 0, 0], self.port));
                     let why = format!("no connection can be accepted: {error} (ulimit -n?)");
-                    return self.complain(nowhere, &why);
+                    self.complain(nowhere, &why);
+                    return self.give_up_if_full(&error);
                 }
             }
+        }
+    }
+
+    /// Nobody can be let in. Who is looked for here may be at the door in turn and wait for a word:
+    /// where that lasts, it is out of reach.
+    fn give_up_if_full(&mut self, error: &io::Error) {
+        let now = net::now();
+        let since = *self.full_since.get_or_insert(now);
+        if now.duration_since(since) < self.config.tcp.silence() {
+            return;
+        }
+        let how = format!(
+            "this process cannot accept its connection: {error}; is the limit on open files \
+             (ulimit -n) reached?"
+        );
+        for id in self.seeking.clone() {
+            self.lose(id.peer, &how);
         }
     }
 

@@ -42,7 +42,7 @@ use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mpi_core::datatype::Packer;
 use mpi_core::header::Header;
@@ -154,6 +154,8 @@ pub struct Tcp {
     /// Streams without a connection that need one.
     seeking: Vec<StreamId>,
     guests: Vec<Guest>,
+    /// Since when no connection could be accepted.
+    full_since: Option<Instant>,
     next_guest: u64,
     events: Vec<Event>,
     /// Whether somebody waits until all is delivered.
@@ -199,6 +201,7 @@ impl Tcp {
             announcing: Vec::new(),
             seeking: Vec::new(),
             guests: Vec::new(),
+            full_since: None,
             next_guest: 0,
             events: Vec::new(),
             flush_asked: Cell::new(false),
