@@ -166,16 +166,7 @@ pub(crate) struct Place<'a> {
 /// Adds what tells a rank its place.
 pub(crate) fn add_place(variables: &mut Environment, place: &Place) {
     let Place {
-        rank,
-        size,
-        local: (local, locals),
-        cpus,
-        job,
-        host,
-        route,
-        sockets,
-        address,
-        ..
+        rank, size, local: (local, locals), cpus, job, host, route, sockets, address, ..
     } = place;
     let [pmi, control] = sockets;
     let mut put = |name: &str, value: String| {

@@ -1,6 +1,6 @@
-//! Links that carry nothing from the beginning, every subset of them, under every collective: a job
-//! either gives the right answer, having gone round them, or it is ended with the reason. It never hangs, and no process
-//! comes to its end while something that it sent is nowhere.
+//! Links that carry nothing from the beginning, every subset of them, under every collective: a job either gives
+//! the right answer, having gone round them, or it is ended with the reason. It never hangs, and no process comes to
+//! its end while something that it sent is nowhere.
 
 mod calls;
 

@@ -1,5 +1,5 @@
-//! Links that carry nothing, as behind a firewall that drops: what is sent there is accepted and swallowed, and only the
-//! sender learns it, after a patience.
+//! Links that carry nothing, as behind a firewall that drops: what is sent there is accepted and swallowed, and only
+//! the sender learns it, after a patience.
 
 use mpi_core::port::Why;
 
