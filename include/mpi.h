@@ -6,6 +6,10 @@
 
 #include <stdint.h>
 
+#if defined(__GNUC__)
+#pragma GCC system_header
+#endif
+
 #define MPI_ABI_VERSION 1
 #define MPI_ABI_SUBVERSION 0
 

@@ -137,6 +137,29 @@ fn a_program_linked_with_a_run_path_starts_by_itself() {
 }
 
 #[test]
+fn a_strict_cxx_program_compiles_and_its_dependencies_name_the_header() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let source = dir.path().join("strict.cc");
+    let text = "#include <mpi.h>\n\
+                int main(int argc, char **argv) {\n\
+                MPI_Init(&argc, &argv);\n\
+                int keyval = MPI_KEYVAL_INVALID;\n\
+                MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &keyval,\n\
+                MPI_BOTTOM);\n\
+                MPI_Bcast(MPI_BOTTOM, 0, MPI_INT, 0, MPI_COMM_WORLD);\n\
+                MPI_Recv(MPI_BOTTOM, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF,\n\
+                MPI_STATUS_IGNORE);\n\
+                return MPI_Finalize();\n}\n";
+    fs::write(&source, text).expect("written");
+    let strict = ["-Wall", "-Wextra", "-Wpedantic", "-Wold-style-cast", "-Wuseless-cast"];
+    let mut mpicxx = prefix().command("mpicxx");
+    mpicxx.args(strict).args(["-Wzero-as-null-pointer-constant", "-Werror", "-fsyntax-only"]);
+    output(mpicxx.arg(&source));
+    let listed = output(prefix().command("mpicxx").arg("-MM").arg(&source));
+    assert!(listed.contains("/mpi.h"), "{listed}");
+}
+
+#[test]
 fn cmake_finds_it() {
     let dir = tempfile::tempdir().expect("a folder");
     let project = "cmake_minimum_required(VERSION 3.16)\n\
