@@ -60,7 +60,8 @@ fn help(language: Language) -> String {
         "Everything is passed to the compiler, with -I before and -L, -l after it, except\n\
          \x20 -{option}=NAME             use this compiler; also by {own}\n\
          \x20                       ({})\n\
-         \x20 -rpath                put the library's folder into the program; also MPICC_RPATH=1\n\
+         \x20 -no-rpath             do not let the program remember where the library is; also\n\
+         \x20                       MPICC_RPATH=0\n\
          \x20 -show, --showme       print the command line instead of running it\n\
          \x20 -compile_info, -link_info\n\
          \x20 --showme:command, compile, link, incdirs, libdirs, libs, version, help",

@@ -1,9 +1,9 @@
 //! mpicc, mpicxx (also mpic++, mpiCC), mpifort (also mpif90, mpif77): the compiler, told where MPI is.
 //!
 //! Enters: a compiler's command line. Leaves: that command line with `-I` before it and
-//! `-L … -lmpi_abi` after it, run in our place. Nothing else is added: no optimisation, no warning
-//! flags, and no run path unless `-rpath` or MPICC_RPATH asks for one. One program serves all
-//! names; the name it was called by says which language. Questions (`-show`, `--showme:link`, …)
+//! `-L … -lmpi_abi` with a run path after it, run in our place. Nothing else is added: no
+//! optimisation, no warning flags; and no run path if `-no-rpath` or MPICC_RPATH=0 asks for none.
+//! One program serves all names; the name it was called by says which language. Questions (`-show`, `--showme:link`, …)
 //! are answered in the words of both families of wrappers, so configure scripts and CMake's
 //! FindMPI get what they look for.
 

@@ -17,7 +17,7 @@ pub(crate) struct Request {
     pub(crate) compiler_from: String,
     /// What to print instead of compiling.
     pub(crate) question: Option<Question>,
-    /// Whether to put the library's folder into the program.
+    /// Whether the program remembers the library's folder.
     pub(crate) rpath: bool,
     /// The folder with the Fortran modules, once it is known.
     pub(crate) modules: Option<PathBuf>,
@@ -107,7 +107,7 @@ impl Request {
             Some((name, value)) => (value, format!("from {name}")),
             None => (language.compiler().to_string(), "the default".to_string()),
         };
-        let rpath = variable("MPICC_RPATH").is_some_and(|value| !matches!(&*value, "" | "0"));
+        let rpath = variable("MPICC_RPATH").is_none_or(|value| value != "0");
         let mut request = Request {
             language,
             compiler,
@@ -142,8 +142,8 @@ impl Request {
             self.compiler_from = format!("from {option}");
         } else if let Some(question) = question(&text)? {
             self.question = Some(question);
-        } else if text == "-rpath" {
-            self.rpath = true;
+        } else if let Some(wanted) = run_path(&text) {
+            self.rpath = wanted;
         } else if self.language == Language::Fortran && WIDE_INTEGERS.contains(&&*text) {
             return Err(format!(
                 "{text} makes INTEGER 8 bytes long, but MPI's have 4 here, as in other MPI \
@@ -181,9 +181,9 @@ impl Request {
         folder.push(&lib);
         let mut flags = vec![folder];
         if self.rpath {
-            let mut path = OsString::from("-Wl,-rpath,");
-            path.push(&lib);
-            flags.push(path);
+            flags.push(with_path("-Wl,-rpath,", &lib));
+            // As DT_RUNPATH, which LD_LIBRARY_PATH precedes: the library can still be exchanged.
+            flags.push("-Wl,--enable-new-dtags".into());
         }
         if let Some(dir) = &self.modules {
             flags.push(with_path("-L", dir));
@@ -230,6 +230,15 @@ impl Request {
 
 fn takes_next(word: &OsString) -> bool {
     TAKES_NEXT.iter().any(|option| word == option)
+}
+
+/// What a word says of the run path; `-norpath` is how Intel's wrapper spells it.
+fn run_path(word: &str) -> Option<bool> {
+    match word {
+        "-rpath" => Some(true),
+        "-no-rpath" | "-norpath" => Some(false),
+        _ => None,
+    }
 }
 
 fn with_path(option: &str, dir: &std::path::Path) -> OsString {

@@ -30,12 +30,12 @@ fn answered(line: &str) -> String {
     answer(&question, &request, &Prefix::at(Path::new("/p")))
 }
 
+/// What a link gets at the prefix `/p`.
+const LINK: &str = "-L/p/lib -Wl,-rpath,/p/lib -Wl,--enable-new-dtags -lmpi_abi";
+
 #[test]
-fn a_link_gets_three_flags_and_nothing_else() {
-    assert_eq!(
-        line(&read("-O2 a.c -o a -lm")),
-        "cc -I/p/include -O2 a.c -o a -lm -L/p/lib -lmpi_abi"
-    );
+fn a_link_gets_what_finds_the_library_and_nothing_else() {
+    assert_eq!(line(&read("-O2 a.c -o a -lm")), format!("cc -I/p/include -O2 a.c -o a -lm {LINK}"));
 }
 
 #[test]
@@ -55,17 +55,22 @@ fn no_link_flags_without_an_input() {
 }
 
 #[test]
-fn the_run_path_only_when_asked() {
-    let wanted = "cc -I/p/include a.c -L/p/lib -Wl,-rpath,/p/lib -lmpi_abi";
-    assert_eq!(line(&read("-rpath a.c")), wanted);
+fn the_run_path_unless_it_is_not_wanted() {
+    let without = "cc -I/p/include a.c -L/p/lib -lmpi_abi";
+    for words in ["-no-rpath a.c", "a.c -norpath"] {
+        assert_eq!(line(&read(words)), without);
+    }
+    let off = [("MPICC_RPATH", "0")];
+    assert_eq!(line(&read_with("a.c", &off).unwrap()), without);
+    let wanted = format!("cc -I/p/include a.c {LINK}");
+    assert_eq!(line(&read_with("-rpath a.c", &off).unwrap()), wanted);
     assert_eq!(line(&read_with("a.c", &[("MPICC_RPATH", "1")]).unwrap()), wanted);
-    assert!(!line(&read_with("a.c", &[("MPICC_RPATH", "0")]).unwrap()).contains("rpath"));
 }
 
 #[test]
 fn an_option_s_value_is_none_of_the_wrapper_s_options() {
     let words = "a.c -Xlinker -rpath -Xlinker /x -o -show";
-    assert_eq!(line(&read(words)), format!("cc -I/p/include {words} -L/p/lib -lmpi_abi"));
+    assert_eq!(line(&read(words)), format!("cc -I/p/include {words} {LINK}"));
 }
 
 #[test]
@@ -80,12 +85,12 @@ fn the_compiler_is_the_one_named_last_and_nearest() {
 
 #[test]
 fn both_families_questions_are_answered() {
-    assert_eq!(answered("-show"), "cc -I/p/include -L/p/lib -lmpi_abi");
+    assert_eq!(answered("-show"), format!("cc -I/p/include {LINK}"));
     assert_eq!(answered("-show -c a.c"), "cc -I/p/include -c a.c");
     assert_eq!(answered("-compile_info"), "cc -I/p/include");
-    assert_eq!(answered("-link_info"), "cc -L/p/lib -lmpi_abi");
+    assert_eq!(answered("-link_info"), format!("cc {LINK}"));
     assert_eq!(answered("--showme:compile"), "-I/p/include");
-    assert_eq!(answered("-showme:link"), "-L/p/lib -lmpi_abi");
+    assert_eq!(answered("-showme:link"), LINK);
     assert_eq!(answered("--showme:incdirs"), "/p/include");
     assert_eq!(answered("--showme:libdirs"), "/p/lib");
     assert_eq!(answered("--showme:libs"), "mpi_abi");
@@ -100,7 +105,8 @@ fn printed_lines_survive_the_shell() {
     let request = read("a.c");
     let odd = Prefix::at(Path::new("/my prefix/it's"));
     let text = answer(&Question::LinkFlags, &request, &odd);
-    assert_eq!(text, r"'-L/my prefix/it'\''s/lib' -lmpi_abi");
+    let told = r"'-L/my prefix/it'\''s/lib' '-Wl,-rpath,/my prefix/it'\''s/lib' ";
+    assert_eq!(text, format!("{told}-Wl,--enable-new-dtags -lmpi_abi"));
 }
 
 #[test]

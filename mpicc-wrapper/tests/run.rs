@@ -22,11 +22,16 @@ impl Setup {
         symlink("mpicc", setup.at("bin/mpicxx")).expect("a link");
         setup.write("include/mpi.h", "#define ANSWER 42\n");
         setup.write("answer.c", "int answer(void) { return 42; }\n");
-        let library = setup.at("lib/libmpi_abi.so");
-        let mut cc = Command::new("cc");
-        cc.args(["-shared", "-fPIC", "-o"]).arg(library).arg(setup.at("answer.c"));
-        assert!(cc.status().expect("cc").success());
+        setup.library("lib");
         setup
+    }
+
+    /// Makes the library in a folder.
+    fn library(&self, folder: &str) {
+        let library = self.at(folder).join("libmpi_abi.so");
+        let mut cc = Command::new("cc");
+        cc.args(["-shared", "-fPIC", "-o"]).arg(library).arg(self.at("answer.c"));
+        assert!(cc.status().expect("cc").success());
     }
 
     fn at(&self, name: &str) -> PathBuf {
@@ -55,12 +60,12 @@ fn errors(output: &Output) -> String {
 const PROGRAM: &str = "#include <mpi.h>\nint answer(void);\n\
                        int main(void) { return answer() == ANSWER ? 0 : 1; }\n";
 
-/// Runs a compiled program with the prefix's libraries on the search path.
-fn starts(setup: &Setup, program: &Path, with_path: bool) -> bool {
+/// Whether a compiled program does what it should, with one of the folders on the search path.
+fn starts(setup: &Setup, program: &Path, folder: Option<&str>) -> bool {
     let mut command = Command::new(program);
     command.env_remove("LD_LIBRARY_PATH");
-    if with_path {
-        command.env("LD_LIBRARY_PATH", setup.at("lib"));
+    if let Some(folder) = folder {
+        command.env("LD_LIBRARY_PATH", setup.at(folder));
     }
     command.output().expect("it starts").status.success()
 }
@@ -71,19 +76,24 @@ fn compiles_and_links_at_once_and_in_two_steps() {
     setup.write("main.c", PROGRAM);
     let output = setup.run("mpicc", &["main.c", "-o", "at_once"], &[]);
     assert!(output.status.success(), "{}", errors(&output));
-    assert!(starts(&setup, &setup.at("at_once"), true));
-    assert!(!starts(&setup, &setup.at("at_once"), false), "no run path unless asked");
+    assert!(starts(&setup, &setup.at("at_once"), None));
     assert!(setup.run("mpicc", &["-c", "main.c"], &[]).status.success());
     assert!(setup.run("mpicc", &["main.o", "-o", "two_steps"], &[]).status.success());
-    assert!(starts(&setup, &setup.at("two_steps"), true));
+    assert!(starts(&setup, &setup.at("two_steps"), None));
 }
 
 #[test]
-fn a_run_path_makes_the_program_find_its_library() {
+fn a_program_finds_its_library_by_itself_or_where_the_user_says() {
     let setup = Setup::new();
     setup.write("main.c", PROGRAM);
-    assert!(setup.run("mpicc", &["-rpath", "main.c", "-o", "with"], &[]).status.success());
-    assert!(starts(&setup, &setup.at("with"), false));
+    assert!(setup.run("mpicc", &["main.c", "-o", "with"], &[]).status.success());
+    assert!(setup.run("mpicc", &["-no-rpath", "main.c", "-o", "without"], &[]).status.success());
+    assert!(!starts(&setup, &setup.at("without"), None));
+    assert!(starts(&setup, &setup.at("without"), Some("lib")));
+    fs::create_dir(setup.at("other")).expect("a folder");
+    setup.write("answer.c", "int answer(void) { return 43; }\n");
+    setup.library("other");
+    assert!(!starts(&setup, &setup.at("with"), Some("other")), "the other library has 43");
 }
 
 #[test]

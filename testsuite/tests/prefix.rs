@@ -80,7 +80,10 @@ fn a_moved_prefix_knows_where_it_is() {
     let moved = dir.path().join("a new place");
     output(Command::new("cp").arg("-a").arg(prefix().dir()).arg(&moved));
     let shown = output(prefix::clean(&moved.join("bin/mpicc")).arg("-show"));
-    let wanted = format!("cc '-I{0}/include' '-L{0}/lib' -lmpi_abi\n", moved.display());
+    let wanted = format!(
+        "cc '-I{0}/include' '-L{0}/lib' '-Wl,-rpath,{0}/lib' -Wl,--enable-new-dtags -lmpi_abi\n",
+        moved.display()
+    );
     assert_eq!(shown, wanted);
     let mut pkg = Command::new("pkg-config");
     pkg.env("PKG_CONFIG_PATH", moved.join("lib/pkgconfig")).args(["--variable=libdir", "mpi"]);
@@ -108,6 +111,7 @@ fn a_project_of_pkg_config_is_built_against_a_moved_prefix() {
     make.env("PKG_CONFIG_PATH", moved.join("lib/pkgconfig")).current_dir(dir.path());
     let said = output(&mut make);
     assert!(said.contains(&format!("-I{}", moved.display())), "{said}");
+    assert_eq!(output(&mut prefix::clean(&dir.path().join("barrier"))), "ok\n");
     let mut mpirun = prefix::clean(&moved.join("bin/mpirun"));
     assert_eq!(output(mpirun.args(["-n", "2"]).arg(dir.path().join("barrier"))), "ok\n");
 }
@@ -125,12 +129,12 @@ fn pkg_config_finds_it_by_every_name() {
 }
 
 #[test]
-fn a_program_linked_with_a_run_path_starts_by_itself() {
+fn a_program_starts_by_itself() {
     let dir = tempfile::tempdir().expect("a folder");
     let program = dir.path().join("barrier");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/barrier.c");
     let mut mpicc = prefix().command("mpicc");
-    output(mpicc.args(["-rpath", "-o"]).arg(&program).arg(&source));
+    output(mpicc.arg("-o").arg(&program).arg(&source));
     let mut timeout = prefix::clean(Path::new("timeout"));
     assert_eq!(output(timeout.arg("30").arg(&program)), "ok\n");
     assert_eq!(dynamic(&program, "NEEDED")[0], "libmpi_abi.so.1");
@@ -167,7 +171,8 @@ fn cmake_finds_it() {
                    find_package(MPI REQUIRED COMPONENTS C CXX)\n\
                    message(STATUS \"library ${MPI_C_LIBRARIES} starter ${MPIEXEC_EXECUTABLE}\")\n\
                    add_executable(hello hello.c)\n\
-                   target_link_libraries(hello MPI::MPI_C)\n";
+                   target_link_libraries(hello MPI::MPI_C)\n\
+                   install(TARGETS hello DESTINATION .)\n";
     fs::write(dir.path().join("CMakeLists.txt"), project).expect("written");
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/hello.c");
     fs::copy(example, dir.path().join("hello.c")).expect("copied");
@@ -178,4 +183,10 @@ fn cmake_finds_it() {
     assert!(told.contains(&format!("{}/lib/libmpi_abi.so", home.display())), "{told}");
     assert!(told.contains(&format!("{}/bin/mpiexec", home.display())), "{told}");
     output(prefix::clean(Path::new("cmake")).arg("--build").arg(dir.path().join("build")));
+    let mut install = prefix::clean(Path::new("cmake"));
+    install.arg("--install").arg(dir.path().join("build"));
+    output(install.arg("--prefix").arg(dir.path().join("installed")));
+    for program in ["build/hello", "installed/hello"] {
+        output(&mut prefix::clean(&dir.path().join(program)));
+    }
 }

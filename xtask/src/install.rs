@@ -147,18 +147,20 @@ fn headers(prefix: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The text of a .pc file, relative to where it lies.
+/// The text of a .pc file, relative to where it lies. Who wants no run path asks pkg-config with
+/// `--define-variable=runpath=`.
 fn pkg_config(file: &PkgConfig) -> String {
     format!(
         "prefix=${{pcfiledir}}/../..\n\
          libdir=${{prefix}}/lib\n\
          includedir=${{prefix}}/include\n\
+         runpath=-Wl,-rpath,${{libdir}} -Wl,--enable-new-dtags\n\
          \n\
          Name: {}\n\
          Description: {}\n\
          Version: {}\n\
          Cflags: -I${{includedir}}\n\
-         Libs: -L${{libdir}} -lmpi_abi\n",
+         Libs: -L${{libdir}} ${{runpath}} -lmpi_abi\n",
         file.name,
         file.description,
         env!("CARGO_PKG_VERSION"),
