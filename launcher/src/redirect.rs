@@ -5,6 +5,8 @@
 //! or opens a library by its path. Decision 31 in `docs/decisions.md` says why it is this module.
 
 use crate::env::Environment;
+use crate::libraries::Places;
+use crate::static_tls;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -12,23 +14,33 @@ use std::path::{Path, PathBuf};
 pub(crate) fn library_folder() -> Option<PathBuf> {
     let program = std::env::current_exe().ok()?;
     let lib = program.parent()?.parent()?.join("lib");
-    lib.join("libmpi_abi.so.1").exists().then_some(lib)
+    lib.join(STANDARD).exists().then_some(lib)
 }
+
+/// The library with the standard ABI.
+const STANDARD: &str = "libmpi_abi.so.1";
 
 /// The loader module below the folder of our libraries.
 const MODULE: &str = "ferrite/libferrite_audit.so";
 
-/// The variable that tells the module where our libraries are (`launcher/audit/src/lib.rs` reads it).
+/// The variables that tell the module where our libraries are, and which of them is meant where no
+/// other has been loaded and a program opens `libmpi.so` (`launcher/audit/src/lib.rs` reads them).
 const FOLDER: &str = "_FERRITE_LIBRARIES";
+const USUAL: &str = "_FERRITE_LIBMPI";
 
-/// Adds to the variables of a rank what puts the libraries in `lib` in front.
-pub(crate) fn put_in_front(variables: &mut Environment, lib: &Path) {
+/// Adds to the variables of a rank what puts the libraries in `lib` in front of those that `program`
+/// and what it starts ask for.
+pub(crate) fn put_in_front(variables: &mut Environment, lib: &Path, program: &Path) {
+    let places = Places::of(variables);
     put_first(variables, "LD_LIBRARY_PATH", lib.as_os_str());
     let module = lib.join(MODULE);
     if module.exists() {
         put_first(variables, "LD_AUDIT", module.as_os_str());
         variables.insert(OsString::from(FOLDER), lib.into());
-        make_room(variables);
+        let usual = places.usual_mpi(lib).unwrap_or(STANDARD);
+        variables.insert(OsString::from(USUAL), usual.into());
+        let preloaded = variables.get(OsStr::new("LD_PRELOAD")).cloned().unwrap_or_default();
+        make_room(variables, static_tls::of_libraries(program, &preloaded, &places));
         let mut options = variables.remove(OsStr::new(VALGRIND)).unwrap_or_default();
         options.push(" --run-libc-freeres=no");
         variables.insert(OsString::from(VALGRIND), options);
@@ -45,14 +57,20 @@ const TUNABLES: &str = "GLIBC_TUNABLES";
 const LATE: &str = "glibc.rtld.optional_static_tls";
 
 /// With an auditor the loader lays out the threads' variables before it has seen the program, so all
-/// its libraries come late, and the usual 512 bytes are soon gone. With 10 KiB threads of the
-/// smallest stack, 16 KiB, still start; with 12 KiB they do not. The thread sanitizer wants 768 KiB
-/// and still finds no room: its programs need `--no-redirect`.
-fn make_room(variables: &mut Environment) {
+/// its libraries come late, and the usual 512 bytes are soon gone. With `ROOM` threads of the
+/// smallest stack, 16 KiB, still start; with 12 KiB they do not. A program whose libraries alone
+/// have more (the thread sanitizer: 768 KiB) has no such threads anyway, and `MORE` is for libraries
+/// that are opened while it runs.
+const ROOM: u64 = 10 * 1024;
+const MORE: u64 = 2 * 1024;
+
+/// Makes room for `known` bytes of the program's libraries, and for those that come later.
+fn make_room(variables: &mut Environment, known: u64) {
+    let bytes = ROOM.max(known.saturating_add(MORE));
     let tunables = variables.entry(OsString::from(TUNABLES)).or_default();
     if !tunables.to_string_lossy().contains(LATE) {
         let separator = if tunables.is_empty() { "" } else { ":" };
-        tunables.push(format!("{separator}{LATE}=10240"));
+        tunables.push(format!("{separator}{LATE}={bytes}"));
     }
 }
 
@@ -94,14 +112,17 @@ mod tests {
 
     #[test]
     fn room_is_made_beside_what_the_user_tunes() {
-        let tuned = |value: &str| {
+        let tuned = |value: &str, known: u64| {
             let mut variables = Environment::from([(TUNABLES.into(), value.into())]);
-            make_room(&mut variables);
+            make_room(&mut variables, known);
             variables[OsStr::new(TUNABLES)].clone()
         };
-        assert_eq!(tuned(""), "glibc.rtld.optional_static_tls=10240");
-        assert_eq!(tuned("a=1"), "a=1:glibc.rtld.optional_static_tls=10240");
-        assert_eq!(tuned("glibc.rtld.optional_static_tls=1"), "glibc.rtld.optional_static_tls=1");
+        assert_eq!(tuned("", 1000), "glibc.rtld.optional_static_tls=10240");
+        assert_eq!(tuned("a=1", 10_000), "a=1:glibc.rtld.optional_static_tls=12048");
+        assert_eq!(
+            tuned("glibc.rtld.optional_static_tls=1", 2),
+            "glibc.rtld.optional_static_tls=1"
+        );
     }
 
     #[test]

@@ -130,7 +130,7 @@ fn app(plan: &Plan, node: usize, number: usize, lib: Option<&Path>) -> Result<Ap
         }
     }
     if let Some(lib) = lib {
-        redirect::put_in_front(&mut environment, lib);
+        redirect::put_in_front(&mut environment, lib, &program.file);
     }
     let settings = settings::load(&environment)?;
     let lines = settings.output == OutputWay::Lines;

@@ -16,9 +16,17 @@
 #![cfg_attr(not(test), no_std)]
 #![allow(unsafe_code)]
 
+mod environment;
+mod kernel;
+mod names;
+mod text;
+
 use core::cell::UnsafeCell;
 use core::ffi::{c_char, c_uint};
 use core::ptr;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use text::{bytes, same};
 
 /// The version of the interface that this file is written for.
 const LAV_CURRENT: c_uint = 2;
@@ -26,25 +34,10 @@ const LAV_CURRENT: c_uint = 2;
 /// The search of the name as the program gave it; later calls pass the paths that the loader tries.
 const LA_SER_ORIG: c_uint = 1;
 
-/// The variable that names the folder of our libraries; `launcher/src/redirect.rs` sets it.
+/// The variables that name the folder of our libraries and the one that stands for `libmpi.so`;
+/// `launcher/src/redirect.rs` sets them.
 const FOLDER: &[u8] = b"_FERRITE_LIBRARIES=";
-
-/// The libraries that stand for one of our faces, by the names that binaries ask for.
-const NAMES: [&[u8]; 13] = [
-    b"libmpi_abi.so.1",
-    b"libmpi_abi.so.0",
-    b"libmpi.so.12",
-    b"libmpich.so.12",
-    b"libmpifort.so.12",
-    b"libmpichfort.so.12",
-    b"libmpicxx.so.12",
-    b"libmpichcxx.so.12",
-    b"libmpi.so.40",
-    b"libmpi_mpifh.so.40",
-    b"libmpi_usempif08.so.40",
-    b"libmpi_usempi_ignore_tkr.so.40",
-    b"libmpifort_abi.so.1",
-];
+const USUAL: &[u8] = b"_FERRITE_LIBMPI=";
 
 /// The longest path that is answered, with the zero byte at its end: the kernel takes no longer one.
 const PATH_MAX: usize = 4096;
@@ -58,12 +51,14 @@ unsafe impl Sync for Answer {}
 
 static ANSWER: Answer = Answer(UnsafeCell::new([0; PATH_MAX]));
 
-#[cfg_attr(target_arch = "x86_64", link(name = "ld-linux-x86-64.so.2", modifiers = "+verbatim"))]
-#[cfg_attr(target_arch = "aarch64", link(name = "ld-linux-aarch64.so.1", modifiers = "+verbatim"))]
-unsafe extern "C" {
-    /// Where the kernel put the number of words, the words and the environment (exported by the
-    /// loader itself).
-    static __libc_stack_end: *const *const c_char;
+/// One more than the number of the face that this process has loaded; 0 while it has none.
+static LOADED: AtomicUsize = AtomicUsize::new(0);
+
+/// What the loader tells of a library (link.h), as far as it is public.
+#[repr(C)]
+pub struct LinkMap {
+    address: usize,
+    name: *const c_char,
 }
 
 /// Says that this auditor can be used with any loader of our version or newer.
@@ -86,20 +81,43 @@ pub unsafe extern "C" fn la_objsearch(
     if flag != LA_SER_ORIG || name.is_null() {
         return unchanged;
     }
-    // SAFETY: the loader passes a string that lives for the whole call, and the environment that
-    // the kernel made lives as long as the process.
-    let known = unsafe { bytes(name).rsplit(|&b| b == b'/').next().and_then(known) };
-    let Some(known) = known else { return unchanged };
-    // SAFETY: as above.
-    let Some(folder) = (unsafe { folder() }) else { return unchanged };
-    let room = ANSWER.0.get().cast::<u8>();
-    let whole = folder.len().wrapping_add(known.len()).wrapping_add(2);
-    if folder.is_empty() || whole > PATH_MAX {
+    // SAFETY: the loader passes a string that lives for the whole call.
+    let asked = unsafe { bytes(name) };
+    let (place, base) = names::split(asked);
+    let bare = same(base, names::BARE);
+    if !bare && names::known(base).is_none() {
         return unchanged;
     }
+    // SAFETY: called by the loader.
+    let Some(folder) = (unsafe { environment::variable(FOLDER) }) else { return unchanged };
+    let ours = if bare { face_for(place, folder) } else { names::known(base) };
+    let path = ours.map_or(ptr::null(), |ours| found(folder, ours));
+    if path.is_null() { unchanged } else { path.cast_mut() }
+}
+
+/// Which library stands for the name without a version, asked for at `place` (nothing if the search
+/// path is to be taken): the face that is loaded already; or the kind of library that has its
+/// versions there; or what mpirun has found out to be usual on this machine.
+fn face_for(place: &[u8], folder: &[u8]) -> Option<&'static [u8]> {
+    if let Some(face) = LOADED.load(Ordering::Relaxed).checked_sub(1) {
+        return names::FACES.get(face).copied();
+    }
+    if place.is_empty() || same(place, folder) {
+        // SAFETY: called by the loader.
+        return names::known(unsafe { environment::variable(USUAL) }?);
+    }
+    names::VERSIONS.into_iter().find(|version| !found(place, version).is_null())
+}
+
+/// The path of a readable file in a folder, or null.
+fn found(folder: &[u8], file: &[u8]) -> *const c_char {
+    let room = ANSWER.0.get().cast::<u8>();
+    let whole = folder.len().wrapping_add(file.len()).wrapping_add(2);
+    if folder.is_empty() || whole > PATH_MAX {
+        return ptr::null();
+    }
     let mut to = room;
-    let path = folder.iter().chain(b"/").chain(known).chain(b"\0");
-    for &byte in path {
+    for &byte in folder.iter().chain(b"/").chain(file).chain(b"\0") {
         // SAFETY: `whole` bytes fit, and nobody else uses the room (see `Answer`). Volatile, so
         // that the compiler does not call the C library's memcpy.
         unsafe {
@@ -108,89 +126,41 @@ pub unsafe extern "C" fn la_objsearch(
         }
     }
     // SAFETY: the path has just been written, with its zero byte.
-    if unsafe { exists(room) } { room.cast() } else { unchanged }
+    if unsafe { kernel::exists(room) } { room.cast() } else { ptr::null() }
 }
 
-/// Which of our libraries has this name.
-fn known(base: &[u8]) -> Option<&'static [u8]> {
-    NAMES.into_iter().find(|name| same(name, base))
-}
-
-/// Whether two strings are the same; `==` would call the C library's memcmp.
-fn same(one: &[u8], other: &[u8]) -> bool {
-    one.len() == other.len() && one.iter().zip(other).all(|(a, b)| a == b)
-}
-
-/// A string without its zero byte.
+/// Called for each library that is loaded; what is answered asks for no news of its symbols.
 ///
 /// # Safety
-/// `text` ends with a zero byte and is not changed while the result is in use.
-unsafe fn bytes<'a>(text: *const c_char) -> &'a [u8] {
-    let mut length = 0_usize;
-    // SAFETY: reads up to the zero byte, which the caller promises. Volatile, so that the compiler
-    // does not call the C library's strlen.
-    unsafe {
-        while ptr::read_volatile(text.wrapping_add(length)) != 0 {
-            length = length.wrapping_add(1);
-        }
-        core::slice::from_raw_parts(text.cast(), length)
-    }
-}
-
-/// The folder of our libraries, as the environment named it when the program started.
-///
-/// # Safety
-/// Called in a process whose loader has set `__libc_stack_end`: from a call by the loader.
-unsafe fn folder() -> Option<&'static [u8]> {
-    // SAFETY: the kernel puts there the number of words, the words, a null pointer, the variables
-    // and another null pointer; each is a string.
-    unsafe {
-        let words = __libc_stack_end.cast::<usize>();
-        let mut variable = __libc_stack_end.add((*words).wrapping_add(2));
-        while !(*variable).is_null() {
-            let text = bytes(*variable);
-            if text.len() >= FOLDER.len() && text.iter().zip(FOLDER).all(|(a, b)| a == b) {
-                return text.get(FOLDER.len()..);
-            }
-            variable = variable.add(1);
+/// Called by the dynamic loader only.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn la_objopen(
+    map: *const LinkMap,
+    _namespace: isize,
+    _cookie: *mut usize,
+) -> c_uint {
+    // SAFETY: the loader passes a library whose name is a string.
+    let (_, base) = unsafe { names::split(bytes((*map).name)) };
+    for (face, number) in names::FACES.into_iter().zip(1..) {
+        if same(face, base) {
+            LOADED.store(number, Ordering::Relaxed);
         }
     }
-    None
+    0
 }
 
-/// Whether there is a file that we may read; asks the kernel, access(2) being in the C library.
+/// Called when the program and its libraries are loaded and have not begun.
 ///
 /// # Safety
-/// `path` ends with a zero byte.
-#[cfg(target_arch = "x86_64")]
-unsafe fn exists(path: *const u8) -> bool {
-    const ACCESS: usize = 21;
-    const READABLE: usize = 4;
-    let result: isize;
-    // SAFETY: access reads the path and changes nothing; the kernel overwrites rcx and r11.
+/// Called by the dynamic loader only.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn la_preinit(_cookie: *mut usize) {
+    // SAFETY: called by the loader, while nothing else runs in this process.
     unsafe {
-        core::arch::asm!("syscall", inlateout("rax") ACCESS => result, in("rdi") path,
-            in("rsi") READABLE, lateout("rcx") _, lateout("r11") _, options(nostack, readonly));
+        if names::leads_elsewhere(environment::words()) {
+            environment::forget_this_auditor();
+        }
     }
-    result == 0
-}
-
-/// As on x86_64; here the kernel has faccessat(2) alone.
-///
-/// # Safety
-/// `path` ends with a zero byte.
-#[cfg(target_arch = "aarch64")]
-unsafe fn exists(path: *const u8) -> bool {
-    const FACCESSAT: usize = 48;
-    const HERE: isize = -100;
-    const READABLE: usize = 4;
-    let result: isize;
-    // SAFETY: faccessat reads the path and changes nothing.
-    unsafe {
-        core::arch::asm!("svc 0", in("x8") FACCESSAT, inlateout("x0") HERE => result,
-            in("x1") path, in("x2") READABLE, options(nostack, readonly));
-    }
-    result == 0
 }
 
 /// Nothing here panics; the language asks for it.
