@@ -74,6 +74,43 @@ fn a_program_for_the_alias_gets_the_face() {
     assert!(told.contains("Ferrite MPI"), "{told}");
 }
 
+/// Makefiles say `-lmpi`, and mean the library that goes with the header.
+#[test]
+fn a_linker_finds_the_standard_abi_by_the_name_of_every_mpi() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let program = dir.path().join("barrier");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/barrier.c");
+    let mut cc = Command::new("cc");
+    cc.arg("-I").arg(prefix().dir().join("include")).arg(&source).arg("-o").arg(&program);
+    output(cc.arg("-L").arg(prefix().lib("")).arg("-lmpi"));
+    assert_eq!(dynamic(&program, "NEEDED")[0], "libmpi_abi.so.1");
+    let mut by_path = Command::new("cc");
+    by_path.arg("-I").arg(prefix().dir().join("include")).arg(&source).arg("-o").arg(&program);
+    output(by_path.arg(fs::canonicalize(prefix().lib("libmpi.so")).expect("the library")));
+    assert_eq!(dynamic(&program, "NEEDED")[0], "libmpi_abi.so.1");
+}
+
+/// As mpi4py's wheels look for the library that decides which of their modules is loaded; they have
+/// none for the standard ABI.
+#[test]
+fn who_tries_names_with_and_without_a_version_gets_an_abi_that_has_a_version() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (source, program) = (dir.path().join("tries.c"), dir.path().join("tries"));
+    let text = "#include <dlfcn.h>\n#include <stdio.h>\nint main(void) {\n  \
+                const char *names[] = {\"libmpi.so\", \"libmpi.so.12\", \"libmpi.so.40\"};\n  \
+                for (int i = 0; i < 3; i++) {\n    \
+                void *library = dlopen(names[i], RTLD_NOW | RTLD_GLOBAL);\n    \
+                if (!library) continue;\n    \
+                int (*version)(char *, int *) = (int (*)(char *, int *))\n      \
+                dlsym(library, \"MPI_Get_library_version\");\n    \
+                char said[8192]; int length;\n    version(said, &length);\n    puts(said);\n    \
+                return 0;\n  }\n  return 1;\n}\n";
+    fs::write(&source, text).expect("written");
+    output(Command::new("cc").arg("-o").arg(&program).arg(&source).arg("-ldl"));
+    let told = output(prefix::clean(&program).env("LD_LIBRARY_PATH", prefix().lib("")));
+    assert!(told.contains("MPICH ABI"), "{told}");
+}
+
 #[test]
 fn a_moved_prefix_knows_where_it_is() {
     let dir = tempfile::tempdir().expect("a folder");

@@ -30,6 +30,8 @@ pub(crate) fn install(prefix: &Path) -> Result<()> {
     for (name, target) in layout::LINKS {
         replace(&prefix.join(name), |new| Ok(symlink(target, new)?))?;
     }
+    let (name, text) = layout::LINKER_SCRIPT;
+    replace(&prefix.join(name), |new| Ok(fs::write(new, text)?))?;
     for stub in layout::STUBS {
         let lib = prefix.join("lib");
         replace(&lib.join(stub.soname), |new| make_stub(stub, &lib, new))?;

@@ -43,7 +43,6 @@ pub(crate) const AUDITOR_FLAGS: &str = include_str!("../../launcher/audit/rustc-
 /// Further names: (from the prefix, what the link holds).
 pub(crate) const LINKS: &[(&str, &str)] = &[
     ("lib/libmpi_abi.so", "libmpi_abi.so.1"),
-    ("lib/libmpi.so", "libmpi_abi.so.1"),
     ("bin/mpicxx", "mpicc"),
     ("bin/mpic++", "mpicc"),
     ("bin/mpiCC", "mpicc"),
@@ -51,6 +50,17 @@ pub(crate) const LINKS: &[(&str, &str)] = &[
     ("bin/mpif90", "mpicc"),
     ("bin/mpif77", "mpicc"),
 ];
+
+/// What a linker finds by `-lmpi`: a script and not a library, because it is meant for programs
+/// compiled with our `mpi.h`. Who opens this name while he runs knows no standard ABI; he gets an
+/// error from the loader, as where an MPI is installed without its files for developers, and goes on
+/// to the names with a version (mpi4py's wheels do). Below mpirun the auditor has an answer.
+pub(crate) const LINKER_SCRIPT: (&str, &str) = (
+    "lib/libmpi.so",
+    "/* For linkers (-lmpi). Programs that open a library open libmpi_abi.so.1, libmpi.so.12 or\n\
+     \x20  libmpi.so.40, by the ABI that they were made for. */\n\
+     INPUT(libmpi_abi.so.1)\n",
+);
 
 /// A library without code, which exists for its name alone: a program linked to `soname` gets
 /// the face `of`. A stub and not a symbolic link, because a preloaded link is known to the
