@@ -201,6 +201,20 @@ fn a_strict_cxx_program_compiles_and_its_dependencies_name_the_header() {
 }
 
 #[test]
+fn valgrind_says_nothing_of_two_ranks() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let program = dir.path().join("hello");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/hello.c");
+    output(prefix().command("mpicc").args(["-g", "-o"]).arg(&program).arg(&source));
+    let mut mpirun = prefix().command("mpirun");
+    mpirun.args(["--timeout", "60", "-n", "2", "valgrind", "-q", "--leak-check=full"]);
+    let ended = mpirun.arg("--error-exitcode=9").arg(&program).output().expect("it starts");
+    assert_eq!(String::from_utf8_lossy(&ended.stderr), "");
+    let said = String::from_utf8_lossy(&ended.stdout);
+    assert!(ended.status.success() && said.contains("rank 1 of 2"), "{said}");
+}
+
+#[test]
 fn cmake_finds_it() {
     let dir = tempfile::tempdir().expect("a folder");
     let project = "cmake_minimum_required(VERSION 3.16)\n\

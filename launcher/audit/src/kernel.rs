@@ -3,8 +3,8 @@
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 compile_error!(
     "the auditor knows the loader and the system calls of x86_64 and aarch64 alone; leave the \
-     package launcher-audit out of this build, and mpirun will put libraries in front by \
-     LD_LIBRARY_PATH alone"
+     package launcher-audit out of this build (cargo --exclude launcher-audit), and mpirun will put \
+     libraries in front by LD_LIBRARY_PATH alone"
 );
 
 /// Whether there is a file that we may read.
