@@ -8,6 +8,7 @@ use crate::layout::{self, Built, PkgConfig, Stub};
 use crate::{place, run};
 use anyhow::{Context, Result, bail};
 use std::collections::HashMap;
+use std::env::consts::ARCH;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ use std::process::{Command, Stdio};
 pub(crate) fn install(prefix: &Path) -> Result<()> {
     let artifacts = build()?;
     let prefix = std::path::absolute(prefix)?;
-    for built in layout::BUILT.iter().chain([&layout::AUDITOR]) {
+    for built in layout::BUILT.iter().chain(auditor()) {
         let from = artifacts.get(built.to).with_context(|| {
             format!(
                 "cargo built no {} named {}, package {}",
@@ -57,18 +58,26 @@ fn build() -> Result<HashMap<&'static str, PathBuf>> {
     cargo.args(packages.iter().flat_map(|package| ["--package", package]));
     let mut artifacts = HashMap::new();
     collect(cargo, layout::BUILT, &mut artifacts)?;
-    let mut cargo = run::cargo();
-    cargo.args(["rustc", "--release", "--message-format=json-render-diagnostics"]);
-    cargo.args([
-        "--package",
-        layout::AUDITOR.package,
-        "--lib",
-        "--crate-type",
-        layout::AUDITOR.kind,
-    ]);
-    cargo.arg("--").args(layout::AUDITOR_FLAGS.split_whitespace());
-    collect(cargo, &[layout::AUDITOR], &mut artifacts)?;
+    match auditor() {
+        Some(auditor) => {
+            let mut cargo = run::cargo();
+            cargo.args(["rustc", "--release", "--message-format=json-render-diagnostics"]);
+            cargo.args(["--package", auditor.package, "--lib", "--crate-type", auditor.kind]);
+            cargo.arg("--").args(layout::AUDITOR_FLAGS.split_whitespace());
+            collect(cargo, std::slice::from_ref(auditor), &mut artifacts)?;
+        }
+        None => println!(
+            "note: on {ARCH} mpirun puts the libraries in front by LD_LIBRARY_PATH alone, which does \
+             not reach programs with an RPATH; the loader's module is written for {}",
+            layout::AUDITOR_RUNS_ON.join(" and ")
+        ),
+    }
     Ok(artifacts)
+}
+
+/// The module for the loader, where it is written for this processor.
+fn auditor() -> Option<&'static Built> {
+    layout::AUDITOR_RUNS_ON.contains(&ARCH).then_some(&layout::AUDITOR)
 }
 
 /// Runs a build by cargo and notes which of the `wanted` files it made.

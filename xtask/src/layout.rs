@@ -30,12 +30,15 @@ pub(crate) const BUILT: &[Built] = &[
 ];
 
 /// The launcher's module for the dynamic loader, which stands on no other library.
-pub(crate) const AUDITOR: Built = Built {
+pub(crate) static AUDITOR: Built = Built {
     package: "launcher-audit",
     target: "ferrite_audit",
     kind: "cdylib",
     to: "lib/ferrite/libferrite_audit.so",
 };
+
+/// The processors that it is written for; elsewhere libraries are put in front by LD_LIBRARY_PATH.
+pub(crate) const AUDITOR_RUNS_ON: [&str; 2] = ["x86_64", "aarch64"];
 
 /// How the compiler makes it.
 pub(crate) const AUDITOR_FLAGS: &str = include_str!("../../launcher/audit/rustc-flags");
