@@ -26,8 +26,8 @@ pub(crate) fn lost_peer(peer: PeerId, why: &Why) -> Error {
         Why::Undelivered(how) => {
             let what = format!("what was sent to rank {} cannot be delivered: {how}", peer.0);
             Error::new(class, what).hint(
-                "Do firewalls let TCP pass between the hosts of the ranks? FERRITE_TCP_INTERFACES and FERRITE_TCP_PORTS \
-                 choose where ranks listen, FERRITE_TCP_PATIENCE how long they try.",
+                "Do firewalls let TCP pass between the hosts of the ranks? FERRITE_TCP_INTERFACES and \
+                 FERRITE_TCP_PORTS choose where ranks listen, FERRITE_TCP_PATIENCE how long they try.",
             )
         }
     }
