@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use launch_wire::control::{self, Frame};
 use launch_wire::{Bootstrap, Leaving};
 use mpi_core::buffer::ask_processor;
+use mpi_core::coll::aliased::EqualBuffers;
 use mpi_core::datatype::make_named;
 use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::handle::{CommHandle, SessionHandle};
@@ -211,6 +212,10 @@ fn join(cx: &mut Cx<'_>) -> Result<()> {
     make_named();
     ask_processor();
     cx.selection = configure::selection(&settings)?;
+    cx.equal_buffers = match cx.face.abi {
+        Abi::OpenMpi => EqualBuffers::InPlace,
+        Abi::Mpich | Abi::Standard => EqualBuffers::Refused,
+    };
     // The others' words cannot be judged before their secret is known.
     port.set_deaf(size > 1);
     cx.port.open(port);

@@ -19,6 +19,13 @@ impl UserBuffer {
     /// `MPI_BUFFER_AUTOMATIC`.
     pub const AUTOMATIC: UserBuffer = UserBuffer(ptr::without_provenance_mut(2));
 
+    /// Whether this is an address, and not one of the values that stand for something else.
+    #[inline]
+    #[must_use]
+    pub fn is_real(self) -> bool {
+        self.0.addr() > UserBuffer::AUTOMATIC.0.addr()
+    }
+
     /// Whether this is `MPI_IN_PLACE`.
     #[inline]
     pub fn is_in_place(self) -> bool {

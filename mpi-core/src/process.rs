@@ -11,6 +11,7 @@ use crate::always::Always;
 use crate::attributes::{AttributeList, Keyvals};
 use crate::boards::BoardId;
 use crate::callout::{Reduction, UserCode};
+use crate::coll::aliased::EqualBuffers;
 use crate::coll::board::{Begun, Scratch};
 use crate::coll::execute::Executions;
 use crate::coll::kept::Kept;
@@ -76,6 +77,8 @@ pub struct Process<P: Port> {
     pub datatype_attributes: HashMap<DatatypeHandle, AttributeList>,
     /// Which algorithm a collective uses.
     pub selection: Selection,
+    /// What becomes of a collective whose send and receive buffer are one.
+    pub equal_buffers: EqualBuffers,
     pub(crate) vci: Vci,
     pub(crate) buffer: Option<AttachedBuffer>,
     /// Buffered sends of this process so far, in whichever buffer.
@@ -124,6 +127,7 @@ impl<P: Port> Process<P> {
             procedure: 0,
             datatype_attributes: HashMap::new(),
             selection: Selection::default(),
+            equal_buffers: EqualBuffers::default(),
             vci: Vci::new(),
             buffer: None,
             buffered_sends: 0,

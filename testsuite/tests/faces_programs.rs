@@ -129,6 +129,26 @@ fn errors_say_what_the_program_wrote() {
     good_on_ours(&OPEN_MPI, "wrongs");
 }
 
+/// On more ranks they run with the other programs, on the standard ABI.
+#[test]
+fn buffers_that_are_one_are_refused_or_taken_as_the_peer_does() {
+    for family in [&MPICH, &OPEN_MPI] {
+        let program = place(&format!("aliased_{}", family.peer));
+        let source = testsuite::programs::folder().join("aliased.c");
+        family.compile(&source, &program, &[]).unwrap();
+        let ours = Prefix::find().unwrap();
+        for ranks in ["1", "4"] {
+            let mut run = ours.command("mpirun");
+            run.args(["-n", ranks]).arg(&program);
+            let Output { stdout, stderr, .. } =
+                run.env("LD_LIBRARY_PATH", ours.lib("")).output().unwrap();
+            let (said, errors) =
+                (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+            assert_eq!((&*said, &*errors), ("ok\n", ""), "{} on {ranks}", family.peer);
+        }
+    }
+}
+
 #[test]
 fn what_mpi_3_removed_works_on_mpich_s_face() {
     good_on_ours(&MPICH, "removed");

@@ -5,6 +5,7 @@ use std::ffi::c_void;
 use mpi_core::attributes::Convention;
 use mpi_core::buffer::UserBuffer;
 use mpi_core::callout::{Reduction, UserFunction};
+use mpi_core::coll::aliased::EqualBuffers;
 use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::handle::{DatatypeHandle, OpHandle};
 use mpi_core::op::{Op, UserOp};
@@ -76,6 +77,12 @@ pub fn reduce_local(
             let what = format!("is NULL, but there are {count} elements to reduce");
             return Err(Error::param(ErrorClass::BUFFER, name, what));
         }
+    }
+    let equal = inbuf == inoutbuf && count > 0 && inbuf.is_real();
+    if equal && cx.equal_buffers == EqualBuffers::Refused {
+        let what = "is the same memory as inoutbuf";
+        return Err(Error::param(ErrorClass::BUFFER, "inbuf", what)
+            .hint("Copy the elements to a buffer of their own first."));
     }
     match cx.op(op)? {
         Op::Builtin(builtin) => {

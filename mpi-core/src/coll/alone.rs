@@ -92,19 +92,20 @@ impl<P: Port> Entry<'_, P> {
             return Ok(false);
         }
         let Some([(from, len), (into, room)]) = runs() else { return Ok(false) };
-        let done = len == room && self.done_alone(comm)?;
-        if done && from != into {
-            copy_run(from, into, len);
+        if len != room || from == into || !self.done_alone(comm)? {
+            return Ok(false);
         }
-        Ok(done)
+        copy_run(from, into, len);
+        Ok(true)
     }
 
-    /// The same of one that reduces plain data, of which the result is a copy.
+    /// The same of one that reduces plain data, of which the result is a copy, or `send` is in place.
     #[cold]
     pub(super) fn reduced_alone(
         &mut self,
         comm: CommHandle,
         op: OpHandle,
+        send: UserBuffer,
         operands: impl FnOnce() -> [Typed; 2],
     ) -> Result<bool> {
         if !self.is_of_one(comm) {
@@ -113,6 +114,9 @@ impl<P: Port> Entry<'_, P> {
         let [own, into] = operands();
         if self.quick_kernel(op, own.datatype).is_none() {
             return Ok(false);
+        }
+        if send.is_in_place() {
+            return Ok(run(into).is_some() && self.done_alone(comm)?);
         }
         self.copied_alone(comm, || Some([run(own)?, run(into)?]))
     }

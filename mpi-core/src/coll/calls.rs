@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use super::aliased::{ANY, NONE, ONE, Own};
 pub use super::board::{Elements, Reduced, Uneven};
 use super::execute::Reducer;
 use super::inter::Between;
@@ -127,6 +128,7 @@ impl<P: Port> Process<P> {
         let into = if at_root { self.blocks(recv, size, "recvbuf")? } else { Places::None };
         let block = into.first().or(own.first()).map_or(0, |block| block.bytes());
         self.fits(own.first(), into.get(root))?;
+        let (own, in_place) = self.apart(own, in_place, Own::Send, &into, root)?;
         let problem = Problem::Gather { root, block, in_place };
         let total = block.saturating_mul(size as i64);
         self.moved(comm, Collective::Gather, problem, total, own, into)
@@ -148,11 +150,13 @@ impl<P: Port> Process<P> {
         let in_place = root == state.rank as usize && send.buf.is_in_place();
         let own = self.own(send, "sendbuf", in_place)?;
         let into = recv.map(|recv| self.varied(recv, "recvbuf")).transpose()?;
-        self.fits(own.first(), into.as_ref().and_then(|into| into.get(root)))?;
         let blocks = into.as_ref().map(layout);
+        let into = into.unwrap_or(Places::None);
+        self.fits(own.first(), into.get(root))?;
+        let (own, in_place) = self.apart(own, in_place, Own::Send, &into, root)?;
         let bytes = own.first().map_or(0, |block| block.bytes());
         let problem = Problem::Gatherv { root, own: bytes, blocks, in_place };
-        self.moved(comm, Collective::Gatherv, problem, 0, own, into.unwrap_or(Places::None))
+        self.moved(comm, Collective::Gatherv, problem, 0, own, into)
     }
 
     /// `MPI_SCATTER` (§6.6). The send buffer counts at the root only.
@@ -174,6 +178,7 @@ impl<P: Port> Process<P> {
         let own = self.own(recv, "recvbuf", in_place)?;
         let block = from.first().or(own.first()).map_or(0, |block| block.bytes());
         self.fits(from.get(root), own.first())?;
+        let (own, in_place) = self.apart(own, in_place, Own::Recv, &from, root)?;
         let problem = Problem::Scatter { root, block, in_place };
         let total = block.saturating_mul(size as i64);
         self.moved(comm, Collective::Scatter, problem, total, from, own)
@@ -195,11 +200,13 @@ impl<P: Port> Process<P> {
         let in_place = root == state.rank as usize && recv.buf.is_in_place();
         let own = self.own(recv, "recvbuf", in_place)?;
         let from = send.map(|send| self.varied(send, "sendbuf")).transpose()?;
-        self.fits(from.as_ref().and_then(|from| from.get(root)), own.first())?;
         let blocks = from.as_ref().map(layout);
+        let from = from.unwrap_or(Places::None);
+        self.fits(from.get(root), own.first())?;
+        let (own, in_place) = self.apart(own, in_place, Own::Recv, &from, root)?;
         let bytes = own.first().map_or(0, |block| block.bytes());
         let problem = Problem::Scatterv { root, own: bytes, blocks, in_place };
-        self.moved(comm, Collective::Scatterv, problem, 0, from.unwrap_or(Places::None), own)
+        self.moved(comm, Collective::Scatterv, problem, 0, from, own)
     }
 
     /// `MPI_ALLGATHER` (§6.7).
@@ -233,6 +240,7 @@ impl<P: Port> Process<P> {
         let in_place = send.buf.is_in_place();
         let own = self.own(send, "sendbuf", in_place)?;
         self.fits(own.first(), into.get(rank))?;
+        let (own, in_place) = self.apart(own, in_place, Own::Send, &into, rank)?;
         let blocks = match collective {
             Collective::Allgather => {
                 Layout::uniform(into.first().map_or(0, |block| block.bytes()), size)
@@ -254,6 +262,7 @@ impl<P: Port> Process<P> {
         let from = if in_place { Places::None } else { self.blocks(send, size, "sendbuf")? };
         let into = self.blocks(recv, size, "recvbuf")?;
         self.fits(from.first(), into.first())?;
+        self.exchanged_apart(&from, &into)?;
         let block = into.first().map_or(0, |block| block.bytes());
         let total = block.saturating_mul(size as i64);
         let problem = Problem::Alltoall { block, in_place };
@@ -274,15 +283,17 @@ impl<P: Port> Process<P> {
         let in_place = send.is_none();
         let from = send.map(|send| self.varied(send, "sendbuf")).transpose()?;
         let into = self.varied(recv, "recvbuf")?;
-        self.fits(from.as_ref().and_then(|from| from.get(rank)), into.get(rank))?;
         let incoming = layout(&into);
         let outgoing = from.as_ref().map_or_else(|| incoming.clone(), layout);
+        let from = from.unwrap_or(Places::None);
+        self.fits(from.get(rank), into.get(rank))?;
+        self.exchanged_apart(&from, &into)?;
         let problem = Problem::Alltoallv { outgoing, incoming, in_place };
         let collective = match recv.datatypes {
             Types::Same(_) => Collective::Alltoallv,
             Types::Each(_) => Collective::Alltoallw,
         };
-        self.moved(comm, collective, problem, 0, from.unwrap_or(Places::None), into)
+        self.moved(comm, collective, problem, 0, from, into)
     }
 
     /// `MPI_REDUCE` (§6.9.1). The receive buffer counts at the root only.
@@ -306,6 +317,7 @@ impl<P: Port> Process<P> {
         if send.is_in_place() && !at_root {
             fail!(BUFFER, "sendbuf", "is MPI_IN_PLACE, which only the root (rank {root}) may pass");
         }
+        let send = if at_root { self.contribution(send, recv, count, NONE)? } else { send };
         let problem = Problem::Reduce { root, len: count, in_place: send.is_in_place() };
         let recv = if at_root { recv } else { send };
         self.reducing(comm, Collective::Reduce, problem, (send, recv, count, datatype, op))
@@ -324,6 +336,7 @@ impl<P: Port> Process<P> {
         if let Some(sides) = self.comm(comm)?.sides() {
             return self.allreduce_between(sides, (send, recv, count, datatype, op), comm);
         }
+        let send = self.contribution(send, recv, count, ONE)?;
         let problem = Problem::Allreduce { len: count, in_place: send.is_in_place() };
         self.reducing(comm, Collective::Allreduce, problem, (send, recv, count, datatype, op))
     }
@@ -345,7 +358,9 @@ impl<P: Port> Process<P> {
             fail!(COUNT, "recvcounts", "has {} at rank {bad}", counts[bad]);
         }
         let blocks = Layout::of(counts.iter().copied());
-        let (total, in_place) = (blocks.total(), send.is_in_place());
+        let total = blocks.total();
+        let send = self.contribution(send, recv, total, ANY)?;
+        let in_place = send.is_in_place();
         let problem = Problem::ReduceScatter { blocks, in_place };
         self.reducing(comm, Collective::ReduceScatter, problem, (send, recv, total, datatype, op))
     }
@@ -369,7 +384,9 @@ impl<P: Port> Process<P> {
         }
         crate::p2p::send::check_count(count)?;
         let blocks = Layout::uniform(count, self.comm(comm)?.size() as usize);
-        let (total, in_place) = (blocks.total(), send.is_in_place());
+        let total = blocks.total();
+        let send = self.contribution(send, recv, total, ANY)?;
+        let in_place = send.is_in_place();
         let problem = Problem::ReduceScatter { blocks, in_place };
         let collective = Collective::ReduceScatterBlock;
         self.reducing(comm, collective, problem, (send, recv, total, datatype, op))
@@ -390,6 +407,7 @@ impl<P: Port> Process<P> {
         if self.comm(comm)?.remote.is_some() {
             fail!(COMM, "comm", "is an intercommunicator, whose processes are in no one order");
         }
+        let send = self.contribution(send, recv, count, ANY)?;
         let (len, in_place) = (count, send.is_in_place());
         let (collective, problem) = match exclusive {
             false => (Collective::Scan, Problem::Scan { len, in_place }),

@@ -11,6 +11,7 @@ mod across_blocks;
 mod across_exchange;
 mod across_prefix;
 pub mod algorithms;
+pub mod aliased;
 mod alone;
 mod between;
 pub(crate) mod board;

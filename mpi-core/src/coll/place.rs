@@ -50,6 +50,18 @@ impl Place {
         self.address
     }
 
+    /// Whether both have data, which begins at one address. Of data with gaps the types have to be the same: those of
+    /// two types may lie between each other.
+    pub(super) fn is_same(&self, other: &Place) -> bool {
+        let begin = |place: &Place| place.run.map(|run| place.address.offset(run));
+        self.bytes > 0
+            && other.bytes > 0
+            && match (begin(self), begin(other)) {
+                (Some(one), Some(two)) => one == two,
+                _ => self.address == other.address && self.datatype == other.datatype,
+            }
+    }
+
     /// The same place with no element.
     pub(super) fn emptied(self) -> Place {
         Place { count: 0, bytes: 0, ..self }

@@ -60,6 +60,12 @@ pub(super) fn plain_within(data: Typed, most: u64) -> Option<usize> {
     (size > 0 && real && bytes <= most).then_some(bytes as usize)
 }
 
+/// Whether a block begins within the blocks of all members, which begin at `all`: the ordinary way has to judge that.
+#[inline(always)]
+fn is_within(own: UserBuffer, all: UserBuffer, len: usize, size: u32) -> bool {
+    own.0.addr().wrapping_sub(all.0.addr()) < len * size as usize
+}
+
 /// The bytes of two blocks if both are plain, as long as each other and at most so long.
 #[inline]
 fn plain_pair(send: Typed, recv: Typed, most: u64) -> Option<usize> {
@@ -191,7 +197,7 @@ impl<P: Port> Entry<'_, P> {
         let root = root as u32;
         self.share_caches(seat, len, Pattern::Rooted);
         let declines = match root == seat.rank {
-            true => plain(recv) != Some(len),
+            true => plain(recv) != Some(len) || is_within(send.buf, recv.buf, len, seat.size),
             false => self.leaves_and_waits(seat, Audience::One(root), (send.buf, len), LEFT_BYTES),
         };
         if declines {
@@ -225,9 +231,11 @@ impl<P: Port> Entry<'_, P> {
         let to = Audience::One(seat.neighbour());
         let is_root = root == seat.rank;
         self.share_caches(seat, len, Pattern::Rooted);
-        if is_root
-            && (plain(send) != Some(len) || self.leaves(seat, to, (send.buf, len), SCATTERED_BYTES))
-        {
+        let declines = is_root
+            && (plain(send) != Some(len)
+                || is_within(recv.buf, send.buf, len, seat.size)
+                || self.leaves(seat, to, (send.buf, len), SCATTERED_BYTES));
+        if declines {
             return Ok(false);
         }
         self.over_board(seat, |entry| {
@@ -253,6 +261,9 @@ impl<P: Port> Entry<'_, P> {
         let Some(seat) = self.quick_seat_of_blocks(Collective::Allgather, comm, len) else {
             return self.copied_alone(comm, || Some([run(send)?, run(recv)?]));
         };
+        if is_within(send.buf, recv.buf, len, seat.size) {
+            return Ok(false);
+        }
         self.share_caches(seat, len, Pattern::EachToAll);
         if self.is_left_or_long(seat, Audience::Everyone, (send.buf, len)) {
             let into = |rank| Some((block(recv.buf, rank, len), len));
@@ -273,6 +284,9 @@ impl<P: Port> Entry<'_, P> {
         let Some(seat) = self.quick_seat_of_blocks(Collective::Alltoall, comm, len) else {
             return self.copied_alone(comm, || Some([run(send)?, run(recv)?]));
         };
+        if send.buf == recv.buf {
+            return Ok(false);
+        }
         let other = Audience::One(seat.neighbour());
         let of = |buf| move |rank| Some((block(buf, rank, len), len));
         self.share_caches(seat, len, Pattern::EachToEach);
@@ -306,12 +320,12 @@ impl<P: Port> Entry<'_, P> {
         let Some(len) = plain(own) else { return Ok(false) };
         let seat = self.quick_seat(Collective::Reduce, comm, len);
         let Some(seat) = seat.filter(|seat| is_member(*seat, root)) else {
-            return Ok(root == 0 && self.reduced_alone(comm, op, || [own, into])?);
+            return Ok(root == 0 && self.reduced_alone(comm, op, send.buf, || [own, into])?);
         };
         let root = root as u32;
         self.share_caches(seat, len, Pattern::Rooted);
         let declines = match root == seat.rank {
-            true => plain(into).is_none(),
+            true => plain(into).is_none() || send.buf == recv,
             false => {
                 let (to, message) = (Audience::One(root), (own.buf, len));
                 send.buf.is_in_place() || self.leaves_and_waits(seat, to, message, EXCHANGED_BYTES)
@@ -343,9 +357,10 @@ impl<P: Port> Entry<'_, P> {
         let own = if send.buf.is_in_place() { into } else { send };
         let Some(len) = plain_pair(own, into, QUICK_BYTES) else { return Ok(false) };
         let Some(seat) = self.quick_seat(Collective::Allreduce, comm, len) else {
-            return self.reduced_alone(comm, op, || [own, into]);
+            return self.reduced_alone(comm, op, send.buf, || [own, into]);
         };
-        let Some(kernel) = self.quick_kernel(op, send.datatype) else { return Ok(false) };
+        let kernel = self.quick_kernel(op, send.datatype).filter(|_| send.buf != recv);
+        let Some(kernel) = kernel else { return Ok(false) };
         let unit = dense_size(send.datatype.raw()) as usize;
         let job = Job { seat, kernel, unit, own: own.buf, recv };
         self.share_caches(seat, len, Pattern::EachToAll);

@@ -87,14 +87,14 @@ impl<P: Port> Entry<'_, P> {
         let of = |count| Typed { buf: data.send, count, datatype: data.datatype };
         let Some(seat) = self.quick_seat(collective, comm, 0) else {
             let operands = || [of(count(0)), Typed { buf: data.recv, ..of(count(0)) }];
-            return self.reduced_alone(comm, data.op, operands);
+            return self.reduced_alone(comm, data.op, data.send, operands);
         };
         let len = |rank: u32| plain(of(count(rank as usize)));
         let total = (0..seat.size).try_fold(0, |sum, rank| Some(sum + len(rank)?));
         let (Some(total), Some(part)) = (total, len(seat.rank)) else { return Ok(false) };
         let real = [data.send, data.recv].iter().all(|buf| buf.0.addr() > UNREAL_ADDRESSES);
         let served = self.quick_seat(collective, comm, total).is_some();
-        if !real || !served || total > QUICK_BYTES as usize {
+        if !real || data.send == data.recv || !served || total > QUICK_BYTES as usize {
             return Ok(false);
         }
         let longest = || seat.others().filter_map(len).max().unwrap_or(0);

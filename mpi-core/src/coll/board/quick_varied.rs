@@ -132,8 +132,9 @@ impl<P: Port> Entry<'_, P> {
             return self.copied_alone(comm, || Some([(send.buf, len), recv.block(0)?]));
         };
         let Some(total) = recv.total(seat) else { return Ok(false) };
-        let kept = recv.block(seat.rank).filter(|(_, kept)| *kept == len);
-        let served = self.quick_seat(Collective::Allgatherv, comm, total).is_some();
+        let kept = recv.block(seat.rank).filter(|(at, kept)| *kept == len && *at != send.buf);
+        let served =
+            self.quick_seat(Collective::Allgatherv, comm, total).is_some() && send.buf != recv.buf;
         let Some((at, _)) = kept.filter(|_| served) else { return Ok(false) };
         let out = (send.buf, len);
         self.share_caches(seat, len, Pattern::EachToAll);
@@ -174,8 +175,9 @@ impl<P: Port> Entry<'_, P> {
             });
         }
         let Some(recv) = recv else { return Ok(false) };
-        let kept = recv.block(root).filter(|(_, kept)| *kept == len);
-        let Some((at, _)) = kept.filter(|_| recv.total(seat).is_some()) else { return Ok(false) };
+        let kept = recv.block(root).filter(|(at, kept)| *kept == len && *at != send.buf);
+        let served = recv.total(seat).is_some() && send.buf != recv.buf;
+        let Some((at, _)) = kept.filter(|_| served) else { return Ok(false) };
         self.over_board(seat, |entry| {
             entry.takes(seat)?;
             copy_run(send.buf, at, len);
@@ -208,11 +210,12 @@ impl<P: Port> Entry<'_, P> {
         }
         let Some(send) = send else { return Ok(false) };
         let mut list = List::default();
-        if self.leaves_any(seat, &send, SCATTERED_BYTES, &mut list) {
+        if send.buf == recv.buf || self.leaves_any(seat, &send, SCATTERED_BYTES, &mut list) {
             return Ok(false);
         }
         let own = list.get(root).or_else(|| send.block(root));
-        let Some((at, _)) = own.filter(|(_, kept)| *kept == len) else { return Ok(false) };
+        let own = own.filter(|(at, kept)| *kept == len && *at != recv.buf);
+        let Some((at, _)) = own else { return Ok(false) };
         self.over_board(seat, |entry| {
             entry.gives(seat, root)?;
             entry.write_listed(seat, &list, |entry| entry.write_uneven(seat, &send))?;
@@ -251,8 +254,8 @@ impl<P: Port> Entry<'_, P> {
         recv: Uneven<B>,
         comm: CommHandle,
     ) -> Result<bool> {
-        // What is sent in place has arrays that mean nothing, and may not be there.
-        if send.buf.0.addr() <= UNREAL_ADDRESSES {
+        // What is sent in place has arrays that mean nothing, and may not be there. Blocks of one buffer may be apart.
+        if send.buf.0.addr() <= UNREAL_ADDRESSES || send.buf == recv.buf {
             return Ok(false);
         }
         let Some(seat) = self.quick_seat(collective, comm, 0) else {
