@@ -150,7 +150,7 @@ pub unsafe fn call_errhandler<F: Face>(
     kind: u32,
     object: u32,
     code: c_int,
-) {
+) -> c_int {
     let mut code = code;
     // SAFETY: the caller vouches that this is an error handler function for objects of this
     // kind; handle and code are local.
@@ -174,6 +174,7 @@ pub unsafe fn call_errhandler<F: Face>(
             }
         }
     }
+    code
 }
 
 /// See [`Face::call_grequest_query`].

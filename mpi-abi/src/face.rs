@@ -375,11 +375,16 @@ pub trait Face: Sized + 'static {
         }
     }
 
-    /// Calls an error handler function with a pointer to the handle and to the code.
+    /// Calls an error handler function with a pointer to the handle and to the code; the code that it leaves.
     ///
     /// # Safety
     /// `function` is an error handler function for objects of kind `kind`.
-    unsafe fn call_errhandler(function: *const c_void, kind: u32, object: u32, code: c_int) {
+    unsafe fn call_errhandler(
+        function: *const c_void,
+        kind: u32,
+        object: u32,
+        code: c_int,
+    ) -> c_int {
         // SAFETY: the caller's promise is the same.
         unsafe { callbacks::call_errhandler::<Self>(function, kind, object, code) }
     }

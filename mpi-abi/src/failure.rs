@@ -40,16 +40,16 @@ impl Hearer {
 }
 
 /// Words the line of decision 20, remembers it, and lets the error handler of the call's owner
-/// act; returns the code for the caller, if there still is one.
+/// act; returns the code for the caller, if there still is one: what a handler of the program has left of it (§9.3.1).
 #[cold]
 pub(crate) fn raise(cx: &mut Cx<'_>, error: Error) -> c_int {
     let line = noted(&cx.always, (cx.face, cx.procedure), &error);
     let code = (cx.face.error_out)(error.class());
     let hearer = hearer(cx);
-    match error.is_hearsay() {
+    let code = match error.is_hearsay() {
         true if hearer.is_fatal() => end_job(code, &line, Bootstrap::abort_by_hearsay),
         _ => handle(cx, hearer, code, &line),
-    }
+    };
     // They are there: the call has just made or closed them.
     let _ = match cx.owner {
         Owner::NoSession(session) => cx.end_session(session),
@@ -64,8 +64,7 @@ pub(crate) fn raise(cx: &mut Cx<'_>, error: Error) -> c_int {
 pub(crate) fn raise_any_time(cx: &AlwaysCx, error: &Error) -> c_int {
     let line = noted(cx.always, (cx.face, cx.procedure), error);
     let code = (cx.face.error_out)(error.class());
-    handle_any_time(cx, hearer_any_time(cx), code, &line);
-    code
+    handle_any_time(cx, hearer_any_time(cx), code, &line)
 }
 
 /// The line of an error, which is remembered.
@@ -75,39 +74,39 @@ fn noted(always: &Always, (face, procedure): (&FaceTable, Procedure), error: &Er
     line
 }
 
-/// Lets an error handler act.
-pub(crate) fn handle(cx: &mut Cx<'_>, hearer: Hearer, code: c_int, line: &str) {
+/// Lets an error handler act; the code that is left.
+pub(crate) fn handle(cx: &mut Cx<'_>, hearer: Hearer, code: c_int, line: &str) -> c_int {
     let face = cx.face;
-    act(face, hearer, code, line, |function| cx.call_out(|_| function()));
+    act(face, hearer, code, line, |function| cx.call_out(|_| function()))
 }
 
 /// The same within a procedure that is always available, which holds nothing.
-pub(crate) fn handle_any_time(cx: &AlwaysCx, hearer: Hearer, code: c_int, line: &str) {
-    act(cx.face, hearer, code, line, |function| function());
+pub(crate) fn handle_any_time(cx: &AlwaysCx, hearer: Hearer, code: c_int, line: &str) -> c_int {
+    act(cx.face, hearer, code, line, |function| function())
 }
 
-/// What an error handler does; a function of the program is called by `call_out`.
+/// What an error handler does; a function of the program is called by `call_out`, and leaves a code.
 fn act(
     face: &FaceTable,
     hearer: Hearer,
     code: c_int,
     line: &str,
-    call_out: impl FnOnce(&dyn Fn()),
-) {
+    call_out: impl FnOnce(&dyn Fn() -> c_int) -> c_int,
+) -> c_int {
     let Hearer { action, kind, object } = hearer;
     match action {
-        Action::Return => {}
+        Action::Return => code,
         Action::Fatal | Action::Abort => end_job(code, line, Bootstrap::abort),
         Action::User(address, Convention::C, _) => {
             let function: *const c_void = std::ptr::without_provenance(address);
             let call = face.call_errhandler;
             // SAFETY: the program registered the function for objects of this kind.
-            call_out(&|| unsafe { call(function, kind, object, code) });
+            call_out(&|| unsafe { call(function, kind, object, code) })
         }
         Action::User(address, ..) => {
             let object = (face.handle_to_fint)(object);
             // SAFETY: as above, in Fortran.
-            call_out(&|| unsafe { fortran::called::errhandler(address, object, code) });
+            call_out(&|| unsafe { fortran::called::errhandler(address, object, code) })
         }
     }
 }

@@ -51,7 +51,7 @@ pub struct FaceTable {
     /// [`Face::call_delete_attr`].
     pub call_delete_attr: DeleteAttr,
     /// [`Face::call_errhandler`].
-    pub call_errhandler: unsafe fn(*const c_void, u32, u32, c_int),
+    pub call_errhandler: unsafe fn(*const c_void, u32, u32, c_int) -> c_int,
     /// [`Face::call_grequest_query`].
     pub call_grequest_query: unsafe fn(*const c_void, *mut c_void, &mut Status) -> c_int,
 }

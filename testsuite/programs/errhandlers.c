@@ -45,6 +45,24 @@ static void own_handler(void) {
     OK(MPI_Comm_free(&comm));
 }
 
+static void mends(MPI_Comm *comm, int *code, ...) {
+    (void)comm;
+    *code = MPI_SUCCESS;
+}
+
+// What a handler leaves as the code is what the procedure returns (§9.3.1).
+static void mended(void) {
+    MPI_Comm comm;
+    MPI_Errhandler handler;
+    int word = 0;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    OK(MPI_Comm_create_errhandler(mends, &handler));
+    OK(MPI_Comm_set_errhandler(comm, handler));
+    OK(MPI_Errhandler_free(&handler));
+    OK(MPI_Send(&word, 1, MPI_INT, size + 7, 0, comm));
+    OK(MPI_Comm_free(&comm));
+}
+
 static void words(void) {
     static const int classes[] = {MPI_SUCCESS,   MPI_ERR_BUFFER,   MPI_ERR_COUNT, MPI_ERR_TYPE,
                                   MPI_ERR_TAG,   MPI_ERR_COMM,     MPI_ERR_RANK,  MPI_ERR_REQUEST,
@@ -163,6 +181,7 @@ int main(int argc, char **argv) {
     of_no_object();
     calls = 0;
     own_handler();
+    mended();
     after_free();
     freed_twice();
     words();

@@ -88,6 +88,8 @@ static void hints(void) {
     char text[200] = "";
     int length = sizeof text, flag = 0;
     OK(MPI_Info_create(&asked));
+    OK(MPI_Info_set(asked, "thread_level", "FUNNELED"));
+    FAILS(MPI_Session_init(asked, MPI_ERRORS_RETURN, &session), MPI_ERR_INFO_VALUE);
     OK(MPI_Info_set(asked, "thread_level", "MPI_THREAD_FUNNELED"));
     OK(MPI_Info_set(asked, "mpi_memory_alloc_kinds", "system,mpi:alloc_mem,martian:device"));
     OK(MPI_Session_init(asked, MPI_ERRORS_RETURN, &session));

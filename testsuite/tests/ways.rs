@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use testsuite::hosts::Hosts;
 use testsuite::prefix::{Prefix, clean};
 use testsuite::programs::{self, Batch};
 
@@ -88,4 +89,26 @@ fn who_looks_for_messages_lets_go_of_a_shared_processor() {
         let told = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{ranks} ranks: {told}");
     }
+}
+
+/// Of the addresses of its loopback a host may have that of version 6 alone.
+#[test]
+fn processes_of_one_host_meet_without_version_4() {
+    const TEST: &str = "processes_of_one_host_meet_without_version_4";
+    let prefix = Prefix::find().expect("a prefix");
+    let hosts = Hosts::make(TEST, 1, 0).expect("a host");
+    let Some(hosts) = hosts else { return };
+    let program = programs::chosen(&["ordering"]).expect("a program of the manifest").remove(0);
+    let executable = program.compile(&prefix, &folder(TEST)).expect("it compiles");
+    let within = |line: &[&str]| {
+        let mut command = clean(Path::new("ip"));
+        command.args(["netns", "exec", hosts.name(0)]).args(line);
+        command
+    };
+    let removed = within(&["ip", "addr", "del", "127.0.0.1/8", "dev", "lo"]).output();
+    assert!(removed.expect("ip").status.success(), "the address stays");
+    let mut run = within(&[&prefix.bin("mpirun").to_string_lossy(), "-n", "2"]);
+    let output = run.arg(&executable).env("FERRITE_TRANSPORT", "tcp").output().expect("a run");
+    let [said, errors] = [output.stdout, output.stderr].map(|text| String::from_utf8(text));
+    assert_eq!((said.as_deref(), errors.as_deref()), (Ok("ok\n"), Ok("")));
 }

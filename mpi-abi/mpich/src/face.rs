@@ -222,11 +222,17 @@ impl Face for Mpich {
         }
     }
 
-    unsafe fn call_errhandler(function: *const c_void, kind: u32, object: u32, code: c_int) {
+    unsafe fn call_errhandler(
+        function: *const c_void,
+        kind: u32,
+        object: u32,
+        code: c_int,
+    ) -> c_int {
         // SAFETY: the caller's promise is the same.
         unsafe {
-            if !cxx::call_errhandler(function, kind, object, code) {
-                callbacks::call_errhandler::<Self>(function, kind, object, code);
+            match cxx::call_errhandler(function, kind, object, code) {
+                true => code,
+                false => callbacks::call_errhandler::<Self>(function, kind, object, code),
             }
         }
     }

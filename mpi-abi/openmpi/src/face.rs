@@ -181,11 +181,17 @@ impl Face for OpenMpi {
         }
     }
 
-    unsafe fn call_errhandler(function: *const c_void, kind: u32, object: u32, code: c_int) {
+    unsafe fn call_errhandler(
+        function: *const c_void,
+        kind: u32,
+        object: u32,
+        code: c_int,
+    ) -> c_int {
         // SAFETY: the caller's promise is the same.
         unsafe {
-            if !cxx_errors::call(function, kind, object, code) {
-                callbacks::call_errhandler::<Self>(function, kind, object, code);
+            match cxx_errors::call(function, kind, object, code) {
+                true => code,
+                false => callbacks::call_errhandler::<Self>(function, kind, object, code),
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Sessions and their process sets (MPI-5.0 §11.3).
 
-use mpi_core::error::Result;
+use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::handle::{ErrhandlerHandle, GroupHandle, InfoHandle, SessionHandle};
 use mpi_core::info::Info;
 use mpi_core::session::{PROCESS_SETS, nth_process_set};
@@ -23,7 +23,7 @@ pub fn session_init(
     // Errors of this call go to the handler that it was given, and the session with them.
     cx.owner = Owner::NoSession(made);
     let asked = if info.is_null() { Info::new() } else { copied(&cx.always, info)? };
-    let level = thread_level(&asked);
+    let level = thread_level(&asked)?;
     cx.session_mut(made)?.hints = hints(&asked, level)?;
     startup::begin_session(cx)?;
     startup::note_thread_level(cx.procedure, level);
@@ -32,10 +32,15 @@ pub fn session_init(
 }
 
 /// The level of thread support that is asked for; the lowest if none is (§11.3.1).
-fn thread_level(asked: &Info) -> i32 {
-    let wanted = asked.hint("thread_level").map(str::trim);
-    let wanted = startup::THREAD_LEVELS.iter().find(|(name, _)| Some(*name) == wanted);
-    wanted.map_or(0, |(_, level)| *level)
+fn thread_level(asked: &Info) -> Result<i32> {
+    let Some(wanted) = asked.hint("thread_level").map(str::trim) else { return Ok(0) };
+    if let Some((_, level)) = startup::THREAD_LEVELS.iter().find(|(name, _)| *name == wanted) {
+        return Ok(*level);
+    }
+    let names = startup::THREAD_LEVELS.map(|(name, _)| name).join(", ");
+    let what =
+        format!("has \"thread_level\" with the value \"{wanted}\", which is none of {names}");
+    Err(Error::param(ErrorClass::INFO_VALUE, "info", what))
 }
 
 /// What is granted of what a program asked for, among it this thread level.

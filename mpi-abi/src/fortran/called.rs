@@ -23,13 +23,14 @@ type Copy<W> = unsafe extern "C-unwind" fn(
 type Delete<W> = unsafe extern "C-unwind" fn(*mut c_int, *mut c_int, *mut W, *mut W, *mut c_int);
 
 /// Calls the error handler function at `address`.
-pub(crate) unsafe fn errhandler(address: usize, object: c_int, code: c_int) {
+pub(crate) unsafe fn errhandler(address: usize, object: c_int, code: c_int) -> c_int {
     let (mut object, mut code) = (object, code);
     // SAFETY: the caller vouches for the function.
     unsafe {
         let call = transmute::<usize, Errhandler>(address);
         call(&mut object, &mut code);
     }
+    code
 }
 
 /// Calls a reduction function on `count` elements.

@@ -73,10 +73,13 @@ impl Card {
 
     /// Where to try to reach this process from a host with these interfaces, the most promising
     /// first. What the own host has too (a bridge of its containers, say) is left out: behind it
-    /// is not the peer. On one host, `is_here`, the loopback is the way.
+    /// is not the peer. On one host, `is_here`, the loopback is the way, by whichever version it has an address of.
     pub fn ways(&self, own: &[Interface], is_here: bool) -> Vec<SocketAddr> {
         if is_here {
-            return vec![SocketAddr::new(IpAddr::from([127, 0, 0, 1]), self.port)];
+            let loopbacks = own.iter().map(|interface| interface.address);
+            let first = loopbacks.filter(IpAddr::is_loopback).min_by_key(IpAddr::is_ipv6);
+            let here = first.unwrap_or(IpAddr::from([127, 0, 0, 1]));
+            return vec![SocketAddr::new(here, self.port)];
         }
         let mut ways: Vec<IpAddr> = self.addresses.clone();
         ways.retain(|address| own.iter().all(|interface| interface.address != *address));
@@ -133,6 +136,17 @@ mod tests {
         assert_eq!(ways(Some("172.17.0.1")), ways(None), "this host has it too");
         let card = Card::new(80, addresses.into(), None);
         assert_eq!(card.ways(&own, true), ["127.0.0.1:80".parse().unwrap()]);
+    }
+
+    #[test]
+    fn the_way_on_one_host_is_an_address_that_its_loopback_has() {
+        let card = Card::new(80, Vec::new(), None);
+        let way = |own: &[Interface]| card.ways(own, true)[0].to_string();
+        let (v4, v6) = (interface("lo", "127.0.0.1", 8), interface("lo", "::1", 128));
+        let eth = interface("eth0", "2001:db8::7", 64);
+        assert_eq!(way(&[eth.clone(), v6.clone(), v4]), "127.0.0.1:80");
+        assert_eq!(way(&[eth, v6]), "[::1]:80");
+        assert_eq!(way(&[]), "127.0.0.1:80", "nothing is known");
     }
 
     #[test]
