@@ -109,6 +109,6 @@ fn processes_of_one_host_meet_without_version_4() {
     assert!(removed.expect("ip").status.success(), "the address stays");
     let mut run = within(&[&prefix.bin("mpirun").to_string_lossy(), "-n", "2"]);
     let output = run.arg(&executable).env("FERRITE_TRANSPORT", "tcp").output().expect("a run");
-    let [said, errors] = [output.stdout, output.stderr].map(|text| String::from_utf8(text));
+    let [said, errors] = [output.stdout, output.stderr].map(String::from_utf8);
     assert_eq!((said.as_deref(), errors.as_deref()), (Ok("ok\n"), Ok("")));
 }
