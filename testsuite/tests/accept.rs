@@ -1,11 +1,12 @@
-//! Programs that none of us compiled: Intel's benchmarks, Python with mpi4py's wheel, and programs
-//! of three MPI families in one job, started by our `mpirun` and by MPICH's.
+//! Programs that none of us compiled: Intel's benchmarks, Python with mpi4py's wheel, programs of
+//! three MPI families in one job, started by our `mpirun` and by MPICH's, and those of Debian.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use testsuite::families::{MPICH, OPEN_MPI};
+use testsuite::hosts::skipped;
 use testsuite::peers;
 use testsuite::prefix::{Prefix, clean};
 
@@ -243,4 +244,23 @@ fn python_runs_on_the_mpich_face() {
 #[test]
 fn python_runs_on_the_open_mpi_face() {
     python_on("Open MPI ABI", "libmpi.so.40");
+}
+
+/// GPAW, LAMMPS and their like (docs/accept.md); those that are not installed count as skipped.
+#[test]
+#[ignore = "takes minutes, and packages of two gigabytes"]
+fn programs_of_debian_give_what_they_give_with_its_open_mpi() {
+    let test = "programs_of_debian_give_what_they_give_with_its_open_mpi";
+    if Command::new("dpkg-query").arg("--version").output().is_err() {
+        skipped(test, "this is no Debian").expect("the list of skipped tests");
+        return;
+    }
+    let mut command = clean(Path::new(env!("CARGO")));
+    command.args(["xtask", "accept", "debian", "--all", "--no-install", "--prefix"]);
+    let Output { status, stdout, stderr } = command.arg(prefix().dir()).output().expect("cargo");
+    let (said, errors) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+    assert!(status.success(), "{status}\n{errors}\n{said}");
+    for line in said.lines().filter(|line| line.contains(": skipped: ")) {
+        skipped(test, line).expect("the list of skipped tests");
+    }
 }

@@ -52,7 +52,7 @@ enum Task {
     /// Measure our library beside the others, by the programs in benches/
     Compare(Box<compare::Options>),
     /// Run programs of other suites, built beforehand, and check what they say: NPB, SMG2000, IMB, OSU,
-    /// MPICH's tests
+    /// MPICH's tests; or programs of Debian's packages
     Accept(Box<accept::Options>),
     /// Measure the algorithms of collectives and write a table of rules, or check one
     Tune(Box<tune::Options>),

@@ -120,6 +120,19 @@ pub(crate) fn setup(yes: bool) -> Result<()> {
         println!("    {:<16} {}", need.package, need.why);
     }
     let packages: Vec<&str> = missing.iter().map(|need| need.package).collect();
+    install(&packages, yes)?;
+    if let Some(need) = missing.iter().find(|need| !need.probe.met()) {
+        bail!(
+            "{} is installed but still cannot be used ({}); look for another one earlier in PATH",
+            need.package,
+            need.why
+        );
+    }
+    Ok(())
+}
+
+/// Installs these packages; asks first where somebody can answer, unless `yes`.
+pub(crate) fn install(packages: &[&str], yes: bool) -> Result<()> {
     if run::which("apt-get").is_none() {
         bail!(
             "there is no apt-get here; install by this system's own means what Debian calls: {}",
@@ -131,16 +144,8 @@ pub(crate) fn setup(yes: bool) -> Result<()> {
     }
     apt(&["update", "--quiet"])?;
     let mut words = vec!["install", "--yes", "--quiet", "--no-install-recommends"];
-    words.extend(&packages);
-    apt(&words)?;
-    if let Some(need) = missing.iter().find(|need| !need.probe.met()) {
-        bail!(
-            "{} is installed but still cannot be used ({}); look for another one earlier in PATH",
-            need.package,
-            need.why
-        );
-    }
-    Ok(())
+    words.extend(packages);
+    apt(&words)
 }
 
 fn agreed() -> Result<bool> {

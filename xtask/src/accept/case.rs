@@ -24,6 +24,8 @@ pub(super) enum Suite {
     Mpich,
     /// mpi4py's tests: the folder with their main.py
     Mpi4py,
+    /// Programs of Debian's packages, beside its Open MPI (no folder)
+    Debian,
 }
 
 impl fmt::Display for Suite {
@@ -35,6 +37,7 @@ impl fmt::Display for Suite {
             Suite::Osu => "osu",
             Suite::Mpich => "mpich",
             Suite::Mpi4py => "mpi4py",
+            Suite::Debian => "debian",
         })
     }
 }
@@ -96,6 +99,7 @@ impl Suite {
             Suite::Osu => osu::cases(&files(folder)?, np),
             Suite::Mpich => mpich::cases(folder)?,
             Suite::Mpi4py => mpi4py::cases(folder, np),
+            Suite::Debian => Vec::new(), // `debian` reads its own list
         };
         for case in &mut cases {
             case.words.extend_from_slice(words);

@@ -4,9 +4,10 @@
 //! another library of the three families. Leaves: whether each run was right by the program's own
 //! word, and a table of times; with `--peer` another library runs the same beside ours, in
 //! turns, and docs/decisions.md (34) judges. Of the suites nothing is here but what their programs
-//! are called, what they are given and what they print.
+//! are called, what they are given and what they print. `debian` goes its own way.
 
 mod case;
+mod debian;
 mod imb;
 mod mpi4py;
 mod mpich;
@@ -26,15 +27,18 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// Numbers of ranks without `--np`.
+const RANKS: [u32; 3] = [1, 2, 4];
+
 /// What to run, and on what.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Whose programs they are
     suite: Suite,
-    /// The folder of the built programs
-    folder: PathBuf,
-    /// Numbers of ranks; each program runs on those that it can
-    #[arg(long, value_delimiter = ',', value_name = "N,…", default_values_t = [1, 2, 4])]
+    /// The folder of the built programs; debian's come from packages
+    folder: Option<PathBuf>,
+    /// Numbers of ranks; each program runs on those that it can [default: 1,2,4; debian: 2,4]
+    #[arg(long, value_delimiter = ',', value_name = "N,…")]
     np: Vec<u32>,
     /// Only programs and cases whose name contains one of these
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
@@ -66,9 +70,26 @@ pub(crate) struct Options {
     /// Seconds after which a run is given up
     #[arg(long, default_value_t = 300)]
     patience: u64,
+    /// Of debian all cases, not only a quick one
+    #[arg(long)]
+    all: bool,
+    /// Of debian skip the cases whose packages are not installed
+    #[arg(long)]
+    no_install: bool,
     /// Further words for each program
     #[arg(last = true, value_name = "WORDS")]
     words: Vec<String>,
+}
+
+impl Options {
+    /// On how many ranks programs run.
+    fn np(&self) -> Vec<u32> {
+        match self.suite {
+            _ if !self.np.is_empty() => self.np.clone(),
+            Suite::Debian => debian::RANKS.to_vec(),
+            _ => RANKS.to_vec(),
+        }
+    }
 }
 
 /// A library, and what it runs.
@@ -92,6 +113,9 @@ fn folder() -> PathBuf {
 
 /// Runs the suite and tells; whether all of our library's runs were right and no row is worse.
 pub(crate) fn accept(options: &Options) -> Result<bool> {
+    if options.suite == Suite::Debian {
+        return debian::accept(options);
+    }
     fs::create_dir_all(folder()).context("cannot make target/accept")?;
     let name = options.table.clone().unwrap_or_else(|| options.suite.to_string());
     let file = folder().join(format!("{name}.samples"));
@@ -116,7 +140,7 @@ pub(crate) fn accept(options: &Options) -> Result<bool> {
 /// Runs every case in all rounds and keeps the samples in `file`; how the runs went.
 fn measure(options: &Options, file: &Path) -> Result<BTreeMap<String, Tally>> {
     let entrants = entrants(options)?;
-    let mut cases = options.suite.cases(&entrants[0].folder, &options.np, &options.words)?;
+    let mut cases = options.suite.cases(&entrants[0].folder, &options.np(), &options.words)?;
     let wanted = |case: &Case| options.only.iter().any(|part| case.name.contains(part.as_str()));
     cases.retain(|case| options.only.is_empty() || wanted(case));
     if cases.is_empty() {
@@ -142,7 +166,7 @@ fn next_round(samples: &[Sample]) -> usize {
 /// What somebody would type to measure the same elsewhere: folders have other names there.
 fn command(options: &Options, name: &str, rounds: usize) -> String {
     let suite = options.suite;
-    let np: Vec<String> = options.np.iter().map(u32::to_string).collect();
+    let np: Vec<String> = options.np().iter().map(u32::to_string).collect();
     let mut text = format!("cargo xtask accept {suite} FOLDER --np {}", np.join(","));
     if !options.only.is_empty() {
         text += &format!(" --only {}", options.only.join(","));
@@ -173,8 +197,9 @@ fn entrants(options: &Options) -> Result<Vec<Entrant>> {
             place::prefix()
         }
     };
-    let folder = fs::canonicalize(&options.folder)
-        .with_context(|| format!("no folder {}", options.folder.display()))?;
+    let folder = options.folder.as_ref().context("the folder of the built programs is missing")?;
+    let folder =
+        fs::canonicalize(folder).with_context(|| format!("no folder {}", folder.display()))?;
     let mut all = vec![Entrant { library: Contestant::at("ours", ours)?, folder: folder.clone() }];
     for peer in &options.peer {
         let Some((name, prefix)) = peer.split_once('=') else {
