@@ -31,18 +31,17 @@ struct Tally {
 pub(super) fn accept(options: &Options) -> Result<bool> {
     refuse(options)?;
     let cases = chosen(options)?;
-    let missing = missing(&cases);
-    if !missing.is_empty() && !options.no_install {
-        println!("this machine lacks the packages {}", missing.join(" "));
-        setup::install(&missing, false)?;
+    let lacks = missing(&cases);
+    if !lacks.is_empty() && !options.no_install {
+        println!("this machine lacks the packages {}", lacks.join(" "));
+        setup::install(&lacks, false)?;
     }
     let ours = Library::Ours(prefix(options)?);
     let np = options.np();
     let total = cases.len() * np.len();
     let mut tally = Tally::default();
     for (at, case) in cases.iter().enumerate() {
-        let lacks = case.packages.iter().filter(|name| !installed(name));
-        let lacks: Vec<&str> = lacks.map(String::as_str).collect();
+        let lacks = missing(std::slice::from_ref(case));
         for (turn, ranks) in np.iter().enumerate() {
             print!("{} of {total}: {} on {ranks} ranks: ", at * np.len() + turn + 1, case.name);
             io::stdout().flush()?;
