@@ -67,6 +67,11 @@ impl Layout {
         self.private_body(self.size)
     }
 
+    /// Bytes from the beginning of a part that have to be zeros when its board opens: counters and cells.
+    pub fn head_bytes(self) -> usize {
+        self.public_body()
+    }
+
     /// The counter of what the owner has consumed of a stream of `writer`. [`CONSENT`] bytes behind each is the word
     /// that says whether the owner fetches what it is shown there. The page is of counters alone: a processor that
     /// often reads one line behind another of the same page comes to ask for it by itself, and a counter that is here
@@ -78,7 +83,7 @@ impl Layout {
 
     /// Maps the counters and cells of small boards, whose parts lie there.
     pub(super) fn map_heads(self, me: usize, parts: &[*mut u8]) {
-        let head = self.public_body();
+        let head = self.head_bytes();
         if head <= HEAD_BYTES {
             populate(parts[me], head, true);
             parts.iter().for_each(|part| populate(*part, head, false));

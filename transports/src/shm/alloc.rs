@@ -43,6 +43,11 @@ impl Allocator {
         Some(at)
     }
 
+    /// Bytes of what begins at `at`, if that is taken: as many as were asked for, in whole lines.
+    pub(super) fn len_of(&self, at: u64) -> Option<u64> {
+        self.taken.get(&at).copied()
+    }
+
     /// Takes back what begins at `at`; answers the whole pages within it that hold nothing else,
     /// or `None` if nothing begins there.
     pub(super) fn give(&mut self, at: u64) -> Option<(u64, u64)> {

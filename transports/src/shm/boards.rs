@@ -21,7 +21,6 @@ use super::price::Price;
 use super::{Bulk, Shm};
 use crate::board::{ALIGN, Apart, Awaited, Board, Layout};
 use crate::sys::cpus;
-use crate::sys::memory::PAGE;
 use crate::{copy, stores};
 
 /// The boards of a process.
@@ -140,17 +139,11 @@ impl Boards for Shm {
     }
 
     fn prepare_part(&mut self, size: u32) -> Option<u64> {
-        let len = Layout::new(size).bytes() as u64;
-        let part = self.allocator.take(len, PAGE as u64)?;
-        if self.arena.allocated(part, len).is_err() {
-            self.give_back(part);
-            return None;
-        }
-        Some(part)
+        self.take_part(size)
     }
 
     fn drop_part(&mut self, part: u64) {
-        self.give_back(part);
+        self.keep_part(part);
     }
 
     fn open_board(&mut self, rank: u32, mark: u64, parts: &[(PeerId, u64)]) -> Option<BoardId> {

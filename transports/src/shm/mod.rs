@@ -35,6 +35,7 @@ mod meet;
 mod movers;
 mod outlet;
 mod park;
+mod parts;
 mod peer;
 mod pieces;
 mod pool;
@@ -178,6 +179,7 @@ pub struct Shm {
     /// The longest one that goes in one piece.
     whole_most: u64,
     allocator: Allocator,
+    parts: parts::Parts,
     bounce: Vec<u8>,
     card: Card,
     job: [u8; 32],
@@ -244,6 +246,7 @@ impl Shm {
             eager_most: pieces::eager_most(&config.shm),
             whole_most: pieces::whole_most(&config.shm),
             allocator: Allocator::new(g.alloc_at(), g.alloc_bytes),
+            parts: parts::Parts::default(),
             bounce: Vec::new(),
             card: Card { name, host: Card::this_host() },
             job: job_hash(&config.job),
@@ -284,8 +287,12 @@ impl Shm {
         if align > PAGE {
             return None;
         }
-        let len = len as u64;
-        let offset = self.allocator.take(len, ALIGN.max(align as u64))?;
+        let (len, align) = (len as u64, ALIGN.max(align as u64));
+        let mut offset = self.allocator.take(len, align);
+        if offset.is_none() && self.give_back_parts() {
+            offset = self.allocator.take(len, align);
+        }
+        let offset = offset?;
         match self.arena.allocated(offset, len) {
             Ok(at) => Some(at),
             Err(error) => {
