@@ -193,7 +193,7 @@ settings! {
     shm_chunks_per_peer: u32 = 32, true,
         "Such pieces that are under way to one process at most";
     shm_alloc_bytes: u64 = 4 << 30, true,
-        "Address space of a process for MPI_Alloc_mem and windows";
+        "Memory of a process for MPI_Alloc_mem and collectives at most, mapped as it is used";
     shm_bulk: BulkWay = BulkWay::Auto, true,
         "How large messages go between processes of one node";
     shm_cross_memory_bytes: u64 = 64 << 20, true,

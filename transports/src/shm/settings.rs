@@ -31,7 +31,7 @@ pub struct ShmSettings {
     pub chunk_bytes: u32,
     /// Chunks on their way to one peer at most.
     pub chunks_per_peer: u32,
-    /// Address space for memory that programs allocate with `MPI_Alloc_mem`, in bytes.
+    /// Memory that programs allocate with `MPI_Alloc_mem`, and parts of boards, in bytes at most.
     pub alloc_bytes: u64,
     /// How large messages go.
     pub bulk: Bulk,
