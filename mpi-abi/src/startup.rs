@@ -200,6 +200,7 @@ fn join(cx: &mut Cx<'_>) -> Result<()> {
         face: wire_face(cx.face.abi) as u32,
         interfaces: settings.tcp_interfaces.clone(),
         route: std::env::var(ROUTE_VARIABLE).ok().and_then(|address| address.parse().ok()),
+        one_host: bootstrap.local_size() == Some(size as usize),
         tcp: TcpSettings::from(&settings),
     });
     let mut port = open_port(config, network)?;

@@ -11,7 +11,7 @@ use crate::tcp::{TcpConfig, TcpSettings};
 fn tcp_config(rank: u32) -> TcpConfig {
     let tcp = TcpSettings { window_bytes: 128 << 10, ..TcpSettings::default() };
     let (job, interfaces) = ("test".to_string(), String::new());
-    TcpConfig { job, rank, secret: [3; 32], face: 0, interfaces, route: None, tcp }
+    TcpConfig { job, rank, secret: [3; 32], face: 0, interfaces, route: None, one_host: false, tcp }
 }
 
 fn world(size: u32, choice: Choice) -> Vec<LocalPort> {

@@ -51,7 +51,7 @@ pub struct Tcp {
     fd: OwnedFd,
 }
 
-/// A socket that takes connections, of both families where the kernel has both.
+/// A socket that takes connections.
 #[derive(Debug)]
 pub struct Listener {
     fd: OwnedFd,
@@ -152,46 +152,12 @@ fn end_of(fd: BorrowedFd<'_>, which: WhichEnd) -> io::Result<Option<SocketAddr>>
 }
 
 impl Listener {
-    /// A socket that listens on every address of this host, at the first free port of a range or one of
-    /// the kernel's choice.
-    ///
-    /// # Errors
-    /// The kernel's, or that no port of the range is free.
-    pub fn everywhere(ports: Option<(u16, u16)>) -> io::Result<Listener> {
-        let Some((first, last)) = ports else { return Listener::at_port(0) };
-        for port in first..=last {
-            match Listener::at_port(port) {
-                Err(why) if why.kind() == io::ErrorKind::AddrInUse => {}
-                made => return made,
-            }
-        }
-        Err(io::Error::other(format!(
-            "none of the ports {first} to {last} is free on this host: each process needs one \
-             (FERRITE_TCP_PORTS)"
-        )))
-    }
-
-    fn at_port(port: u16) -> io::Result<Listener> {
-        let both = socket(libc::AF_INET6).and_then(|fd| {
-            option(fd.as_fd(), libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, 0)?;
-            Listener::listen(fd, SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port))
-        });
-        match both {
-            Err(why) if why.kind() == io::ErrorKind::AddrInUse => Err(why),
-            both => both.or_else(|_| Listener::on(SocketAddr::from(([0, 0, 0, 0], port)))),
-        }
-    }
-
     /// A socket that listens on one address.
     ///
     /// # Errors
     /// The kernel's.
     pub fn on(at: SocketAddr) -> io::Result<Listener> {
-        let family = if at.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
-        Listener::listen(socket(family)?, at)
-    }
-
-    fn listen(fd: OwnedFd, at: SocketAddr) -> io::Result<Listener> {
+        let fd = socket(if at.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 })?;
         let (address, len) = address(at);
         // SAFETY: `address` is ours for the call and `len` bytes of it are filled.
         if unsafe { libc::bind(fd.as_raw_fd(), (&raw const address).cast(), len) } != 0 {
@@ -469,40 +435,5 @@ mod tests {
             near.end();
             assert_eq!(far.receive(got.as_mut_ptr(), 16).unwrap(), Some(0));
         }
-    }
-
-    #[test]
-    fn listeners_share_a_range_of_ports_until_none_is_free() {
-        // A range whose ports were free a moment ago.
-        let free: Vec<Listener> = (0..64).map(|_| Listener::everywhere(None).unwrap()).collect();
-        let ports: Vec<u16> = free.iter().map(|listener| listener.port().unwrap()).collect();
-        let first = *ports.iter().find(|port| **port < u16::MAX - 2).unwrap();
-        drop(free);
-        let range = (first, first + 2);
-        let mut made = Vec::new();
-        let refused = loop {
-            match Listener::everywhere(Some(range)) {
-                Ok(listener) => made.push(listener),
-                Err(why) => break why.to_string(),
-            }
-            assert!(made.len() <= 3, "the range has three ports");
-        };
-        let within = |listener: &Listener| (range.0..=range.1).contains(&listener.port().unwrap());
-        assert!(!made.is_empty() && made.iter().all(within));
-        assert!(refused.contains("FERRITE_TCP_PORTS"), "{refused}");
-    }
-
-    #[test]
-    fn a_listener_everywhere_is_reached_by_both_families() {
-        let listener = Listener::everywhere(None).unwrap();
-        let port = listener.port().unwrap();
-        let near = Tcp::begin_connect(SocketAddr::from(([127, 0, 0, 1], port))).unwrap();
-        let (_, from) = loop {
-            if let Some(found) = listener.accept().unwrap() {
-                break found;
-            }
-        };
-        assert_eq!(from.ip(), IpAddr::from([127, 0, 0, 1]));
-        drop(near);
     }
 }

@@ -1,10 +1,10 @@
-//! The part of a business card that tells where a process listens: all addresses of its host.
+//! The part of a business card that tells where a process listens: addresses of its host.
 //!
 //! `tcp1:PORT:ADDRESS:ADDRESS…` in hexadecimal digits, 8 for an address of version 4, 32 for one of
 //! version 6; as many as a card has room for, the best first. With a `+` before it the first is
 //! the launcher's own route to the host.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use machine::interfaces::Interface;
 
@@ -24,17 +24,24 @@ pub struct Card {
 }
 
 impl Card {
-    /// The card of a process that listens at these addresses, the best first; `route` is the one
-    /// by which the launcher has reached the host, if that is known.
+    /// The card of a process that listens at these addresses, the best first, as many as there is
+    /// room for; `route` is the one by which the launcher has reached the host, if that is known.
     pub(super) fn new(port: u16, mut addresses: Vec<IpAddr>, route: Option<IpAddr>) -> Card {
         let place = addresses.iter().position(|address| Some(*address) == route);
         if let Some(place) = place {
             addresses[..=place].rotate_right(1);
         }
-        Card { port, addresses, first_is_proven: place.is_some() }
+        let mut card = Card { port, addresses: Vec::new(), first_is_proven: place.is_some() };
+        for address in addresses {
+            card.addresses.push(address);
+            if card.to_text().len() > CARD_MAX {
+                card.addresses.pop();
+            }
+        }
+        card
     }
 
-    /// The card as text of at most [`CARD_MAX`] characters; addresses without room are left out.
+    /// The card as text of at most [`CARD_MAX`] characters.
     pub fn to_text(&self) -> String {
         let mut text = format!("{CARD_KIND}:{:04x}", self.port);
         for (place, address) in self.addresses.iter().enumerate() {
@@ -43,9 +50,7 @@ impl Card {
                 IpAddr::V4(v4) => format!("{mark}{:08x}", u32::from(*v4)),
                 IpAddr::V6(v6) => format!("{mark}{:032x}", u128::from(*v6)),
             };
-            if text.len() + hex.len() <= CARD_MAX {
-                text.push_str(&hex);
-            }
+            text.push_str(&hex);
         }
         text
     }
@@ -73,13 +78,14 @@ impl Card {
 
     /// Where to try to reach this process from a host with these interfaces, the most promising
     /// first. What the own host has too (a bridge of its containers, say) is left out: behind it
-    /// is not the peer. On one host, `is_here`, the loopback is the way, by whichever version it has an address of.
+    /// is not the peer. On one host, `is_here`, the loopback is the first way, by whichever version it has an address
+    /// of; a peer that was told its interfaces listens at these alone.
     pub fn ways(&self, own: &[Interface], is_here: bool) -> Vec<SocketAddr> {
         if is_here {
-            let loopbacks = own.iter().map(|interface| interface.address);
-            let first = loopbacks.filter(IpAddr::is_loopback).min_by_key(IpAddr::is_ipv6);
-            let here = first.unwrap_or(IpAddr::from([127, 0, 0, 1]));
-            return vec![SocketAddr::new(here, self.port)];
+            let here = loopback(own).unwrap_or(Ipv4Addr::LOCALHOST.into());
+            let told = self.addresses.iter().copied().filter(|address| *address != here);
+            let ways = [here].into_iter().chain(told);
+            return ways.map(|address| SocketAddr::new(address, self.port)).collect();
         }
         let mut ways: Vec<IpAddr> = self.addresses.clone();
         ways.retain(|address| own.iter().all(|interface| interface.address != *address));
@@ -93,6 +99,12 @@ impl Card {
     }
 }
 
+/// The loopback's address by which processes of one host reach each other.
+fn loopback(own: &[Interface]) -> Option<IpAddr> {
+    let loopbacks = own.iter().map(|interface| interface.address);
+    loopbacks.filter(IpAddr::is_loopback).min_by_key(IpAddr::is_ipv6)
+}
+
 /// The addresses to put on a card: those of the wanted interfaces (their names, or beginnings of
 /// names, separated by commas; all but loopback where nothing is wanted).
 pub(super) fn advertised(own: &[Interface], wanted: &str) -> Vec<IpAddr> {
@@ -102,6 +114,24 @@ pub(super) fn advertised(own: &[Interface], wanted: &str) -> Vec<IpAddr> {
         false => wanted.iter().any(|name| interface.name.starts_with(name)),
     };
     own.iter().filter(is_wanted).map(|interface| interface.address).collect()
+}
+
+/// The addresses at which a process listens that tells these: where no interfaces are wanted, the
+/// loopback's too, and that alone where all ranks are known to be on one host. A host that has
+/// no address listens for one that it may get.
+pub(super) fn listened_at(
+    told: &[IpAddr],
+    own: &[Interface],
+    wanted: &str,
+    one_host: bool,
+) -> Vec<IpAddr> {
+    let here = loopback(own).filter(|_| wanted.is_empty());
+    let told = told.iter().copied().filter(|_| !one_host || here.is_none());
+    let mut all: Vec<IpAddr> = here.into_iter().chain(told).collect();
+    if all.is_empty() {
+        all.push(Ipv4Addr::UNSPECIFIED.into());
+    }
+    all
 }
 
 /// What is said when none of the wanted interfaces is up.
@@ -135,7 +165,9 @@ mod tests {
         assert_eq!(ways(Some("9.9.9.9")), ways(None), "it is not the host's own");
         assert_eq!(ways(Some("172.17.0.1")), ways(None), "this host has it too");
         let card = Card::new(80, addresses.into(), None);
-        assert_eq!(card.ways(&own, true), ["127.0.0.1:80".parse().unwrap()]);
+        let here = card.ways(&own, true).iter().map(ToString::to_string).collect::<Vec<_>>();
+        let told = ["127.0.0.1:80", "172.17.0.1:80", "192.168.3.1:80", "10.1.200.9:80"];
+        assert_eq!(here, told, "it may have been told to listen at these alone");
     }
 
     #[test]
@@ -163,6 +195,33 @@ mod tests {
         assert_eq!(text(""), "10.1.0.7 10.2.0.7");
         assert_eq!(text("ib"), "10.2.0.7");
         assert_eq!(text("lo, eth"), "127.0.0.1 10.1.0.7");
+    }
+
+    #[test]
+    fn who_is_alone_on_its_host_listens_at_the_loopback_and_others_at_what_they_tell() {
+        let own = [
+            interface("lo", "127.0.0.1", 8),
+            interface("eth0", "10.1.0.7", 16),
+            interface("ib0", "10.2.0.7", 16),
+        ];
+        let listened_at = |own: &[Interface], wanted, one_host| {
+            let card = Card::new(80, advertised(own, wanted), None);
+            let found = listened_at(&card.addresses, own, wanted, one_host);
+            found.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(listened_at(&own, "", false), "127.0.0.1 10.1.0.7 10.2.0.7");
+        assert_eq!(listened_at(&own, "", true), "127.0.0.1");
+        for one_host in [false, true] {
+            assert_eq!(listened_at(&own, "ib", one_host), "10.2.0.7", "as it is told");
+            assert_eq!(listened_at(&own, "lo", one_host), "127.0.0.1");
+        }
+        assert_eq!(listened_at(&own[1..], "", true), "10.1.0.7 10.2.0.7", "no loopback is up");
+        assert_eq!(listened_at(&[], "", false), "0.0.0.0");
+        let many: Vec<Interface> =
+            (1..40).map(|n| interface("eth", &format!("10.0.{n}.1"), 24)).collect();
+        let told = Card::new(80, advertised(&many, ""), None);
+        let read = Card::from_text(&told.to_text()).unwrap();
+        assert_eq!(read, told, "what has no room on a card is not listened at");
     }
 
     proptest! {

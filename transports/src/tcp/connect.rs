@@ -87,7 +87,9 @@ impl Tcp {
         seek.drop_stale(now);
         if seek.missed(now) > patience {
             let how = match peer.ways.is_empty() {
-                true => "the connection broke, and nobody has said where it listens".to_owned(),
+                true => "it has told no address at which it can be reached from here (FERRITE_TCP_INTERFACES \
+                          names the interfaces whose addresses a process tells)"
+                    .to_owned(),
                 false => format!(
                     "for {} s it could not be reached at {}",
                     patience.as_secs_f32(),

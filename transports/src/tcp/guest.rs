@@ -1,10 +1,11 @@
 //! Those who connected to this process and have not proved yet who they are.
 //!
-//! Each gets a challenge; until its hello is checked it has no effect on anything, and where there
-//! are many it is dropped after a while. Refusals are logged, at most one a second.
+//! Each gets a challenge; until its hello is checked it has no effect on anything. Where there are
+//! many it is dropped after a while, or for others (`crowd`): a rank to which that happens seeks again.
+//! Refusals are logged, at most one a second.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,7 @@ use super::hello::{self, HELLO_BYTES, Hello, Nonce, Welcome};
 use super::net::{self, Socket};
 use super::peer::{Link, State, Stream};
 use super::seek;
-use super::{KEY_GUEST, StreamId, Tcp};
+use super::{KEY_GUEST, StreamId, Tcp, crowd};
 use crate::sys::epoll::Interest;
 use crate::sys::tcp::Run;
 
@@ -24,12 +25,10 @@ const LOOK_MOST: Duration = Duration::from_millis(200);
 /// So many may take as long as they like: a rank that has connected may compute for hours before it
 /// looks for the challenge.
 const GUESTS_FEW: usize = 64;
-/// Guests at one time; a further one takes the place of the oldest.
-const GUESTS_MAX: usize = 1024;
 
 /// One of them.
 pub(super) struct Guest {
-    serial: u64,
+    pub(super) serial: u64,
     socket: Socket,
     from: SocketAddr,
     nonce: Nonce,
@@ -43,16 +42,19 @@ impl Tcp {
     /// Takes the connections that have come, and challenges those who made them.
     pub(super) fn accept_guests(&mut self) {
         loop {
-            match self.listener.accept() {
+            match self.doors.accept() {
                 Ok(Some((socket, from))) => {
                     self.full_since = None;
+                    self.make_room(from);
                     if let Err(error) = self.challenge(socket, from) {
                         self.complain(from, &error.to_string());
                     }
                 }
                 Ok(None) => return,
+                // The program has the other descriptors; those that guests have are enough for one.
+                Err(_) if self.send_away(crowd::oldest_of_most) => {}
                 Err(error) => {
-                    let nowhere = SocketAddr::from(([0, 0, 0, 0], self.port));
+                    let nowhere = SocketAddr::from(([0, 0, 0, 0], self.doors.port()));
                     let why = format!("no connection can be accepted: {error} (ulimit -n?)");
                     self.complain(nowhere, &why);
                     return self.give_up_if_full(&error);
@@ -86,12 +88,28 @@ impl Tcp {
         let serial = self.next_guest;
         self.next_guest += 1;
         self.epoll.add(socket.as_fd(), KEY_GUEST | serial, Interest::Read)?;
-        if self.guests.len() >= GUESTS_MAX {
-            self.guests.remove(0);
-        }
         let (heard, waited, looked_at) = (Vec::new(), Duration::ZERO, net::now());
         self.guests.push(Guest { serial, socket, from, nonce, heard, waited, looked_at });
         Ok(())
+    }
+
+    /// Makes room for a guest from there, where there are too many.
+    fn make_room(&mut self, from: SocketAddr) {
+        let (newcomer, ranks) = (crowd::source(from), self.peers.len());
+        self.send_away(|guests| crowd::who_goes(guests, newcomer, ranks));
+    }
+
+    /// Sends the guest away who is chosen by the sources of all, the oldest first; whether there is
+    /// one less. What it has said is heard before: it may be a rank, which only had to wait for us.
+    fn send_away(&mut self, choose: impl FnOnce(&[IpAddr]) -> Option<usize>) -> bool {
+        let sources: Vec<IpAddr> =
+            self.guests.iter().map(|guest| crowd::source(guest.from)).collect();
+        let Some(place) = choose(&sources) else { return false };
+        let serial = self.guests[place].serial;
+        if !self.hear_guest(serial) {
+            self.guests.remove(place);
+        }
+        true
     }
 
     /// Guests that are too many, the oldest first.

@@ -15,6 +15,8 @@
 
 mod card;
 mod connect;
+mod crowd;
+mod doors;
 mod guest;
 mod hello;
 mod input;
@@ -51,17 +53,17 @@ use mpi_core::port::{
 };
 
 use crate::restraint::Restraint;
-use crate::sys::epoll::Interest;
+use doors::Doors;
 use guest::Guest;
 use machine::interfaces::{self, Interface};
-use net::{Epoll, Listener};
+use net::Epoll;
 use peer::Peer;
 
 /// Bytes read at once into memory of our own: of a large message that much is copied at most
 /// once more than needed for each piece.
 const READ_BYTES: usize = 32 << 10;
 
-/// The epoll set's number of the listening socket.
+/// The epoll set's number of all listening sockets.
 const KEY_LISTENER: u64 = u64::MAX;
 /// The epoll set's number of the thread that accepts, where there is one.
 const KEY_SERVER: u64 = u64::MAX - 1;
@@ -103,6 +105,8 @@ pub struct TcpConfig {
     pub interfaces: String,
     /// The address by which the launcher has reached this host, if that is known.
     pub route: Option<IpAddr>,
+    /// Whether all ranks of the job are known to be on one host.
+    pub one_host: bool,
     /// The settings.
     pub tcp: TcpSettings,
 }
@@ -167,8 +171,8 @@ pub struct Tcp {
     counters: TcpCounters,
     config: TcpConfig,
     epoll: Epoll,
-    listener: Listener,
-    port: u16,
+    doors: Doors,
+    card: Card,
 }
 
 impl Tcp {
@@ -177,15 +181,20 @@ impl Tcp {
     /// # Errors
     /// The kernel gives no socket, or none of the wanted interfaces is up.
     pub fn new(config: TcpConfig) -> io::Result<Tcp> {
-        let listener = Listener::everywhere(config.tcp.ports.0)?;
-        let epoll = Epoll::new()?;
-        epoll.add(listener.as_fd(), KEY_LISTENER, Interest::Read)?;
-        let port = listener.port()?;
         let config = TcpConfig { tcp: config.tcp.bounded(), ..config };
-        let own = interfaces::all()?;
-        if !config.interfaces.is_empty() && card::advertised(&own, &config.interfaces).is_empty() {
-            return Err(io::Error::other(card::no_such(&own, &config.interfaces)));
+        let (own, wanted) = (interfaces::all()?, &config.interfaces);
+        let addresses = card::advertised(&own, wanted);
+        if !wanted.is_empty() && addresses.is_empty() {
+            return Err(io::Error::other(card::no_such(&own, wanted)));
         }
+        // What there is no room for on a card need not be listened at.
+        let mut told = Card::new(0, addresses, config.route).addresses;
+        let places = card::listened_at(&told, &own, wanted, config.one_host);
+        let doors = Doors::open(&places, config.tcp.ports.0)?;
+        told.retain(|address| doors.addresses().contains(address));
+        let card = Card::new(doors.port(), told, config.route);
+        let epoll = Epoll::new()?;
+        doors.watch(&epoll)?;
         Ok(Tcp {
             pid: std::process::id(),
             peers: Vec::new(),
@@ -212,15 +221,14 @@ impl Tcp {
             counters: TcpCounters::default(),
             config,
             epoll,
-            listener,
-            port,
+            doors,
+            card,
         })
     }
 
     /// Where this process listens.
     pub fn card(&self) -> Card {
-        let addresses = card::advertised(&self.own, &self.config.interfaces);
-        Card::new(self.port, addresses, self.config.route)
+        self.card.clone()
     }
 
     /// Says what all processes of the job know and nobody else: before the first poll.
@@ -235,7 +243,6 @@ impl Tcp {
 
     /// Says where a peer listens, by its card; `is_here` when it runs on this very host.
     pub fn meet(&mut self, peer: PeerId, card: &Card, is_here: bool) {
-        let is_here = is_here && self.config.interfaces.is_empty();
         self.set_ways(peer, card.ways(&self.own, is_here));
     }
 

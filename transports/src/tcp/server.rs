@@ -5,8 +5,9 @@
 //! until all higher ranks have come; meanwhile the process connects to all lower ones. The thread
 //! then ends, and the listening socket belongs to the polls again.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -17,9 +18,10 @@ use std::time::{Duration, Instant};
 
 use mpi_core::port::PeerId;
 
+use super::doors::Doors;
 use super::hello::{self, HELLO_BYTES, Hello, Nonce, Secret, Welcome};
-use super::net::{Epoll, Listener, Socket};
-use super::{KEY_LISTENER, KEY_SERVER, StreamId, Tcp, guest, seek};
+use super::net::{Epoll, Socket};
+use super::{KEY_LISTENER, KEY_SERVER, StreamId, Tcp, crowd, guest, seek};
 use crate::sys::epoll::Interest;
 use crate::sys::wait;
 
@@ -47,12 +49,17 @@ pub struct Server {
 
 /// What the thread knows.
 struct Clerk {
-    listener: Listener,
+    doors: Doors,
     secret: Secret,
     job: [u8; 32],
     rank: u32,
+    /// Ranks of the job.
+    ranks: usize,
     /// Higher ranks that have not come.
     left: usize,
+    /// Those who have connected, by a number that counts them.
+    callers: BTreeMap<u64, Caller>,
+    next_caller: u64,
     out: Sender<Met>,
     bell: UnixStream,
     stop: Arc<AtomicBool>,
@@ -61,6 +68,7 @@ struct Clerk {
 /// One who has connected to the thread and has not proved yet who it is.
 struct Caller {
     socket: Socket,
+    from: SocketAddr,
     nonce: Nonce,
     heard: Vec<u8>,
     since: Instant,
@@ -68,49 +76,69 @@ struct Caller {
 
 impl Caller {
     /// Challenges one who has connected.
-    fn challenge(socket: Socket) -> io::Result<Caller> {
+    fn challenge(socket: Socket, from: SocketAddr) -> io::Result<Caller> {
         let mut nonce = Nonce::default();
         getrandom::fill(&mut nonce).map_err(io::Error::other)?;
         guest::say(&socket, &hello::challenge(&nonce))?;
-        Ok(Caller { socket, nonce, heard: Vec::new(), since: Instant::now() })
+        Ok(Caller { socket, from, nonce, heard: Vec::new(), since: Instant::now() })
     }
 }
 
 impl Clerk {
     fn serve(mut self) -> io::Result<()> {
         let epoll = Epoll::new()?;
-        epoll.add(self.listener.as_fd(), KEY_LISTENER, Interest::Read)?;
-        let (mut callers, mut next) = (HashMap::new(), 0);
+        self.doors.watch(&epoll)?;
         while self.left > 0 && !self.stop.load(Ordering::Acquire) {
             wait::until_readable([Some(epoll.as_fd())], SLEEP_MAX)?;
             let mut news = Vec::new();
             epoll.look(|one| news.push(one.key))?;
             for key in news {
-                if key == KEY_LISTENER {
-                    while let Some((socket, _)) = self.listener.accept()? {
-                        let Ok(caller) = Caller::challenge(socket) else { continue };
-                        epoll.add(caller.socket.as_fd(), next, Interest::Read)?;
-                        callers.insert(next, caller);
-                        next += 1;
-                    }
-                } else if let Some(caller) = callers.get_mut(&key) {
-                    match seek::hear(&caller.socket, &mut caller.heard, HELLO_BYTES) {
-                        Ok(None) => {}
-                        Ok(Some(words)) => {
-                            let caller = callers.remove(&key);
-                            if let Some(met) = caller.and_then(|caller| self.judge(caller, &words))
-                            {
-                                epoll.remove(met.socket.as_fd())?;
-                                self.announce(met)?;
-                            }
-                        }
-                        Err(_) => drop(callers.remove(&key)),
-                    }
+                match key {
+                    KEY_LISTENER => self.accept(&epoll)?,
+                    number => drop(self.hear(&epoll, number)?),
                 }
             }
-            callers.retain(|_, caller| caller.since.elapsed() < PATIENCE);
+            self.callers.retain(|_, caller| caller.since.elapsed() < PATIENCE);
         }
         Ok(())
+    }
+
+    /// Takes the connections that have come, and challenges those who made them; where there are
+    /// too many (`crowd`) others go, once they have been heard.
+    fn accept(&mut self, epoll: &Epoll) -> io::Result<()> {
+        while let Some((socket, from)) = self.doors.accept()? {
+            let sources: Vec<IpAddr> =
+                self.callers.values().map(|caller| crowd::source(caller.from)).collect();
+            let goes = crowd::who_goes(&sources, crowd::source(from), self.ranks);
+            let goes = goes.and_then(|place| self.callers.keys().nth(place).copied());
+            if let Some(number) = goes
+                && !self.hear(epoll, number)?
+            {
+                self.callers.remove(&number);
+            }
+            let Ok(caller) = Caller::challenge(socket, from) else { continue };
+            epoll.add(caller.socket.as_fd(), self.next_caller, Interest::Read)?;
+            self.callers.insert(self.next_caller, caller);
+            self.next_caller += 1;
+        }
+        Ok(())
+    }
+
+    /// Hears what a caller has said; whether it is one no longer.
+    fn hear(&mut self, epoll: &Epoll, number: u64) -> io::Result<bool> {
+        let Some(caller) = self.callers.get_mut(&number) else { return Ok(true) };
+        let words = match seek::hear(&caller.socket, &mut caller.heard, HELLO_BYTES) {
+            Ok(None) => return Ok(false),
+            Ok(Some(words)) => Some(words),
+            Err(_) => None,
+        };
+        let caller = self.callers.remove(&number);
+        let met = caller.zip(words).and_then(|(caller, words)| self.judge(caller, &words));
+        if let Some(met) = met {
+            epoll.remove(met.socket.as_fd())?;
+            self.announce(met)?;
+        }
+        Ok(true)
     }
 
     /// Welcomes a caller if its hello is good; whoever is no rank of this job gets no answer.
@@ -156,16 +184,19 @@ impl Tcp {
         let own = self.config.rank;
         let higher = peers.iter().filter(|peer| self.peers[peer.0 as usize].rank > own);
         let clerk = Clerk {
-            listener: self.listener.share()?,
+            doors: self.doors.share()?,
             secret: self.config.secret,
             job: self.job,
             rank: own,
+            ranks: self.peers.len(),
             left: higher.count(),
+            callers: BTreeMap::new(),
+            next_caller: 0,
             out,
             bell: theirs,
             stop: Arc::clone(&stop),
         };
-        self.epoll.remove(self.listener.as_fd())?;
+        self.doors.unwatch(&self.epoll)?;
         let thread = std::thread::Builder::new()
             .name("ferrite-accept".into())
             .spawn(move || clerk.serve())?;
@@ -202,8 +233,7 @@ impl Tcp {
             if !matches!(thread.join(), Ok(Ok(()))) {
                 tracing::warn!("the thread that accepted connections has failed");
             }
-            if let Err(error) = self.epoll.add(self.listener.as_fd(), KEY_LISTENER, Interest::Read)
-            {
+            if let Err(error) = self.doors.watch(&self.epoll) {
                 tracing::warn!(%error, "nobody can connect to this process any more");
             }
         }

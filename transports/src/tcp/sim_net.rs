@@ -10,13 +10,14 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, ErrorKind};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::hello::HELLO_BYTES;
 use crate::sys::epoll::{Interest, News};
 
 /// The kernel's first retransmission timeout for data, and for a SYN.
@@ -26,6 +27,10 @@ const SYN_TIMEOUT: Duration = Duration::from_secs(1);
 const LOOK_TAKES: Duration = Duration::from_micros(500);
 const READ_TAKES: Duration = Duration::from_micros(1);
 const CLOCK_TAKES: Duration = Duration::from_micros(20);
+/// So many bytes are taken whole at the beginning of a connection: every kernel has room for them.
+const FIRST_WORDS: usize = HELLO_BYTES;
+/// Where who connects comes from, unless a test says otherwise.
+pub(super) const HOME: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 1);
 /// Bytes of a segment.
 const SEGMENT: usize = 16 << 10;
 
@@ -48,6 +53,7 @@ struct Pipe {
     flying: VecDeque<(Duration, Vec<u8>)>,
     ready: VecDeque<u8>,
     held: usize,
+    sent: usize,
     last: Duration,
     /// Nothing more will be sent.
     ended: bool,
@@ -56,6 +62,7 @@ struct Pipe {
 }
 
 struct Connection {
+    from: SocketAddr,
     open_at: Duration,
     refused: bool,
     cut_at: Option<Duration>,
@@ -65,7 +72,7 @@ struct Connection {
 
 #[derive(Clone, Copy)]
 enum What {
-    Listener(u16),
+    Listener(SocketAddr),
     End(usize, usize),
 }
 
@@ -80,8 +87,10 @@ pub(super) struct Net {
     weather: Weather,
     base: Instant,
     time: Duration,
-    ports: BTreeMap<u16, VecDeque<usize>>,
+    doors: BTreeMap<SocketAddr, VecDeque<usize>>,
     next_port: u16,
+    /// Where those who connect now come from.
+    source: SocketAddr,
     connections: Vec<Connection>,
     /// What is behind a descriptor, which is but a name here, with a number of its own.
     things: HashMap<RawFd, (u64, What)>,
@@ -104,8 +113,9 @@ impl Sim {
             weather,
             base: Instant::now(),
             time: Duration::ZERO,
-            ports: BTreeMap::new(),
+            doors: BTreeMap::new(),
             next_port: 1000,
+            source: HOME,
             connections: Vec::new(),
             things: HashMap::new(),
             next_thing: 0,
@@ -124,6 +134,16 @@ impl Sim {
     /// So much time passes without a call of anybody's.
     pub(super) fn pass(&self, time: Duration) {
         with(|net| net.time += time);
+    }
+
+    /// The time that has passed.
+    pub(super) fn time(&self) -> Duration {
+        with(|net| net.time).unwrap_or_default()
+    }
+
+    /// Those who connect from now on come from this address.
+    pub(super) fn come_from(&self, source: SocketAddr) {
+        with(|net| net.source = source);
     }
 
     /// Connections so far.
@@ -195,30 +215,32 @@ impl Net {
     pub(super) fn connect(&mut self, to: SocketAddr) -> io::Result<OwnedFd> {
         let way = self.way(SYN_TIMEOUT);
         let number = self.connections.len();
-        let refused = !self.ports.contains_key(&to.port());
+        let refused = !self.doors.contains_key(&to);
         self.connections.push(Connection {
+            from: self.source,
             open_at: self.time + way,
             refused,
             cut_at: None,
             pipes: Default::default(),
         });
-        if let Some(queue) = self.ports.get_mut(&to.port()) {
+        if let Some(queue) = self.doors.get_mut(&to) {
             queue.push_back(number);
         }
         self.note("connect", number, 0);
         self.name(What::End(number, 0))
     }
 
-    pub(super) fn accept(&mut self, port: u16) -> io::Result<Option<OwnedFd>> {
+    pub(super) fn accept(&mut self, at: SocketAddr) -> io::Result<Option<(OwnedFd, SocketAddr)>> {
         let (time, connections) = (self.time, &self.connections);
-        let queue = self.ports.get_mut(&port).ok_or_else(gone)?;
+        let queue = self.doors.get_mut(&at).ok_or_else(gone)?;
         let Some(place) = queue.iter().position(|number| connections[*number].open_at <= time)
         else {
             return Ok(None);
         };
         let number = queue.remove(place).ok_or_else(gone)?;
         self.note("accept", number, 0);
-        self.name(What::End(number, 1)).map(Some)
+        let from = self.connections[number].from;
+        Ok(Some((self.name(What::End(number, 1))?, from)))
     }
 
     pub(super) fn send(&mut self, fd: RawFd, bytes: &[u8]) -> io::Result<usize> {
@@ -237,8 +259,8 @@ impl Net {
             return Ok(0);
         }
         let most = bytes.len().min(room);
-        let taken =
-            if self.random.random_bool(0.5) { most } else { self.random.random_range(1..=most) };
+        let cuts = pipe.sent >= FIRST_WORDS && self.random.random_bool(0.5);
+        let taken = if cuts { self.random.random_range(1..=most) } else { most };
         for segment in bytes[..taken].chunks(SEGMENT) {
             let way = self.way(TIMEOUT);
             let cuts = weather.cut > 0.0 && self.random.random_bool(weather.cut);
@@ -247,6 +269,7 @@ impl Net {
             pipe.last = pipe.last.max(time + way);
             pipe.flying.push_back((pipe.last, segment.to_vec()));
             pipe.held += segment.len();
+            pipe.sent += segment.len();
             if cuts && connection.cut_at.is_none() {
                 connection.cut_at = Some(time + way);
             }
@@ -294,9 +317,9 @@ impl Net {
     /// What there is to be said of a thing: to read, and to write.
     fn state(&self, what: What) -> (bool, bool) {
         match what {
-            What::Listener(port) => {
+            What::Listener(at) => {
                 let waits = |number: &usize| self.connections[*number].open_at <= self.time;
-                (self.ports.get(&port).is_some_and(|queue| queue.iter().any(waits)), false)
+                (self.doors.get(&at).is_some_and(|queue| queue.iter().any(waits)), false)
             }
             What::End(number, side) => {
                 let connection = &self.connections[number];
@@ -336,7 +359,7 @@ impl Net {
             watch.keys.remove(&serial);
         }
         match what {
-            What::Listener(port) => drop(self.ports.remove(&port)),
+            What::Listener(at) => drop(self.doors.remove(&at)),
             What::End(number, side) => {
                 let pipes = &mut self.connections[number].pipes;
                 pipes[side].ended = true;
@@ -345,11 +368,13 @@ impl Net {
         }
     }
 
-    pub(super) fn listen(&mut self) -> io::Result<(OwnedFd, u16)> {
-        let port = self.next_port;
-        self.next_port += 1;
-        self.ports.insert(port, VecDeque::new());
-        Ok((self.name(What::Listener(port))?, port))
+    pub(super) fn listen(&mut self, mut at: SocketAddr) -> io::Result<(OwnedFd, SocketAddr)> {
+        if at.port() == 0 {
+            at.set_port(self.next_port);
+            self.next_port += 1;
+        }
+        self.doors.insert(at, VecDeque::new());
+        Ok((self.name(What::Listener(at))?, at))
     }
 
     pub(super) fn is_connected(&self, fd: RawFd) -> bool {

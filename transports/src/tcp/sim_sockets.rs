@@ -137,16 +137,16 @@ impl AsFd for Socket {
 #[derive(Debug)]
 pub(super) enum Listener {
     Kernel(sys::tcp::Listener),
-    Simulated(OwnedFd, u16),
+    Simulated(OwnedFd, SocketAddr),
 }
 
 impl Listener {
-    pub(super) fn everywhere(ports: Option<(u16, u16)>) -> io::Result<Listener> {
+    pub(super) fn on(at: SocketAddr) -> io::Result<Listener> {
         let made = with(|net| {
-            let (fd, port) = net.listen()?;
-            Ok(Listener::Simulated(fd, port))
+            let (fd, at) = net.listen(at)?;
+            Ok(Listener::Simulated(fd, at))
         });
-        made.unwrap_or_else(|| sys::tcp::Listener::everywhere(ports).map(Listener::Kernel))
+        made.unwrap_or_else(|| sys::tcp::Listener::on(at).map(Listener::Kernel))
     }
 
     pub(super) fn share(&self) -> io::Result<Listener> {
@@ -159,7 +159,7 @@ impl Listener {
     pub(super) fn port(&self) -> io::Result<u16> {
         match self {
             Listener::Kernel(listener) => listener.port(),
-            Listener::Simulated(_, port) => Ok(*port),
+            Listener::Simulated(_, at) => Ok(at.port()),
         }
     }
 
@@ -168,10 +168,9 @@ impl Listener {
             Listener::Kernel(listener) => {
                 Ok(listener.accept()?.map(|(socket, from)| (Socket::Kernel(socket), from)))
             }
-            Listener::Simulated(_, port) => {
-                let fd = with(|net| net.accept(*port)).unwrap_or_else(|| Err(gone()))?;
-                let from = SocketAddr::from(([127, 0, 0, 1], 1));
-                Ok(fd.map(|fd| (Socket::Simulated(fd), from)))
+            Listener::Simulated(_, at) => {
+                let come = with(|net| net.accept(*at)).unwrap_or_else(|| Err(gone()))?;
+                Ok(come.map(|(fd, from)| (Socket::Simulated(fd), from)))
             }
         }
     }

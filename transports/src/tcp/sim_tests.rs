@@ -1,7 +1,7 @@
 //! The transport over a simulated network: every requirement under delay, loss, small buffers and
 //! connections that break, seed by seed, each of which replays.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use mpi_core::buffer::UserBuffer;
@@ -10,10 +10,11 @@ use mpi_core::header::{FrameKind, Header};
 use mpi_core::port::{PeerId, Token, Transport};
 
 use super::net::Socket;
-use super::sim_net::{Sim, Weather};
+use super::sim_net::{HOME, Sim, Weather};
 use super::tests::{small, world};
 use super::{Tcp, TcpSettings};
 use crate::conformance::{Recorder, World, check, pattern};
+use crate::sys::limits::Limits;
 
 /// Seeds tried; more where FERRITE_TEST_SEEDS says so.
 fn seeds(few: u64) -> std::ops::Range<u64> {
@@ -162,6 +163,87 @@ fn a_crowd_of_silent_guests_is_not_kept() {
         look(&mut ends[0], &mut sink);
     }
     assert_eq!((ends[0].guests.len(), ends[0].put_off()), (64, None));
+}
+
+/// As many as one source may have here, and some more.
+fn a_crowd(at: SocketAddr) -> Vec<Socket> {
+    let share = (Limits::of_this_process().descriptors / 4).min(1024) / 2;
+    (0..share + 50).map(|_| Socket::begin_connect(at).unwrap()).collect()
+}
+
+/// Where a stranger comes from who is not where the ranks are.
+const ELSEWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 9, 9, 9)), 1);
+
+/// The time until a frame of rank 1 reaches rank 0, and nobody is given up.
+fn meet(sim: &Sim, ends: Vec<Tcp>) -> Duration {
+    let mut world = World::new(ends);
+    let begin = sim.time();
+    world.send(1, 0, &Header { kind: FrameKind::Eager as u8, ..Header::default() }, b"hello");
+    world.run_until("they have met", |world| world.got(0).frames.len() == 1);
+    assert!([0, 1].iter().all(|end| world.got(*end).down.is_empty()));
+    sim.time() - begin
+}
+
+#[test]
+fn a_crowd_from_one_source_has_its_share_of_the_descriptors_and_delays_nobody() {
+    for source in [HOME, ELSEWHERE] {
+        let sim = Sim::begin(1, FAIR);
+        let (mut ends, mut sink) = (world(2, &small()), Recorder::default());
+        sim.come_from(source);
+        let crowd = a_crowd(SocketAddr::from(([127, 0, 0, 1], ends[0].card().port)));
+        sim.come_from(HOME);
+        sim.pass(FAIR.delay);
+        look(&mut ends[0], &mut sink);
+        assert_eq!(ends[0].guests.len(), crowd.len() - 50);
+        let took = meet(&sim, ends);
+        assert!(took < Duration::from_secs(1), "{took:?}");
+    }
+}
+
+/// Ranks come from the same address as a crowd, and compute: what they said is heard before they
+/// have to go, and who could not say anything seeks again.
+#[test]
+fn a_crowd_costs_no_rank_its_way() {
+    for has_said_who_it_is in [true, false] {
+        let sim = Sim::begin(1, FAIR);
+        let (mut ends, mut sinks) = (world(2, &small()), [(); 2].map(|()| Recorder::default()));
+        ends[1].approach(PeerId(0));
+        while ends[0].guests.is_empty() {
+            sim.pass(FAIR.delay);
+            look(&mut ends[0], &mut sinks[0]);
+        }
+        sim.pass(FAIR.delay);
+        if has_said_who_it_is {
+            look(&mut ends[1], &mut sinks[1]);
+        }
+        let _crowd = a_crowd(SocketAddr::from(([127, 0, 0, 1], ends[0].card().port)));
+        sim.pass(FAIR.delay);
+        look(&mut ends[0], &mut sinks[0]);
+        assert_eq!(ends[0].is_connected(PeerId(1)), has_said_who_it_is);
+        let serials: Vec<u64> = ends[0].guests.iter().map(|guest| guest.serial).collect();
+        assert!(!serials.contains(&0), "the rank came first, and is still there");
+        let took = meet(&sim, ends);
+        assert!(took < Duration::from_secs(1), "{took:?}");
+    }
+}
+
+/// A rank that computes is not sent away for the sake of a crowd from elsewhere.
+#[test]
+fn a_crowd_from_elsewhere_sends_no_rank_away() {
+    let sim = Sim::begin(1, FAIR);
+    let (mut ends, mut sinks) = (world(2, &small()), [(); 2].map(|()| Recorder::default()));
+    ends[1].approach(PeerId(0));
+    while ends[0].guests.is_empty() {
+        sim.pass(FAIR.delay);
+        look(&mut ends[0], &mut sinks[0]);
+    }
+    sim.come_from(ELSEWHERE);
+    let crowd = a_crowd(SocketAddr::from(([127, 0, 0, 1], ends[0].card().port)));
+    sim.pass(FAIR.delay);
+    look(&mut ends[0], &mut sinks[0]);
+    assert_eq!(ends[0].guests[0].serial, 0);
+    meet(&sim, ends);
+    assert_eq!(sim.connections(), crowd.len() + 1);
 }
 
 /// Frames both ways and a large message among three, in the worst weather; the trace of it.

@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(super) fn config(rank: u32, tcp: TcpSettings) -> TcpConfig {
     let (job, interfaces) = ("test".to_string(), String::new());
-    TcpConfig { job, rank, secret: [3; 32], face: 0, interfaces, route: None, tcp }
+    TcpConfig { job, rank, secret: [3; 32], face: 0, interfaces, route: None, one_host: false, tcp }
 }
 
 /// A small window, so that a path is full before a test has sent too much.
