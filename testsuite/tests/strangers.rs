@@ -18,10 +18,12 @@ use testsuite::prefix::Prefix;
 
 const RANKS: usize = 3;
 
-/// The doors of a job: ports that it listens at, and names of its datagram sockets.
+/// The doors of a job: ports that it listens at, and on how many addresses that are not the loopback's;
+/// and names of its datagram sockets.
 #[derive(Debug, Default)]
 struct Doors {
     ports: Vec<u16>,
+    outside: usize,
     names: Vec<Vec<u8>>,
 }
 
@@ -44,6 +46,7 @@ fn sockets_of(program: &Path) -> Vec<String> {
 
 fn doors(program: &Path) -> Doors {
     const LISTENS: &str = "0A";
+    const LOOPBACK: &str = "0100007F:";
     let sockets = sockets_of(program);
     let mut doors = Doors::default();
     for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
@@ -53,6 +56,7 @@ fn doors(program: &Path) -> Doors {
                 let port =
                     words[1].rsplit(':').next().and_then(|p| u16::from_str_radix(p, 16).ok());
                 doors.ports.extend(port);
+                doors.outside += usize::from(!words[1].starts_with(LOOPBACK));
             }
         }
     }
@@ -134,11 +138,14 @@ struct Job {
 }
 
 impl Job {
-    fn start(test: &str, seconds: &str) -> Job {
+    /// `faults/NAME.c` with these arguments, each rank of which may have so many descriptors.
+    fn start(test: &str, name: &str, arguments: &[&str], descriptors: u32) -> Job {
         let prefix = Prefix::find().expect("a prefix");
-        let program = compiled("load", prefix.command("mpicc"), test);
+        let program = compiled(name, prefix.command("mpicc"), test);
         let mut command = prefix.command("mpirun");
-        command.args(["-n", &RANKS.to_string()]).arg(&program).arg(seconds);
+        let limited = format!("ulimit -n {descriptors} && exec \"$@\"");
+        command.args(["-n", &RANKS.to_string(), "bash", "-c", &limited, "bash"]);
+        command.arg(&program).args(arguments);
         command.envs([("FERRITE_TRANSPORT", "tcp"), ("FERRITE_LOG", "warn")]);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         let mut child = child.expect("mpirun runs");
@@ -154,6 +161,7 @@ impl Job {
         assert_eq!(said, "begun\n");
         let doors = doors(&program);
         assert_eq!(doors.ports.len(), RANKS, "{doors:?}");
+        assert_eq!(doors.outside, 0, "all ranks are here, and doors are open to others: {doors:?}");
         Job { child, out, errors, doors }
     }
 
@@ -170,7 +178,7 @@ impl Job {
 
 #[test]
 fn strangers_at_every_door_are_refused_and_do_no_harm() {
-    let job = Job::start("at_every_door", "3");
+    let job = Job::start("at_every_door", "load", &["3"], 1024);
     let another = pester_as_another(&job.doors);
     let mut visits = 0;
     for round in 0..20 {
@@ -196,6 +204,37 @@ fn strangers_at_every_door_are_refused_and_do_no_harm() {
         }
     }
     assert!(errors.lines().all(|line| line.contains("rank=")), "{errors}");
+}
+
+/// Lets this process hold more connections than it may at first.
+fn raise_own_limit() {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the kernel writes one rlimit and reads one, which are ours.
+    unsafe {
+        assert_eq!(libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit), 0);
+        limit.rlim_cur = limit.rlim_max;
+        assert_eq!(libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit), 0);
+    }
+}
+
+/// As many connections as a process may have descriptors, and nothing is said on any.
+#[test]
+fn strangers_who_hold_connections_leave_descriptors_and_ways_to_the_job() {
+    const HELD: u32 = 1024;
+    const FILES: u32 = HELD * 5 / 8;
+    let test = "strangers_who_hold_connections";
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("strangers").join(test);
+    let go = folder.join("go");
+    let _ = fs::remove_file(&go);
+    raise_own_limit();
+    let files = FILES.to_string();
+    let job = Job::start(test, "meets_late", &[go.to_str().expect("a path"), &files], HELD);
+    let connect = |port: &u16| TcpStream::connect(("127.0.0.1", *port)).expect("a connection");
+    let ports = job.doors.ports.iter().flat_map(|port| std::iter::repeat_n(port, HELD as usize));
+    let held: Vec<TcpStream> = ports.map(connect).collect();
+    fs::write(&go, "").expect("a file");
+    job.end();
+    drop(held);
 }
 
 /// When a line was logged: it begins with the time, as in `2026-11-21T20:47:03.708824Z`.
@@ -230,7 +269,7 @@ fn a_recorded_hello_is_refused_in_a_running_job() {
         spy.wait().expect("an end");
         return skipped(test, "packet sockets are not allowed here").expect("it is counted");
     }
-    let job = Job::start(test, "2");
+    let job = Job::start(test, "load", &["2"], 1024);
     let (port, hello) = overheard(&mut heard, &job.doors.ports);
     spy.kill().and_then(|()| spy.wait()).expect("an end");
     // To the very process that it was meant for, and to the others.
