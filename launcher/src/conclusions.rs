@@ -110,6 +110,7 @@ impl Job<'_> {
                 self.ledger.inside(rank, inside);
                 // It may have called again after it had lost its connection.
                 self.gone[rank] &= !inside;
+                self.stuck.moved();
                 if !inside {
                     self.stuck.left(rank);
                 }
@@ -167,7 +168,6 @@ impl Job<'_> {
     fn ended(&mut self, rank: usize, end: End) {
         self.ledger.ended(rank, end);
         self.stuck.left(rank);
-        self.unanswered.retain(|&asked| asked != rank);
         if !std::mem::replace(&mut self.watching, true) {
             self.node.obey(&Down::Watch);
         }
@@ -180,7 +180,6 @@ impl Job<'_> {
         self.ledger.lost(&self.plan.hosts[first], arrived, why, &ranks);
         for rank in ranks {
             self.stuck.left(rank);
-            self.unanswered.retain(|&asked| asked != rank);
             let input = self.input.fed(&self.node.epoll, rank, true);
             self.request(input);
         }
@@ -204,20 +203,12 @@ impl Job<'_> {
                 self.hearsay.get_or_insert(Hearsay { rank, code, text, until });
             }
             Word::ReportTable { text } => self.report.add(rank, &text),
-            Word::RollCall { moved, awaited, balance, text } if self.stuck.is_asking() => {
+            // Who answers too late is not heard.
+            Word::RollCall { moved, awaited, balance, text } => {
                 self.stuck.hear(rank, Said { moved, awaited, balance, text });
             }
-            Word::RollCall { text, .. } if self.unanswered.contains(&rank) => {
-                self.unanswered.retain(|&asked| asked != rank);
-                let line = format!("mpirun: rank {rank}: {}\n", text.trim_end());
-                self.streams.say(&self.node.epoll, &line);
-            }
-            // An answer that comes too late. The others have news of their own.
-            Word::RollCall { .. }
-            | Word::InitSeen
-            | Word::FinalizeSeen
-            | Word::RollCallRequest
-            | Word::Dying { .. } => {}
+            // These have news of their own.
+            Word::InitSeen | Word::FinalizeSeen | Word::RollCallRequest | Word::Dying { .. } => {}
         }
     }
 }

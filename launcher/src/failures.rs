@@ -101,11 +101,6 @@ impl Ledger {
         self.ranks.iter().any(|rank| rank.pid.is_some())
     }
 
-    /// Whether this rank has ended.
-    pub(crate) fn has_ended(&self, rank: usize) -> bool {
-        self.ranks[rank].over
-    }
-
     /// Whether this rank has ended MPI, whatever it does now.
     pub(crate) fn has_left(&self, rank: usize) -> bool {
         let rank = &self.ranks[rank];

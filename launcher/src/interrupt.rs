@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// How long ranks may take to answer what they are doing, on a machine that is busy.
-pub(crate) const ROLL_CALL: Duration = Duration::from_secs(2);
+const ROLL_CALL: Duration = Duration::from_secs(2);
 /// The same when a signal waits for it. A rank that sleeps looks up once a second.
 const LAST_ROLL_CALL: Duration = Duration::from_millis(1200);
 /// How long nothing may move before the ranks' answers are told with the end.
@@ -106,7 +106,8 @@ impl Job<'_> {
 
     /// Asks anew when it is time, and prints the table when there is one.
     pub(crate) fn look_for_stuck_ranks(&mut self, now: Instant) {
-        if !self.runs_well() {
+        let listens = matches!(self.phase, Phase::Listening) && self.ledger.failure().is_none();
+        if !self.runs_well() && !listens {
             self.end_last_look();
             return self.stuck.rest();
         }

@@ -8,7 +8,7 @@ use crate::dying::Fallen;
 use crate::failures::Ledger;
 use crate::files::Files;
 use crate::input::Input;
-use crate::interrupt::{LastLook, ROLL_CALL};
+use crate::interrupt::LastLook;
 use crate::leftovers::{self, Guard};
 use crate::node::Node;
 use crate::options::Global;
@@ -43,8 +43,8 @@ const FOREGROUND: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
     Running,
-    /// The job has run too long; the ranks were asked what they do, and may answer until this time.
-    Listening(Instant),
+    /// The job has run too long; the ranks were asked what they do, and may still answer.
+    Listening,
     /// SIGTERM was sent; SIGKILL follows at this time.
     Asked(Instant),
     /// SIGKILL was sent; what is still there at this time stays.
@@ -63,8 +63,6 @@ pub(crate) struct Job<'a> {
     pub(crate) streams: Streams,
     pub(crate) input: Input,
     pub(crate) phase: Phase,
-    /// Ranks that were asked what they are doing and have not answered.
-    pub(crate) unanswered: Vec<usize>,
     /// Ranks that do not move.
     pub(crate) stuck: Stuck,
     /// Ranks that wait in a barrier, as far as the hosts were asked to tell.
@@ -134,7 +132,6 @@ impl<'a> Job<'a> {
             streams,
             input: Input::new(plan),
             phase: Phase::Running,
-            unanswered: Vec::new(),
             stuck: Stuck::new(global.stuck_after, Instant::now()),
             waits: vec![false; plan.ranks()],
             fences: 0,
@@ -186,7 +183,8 @@ impl<'a> Job<'a> {
                 // What is to be done about it comes at the end of a turn.
                 Phase::Running if self.ledger.failure().is_some() => Some(Duration::ZERO),
                 Phase::Running => self.global.timeout.map(|limit| until(self.start + limit)),
-                Phase::Listening(t) | Phase::Asked(t) | Phase::Killed(t) => Some(until(t)),
+                Phase::Listening => None,
+                Phase::Asked(t) | Phase::Killed(t) => Some(until(t)),
             },
             self.streams.next().map(until),
             self.input.in_background().then_some(FOREGROUND),
@@ -255,7 +253,6 @@ impl<'a> Job<'a> {
     /// Moves the end of a failed job on; false when nothing more can be done.
     fn progress_of_the_end(&mut self) -> bool {
         let now = Instant::now();
-        self.look_for_stuck_ranks(now);
         if self.ledger.has_failed_late() && now >= *self.late_until.get_or_insert(now + OUTSTAY) {
             self.ledger.outstayed();
         }
@@ -263,13 +260,14 @@ impl<'a> Job<'a> {
             (self.phase, self.ledger.failure(), self.global.timeout)
             && now >= self.start + limit
         {
-            self.unanswered =
-                self.report.ranks().filter(|&rank| !self.ledger.has_ended(rank)).collect();
-            self.node.obey(&Down::RollCall);
-            self.phase = Phase::Listening(now + ROLL_CALL);
+            if self.report.ranks().next().is_some() {
+                self.call_the_roll(true);
+            }
+            self.phase = Phase::Listening;
         }
-        if let (Phase::Listening(time), Some(limit)) = (self.phase, self.global.timeout)
-            && (now >= time || self.unanswered.is_empty() || self.ledger.failure().is_some())
+        self.look_for_stuck_ranks(now);
+        if let (Phase::Listening, Some(limit)) = (self.phase, self.global.timeout)
+            && (!self.stuck.is_asking() || self.ledger.failure().is_some())
         {
             self.ledger.timed_out(limit);
             self.phase = Phase::Running;
@@ -289,7 +287,7 @@ impl<'a> Job<'a> {
                 self.end_ranks(libc::SIGKILL);
             }
             Phase::Killed(time) if now >= time => return false,
-            Phase::Listening(_) | Phase::Asked(_) | Phase::Killed(_) => {}
+            Phase::Listening | Phase::Asked(_) | Phase::Killed(_) => {}
         }
         true
     }
@@ -341,7 +339,7 @@ impl<'a> Job<'a> {
             return GRACE_ORPHANS;
         }
         match self.phase {
-            Phase::Running | Phase::Listening(_) => GRACE_ASKED,
+            Phase::Running | Phase::Listening => GRACE_ASKED,
             Phase::Asked(time) => time.saturating_duration_since(now).max(GRACE_ORPHANS),
             Phase::Killed(_) => GRACE_ORPHANS,
         }

@@ -115,6 +115,11 @@ impl Stuck {
         }
     }
 
+    /// A rank has called `MPI_Init` or has left MPI: whatever the others say, something has moved.
+    pub(crate) fn moved(&mut self) {
+        self.before = None;
+    }
+
     /// A rank has left MPI, or ended.
     pub(crate) fn left(&mut self, rank: usize) {
         if let Some(Round { asked, .. }) = &mut self.round {
@@ -307,6 +312,19 @@ mod tests {
         for second in 1..9 {
             assert_eq!(ask(&mut stuck, start + seconds(second), second, true), None);
         }
+    }
+
+    #[test]
+    fn who_leaves_mpi_moves() {
+        let start = Instant::now();
+        let mut stuck = Stuck::new(Some(seconds(1)), start);
+        assert_eq!(ask(&mut stuck, start + seconds(1), 5, false), None);
+        stuck.begin(start + seconds(3), asked(3));
+        stuck.hear(0, said(3, Some(2), "in MPI_Barrier(collective 4) on MPI_COMM_WORLD"));
+        stuck.hear(1, said(5, Some(0), "in MPI_Barrier(collective 4) on MPI_COMM_WORLD"));
+        stuck.moved();
+        stuck.left(2);
+        assert_eq!(stuck.conclude(start + seconds(2)), None);
     }
 
     #[test]

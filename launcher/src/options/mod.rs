@@ -52,6 +52,17 @@ fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
+fn ranks(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| "a number of ranks is needed here, as 4".to_string())
+}
+
+fn ranks_of_a_host(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(n) if n > 0 => Ok(n),
+        _ => Err("a number of ranks for each host is needed here, at least 1".to_string()),
+    }
+}
+
 fn fanout(text: &str) -> Result<usize, String> {
     match text.parse::<usize>() {
         Ok(n) if (1..=FANOUT_MAX).contains(&n) => Ok(n),
@@ -149,7 +160,7 @@ pub(crate) struct Global {
     pub(crate) rr: bool,
     /// So many ranks for each host, whatever its slots
     #[arg(long, visible_aliases = ["perhost", "npernode"], short = 'N', value_name = "N",
-          value_parser = clap::value_parser!(u32).range(1..),
+          value_parser = ranks_of_a_host,
           help_heading = "Where the ranks run")]
     pub(crate) ppn: Option<u32>,
     /// One rank for each host, as -ppn 1
@@ -223,7 +234,7 @@ pub(crate) struct Local {
     /// How many copies of the program: its ranks [default: of a single program as many as -ppn, the
     /// slots of -H or --hostfile, or those that a batch system grants here make room for; otherwise 1]
     #[arg(short = 'n', short_alias = 'c', long = "np", visible_aliases = ["n", "ntasks"],
-          value_name = "N")]
+          value_name = "N", value_parser = ranks)]
     pub(crate) ranks: Option<usize>,
     /// The hosts to run on, and how many ranks fit there
     #[arg(

@@ -108,7 +108,10 @@ fn mistakes_are_named_with_the_nearest_option() {
     assert!(said("-n 4").contains("no program"));
     assert!(said("-n 2 a :").contains("no program"));
     assert!(said("-n").contains("-n needs 1 value"));
-    assert!(said("-n two a").contains("two"));
+    assert!(said("-n two a").contains("'two'"));
+    for line in ["-n two a", "-n -3 a", "-ppn 0 a", "-ppn many a"] {
+        assert!(said(line).contains("a number of ranks"), "{line}: {}", said(line));
+    }
     assert!(said("--timeout 0 a").contains("seconds"));
     assert!(said("--bind-to moon a").contains("core"));
     assert!(said("--report=5 a").contains("takes no value"));
