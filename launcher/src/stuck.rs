@@ -324,7 +324,7 @@ mod tests {
         stuck.hear(1, said(5, Some(0), "in MPI_Barrier(collective 4) on MPI_COMM_WORLD"));
         stuck.moved();
         stuck.left(2);
-        assert_eq!(stuck.conclude(start + seconds(2)), None);
+        assert_eq!(stuck.conclude(start + seconds(3)), None);
     }
 
     #[test]
