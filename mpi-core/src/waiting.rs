@@ -168,6 +168,14 @@ impl<P: Port> Process<P> {
         }
     }
 
+    /// The call that this process is in, waiting until nothing goes on on a communicator.
+    pub(crate) fn waits_for_pending(&self, comm: CommHandle) -> Call {
+        match self.pending_on(comm) {
+            Some(request) => self.waits_for_request(request),
+            None => self.waits_somehow(),
+        }
+    }
+
     /// The call that this process is in, waiting for a lock of a window at this target.
     pub(crate) fn waits_for_lock(&self, win: WinHandle, target: u32) -> Call {
         let name =

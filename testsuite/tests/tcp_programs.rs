@@ -13,6 +13,7 @@ const PROGRAMS: &[&str] = &[
     "buffered",
     "cancel",
     "cancelleft",
+    "disconnect",
     "icollectives",
     "largecount",
     "many",

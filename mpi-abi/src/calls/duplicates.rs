@@ -80,12 +80,14 @@ pub fn comm_free(cx: &mut Cx<'_>, comm: &mut CommHandle) -> Result<()> {
     Ok(())
 }
 
-/// `MPI_Comm_disconnect` (§11.10.4): when all processes have come here, none has anything more
-/// to send on the communicator, and what it sent before is on its way.
+/// `MPI_Comm_disconnect` (§11.10.4): when all processes have come here, what they sent has been received. Messages that
+/// came before the last of them did may still be on their way into the program's memory.
 pub fn comm_disconnect(cx: &mut Cx<'_>, comm: &mut CommHandle) -> Result<()> {
     if !comm.is_predefined() {
+        cx.finish_comm(*comm);
         let meeting = cx.barrier(*comm)?;
         cx.run(meeting)?;
+        cx.finish_comm(*comm);
     }
     comm_free(cx, comm)
 }

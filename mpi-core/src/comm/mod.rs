@@ -2,6 +2,7 @@
 
 mod bytes;
 pub mod create;
+mod disconnect;
 mod held;
 pub mod inter;
 mod near;
