@@ -1213,20 +1213,24 @@ pub unsafe fn comm_create_from_group<F: Face>(
     errhandler: <F as Face>::Errhandler,
     newcomm: *mut <F as Face>::Comm,
 ) -> c_int {
-    entry::call::<F>(Procedure::CommCreateFromGroup, Owner::None, |cx| unsafe {
-        args::out("newcomm", newcomm.is_null())?;
-        let mut newcomm_value = CommHandle::NULL;
-        let result = crate::calls::intercomms::comm_create_from_group(
-            cx,
-            F::group_in(group),
-            args::text("stringtag", stringtag)?,
-            F::info_in(info),
-            F::errhandler_in(errhandler),
-            &mut newcomm_value,
-        );
-        *newcomm = F::comm_out(newcomm_value);
-        result
-    })
+    entry::call::<F>(
+        Procedure::CommCreateFromGroup,
+        Owner::Unmade(F::errhandler_in(errhandler), Target::Comm),
+        |cx| unsafe {
+            args::out("newcomm", newcomm.is_null())?;
+            let mut newcomm_value = CommHandle::NULL;
+            let result = crate::calls::intercomms::comm_create_from_group(
+                cx,
+                F::group_in(group),
+                args::text("stringtag", stringtag)?,
+                F::info_in(info),
+                F::errhandler_in(errhandler),
+                &mut newcomm_value,
+            );
+            *newcomm = F::comm_out(newcomm_value);
+            result
+        },
+    )
 }
 
 /// `MPI_Comm_create_group`.
@@ -5221,7 +5225,7 @@ pub unsafe fn info_get_string<F: Face>(
         *flag = c_int::from(flag_value);
         result?;
         if flag_value {
-            args::text_out_measured(value, buflen, &value_value);
+            args::text_out_measured("value", value, buflen, &value_value)?;
         }
         Ok(())
     })
@@ -5363,23 +5367,27 @@ pub unsafe fn intercomm_create_from_groups<F: Face>(
     errhandler: <F as Face>::Errhandler,
     newintercomm: *mut <F as Face>::Comm,
 ) -> c_int {
-    entry::call::<F>(Procedure::IntercommCreateFromGroups, Owner::None, |cx| unsafe {
-        args::out("newintercomm", newintercomm.is_null())?;
-        let mut newintercomm_value = CommHandle::NULL;
-        let result = crate::calls::intercomms::intercomm_create_from_groups(
-            cx,
-            F::group_in(local_group),
-            F::rank_in(local_leader),
-            F::group_in(remote_group),
-            F::rank_in(remote_leader),
-            args::text("stringtag", stringtag)?,
-            F::info_in(info),
-            F::errhandler_in(errhandler),
-            &mut newintercomm_value,
-        );
-        *newintercomm = F::comm_out(newintercomm_value);
-        result
-    })
+    entry::call::<F>(
+        Procedure::IntercommCreateFromGroups,
+        Owner::Unmade(F::errhandler_in(errhandler), Target::Comm),
+        |cx| unsafe {
+            args::out("newintercomm", newintercomm.is_null())?;
+            let mut newintercomm_value = CommHandle::NULL;
+            let result = crate::calls::intercomms::intercomm_create_from_groups(
+                cx,
+                F::group_in(local_group),
+                F::rank_in(local_leader),
+                F::group_in(remote_group),
+                F::rank_in(remote_leader),
+                args::text("stringtag", stringtag)?,
+                F::info_in(info),
+                F::errhandler_in(errhandler),
+                &mut newintercomm_value,
+            );
+            *newintercomm = F::comm_out(newintercomm_value);
+            result
+        },
+    )
 }
 
 /// `MPI_Intercomm_merge`.
@@ -8070,7 +8078,7 @@ pub unsafe fn session_get_nth_pset<F: Face>(
             n,
             &mut pset_name_value,
         )?;
-        args::text_out_measured(pset_name, pset_len, &pset_name_value);
+        args::text_out_measured("pset_name", pset_name, pset_len, &pset_name_value)?;
         Ok(())
     })
 }
@@ -8142,18 +8150,22 @@ pub unsafe fn session_init<F: Face>(
     errhandler: <F as Face>::Errhandler,
     session: *mut <F as Face>::Session,
 ) -> c_int {
-    entry::call_to_start::<F>(Procedure::SessionInit, Owner::None, |cx| unsafe {
-        args::out("session", session.is_null())?;
-        let mut session_value = SessionHandle::NULL;
-        crate::calls::sessions::session_init(
-            cx,
-            F::info_in(info),
-            F::errhandler_in(errhandler),
-            &mut session_value,
-        )?;
-        *session = F::session_out(session_value);
-        Ok(())
-    })
+    entry::call_to_start::<F>(
+        Procedure::SessionInit,
+        Owner::Unmade(F::errhandler_in(errhandler), Target::Session),
+        |cx| unsafe {
+            args::out("session", session.is_null())?;
+            let mut session_value = SessionHandle::NULL;
+            crate::calls::sessions::session_init(
+                cx,
+                F::info_in(info),
+                F::errhandler_in(errhandler),
+                &mut session_value,
+            )?;
+            *session = F::session_out(session_value);
+            Ok(())
+        },
+    )
 }
 
 /// `MPI_Session_set_errhandler`.

@@ -374,26 +374,30 @@ pub unsafe fn text_or_empty<'a>(param: &'static str, text: *const c_char) -> Res
     unsafe { self::text(param, text) }
 }
 
-/// Copies `text` to a buffer whose size is in `length`, and writes to `length` the size that the
-/// whole text needs. A null buffer or a size of 0 asks for that alone; a null `length` says that
-/// the text is not wanted (MPI-5.0 §10, §11.3.3, §15.3.3).
+/// Copies `text` to the buffer of the argument `param`, whose size is in `length`, and writes to `length` the size that
+/// the whole text needs. A size of 0 asks for that alone (MPI-5.0 §10, §11.3.2).
+///
+/// # Errors
+/// `MPI_ERR_ARG` if the buffer is null and is said to have room.
 ///
 /// # Safety
-/// `length` is null or writable; `to` is null or writable for `*length` bytes.
-pub unsafe fn text_out_measured(to: *mut c_char, length: *mut c_int, text: &[u8]) {
-    if length.is_null() {
-        return;
-    }
+/// `length` is writable; `to` is null or writable for `*length` bytes.
+pub unsafe fn text_out_measured(
+    param: &'static str,
+    to: *mut c_char,
+    length: *mut c_int,
+    text: &[u8],
+) -> Result<()> {
     // SAFETY: the caller's promise.
     unsafe {
-        if let Ok(room) = usize::try_from(*length)
-            && room > 0
-            && !to.is_null()
-        {
+        let room = usize::try_from(*length).unwrap_or(0);
+        if room > 0 {
+            out(param, to.is_null())?;
             copy_out(to, room, text);
         }
         *length = c_int::try_from(text.len() + 1).unwrap_or(c_int::MAX);
     }
+    Ok(())
 }
 
 /// Refuses what is no status where one must be.

@@ -98,7 +98,9 @@ fn a_string_with_a_length_is_cut_and_the_whole_length_told() {
         buffer.fill(b'x' as c_char);
         let mut length = room;
         // SAFETY: the buffer has eight bytes, and `length` says no more.
-        unsafe { text_out_measured(buffer.as_mut_ptr(), &mut length, b"ferrite") };
+        unsafe {
+            text_out_measured("value", buffer.as_mut_ptr(), &mut length, b"ferrite").unwrap();
+        }
         assert_eq!(length, 8);
         if room > 0 {
             // SAFETY: the text ends with a NUL.
@@ -108,11 +110,13 @@ fn a_string_with_a_length_is_cut_and_the_whole_length_told() {
             assert!(buffer.iter().all(|byte| *byte == b'x' as c_char));
         }
     }
+    let null = std::ptr::null_mut();
     let mut length = 4;
-    // SAFETY: null pointers are allowed, and `length` is a variable.
-    unsafe {
-        text_out_measured(std::ptr::null_mut(), &mut length, b"ferrite");
-        text_out_measured(buffer.as_mut_ptr(), std::ptr::null_mut(), b"ferrite");
-    }
-    assert_eq!(length, 8, "a null buffer asks for the length");
+    // SAFETY: a null pointer is allowed, and `length` is a variable.
+    let refused = unsafe { text_out_measured("value", null, &mut length, b"ferrite") };
+    assert_eq!((refused.unwrap_err().class(), length), (ErrorClass::ARG, 4));
+    length = 0;
+    // SAFETY: as above.
+    unsafe { text_out_measured("value", null, &mut length, b"ferrite").unwrap() };
+    assert_eq!(length, 8, "no room asks for the length");
 }

@@ -8,6 +8,7 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
 use mpi_core::always::Always;
+use mpi_core::errhandler::Target;
 use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::handle::{
     CommHandle, ErrhandlerHandle, FileHandle, RequestHandle, SessionHandle, WinHandle,
@@ -39,8 +40,8 @@ pub enum Owner {
     Session(SessionHandle),
     /// That of a session which the call is to begin: an error ends it once the handler has seen it.
     NoSession(SessionHandle),
-    /// The handler itself, which the communicator that the call is to make would have.
-    NoComm(ErrhandlerHandle),
+    /// The handler itself, which the communicator or session that the call is to make would have.
+    Unmade(ErrhandlerHandle, Target),
 }
 
 /// What a body works on: the process, as long as the call lasts.

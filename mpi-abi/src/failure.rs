@@ -8,7 +8,7 @@ use mpi_core::always::Always;
 use mpi_core::attributes::Convention;
 use mpi_core::comm;
 use mpi_core::constants::Special;
-use mpi_core::errhandler::{Action, ERRORS_RETURN};
+use mpi_core::errhandler::{Action, ERRORS_RETURN, Target};
 use mpi_core::error::{Error, ErrorClass};
 use mpi_core::handle::{
     CommHandle, CommKind, ErrhandlerHandle, FileHandle, FileKind, Kind, SessionHandle, SessionKind,
@@ -129,7 +129,7 @@ pub(crate) fn hearer(cx: &Cx<'_>) -> Hearer {
             Err(_) => told(cx, of_files(), FileKind::NUMBER, FileHandle::NULL.raw()),
         }),
         Owner::Session(session) | Owner::NoSession(session) => session_of(&cx.always, session),
-        Owner::NoComm(handler) => Some(told(cx, handler, CommKind::NUMBER, CommHandle::NULL.raw())),
+        Owner::Unmade(handler, target) => unmade(&cx.always, handler, target),
         Owner::Win(win) => cx
             .window(win)
             .ok()
@@ -137,6 +137,16 @@ pub(crate) fn hearer(cx: &Cx<'_>) -> Hearer {
         Owner::None => None,
     };
     known.unwrap_or_else(|| nobodys(&cx.always))
+}
+
+/// The handler that an object would have, if it fits one of this kind: told of the null handle.
+fn unmade(always: &Always, handler: ErrhandlerHandle, target: Target) -> Option<Hearer> {
+    let action = always.errhandlers.lock().get_for(handler, target).ok()?;
+    let (kind, object) = match target {
+        Target::Session => (SessionKind::NUMBER, SessionHandle::NULL.raw()),
+        _ => (CommKind::NUMBER, CommHandle::NULL.raw()),
+    };
+    Some(Hearer { action, kind, object })
 }
 
 /// The same within a procedure that is always available.

@@ -54,6 +54,7 @@ mod generated {
     use std::ffi::{c_char, c_int, c_void};
 
     use mpi_core::buffer::UserBuffer;
+    use mpi_core::errhandler::Target;
     use mpi_core::error::ErrorClass;
     use mpi_core::handle::*;
     use mpi_core::status::Status;

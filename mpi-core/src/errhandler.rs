@@ -124,13 +124,23 @@ impl Errhandlers {
     /// # Errors
     /// `MPI_ERR_ERRHANDLER` as [`Errhandlers::get`]; also when it was made for another kind.
     pub fn attach(&mut self, handle: ErrhandlerHandle, target: Target) -> Result<()> {
-        if let Action::User(_, _, made_for) = self.get(handle)?
+        self.get_for(handle, target)?;
+        self.retain(handle)
+    }
+
+    /// What the handler does for an object of kind `target`.
+    ///
+    /// # Errors
+    /// As [`Errhandlers::attach`].
+    pub fn get_for(&self, handle: ErrhandlerHandle, target: Target) -> Result<Action> {
+        let action = self.get(handle)?;
+        if let Action::User(_, _, made_for) = action
             && made_for != target
         {
             let text = format!("is for {}, not for {}", made_for.noun(), target.noun());
             return Err(Error::param(ErrorClass::ERRHANDLER, "errhandler", text));
         }
-        self.retain(handle)
+        Ok(action)
     }
 
     /// Counts one more reference: `MPI_*_get_errhandler` gives the user a handle of his own, and

@@ -33,6 +33,11 @@ static void basics(void) {
     EQUAL(length, 7);
     OK(MPI_Info_get_string(info, "weight", &length, value, &flag));
     EQUAL(flag, 0);
+    length = 0;
+    OK(MPI_Info_get_string(info, "size", &length, NULL, &flag));
+    EQUAL(length, 7);
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    FAILS(MPI_Info_get_string(info, "size", &length, NULL, &flag), MPI_ERR_ARG);
 
     OK(MPI_Info_dup(info, &copy));
     OK(MPI_Info_delete(info, "colour"));

@@ -13,10 +13,12 @@ static void count(MPI_Session *session, int *code, ...) {
     handled++;
 }
 
+static int awaited;
+
 static void count_unmade(MPI_Comm *comm, int *code, ...) {
     int class = 0;
     MPI_Error_class(*code, &class);
-    CHECK(class == MPI_ERR_GROUP, "the class is %d", class);
+    EQUAL(class, awaited);
     CHECK(*comm == MPI_COMM_NULL, "there is no communicator yet");
     handled++;
 }
@@ -78,6 +80,8 @@ static void sets(MPI_Session session) {
     int needed = 0;
     MPI_Group none;
     FAILS(MPI_Session_get_nth_pset(session, MPI_INFO_NULL, number, &needed, NULL), MPI_ERR_ARG);
+    needed = 4;
+    FAILS(MPI_Session_get_nth_pset(session, MPI_INFO_NULL, 0, &needed, NULL), MPI_ERR_ARG);
     OK(MPI_Group_from_session_pset(session, "mpi://NOBODY", &none));
     CHECK(none == MPI_GROUP_NULL, "there is no such set");
 }
@@ -147,11 +151,13 @@ static void handlers(void) {
     OK(MPI_Session_finalize(&expected));
 }
 
-// Who is to handle the errors of a communicator handles those of making it (§7.4.2, §7.6.2).
+// Who is to handle the errors of a communicator or session handles those of making it, of whichever argument (§7.4.2,
+// §7.6.2, §11.3.1).
 static void unmade(void) {
-    MPI_Errhandler own;
+    MPI_Errhandler own, of_session;
     MPI_Comm comm = MPI_COMM_NULL;
     handled = 0;
+    awaited = MPI_ERR_GROUP;
     OK(MPI_Comm_create_errhandler(count_unmade, &own));
     FAILS(MPI_Comm_create_from_group(MPI_GROUP_NULL, "none", MPI_INFO_NULL, own, &comm),
           MPI_ERR_GROUP);
@@ -163,7 +169,18 @@ static void unmade(void) {
                                      &comm),
           MPI_ERR_GROUP);
     CHECK(comm == MPI_COMM_NULL, "none was made");
+    awaited = MPI_ERR_ARG;
+    FAILS(MPI_Comm_create_from_group(MPI_GROUP_EMPTY, "none", MPI_INFO_NULL, own, NULL), MPI_ERR_ARG);
+    FAILS(MPI_Intercomm_create_from_groups(MPI_GROUP_EMPTY, 0, MPI_GROUP_EMPTY, 0, NULL, MPI_INFO_NULL,
+                                           own, &comm),
+          MPI_ERR_ARG);
+    EQUAL(handled, 4);
     OK(MPI_Errhandler_free(&own));
+    expected = MPI_SESSION_NULL;
+    OK(MPI_Session_create_errhandler(count, &of_session));
+    FAILS(MPI_Session_init(MPI_INFO_NULL, of_session, NULL), MPI_ERR_ARG);
+    EQUAL(handled, 5);
+    OK(MPI_Errhandler_free(&of_session));
 }
 
 // Communicators of parts of a set, of both halves, and what is made of them.

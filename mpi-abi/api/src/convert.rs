@@ -193,7 +193,7 @@ fn text_out(procedure: &Procedure, parameter: &Parameter, limit: &str) -> Piece 
             format!("copy_out({ident}, {room} as usize + 1, &{held});")
         }
         Some(length) => {
-            format!("args::text_out_measured({ident}, {}, &{held});", length.ident())
+            format!("args::text_out_measured({name:?}, {ident}, {}, &{held})?;", length.ident())
         }
         None => {
             let length = procedure.parameters.iter().find(|other| other.kind == Kind::TextLength);

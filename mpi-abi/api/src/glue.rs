@@ -112,7 +112,7 @@ fn owner(procedure: &Procedure) -> String {
     if procedure.is_of_a_closed_file() {
         return "Owner::File(FileHandle::NULL)".to_owned();
     }
-    let Some(parameter) = procedure.owner() else { return "Owner::None".to_owned() };
+    let Some(parameter) = procedure.owner() else { return unmade(procedure) };
     let Kind::Handle(handle) = &parameter.kind else { return "Owner::None".to_owned() };
     let name = parameter.ident();
     match parameter.direction {
@@ -122,6 +122,25 @@ fn owner(procedure: &Procedure) -> String {
             "if {name}.is_null() {{ Owner::None }} else {{ Owner::{}(F::{}_in(unsafe {{ *{name} }})) }}",
             handle.face, handle.word
         ),
+    }
+}
+
+/// The same where the call makes the object, for which it is given a handler (MPI-5.0 §7.4.2, §11.3.1).
+fn unmade(procedure: &Procedure) -> String {
+    let handle = |direction, word: &str| {
+        procedure.parameters.iter().find(|parameter| {
+            let is_it = matches!(&parameter.kind, Kind::Handle(handle) if handle.word == word);
+            is_it && parameter.direction == direction
+        })
+    };
+    let made = [("comm", "Comm"), ("session", "Session")]
+        .into_iter()
+        .find(|(word, _)| handle(Direction::Out, word).is_some());
+    match (handle(Direction::In, "errhandler"), made) {
+        (Some(handler), Some((_, target))) => {
+            format!("Owner::Unmade(F::errhandler_in({}), Target::{target})", handler.ident())
+        }
+        _ => "Owner::None".to_owned(),
     }
 }
 

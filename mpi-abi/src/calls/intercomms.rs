@@ -5,7 +5,7 @@ use mpi_core::error::Result;
 use mpi_core::handle::{CommHandle, ErrhandlerHandle, GroupHandle, InfoHandle};
 
 use super::hints::{given, keep};
-use crate::entry::{Cx, Owner};
+use crate::entry::Cx;
 use crate::startup;
 
 /// `MPI_Intercomm_create`.
@@ -89,15 +89,13 @@ pub fn intercomm_create_from_groups(
     Ok(())
 }
 
-/// Makes a communicator that has this error handler, which sees the errors of making it too; none
-/// is made where the handler does not fit.
+/// Makes a communicator that has this error handler; none is made where the handler does not fit.
 fn with_handler(
     cx: &mut Cx<'_>,
     errhandler: ErrhandlerHandle,
     make: impl FnOnce(&mut Cx<'_>) -> Result<CommHandle>,
 ) -> Result<CommHandle> {
     cx.always.errhandlers.lock().attach(errhandler, Target::Comm)?;
-    cx.owner = Owner::NoComm(errhandler);
     let made = make(cx);
     let spare = match made {
         Ok(made) if !made.is_null() => {
