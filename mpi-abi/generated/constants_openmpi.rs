@@ -430,7 +430,7 @@ predefined_objects! {
     ompi_mpi_instance_null, 512, 10, 0x120, 0;
     ompi_message_null, 256, 11, 0x128, 0;
     ompi_message_no_proc, 256, 11, 0x129, 1;
-    ompi_mpi_errors_throw_exceptions, 1024, 6, 0x141, -1;
+    ompi_mpi_errors_throw_exceptions, 1024, 6, 0x144, -1;
     ompi_mpi_unavailable, 512, 3, 0x200, 79;
     ompi_mpi_c_complex, 512, 3, 0x212, 77;
     ompi_mpi_real2, 512, 3, 0x2ca, 28;

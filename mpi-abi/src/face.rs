@@ -389,6 +389,16 @@ pub trait Face: Sized + 'static {
         unsafe { callbacks::call_errhandler::<Self>(function, kind, object, code) }
     }
 
+    /// What an error handler does that leaves errors to the binding for C++ (`ERRORS_THROW` of the core); `false` if
+    /// there is none, and the error ends the job. A binding may do it itself, once it gets the code and finds this
+    /// handler at the object.
+    ///
+    /// # Safety
+    /// Such a binding, if there is one, is of the kind that this face's programs have.
+    unsafe fn leave_to_cxx(_kind: u32, _object: u32, _code: c_int) -> bool {
+        true
+    }
+
     /// Calls a generalized request's query function; the status is converted both ways.
     ///
     /// # Safety

@@ -97,6 +97,12 @@ fn act(
     match action {
         Action::Return => code,
         Action::Fatal | Action::Abort => end_job(code, line, Bootstrap::abort),
+        Action::Throw => {
+            let leave = face.leave_to_cxx;
+            // SAFETY: the binding for C++ came with the program.
+            let left = call_out(&|| c_int::from(unsafe { leave(kind, object, code) }));
+            if left == 0 { end_job(code, line, Bootstrap::abort) } else { code }
+        }
         Action::User(address, Convention::C, _) => {
             let function: *const c_void = std::ptr::without_provenance(address);
             let call = face.call_errhandler;

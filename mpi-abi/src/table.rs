@@ -52,6 +52,8 @@ pub struct FaceTable {
     pub call_delete_attr: DeleteAttr,
     /// [`Face::call_errhandler`].
     pub call_errhandler: unsafe fn(*const c_void, u32, u32, c_int) -> c_int,
+    /// [`Face::leave_to_cxx`].
+    pub leave_to_cxx: unsafe fn(u32, u32, c_int) -> bool,
     /// [`Face::call_grequest_query`].
     pub call_grequest_query: unsafe fn(*const c_void, *mut c_void, &mut Status) -> c_int,
 }
@@ -79,6 +81,7 @@ impl<F: Face> Of<F> {
         call_copy_attr: F::call_copy_attr,
         call_delete_attr: F::call_delete_attr,
         call_errhandler: F::call_errhandler,
+        leave_to_cxx: F::leave_to_cxx,
         call_grequest_query: F::call_grequest_query,
     };
     /// How its user functions are called.

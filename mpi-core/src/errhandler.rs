@@ -21,8 +21,7 @@ pub const ERRORS_ARE_FATAL: ErrhandlerHandle = ErrhandlerHandle::from_raw(0x141)
 pub const ERRORS_ABORT: ErrhandlerHandle = ErrhandlerHandle::from_raw(0x142);
 /// `MPI_ERRORS_RETURN`.
 pub const ERRORS_RETURN: ErrhandlerHandle = ErrhandlerHandle::from_raw(0x143);
-/// `MPI::ERRORS_THROW_EXCEPTIONS` of MPICH's binding for C++: the code is returned here, and the binding
-/// throws when it finds this handler at the object. No standard has it.
+/// `MPI::ERRORS_THROW_EXCEPTIONS` of the others' bindings for C++. No standard has it.
 pub const ERRORS_THROW: ErrhandlerHandle = ErrhandlerHandle::from_raw(0x144);
 
 /// The kind of object that a handler was made for.
@@ -58,6 +57,8 @@ pub enum Action {
     Abort,
     /// Returns the error code (`MPI_ERRORS_RETURN`).
     Return,
+    /// What the face's binding for C++ has for it ([`ERRORS_THROW`]).
+    Throw,
     /// Calls the function at this address, which was made for one kind of object.
     User(usize, Convention, Target),
 }
@@ -88,7 +89,7 @@ impl Errhandlers {
             (ERRORS_ARE_FATAL, Action::Fatal),
             (ERRORS_ABORT, Action::Abort),
             (ERRORS_RETURN, Action::Return),
-            (ERRORS_THROW, Action::Return),
+            (ERRORS_THROW, Action::Throw),
         ] {
             table.set_predefined(handle.raw(), Errhandler { action, references: 1 });
         }

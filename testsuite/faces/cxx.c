@@ -1,5 +1,6 @@
 /* What Open MPI 4's C++ binding (Debian's libmpi_cxx.so.40) asks of libmpi.so.40, asked in its place: an
-   intercept for all reduction functions of C++, attribute keys, errors that it found itself. */
+   intercept for all reduction functions of C++, attribute keys, errors that it found itself, and errors that it would
+   throw. With an argument the program has no binding, and such an error ends it. */
 #include "check.h"
 #include <mpi.h>
 
@@ -58,6 +59,40 @@ static void on_error(MPI_Comm *comm, int *code, ...)
     errors++;
 }
 
+static void *thrown_at;
+static int thrown;
+
+static void on_throw(void *object, int *code, ...)
+{
+    thrown_at = *(void **)object;
+    thrown = *code;
+}
+
+static void try_throwing(int has_binding)
+{
+    MPI_Errhandler throwing = (MPI_Errhandler)&ompi_mpi_errors_throw_exceptions, found;
+    /* For communicators, files and windows, where the binding has them written. */
+    void (**functions)(void *, int *, ...) = (void (**)(void *, int *, ...))((char *)throwing + 0x58);
+    int word = 0, i;
+    MPI_Win win;
+    for (i = 0; has_binding && i < 3; i++)
+        functions[i] = on_throw;
+    CHECK(MPI_Comm_set_errhandler(MPI_COMM_SELF, throwing) == MPI_SUCCESS);
+    CHECK(MPI_Comm_get_errhandler(MPI_COMM_SELF, &found) == MPI_SUCCESS && found == throwing);
+    CHECK(MPI_Send(&word, 1, MPI_INT, 7, 0, MPI_COMM_SELF) == MPI_ERR_RANK);
+    CHECK(thrown == MPI_ERR_RANK && thrown_at == (void *)MPI_COMM_SELF);
+    CHECK(MPI_Comm_call_errhandler(MPI_COMM_SELF, MPI_ERR_OTHER) == MPI_SUCCESS);
+    CHECK(thrown == MPI_ERR_OTHER);
+    CHECK(MPI_File_set_errhandler(MPI_FILE_NULL, throwing) == MPI_SUCCESS);
+    CHECK(MPI_File_call_errhandler(MPI_FILE_NULL, MPI_ERR_FILE) == MPI_SUCCESS);
+    CHECK(thrown == MPI_ERR_FILE && thrown_at == (void *)MPI_FILE_NULL);
+    CHECK(MPI_Win_allocate_shared(4, 1, MPI_INFO_NULL, MPI_COMM_SELF, &functions, &win) == MPI_SUCCESS);
+    CHECK(MPI_Win_set_errhandler(win, throwing) == MPI_SUCCESS);
+    CHECK(MPI_Win_call_errhandler(win, MPI_ERR_DISP) == MPI_SUCCESS);
+    CHECK(thrown == MPI_ERR_DISP && thrown_at == (void *)win);
+    CHECK(MPI_Win_free(&win) == MPI_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
     int in = 5, inout = 7, key = MPI_KEYVAL_INVALID;
@@ -80,8 +115,7 @@ int main(int argc, char **argv)
     ompi_errhandler_invoke(NULL, MPI_COMM_SELF, 0, MPI_ERR_TAG, "");
     CHECK(errors == 1);
     CHECK(ompi_errcode_intern_lastused == 0);
-    CHECK(MPI_Comm_set_errhandler(MPI_COMM_SELF,
-                                  (MPI_Errhandler)&ompi_mpi_errors_throw_exceptions) == MPI_SUCCESS);
+    try_throwing(argc == 1);
     MPI_Finalize();
     if (!bad)
         puts("ok");

@@ -224,6 +224,8 @@ fn open_mpi_4_s_binding_for_cxx() {
     let flags = ["-rdynamic", "-Wl,--no-as-needed", ours.to_str().unwrap()];
     OPEN_MPI.compile(&families::source("cxx.c"), &program, &flags).unwrap();
     assert_eq!(OPEN_MPI.run_on_ours(&program, &[]).unwrap(), "ok\n");
+    let ended = OPEN_MPI.run_on_ours(&program, &["without"]).unwrap_err().to_string();
+    assert!(ended.contains("MPI_ERR_RANK"), "{ended}");
 }
 
 /// Open MPI 5 has not all that 4.1 had.

@@ -5,6 +5,10 @@
 //! start. That function makes the C++ object out of the C handle and calls the program's. So such a
 //! handler's object is larger than the cells of other handles, and is itself what the core keeps as
 //! the handler's function.
+//!
+//! `MPI::ERRORS_THROW_EXCEPTIONS` is an object of the C library, into which the binding writes when MPI begins which
+//! function is to hear of an error. Debian's is compiled without exceptions: its functions write a line to the error
+//! stream, set `MPI::mpi_errno` and return.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int, c_void};
@@ -13,12 +17,13 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use mpi_abi::face::Face;
+use mpi_abi::mpi_core::errhandler::ERRORS_THROW;
 use mpi_abi::mpi_core::handle::{CommHandle, FileKind, Handle, Kind, WinKind};
 use parking_lot::Mutex;
 
 use crate::exports;
 use crate::face::OpenMpi;
-use crate::word;
+use crate::{objects, word};
 
 /// What a handler is for, in Open MPI's numbers.
 mod target {
@@ -30,6 +35,9 @@ mod target {
 /// Makes a C++ object of the handle and calls the program's function, which is the last argument.
 type Dispatch =
     unsafe extern "C-unwind" fn(*mut *mut c_void, *mut c_int, *const c_char, *const c_void);
+
+/// A C error handler function, to which the address of the handle and of the code are given, and in C more.
+type Hear = unsafe extern "C-unwind" fn(*mut *mut c_void, *mut c_int, ...);
 
 /// The object of such a handler.
 #[repr(C)]
@@ -44,6 +52,18 @@ struct Handler {
 }
 
 const _: () = assert!(offset_of!(Handler, dispatch) == 0x78);
+
+/// What the binding writes into the object of `MPI::ERRORS_THROW_EXCEPTIONS`: a function for each kind of object, 88
+/// bytes from the start.
+#[repr(C)]
+struct Throwing {
+    before: [u64; 11],
+    comm: AtomicPtr<c_void>,
+    file: AtomicPtr<c_void>,
+    win: AtomicPtr<c_void>,
+}
+
+const _: () = assert!(offset_of!(Throwing, comm) == 0x58);
 
 /// The objects: of handlers in use by the index of their handle, and those to be used again.
 struct Handlers {
@@ -114,11 +134,7 @@ pub(crate) unsafe fn call(function: *const c_void, kind: u32, object: u32, code:
         return true; // the binding has not said how
     }
     let mut code = code;
-    let mut object = match kind {
-        WinKind::NUMBER => OpenMpi::win_out(Handle::from_raw(object)),
-        FileKind::NUMBER => OpenMpi::file_out(Handle::from_raw(object)),
-        _ => OpenMpi::comm_out(Handle::from_raw(object)),
-    };
+    let mut object = object_of(kind, object);
     let user = handler.function.load(Ordering::Relaxed).cast_const();
     // SAFETY: the binding wrote its function for this kind; the rest is local.
     unsafe {
@@ -126,4 +142,40 @@ pub(crate) unsafe fn call(function: *const c_void, kind: u32, object: u32, code:
         dispatch(&mut object, &mut code, c"".as_ptr(), user);
     }
     true
+}
+
+/// What the binding has written is to hear of errors at objects with `MPI::ERRORS_THROW_EXCEPTIONS`; `false` if the
+/// program has no binding for C++.
+///
+/// # Safety
+/// What is written in that handler's object is the binding's.
+pub(crate) unsafe fn throw(kind: u32, object: u32, code: c_int) -> bool {
+    let throwing = objects::address_of(ERRORS_THROW.raw()).cast::<Throwing>();
+    // SAFETY: the object is larger, lives as long as the process, and is aligned.
+    let throwing = unsafe { &*throwing };
+    let function = match kind {
+        WinKind::NUMBER => &throwing.win,
+        FileKind::NUMBER => &throwing.file,
+        _ => &throwing.comm,
+    };
+    let function = function.load(Ordering::Relaxed);
+    if function.is_null() {
+        return false;
+    }
+    let (mut object, mut code) = (object_of(kind, object), code);
+    // SAFETY: the caller vouches for the function; the rest is local.
+    unsafe {
+        let hear: Hear = transmute(function);
+        hear(&mut object, &mut code);
+    }
+    true
+}
+
+/// The C handle of an object.
+fn object_of(kind: u32, object: u32) -> *mut c_void {
+    match kind {
+        WinKind::NUMBER => OpenMpi::win_out(Handle::from_raw(object)),
+        FileKind::NUMBER => OpenMpi::file_out(Handle::from_raw(object)),
+        _ => OpenMpi::comm_out(Handle::from_raw(object)),
+    }
 }

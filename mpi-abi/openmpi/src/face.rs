@@ -195,4 +195,9 @@ impl Face for OpenMpi {
             }
         }
     }
+
+    unsafe fn leave_to_cxx(kind: u32, object: u32, code: c_int) -> bool {
+        // SAFETY: the caller's promise is the same.
+        unsafe { cxx_errors::throw(kind, object, code) }
+    }
 }
