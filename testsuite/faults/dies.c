@@ -20,6 +20,14 @@ static void own_handler(int number) {
     _exit(9);
 }
 
+static struct sigaction before;
+
+// Hands the signal on to the handler that was there before, and stays set.
+static void handing_on(int number, siginfo_t *info, void *context) {
+    (void)!write(STDOUT_FILENO, "own handler\n", 12);
+    before.sa_sigaction(number, info, context);
+}
+
 static __attribute__((noinline)) void update_halo(int value) {
     *nothing = value; // the line that a test looks for
 }
@@ -56,6 +64,10 @@ static void die(const char *how) {
         time_step(3);
     } else if (strcmp(how, "after") == 0) {
         handle(own_handler);
+        time_step(3);
+    } else if (strcmp(how, "handed_on") == 0) {
+        struct sigaction own = {.sa_sigaction = handing_on, .sa_flags = SA_SIGINFO};
+        sigaction(SIGSEGV, &own, &before);
         time_step(3);
     } else if (strcmp(how, "ignored") == 0) {
         raise(SIGSEGV);

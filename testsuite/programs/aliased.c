@@ -119,6 +119,7 @@ static int is_rooted(int kind) {
 
 static void try(int kind, int form) {
     if (!is_taken(kind) && is_rooted(kind) && rank != ROOT) return; // it waits for nobody
+    if (!is_taken(kind) && kind == EXSCAN && rank == 0) return;     // its receive buffer means nothing
     for (int i = 0; i < n * size; i++) both[i] = value(rank, i);
     int code = kind <= REDUCE_SCATTER_BLOCK ? reduce(kind, form) : move(kind, form);
     if (!is_taken(kind)) {
@@ -176,6 +177,22 @@ static void harmless(void) {
     OK(MPI_Gather(&one, 1, MPI_INT, into, 1, MPI_INT, ROOT, MPI_COMM_WORLD));
 }
 
+// Of the first process MPI_Exscan reads no receive buffer, and of who gets no element MPI_Reduce_scatter.
+static void unread(int form) {
+    int *mine = both, *into = rank == 0 ? both : &both[n * size], wrong = 0, total = n * (size - 1);
+    for (int i = 0; i < n; i++) both[i] = value(rank, i);
+    OK(DO(Exscan, exscan, mine, into, n, MPI_INT, MPI_SUM));
+    for (int i = 0; i < n; i++) wrong += into[i] != (rank == 0 ? value(0, i) : sum(rank - 1, i));
+    counts[0] = 0;
+    for (int i = 0; i < total; i++) both[i] = value(rank, i);
+    OK(DO(Reduce_scatter, reduce_scatter, mine, into, counts, MPI_INT, MPI_SUM));
+    counts[0] = n;
+    for (int i = 0; i < total && rank == 0; i++) wrong += both[i] != value(0, i);
+    for (int i = 0; i < n && rank != 0; i++)
+        wrong += into[i] != sum(size - 1, (rank - 1) * n + i);
+    EQUAL(wrong, 0);
+}
+
 // MPI_Reduce_local has no communicator: Open MPI's library adds elements to themselves.
 static void locally(void) {
     for (int i = 0; i < n; i++) both[i] = i;
@@ -202,6 +219,7 @@ int main(int argc, char **argv) {
         }
         for (int kind = 0; kind < KINDS; kind++)
             for (int form = 0; form < FORMS; form++) try(kind, form);
+        for (int form = 0; form < FORMS; form++) unread(form);
         apart();
         locally();
     }

@@ -151,6 +151,9 @@ fn what_the_program_does_about_signals_counts() {
         holds(&text, &["own handler\n"]);
         assert!(!text.contains("SIGSEGV"), "{text}");
     }
+    let (text, status) = built.dies(2, "handed_on");
+    assert_eq!((status, text.matches("own handler\n").count()), (Some(139), 1), "{text}");
+    holds(&text, &["SIGSEGV: it wrote to address 0x0", "#0 update_halo at "]);
     let (text, status) = built.dies(2, "ignored");
     assert_eq!((&*text, status), ("", Some(0)));
     // Neither a child nor what comes after MPI_Finalize is told.

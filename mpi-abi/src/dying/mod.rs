@@ -152,9 +152,11 @@ fn tell(room: &mut Room, signal: c_int, info: &siginfo_t, context: &mut ucontext
 
 /// Has the signal end the process as it would have without us. A fault comes again where the program
 /// goes on, with its default action; what was sent is sent once more, and waits until the handler returns.
+/// The action may be a handler of the program that has called this one: it would be called again for ever.
 fn end_by(signal: c_int, info: &mut siginfo_t) {
     const MEMORY_LATER: c_int = 5;
-    exchange(signal, handler(), libc::SIG_DFL);
+    // SAFETY: a plain system call that may be made in a handler.
+    unsafe { libc::signal(signal, libc::SIG_DFL) };
     let faults = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL].contains(&signal);
     let later = signal == libc::SIGBUS && info.si_code == MEMORY_LATER;
     if faults && info.si_code > 0 && !later {

@@ -359,9 +359,10 @@ impl<P: Port> Process<P> {
         }
         let blocks = Layout::of(counts.iter().copied());
         let total = blocks.total();
-        let send = self.contribution(send, recv, total, ANY)?;
-        let in_place = send.is_in_place();
-        let problem = Problem::ReduceScatter { blocks, in_place };
+        // Who gets nothing has no receive buffer.
+        let own = counts.get(self.comm(comm)?.rank as usize);
+        let send = self.contribution(send, recv, own.map_or(0, |own| *own), ANY)?;
+        let problem = Problem::ReduceScatter { blocks, in_place: send.is_in_place() };
         self.reducing(comm, Collective::ReduceScatter, problem, (send, recv, total, datatype, op))
     }
 
@@ -386,8 +387,7 @@ impl<P: Port> Process<P> {
         let blocks = Layout::uniform(count, self.comm(comm)?.size() as usize);
         let total = blocks.total();
         let send = self.contribution(send, recv, total, ANY)?;
-        let in_place = send.is_in_place();
-        let problem = Problem::ReduceScatter { blocks, in_place };
+        let problem = Problem::ReduceScatter { blocks, in_place: send.is_in_place() };
         let collective = Collective::ReduceScatterBlock;
         self.reducing(comm, collective, problem, (send, recv, total, datatype, op))
     }
@@ -407,7 +407,9 @@ impl<P: Port> Process<P> {
         if self.comm(comm)?.remote.is_some() {
             fail!(COMM, "comm", "is an intercommunicator, whose processes are in no one order");
         }
-        let send = self.contribution(send, recv, count, ANY)?;
+        // The receive buffer of the first means nothing in MPI_EXSCAN.
+        let own = if exclusive && self.comm(comm)?.rank == 0 { 0 } else { count };
+        let send = self.contribution(send, recv, own, ANY)?;
         let (len, in_place) = (count, send.is_in_place());
         let (collective, problem) = match exclusive {
             false => (Collective::Scan, Problem::Scan { len, in_place }),
