@@ -49,6 +49,17 @@ pub(crate) struct Failure {
     pub(crate) asked: bool,
 }
 
+/// Whom a failure is about: the others are ended for it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum About {
+    /// Ranks that run no more.
+    Ended,
+    /// A rank that is on its way out but still runs.
+    Running(usize),
+    /// A host or mpirun itself: it names no rank, so that there are no others.
+    NoRank,
+}
+
 /// All ranks of a job.
 #[derive(Debug)]
 pub(crate) struct Ledger {
@@ -140,7 +151,10 @@ impl Ledger {
             "" => format!("{} called MPI_Abort with code {code}.", self.name(rank)),
             told => sentence(told),
         };
-        self.fail_of(Some(rank), Failure { text, status: exit_status(code), asked: false });
+        self.fail_of(
+            About::Running(rank),
+            Failure { text, status: exit_status(code), asked: false },
+        );
     }
 
     /// A rank ends the job since it cannot reach another one; who looks for the cable knows hosts, not ranks.
@@ -162,7 +176,7 @@ impl Ledger {
             Some(host) => format!("host {host}: {text}."),
             None => format!("{text}."),
         };
-        self.fail(Failure { text, status: *status, asked: false });
+        self.fail_of(About::NoRank, Failure { text, status: *status, asked: false });
     }
 
     /// A host is out of reach, and the ranks there, if any still ran, with it.
@@ -184,14 +198,17 @@ impl Ledger {
                  at the same place (--prefix tells another)."
             ),
         };
-        let status = if arrived { DESERTED } else { crate::refuse::REFUSED };
-        self.fail(Failure { text: what, status, asked: false });
+        let (about, status) = match arrived {
+            true => (About::Ended, DESERTED),
+            false => (About::NoRank, crate::refuse::REFUSED),
+        };
+        self.fail_of(about, Failure { text: what, status, asked: false });
     }
 
     /// A rank does not speak the process manager's language.
     pub(crate) fn garbled(&mut self, rank: usize, why: &str) {
         let text = format!("{} sent mpirun something wrong: {why}.", self.name(rank));
-        self.fail(Failure { text, status: DESERTED, asked: false });
+        self.fail_of(About::Running(rank), Failure { text, status: DESERTED, asked: false });
     }
 
     /// A rank's process has ended.
@@ -361,20 +378,20 @@ impl Ledger {
 
     /// Only the first failure counts; what follows is most likely its consequence.
     fn fail(&mut self, failure: Failure) {
-        self.fail_of(None, failure);
+        self.fail_of(About::Ended, failure);
     }
 
-    /// The same, by a rank that is on its way out.
-    fn fail_of(&mut self, speaker: Option<usize>, mut failure: Failure) {
+    fn fail_of(&mut self, about: About, mut failure: Failure) {
         if self.failure.is_some() {
             return;
         }
         let running = self.ranks.iter().enumerate().filter(|(_, rank)| rank.runs());
-        let others = running.filter(|(rank, _)| Some(*rank) != speaker).count();
+        let others = running.filter(|(rank, _)| about != About::Running(*rank)).count();
         if others > 0 && !failure.text.is_empty() && !failure.asked && failure.status != TIMED_OUT {
+            let other = if about == About::NoRank { "" } else { "other " };
             failure.text += &match others {
-                1 => " The other rank that still ran was ended.".to_string(),
-                n => format!(" The {n} other ranks that still ran were ended."),
+                1 => format!(" The {other}rank that still ran was ended."),
+                n => format!(" The {n} {other}ranks that still ran were ended."),
             };
         }
         self.failure = Some(failure);

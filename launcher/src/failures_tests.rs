@@ -43,6 +43,16 @@ fn the_first_failure_counts() {
 }
 
 #[test]
+fn no_more_others_are_ended_than_there_are() {
+    let mut garbles = job(3);
+    garbles.garbled(1, "a line without end");
+    assert!(text(&garbles).ends_with("The 2 other ranks that still ran were ended."));
+    let mut refuses = job(3);
+    refuses.refused(None, &Refusal { text: "no room".to_string(), status: 1 });
+    assert_eq!(text(&refuses), "no room. The 3 ranks that still ran were ended.");
+}
+
+#[test]
 fn what_a_rank_tells_becomes_a_sentence() {
     for (told, said) in [
         (
