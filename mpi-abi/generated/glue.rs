@@ -9151,8 +9151,8 @@ pub unsafe fn type_create_darray<F: Face>(
             F::rank_in(rank),
             i64::from(ndims),
             array_of_gsizes,
-            &args::distributions::<F>(array_of_distribs, ndims),
-            &args::distribution_arguments::<F>(array_of_dargs, ndims),
+            &args::distributions::<F>(array_of_distribs, ndims)?,
+            &args::distribution_arguments::<F>(array_of_dargs, ndims)?,
             args::IntArray::int(array_of_psizes),
             F::constant_in(ConstantGroup::Order, order),
             F::datatype_in(oldtype),
@@ -9603,6 +9603,7 @@ pub unsafe fn type_get_envelope<F: Face>(
         let mut num_integers_value = 0i64;
         args::out("num_addresses", num_addresses.is_null())?;
         let mut num_addresses_value = 0i64;
+        args::out("num_large_counts", num_large_counts.is_null())?;
         let mut num_large_counts_value = 0i64;
         args::out("num_datatypes", num_datatypes.is_null())?;
         let mut num_datatypes_value = 0i64;

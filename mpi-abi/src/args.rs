@@ -9,6 +9,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use mpi_core::buffer::UserBuffer;
 use mpi_core::constants::UNDEFINED;
 use mpi_core::error::{Error, ErrorClass, Result};
+use mpi_core::lists::listed;
 use mpi_core::status::Status;
 
 use crate::device;
@@ -78,11 +79,14 @@ impl IntArray {
 
     /// The first `length` elements.
     ///
+    /// # Errors
+    /// There is no memory for so many.
+    ///
     /// # Safety
     /// The program's array has at least so many.
-    pub unsafe fn to_vec(self, length: usize) -> Vec<i64> {
+    pub unsafe fn to_vec(self, length: usize) -> Result<Vec<i64>> {
         // SAFETY: the caller's promise.
-        (0..length).map(|index| unsafe { self.at(index) }).collect()
+        listed((0..length).map(|index| unsafe { self.at(index) }))
     }
 }
 
@@ -439,11 +443,12 @@ pub fn view_disp<F: Face>(displacement: i64) -> i64 {
 ///
 /// # Safety
 /// `data` has `length` elements.
-pub unsafe fn distributions<F: Face>(data: *const c_int, length: c_int) -> Vec<i32> {
-    (0..usize::try_from(length).unwrap_or(0))
+pub unsafe fn distributions<F: Face>(data: *const c_int, length: c_int) -> Result<Vec<i32>> {
+    let indices = 0..usize::try_from(length).unwrap_or(0);
+    listed(indices.map(|index| {
         // SAFETY: the caller's promise.
-        .map(|index| F::constant_in(ConstantGroup::Distribution, unsafe { *data.add(index) }))
-        .collect()
+        F::constant_in(ConstantGroup::Distribution, unsafe { *data.add(index) })
+    }))
 }
 
 /// `MPI_DISTRIBUTE_DFLT_DARG` as [`distribution_arguments`] tells it: no block size in any ABI.
@@ -459,16 +464,18 @@ pub fn default_distribution_argument<F: Face>() -> c_int {
 ///
 /// # Safety
 /// `data` has `length` elements.
-pub unsafe fn distribution_arguments<F: Face>(data: *const c_int, length: c_int) -> Vec<i32> {
+pub unsafe fn distribution_arguments<F: Face>(
+    data: *const c_int,
+    length: c_int,
+) -> Result<Vec<i32>> {
     let default = default_distribution_argument::<F>();
-    (0..usize::try_from(length).unwrap_or(0))
-        // SAFETY: the caller's promise.
-        .map(|index| match unsafe { *data.add(index) } {
-            argument if argument == default => DEFAULT_DISTRIBUTION_ARGUMENT,
-            // What is no block size stays none, and is not taken for the default.
-            argument => argument.max(-1),
-        })
-        .collect()
+    let indices = 0..usize::try_from(length).unwrap_or(0);
+    // SAFETY: the caller's promise.
+    listed(indices.map(|index| match unsafe { *data.add(index) } {
+        argument if argument == default => DEFAULT_DISTRIBUTION_ARGUMENT,
+        // What is no block size stays none, and is not taken for the default.
+        argument => argument.max(-1),
+    }))
 }
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ fn an_array_reads_alike_in_both_widths() {
     let (int, long) = (IntArray::int(narrow.as_ptr()), IntArray::wide(wide.as_ptr()));
     // SAFETY: both arrays have four elements.
     unsafe {
-        assert_eq!(int.to_vec(4), wide);
-        assert_eq!(long.to_vec(4), wide);
+        assert_eq!(int.to_vec(4).unwrap(), wide);
+        assert_eq!(long.to_vec(4).unwrap(), wide);
         assert_eq!(int.at(3), long.at(3));
     }
     assert!(!int.is_null() && IntArray::absent().is_null());
@@ -21,7 +21,7 @@ fn ranks_are_converted_on_their_way() {
     let ranks: [c_int; 3] = [-2, 0, 7];
     let array = IntArray { data: ranks.as_ptr(), form: Form::Rank(|rank| rank - 1) };
     // SAFETY: the array has three elements.
-    assert_eq!(unsafe { array.to_vec(3) }, [-3, -1, 6]);
+    assert_eq!(unsafe { array.to_vec(3) }.unwrap(), [-3, -1, 6]);
     let mut out: [c_int; 2] = [0; 2];
     let form = FormOut::Rank(|rank| rank - 1, |rank| rank + 1);
     let array = IntArrayMut { data: out.as_mut_ptr(), form };

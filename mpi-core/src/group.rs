@@ -12,6 +12,7 @@ use crate::constants::{Comparison, PROC_NULL, UNDEFINED};
 use crate::error::{Error, ErrorClass, Result};
 use crate::fail;
 use crate::handle::SessionHandle;
+use crate::lists::reserved;
 use crate::port::PeerId;
 
 /// An ordered set of processes.
@@ -211,7 +212,11 @@ impl Group {
             let there = self.peer(rank as u32).and_then(|peer| other.rank_of(peer));
             Ok(there.map_or(UNDEFINED, |rank| rank as i32))
         };
-        ranks.iter().enumerate().map(translate).collect()
+        let mut translated = reserved(ranks.len())?;
+        for element in ranks.iter().enumerate() {
+            translated.push(translate(element)?);
+        }
+        Ok(translated)
     }
 
     /// How the two groups compare (`MPI_Group_compare`): never `Congruent`.
@@ -276,6 +281,10 @@ impl Group {
             ranks.extend(
                 (0..=steps).map(|step| (i64::from(first) + step * i64::from(stride)) as i32),
             );
+            // Some stands twice then, and the rest of the ranges could be any number of ranks.
+            if ranks.len() > self.size() as usize {
+                break;
+            }
         }
         match first_repeated(ranks.iter()) {
             Some(rank) => fail!(RANK, "ranges", "names rank {rank} twice"),
@@ -286,9 +295,9 @@ impl Group {
 
 /// The first item that equals an earlier one.
 pub(crate) fn first_repeated<'a, T: Eq + std::hash::Hash>(
-    mut items: impl ExactSizeIterator<Item = &'a T>,
+    mut items: impl Iterator<Item = &'a T>,
 ) -> Option<&'a T> {
-    let mut seen = std::collections::HashSet::with_capacity(items.len());
+    let mut seen = std::collections::HashSet::new();
     items.find(|item| !seen.insert(*item))
 }
 

@@ -25,6 +25,7 @@ pub mod header;
 pub mod info;
 pub mod io;
 pub mod limits;
+pub mod lists;
 pub(crate) mod lost;
 pub mod matching;
 pub mod op;

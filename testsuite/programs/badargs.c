@@ -83,6 +83,43 @@ static void handles(void) {
     FAILS(MPI_Comm_split(MPI_COMM_WORLD, -7, 0, &dup), MPI_ERR_ARG);
 }
 
+// Places for results that are missing, and counts that no array has.
+static void shapes(void) {
+    int number = 0;
+    MPI_Count counts[1] = {1};
+    MPI_Count far = (MPI_Count)1 << 62;
+    MPI_Datatype types[1] = {MPI_INT}, made;
+    FAILS(MPI_Type_get_envelope_c(MPI_INT, counts, counts, NULL, counts, &number), MPI_ERR_ARG);
+    FAILS(MPI_Type_get_envelope_c(MPI_INT, NULL, counts, counts, counts, &number), MPI_ERR_ARG);
+    FAILS(MPI_Type_get_envelope_c(MPI_INT, counts, counts, counts, counts, NULL), MPI_ERR_ARG);
+    FAILS(MPI_Type_get_envelope(MPI_INT, &number, &number, &number, NULL), MPI_ERR_ARG);
+    FAILS(MPI_Type_contiguous_c(far, MPI_INT, &made), MPI_ERR_COUNT);
+    FAILS(MPI_Type_vector_c(far, 1, 2, MPI_INT, &made), MPI_ERR_COUNT);
+    FAILS(MPI_Type_indexed_c(far, counts, counts, MPI_INT, &made), MPI_ERR_COUNT);
+    FAILS(MPI_Type_create_hindexed_c(far, counts, counts, MPI_INT, &made), MPI_ERR_COUNT);
+    FAILS(MPI_Type_create_indexed_block_c(far, 1, counts, MPI_INT, &made), MPI_ERR_COUNT);
+    FAILS(MPI_Type_create_hindexed_block_c(far, 1, counts, MPI_INT, &made), MPI_ERR_COUNT);
+    FAILS(MPI_Type_create_struct_c(far, counts, counts, types, &made), MPI_ERR_COUNT);
+    FAILS(MPI_Type_create_struct_c(far >> 4, counts, counts, types, &made), MPI_ERR_NO_MEM);
+    FAILS(MPI_Type_create_hvector(2, 1 << 30, (MPI_Aint)far * 2 - 1, MPI_INT, &made), MPI_ERR_COUNT);
+    counts[0] = far;
+    FAILS(MPI_Type_indexed_c(1, counts, counts, MPI_INT, &made), MPI_ERR_COUNT);
+}
+
+// A communicator is looked at before the arrays that belong to it.
+static void grids(void) {
+    int *nowhere = (int *)8, got = 0;
+    MPI_Comm made;
+    FAILS(MPI_Cart_map(MPI_COMM_NULL, 1 << 30, nowhere, nowhere, &got), MPI_ERR_COMM);
+    FAILS(MPI_Cart_create(MPI_COMM_NULL, 1 << 30, nowhere, nowhere, 0, &made), MPI_ERR_COMM);
+    FAILS(MPI_Graph_map(MPI_COMM_NULL, 1 << 30, nowhere, nowhere, &got), MPI_ERR_COMM);
+    FAILS(MPI_Graph_create(MPI_COMM_NULL, 9, nowhere, nowhere, 0, &made), MPI_ERR_COMM);
+    FAILS(MPI_Dist_graph_create(MPI_COMM_NULL, 9, nowhere, nowhere, nowhere, MPI_UNWEIGHTED,
+                                MPI_INFO_NULL, 0, &made), MPI_ERR_COMM);
+    FAILS(MPI_Dist_graph_create_adjacent(MPI_COMM_NULL, 9, nowhere, MPI_UNWEIGHTED, 9, nowhere,
+                                         MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &made), MPI_ERR_COMM);
+}
+
 int main(int argc, char **argv) {
     start(&argc, &argv);
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
@@ -91,5 +128,7 @@ int main(int argc, char **argv) {
     types(MPI_COMM_WORLD);
     collective(MPI_COMM_WORLD);
     handles();
+    shapes();
+    grids();
     return finish();
 }

@@ -168,10 +168,10 @@ fn array(parameter: &Parameter) -> Piece {
         (Kind::Weights, true) => format!("args::weights::<F>({ident})"),
         (Kind::Weights, false) => format!("args::weights_out::<F>({ident})"),
         (Kind::Distribution, _) => {
-            format!("&args::distributions::<F>({ident}, {})", parameter.lengths[0])
+            format!("&args::distributions::<F>({ident}, {})?", parameter.lengths[0])
         }
         (Kind::DistArg, _) => {
-            format!("&args::distribution_arguments::<F>({ident}, {})", parameter.lengths[0])
+            format!("&args::distribution_arguments::<F>({ident}, {})?", parameter.lengths[0])
         }
         _ => format!("args::{kind}::int({ident})"),
     })

@@ -290,7 +290,7 @@ fn checks(procedure: &Procedure, parameter: &Parameter) -> Piece {
         Kind::Argc | Kind::Argv | Kind::ErrorCodes => true,
         _ => false,
     };
-    if !parameter.nullable && !checked_elsewhere && !parameter.large_only {
+    if !parameter.nullable && !checked_elsewhere {
         piece.before.push(format!("args::out({name:?}, {ident}.is_null())?;"));
     }
     piece

@@ -89,7 +89,7 @@ pub(crate) fn read(array: IntArray, length: usize, param: &'static str) -> Resul
         return Err(Error::param(ErrorClass::ARG, param, "is NULL"));
     }
     // SAFETY: by the standard the array has so many entries.
-    Ok(unsafe { array.to_vec(length) })
+    unsafe { array.to_vec(length) }
 }
 
 pub(crate) fn is_root(cx: &Cx<'_>, root: i32, comm: CommHandle) -> Result<bool> {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use mpi_core::datatype::{DEFAULT_DARG, Darray, Datatype, Form, Subarray};
 use mpi_core::error::Result;
 use mpi_core::handle::DatatypeHandle;
+use mpi_core::lists::listed;
 
 use crate::args::{DEFAULT_DISTRIBUTION_ARGUMENT, IntArray};
 use crate::calls::attributes::{Object, copy_all, delete_all};
@@ -24,7 +25,7 @@ fn old(cx: &Cx<'_>, oldtype: DatatypeHandle) -> Result<Arc<Datatype>> {
 }
 
 /// The program's array of `count` elements.
-fn list(array: IntArray, count: i64) -> Vec<i64> {
+fn list(array: IntArray, count: i64) -> Result<Vec<i64>> {
     // SAFETY: by the standard the array has that many elements; the glue refuses a negative count
     // and a null pointer where there are elements.
     unsafe { array.to_vec(count as usize) }
@@ -96,7 +97,7 @@ pub fn type_indexed(
     large: bool,
 ) -> Result<()> {
     let (lengths, disps) =
-        (list(array_of_blocklengths, count), list(array_of_displacements, count));
+        (list(array_of_blocklengths, count)?, list(array_of_displacements, count)?);
     let made = Datatype::indexed(&lengths, &disps, &old(cx, oldtype)?, form(large))?;
     *newtype = cx.new_datatype(made)?;
     Ok(())
@@ -113,7 +114,7 @@ pub fn type_create_hindexed(
     large: bool,
 ) -> Result<()> {
     let (lengths, disps) =
-        (list(array_of_blocklengths, count), list(array_of_displacements, count));
+        (list(array_of_blocklengths, count)?, list(array_of_displacements, count)?);
     let made = Datatype::hindexed(&lengths, &disps, &old(cx, oldtype)?, form(large))?;
     *newtype = cx.new_datatype(made)?;
     Ok(())
@@ -142,7 +143,7 @@ pub fn type_create_indexed_block(
     newtype: &mut DatatypeHandle,
     large: bool,
 ) -> Result<()> {
-    let disps = list(array_of_displacements, count);
+    let disps = list(array_of_displacements, count)?;
     let made = Datatype::indexed_block(blocklength, &disps, &old(cx, oldtype)?, form(large))?;
     *newtype = cx.new_datatype(made)?;
     Ok(())
@@ -158,7 +159,7 @@ pub fn type_create_hindexed_block(
     newtype: &mut DatatypeHandle,
     large: bool,
 ) -> Result<()> {
-    let disps = list(array_of_displacements, count);
+    let disps = list(array_of_displacements, count)?;
     let made = Datatype::hindexed_block(blocklength, &disps, &old(cx, oldtype)?, form(large))?;
     *newtype = cx.new_datatype(made)?;
     Ok(())
@@ -178,9 +179,9 @@ pub fn type_create_subarray(
     large: bool,
 ) -> Result<()> {
     let part = Subarray {
-        sizes: &list(array_of_sizes, ndims),
-        subsizes: &list(array_of_subsizes, ndims),
-        starts: &list(array_of_starts, ndims),
+        sizes: &list(array_of_sizes, ndims)?,
+        subsizes: &list(array_of_subsizes, ndims)?,
+        starts: &list(array_of_starts, ndims)?,
         order: i64::from(order),
     };
     let made = Datatype::subarray(part, &old(cx, oldtype)?, form(large))?;
@@ -211,10 +212,10 @@ pub fn type_create_darray(
     let part = Darray {
         size: i64::from(size),
         rank: i64::from(rank),
-        gsizes: &list(array_of_gsizes, ndims),
-        distribs: &array_of_distribs.iter().map(|&kind| i64::from(kind)).collect::<Vec<_>>(),
-        dargs: &array_of_dargs.iter().map(darg).collect::<Vec<_>>(),
-        psizes: &list(array_of_psizes, ndims),
+        gsizes: &list(array_of_gsizes, ndims)?,
+        distribs: &listed(array_of_distribs.iter().map(|&kind| i64::from(kind)))?,
+        dargs: &listed(array_of_dargs.iter().map(darg))?,
+        psizes: &list(array_of_psizes, ndims)?,
         order: i64::from(order),
     };
     let made = Datatype::darray(part, &old(cx, oldtype)?, form(large))?;

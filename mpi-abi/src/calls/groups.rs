@@ -5,6 +5,7 @@ use mpi_core::constants::UNDEFINED;
 use mpi_core::error::Result;
 use mpi_core::group::Group;
 use mpi_core::handle::GroupHandle;
+use mpi_core::lists::listed;
 
 use crate::args::{IntArray, IntArrayMut};
 use crate::entry::Cx;
@@ -23,14 +24,15 @@ pub fn group_rank(cx: &mut Cx<'_>, group: GroupHandle, rank: &mut i32) -> Result
 }
 
 /// The elements of an array that the glue has found not to be null.
-pub(crate) fn ints(array: IntArray, count: i64) -> Vec<i32> {
+pub(crate) fn ints(array: IntArray, count: i64) -> Result<Vec<i32>> {
     // SAFETY: by the standard the array has `count` elements.
-    (0..count as usize).map(|index| unsafe { array.at(index) } as i32).collect()
+    listed((0..count as usize).map(|index| unsafe { array.at(index) } as i32))
 }
 
 /// The triplets (first, last, stride) of an array.
-fn triplets(array: IntArray, count: i64) -> Vec<[i32; 3]> {
-    ints(array, count * 3).chunks_exact(3).map(|of| [of[0], of[1], of[2]]).collect()
+fn triplets(array: IntArray, count: i64) -> Result<Vec<[i32; 3]>> {
+    let numbers = ints(array, count * 3)?;
+    listed(numbers.chunks_exact(3).map(|of| [of[0], of[1], of[2]]))
 }
 
 /// `MPI_Group_translate_ranks`.
@@ -43,7 +45,7 @@ pub fn group_translate_ranks(
     ranks2: IntArrayMut,
 ) -> Result<()> {
     let (one, other) = (cx.groups.get(group1)?, cx.groups.get(group2)?);
-    let translated = one.translate_ranks(&ints(ranks1, n), other)?;
+    let translated = one.translate_ranks(&ints(ranks1, n)?, other)?;
     for (index, rank) in translated.into_iter().enumerate() {
         // SAFETY: by the standard the array has `n` elements.
         unsafe { ranks2.set(index, i64::from(rank)) };
@@ -128,7 +130,7 @@ pub fn group_incl(
     ranks: IntArray,
     newgroup: &mut GroupHandle,
 ) -> Result<()> {
-    *newgroup = part(cx, group, |group| group.incl(&ints(ranks, n)))?;
+    *newgroup = part(cx, group, |group| group.incl(&ints(ranks, n)?))?;
     Ok(())
 }
 
@@ -140,7 +142,7 @@ pub fn group_excl(
     ranks: IntArray,
     newgroup: &mut GroupHandle,
 ) -> Result<()> {
-    *newgroup = part(cx, group, |group| group.excl(&ints(ranks, n)))?;
+    *newgroup = part(cx, group, |group| group.excl(&ints(ranks, n)?))?;
     Ok(())
 }
 
@@ -152,7 +154,7 @@ pub fn group_range_incl(
     ranges: IntArray,
     newgroup: &mut GroupHandle,
 ) -> Result<()> {
-    *newgroup = part(cx, group, |group| group.range_incl(&triplets(ranges, n)))?;
+    *newgroup = part(cx, group, |group| group.range_incl(&triplets(ranges, n)?))?;
     Ok(())
 }
 
@@ -164,7 +166,7 @@ pub fn group_range_excl(
     ranges: IntArray,
     newgroup: &mut GroupHandle,
 ) -> Result<()> {
-    *newgroup = part(cx, group, |group| group.range_excl(&triplets(ranges, n)))?;
+    *newgroup = part(cx, group, |group| group.range_excl(&triplets(ranges, n)?))?;
     Ok(())
 }
 

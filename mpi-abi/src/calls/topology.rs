@@ -8,6 +8,7 @@ use mpi_core::comm::topology::graph::{Adjacent, Edges, Graph};
 use mpi_core::constants::UNDEFINED;
 use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::handle::{CommHandle, InfoHandle};
+use mpi_core::lists::{listed, reserved};
 
 use super::groups::ints;
 use crate::args::{IntArray, IntArrayMut, Weights};
@@ -16,12 +17,12 @@ use crate::entry::Cx;
 /// The elements of an array whose length the glue does not know.
 fn unmeasured(array: IntArray, count: usize, param: &'static str) -> Result<Vec<i32>> {
     crate::args::array(param, array.is_null(), count > 0)?;
-    Ok(ints(array, count as i64))
+    ints(array, count as i64)
 }
 
 /// Truth values.
-fn logicals(array: IntArray, count: i64) -> Vec<bool> {
-    ints(array, count).into_iter().map(|value| value != 0).collect()
+fn logicals(array: IntArray, count: i64) -> Result<Vec<bool>> {
+    listed(ints(array, count)?.into_iter().map(|value| value != 0))
 }
 
 /// Writes as many of `values` as the program's array, of length `room`, holds.
@@ -41,8 +42,7 @@ pub fn topo_test(cx: &mut Cx<'_>, comm: CommHandle, status: &mut i32) -> Result<
 /// `MPI_Dims_create`.
 pub fn dims_create(_: &mut Cx<'_>, nnodes: i32, ndims: i64, dims: IntArrayMut) -> Result<()> {
     // SAFETY: by the standard the array has `ndims` elements.
-    let mut filled: Vec<i32> =
-        (0..ndims as usize).map(|at| unsafe { dims.at(at) } as i32).collect();
+    let mut filled = listed((0..ndims as usize).map(|at| unsafe { dims.at(at) } as i32))?;
     dims::fill(nnodes, &mut filled)?;
     give(dims, ndims, filled.into_iter());
     Ok(())
@@ -58,7 +58,8 @@ pub fn cart_create(
     _reorder: bool,
     comm_cart: &mut CommHandle,
 ) -> Result<()> {
-    *comm_cart = cx.cart_create(comm_old, ints(dims, ndims), logicals(periods, ndims))?;
+    cx.intracomm(comm_old, "comm_old")?;
+    *comm_cart = cx.cart_create(comm_old, ints(dims, ndims)?, logicals(periods, ndims)?)?;
     Ok(())
 }
 
@@ -71,7 +72,8 @@ pub fn cart_map(
     periods: IntArray,
     newrank: &mut i32,
 ) -> Result<()> {
-    *newrank = cx.cart_map(comm, ints(dims, ndims), logicals(periods, ndims))?;
+    cx.intracomm(comm, "comm")?;
+    *newrank = cx.cart_map(comm, ints(dims, ndims)?, logicals(periods, ndims)?)?;
     Ok(())
 }
 
@@ -154,7 +156,7 @@ pub fn cart_sub(
 
 /// The two arrays of a graph.
 fn graph(index: IntArray, nodes: i64, edges: IntArray) -> Result<(Vec<i32>, Vec<i32>)> {
-    let index = ints(index, nodes);
+    let index = ints(index, nodes)?;
     let count = Graph::edge_count(&index)?;
     Ok((index, unmeasured(edges, count, "edges")?))
 }
@@ -169,6 +171,7 @@ pub fn graph_create(
     _reorder: bool,
     comm_graph: &mut CommHandle,
 ) -> Result<()> {
+    cx.intracomm(comm_old, "comm_old")?;
     crate::args::non_negative("nnodes", nnodes.into(), ErrorClass::ARG)?;
     let (index, edges) = graph(index, nnodes.into(), edges)?;
     *comm_graph = cx.graph_create(comm_old, index, edges)?;
@@ -184,6 +187,7 @@ pub fn graph_map(
     edges: IntArray,
     newrank: &mut i32,
 ) -> Result<()> {
+    cx.intracomm(comm, "comm")?;
     let (index, edges) = graph(index, nnodes, edges)?;
     *newrank = cx.graph_map(comm, index, edges)?;
     Ok(())
@@ -245,7 +249,7 @@ pub fn graph_neighbors(
 /// The weights of `count` edges: 1 each where there are none.
 fn weights(weights: Weights, count: usize, param: &'static str) -> Result<Vec<i32>> {
     match weights {
-        Weights::Unweighted => Ok(vec![1; count]),
+        Weights::Unweighted => listed((0..count).map(|_| 1)),
         Weights::Given(array) => unmeasured(array, count, param),
         Weights::Empty if count == 0 => Ok(Vec::new()),
         Weights::Empty => {
@@ -273,13 +277,14 @@ pub fn dist_graph_create_adjacent(
     _reorder: bool,
     comm_dist_graph: &mut CommHandle,
 ) -> Result<()> {
+    cx.intracomm(comm_old, "comm_old")?;
     let adjacent = Adjacent {
         sources: Edges {
-            ranks: ints(sources, indegree),
+            ranks: ints(sources, indegree)?,
             weights: weights(sourceweights, indegree as usize, "sourceweights")?,
         },
         destinations: Edges {
-            ranks: ints(destinations, outdegree),
+            ranks: ints(destinations, outdegree)?,
             weights: weights(destweights, outdegree as usize, "destweights")?,
         },
         weighted: is_weighted(sourceweights) || is_weighted(destweights),
@@ -301,7 +306,8 @@ pub fn dist_graph_create(
     _reorder: bool,
     comm_dist_graph: &mut CommHandle,
 ) -> Result<()> {
-    let (sources, degrees) = (ints(sources, n), ints(degrees, n));
+    cx.intracomm(comm_old, "comm_old")?;
+    let (sources, degrees) = (ints(sources, n)?, ints(degrees, n)?);
     if let Some(&degree) = degrees.iter().find(|&&degree| degree < 0) {
         mpi_core::fail!(ARG, "degrees", "has {degree}, but must not be negative");
     }
@@ -310,10 +316,13 @@ pub fn dist_graph_create(
     let given = self::weights(weights, count, "weights")?;
     let begin = sources.iter().zip(&degrees);
     let begin = begin.flat_map(|(&source, &degree)| std::iter::repeat_n(source, degree as usize));
-    let named: Vec<Edge> = begin
-        .zip(destinations.into_iter().zip(given))
-        .map(|(source, (destination, weight))| Edge { source, destination, weight })
-        .collect();
+    let ends = destinations.into_iter().zip(given);
+    let mut named = reserved(count)?;
+    named.extend(begin.zip(ends).map(|(source, (destination, weight))| Edge {
+        source,
+        destination,
+        weight,
+    }));
     *comm_dist_graph = cx.dist_graph(comm_old, &named, is_weighted(weights))?;
     Ok(())
 }

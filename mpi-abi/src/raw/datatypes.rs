@@ -7,6 +7,7 @@ use std::sync::Arc;
 use mpi_core::datatype::{Combiner, Contents, DEFAULT_DARG, Datatype};
 use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::handle::DatatypeHandle;
+use mpi_core::lists::reserved;
 
 use crate::args::{self, IntArray, IntArrayMut, default_distribution_argument, narrow};
 use crate::calls::datatypes::form;
@@ -29,11 +30,13 @@ pub unsafe fn type_create_struct<F: Face>(
     let count = count as usize;
     // SAFETY: the caller's promise.
     let (lengths, disps) =
-        unsafe { (array_of_blocklengths.to_vec(count), array_of_displacements.to_vec(count)) };
-    let types = (0..count)
+        unsafe { (array_of_blocklengths.to_vec(count)?, array_of_displacements.to_vec(count)?) };
+    let mut types = reserved::<Arc<Datatype>>(count)?;
+    for index in 0..count {
         // SAFETY: the caller's promise.
-        .map(|index| cx.datatype(F::datatype_in(unsafe { *array_of_types.add(index) })).cloned())
-        .collect::<Result<Vec<Arc<Datatype>>>>()?;
+        let datatype = F::datatype_in(unsafe { *array_of_types.add(index) });
+        types.push(Arc::clone(cx.datatype(datatype)?));
+    }
     let made = Datatype::structure(&lengths, &disps, &types, form(large))?;
     let handle = cx.new_datatype(made)?;
     // SAFETY: the caller's promise.
@@ -115,7 +118,7 @@ fn room(param: &'static str, max: i64, needed: usize) -> Result<()> {
 
 /// Handles for the datatypes in `contents`. Of those made before an error none is left.
 fn handles(cx: &mut Cx<'_>, contents: &Contents) -> Result<Vec<DatatypeHandle>> {
-    let mut handles = Vec::with_capacity(contents.datatypes.len());
+    let mut handles = reserved(contents.datatypes.len())?;
     for datatype in &contents.datatypes {
         match cx.new_datatype(Arc::clone(datatype)) {
             Ok(handle) => handles.push(handle),

@@ -65,11 +65,10 @@ impl Ballot {
 
 impl<P: Port> Process<P> {
     /// An intracommunicator, the argument `param`.
-    pub(in crate::comm) fn intracomm(
-        &self,
-        comm: CommHandle,
-        param: &'static str,
-    ) -> Result<&Comm> {
+    ///
+    /// # Errors
+    /// `MPI_ERR_COMM` for what is none.
+    pub fn intracomm(&self, comm: CommHandle, param: &'static str) -> Result<&Comm> {
         let state = self.comm(comm)?;
         match state.remote {
             None => Ok(state),

@@ -11,6 +11,7 @@ use super::layout::{Block, Layout, too_large};
 use super::{Datatype, Operand, Origin};
 use crate::error::Result;
 use crate::fail;
+use crate::lists::{joined, listed, reserved};
 
 /// A count or block length that must not be negative.
 macro_rules! natural {
@@ -48,6 +49,14 @@ fn same_length(count: usize, displacements: &[i64]) -> Result<()> {
         fail!(ARG, "array_of_displacements", "has {len} entries for {count} blocks");
     }
     Ok(())
+}
+
+/// Bytes that the plan of one block takes at least while it is made.
+type BlockPlan = [u64; 8];
+
+/// Refuses a list of blocks for whose plan there is no memory.
+fn has_memory(blocks: usize) -> Result<()> {
+    reserved::<BlockPlan>(blocks).map(drop)
 }
 
 impl Datatype {
@@ -115,7 +124,7 @@ impl Datatype {
     ) -> Result<Arc<Datatype>> {
         let disps = in_bytes(displacements, old)?;
         let layout = listed_blocks(blocklengths, &disps, old)?;
-        let sizes = [&[blocklengths.len() as i64], blocklengths, displacements].concat();
+        let sizes = joined(&[&[blocklengths.len() as i64], blocklengths, displacements])?;
         let types = vec![Arc::clone(old)];
         Datatype::derived(layout, Contents::new(Combiner::Indexed, form, sizes, vec![], types))
     }
@@ -131,8 +140,8 @@ impl Datatype {
         form: Form,
     ) -> Result<Arc<Datatype>> {
         let layout = listed_blocks(blocklengths, displacements, old)?;
-        let sizes = [&[blocklengths.len() as i64], blocklengths].concat();
-        let (disps, types) = (displacements.to_vec(), vec![Arc::clone(old)]);
+        let sizes = joined(&[&[blocklengths.len() as i64], blocklengths])?;
+        let (disps, types) = (joined(&[displacements])?, vec![Arc::clone(old)]);
         Datatype::derived(layout, Contents::new(Combiner::Hindexed, form, sizes, disps, types))
     }
 
@@ -147,7 +156,7 @@ impl Datatype {
         form: Form,
     ) -> Result<Arc<Datatype>> {
         let layout = equal_blocks(blocklength, &in_bytes(displacements, old)?, old)?;
-        let sizes = [&[displacements.len() as i64, blocklength], displacements].concat();
+        let sizes = joined(&[&[displacements.len() as i64, blocklength], displacements])?;
         let types = vec![Arc::clone(old)];
         let contents = Contents::new(Combiner::IndexedBlock, form, sizes, vec![], types);
         Datatype::derived(layout, contents)
@@ -165,7 +174,7 @@ impl Datatype {
     ) -> Result<Arc<Datatype>> {
         let layout = equal_blocks(blocklength, displacements, old)?;
         let sizes = vec![displacements.len() as i64, blocklength];
-        let (disps, types) = (displacements.to_vec(), vec![Arc::clone(old)]);
+        let (disps, types) = (joined(&[displacements])?, vec![Arc::clone(old)]);
         let contents = Contents::new(Combiner::HindexedBlock, form, sizes, disps, types);
         Datatype::derived(layout, contents)
     }
@@ -186,12 +195,13 @@ impl Datatype {
             let (len, count) = (types.len(), blocklengths.len());
             fail!(ARG, "array_of_types", "has {len} entries for {count} blocks");
         }
+        has_memory(types.len())?;
         let blocks = blocklengths.iter().zip(displacements).zip(types);
         let layout = Layout::join(blocks.map(|((&count, &disp), datatype)| {
             (Block { count: count as u64, disp }, &datatype.layout)
         }))?;
-        let sizes = [&[blocklengths.len() as i64], blocklengths].concat();
-        let (disps, types) = (displacements.to_vec(), types.to_vec());
+        let sizes = joined(&[&[blocklengths.len() as i64], blocklengths])?;
+        let (disps, types) = (joined(&[displacements])?, listed(types.iter().cloned())?);
         Datatype::derived(layout, Contents::new(Combiner::Struct, form, sizes, disps, types))
     }
 
@@ -230,15 +240,21 @@ fn blocks_apart(count: i64, blocklength: i64, stride: i64, old: &Datatype) -> Re
 fn listed_blocks(blocklengths: &[i64], disps: &[i64], old: &Datatype) -> Result<Layout> {
     natural_lengths(blocklengths)?;
     same_length(blocklengths.len(), disps)?;
+    has_memory(disps.len())?;
     let blocks = blocklengths.iter().zip(disps);
     old.layout.scattered(blocks.map(|(&count, &disp)| Block { count: count as u64, disp }))
 }
 
 fn equal_blocks(blocklength: i64, disps: &[i64], old: &Datatype) -> Result<Layout> {
     let count = natural!(ARG, "blocklength", blocklength);
+    has_memory(disps.len())?;
     old.layout.scattered(disps.iter().map(|&disp| Block { count, disp }))
 }
 
 fn in_bytes(displacements: &[i64], old: &Datatype) -> Result<Vec<i64>> {
-    displacements.iter().map(|&displacement| scaled(displacement, old.extent)).collect()
+    let mut bytes = reserved(displacements.len())?;
+    for &displacement in displacements {
+        bytes.push(scaled(displacement, old.extent)?);
+    }
+    Ok(bytes)
 }

@@ -30,7 +30,7 @@ pub(super) struct Block {
 #[cold]
 pub(super) fn too_large() -> Error {
     Error::new(
-        ErrorClass::VALUE_TOO_LARGE,
+        ErrorClass::COUNT,
         "the datatype would reach over more bytes than 64-bit displacements can name",
     )
 }

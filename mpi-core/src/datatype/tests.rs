@@ -305,9 +305,9 @@ fn wrong_arguments_are_named() {
     let error = Datatype::subarray(args, int, Form::Int).expect_err("outside");
     assert_eq!(error.parameter(), Some("array_of_starts"));
     let error = Datatype::resized(int, i64::MAX, 2, Form::Int).expect_err("beyond 64 bits");
-    assert_eq!(error.class(), crate::error::ErrorClass::VALUE_TOO_LARGE);
+    assert_eq!(error.class(), crate::error::ErrorClass::COUNT);
     let error = Datatype::vector(2, 1, i64::MAX, int, Form::Int).expect_err("beyond 64 bits");
-    assert_eq!(error.class(), crate::error::ErrorClass::VALUE_TOO_LARGE);
+    assert_eq!(error.class(), crate::error::ErrorClass::COUNT);
 }
 
 #[test]
