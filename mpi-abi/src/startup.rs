@@ -15,7 +15,7 @@ use mpi_core::datatype::make_named;
 use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::handle::{CommHandle, SessionHandle};
 use mpi_core::process::Identity;
-use mpi_core::settings::{ConnectMode, ProgressWay, Settings};
+use mpi_core::settings::{ConnectMode, ProgressWay, Settings, TransportWish};
 use transports::node::{LocalPort, Mode};
 use transports::shm::{Directory, LocalConfig, Secret, ShmSettings};
 use transports::tcp::{Tcp, TcpConfig, TcpSettings};
@@ -189,6 +189,7 @@ fn join(cx: &mut Cx<'_>) -> Result<()> {
         size,
         ranks_on_node: bootstrap.local_size().map_or(size, |n| n as u32),
         secret,
+        alone: size == 1 || settings.transport == TransportWish::Tcp,
         shm: ShmSettings::from(&settings),
     };
     let job = config.job.clone();
@@ -288,6 +289,7 @@ fn keep(bootstrap: Bootstrap, settings: Settings) {
 fn open_port(config: LocalConfig, network: Option<TcpConfig>) -> Result<LocalPort> {
     let mut port = LocalPort::new(config, Box::new(Cards)).map_err(|why| {
         Error::new(ErrorClass::OTHER, format!("no memory can be shared with other ranks: {why}"))
+            .hint("FERRITE_TRANSPORT=tcp does without it.")
     })?;
     if let Some(network) = network {
         port.open_network(network).map_err(|why| {

@@ -6,6 +6,7 @@ use mpi_core::port::{PeerId, ProcessName, Transport};
 use super::{Choice, LocalPort, Wish};
 use crate::conformance::{World, check};
 use crate::shm::tests::{Board, config, small};
+use crate::shm::{LocalConfig, ShmSettings};
 use crate::tcp::{TcpConfig, TcpSettings};
 
 fn tcp_config(rank: u32) -> TcpConfig {
@@ -67,6 +68,20 @@ fn processes_of_one_host_share_memory_unless_told_otherwise() {
 fn a_mixed_world_meets_all_requirements() {
     check(|| world(4, Choice { wish: Wish::Auto, node_ranks: 2 }));
     check(|| world(2, Choice { wish: Wish::Tcp, node_ranks: 0 }));
+}
+
+#[test]
+fn tcp_alone_needs_no_shared_memory() {
+    let small = ShmSettings { alloc_bytes: 1 << 60, ..small() };
+    let config = |alone| LocalConfig { alone, ..config(0, 2, small.clone()) };
+    let open = |alone| LocalPort::new(config(alone), Box::new(Board::default()));
+    assert!(open(false).is_err(), "no file is so long");
+    let mut port = open(true).unwrap();
+    assert!(port.shm().allocate(8, 8).is_none());
+    port.open_network(tcp_config(0)).unwrap();
+    port.set_choice(Choice { wish: Wish::Tcp, node_ranks: 0 }).unwrap();
+    let refused = port.set_choice(Choice::default()).unwrap_err();
+    assert!(refused.contains("possible: tcp"), "{refused}");
 }
 
 #[test]

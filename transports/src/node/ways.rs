@@ -68,6 +68,13 @@ impl LocalPort {
                 self.me_name.rank
             ));
         }
+        let needs_memory = choice.wish != Wish::Tcp && self.size_is_above_one();
+        if needs_memory && !self.shm.is_reachable() {
+            return Err(format!(
+                "rank 0 wants shared memory where it leads, but the kernel gives rank {} none; possible: tcp",
+                self.me_name.rank
+            ));
+        }
         let apart = choice.node_ranks != 0 && self.shm.config().size > choice.node_ranks;
         if choice.wish == Wish::SharedMemory && apart {
             return Err(format!(

@@ -28,22 +28,38 @@ pub(super) struct Arena {
     /// The rest, as far as it is used.
     views: Views,
     geometry: Geometry,
+    is_shared: bool,
 }
 
 impl Arena {
     /// A new arena.
     pub(super) fn new(geometry: Geometry) -> io::Result<Arena> {
+        Arena::of(SharedFile::new(geometry.total())?, geometry, true)
+    }
+
+    /// One that no other process can map, where the kernel gives none that it could: with no memory for programs,
+    /// who get it elsewhere.
+    pub(super) fn unshared(geometry: Geometry) -> io::Result<Arena> {
+        let geometry = Geometry { alloc_bytes: 0, ..geometry };
+        Arena::of(SharedFile::unshared(geometry.total())?, geometry, false)
+    }
+
+    fn of(file: SharedFile, geometry: Geometry, is_shared: bool) -> io::Result<Arena> {
         if !geometry.is_sound() {
             return Err(io::Error::other(format!("the settings make no arena: {geometry:?}")));
         }
-        let file = SharedFile::new(geometry.total())?;
         let map = Mapping::new(&file, 0, geometry.ring_end() as usize)?;
         let views = Views::of_own(file, geometry.ring_end()..geometry.total());
-        let arena = Arena { map, views, geometry };
+        let arena = Arena { map, views, geometry, is_shared };
         let probe = getrandom::u64().map_err(io::Error::other)?;
         arena.word64(layout::PROBE).store(probe, Ordering::Relaxed);
         arena.word(layout::VERSION).store(VERSION, Ordering::Relaxed);
         Ok(arena)
+    }
+
+    /// Whether other processes can map it.
+    pub(super) fn is_shared(&self) -> bool {
+        self.is_shared
     }
 
     pub(super) fn fd(&self) -> BorrowedFd<'_> {

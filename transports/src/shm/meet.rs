@@ -173,12 +173,14 @@ impl Shm {
     /// Sends the letters that are waiting; a receiver whose queue is full gets its later.
     pub(super) fn send_letters(&mut self) {
         for _ in 0..self.outbox.len() {
-            let Some(letter) = self.outbox.pop_front() else { return };
+            let (Some(letter), Some(socket)) = (self.outbox.pop_front(), &self.socket) else {
+                return;
+            };
             let fd = match letter.segment {
                 None => Some(self.arena.fd()),
                 Some(mark) => self.segments.made(mark),
             };
-            match self.socket.send(&letter.to, &letter.bytes, fd) {
+            match socket.send(&letter.to, &letter.bytes, fd) {
                 Ok(()) => {}
                 Err(error) if is_for_now(&error) => self.outbox.push_back(letter),
                 Err(error) => {
@@ -218,7 +220,7 @@ impl Shm {
         self.lose_leavers();
         let mut buffer = [0; HELLO_BYTES + 1];
         for _ in 0..DATAGRAMS_PER_LOOK {
-            match self.socket.receive(&mut buffer) {
+            match self.socket.as_ref().map_or(Ok(None), |socket| socket.receive(&mut buffer)) {
                 Ok(Some(arrival)) if arrival.len == 1 => {}
                 Ok(Some(arrival)) => self.take_datagram(&buffer[..arrival.len], arrival),
                 Ok(None) => break,

@@ -105,6 +105,9 @@ pub struct LocalConfig {
     pub ranks_on_node: u32,
     /// What all processes of the job know and nobody else.
     pub secret: Secret,
+    /// Whether no other process is to be reached through shared memory, as far as is known: then it is no error
+    /// that the kernel gives none.
+    pub alone: bool,
     /// The settings.
     pub shm: ShmSettings,
 }
@@ -186,7 +189,8 @@ pub struct Shm {
     fences: bool,
     config: LocalConfig,
     directory: Box<dyn Directory + Send>,
-    socket: Datagram,
+    /// None where the kernel gives none and nobody else is reached through shared memory.
+    socket: Option<Datagram>,
     // Last, so that no pointer into it outlives it.
     arena: Arena,
 }
@@ -200,7 +204,14 @@ impl Shm {
         let limits = Limits::of_this_process();
         let shm = config.shm.rounded().within(&limits, config.size, config.ranks_on_node);
         let config = LocalConfig { shm, ..config };
-        let arena = Arena::new(config.shm.geometry(config.size))?;
+        let geometry = config.shm.geometry(config.size);
+        let arena = match Arena::new(geometry) {
+            Err(error) if config.alone => {
+                tracing::debug!(%error, "no memory can be shared, which is not needed");
+                Arena::unshared(geometry)?
+            }
+            other => other?,
+        };
         let name = door::name(arena.fd())?;
         Shm::named(config, directory, arena, name)
     }
@@ -213,7 +224,13 @@ impl Shm {
         name: Name,
     ) -> io::Result<Shm> {
         let g = *arena.geometry();
-        let socket = Datagram::bind(&name)?;
+        let socket = match Datagram::bind(&name) {
+            Err(error) if config.alone => {
+                tracing::debug!(%error, "there is no socket to be met at, which is not needed");
+                None
+            }
+            other => Some(other?),
+        };
         cma::allow_readers();
         let shm = Shm {
             peers: Vec::new(),
@@ -274,6 +291,11 @@ impl Shm {
     /// Who this process is.
     pub(crate) fn config(&self) -> &LocalConfig {
         &self.config
+    }
+
+    /// Whether others can reach this process through shared memory.
+    pub(crate) fn is_reachable(&self) -> bool {
+        self.socket.is_some() && self.arena.is_shared()
     }
 
     /// What happened so far.
@@ -341,7 +363,7 @@ impl Shm {
             self.arena.leave();
             // Who has just knocked waits for an answer, and who knocks from now on sees the word.
             self.answer_knocks();
-            self.socket.close();
+            self.socket.iter().for_each(Datagram::close);
         }
     }
 

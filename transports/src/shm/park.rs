@@ -207,7 +207,7 @@ impl Shm {
         let also = beside.as_ref().and_then(|beside| beside.at_most).unwrap_or(at_most);
         let quiet = self.row.iter().all(|peer| self.peers[peer.0 as usize].reader.peek().is_none());
         if quiet && self.events.is_empty() && !self.is_knocked_at() && !self.boards.has_news() {
-            let fds = [Some(self.socket.as_fd()), beside.map(|beside| beside.news)];
+            let fds = [self.socket.as_ref().map(AsFd::as_fd), beside.map(|beside| beside.news)];
             self.counters.sleeps += 1;
             if let Err(error) = wait::until_readable(fds, at_most.min(also)) {
                 tracing::warn!(%error, "sleeping on the shared-memory socket failed");

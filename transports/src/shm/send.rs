@@ -304,9 +304,9 @@ impl Shm {
     #[inline(never)]
     pub(super) fn ring(&mut self, peer: PeerId, word: u32) {
         let to = &mut self.peers[peer.0 as usize];
-        let Some(name) = to.name else { return };
+        let (Some(name), Some(socket)) = (to.name, &self.socket) else { return };
         let before = std::mem::replace(&mut to.rung, word);
-        match ring_bell(&self.socket, &name) {
+        match ring_bell(socket, &name) {
             Ok(()) => {}
             Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
                 self.lose(peer, "nobody answers on its socket any more");

@@ -40,7 +40,7 @@ impl Directory for Board {
 
 pub(crate) fn config(rank: u32, size: u32, shm: ShmSettings) -> LocalConfig {
     let job = "test".to_string();
-    LocalConfig { job, rank, size, ranks_on_node: size, secret: [3; 32], shm }
+    LocalConfig { job, rank, size, ranks_on_node: size, secret: [3; 32], alone: false, shm }
 }
 
 pub(crate) fn small() -> ShmSettings {
@@ -388,7 +388,7 @@ fn a_peer_whose_memory_cannot_be_mapped_is_reported() {
         to: a.card.name,
         job: b.job,
     };
-    b.socket.send(&a.card.name, &hello.to_bytes(&[3; 32]), None).unwrap();
+    b.socket.as_ref().unwrap().send(&a.card.name, &hello.to_bytes(&[3; 32]), None).unwrap();
     let mut sink = Recorder::default();
     a.look_soon();
     a.poll(&mut sink);

@@ -53,6 +53,15 @@ impl SharedFile {
         SharedFile::known(fd)
     }
 
+    /// One for this process alone, where the kernel gives no other: each mapping is memory of its own.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn unshared(len: u64) -> io::Result<SharedFile> {
+        let zero = std::fs::OpenOptions::new().read(true).write(true).open("/dev/zero")?;
+        Ok(SharedFile { size: len, ..SharedFile::known(zero.into())? })
+    }
+
     /// One that came from elsewhere.
     ///
     /// # Errors
