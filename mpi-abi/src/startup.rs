@@ -179,9 +179,7 @@ fn join(cx: &mut Cx<'_>) -> Result<()> {
     }
     let secret = new_secret()?;
     if rank == 0 && size > 1 {
-        let mut common = secret.to_vec();
-        common.extend_from_slice(settings.uniform_text().as_bytes());
-        bootstrap.put_bytes(COMMON_KEY, &common).map_err(launcher_lost)?;
+        offer_common(&mut bootstrap, &secret, &settings)?;
     }
     let config = LocalConfig {
         job: bootstrap.job_id().to_owned(),
@@ -225,6 +223,13 @@ fn join(cx: &mut Cx<'_>) -> Result<()> {
     keep(bootstrap, settings);
     library::set_place(Place { rank, size, host: host_name() });
     Ok(())
+}
+
+/// Publishes, as rank 0, what all ranks have in common.
+fn offer_common(bootstrap: &mut Bootstrap, secret: &Secret, settings: &Settings) -> Result<()> {
+    let mut common = secret.to_vec();
+    common.extend_from_slice(settings.uniform_text().as_bytes());
+    bootstrap.put_bytes(COMMON_KEY, &common).map_err(launcher_lost)
 }
 
 /// Meets the others, if this process has not yet: waits until all have joined, and takes the

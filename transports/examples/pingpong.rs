@@ -246,8 +246,15 @@ fn open(
     let rank = u32::from(!first);
     let shm = ShmSettings { bulk: way.0, ..ShmSettings::default() };
     let job = "pingpong".to_string();
-    let config =
-        LocalConfig { job: job.clone(), rank, size: 2, ranks_on_node: 0, secret: [1; 32], shm };
+    let config = LocalConfig {
+        job: job.clone(),
+        rank,
+        size: 2,
+        ranks_on_node: 0,
+        secret: [1; 32],
+        alone: false,
+        shm,
+    };
     let (late, card) = channel();
     let mut port = LocalPort::new(config, Box::new(OneCard(card)))?;
     let theirs = swap(port.card());

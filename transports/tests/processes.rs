@@ -52,8 +52,15 @@ struct Rank {
 impl Rank {
     fn new(rank: u32, size: u32, shm: ShmSettings) -> Rank {
         let job = "processes".to_string();
-        let config =
-            LocalConfig { job: job.clone(), rank, size, ranks_on_node: size, secret: [9; 32], shm };
+        let config = LocalConfig {
+            job: job.clone(),
+            rank,
+            size,
+            ranks_on_node: size,
+            secret: [9; 32],
+            alone: false,
+            shm,
+        };
         let mut port = LocalPort::new(config, Box::new(Stdin(None, size))).unwrap();
         for other in 0..size {
             port.add_peer(PeerId(other), &ProcessName { job: job.clone(), rank: other });

@@ -195,6 +195,17 @@ pub struct Shm {
     arena: Arena,
 }
 
+/// The socket at which others meet this process; none where the kernel gives none and nobody comes.
+fn socket(config: &LocalConfig, name: &Name) -> io::Result<Option<Datagram>> {
+    match Datagram::bind(name) {
+        Err(error) if config.alone => {
+            tracing::debug!(%error, "there is no socket to be met at, which is not needed");
+            Ok(None)
+        }
+        bound => bound.map(Some),
+    }
+}
+
 impl Shm {
     /// The transport of a process, not yet connected to anybody.
     ///
@@ -224,13 +235,7 @@ impl Shm {
         name: Name,
     ) -> io::Result<Shm> {
         let g = *arena.geometry();
-        let socket = match Datagram::bind(&name) {
-            Err(error) if config.alone => {
-                tracing::debug!(%error, "there is no socket to be met at, which is not needed");
-                None
-            }
-            other => Some(other?),
-        };
+        let socket = socket(&config, &name)?;
         cma::allow_readers();
         let shm = Shm {
             peers: Vec::new(),
