@@ -131,7 +131,7 @@ impl Bootstrap {
         let (local_rank, local_size, job_id) = match &exchange {
             Exchange::Pmi1(client) => {
                 let places = (number("MPI_LOCALRANKID"), number("MPI_LOCALNRANKS"));
-                (places.0, places.1, client.kvsname().to_string())
+                (places.0, places.1.filter(|n| *n <= client.size()), client.kvsname().to_string())
             }
             Exchange::Alone(_) => (Some(0), Some(1), format!("singleton-{}", std::process::id())),
         };

@@ -6,6 +6,9 @@
 
 use std::fmt;
 
+/// The most ranks of a job: MPI tells their number as an int.
+pub(crate) const RANKS_MAX: usize = i32::MAX as usize;
+
 /// What a process of this environment is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Start {
@@ -66,7 +69,7 @@ pub fn judge(lookup: &dyn Fn(&str) -> Option<String>, program: &str) -> Result<S
     let (rank, size) = (number("PMI_RANK"), number("PMI_SIZE"));
     if let Some(text) = lookup("PMI_FD") {
         return match (text.trim().parse(), rank, size) {
-            (Ok(fd), Some(rank), Some(size)) if fd >= 0 && rank < size => {
+            (Ok(fd), Some(rank), Some(size)) if fd >= 0 && rank < size && size <= RANKS_MAX => {
                 Ok(Start::PmiFd { fd, rank, size })
             }
             _ => {
@@ -143,6 +146,8 @@ mod tests {
         let port = [("PMI_PORT", "127.0.0.1:4000"), ("PMI_ID", "3")];
         let (address, id) = ("127.0.0.1:4000".to_string(), "3".to_string());
         assert_eq!(judged(&port), Ok(Start::PmiPort { address, id }));
+        let beyond = [("PMI_FD", "7"), ("PMI_RANK", "2"), ("PMI_SIZE", "4294967298")];
+        assert!(judged(&beyond).is_err(), "it would be taken for 2");
     }
 
     #[test]

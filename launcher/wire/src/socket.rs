@@ -8,6 +8,7 @@
 use std::io::{self, Error, ErrorKind};
 use std::net::TcpStream;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::time::{Duration, Instant};
 
 /// A connected stream or packet socket that belongs to this value and is closed with it.
 #[derive(Debug)]
@@ -80,6 +81,29 @@ impl Socket {
             match usize::try_from(n) {
                 Ok(n) => return Ok(n.min(into.len())),
                 Err(_) => self.wait_after(Error::last_os_error(), libc::POLLIN)?,
+            }
+        }
+    }
+
+    /// Whether there is something to read, be it the end, within this time; without one it is waited for.
+    pub fn has_news(&self, within: Option<Duration>) -> io::Result<bool> {
+        let begin = Instant::now();
+        loop {
+            let left = within.map(|within| within.saturating_sub(begin.elapsed()));
+            // Rounded up: what is left is at least a millisecond, or nothing.
+            let wait = left.map_or(-1, |left| {
+                left.as_micros().div_ceil(1000).try_into().unwrap_or(libc::c_int::MAX)
+            });
+            let mut poll = libc::pollfd { fd: self.raw(), events: libc::POLLIN, revents: 0 };
+            // SAFETY: one valid pollfd.
+            match unsafe { libc::poll(&mut poll, 1, wait) } {
+                0 if left.is_none_or(|left| left.is_zero()) => return Ok(false),
+                0 => {}
+                n if n > 0 => return Ok(true),
+                _ => match Error::last_os_error() {
+                    error if error.kind() == ErrorKind::Interrupted => {}
+                    error => return Err(error),
+                },
             }
         }
     }

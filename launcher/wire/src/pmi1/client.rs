@@ -7,8 +7,13 @@
 
 use super::{Line, LineBuffer, Maxes, WireError, compose, segment};
 use crate::Socket;
+use crate::refusal::RANKS_MAX;
 use std::fmt;
 use std::io;
+use std::time::{Duration, Instant};
+
+/// How long an answer may take. A launcher that was stopped by hand for a minute goes on.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Why a request to the launcher failed.
 #[derive(Debug)]
@@ -17,6 +22,8 @@ pub enum PmiError {
     Io(&'static str, io::Error),
     /// The launcher closed the socket in the middle of a request.
     Closed(&'static str),
+    /// The launcher did not answer a request for so long.
+    Silent(&'static str, Duration),
     /// The launcher sent something that is not a reply to the request.
     Wire(&'static str, WireError),
     /// The launcher sent a regular reply to something else.
@@ -33,6 +40,9 @@ impl fmt::Display for PmiError {
             PmiError::Io(doing, error) => write!(f, "PMI {doing}: {error}"),
             PmiError::Closed(doing) => {
                 write!(f, "PMI {doing}: the launcher closed the connection")
+            }
+            PmiError::Silent(doing, time) => {
+                write!(f, "PMI {doing}: the launcher has not answered for {time:?}")
             }
             PmiError::Wire(doing, error) => write!(f, "PMI {doing}: {error}"),
             PmiError::OutOfTurn(doing, got) => {
@@ -60,6 +70,8 @@ pub struct Client {
     kvsname: String,
     maxes: Maxes,
     barrier: Barrier,
+    /// How long an answer may take that depends on no other rank.
+    patience: Duration,
     /// Keys and values that came unasked with the end of a barrier.
     told: Vec<(String, String)>,
 }
@@ -103,6 +115,9 @@ impl Client {
         if client.rank >= client.size {
             return Err(PmiError::Wire(DOING, WireError::BadWord("rank")));
         }
+        if client.size > RANKS_MAX {
+            return Err(PmiError::Wire(DOING, WireError::BadWord("size")));
+        }
         client.hello()?;
         Ok(client)
     }
@@ -117,6 +132,7 @@ impl Client {
             kvsname: String::new(),
             maxes: Maxes { kvsname: 0, key: 0, value: 0 },
             barrier: Barrier::Outside,
+            patience: PATIENCE,
             told: Vec::new(),
         }
     }
@@ -317,6 +333,9 @@ impl Client {
         read: impl FnOnce(&Line) -> Result<T, PmiError>,
     ) -> Result<T, PmiError> {
         let mut chunk = [0; 2048];
+        let asked = Instant::now();
+        // Others may come to a barrier, and to the end, whenever they like.
+        let is_prompt = !matches!(reply, "barrier_out" | "finalize_ack");
         loop {
             let wire = |e| PmiError::Wire(doing, e);
             if let Some(bytes) = self.buffer.next_line().map_err(wire)? {
@@ -334,6 +353,10 @@ impl Client {
                     return Err(PmiError::OutOfTurn(doing, line.command().to_string()));
                 }
                 return read(&line);
+            }
+            let left = is_prompt.then(|| self.patience.saturating_sub(asked.elapsed()));
+            if !self.socket.has_news(left).map_err(|e| PmiError::Io(doing, e))? {
+                return Err(PmiError::Silent(doing, self.patience));
             }
             match self.socket.receive(&mut chunk).map_err(|e| PmiError::Io(doing, e))? {
                 0 => return Err(PmiError::Closed(doing)),

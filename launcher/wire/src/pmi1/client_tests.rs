@@ -21,6 +21,25 @@ fn scripted(replies: &[u8]) -> Result<Client, PmiError> {
     client
 }
 
+#[test]
+fn a_launcher_that_falls_silent_is_given_up() {
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    ours.write_all(&HELLO.as_bytes()[..HELLO.find('\n').unwrap() + 9]).unwrap();
+    let mut client = Client::unheard(Socket::from(OwnedFd::from(theirs)), 0, 2);
+    client.patience = Duration::from_millis(20);
+    let error = client.hello().unwrap_err();
+    assert!(matches!(error, PmiError::Silent("get_maxes", _)), "{error}");
+    // For others it waits as long as they take.
+    let late = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(60));
+        ours.write_all(b"max=1\ncmd=barrier_out\n").map(|()| ours)
+    });
+    client.buffer = LineBuffer::default();
+    assert!(matches!(client.leave_barrier(), Err(PmiError::Wire("barrier", _))));
+    client.leave_barrier().unwrap();
+    late.join().unwrap().unwrap();
+}
+
 /// A launcher of one rank that keeps keys, with a short `vallen_max`.
 fn keep(stream: UnixStream) -> HashMap<String, String> {
     let mut table = HashMap::new();
