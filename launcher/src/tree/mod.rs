@@ -28,8 +28,8 @@ pub(crate) const BEAT: Duration = Duration::from_secs(1);
 pub(crate) const SILENCE: Duration = Duration::from_secs(10);
 
 /// How long an agent bears the silence of its parent. Longer, since a parent may have been stopped by
-/// hand; whoever suspends mpirun at a terminal is told of to the agents and has no limit.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+/// hand for some minutes; of whoever suspends mpirun at a terminal the agents are told, and have no limit.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
 /// How long an agent may take to report for duty.
 pub(crate) const ARRIVAL: Duration = Duration::from_secs(60);
