@@ -6,8 +6,8 @@
 
 use crate::env::Environment;
 use crate::hosts::{self, Host};
+use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::fs;
 
 /// Most hosts that a message names.
 const SHOWN_MAX: usize = 64;
@@ -64,7 +64,7 @@ impl Allocation {
         let file = || {
             let why =
                 |error| format!("{told_by} names the file {text}, which cannot be read: {error}");
-            fs::read_to_string(text).map_err(why)
+            machine::read_text(text).map_err(why)
         };
         let hosts = match way {
             Way::Slurm => {
@@ -141,15 +141,18 @@ fn pairs<'a>(mut words: impl Iterator<Item = &'a str>) -> Option<Vec<Host>> {
 
 /// Each host once, with all of its slots.
 fn sum<'a>(pairs: impl Iterator<Item = (&'a str, usize)>) -> Option<Vec<Host>> {
-    let mut all: Vec<Host> = Vec::new();
+    let (mut all, mut places) = (Vec::new(), HashMap::new());
     for (name, slots) in pairs {
-        match all.iter().position(|known| known.name == name) {
-            Some(at) => {
-                let known = all[at].slots.unwrap_or(0);
-                all[at].slots = Some(known.saturating_add(slots));
+        match places.get(name) {
+            Some(&at) => {
+                let known: &mut Host = &mut all[at];
+                known.slots = Some(known.slots.unwrap_or(0).saturating_add(slots));
             }
             None if all.len() == HOSTS_MAX => return None,
-            None => all.push(host(name, slots)?),
+            None => {
+                places.insert(name, all.len());
+                all.push(host(name, slots)?);
+            }
         }
     }
     Some(all)
@@ -193,7 +196,8 @@ fn expand(part: &str) -> Option<Vec<String>> {
     for range in inside.split(',') {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
         let (from, to): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
-        if to.saturating_sub(from).saturating_add(names.len()) >= HOSTS_MAX {
+        let more = to.saturating_sub(from).saturating_add(1).saturating_mul(behind.len());
+        if names.len().saturating_add(more) > HOSTS_MAX {
             return None;
         }
         let width = first.len();
@@ -224,7 +228,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let file = |name: &str, text: &str| {
             let file = place.path().join(name);
-            fs::write(&file, text).unwrap();
+            std::fs::write(&file, text).unwrap();
             file.to_str().unwrap().to_string()
         };
         let slots = file("slots", "n1\nn1\nn2\nn1\n");

@@ -6,7 +6,6 @@ use crate::redirect;
 use crate::refuse::Refusal;
 use mpi_core::settings::{ConfigFile, Settings, config_paths};
 use std::ffi::OsStr;
-use std::fs;
 
 /// The settings that a program with these variables gets, or the first that is wrong.
 pub(crate) fn load(environment: &Environment) -> Result<Settings, Refusal> {
@@ -17,7 +16,7 @@ pub(crate) fn load(environment: &Environment) -> Result<Settings, Refusal> {
     let prefix = prefix.as_deref().and_then(|lib| lib.parent()?.to_str());
     let mut files = Vec::new();
     for place in config_paths(lookup, prefix) {
-        match fs::read_to_string(&place.path) {
+        match machine::read_text(&place.path) {
             Ok(text) => files.push(ConfigFile { path: place.path, text }),
             Err(e) if place.may_lack(e.kind()) => {}
             Err(e) => {

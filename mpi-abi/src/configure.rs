@@ -15,7 +15,7 @@ pub(crate) fn load() -> Result<Settings> {
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     let mut files = Vec::new();
     for place in config_paths(|name| std::env::var(name).ok(), prefix().as_deref()) {
-        match std::fs::read_to_string(&place.path) {
+        match machine::read_text(&place.path) {
             Ok(text) => files.push(ConfigFile { path: place.path, text }),
             Err(why) if place.may_lack(why.kind()) => {}
             Err(why) => return Err(unreadable(&place.path, &why)),
@@ -25,8 +25,9 @@ pub(crate) fn load() -> Result<Settings> {
 }
 
 fn unreadable(path: &str, why: &io::Error) -> Error {
-    Error::new(ErrorClass::OTHER, format!("the settings in {path} cannot be read: {why}"))
-        .hint("Correct FERRITE_CONFIG or the file's permissions.")
+    Error::new(ErrorClass::OTHER, format!("the settings in {path} cannot be read: {why}")).hint(
+        "Correct the name of the file (FERRITE_CONFIG, FERRITE_COLL_TABLE), or its permissions.",
+    )
 }
 
 /// The folder that this library is installed under: two above its own file.
@@ -77,7 +78,7 @@ pub(crate) fn selection(settings: &Settings) -> Result<Selection> {
     let mut selection = Selection::default();
     if !settings.coll_table.is_empty() {
         let path = &settings.coll_table;
-        let text = std::fs::read_to_string(path).map_err(|why| unreadable(path, &why))?;
+        let text = machine::read_text(path).map_err(|why| unreadable(path, &why))?;
         selection = selection.with_table(&text, path)?;
     }
     for &collective in Collective::ALL {

@@ -1,16 +1,18 @@
 //! The machine as far as placing ranks, splitting communicators and making connections need it: the CPUs that
 //! this process may use, the core, package and NUMA domain of each, and the addresses of this host. In: the
 //! affinity mask, `/sys`, the quota of the control groups, the kernel's load and its list of interfaces. What
-//! cannot be read of CPUs counts as one package with a core for each CPU.
+//! cannot be read of CPUs counts as one package with a core for each CPU. Besides, files that users name, read whole.
 
 mod busy;
 mod cache;
+mod files;
 pub mod interfaces;
 mod mask;
 mod quota;
 
 pub use busy::others_running;
 pub use cache::{cache, cache_bytes, last_level_bytes};
+pub use files::read_text;
 pub use mask::affinity;
 pub use quota::quota;
 

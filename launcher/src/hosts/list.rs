@@ -9,8 +9,8 @@
 //! In a file `#` begins a comment. A host that is named twice has the slots of both.
 
 use crate::refuse::Refusal;
+use std::collections::HashMap;
 use std::ffi::OsString;
-use std::fs;
 
 /// A host and how many ranks it is to get.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,14 +28,14 @@ const SLOTS_MAX: usize = 1 << 16;
 
 /// The hosts of the options: those of lists first, then those of files.
 pub(crate) fn of_options(lists: &[String], files: &[OsString]) -> Result<Vec<Host>, Refusal> {
-    let mut hosts = Vec::new();
+    let mut hosts = Hosts::default();
     for entry in lists.iter().flat_map(|list| list.split(',')).filter(|e| !e.trim().is_empty()) {
         let host = self::entry(entry.trim());
-        add(&mut hosts, host.map_err(|why| Refusal::new(format!("-host: {why}")))?);
+        hosts.add(host.map_err(|why| Refusal::new(format!("-host: {why}")))?);
     }
     for file in files {
         let shown = file.to_string_lossy();
-        let text = fs::read_to_string(file)
+        let text = machine::read_text(file)
             .map_err(|e| Refusal::new(format!("the host file {shown} cannot be read: {e}")))?;
         let found = in_file(&text).map_err(|(line, why)| {
             Refusal::new(format!("the host file {shown}, line {line}: {why}"))
@@ -44,44 +44,52 @@ pub(crate) fn of_options(lists: &[String], files: &[OsString]) -> Result<Vec<Hos
             return Err(Refusal::new(format!("the host file {shown} names no host")));
         }
         for host in found {
-            add(&mut hosts, host);
+            hosts.add(host);
         }
     }
-    Ok(hosts)
+    Ok(hosts.list)
 }
 
-/// Adds a host, or its slots to those that it has.
-fn add(hosts: &mut Vec<Host>, host: Host) {
-    match hosts.iter_mut().find(|known| known.name.eq_ignore_ascii_case(&host.name)) {
-        // Naming a host once more is asking for one more slot.
-        Some(known) => {
-            known.slots = Some(known.slots.unwrap_or(1).saturating_add(host.slots.unwrap_or(1)));
-            known.most = known.most.max(host.most);
+/// Hosts in the order in which they were first named.
+#[derive(Default)]
+struct Hosts {
+    list: Vec<Host>,
+    /// Where each stands, by its name in small letters.
+    places: HashMap<String, usize>,
+}
+
+impl Hosts {
+    /// Adds a host, or its slots to those that it has.
+    fn add(&mut self, host: Host) {
+        let end = self.list.len();
+        let place = *self.places.entry(host.name.to_ascii_lowercase()).or_insert(end);
+        match self.list.get_mut(place) {
+            // Naming a host once more is asking for one more slot.
+            Some(known) => {
+                let more = host.slots.unwrap_or(1);
+                known.slots = Some(known.slots.unwrap_or(1).saturating_add(more));
+                known.most = known.most.max(host.most);
+            }
+            None => self.list.push(host),
         }
-        None => hosts.push(host),
     }
 }
 
 /// The hosts of a file, or the number of the line that is wrong, and what is wrong with it.
 fn in_file(text: &str) -> Result<Vec<Host>, (usize, String)> {
-    let mut hosts = Vec::new();
+    let mut hosts = Hosts::default();
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.split('#').next().unwrap_or_default().trim();
         if !line.is_empty() {
-            add(&mut hosts, in_line(line).map_err(|why| (number, why))?);
+            hosts.add(in_line(line).map_err(|why| (number, why))?);
         }
     }
-    Ok(hosts)
+    Ok(hosts.list)
 }
 
 fn in_line(line: &str) -> Result<Host, String> {
     // Blanks around an equals sign bind nothing.
-    let mut joined = line.to_string();
-    for (blank, tight) in [(" =", "="), ("\t=", "="), ("= ", "="), ("=\t", "=")] {
-        while joined.contains(blank) {
-            joined = joined.replace(blank, tight);
-        }
-    }
+    let joined = line.split('=').map(str::trim).collect::<Vec<_>>().join("=");
     let mut words = joined.split_whitespace();
     let mut host = entry(words.next().unwrap_or_default())?;
     for word in words {
@@ -192,6 +200,13 @@ mod tests {
             assert_eq!(number, line, "{text:?}");
             assert!(why.contains(part), "{why}");
         }
+        // In time that grows with the text alone: a line of blanks, and many hosts.
+        let blanks = format!("n7 slots{}= 3", " ".repeat(1 << 20));
+        assert_eq!(in_file(&blanks).unwrap(), [host("n7", Some(3), None)]);
+        let many: String = (0..100_000).map(|n| format!("n{n}\n")).collect();
+        assert_eq!(in_file(&many).unwrap().len(), 100_000);
+        let endless = of_options(&[], &["/dev/zero".into()]).unwrap_err();
+        assert!(endless.text.contains("16 MiB"), "{endless}");
         let gone = of_options(&[], &["/no/such/file".into()]).unwrap_err();
         assert!(gone.text.contains("/no/such/file"));
     }

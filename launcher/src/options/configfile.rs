@@ -6,7 +6,6 @@ use super::spelling::{self, CONFIGFILE, Spelled};
 use clap::Command;
 use clap::error::ErrorKind;
 use std::ffi::{OsStr, OsString};
-use std::fs;
 
 /// The command line `typed`, which names `file`, with the programs of the file. Options that were
 /// typed hold for all of these, where the file does not say otherwise.
@@ -25,7 +24,7 @@ pub(super) fn open(
              line for it to the file, or leave out -configfile"
         )));
     }
-    let text = match fs::read_to_string(file) {
+    let text = match machine::read_text(file) {
         Ok(text) => text,
         Err(error) => return Err(refusal(format!("cannot be read: {error}"))),
     };
