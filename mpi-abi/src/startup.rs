@@ -191,17 +191,7 @@ fn join(cx: &mut Cx<'_>) -> Result<()> {
         shm: ShmSettings::from(&settings),
     };
     let job = config.job.clone();
-    let wants_network = configure::wants_network(&settings, size, bootstrap.local_size());
-    let network = wants_network.then(|| TcpConfig {
-        job: job.clone(),
-        rank,
-        secret,
-        face: wire_face(cx.face.abi) as u32,
-        interfaces: settings.tcp_interfaces.clone(),
-        route: std::env::var(ROUTE_VARIABLE).ok().and_then(|address| address.parse().ok()),
-        one_host: bootstrap.local_size() == Some(size as usize),
-        tcp: TcpSettings::from(&settings),
-    });
+    let network = network(&settings, &config, bootstrap.local_size(), cx.face.abi);
     let mut port = open_port(config, network)?;
     bootstrap.put(&card_key(rank), &port.card()).map_err(launcher_lost)?;
     if let Some(control) = bootstrap.control() {
@@ -230,6 +220,25 @@ fn offer_common(bootstrap: &mut Bootstrap, secret: &Secret, settings: &Settings)
     let mut common = secret.to_vec();
     common.extend_from_slice(settings.uniform_text().as_bytes());
     bootstrap.put_bytes(COMMON_KEY, &common).map_err(launcher_lost)
+}
+
+/// What the network is to be like, if one is wanted in a job of which so many ranks are on this host.
+fn network(
+    settings: &Settings,
+    config: &LocalConfig,
+    here: Option<usize>,
+    abi: Abi,
+) -> Option<TcpConfig> {
+    configure::wants_network(settings, config.size, here).then(|| TcpConfig {
+        job: config.job.clone(),
+        rank: config.rank,
+        secret: config.secret,
+        face: wire_face(abi) as u32,
+        interfaces: settings.tcp_interfaces.clone(),
+        route: std::env::var(ROUTE_VARIABLE).ok().and_then(|address| address.parse().ok()),
+        one_host: here == Some(config.size as usize),
+        tcp: TcpSettings::from(settings),
+    })
 }
 
 /// Meets the others, if this process has not yet: waits until all have joined, and takes the

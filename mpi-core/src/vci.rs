@@ -551,11 +551,7 @@ impl Sink for Vci {
 
     fn peer_down(&mut self, peer: PeerId, why: Why) {
         let dropped = self.peer(peer).drop_waiting();
-        let why = match why {
-            Why::Lost(how) if dropped => Why::Undelivered(how),
-            why => why,
-        };
-        if let Why::Undelivered(_) = why {
+        if dropped || matches!(why, Why::Undelivered(_)) {
             self.wishes.push_front(Wish::End(peer, lost_peer(peer, &why)));
         }
         self.fail_all_with(peer, &why);

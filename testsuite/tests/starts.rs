@@ -217,3 +217,19 @@ fn ranks_in_namespaces_meet_or_say_why_not() {
     let (status, text) = stage.run(&format!("$mpirun -n 1 bash -c '{closed}'"));
     assert!(status != 0 && text.contains("network namespace"), "{status}: {text}");
 }
+
+#[test]
+fn who_closes_the_library_s_descriptors_ends_the_job_and_no_job_hangs() {
+    let stage = Stage::new();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("faults/closes.c");
+    let closes = stage.folder.path().join("closes");
+    let mut compiler = Prefix::find().expect("a prefix").command("mpicc");
+    let compiled = compiler.arg("-o").arg(&closes).arg(source).output().expect("a compiler");
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    // Which of the two meets the other first differs from run to run.
+    for _ in 0..8 {
+        let (status, text) = stage.run(&format!("$mpirun -n 2 {}", closes.display()));
+        assert!(!matches!(status, 0 | 124) && text.contains("mpirun: rank"), "{status}: {text}");
+        assert!(!text.contains("wrong"), "{text}");
+    }
+}

@@ -66,6 +66,11 @@ impl Arena {
         self.file().as_fd()
     }
 
+    /// Whether peers can still find it among the descriptors of this process.
+    pub(super) fn is_findable(&self) -> bool {
+        self.views.file().is_some_and(SharedFile::is_there)
+    }
+
     fn file(&self) -> &SharedFile {
         self.views.file().expect("views of the own arena keep its file")
     }

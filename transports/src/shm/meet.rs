@@ -216,6 +216,21 @@ impl Shm {
         leavers.into_iter().for_each(|peer| self.lose(peer, "it has left"));
     }
 
+    /// The program has closed the socket, as those do that close all descriptors they do not know: gives up who is not
+    /// here yet and can come in by no other way.
+    fn lose_unheard(&mut self) {
+        let is_findable = self.arena.is_findable();
+        let is_unheard = |(rank, peer): &(&u32, &PeerId)| match self.peers[peer.0 as usize].state {
+            State::Greeted => true,
+            State::Open => !is_findable && !self.arena.is_knocked_at(**rank),
+            _ => false,
+        };
+        let unheard = self.by_rank.iter().filter(is_unheard).map(|(_, peer)| *peer);
+        for peer in unheard.collect::<Vec<_>>() {
+            self.lose(peer, "the program has closed descriptors of the library (closefrom, close)");
+        }
+    }
+
     fn look_at_letters(&mut self) {
         self.lose_leavers();
         let mut buffer = [0; HELLO_BYTES + 1];
@@ -226,6 +241,7 @@ impl Shm {
                 Ok(None) => break,
                 Err(error) => {
                     tracing::warn!(%error, "the shared-memory socket cannot be read");
+                    self.lose_unheard();
                     break;
                 }
             }
