@@ -551,7 +551,13 @@ impl Sink for Vci {
 
     fn peer_down(&mut self, peer: PeerId, why: Why) {
         let dropped = self.peer(peer).drop_waiting();
-        if dropped || matches!(why, Why::Undelivered(_)) {
+        let undelivered = match why {
+            // Who leaves in good order has all that it waits for.
+            Why::Finalized => false,
+            Why::Lost(_) => dropped,
+            Why::Undelivered(_) => true,
+        };
+        if undelivered {
             self.wishes.push_front(Wish::End(peer, lost_peer(peer, &why)));
         }
         self.fail_all_with(peer, &why);

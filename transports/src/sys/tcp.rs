@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
 use super::limits::raise_descriptors;
+use super::wait;
 
 /// Connections that the kernel completes before this process accepts them. The kernel cuts it to
 /// its own limit.
@@ -187,6 +188,11 @@ impl Listener {
         at.map(|at| at.port()).ok_or_else(|| io::ErrorKind::Unsupported.into())
     }
 
+    /// Whether a connection is there to be taken.
+    fn is_called(&self) -> io::Result<bool> {
+        wait::until_readable([Some(self.fd.as_fd())], Duration::ZERO)
+    }
+
     /// The next connection and where it comes from, or `None` when there is none now.
     ///
     /// # Errors
@@ -204,6 +210,8 @@ impl Listener {
             let error = io::Error::last_os_error();
             return match error.raw_os_error() {
                 Some(libc::EAGAIN | libc::EINTR | libc::ECONNABORTED) => Ok(None),
+                // The kernel looks for a descriptor before it looks for a connection.
+                Some(libc::EMFILE | libc::ENFILE) if !self.is_called()? => Ok(None),
                 _ => Err(error),
             };
         }

@@ -50,7 +50,9 @@ impl Tcp {
                         self.complain(from, &error.to_string());
                     }
                 }
-                Ok(None) => return,
+                Ok(None) => return self.keep_reserve(),
+                // A rank that only waits would never hear of the one that cannot come in.
+                Err(_) if self.reserve.take().is_some() => {}
                 // The program has the other descriptors; those that guests have are enough for one.
                 Err(_) if self.send_away(crowd::oldest_of_most) => {}
                 Err(error) => {
@@ -60,6 +62,13 @@ impl Tcp {
                     return self.give_up_if_full(&error);
                 }
             }
+        }
+    }
+
+    /// Keeps a descriptor for a connection to come, if the last one was needed.
+    fn keep_reserve(&mut self) {
+        if self.reserve.is_none() {
+            self.reserve = self.epoll.as_fd().try_clone_to_owned().ok();
         }
     }
 

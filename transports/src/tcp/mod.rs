@@ -43,7 +43,7 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use mpi_core::datatype::Packer;
@@ -160,6 +160,8 @@ pub struct Tcp {
     guests: Vec<Guest>,
     /// Since when no connection could be accepted.
     full_since: Option<Instant>,
+    /// A descriptor that makes room for one more connection when there is no other.
+    reserve: Option<OwnedFd>,
     next_guest: u64,
     events: Vec<Event>,
     /// Whether somebody waits until all is delivered.
@@ -211,6 +213,7 @@ impl Tcp {
             seeking: Vec::new(),
             guests: Vec::new(),
             full_since: None,
+            reserve: Some(epoll.as_fd().try_clone_to_owned()?),
             next_guest: 0,
             events: Vec::new(),
             flush_asked: Cell::new(false),
