@@ -142,11 +142,13 @@ impl NodePort {
             let counters = tcp.counters();
             text += &format!(
                 "; TCP to {connected} peers by {} connections, {} of them made again; {} bytes \
-                 read into place, {} by way of a buffer; {} strangers refused",
+                 read into place, {} by way of a buffer; {} times data that was changed on its way; {} strangers \
+                 refused",
                 counters.connections,
                 counters.repairs,
                 counters.bytes_in_place,
                 counters.bytes_buffered,
+                counters.altered,
                 counters.strangers
             );
         }

@@ -44,6 +44,18 @@ choices! {
 }
 
 choices! {
+    /// What keeps messages from being changed or read on their way through a network.
+    TcpSecurity {
+        /// Nothing but the network itself.
+        Off = "off",
+        /// A tag that only ranks of the job can make.
+        Tag = "tag",
+        /// Encryption, and such tags.
+        Encrypt = "encrypt",
+    }
+}
+
+choices! {
     /// When connections of networks are made.
     ConnectMode {
         /// When something is first sent.
@@ -172,6 +184,8 @@ settings! {
         "Length from which a message goes over all TCP connections to a process at once";
     tcp_socket_bytes: u64 = 0, true,
         "Bytes of the kernel's buffers for a TCP connection; 0 leaves them to the kernel";
+    tcp_security: TcpSecurity = TcpSecurity::Tag, true,
+        "What protects messages over TCP: a tag that shows every change, encryption, or nothing";
     tcp_patience: Duration = Duration::from_secs(10), true,
         "Time that a process may be out of reach over TCP before it counts as lost";
     shm_eager_bytes: u64 = 64 << 10, true,

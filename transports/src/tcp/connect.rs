@@ -16,6 +16,9 @@ use super::seek::{Attempt, Seek, Stage};
 use super::{Event, KEY_SEEK, StreamId, Tcp, guest};
 use crate::sys::epoll::Interest;
 
+/// So often in a row data may come changed.
+const ALTERED_MOST: u32 = 8;
+
 impl Tcp {
     /// Begins to look for the peer of a stream that has no connection.
     #[cold]
@@ -235,6 +238,7 @@ impl Tcp {
         let was_blocked = std::mem::take(&mut stream.is_blocked);
         // Closing it takes a socket out of the epoll set.
         stream.link = Link::Idle;
+        stream.input.restart();
         stream.is_hot = false;
         self.hot.retain(|one| *one != id);
         self.open -= u32::from(was_open);
@@ -251,6 +255,34 @@ impl Tcp {
         } else {
             self.seek(id);
         }
+    }
+
+    /// What came on a connection was changed on its way: it ends, and another brings the same again.
+    /// Where all are changed, something between the hosts does it, and the peer is lost.
+    pub(super) fn drop_altered(&mut self, id: StreamId) {
+        self.counters.altered += 1;
+        let Some(stream) = self.stream_mut(id) else { return };
+        let times = stream.note_altered();
+        let from = self.peers[id.peer.0 as usize].rank;
+        if times >= ALTERED_MOST {
+            let how = format!(
+                "{times} times in a row its data did not come as it was sent: is there a device or a \
+                 program between the hosts that changes it, does the program write to a buffer that \
+                 it still sends, or is a memory module broken? (FERRITE_TCP_SECURITY=off would take \
+                 the data as it comes)"
+            );
+            return self.lose(id.peer, &how);
+        }
+        if self.restraint.may_speak(net::now()) {
+            let (rank, so_far) = (self.config.rank, self.counters.altered);
+            tracing::warn!(
+                rank,
+                from,
+                so_far,
+                "data was changed on its way, and is sent once more"
+            );
+        }
+        self.break_link(id, "its data was changed on its way");
     }
 
     /// A peer has said farewell on one stream, as it does on each, behind all that it sent there.

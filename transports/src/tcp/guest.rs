@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::hello::{self, HELLO_BYTES, Hello, Nonce, Welcome};
 use super::net::{self, Socket};
-use super::peer::{Link, State, Stream};
+use super::peer::{Link, State};
 use super::seek;
 use super::{KEY_GUEST, StreamId, Tcp, crowd};
 use crate::sys::epoll::Interest;
@@ -199,9 +199,7 @@ impl Tcp {
         if to.state != State::Up {
             return Err(format!("rank {} was given up before", hello.rank));
         }
-        while to.streams.len() <= hello.stream as usize {
-            to.streams.push(Stream::new());
-        }
+        to.want_streams(hello.stream + 1, &self.config, &self.job);
         let stream = &to.streams[hello.stream as usize];
         // Of two connections that cross, the one that the lower rank made is kept. A hello may have
         // been on its way while another connection came and went (its sender's host sends it again

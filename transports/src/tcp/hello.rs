@@ -11,7 +11,7 @@
 use crate::fields::{Fields, HASH_BYTES};
 
 /// The version of everything that TCP carries.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 /// Bytes of a nonce.
 pub(super) const NONCE_BYTES: usize = 16;
 /// Bytes of a challenge.

@@ -1,9 +1,10 @@
 //! The incoming half of a stream: from bytes, however they were cut, to records.
 //!
-//! Its state outlives connections as that of [`super::output`] does, so what has begun to arrive
-//! over one connection goes on over the next. Bytes of a piece, and of a frame that a receive waits
-//! for, can be read by the kernel straight into the message's memory: [`Input::landing`] says
-//! where. What arrives is told to a [`Listener`]; no input or output happens here.
+//! Its state outlives connections as that of [`super::output`] does: what was received is counted by
+//! parts of records (see [`super::record`]), each whole and with the right tag, and the next
+//! connection goes on behind the last of them. Bytes of a body can be read by the kernel straight into
+//! the message's memory: [`Input::landing`] says where. What arrives is told to a [`Listener`]; no
+//! input or output happens here.
 
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::Unpacker;
@@ -11,6 +12,7 @@ use mpi_core::header::{HEADER_BYTES, Header};
 use mpi_core::port::Token;
 
 use super::record::{Kind, PIECE_BYTES, PieceHead, RECORD_BYTES, Record};
+use super::seal::{Altered, Reading, Seal};
 
 /// Who hears what a stream brought. An error is the peer's breach of the protocol.
 pub(super) trait Listener {
@@ -33,43 +35,76 @@ pub(super) trait Listener {
     fn bye(&mut self);
 }
 
-/// So many bytes of a frame must be missing before it is worth a thought where they go.
-const WORTH_PLACING: usize = 4 << 10;
-
-/// What ends when its last byte has come.
-#[derive(Clone, Copy)]
-enum End {
-    /// A piece of a transfer: its number, and the piece's length.
-    Piece(u64, u64),
-    /// The body of a frame.
-    Frame(Token),
+/// What is wrong with what came.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Fault {
+    /// The peer does not keep to the protocol.
+    Breach(&'static str),
+    /// It was changed on the way.
+    Altered,
 }
 
-/// Bytes that are arriving and have their place.
-struct Piece {
+impl From<&'static str> for Fault {
+    fn from(breach: &'static str) -> Fault {
+        Fault::Breach(breach)
+    }
+}
+
+impl From<Altered> for Fault {
+    fn from(_: Altered) -> Fault {
+        Fault::Altered
+    }
+}
+
+/// What ends when a body is whole.
+#[derive(Clone, Copy)]
+enum End {
+    /// A piece of a transfer, by its number.
+    Piece(u64),
+    /// A frame that is in its place.
+    Placed(Token),
+    /// A frame whose body is kept until then.
+    Kept(Header),
+}
+
+/// The body of a long record that is arriving.
+struct Body {
     end: End,
+    len: u64,
     left: u64,
+    /// Where it goes in the end, and the next bytes of it unless they are kept.
+    target: Option<Unpacker>,
     to: Option<Unpacker>,
+    /// Whether it is kept until it is whole.
+    is_kept: bool,
+    reading: Option<Reading>,
 }
 
 /// How far a stream was read.
 #[derive(Default)]
 pub(super) struct Input {
+    seal: Seal,
     received: u64,
-    /// The beginning of a record whose rest has not come.
+    /// The beginning of a part whose rest has not come.
     partial: Vec<u8>,
-    piece: Option<Piece>,
+    body: Option<Body>,
+    /// Bytes of a body that is kept.
+    kept: Vec<u8>,
 }
 
 impl Input {
-    /// Bytes received in all.
+    /// Nothing yet, of a stream that is protected so.
+    pub(super) fn new(seal: Seal) -> Input {
+        Input { seal, ..Input::default() }
+    }
+
+    /// Bytes received in all, in whole parts.
     #[inline]
     pub(super) fn received(&self) -> u64 {
         self.received
     }
 
-    /// Bytes that were received but are no whole record; they come first in the next
-    /// [`Input::take`].
+    /// Bytes that came but are no whole part; they come first in the next [`Input::take`].
     #[inline]
     pub(super) fn partial(&self) -> &[u8] {
         &self.partial
@@ -78,55 +113,87 @@ impl Input {
     /// Whether part of a piece has come and the rest of it is still to come.
     #[inline]
     pub(super) fn is_amid_piece(&self) -> bool {
-        self.piece.as_ref().is_some_and(|piece| matches!(piece.end, End::Piece(..)))
+        self.body.as_ref().is_some_and(|body| matches!(body.end, End::Piece(_)))
     }
 
-    /// How many further bytes a record that has begun needs at least.
+    /// How many further bytes the part that has begun needs at least.
     pub(super) fn missing(&self) -> usize {
-        let head = self.partial.first_chunk();
-        let len = head.and_then(|head| Record::from_bytes(head, usize::MAX / 2).ok());
-        let need = len.map_or(0, |record| match record.kind {
-            Kind::Piece => PIECE_BYTES,
-            _ => record.len as usize,
-        });
-        (RECORD_BYTES + need).saturating_sub(self.partial.len())
+        let tag = self.seal.tag_bytes();
+        let need = match (&self.body, self.head(&self.partial, usize::MAX / 2)) {
+            (Some(_), _) => tag,
+            (None, Some(Ok(record))) => {
+                let rest = match record.kind {
+                    Kind::Piece => PIECE_BYTES + tag,
+                    Kind::Frame if record.is_long() => HEADER_BYTES + tag,
+                    Kind::Frame => record.len as usize + tag,
+                    Kind::Ack | Kind::Ping | Kind::Bye => 0,
+                };
+                RECORD_BYTES + tag + rest
+            }
+            _ => RECORD_BYTES + tag,
+        };
+        need.saturating_sub(self.partial.len())
     }
 
-    /// Where the next bytes go if they are one run of a message's memory.
+    /// Goes on over a new connection, which begins behind what was received.
+    pub(super) fn restart(&mut self) {
+        self.partial.clear();
+        if let Some(body) = &mut self.body {
+            body.left = body.len;
+            body.to.clone_from(&body.target);
+            body.reading = self.seal.read_body(self.received);
+        }
+    }
+
+    /// Where the next bytes go if they are one run of memory.
     #[inline]
-    pub(super) fn landing(&self) -> Option<(*mut u8, usize)> {
-        let piece = self.piece.as_ref()?;
-        let (at, len) = piece.to.as_ref()?.as_contiguous()?;
-        let len = len.min(piece.left);
+    pub(super) fn landing(&mut self) -> Option<(*mut u8, usize)> {
+        let body = self.body.as_ref().filter(|body| body.left > 0)?;
+        if body.is_kept {
+            let rest = self.kept.get_mut((body.len - body.left) as usize..body.len as usize)?;
+            return Some((rest.as_mut_ptr(), rest.len()));
+        }
+        let (at, len) = body.to.as_ref()?.as_contiguous()?;
+        let len = len.min(body.left);
         (len > 0).then_some((at, len as usize))
     }
 
     /// Notes that `n` bytes were read to where [`Input::landing`] said.
-    pub(super) fn landed(&mut self, n: usize, to: &mut impl Listener) -> Result<(), &'static str> {
-        self.received += n as u64;
-        if let Some(piece) = &mut self.piece {
-            if let Some(unpacker) = &mut piece.to {
+    pub(super) fn landed(&mut self, n: usize, to: &mut impl Listener) -> Result<(), Fault> {
+        if let Some(body) = &mut self.body {
+            if let Some(unpacker) = &mut body.to {
+                if let (Some(reading), Some((at, _))) =
+                    (&mut body.reading, unpacker.as_contiguous())
+                {
+                    // SAFETY: the kernel has just written them, to memory that is the transfer's
+                    // until it has landed.
+                    reading.add(unsafe { RawBytes::new(at, n) });
+                }
                 unpacker.skip(n as u64);
+            } else if let (true, Some(reading)) = (body.is_kept, &mut body.reading) {
+                let begin = (body.len - body.left) as usize;
+                reading.add(RawBytes::from(&self.kept[begin..begin + n]));
             }
-            piece.left -= n as u64;
+            body.left -= n as u64;
         }
-        self.end_piece(to)
+        match self.seal.tag_bytes() {
+            0 => self.end_body(&[], to).map(drop),
+            _ => Ok(()),
+        }
     }
 
-    /// Takes bytes that begin with [`Input::partial`], `fresh` of which are new.
+    /// Takes bytes that begin with [`Input::partial`].
     pub(super) fn take(
         &mut self,
-        bytes: &[u8],
-        fresh: usize,
+        bytes: &mut [u8],
         frame_max: usize,
         to: &mut impl Listener,
-    ) -> Result<(), &'static str> {
-        self.received += fresh as u64;
+    ) -> Result<(), Fault> {
         let mut at = 0;
         while at < bytes.len() {
-            let used = match self.piece {
-                Some(_) => self.take_piece(&bytes[at..], to)?,
-                None => self.take_record(&bytes[at..], frame_max, to)?,
+            let used = match self.body {
+                Some(_) => self.take_body(&bytes[at..], to)?,
+                None => self.take_record(&mut bytes[at..], frame_max, to)?,
             };
             if used == 0 {
                 break;
@@ -139,98 +206,191 @@ impl Input {
         Ok(())
     }
 
-    /// Bytes of the piece that is arriving.
-    fn take_piece(&mut self, bytes: &[u8], to: &mut impl Listener) -> Result<usize, &'static str> {
-        let Some(piece) = &mut self.piece else { return Ok(0) };
-        let n = bytes.len().min(usize::try_from(piece.left).unwrap_or(usize::MAX));
-        if let Some(unpacker) = &mut piece.to {
+    /// Bytes of the body that is arriving, or its tag.
+    fn take_body(&mut self, bytes: &[u8], to: &mut impl Listener) -> Result<usize, Fault> {
+        let Some(body) = &mut self.body else { return Ok(0) };
+        if body.left == 0 {
+            return self.end_body(bytes, to);
+        }
+        let n = bytes.len().min(usize::try_from(body.left).unwrap_or(usize::MAX));
+        let next = RawBytes::from(&bytes[..n]);
+        if let Some(reading) = &mut body.reading {
+            reading.add(next);
+        }
+        if body.is_kept {
+            let begin = (body.len - body.left) as usize;
+            self.kept[begin..begin + n].copy_from_slice(&bytes[..n]);
+        } else if let Some(unpacker) = &mut body.to {
             // SAFETY: the request's memory is writable until its transfer has landed, by the
             // contract of `Landing`, and is no part of our buffer.
-            unsafe { unpacker.unpack_from(RawBytes::from(&bytes[..n])) };
+            unsafe { unpacker.unpack_from(next) };
         }
-        piece.left -= n as u64;
-        self.end_piece(to)?;
+        body.left -= n as u64;
+        if body.left == 0 && self.seal.tag_bytes() == 0 {
+            self.end_body(&[], to)?;
+        }
         Ok(n)
     }
 
-    #[inline]
-    fn end_piece(&mut self, to: &mut impl Listener) -> Result<(), &'static str> {
-        match self.piece.take_if(|piece| piece.left == 0) {
-            Some(Piece { end: End::Piece(id, len), .. }) => to.piece_done(id, len),
-            Some(Piece { end: End::Frame(token), .. }) => {
-                to.frame_done(token);
-                Ok(())
-            }
-            None => Ok(()),
+    /// Ends a body of which all bytes have come, with its tag at the beginning of `bytes`; how many of
+    /// these were used.
+    fn end_body(&mut self, bytes: &[u8], to: &mut impl Listener) -> Result<usize, Fault> {
+        let Some(tag) = bytes.get(..self.seal.tag_bytes()) else { return Ok(0) };
+        let Some(body) = self.body.as_mut().filter(|body| body.left == 0) else { return Ok(0) };
+        let kept = &mut self.kept[..if body.is_kept { body.len as usize } else { 0 }];
+        match body.reading.take() {
+            Some(reading) => reading.check(tag)?,
+            None if body.is_kept => self.seal.open_body(self.received, kept, tag)?,
+            None => {}
         }
+        self.received += body.len + tag.len() as u64;
+        if let (true, Some(unpacker)) = (body.is_kept, &mut body.target) {
+            // SAFETY: as where bytes of a body are taken.
+            unsafe { unpacker.unpack_from(RawBytes::from(&*kept)) };
+        }
+        let (end, len) = (body.end, body.len);
+        self.body = None;
+        match end {
+            End::Piece(id) => to.piece_done(id, len)?,
+            End::Placed(token) => to.frame_done(token),
+            End::Kept(header) => to.frame(&header, RawBytes::from(&self.kept[..len as usize])),
+        }
+        Ok(tag.len())
     }
 
-    /// A frame of which `rest` is the beginning: if it is known where its body goes, that takes
-    /// what comes from now on. Bytes used.
-    #[cold]
-    fn place_frame(
-        &mut self,
-        record: &Record,
-        rest: &[u8],
-        to: &mut impl Listener,
-    ) -> Result<usize, &'static str> {
-        let len = record.len as usize;
-        let Some(header) = rest.first_chunk::<HEADER_BYTES>() else { return Ok(0) };
-        if len - rest.len() < WORTH_PLACING {
-            return Ok(0);
-        }
-        let body = (len - HEADER_BYTES) as u64;
-        let Some((landing, token)) = to.frame_begins(&Header::from_bytes(header), body) else {
-            return Ok(0);
-        };
-        to.acknowledged(record.ack)?;
-        self.piece = Some(Piece { end: End::Frame(token), left: body, to: Some(landing) });
-        Ok(RECORD_BYTES + HEADER_BYTES)
+    /// The head at the beginning of `bytes`, once it is there; frames may have bodies of `frame_max`
+    /// bytes.
+    #[inline]
+    fn head(&self, bytes: &[u8], frame_max: usize) -> Option<Result<Record, Fault>> {
+        let mut head = *bytes.first_chunk()?;
+        let tag = bytes.get(RECORD_BYTES..RECORD_BYTES + self.seal.tag_bytes())?;
+        let opened = self.seal.open(self.received, &mut head, tag).map_err(Fault::from);
+        Some(opened.and_then(|()| Ok(Record::from_bytes(&head, frame_max)?)))
     }
 
     /// One record, or as much of it as there is; 0 while more bytes are needed.
     #[inline]
     fn take_record(
         &mut self,
-        bytes: &[u8],
+        bytes: &mut [u8],
         frame_max: usize,
         to: &mut impl Listener,
-    ) -> Result<usize, &'static str> {
-        let Some((head, rest)) = bytes.split_first_chunk() else { return Ok(0) };
-        let record = Record::from_bytes(head, frame_max)?;
-        let len = record.len as usize;
-        match record.kind {
+    ) -> Result<usize, Fault> {
+        let Some(record) = self.head(bytes, frame_max) else { return Ok(0) };
+        let record = record?;
+        let (tag, len) = (self.seal.tag_bytes(), record.len as usize);
+        let begin = RECORD_BYTES + tag;
+        let used = match record.kind {
+            Kind::Piece => return self.take_piece(&record, bytes, to),
+            Kind::Frame if record.is_long() => return self.take_long_frame(&record, bytes, to),
             Kind::Frame => {
-                let Some(frame) = rest.get(..len) else {
-                    return self.place_frame(&record, rest, to);
-                };
+                let Some(rest) = bytes.get_mut(begin..begin + len + tag) else { return Ok(0) };
+                let (frame, tag) = rest.split_at_mut(len);
+                self.seal.open(self.received + begin as u64, frame, tag)?;
                 let Some((header, body)) = frame.split_first_chunk::<HEADER_BYTES>() else {
-                    return Err("a frame of it is too short");
+                    return Err(Fault::Breach("a frame of it is too short"));
                 };
                 to.acknowledged(record.ack)?;
                 to.frame(&Header::from_bytes(header), RawBytes::from(body));
-                Ok(RECORD_BYTES + len)
+                begin + len + tag.len()
             }
-            Kind::Piece => {
-                let Some(head) = rest.first_chunk::<PIECE_BYTES>() else { return Ok(0) };
+            Kind::Ack => {
                 to.acknowledged(record.ack)?;
-                let len = (len - PIECE_BYTES) as u64;
-                let head = PieceHead::from_bytes(head, len)?;
-                let landing = to.piece(&head, len)?;
-                self.piece = Some(Piece { end: End::Piece(head.id, len), left: len, to: landing });
-                self.end_piece(to)?;
-                Ok(RECORD_BYTES + PIECE_BYTES)
+                begin
             }
-            Kind::Ack | Kind::Ping | Kind::Bye => {
+            Kind::Ping => {
                 to.acknowledged(record.ack)?;
-                match record.kind {
-                    Kind::Ping => to.ping(),
-                    Kind::Bye => to.bye(),
-                    _ => {}
-                }
-                Ok(RECORD_BYTES)
+                to.ping();
+                begin
             }
+            Kind::Bye => {
+                to.acknowledged(record.ack)?;
+                to.bye();
+                begin
+            }
+        };
+        self.received += used as u64;
+        Ok(used)
+    }
+
+    /// The front of a long record, once it is there, and where the body begins.
+    fn front<const N: usize>(&self, bytes: &[u8]) -> Option<Result<([u8; N], usize), Fault>> {
+        let tag = self.seal.tag_bytes();
+        let begin = RECORD_BYTES + tag;
+        let rest = bytes.get(begin..begin + N + tag)?;
+        let mut front = *rest.first_chunk()?;
+        let opened = self.seal.open(self.received + begin as u64, &mut front, &rest[N..]);
+        Some(opened.map(|()| (front, begin + N + tag)).map_err(Fault::from))
+    }
+
+    /// A piece begins.
+    fn take_piece(
+        &mut self,
+        record: &Record,
+        bytes: &[u8],
+        to: &mut impl Listener,
+    ) -> Result<usize, Fault> {
+        let Some(front) = self.front::<PIECE_BYTES>(bytes) else { return Ok(0) };
+        let (front, used) = front?;
+        to.acknowledged(record.ack)?;
+        let len = u64::from(record.len) - PIECE_BYTES as u64;
+        let head = PieceHead::from_bytes(&front, len)?;
+        let target = to.piece(&head, len)?;
+        self.received += used as u64;
+        match len {
+            0 => to.piece_done(head.id, 0)?,
+            _ => self.begin_body(End::Piece(head.id), len, target)?,
         }
+        Ok(used)
+    }
+
+    /// A long frame begins: if it is known where its body goes, that takes what comes from now on.
+    fn take_long_frame(
+        &mut self,
+        record: &Record,
+        bytes: &mut [u8],
+        to: &mut impl Listener,
+    ) -> Result<usize, Fault> {
+        let Some(front) = self.front::<HEADER_BYTES>(bytes) else { return Ok(0) };
+        let (front, used) = front?;
+        let (header, len) = (Header::from_bytes(&front), record.len as usize - HEADER_BYTES);
+        to.acknowledged(record.ack)?;
+        if let Some(rest) = bytes.get_mut(used..used + len + self.seal.tag_bytes()) {
+            let (body, tag) = rest.split_at_mut(len);
+            let place = self.received + used as u64;
+            match self.seal.read_body(place) {
+                Some(mut reading) => {
+                    reading.add(RawBytes::from(&*body));
+                    reading.check(tag)?;
+                }
+                None => self.seal.open_body(place, body, tag)?,
+            }
+            let used = used + len + tag.len();
+            self.received += used as u64;
+            to.frame(&header, RawBytes::from(&*body));
+            return Ok(used);
+        }
+        self.received += used as u64;
+        let (end, target) = match to.frame_begins(&header, len as u64) {
+            Some((target, token)) => (End::Placed(token), Some(target)),
+            None => (End::Kept(header), None),
+        };
+        self.begin_body(end, len as u64, target)?;
+        Ok(used)
+    }
+
+    /// The body of a long record begins at the place that was reached.
+    fn begin_body(&mut self, end: End, len: u64, target: Option<Unpacker>) -> Result<(), Fault> {
+        let is_kept = matches!(end, End::Kept(_)) || self.seal.encrypts();
+        if is_kept {
+            let more = (len as usize).saturating_sub(self.kept.len());
+            self.kept.try_reserve(more).map_err(|_| "there is no memory for a message of it")?;
+            self.kept.resize(self.kept.len() + more, 0);
+        }
+        let to = target.clone().filter(|_| !is_kept);
+        let reading = self.seal.read_body(self.received);
+        self.body = Some(Body { end, len, left: len, target, to, is_kept, reading });
+        Ok(())
     }
 }
 

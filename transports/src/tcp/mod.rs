@@ -27,6 +27,7 @@ mod peer;
 mod receive;
 mod record;
 mod ring;
+mod seal;
 mod seek;
 mod send;
 mod server;
@@ -118,6 +119,8 @@ pub struct TcpCounters {
     pub connections: u64,
     /// Those that were made again after one broke.
     pub repairs: u64,
+    /// Connections that ended because what came on them had been changed on its way.
+    pub altered: u64,
     /// Connections of strangers that were refused.
     pub strangers: u64,
     /// Bytes of large messages read straight into their memory.

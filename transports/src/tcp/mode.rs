@@ -9,7 +9,7 @@
 
 use mpi_core::port::PeerId;
 
-use super::peer::{Link, State, Stream};
+use super::peer::{Link, State};
 use super::{StreamId, Tcp};
 
 /// Steps under way at a time.
@@ -89,10 +89,8 @@ impl Tcp {
 
     /// Sees to it that there is a first stream to a peer.
     pub(super) fn want_stream(&mut self, peer: PeerId) {
-        if let Some(to) = self.peers.get_mut(peer.0 as usize)
-            && to.streams.is_empty()
-        {
-            to.streams.push(Stream::new());
+        if let Some(to) = self.peers.get_mut(peer.0 as usize) {
+            to.want_streams(1, &self.config, &self.job);
         }
     }
 }

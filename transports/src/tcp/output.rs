@@ -2,16 +2,18 @@
 //!
 //! Bytes stay until the peer has acknowledged them, so a new connection goes on from whatever
 //! place the peer says it has reached: nothing is lost and nothing comes twice. Small records
-//! are kept in a ring of our own, pieces of large messages in the memory of their requests. No
-//! input or output happens here: [`Output::fill`] says what to send and [`Output::advance`] hears
-//! how much was.
+//! are kept in a ring of our own, pieces of large messages in the memory of their requests. Each part
+//! of a record is sealed where it is added ([`super::seal`]). No input or output happens here:
+//! [`Output::fill`] says what to send and [`Output::advance`] hears how much was.
 
 use std::collections::VecDeque;
 
+use mpi_core::buffer::RawBytes;
 use mpi_core::port::Body;
 
-use super::record::{Kind, RECORD_BYTES, Record};
+use super::record::{Kind, PIECE_BYTES, Record};
 use super::ring::Ring;
+use super::seal::{Seal, Tag};
 use crate::sys::tcp::Run;
 
 /// Runs of memory handed to the kernel at once.
@@ -35,6 +37,7 @@ struct Segment {
 /// Bytes that are not acknowledged yet, and how far they were sent.
 #[derive(Default)]
 pub(super) struct Output {
+    seal: Seal,
     ring: Ring,
     segments: VecDeque<Segment>,
     /// Places in the sequence: of the first byte kept, of the first not sent, behind the last,
@@ -54,6 +57,11 @@ pub(super) struct Output {
 }
 
 impl Output {
+    /// Nothing yet, for a stream that is protected so.
+    pub(super) fn new(seal: Seal) -> Output {
+        Output { seal, ..Output::default() }
+    }
+
     /// Bytes of our own that are kept.
     #[inline]
     pub(super) fn kept(&self) -> usize {
@@ -77,14 +85,79 @@ impl Output {
         self.acked >= self.matters
     }
 
-    /// Adds a record of our own: its head, `front`, and a body of `len` bytes.
+    /// Whether bodies have to be copied, because they leave in another form than they have.
+    #[inline]
+    pub(super) fn encrypts(&self) -> bool {
+        self.seal.encrypts()
+    }
+
+    /// Adds a short record: its head, `front`, and a body of `len` bytes.
     #[inline]
     pub(super) fn push(&mut self, kind: Kind, ack: u64, front: &[u8], body: Body<'_>, len: usize) {
-        let record = Record { len: (front.len() + len) as u32, kind, ack };
-        self.ring.push(&record.to_bytes());
-        self.ring.push(front);
+        let rest = front.len() + len;
+        self.push_sealed(Record { len: rest as u32, kind, ack }.to_bytes());
+        if rest > 0 {
+            self.ring.push(front);
+            self.ring.push_body(body, len);
+            let (seal, place) = (self.seal, self.end);
+            let tag = match seal {
+                Seal::Off => None,
+                _ => self.ring.with_last(rest, |part| seal.close(place, part)),
+            };
+            self.note_own(rest);
+            self.push_tag(tag);
+        }
+    }
+
+    /// Adds the beginning of a long record, whose body of `len` bytes is to follow: its head and
+    /// `front`.
+    pub(super) fn push_front<const N: usize>(
+        &mut self,
+        kind: Kind,
+        ack: u64,
+        front: [u8; N],
+        len: usize,
+    ) {
+        const { assert!(N <= PIECE_BYTES) };
+        self.push_sealed(Record { len: (N + len) as u32, kind, ack }.to_bytes());
+        self.push_sealed(front);
+    }
+
+    /// Adds a part of our own and its tag.
+    #[inline]
+    fn push_sealed<const N: usize>(&mut self, mut part: [u8; N]) {
+        let tag = self.seal.close(self.end, &mut part);
+        self.ring.push(&part);
+        self.note_own(N);
+        self.push_tag(tag);
+    }
+
+    #[inline]
+    fn push_tag(&mut self, tag: Option<Tag>) {
+        if let Some(tag) = tag {
+            self.ring.push(&tag);
+            self.note_own(tag.len());
+        }
+    }
+
+    /// The tag of a body that will be added next and goes as it lies.
+    pub(super) fn tag_of(&self, body: RawBytes<'_>) -> Option<Tag> {
+        self.seal.read_body(self.end).map(|mut reading| {
+            reading.add(body);
+            reading.tag()
+        })
+    }
+
+    /// Adds a copy of the body of a long record; its tag, if that is known.
+    pub(super) fn push_body(&mut self, body: Body<'_>, len: usize, tag: Option<Tag>) {
         self.ring.push_body(body, len);
-        self.note_own(RECORD_BYTES + front.len() + len);
+        let (seal, place) = (self.seal, self.end);
+        let tag = match seal {
+            Seal::Off => None,
+            _ => tag.or_else(|| self.ring.with_last(len, |body| seal.close_body(place, body))),
+        };
+        self.note_own(len);
+        self.push_tag(tag);
     }
 
     /// The core waits for the delivery of what was added, when it ends: not of credit, which is for
@@ -103,30 +176,30 @@ impl Output {
         self.end += bytes as u64;
     }
 
-    /// Adds the head of a piece whose `len` bytes follow by [`Output::push_user`] or
-    /// [`Output::push_packed`].
-    pub(super) fn push_piece_head(&mut self, ack: u64, head: &[u8], len: usize) {
-        let record = Record { len: (head.len() + len) as u32, kind: Kind::Piece, ack };
-        self.ring.push(&record.to_bytes());
-        self.ring.push(head);
-        self.note_own(RECORD_BYTES + head.len());
-        self.expect_delivery();
+    /// Adds a body of `len` bytes of a request's memory, for the transfer with this number.
+    ///
+    /// # Safety
+    /// The bytes stay readable until the transfer is released.
+    pub(super) unsafe fn push_user(&mut self, at: *const u8, len: usize, transfer: u64) {
+        // SAFETY: by the caller's promise.
+        let tag = self.tag_of(unsafe { RawBytes::new(at, len) });
+        self.push_foreign(Place::User(at, transfer), len, tag);
     }
 
-    /// Adds `len` bytes of a request's memory, for the transfer with this number.
-    pub(super) fn push_user(&mut self, at: *const u8, len: usize, transfer: u64) {
-        self.push_foreign(Place::User(at, transfer), len);
-    }
-
-    /// Adds packed bytes.
-    pub(super) fn push_packed(&mut self, bytes: Box<[u8]>, transfer: u64) {
+    /// Adds packed bytes as a body, which may be empty.
+    pub(super) fn push_packed(&mut self, mut bytes: Box<[u8]>, transfer: u64) {
         let len = bytes.len();
-        self.push_foreign(Place::Packed(bytes, 0, transfer), len);
+        let tag = match len {
+            0 => None,
+            _ => self.seal.close_body(self.end, &mut bytes),
+        };
+        self.push_foreign(Place::Packed(bytes, 0, transfer), len, tag);
     }
 
-    fn push_foreign(&mut self, place: Place, len: usize) {
+    fn push_foreign(&mut self, place: Place, len: usize, tag: Option<Tag>) {
         self.segments.push_back(Segment { place, len });
         self.end += len as u64;
+        self.push_tag(tag);
         self.expect_delivery();
     }
 
@@ -249,7 +322,7 @@ impl Output {
 
     /// Forgets everything: nobody will ever take it.
     pub(super) fn clear(&mut self) {
-        *self = Output::default();
+        *self = Output::new(self.seal);
     }
 }
 

@@ -2,9 +2,11 @@
 
 use std::net::SocketAddr;
 
+use super::TcpConfig;
 use super::input::Input;
 use super::net::Socket;
 use super::output::Output;
+use super::seal::{Direction, Seal};
 use super::seek::Seek;
 use super::transfer::{Arriving, Leaving};
 
@@ -36,6 +38,9 @@ pub(super) struct Stream {
     pub input: Input,
     /// Connections that have carried it.
     pub epoch: u32,
+    /// How often what came was changed on its way, and behind which place, since the last part came
+    /// that was right.
+    pub altered: (u32, u64),
     /// The kernel has no room: the connection is waited for until it has.
     pub is_blocked: bool,
     /// Writing has failed; reading will find out why.
@@ -53,12 +58,18 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    pub(super) fn new() -> Stream {
+    /// The stream with this number to a rank.
+    pub(super) fn new(config: &TcpConfig, job: &[u8], to_rank: u32, number: u32) -> Stream {
+        let seal = |from, to| {
+            let direction = Direction { from, to, stream: number };
+            Seal::of(config.tcp.security, &config.secret, job, direction)
+        };
         Stream {
             link: Link::Idle,
-            output: Output::default(),
-            input: Input::default(),
+            output: Output::new(seal(config.rank, to_rank)),
+            input: Input::new(seal(to_rank, config.rank)),
             epoch: 0,
+            altered: (0, 0),
             is_blocked: false,
             is_mute: false,
             is_hot: false,
@@ -75,6 +86,14 @@ impl Stream {
         self.told = self.input.received();
         self.owes_ack = false;
         self.told
+    }
+
+    /// What came was changed on its way; how often that was, with nothing right in between.
+    pub(super) fn note_altered(&mut self) -> u32 {
+        let place = self.input.received();
+        let times = if self.altered.1 == place { self.altered.0 } else { 0 };
+        self.altered = (times + 1, place);
+        self.altered.0
     }
 
     pub(super) fn is_open(&self) -> bool {
@@ -115,6 +134,14 @@ impl Peer {
             arriving: Vec::new(),
             next_transfer: 0,
             turn: 0,
+        }
+    }
+
+    /// Sees to it that there are so many streams.
+    pub(super) fn want_streams(&mut self, count: u32, config: &TcpConfig, job: &[u8]) {
+        while self.streams.len() < count as usize {
+            let number = self.streams.len() as u32;
+            self.streams.push(Stream::new(config, job, self.rank, number));
         }
     }
 

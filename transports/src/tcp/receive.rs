@@ -5,7 +5,7 @@ use mpi_core::datatype::Unpacker;
 use mpi_core::header::Header;
 use mpi_core::port::{Activity, PeerId, Sink, Token};
 
-use super::input::Listener;
+use super::input::{Fault, Listener};
 use super::output::Output;
 use super::peer::{Link, Peer, State, Stream};
 use super::record::PieceHead;
@@ -241,8 +241,12 @@ impl Tcp {
                     self.break_link(id, &why);
                     return true;
                 }
-                Err(breach) => {
+                Err(Fault::Breach(breach)) => {
                     self.lose(id.peer, breach);
+                    return true;
+                }
+                Err(Fault::Altered) => {
+                    self.drop_altered(id);
                     return true;
                 }
             }
@@ -252,7 +256,7 @@ impl Tcp {
 
     /// One call of the kernel for a stream, and what follows from it.
     #[inline]
-    fn read_once<S: Sink>(&mut self, id: StreamId, sink: &mut S) -> Result<Read, &'static str> {
+    fn read_once<S: Sink>(&mut self, id: StreamId, sink: &mut S) -> Result<Read, Fault> {
         let Some(peer) = self.peers.get_mut(id.peer.0 as usize) else { return Ok(Read::Last(0)) };
         let Peer { streams, leaving, arriving, state, .. } = peer;
         let Some(stream) = streams.get_mut(id.stream as usize) else { return Ok(Read::Last(0)) };
@@ -275,7 +279,7 @@ impl Tcp {
                 self.counters.bytes_in_place += n.min(len) as u64;
                 if let Some(fresh) = n.checked_sub(len).filter(|fresh| *fresh > 0) {
                     let frame_max = self.config.tcp.eager_bytes as usize;
-                    input.take(&self.scratch[..fresh], fresh, frame_max, &mut ears)?;
+                    input.take(&mut self.scratch[..fresh], frame_max, &mut ears)?;
                     self.counters.bytes_buffered += fresh as u64;
                 }
             }
@@ -290,8 +294,8 @@ impl Tcp {
             // SAFETY: the buffer has `room` bytes from `kept` on.
             let read = unsafe { socket.receive(self.scratch[kept..].as_mut_ptr(), room) };
             if let Ok(Some(n)) = read {
-                let bytes = &self.scratch[..kept + n];
-                input.take(bytes, n, self.config.tcp.eager_bytes as usize, &mut ears)?;
+                let bytes = &mut self.scratch[..kept + n];
+                input.take(bytes, self.config.tcp.eager_bytes as usize, &mut ears)?;
                 self.counters.bytes_buffered += n as u64;
             }
             (read, room)

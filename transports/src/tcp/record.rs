@@ -1,11 +1,16 @@
 //! What travels on a stream: records, each with its length first.
 //!
-//! A record's head is 16 bytes, little-endian: bytes behind the head 0..4 · kind 4..6 · VCI 6..8 ·
+//! A record's head is 16 bytes, little-endian: bytes of front and body 0..4 · kind 4..6 · VCI 6..8 ·
 //! bytes of the opposite direction of this stream received so far 8..16, so that every record
-//! also acknowledges. A frame's body is the core's header and the message. A piece's begins with
-//! a [`PieceHead`], so that each piece says by itself where it belongs: pieces of one message may
-//! take any streams in any order, and the last one to come ends the transfer; a finish can
-//! therefore not overtake the data that it is about (paper 000, §4.2).
+//! also acknowledges. Behind the head come the front, which says what the body is, and the body: of a
+//! short record both are one part, of a long one two, so that nothing is done with a body on the word
+//! of a front that may have been changed. Where streams are sealed ([`super::seal`]), a tag follows
+//! the head and each part.
+//!
+//! A frame's front is the core's header. A piece's is a [`PieceHead`], so that each piece says by
+//! itself where it belongs: pieces of one message may take any streams in any order, and the last
+//! one to come ends the transfer; a finish can therefore not overtake the data that it is about
+//! (paper 000, §4.2).
 
 use mpi_core::header::{HEADER_BYTES, Header};
 
@@ -14,7 +19,10 @@ pub(super) const RECORD_BYTES: usize = 16;
 /// Bytes of a piece's head.
 pub(super) const PIECE_BYTES: usize = HEADER_BYTES + 24;
 
-/// What a record is. Wire codes, fixed by version 1 of the hello.
+/// Frames with a body from this length on are long records, as all pieces are.
+pub(super) const LONG_BYTES: usize = 2 << 10;
+
+/// What a record is. Wire codes, fixed by version 2 of the hello.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u16)]
 pub(super) enum Kind {
@@ -33,7 +41,7 @@ pub(super) enum Kind {
 /// A record's head.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Record {
-    /// Bytes behind the head.
+    /// Bytes of front and body.
     pub len: u32,
     /// What it is.
     pub kind: Kind,
@@ -42,6 +50,13 @@ pub(super) struct Record {
 }
 
 impl Record {
+    /// Whether front and body are two parts.
+    #[inline]
+    pub(super) fn is_long(&self) -> bool {
+        self.kind == Kind::Piece
+            || self.kind == Kind::Frame && self.len as usize >= HEADER_BYTES + LONG_BYTES
+    }
+
     pub(super) fn to_bytes(self) -> [u8; RECORD_BYTES] {
         let first = u64::from(self.len) | u64::from(self.kind as u16) << 32;
         let mut bytes = [0; RECORD_BYTES];

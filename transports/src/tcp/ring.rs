@@ -14,6 +14,8 @@ pub(super) struct Ring {
     bytes: Box<[u8]>,
     start: u64,
     end: u64,
+    /// For bytes that go over the end of the memory, while they have to be in one run.
+    joined: Vec<u8>,
 }
 
 impl Ring {
@@ -71,6 +73,29 @@ impl Ring {
             }
         }
         self.end += len as u64;
+    }
+
+    /// Lets `f` change the `len` bytes that were added last.
+    #[inline]
+    pub(super) fn with_last<R>(&mut self, len: usize, f: impl FnOnce(&mut [u8]) -> R) -> R {
+        debug_assert!(len <= self.len());
+        let at = (self.end as usize).wrapping_sub(len) & self.bytes.len().wrapping_sub(1);
+        match self.bytes.get_mut(at..at + len) {
+            Some(run) => f(run),
+            None => self.with_joined(at, len, f),
+        }
+    }
+
+    #[cold]
+    fn with_joined<R>(&mut self, at: usize, len: usize, f: impl FnOnce(&mut [u8]) -> R) -> R {
+        let first = self.bytes.len() - at;
+        self.joined.clear();
+        self.joined.extend_from_slice(&self.bytes[at..]);
+        self.joined.extend_from_slice(&self.bytes[..len - first]);
+        let result = f(&mut self.joined);
+        self.bytes[at..].copy_from_slice(&self.joined[..first]);
+        self.bytes[..len - first].copy_from_slice(&self.joined[first..]);
+        result
     }
 
     #[cold]
@@ -135,6 +160,15 @@ mod tests {
                     ring.push(&bytes);
                 }
                 model.extend(bytes);
+                // As a seal changes what was added.
+                let last = push.min(model.len());
+                let seen = ring.with_last(last, |run| {
+                    run.iter_mut().for_each(|byte| *byte ^= 0x55);
+                    run.to_vec()
+                });
+                let kept = model.len() - last;
+                model.iter_mut().skip(kept).for_each(|byte| *byte ^= 0x55);
+                prop_assert!(model.iter().skip(kept).eq(&seen));
                 let release = release.min(model.len());
                 ring.release(release);
                 model.drain(..release);

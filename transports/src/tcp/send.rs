@@ -7,14 +7,14 @@ use mpi_core::port::{Body, Full, PeerId, Token};
 
 use super::output::RUNS_MAX;
 use super::peer::{Link, State, Stream};
-use super::record::{Kind, RECORD_BYTES, Record};
+use super::record::{Kind, LONG_BYTES, RECORD_BYTES};
+use super::seal::{TAG_BYTES, Tag};
 use super::{StreamId, Tcp};
 use crate::sys::epoll::Interest;
 use crate::sys::tcp::Run;
 
-/// Bodies from this size on are written from where they lie and copied afterwards, while the peer
-/// reads already.
-const SENT_FIRST_BYTES: usize = 2 << 10;
+/// Bytes of a frame beside its body, at most.
+const FRAME_BYTES: usize = RECORD_BYTES + HEADER_BYTES + 3 * TAG_BYTES;
 /// Pieces of large messages join a call of the kernel until it has so many bytes.
 const WRITE_BYTES: u64 = 256 << 10;
 /// Longer frames are sent before a receiver asks for them only while little else is on its way:
@@ -45,27 +45,25 @@ impl Tcp {
         if to.state != State::Up {
             return Err(Full);
         }
-        if to.streams.is_empty() {
-            to.streams.push(Stream::new());
-        }
+        to.want_streams(1, &self.config, &self.job);
         let stream = &mut to.streams[0];
-        let kept = stream.output.kept() + RECORD_BYTES + HEADER_BYTES + len;
+        let kept = stream.output.kept() + FRAME_BYTES + len;
         if kept > self.config.tcp.window_bytes as usize {
             return Err(Full);
         }
         let ack = stream.tell();
         let (kind, header) = (header.kind, header.to_bytes());
-        let sent = match len {
-            SENT_FIRST_BYTES.. if !self.holds => stream.send_first(ack, &header, &body),
-            _ => 0,
-        };
-        self.counters.writes += u64::from(sent > 0);
-        stream.output.push(Kind::Frame, ack, &header, body, len);
+        match len {
+            LONG_BYTES.. => {
+                let sent = stream.push_long(ack, header, body, len, !self.holds);
+                self.counters.writes += u64::from(sent > 0);
+            }
+            _ => stream.output.push(Kind::Frame, ack, &header, body, len),
+        }
         if kind != FrameKind::Credit as u8 {
             stream.output.expect_delivery();
         }
-        stream.output.advance(sent);
-        if sent < RECORD_BYTES + HEADER_BYTES + len {
+        if !stream.output.is_sent() {
             let id = StreamId { peer, stream: 0 };
             if kind != FrameKind::Rts as u8 || self.is_first_announcement(id) {
                 self.push_on(id);
@@ -79,7 +77,7 @@ impl Tcp {
     pub(super) fn has_room_for(&self, peer: PeerId, len: u64) -> bool {
         let Some(to) = self.peers.get(peer.0 as usize) else { return false };
         let kept = to.streams.first().map_or(0, |stream| stream.output.kept());
-        let need = (kept + RECORD_BYTES + HEADER_BYTES) as u64 + len;
+        let need = (kept + FRAME_BYTES) as u64 + len;
         let is_alone = len <= COPIED_BYTES || (kept as u64) < len.max(AHEAD_BYTES);
         to.state == State::Up && is_alone && need <= u64::from(self.config.tcp.window_bytes)
     }
@@ -118,9 +116,7 @@ impl Tcp {
             return;
         }
         let tcp = &self.config.tcp;
-        while to.streams.len() < tcp.streams as usize {
-            to.streams.push(Stream::new());
-        }
+        to.want_streams(tcp.streams, &self.config, &self.job);
         let cut = (tcp.streams, tcp.stripe_bytes, tcp.piece_bytes);
         let streams = to.add_leaving(header, source, token, cut);
         for stream in streams {
@@ -293,27 +289,49 @@ impl Tcp {
 }
 
 impl Stream {
-    /// Writes a frame that is about to be kept, if nothing is before it and its body is one run;
-    /// how many bytes the kernel took.
-    fn send_first(&self, ack: u64, header: &[u8; HEADER_BYTES], body: &Body<'_>) -> usize {
-        let Link::Open(socket) = &self.link else { return 0 };
-        if self.is_blocked || self.is_mute || !self.output.is_sent() {
-            return 0;
-        }
-        let (at, len) = match body {
-            Body::Bytes(bytes) => (bytes.as_ptr(), bytes.len()),
-            Body::Packed(packer) => match packer.as_contiguous() {
-                Some((at, len)) => (at, len as usize),
-                None => return 0,
-            },
+    /// Adds a long frame. Its body is written from where it lies and copied afterwards, while the
+    /// peer reads already, if nothing is before it and the body is one run; how many bytes the kernel
+    /// took so.
+    fn push_long(
+        &mut self,
+        ack: u64,
+        header: [u8; HEADER_BYTES],
+        body: Body<'_>,
+        len: usize,
+        at_once: bool,
+    ) -> usize {
+        let is_next = at_once && !self.is_blocked && !self.is_mute && self.output.is_sent();
+        self.output.push_front(Kind::Frame, ack, header, len);
+        let run = match &body {
+            Body::Bytes(bytes) => Some(*bytes),
+            Body::Packed(packer) => packer.as_contiguous().map(|(at, len)| {
+                // SAFETY: readable by `Body`'s contract.
+                unsafe { RawBytes::new(at, len as usize) }
+            }),
         };
-        let record = Record { len: (HEADER_BYTES + len) as u32, kind: Kind::Frame, ack };
-        let mut head = [0; RECORD_BYTES + HEADER_BYTES];
-        head[..RECORD_BYTES].copy_from_slice(&record.to_bytes());
-        head[RECORD_BYTES..].copy_from_slice(header);
-        // SAFETY: the head is ours; the body is readable by `Body`'s contract.
-        let sent =
-            unsafe { socket.send(&[Run::new(head.as_ptr(), head.len()), Run::new(at, len)]) };
+        let run = run.filter(|_| !self.output.encrypts());
+        let tag = run.and_then(|run| self.output.tag_of(run));
+        let sent = match run {
+            Some(run) if is_next => self.send_first(run, tag),
+            _ => 0,
+        };
+        self.output.push_body(body, len, tag);
+        self.output.advance(sent);
+        sent
+    }
+
+    /// Writes what was added and a body that is about to be, with its tag; how many bytes the kernel
+    /// took.
+    fn send_first(&self, body: RawBytes<'_>, tag: Option<Tag>) -> usize {
+        let Link::Open(socket) = &self.link else { return 0 };
+        let mut runs = [Run::new(std::ptr::null(), 0); RUNS_MAX];
+        let count = self.output.fill(&mut runs);
+        let tag = tag.as_ref().map_or(&[][..], |tag| tag);
+        // A front is at most two runs.
+        runs[count] = Run::new(body.as_ptr(), body.len());
+        runs[count + 1] = Run::new(tag.as_ptr(), tag.len());
+        // SAFETY: the front and the tag are ours; the body is readable by `Body`'s contract.
+        let sent = unsafe { socket.send(&runs[..count + 2]) };
         // What is wrong shows again when the rest is written.
         sent.unwrap_or(0)
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mpi_core::header::INLINE_BYTES;
-use mpi_core::settings::{Ports, Settings};
+use mpi_core::settings::{Ports, Settings, TcpSecurity};
 
 /// Most streams to one peer.
 pub const STREAMS_MAX: u32 = 16;
@@ -30,6 +30,8 @@ pub struct TcpSettings {
     pub patience: Duration,
     /// Where to listen.
     pub ports: Ports,
+    /// What keeps records from being changed or read on their way.
+    pub security: TcpSecurity,
 }
 
 impl From<&Settings> for TcpSettings {
@@ -44,6 +46,7 @@ impl From<&Settings> for TcpSettings {
             socket_bytes: narrow(settings.tcp_socket_bytes),
             patience: settings.tcp_patience,
             ports: settings.tcp_ports,
+            security: settings.tcp_security,
         }
     }
 }

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::hello::HELLO_BYTES;
+use super::hello::{CHALLENGE_BYTES, HELLO_BYTES, WELCOME_BYTES};
 use crate::sys::epoll::{Interest, News};
 
 /// The kernel's first retransmission timeout for data, and for a SYN.
@@ -27,8 +27,8 @@ const SYN_TIMEOUT: Duration = Duration::from_secs(1);
 const LOOK_TAKES: Duration = Duration::from_micros(500);
 const READ_TAKES: Duration = Duration::from_micros(1);
 const CLOCK_TAKES: Duration = Duration::from_micros(20);
-/// So many bytes are taken whole at the beginning of a connection: every kernel has room for them.
-const FIRST_WORDS: usize = HELLO_BYTES;
+/// So many bytes each end says first, which are taken whole: every kernel has room for them.
+const FIRST_WORDS: [usize; 2] = [HELLO_BYTES, CHALLENGE_BYTES + WELCOME_BYTES];
 /// Where who connects comes from, unless a test says otherwise.
 pub(super) const HOME: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 1);
 /// Bytes of a segment.
@@ -43,6 +43,8 @@ pub(super) struct Weather {
     pub lose: f64,
     /// How likely a connection breaks with a segment.
     pub cut: f64,
+    /// How likely a byte of a segment is changed, once the first words have passed.
+    pub alter: f64,
     /// Bytes that a connection holds in one direction.
     pub buffer: usize,
 }
@@ -259,17 +261,23 @@ impl Net {
             return Ok(0);
         }
         let most = bytes.len().min(room);
-        let cuts = pipe.sent >= FIRST_WORDS && self.random.random_bool(0.5);
+        let cuts = pipe.sent >= FIRST_WORDS[side] && self.random.random_bool(0.5);
         let taken = if cuts { self.random.random_range(1..=most) } else { most };
         for segment in bytes[..taken].chunks(SEGMENT) {
             let way = self.way(TIMEOUT);
             let cuts = weather.cut > 0.0 && self.random.random_bool(weather.cut);
+            let mut segment = segment.to_vec();
+            let has_met = self.connections[number].pipes[side].sent >= FIRST_WORDS[side];
+            if has_met && weather.alter > 0.0 && self.random.random_bool(weather.alter) {
+                let at = self.random.random_range(0..segment.len());
+                segment[at] ^= self.random.random_range(1..=u8::MAX);
+            }
             let connection = &mut self.connections[number];
             let pipe = &mut connection.pipes[side];
             pipe.last = pipe.last.max(time + way);
-            pipe.flying.push_back((pipe.last, segment.to_vec()));
             pipe.held += segment.len();
             pipe.sent += segment.len();
+            pipe.flying.push_back((pipe.last, segment));
             if cuts && connection.cut_at.is_none() {
                 connection.cut_at = Some(time + way);
             }

@@ -7,7 +7,8 @@ use std::time::Duration;
 use mpi_core::buffer::UserBuffer;
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::header::{FrameKind, Header};
-use mpi_core::port::{PeerId, Token, Transport};
+use mpi_core::port::{Body, PeerId, Token, Transport, Why};
+use mpi_core::settings::TcpSecurity;
 
 use super::net::Socket;
 use super::sim_net::{HOME, Sim, Weather};
@@ -23,7 +24,7 @@ fn seeds(few: u64) -> std::ops::Range<u64> {
 }
 
 const FAIR: Weather =
-    Weather { delay: Duration::from_micros(50), lose: 0.0, cut: 0.0, buffer: 64 << 10 };
+    Weather { delay: Duration::from_micros(50), lose: 0.0, cut: 0.0, alter: 0.0, buffer: 64 << 10 };
 
 #[test]
 fn meets_all_requirements_under_delay() {
@@ -46,11 +47,41 @@ fn meets_all_requirements_under_loss() {
 #[test]
 fn meets_all_requirements_while_connections_break() {
     for seed in seeds(3) {
-        let sim = Sim::begin(seed, Weather { lose: 0.002, cut: 0.01, ..FAIR });
+        let sim = Sim::begin(seed, Weather { lose: 0.002, cut: 0.03, ..FAIR });
         let tcp = TcpSettings { streams: 1 + seed as u32 % 2, ..small() };
         check(|| world(2, &tcp));
         assert!(sim.connections() > 20, "nothing broke");
     }
+}
+
+#[test]
+fn meets_all_requirements_while_bytes_are_changed() {
+    for seed in seeds(3) {
+        let _sim = Sim::begin(seed, Weather { lose: 0.002, alter: 0.03, ..FAIR });
+        let security = if seed.is_multiple_of(2) { TcpSecurity::Tag } else { TcpSecurity::Encrypt };
+        let (streams, piece_bytes) = (1 + seed as u32 % 2, 40_000);
+        check(|| world(2, &TcpSettings { security, streams, piece_bytes, ..small() }));
+    }
+}
+
+/// A device that changes something in every message is not waited for.
+#[test]
+fn who_gets_nothing_unchanged_is_told_so() {
+    let _sim = Sim::begin(1, Weather { alter: 1.0, ..FAIR });
+    let (mut ends, mut sinks) = (world(2, &small()), [(); 2].map(|()| Recorder::default()));
+    let header = Header { kind: FrameKind::Eager as u8, ..Header::default() };
+    assert!(ends[0].send(PeerId(1), &header, Body::Bytes((&b"x"[..]).into())).is_ok());
+    while sinks[1].down.is_empty() {
+        for (end, sink) in ends.iter_mut().zip(&mut sinks) {
+            look(end, sink);
+        }
+        assert!(sinks[0].down.is_empty(), "the sender has heard nothing that was changed");
+    }
+    let (Why::Lost(how) | Why::Undelivered(how)) = &sinks[1].down[0].1 else {
+        panic!("it has not left")
+    };
+    assert!(how.contains("did not come as it was sent"), "{how}");
+    assert!(sinks[1].frames.is_empty() && ends[1].counters().altered == 8);
 }
 
 #[test]
@@ -75,7 +106,7 @@ fn each_stream_has_its_own_patience() {
     let sim = Sim::begin(1, FAIR);
     let mut ends = world(2, &tcp);
     let header = Header { kind: FrameKind::Rts as u8, ..Header::default() };
-    let body = || mpi_core::port::Body::Bytes((&b"x"[..]).into());
+    let body = || Body::Bytes((&b"x"[..]).into());
     assert!(ends[0].send(PeerId(1), &header, body()).is_ok());
     // The peer computes. Its host has answered on the first stream; the other is needed now.
     sim.pass(Duration::from_millis(301));
@@ -103,7 +134,7 @@ fn who_looks_seldom_reaches_others_and_is_reached() {
         let sim = Sim::begin(1, FAIR);
         let (mut ends, mut sinks) = (world(2, &small()), [(); 2].map(|()| Recorder::default()));
         let header = Header { kind: FrameKind::Eager as u8, ..Header::default() };
-        let body = mpi_core::port::Body::Bytes((&b"x"[..]).into());
+        let body = Body::Bytes((&b"x"[..]).into());
         assert!(ends[0].send(PeerId(1), &header, body).is_ok());
         for turn in 0.. {
             assert!(turn < 10, "{looks:?}: they do not meet");
@@ -246,10 +277,21 @@ fn a_crowd_from_elsewhere_sends_no_rank_away() {
     assert_eq!(sim.connections(), crowd.len() + 1);
 }
 
-/// Frames both ways and a large message among three, in the worst weather; the trace of it.
-fn storm(seed: u64) -> (u64, u64) {
-    let sim = Sim::begin(seed, Weather { lose: 0.01, cut: 0.02, buffer: 20_000, ..FAIR });
-    let mut world = World::new(world(3, &TcpSettings { streams: 2, ..small() }));
+/// What a storm came to: its trace, connections that were made again, and those that ended because
+/// something was changed.
+struct Wreck {
+    trace: u64,
+    repairs: u64,
+    altered: u64,
+}
+
+/// Frames both ways and a large message among three, in the worst weather.
+fn storm(seed: u64) -> Wreck {
+    let weather = Weather { lose: 0.01, cut: 0.02, alter: 0.005, buffer: 20_000, ..FAIR };
+    let sim = Sim::begin(seed, weather);
+    let security = if seed.is_multiple_of(2) { TcpSecurity::Tag } else { TcpSecurity::Encrypt };
+    let mut world =
+        World::new(world(3, &TcpSettings { streams: 2, piece_bytes: 20_000, security, ..small() }));
     let source = pattern(seed, 300_000);
     let mut target = vec![0; source.len()];
     let to = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), target.len() as u64);
@@ -276,20 +318,29 @@ fn storm(seed: u64) -> (u64, u64) {
         in_order(from, to, &mut world);
     }
     assert!(source == target, "the large message is damaged");
-    let repairs = (0..3).map(|end| world.transport(end).counters().repairs).sum();
-    (sim.trace(), repairs)
+    for frame in &world.got(1).frames {
+        let n = frame.header.context - 100;
+        assert_eq!(frame.body, pattern(n, 1 + n as usize * 300), "a frame is damaged");
+    }
+    let counters = [0, 1, 2].map(|end| world.transport(end).counters());
+    let (repairs, altered) = (
+        counters.map(|one| one.repairs).iter().sum(),
+        counters.map(|one| one.altered).iter().sum(),
+    );
+    Wreck { trace: sim.trace(), repairs, altered }
 }
 
 #[test]
 fn storms_lose_and_double_nothing_and_a_seed_replays() {
-    let (mut traces, mut repairs) = (Vec::new(), 0);
+    let (mut traces, mut repairs, mut altered) = (Vec::new(), 0, 0);
     for seed in seeds(20) {
-        let (trace, repaired) = storm(seed);
-        traces.push(trace);
-        repairs += repaired;
+        let wreck = storm(seed);
+        traces.push(wreck.trace);
+        repairs += wreck.repairs;
+        altered += wreck.altered;
     }
-    assert!(repairs > 0, "no connection was made again");
-    assert_eq!(storm(0).0, traces[0], "a seed does not replay");
+    assert!(repairs > altered && altered > 0, "{repairs} repairs, {altered} for changed bytes");
+    assert_eq!(storm(0).trace, traces[0], "a seed does not replay");
     traces.sort_unstable();
     traces.dedup();
     assert_eq!(traces.len() as u64, seeds(20).end, "seeds do not differ");

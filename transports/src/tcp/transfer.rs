@@ -11,7 +11,7 @@ use mpi_core::header::Header;
 use mpi_core::port::{Landing, Token};
 
 use super::peer::{Peer, Stream};
-use super::record::PieceHead;
+use super::record::{Kind, PieceHead};
 
 /// A message on its way to a peer.
 pub(super) struct Leaving {
@@ -116,14 +116,15 @@ impl Leaving {
         let len = self.source.remaining().min(piece_bytes.into()) as usize;
         let head = PieceHead { header: self.header, id: self.id, total: self.total, at: self.at };
         let ack = stream.tell();
-        stream.output.push_piece_head(ack, &head.to_bytes(), len);
+        stream.output.push_front(Kind::Piece, ack, head.to_bytes(), len);
         self.begun = true;
         self.at += len as u64;
         self.pieces += 1;
         match self.source.as_contiguous() {
-            Some((at, _)) if len > 0 => {
+            Some((at, _)) if len > 0 && !stream.output.encrypts() => {
                 self.source.skip(len as u64);
-                stream.output.push_user(at, len, self.id);
+                // SAFETY: the message is readable until `sent`, by the contract of `send_bulk`.
+                unsafe { stream.output.push_user(at, len, self.id) };
             }
             _ => {
                 let mut bytes = vec![0; len].into_boxed_slice();
