@@ -320,6 +320,9 @@ impl Tcp {
             self.close_link(StreamId { peer, stream: number as u32 });
         }
         let known = &mut self.peers[peer.0 as usize];
+        // A stream may be within a piece whose memory its request gives back when it hears of this. The
+        // piece stays where it is: of a peer that is not up nothing is read any more (`Tcp::read_once`),
+        // and none comes up again.
         known.state = state;
         known.leaving.clear();
         known.arriving.clear();

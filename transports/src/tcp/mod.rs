@@ -15,6 +15,7 @@
 
 mod card;
 mod connect;
+mod coverage;
 mod crowd;
 mod doors;
 mod guest;
@@ -389,6 +390,8 @@ impl Drop for Tcp {
     }
 }
 
+#[cfg(test)]
+mod overlap_tests;
 #[cfg(test)]
 mod proxy_tests;
 #[cfg(test)]

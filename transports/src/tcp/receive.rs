@@ -3,7 +3,7 @@
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::Unpacker;
 use mpi_core::header::Header;
-use mpi_core::port::{Activity, PeerId, Sink, Token};
+use mpi_core::port::{Activity, Sink, Token};
 
 use super::input::{Fault, Listener};
 use super::output::Output;
@@ -32,7 +32,7 @@ const READS: usize = 8;
 
 /// One stream's listener: it passes on to the sink.
 struct Ears<'a, S> {
-    peer: PeerId,
+    id: StreamId,
     sink: &'a mut S,
     output: &'a mut Output,
     asked: &'a mut bool,
@@ -58,32 +58,27 @@ impl<S: Sink> Listener for Ears<'_, S> {
 
     #[inline]
     fn frame(&mut self, header: &Header, body: RawBytes<'_>) {
-        self.sink.frame(self.peer, header, body);
+        self.sink.frame(self.id.peer, header, body);
     }
 
     fn frame_begins(&mut self, header: &Header, len: u64) -> Option<(Unpacker, Token)> {
-        self.sink.begin_eager(self.peer, header, len)
+        self.sink.begin_eager(self.id.peer, header, len)
     }
 
     fn frame_done(&mut self, token: Token) {
-        self.sink.landed(self.peer, token);
+        self.sink.landed(self.id.peer, token);
     }
 
     fn piece(&mut self, head: &PieceHead, len: u64) -> Result<Option<Unpacker>, &'static str> {
-        if let Some(arriving) = transfer::find(self.arriving, head.id) {
-            return arriving.place(head, len);
-        }
-        let landing = self.sink.begin(self.peer, &head.header, head.total);
-        let arriving = Arriving::new(head, landing);
-        let place = arriving.place(head, len);
-        self.arriving.push(arriving);
-        place
+        let Ears { id, sink, arriving, .. } = self;
+        let landing = || sink.begin(id.peer, &head.header, head.total);
+        transfer::begin_piece(arriving, id.stream, head, len, landing)
     }
 
-    fn piece_done(&mut self, id: u64, len: u64) -> Result<(), &'static str> {
-        if let Some(wanted) = transfer::count(self.arriving, id, len)? {
+    fn piece_done(&mut self, id: u64, _: u64) -> Result<(), &'static str> {
+        if let Some(wanted) = transfer::end_piece(self.arriving, self.id.stream, id)? {
             if let Some(token) = wanted {
-                self.sink.landed(self.peer, token);
+                self.sink.landed(self.id.peer, token);
             }
             self.owes = true;
         }
@@ -263,8 +258,7 @@ impl Tcp {
         let Stream { link, output, input, asked, .. } = stream;
         let (Link::Open(socket), State::Up) = (&*link, *state) else { return Ok(Read::Last(0)) };
         let (owes, has_left) = (false, false);
-        let mut ears =
-            Ears { peer: id.peer, sink, output, asked, leaving, arriving, owes, has_left };
+        let mut ears = Ears { id, sink, output, asked, leaving, arriving, owes, has_left };
         let (read, wanted) = if let Some((at, len)) = input.landing() {
             // What comes behind it begins with a head, which says where the rest is to go.
             if self.scratch.len() < NEXT_BYTES {

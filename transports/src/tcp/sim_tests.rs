@@ -23,7 +23,7 @@ fn seeds(few: u64) -> std::ops::Range<u64> {
     0..more.unwrap_or(few)
 }
 
-const FAIR: Weather =
+pub(super) const FAIR: Weather =
     Weather { delay: Duration::from_micros(50), lose: 0.0, cut: 0.0, alter: 0.0, buffer: 64 << 10 };
 
 #[test]

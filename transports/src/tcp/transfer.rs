@@ -10,6 +10,7 @@ use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::header::Header;
 use mpi_core::port::{Landing, Token};
 
+use super::coverage::Coverage;
 use super::peer::{Peer, Stream};
 use super::record::{Kind, PieceHead};
 
@@ -39,7 +40,7 @@ pub(super) struct Arriving {
     id: u64,
     token: Token,
     total: u64,
-    received: u64,
+    coverage: Coverage,
     landing: Landing,
 }
 
@@ -139,20 +140,24 @@ impl Leaving {
 
 impl Arriving {
     /// The transfer that a first piece begins, once the sink has said where it goes.
-    pub(super) fn new(head: &PieceHead, landing: Landing) -> Arriving {
+    fn new(head: &PieceHead, landing: Landing) -> Arriving {
         let token = Token(head.header.context);
-        Arriving { id: head.id, token, total: head.total, received: 0, landing }
+        let coverage = Coverage::default();
+        Arriving { id: head.id, token, total: head.total, coverage, landing }
     }
 
-    /// Where a piece of `len` bytes goes.
-    pub(super) fn place(
-        &self,
+    /// Where a piece of `len` bytes goes that begins on a stream. Until it ends, or the stream begins
+    /// another, no other piece may be for its bytes.
+    fn place(
+        &mut self,
+        stream: u32,
         head: &PieceHead,
         len: u64,
     ) -> Result<Option<Unpacker>, &'static str> {
         if head.total != self.total {
             return Err("two pieces of it disagree about their message");
         }
+        self.coverage.begin(stream, head.at..head.at + len)?;
         let Landing::User(to) = &self.landing else { return Ok(None) };
         let mut to = to.clone();
         to.skip(head.at);
@@ -161,26 +166,36 @@ impl Arriving {
     }
 }
 
-/// The transfer `id` among those that arrive.
-pub(super) fn find(arriving: &[Arriving], id: u64) -> Option<&Arriving> {
-    arriving.iter().find(|one| one.id == id)
+/// A piece of `len` bytes begins on a stream: where it goes. The first one of a message asks where all
+/// of that is to land. What the stream had begun before and not ended does not come any more.
+pub(super) fn begin_piece(
+    arriving: &mut Vec<Arriving>,
+    stream: u32,
+    head: &PieceHead,
+    len: u64,
+    landing: impl FnOnce() -> Landing,
+) -> Result<Option<Unpacker>, &'static str> {
+    arriving.iter_mut().for_each(|one| one.coverage.give_up(stream));
+    let known = arriving.iter().position(|one| one.id == head.id);
+    let place = known.unwrap_or_else(|| {
+        arriving.push(Arriving::new(head, landing()));
+        arriving.len() - 1
+    });
+    arriving[place].place(stream, head, len)
 }
 
-/// Counts a piece as arrived; a message that is complete, with its token if somebody wanted it.
-pub(super) fn count(
+/// The piece of transfer `id` that a stream was within has come; a message that is complete, with its
+/// token if somebody wanted it.
+pub(super) fn end_piece(
     arriving: &mut Vec<Arriving>,
+    stream: u32,
     id: u64,
-    len: u64,
 ) -> Result<Option<Option<Token>>, &'static str> {
     let place = arriving.iter().position(|one| one.id == id);
     let place = place.ok_or("a piece of it belongs to no message")?;
     let one = &mut arriving[place];
-    one.received += len;
-    if one.received > one.total {
-        return Err("a message of it is longer than it said");
-    }
-    let is_over = one.received == one.total;
-    Ok(is_over.then(|| {
+    one.coverage.end(stream)?;
+    Ok(one.coverage.is_whole(one.total).then(|| {
         let Arriving { token, landing, .. } = arriving.swap_remove(place);
         matches!(landing, Landing::User(_)).then_some(token)
     }))
