@@ -15,6 +15,7 @@ use super::division::Division;
 use super::helping::Helps;
 use super::joint::Joints;
 use super::lane::Class;
+use super::ledger::Ledger;
 
 /// Parts that one end moves before others get their turn.
 pub(super) const PARTS_A_POLL: u32 = 16;
@@ -39,9 +40,9 @@ impl Across {
         self.helps.is_busy() || self.joints.is_busy()
     }
 
-    /// Forgets everything, since the peer is gone.
-    pub(super) fn clear(&mut self) {
-        self.joints.clear();
+    /// Gives everything up, since the peer is gone, or is taken for it: then it may be writing still.
+    pub(super) fn clear(&mut self, ledger: &Ledger) {
+        self.joints.clear(ledger);
         self.helps = Helps::default();
     }
 }

@@ -1,19 +1,22 @@
 //! Boards between two that share memory: what stays in place, and is fetched or brought (decision 62).
 
+use std::process::Command;
 use std::time::Duration;
 
 use mpi_core::boards::{Audience, BoardId, Boards, Fetched, Mover, Share, Shown, Source};
 use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::datatype::{Packer, Unpacker};
-use mpi_core::port::PeerId;
+use mpi_core::port::{PeerId, Transport};
 
 use super::across::PARTS_A_POLL;
 use super::caches::Caches;
+use super::peer::State;
 use super::price::Price;
 use super::tests::{Board, PART, config, eager, is_empty, join, poll, small};
 use super::{Bulk, LocalConfig, Shm, ShmSettings};
-use crate::conformance::{World, pattern};
+use crate::conformance::{Recorder, World, pattern};
 use crate::stores::tests::prove_far_nanos;
+use crate::sync::Ordering;
 
 /// Two that have met and share a board.
 fn at_a_board(shm: &ShmSettings, on_node: u32) -> (World<Shm>, BoardId) {
@@ -282,6 +285,90 @@ fn who_fails_in_the_middle_of_a_joint_fetch_moves_no_more_of_it() {
         (0..4).for_each(|turn| poll(&mut world, turn % 2));
         assert!(is_empty(&target));
     }
+}
+
+/// The first of two at a board shows the other these bytes.
+fn show(world: &mut World<Shm>, board: BoardId, bytes: &[u8]) {
+    let (one, nowhere) = (Audience::One(1), std::ptr::null_mut());
+    let shown =
+        world.transport(0).show_piece(board, one, bytes.as_ptr(), bytes.len() as u64, nowhere);
+    assert!(shown && world.transport(1).read_piece(board, Source::Private(0)).is_some());
+}
+
+fn fetch_with_help(reader: &mut Shm, board: BoardId, target: &mut [u8]) -> Fetched {
+    let mut into = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), target.len() as u64);
+    reader.fetch_piece(board, Source::Private(0), &mut into, Mover::Writer)
+}
+
+/// The second of two at a board has called the first, whose process it knows by this number, for help.
+fn called_for_help(bytes: &[u8], target: &mut [u8], pid: u32) -> (World<Shm>, BoardId) {
+    let (mut world, board) = at_a_board(&ShmSettings { bulk: Bulk::Joint, ..small() }, 1);
+    show(&mut world, board, bytes);
+    let reader = world.transport(1);
+    reader.peers[0].readable = Some(pid as i32);
+    assert_eq!(fetch_with_help(reader, board, target), Fetched::Begun);
+    (world, board)
+}
+
+/// Its own operation fails, or it gives the other up.
+const WAYS_TO_FAIL: [fn(&mut Shm, BoardId); 2] =
+    [|reader, board| reader.renounce(board, 15), |reader, _| reader.lose(PeerId(0), "it is odd")];
+
+#[test]
+fn who_fails_gets_its_memory_back_when_nobody_writes_to_it_any_more() {
+    let bytes = vec![9; 8 * PART];
+    for fail in [WAYS_TO_FAIL; 10].concat() {
+        let mut target = vec![0u8; bytes.len()];
+        let (world, board) = called_for_help(&bytes, &mut target, std::process::id());
+        let mut ends = world.into_ends();
+        let (mut reader, mut writer) = (ends.remove(1), ends.remove(0));
+        std::thread::scope(|scope| {
+            let helping = scope.spawn(move || {
+                writer.poll(&mut Recorder::default());
+                writer
+            });
+            // The last part is the first to be written.
+            let begins = target.as_ptr().wrapping_add(7 * PART);
+            // SAFETY: it lies in the target, which the writer's thread writes by way of the kernel.
+            while unsafe { begins.read_volatile() } == 0 {
+                std::hint::spin_loop();
+            }
+            fail(&mut reader, board);
+            target.fill(0);
+            drop(helping.join().unwrap());
+        });
+        assert!(is_empty(&target), "it was written to after it was given back");
+    }
+}
+
+#[test]
+fn who_has_died_in_the_middle_of_a_part_is_not_waited_for() {
+    let mut child = Command::new("true").spawn().unwrap();
+    let gone = child.id();
+    child.wait().unwrap();
+    let bytes = vec![9; 8 * PART];
+    for fail in WAYS_TO_FAIL {
+        let mut target = vec![0u8; bytes.len()];
+        let (mut world, board) = called_for_help(&bytes, &mut target, gone);
+        assert!(world.transport(0).peers[1].ledger_out.take_to_write(0, 8));
+        fail(world.transport(1), board);
+    }
+}
+
+#[test]
+fn who_seems_to_be_gone_when_it_is_called_for_help_gives_none() {
+    let bytes = vec![9; 8 * PART];
+    let mut target = vec![0u8; bytes.len()];
+    let (mut world, board) = at_a_board(&ShmSettings { bulk: Bulk::Joint, ..small() }, 1);
+    show(&mut world, board, &bytes);
+    // It sleeps, and the program has closed its socket: nobody can ring there.
+    let writer = world.transport(0);
+    writer.arena.parked().store(1, Ordering::SeqCst);
+    writer.socket = None;
+    assert_eq!(fetch_with_help(world.transport(1), board, &mut target), Fetched::Begun);
+    assert_eq!(world.transport(1).peers[0].state, State::Down);
+    poll(&mut world, 0);
+    assert!(is_empty(&target), "it writes to memory that was given back");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! How a long message is divided into parts for the two ends that move it (see `across`).
 
+use super::ledger::PARTS_END;
+
 /// Parts that are worth their system calls, where there are few.
 const PART_FIRST: u64 = 128 << 10;
 /// A message is divided into so many, unless they would be shorter or longer than that.
@@ -43,7 +45,8 @@ impl Division {
     /// How many parts there are, which fit the counting word or are too many.
     pub(super) fn parts(&self) -> Option<u32> {
         let others = self.len.saturating_sub(self.first).div_ceil(self.part);
-        u32::try_from(others + u64::from(self.len > 0)).ok()
+        let parts = u32::try_from(others + u64::from(self.len > 0)).ok();
+        parts.filter(|parts| *parts < PARTS_END)
     }
 
     /// Where part number `i` begins, and its length.

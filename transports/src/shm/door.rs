@@ -21,7 +21,8 @@ use super::hello::{HELLO_BYTES, Hello};
 use super::layout;
 use super::peer::State;
 use crate::sync::{Ordering, fence};
-use crate::sys::shared_file::{descriptor_of, read_at};
+use crate::sys::process::descriptor_of;
+use crate::sys::shared_file::read_at;
 use crate::sys::socket::{NAME_BYTES, Name};
 
 /// The rank and the name that a plate greets.

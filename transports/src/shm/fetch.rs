@@ -2,7 +2,8 @@
 //! two members with the writer's help (see `across`).
 //!
 //! A member that fails gives its memory back to the program. So who renounces takes back what it has
-//! offered, and a fetch that is under way ends there; of two members no other can fail meanwhile.
+//! offered, and a fetch that is under way ends there, when the writer has written the part that it is
+//! within; of two members no other can fail meanwhile.
 
 use std::time::Instant;
 

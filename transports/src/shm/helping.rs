@@ -63,7 +63,8 @@ impl Helping {
     /// Moves parts from the back, as `Joint::go_on` does from the front.
     fn go_on(&mut self, pid: i32, ledger: &Ledger) {
         for _ in 0..PARTS_A_POLL {
-            let is_over = || self.taken >= self.parts || !ledger.take(self.number, self.parts);
+            let is_over =
+                || self.taken >= self.parts || !ledger.take_to_write(self.number, self.parts);
             self.over = self.over || is_over();
             if self.over {
                 return;
@@ -71,7 +72,9 @@ impl Helping {
             self.taken += 1;
             let (at, len) = self.division.front(self.parts - self.taken);
             let (from, to) = (self.from.wrapping_add(at), self.to.wrapping_add(at));
-            match cma::write_exact(pid, from, to, len) {
+            let written = cma::write_exact(pid, from, to, len);
+            ledger.have_written(self.number);
+            match written {
                 Ok(()) => self.done += 1,
                 Err(error) => {
                     tracing::info!(%error, "a part of a message could not be written across");

@@ -4,7 +4,7 @@
 //! In: what a peer offered. Out: messages that are in place, and calls for help.
 
 use std::collections::VecDeque;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use mpi_core::boards::Mover;
 use mpi_core::port::{PeerId, Pulled, Sink, Token};
@@ -14,7 +14,11 @@ use super::across::{HELP, HELP_BUSY, PARTS_A_POLL};
 use super::division::Division;
 use super::ledger::{Ledger, WORDS};
 use super::peer::{Peer, State};
-use crate::sys::cma;
+use crate::sys::process::has_ended;
+use crate::sys::{cma, wait};
+
+/// A part that takes longer to write is worth a word: its sender does not run.
+const WORTH_A_WORD: Duration = Duration::from_secs(5);
 
 /// Bytes that are to come across.
 pub(super) struct Crossing {
@@ -29,6 +33,8 @@ pub(super) struct Crossing {
 /// A message that this process fetches, with the help of its sender.
 pub(super) struct Joint {
     number: u32,
+    /// The process that sends it.
+    sender: i32,
     crossing: Crossing,
     /// What the sender is called by.
     call: u64,
@@ -82,15 +88,16 @@ impl Joints {
             || !self.waiting.is_empty() && self.begun.len() < WORDS
     }
 
-    /// Forgets everything but the numbers.
-    pub(super) fn clear(&mut self) {
+    /// Gives everything up and forgets it but for the numbers.
+    pub(super) fn clear(&mut self, ledger: &Ledger) {
+        self.begun.iter().for_each(|joint| joint.give_up(ledger));
         *self = Joints { next: self.next, ..Joints::default() };
     }
 }
 
 impl Joint {
     /// Nothing has been moved yet, unless there would be too many parts.
-    fn new(crossing: Crossing, by: Mover) -> Option<Joint> {
+    fn new(sender: i32, crossing: Crossing, by: Mover) -> Option<Joint> {
         let (call, division) = match by {
             Mover::Writer => (HELP_BUSY, Division::of_busy(crossing.len)),
             Mover::Both | Mover::Reader { .. } => (HELP, Division::of(crossing.len)),
@@ -100,6 +107,7 @@ impl Joint {
         let (others, helped, failed) = (None, None, false);
         let joint = Joint {
             number,
+            sender,
             crossing,
             call,
             division,
@@ -161,6 +169,26 @@ impl Joint {
         self.failed = self.failed || !(first..first + missing).all(|part| self.fetch(pid, part));
         true
     }
+
+    /// Nobody waits for its end any more, so that its memory is the program's again: the sender takes no further
+    /// part, and what it is writing now it writes to the end first. That is one call of the kernel, for which a
+    /// sender that lives needs nothing of this process.
+    #[cold]
+    fn give_up(&self, ledger: &Ledger) {
+        ledger.close(self.number, self.parts);
+        let (since, mut is_told) = (Instant::now(), false);
+        while ledger.is_written_to(self.number) && !has_ended(self.sender) {
+            wait::give_way();
+            if !is_told && since.elapsed() > WORTH_A_WORD {
+                tracing::warn!(
+                    process = self.sender,
+                    "a transfer is given up, but its sender is still writing to this process's memory, which waits \
+                     for it; if that process is stopped, let it go on (kill -CONT) or end it"
+                );
+                is_told = true;
+            }
+        }
+    }
 }
 
 impl Shm {
@@ -171,7 +199,8 @@ impl Shm {
         if matches!(by, Mover::Reader { .. }) || known.state != State::Open {
             return None;
         }
-        let (pid, mut joint) = (known.readable?, Joint::new(crossing, by)?);
+        let pid = known.readable?;
+        let mut joint = Joint::new(pid, crossing, by)?;
         let joints = &mut known.across.joints;
         if joints.begun.len() >= WORDS {
             joints.waiting.push_back(joint);
@@ -197,7 +226,13 @@ impl Shm {
         let Crossing { from, to, len, .. } = joint.crossing;
         self.peers[peer.0 as usize].ledger.open(joint.number);
         self.tell(peer, joint.call, joint.number, [from, to as u64, len]);
-        self.peers[peer.0 as usize].state == State::Open
+        let Peer { state, ledger, .. } = &self.peers[peer.0 as usize];
+        let is_there = *state == State::Open;
+        if !is_there {
+            // It may have heard the call all the same, if it lives and nobody could ring.
+            joint.give_up(ledger);
+        }
+        is_there
     }
 
     /// What came of a message that nobody works at any more.
@@ -256,14 +291,14 @@ impl Shm {
 }
 
 impl Peer {
-    /// Lets go of a fetch whose end nobody waits for any more.
+    /// Lets go of a fetch whose end nobody waits for any more; its memory is the program's again then.
     pub(super) fn abandon(&mut self, token: Token) {
         let joints = &mut self.across.joints;
         joints.waiting.retain(|joint| joint.crossing.token != token);
         if let Some(at) = joints.begun.iter().position(|joint| joint.crossing.token == token)
             && let Some(joint) = joints.begun.remove(at)
         {
-            self.ledger.close(joint.number, joint.parts);
+            joint.give_up(&self.ledger);
         }
     }
 }

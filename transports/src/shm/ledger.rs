@@ -4,17 +4,25 @@
 //! In one word for each transfer both ends count how many parts are taken. The receiver takes them from
 //! the front and the sender from the back, so a count is enough: as long as it is below the number of
 //! parts, the next one from either side is nobody's yet. An end that has other things to do takes fewer,
-//! or none. By the last word the receiver tells which messages need not be announced to it (see `ways`).
+//! or none. The sender also says there that it is writing: a receiver that gives a transfer up lets nobody
+//! take a part any more, and its memory is its own when that has ended. By the last word the receiver tells which
+//! messages need not be announced to it (see `ways`).
 
 use crate::sync::{AtomicU64, Ordering};
 
 /// Messages of one peer that are on their way across at a time.
 pub(super) const WORDS: usize = 4;
 
+/// A transfer has fewer parts.
+pub(super) const PARTS_END: u32 = WRITING as u32;
+/// The sender is writing a part.
+const WRITING: u64 = 1 << 31;
+
 /// The words, as either end sees them.
 #[derive(Debug)]
 pub(super) struct Ledger {
-    /// For each transfer its number above, and parts taken below; then what was told.
+    /// For each transfer its number above, then whether it is written to, and parts taken below; then
+    /// what was told.
     words: *const AtomicU64,
     /// What this end has told, if it is the receiver.
     told: u64,
@@ -53,19 +61,44 @@ impl Ledger {
         self.claims(number).store(u64::from(number) << 32, Ordering::Release);
     }
 
-    /// Takes a part of `parts` for this end, if one is left and the transfer still the same.
+    /// Takes a part of `parts` for the receiver, if one is left.
     pub(super) fn take(&self, number: u32, parts: u32) -> bool {
-        let free = |word: u64| (word >> 32) as u32 == number && (word as u32) < parts;
-        let taken = self
-            .claims(number)
-            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, |word| free(word).then(|| word + 1));
-        taken.is_ok()
+        self.take_and(number, parts, 0)
+    }
+
+    /// Takes one for the sender, if one is left and the transfer still the same, and says that it is being written
+    /// until [`Ledger::have_written`].
+    pub(super) fn take_to_write(&self, number: u32, parts: u32) -> bool {
+        self.take_and(number, parts, WRITING)
+    }
+
+    fn take_and(&self, number: u32, parts: u32, mark: u64) -> bool {
+        let free = |word: u64| is_of(word, number) && taken(word) < parts;
+        let took = self.claims(number).fetch_update(Ordering::AcqRel, Ordering::Relaxed, |word| {
+            free(word).then(|| (word + 1) | mark)
+        });
+        took.is_ok()
+    }
+
+    /// The sender writes no more of the part that it took.
+    pub(super) fn have_written(&self, number: u32) {
+        let end = |word| is_of(word, number).then_some(word & !WRITING);
+        // If the transfer is another by now, nobody waits for this one.
+        let _ = self.claims(number).fetch_update(Ordering::Release, Ordering::Relaxed, end);
+    }
+
+    /// Whether the sender is writing a part.
+    pub(super) fn is_written_to(&self, number: u32) -> bool {
+        let word = self.claims(number).load(Ordering::Acquire);
+        is_of(word, number) && word & WRITING != 0
     }
 
     /// Lets nobody take a part of `parts` any more, and says how many are taken.
     pub(super) fn close(&self, number: u32, parts: u32) -> u32 {
         let closed = u64::from(number) << 32 | u64::from(parts);
-        (self.claims(number).swap(closed, Ordering::AcqRel) as u32).min(parts)
+        let close = |word: u64| Some(closed | word & WRITING);
+        let before = self.claims(number).fetch_update(Ordering::AcqRel, Ordering::Relaxed, close);
+        before.map_or(parts, taken).min(parts)
     }
 
     /// What the receiver has told about lengths (see [`super::ways::Ways::told`]).
@@ -82,6 +115,16 @@ impl Ledger {
             self.word(WORDS).store(told, Ordering::Relaxed);
         }
     }
+}
+
+/// Whether a word counts parts of the transfer of this number.
+fn is_of(word: u64, number: u32) -> bool {
+    (word >> 32) as u32 == number
+}
+
+/// The parts that are taken.
+fn taken(word: u64) -> u32 {
+    (word & (WRITING - 1)) as u32
 }
 
 #[cfg(test)]
@@ -101,6 +144,29 @@ mod tests {
         assert!(!ledger.take(5, 3) && ledger.take(next, 3));
         assert_eq!(ledger.close(next, 3), 1);
         assert!(!ledger.take(next, 3));
+    }
+
+    #[test]
+    fn a_part_is_written_until_the_sender_says_so_also_if_the_receiver_gives_up() {
+        let words = [0; WORDS + 1].map(AtomicU64::new);
+        // SAFETY: the words outlive the views.
+        let [receiver, sender] = [(); 2].map(|()| unsafe { Ledger::new(words.as_ptr()) });
+        receiver.open(5);
+        assert!(receiver.take(5, 9) && !receiver.is_written_to(5));
+        assert!(sender.take_to_write(5, 9) && receiver.is_written_to(5));
+        sender.have_written(5);
+        assert!(!receiver.is_written_to(5));
+        assert!(sender.take_to_write(5, 9) && receiver.take(5, 9));
+        assert_eq!(receiver.close(5, 9), 4);
+        assert!(receiver.is_written_to(5) && !sender.take_to_write(5, 9));
+        sender.have_written(5);
+        assert!(!receiver.is_written_to(5));
+        assert_eq!(receiver.close(5, 9), 9);
+        let next = 5 + WORDS as u32;
+        receiver.open(next);
+        assert!(sender.take_to_write(next, 1));
+        sender.have_written(5);
+        assert!(receiver.is_written_to(next), "an old one has no say");
     }
 
     #[test]

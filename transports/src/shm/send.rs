@@ -340,7 +340,7 @@ impl Shm {
         self.strangers.retain(|(_, stranger)| *stranger != peer);
         to.writer = super::lane::Writer::closed();
         to.bulk_out.clear();
-        to.across.clear();
+        to.across.clear(&to.ledger);
         to.held.give_all_back(&mut self.slots, &mut self.ring);
         let rank = to.rank;
         let why = if has_left {

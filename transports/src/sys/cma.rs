@@ -115,6 +115,14 @@ fn write_plainly(pid: i32, from: u64, to: u64, len: usize) -> io::Result<usize> 
     usize::try_from(n).map_err(|_| io::Error::last_os_error())
 }
 
+/// Whether process `pid` has no memory any more: it has ended, or its first thread has.
+pub(super) fn is_gone(pid: i32) -> bool {
+    let mut byte = 0;
+    // SAFETY: one byte, which is ours.
+    let read = unsafe { read_plainly(pid, 0, &raw mut byte, 1) };
+    read.is_err_and(|error| error.raw_os_error() == Some(libc::ESRCH))
+}
+
 /// A run of memory, as the kernel wants it told.
 fn run(at: *mut u8, len: usize) -> libc::iovec {
     libc::iovec { iov_base: at.cast(), iov_len: len }

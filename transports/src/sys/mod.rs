@@ -11,6 +11,7 @@ pub mod epoll;
 pub mod file;
 pub mod limits;
 pub mod memory;
+pub mod process;
 pub mod shared_file;
 pub mod socket;
 pub mod tcp;

@@ -219,29 +219,8 @@ fn check_file_limit(len: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// A copy of another process's descriptor (Linux 5.6), where the kernel lets this one look into that.
-///
-/// # Errors
-/// The kernel's.
-pub fn descriptor_of(pid: i32, fd: i32) -> io::Result<OwnedFd> {
-    if is_under_valgrind() {
-        return Err(io::ErrorKind::Unsupported.into());
-    }
-    // SAFETY: integers only.
-    let process = owned(unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) })?;
-    // SAFETY: integers only, on a descriptor we own.
-    owned(unsafe { libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), fd, 0) })
-}
-
-/// Whether this program runs in valgrind, which has loaded a library of its own before all others.
-/// It knows no pidfd_open before 3.21 and tells the user of each one that is refused.
-fn is_under_valgrind() -> bool {
-    let preloaded = std::env::var_os("LD_PRELOAD").unwrap_or_default();
-    preloaded.to_string_lossy().contains("/vgpreload_")
-}
-
 /// A descriptor that the kernel has just made, or why not.
-fn owned(answer: libc::c_long) -> io::Result<OwnedFd> {
+pub(super) fn owned(answer: libc::c_long) -> io::Result<OwnedFd> {
     match RawFd::try_from(answer) {
         // SAFETY: nobody else owns it.
         Ok(fd) if fd >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),

@@ -1,0 +1,67 @@
+//! Other processes of this host, by their numbers.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::time::Duration;
+
+use super::shared_file::owned;
+use super::{cma, wait};
+
+/// A copy of another process's descriptor (Linux 5.6), where the kernel lets this one look into that.
+///
+/// # Errors
+/// The kernel's.
+pub fn descriptor_of(pid: i32, fd: i32) -> io::Result<OwnedFd> {
+    let process = handle_of(pid)?;
+    // SAFETY: integers only, on a descriptor we own.
+    owned(unsafe { libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), fd, 0) })
+}
+
+/// Whether the process `pid`, whose memory this one may read, has ended, so that no thread of it is in
+/// a call of the kernel any more.
+pub fn has_ended(pid: i32) -> bool {
+    match handle_of(pid) {
+        Ok(process) => {
+            wait::until_readable([Some(process.as_fd())], Duration::ZERO).unwrap_or(false)
+        }
+        // It has ended, or the kernel knows no such handles (Linux 5.3) or forbids them.
+        Err(_) => cma::is_gone(pid),
+    }
+}
+
+/// A descriptor that stands for the process `pid`, readable once all its threads have ended.
+fn handle_of(pid: i32) -> io::Result<OwnedFd> {
+    if is_under_valgrind() {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    // SAFETY: integers only.
+    owned(unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) })
+}
+
+/// Whether this program runs in valgrind, which has loaded a library of its own before all others.
+/// It knows no pidfd_open before 3.21 and tells the user of each one that is refused.
+fn is_under_valgrind() -> bool {
+    let preloaded = std::env::var_os("LD_PRELOAD").unwrap_or_default();
+    preloaded.to_string_lossy().contains("/vgpreload_")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn who_lives_is_told_from_who_has_ended_whether_its_parent_has_looked_or_not() {
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        let pid = child.id() as i32;
+        assert!(!has_ended(pid) && !cma::is_gone(pid));
+        drop(child.stdin.take());
+        while !has_ended(pid) {
+            wait::give_way();
+        }
+        assert!(cma::is_gone(pid), "nobody has waited for it, so it has its number still");
+        child.wait().unwrap();
+        assert!(has_ended(pid) && cma::is_gone(pid));
+    }
+}
