@@ -313,8 +313,8 @@ pub trait Boards {
     fn ask_for_piece(&mut self, board: BoardId, from: Source);
 
     /// Tells all members that this process goes no further on a board, and why: the number of an
-    /// error class. It wakes those that sleep. Nobody writes to the room of a fetch that was under way any more
-    /// when this returns.
+    /// error class. It wakes those that sleep. When this returns nobody writes any more to the room of a fetch
+    /// that was under way, nor to where something was to be given back.
     fn renounce(&mut self, board: BoardId, why: i32);
 
     /// Why a member goes no further, if it said so.

@@ -372,6 +372,33 @@ fn who_seems_to_be_gone_when_it_is_called_for_help_gives_none() {
 }
 
 #[test]
+fn who_fails_gets_back_what_others_write_their_part_of_a_result_to() {
+    let (bytes, made) = (pattern(3, 4 * PART), vec![9; 4 * PART]);
+    for _ in 0..10 {
+        let mut result = vec![0u8; made.len()];
+        let (mut world, board) = at_a_board(&small(), 1);
+        let (one, back, from) = (Audience::One(1), result.as_mut_ptr(), Source::Private(0));
+        let len = bytes.len() as u64;
+        assert!(world.transport(0).show_piece(board, one, bytes.as_ptr(), len, back));
+        let mut ends = world.into_ends();
+        let (mut reader, mut shower) = (ends.remove(1), ends.remove(0));
+        std::thread::scope(|scope| {
+            let giving = scope.spawn(|| {
+                while reader.give_back_part(board, from, 0, RawBytes::from(&made[..])) {}
+            });
+            // SAFETY: it lies in the result, which the reader's thread writes by way of the kernel.
+            while unsafe { back.read_volatile() } == 0 {
+                std::hint::spin_loop();
+            }
+            shower.renounce(board, 15);
+            result.fill(0);
+            giving.join().unwrap();
+        });
+        assert!(is_empty(&result), "it was written to after it was given back");
+    }
+}
+
+#[test]
 fn a_message_is_left_where_readers_have_it_mapped_if_that_pays() {
     let (one, all) = (Audience::One(1), Audience::Everyone);
     let through = ShmSettings { bulk: Bulk::Pipeline, ..small() };

@@ -342,9 +342,8 @@ impl Boards for Shm {
     ) -> bool {
         let Some(on) = self.boards.get(board) else { return false };
         let Some(apart) = on.apart(from).filter(|apart| apart.back != 0) else { return false };
-        let writer = on.member(from.rank());
         let place = apart.part(at, bytes.len() as u64);
-        place.is_some_and(|(_, back)| self.push_alone(writer, back, bytes))
+        place.is_some_and(|(_, back)| self.write_back(board, from.rank(), back, bytes))
     }
 
     fn divides(&mut self, board: BoardId, len: u64) -> bool {
@@ -420,6 +419,7 @@ impl Boards for Shm {
         if let Some(at) = self.boards.get(board) {
             at.renounce(why);
             self.wake_audience(board, Audience::Everyone);
+            self.outwait_writers(board);
         }
     }
 

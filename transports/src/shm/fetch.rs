@@ -12,10 +12,11 @@ use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::port::{PeerId, Pulled, Token};
 
-use super::joint::Crossing;
+use super::joint::{Crossing, outwait};
 use super::movers::Movers;
+use super::peer::Peer;
 use super::{Bulk, Shm};
-use crate::board::Apart;
+use crate::board::{Apart, Board};
 
 /// Tokens of fetches begin here, above those of requests.
 const FIRST_TOKEN: u64 = 1 << 63;
@@ -263,6 +264,32 @@ impl Shm {
         let mut others = self.boards.look(board)?.others();
         let first = others.next();
         first.filter(|_| others.next().is_none())
+    }
+
+    /// Writes what was made of a part of a piece to where its writer wants it, at `to`; whether it is there. A writer
+    /// that has renounced wants it nowhere, and one that does so now waits until it is written.
+    pub(super) fn write_back(
+        &mut self,
+        board: BoardId,
+        writer: u32,
+        to: u64,
+        bytes: RawBytes<'_>,
+    ) -> bool {
+        let Some(on) = self.boards.look(board) else { return false };
+        let peer = on.member(writer);
+        self.peers[peer.0 as usize].ledger_out.begin_to_write_back();
+        let is_wanted = self.boards.look(board).is_some_and(|on| on.renounced(writer).is_none());
+        let is_there = is_wanted && self.push_alone(peer, to, bytes);
+        self.peers[peer.0 as usize].ledger_out.have_written_back();
+        is_there
+    }
+
+    /// This process has renounced: waits until no member of a board writes to its memory any more.
+    pub(super) fn outwait_writers(&self, board: BoardId) {
+        for peer in self.boards.look(board).into_iter().flat_map(Board::others) {
+            let Peer { pid, ledger, .. } = &self.peers[peer.0 as usize];
+            outwait(*pid, || ledger.is_written_back_to());
+        }
     }
 
     /// Takes back what members of a board were offered, and all else with it, which is then fetched

@@ -17,7 +17,7 @@ use super::peer::{Peer, State};
 use crate::sys::process::has_ended;
 use crate::sys::{cma, wait};
 
-/// A part that takes longer to write is worth a word: its sender does not run.
+/// What takes longer to write is worth a word: the other process does not run.
 const WORTH_A_WORD: Duration = Duration::from_secs(5);
 
 /// Bytes that are to come across.
@@ -176,17 +176,22 @@ impl Joint {
     #[cold]
     fn give_up(&self, ledger: &Ledger) {
         ledger.close(self.number, self.parts);
-        let (since, mut is_told) = (Instant::now(), false);
-        while ledger.is_written_to(self.number) && !has_ended(self.sender) {
-            wait::give_way();
-            if !is_told && since.elapsed() > WORTH_A_WORD {
-                tracing::warn!(
-                    process = self.sender,
-                    "a transfer is given up, but its sender is still writing to this process's memory, which waits \
-                     for it; if that process is stopped, let it go on (kill -CONT) or end it"
-                );
-                is_told = true;
-            }
+        outwait(self.sender, || ledger.is_written_to(self.number));
+    }
+}
+
+/// Waits while the process `pid` is writing to memory of this one that is about to be the program's again.
+pub(super) fn outwait(pid: i32, is_writing: impl Fn() -> bool) {
+    let (since, mut is_told) = (Instant::now(), false);
+    while is_writing() && !has_ended(pid) {
+        wait::give_way();
+        if !is_told && since.elapsed() > WORTH_A_WORD {
+            tracing::warn!(
+                process = pid,
+                "an operation is given up, but another process is still writing to this one's memory, which waits \
+                 for it; if that process is stopped, let it go on (kill -CONT) or end it"
+            );
+            is_told = true;
         }
     }
 }

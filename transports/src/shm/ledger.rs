@@ -5,13 +5,18 @@
 //! the front and the sender from the back, so a count is enough: as long as it is below the number of
 //! parts, the next one from either side is nobody's yet. An end that has other things to do takes fewer,
 //! or none. The sender also says there that it is writing: a receiver that gives a transfer up lets nobody
-//! take a part any more, and its memory is its own when that has ended. By the last word the receiver tells which
-//! messages need not be announced to it (see `ways`).
+//! take a part any more, and its memory is its own when that has ended. By another word the receiver tells which
+//! messages need not be announced to it (see `ways`), and by the last the sender that it is writing back what it has
+//! made of a piece of the receiver's (see [`mpi_core::boards::Boards::give_back_part`]).
 
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering, fence};
 
 /// Messages of one peer that are on their way across at a time.
 pub(super) const WORDS: usize = 4;
+
+/// Which word says what the receiver tells, and which that the sender writes back.
+const TOLD: usize = WORDS;
+const WRITING_BACK: usize = WORDS + 1;
 
 /// A transfer has fewer parts.
 pub(super) const PARTS_END: u32 = WRITING as u32;
@@ -22,7 +27,7 @@ const WRITING: u64 = 1 << 31;
 #[derive(Debug)]
 pub(super) struct Ledger {
     /// For each transfer its number above, then whether it is written to, and parts taken below; then
-    /// what was told.
+    /// the two others.
     words: *const AtomicU64,
     /// What this end has told, if it is the receiver.
     told: u64,
@@ -40,14 +45,14 @@ impl Ledger {
     /// The words at `words`.
     ///
     /// # Safety
-    /// They stay mapped as long as this is used, and are aligned: [`WORDS`] and one more.
+    /// They stay mapped as long as this is used, and are aligned: [`WORDS`] and two more.
     pub(super) unsafe fn new(words: *const AtomicU64) -> Ledger {
         Ledger { words, told: 0 }
     }
 
     #[inline]
     fn word(&self, at: usize) -> &AtomicU64 {
-        // SAFETY: by `new`'s promise; both callers stay within the words.
+        // SAFETY: by `new`'s promise; all callers stay within the words.
         unsafe { &*self.words.add(at) }
     }
 
@@ -104,7 +109,7 @@ impl Ledger {
     /// What the receiver has told about lengths (see [`super::ways::Ways::told`]).
     #[inline]
     pub(super) fn told(&self) -> u64 {
-        self.word(WORDS).load(Ordering::Relaxed)
+        self.word(TOLD).load(Ordering::Relaxed)
     }
 
     /// Tells the sender so, unless that is nothing new.
@@ -112,8 +117,27 @@ impl Ledger {
     pub(super) fn tell(&mut self, told: u64) {
         if told != self.told {
             self.told = told;
-            self.word(WORDS).store(told, Ordering::Relaxed);
+            self.word(TOLD).store(told, Ordering::Relaxed);
         }
+    }
+}
+
+impl Ledger {
+    /// The sender is about to write to memory of the receiver, unless that has taken it back: it has to look now.
+    pub(super) fn begin_to_write_back(&self) {
+        self.word(WRITING_BACK).store(1, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+    }
+
+    /// It writes there no more.
+    pub(super) fn have_written_back(&self) {
+        self.word(WRITING_BACK).store(0, Ordering::Release);
+    }
+
+    /// Whether the sender is writing there; asked by a receiver that has taken it back.
+    pub(super) fn is_written_back_to(&self) -> bool {
+        fence(Ordering::SeqCst);
+        self.word(WRITING_BACK).load(Ordering::Acquire) != 0
     }
 }
 
@@ -131,9 +155,11 @@ fn taken(word: u64) -> u32 {
 mod tests {
     use super::*;
 
+    const ALL: usize = WRITING_BACK + 1;
+
     #[test]
     fn each_part_is_taken_once_and_an_old_number_takes_none() {
-        let words = [77; WORDS + 1].map(AtomicU64::new);
+        let words = [77; ALL].map(AtomicU64::new);
         // SAFETY: the words outlive the view.
         let ledger = unsafe { Ledger::new(words.as_ptr()) };
         ledger.open(5);
@@ -148,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_part_is_written_until_the_sender_says_so_also_if_the_receiver_gives_up() {
-        let words = [0; WORDS + 1].map(AtomicU64::new);
+        let words = [0; ALL].map(AtomicU64::new);
         // SAFETY: the words outlive the views.
         let [receiver, sender] = [(); 2].map(|()| unsafe { Ledger::new(words.as_ptr()) });
         receiver.open(5);
@@ -171,7 +197,7 @@ mod tests {
 
     #[test]
     fn two_threads_share_all_parts() {
-        let words = [0; WORDS + 1].map(AtomicU64::new);
+        let words = [0; ALL].map(AtomicU64::new);
         // SAFETY: the words outlive the views.
         let [here, there] = [(); 2].map(|()| unsafe { Ledger::new(words.as_ptr()) });
         here.open(1);
@@ -185,12 +211,12 @@ mod tests {
 
     #[test]
     fn what_is_told_is_written_once() {
-        let words = [0; WORDS + 1].map(AtomicU64::new);
+        let words = [0; ALL].map(AtomicU64::new);
         // SAFETY: the words outlive the views.
         let [mut receiver, sender] = [(); 2].map(|()| unsafe { Ledger::new(words.as_ptr()) });
         receiver.tell(6);
         assert_eq!(sender.told(), 6);
-        words[WORDS].store(0, Ordering::Relaxed);
+        words[TOLD].store(0, Ordering::Relaxed);
         receiver.tell(6);
         assert_eq!(sender.told(), 0);
     }

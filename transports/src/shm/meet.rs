@@ -362,6 +362,7 @@ impl Shm {
         known.ledger = self.arena.ledger(inbound);
         known.ledger_out = remote.ledger(outbound);
         known.parked = remote.parked();
+        known.pid = pid;
         known.readable = may_read(pid, hello.probe).then_some(pid);
         known.fences = hello.fences;
         known.remote = Some(remote);

@@ -67,7 +67,9 @@ pub(super) struct Peer {
     /// Whether it was sent a hello.
     pub greeted: bool,
     pub name: Option<Name>,
-    /// Its process id, if its memory can be read across.
+    /// Its process id; 0 until met.
+    pub pid: i32,
+    /// The same, if its memory can be read across.
     pub readable: Option<i32>,
     /// Whether fences reach it.
     pub fences: bool,
@@ -104,6 +106,7 @@ impl Peer {
             rank: u32::MAX,
             greeted: false,
             name: None,
+            pid: 0,
             readable: None,
             fences: true,
             remote: None,
