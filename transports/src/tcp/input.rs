@@ -27,8 +27,8 @@ pub(super) trait Listener {
     fn frame_done(&mut self, token: Token);
     /// A piece of `len` bytes begins; where it goes, or `None` for bytes that nobody wants.
     fn piece(&mut self, head: &PieceHead, len: u64) -> Result<Option<Unpacker>, &'static str>;
-    /// `len` bytes of a transfer are in place; the piece is complete.
-    fn piece_done(&mut self, id: u64, len: u64) -> Result<(), &'static str>;
+    /// The piece of a transfer that has begun is in place.
+    fn piece_done(&mut self, id: u64) -> Result<(), &'static str>;
     /// The peer wants an acknowledgement.
     fn ping(&mut self);
     /// The peer leaves.
@@ -251,7 +251,7 @@ impl Input {
         let (end, len) = (body.end, body.len);
         self.body = None;
         match end {
-            End::Piece(id) => to.piece_done(id, len)?,
+            End::Piece(id) => to.piece_done(id)?,
             End::Placed(token) => to.frame_done(token),
             End::Kept(header) => to.frame(&header, RawBytes::from(&self.kept[..len as usize])),
         }
@@ -338,7 +338,7 @@ impl Input {
         let target = to.piece(&head, len)?;
         self.received += used as u64;
         match len {
-            0 => to.piece_done(head.id, 0)?,
+            0 => to.piece_done(head.id)?,
             _ => self.begin_body(End::Piece(head.id), len, target)?,
         }
         Ok(used)

@@ -12,7 +12,7 @@ enum Heard {
     Acknowledged(u64),
     Frame(u64, Vec<u8>),
     Piece(u64, u64),
-    Done(u64, u64),
+    Done(u64),
     Ping,
     Bye,
 }
@@ -57,8 +57,8 @@ impl Listener for Scribe {
         Ok(Some(to))
     }
 
-    fn piece_done(&mut self, id: u64, len: u64) -> Result<(), &'static str> {
-        self.heard.push(Heard::Done(id, len));
+    fn piece_done(&mut self, id: u64) -> Result<(), &'static str> {
+        self.heard.push(Heard::Done(id));
         Ok(())
     }
 
@@ -93,7 +93,7 @@ fn add_record(seal: Seal, stream: &mut Vec<u8>, n: u64, what: u8, len: usize) ->
         1 => {
             let head = PieceHead { header, id: n, total: MEMORY as u64, at: 0 };
             let len = len.max(1) as u64;
-            (Kind::Piece, head.to_bytes().into(), vec![Heard::Piece(n, len), Heard::Done(n, len)])
+            (Kind::Piece, head.to_bytes().into(), vec![Heard::Piece(n, len), Heard::Done(n)])
         }
         2 => (Kind::Ping, vec![], vec![Heard::Ping]),
         _ => (Kind::Ack, vec![], vec![]),
@@ -159,8 +159,8 @@ fn stream(seal: Seal, records: &[(u8, usize)]) -> (Vec<u8>, Vec<Heard>, Vec<u8>)
     let (mut bytes, mut expected, mut last) = (Vec::new(), Vec::new(), Vec::new());
     for (n, (what, len)) in records.iter().enumerate() {
         let heard = add_record(seal, &mut bytes, n as u64, *what, *len);
-        if let Some(Heard::Done(_, done)) = heard.last() {
-            last = if *len == 0 { vec![9] } else { body(n as u64, *done as usize) };
+        if let Some(Heard::Done(_)) = heard.last() {
+            last = if *len == 0 { vec![9] } else { body(n as u64, *len) };
         }
         expected.extend(heard);
     }

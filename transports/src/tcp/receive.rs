@@ -75,7 +75,7 @@ impl<S: Sink> Listener for Ears<'_, S> {
         transfer::begin_piece(arriving, id.stream, head, len, landing)
     }
 
-    fn piece_done(&mut self, id: u64, _: u64) -> Result<(), &'static str> {
+    fn piece_done(&mut self, id: u64) -> Result<(), &'static str> {
         if let Some(wanted) = transfer::end_piece(self.arriving, self.id.stream, id)? {
             if let Some(token) = wanted {
                 self.sink.landed(self.id.peer, token);

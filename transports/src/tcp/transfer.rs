@@ -146,8 +146,8 @@ impl Arriving {
         Arriving { id: head.id, token, total: head.total, coverage, landing }
     }
 
-    /// Where a piece of `len` bytes goes that begins on a stream. Until it ends, or the stream begins
-    /// another, no other piece may be for its bytes.
+    /// Where a piece of `len` bytes goes that begins on a stream. No other piece may be for its
+    /// bytes.
     fn place(
         &mut self,
         stream: u32,
@@ -167,7 +167,7 @@ impl Arriving {
 }
 
 /// A piece of `len` bytes begins on a stream: where it goes. The first one of a message asks where all
-/// of that is to land. What the stream had begun before and not ended does not come any more.
+/// of that is to land.
 pub(super) fn begin_piece(
     arriving: &mut Vec<Arriving>,
     stream: u32,
@@ -175,7 +175,6 @@ pub(super) fn begin_piece(
     len: u64,
     landing: impl FnOnce() -> Landing,
 ) -> Result<Option<Unpacker>, &'static str> {
-    arriving.iter_mut().for_each(|one| one.coverage.give_up(stream));
     let known = arriving.iter().position(|one| one.id == head.id);
     let place = known.unwrap_or_else(|| {
         arriving.push(Arriving::new(head, landing()));
