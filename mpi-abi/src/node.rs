@@ -161,12 +161,7 @@ impl NodePort {
     }
 }
 
-const CLOSED: Caps = Caps {
-    frame_bytes_max: 0,
-    ordered: true,
-    reliable: true,
-    name: "none: MPI is not initialised",
-};
+const CLOSED: Caps = Caps { frame_bytes_max: 0, name: "none: MPI is not initialised" };
 
 impl Transport for NodePort {
     fn add_peer(&mut self, peer: PeerId, name: &ProcessName) {

@@ -102,10 +102,6 @@ pub enum Landing {
 pub struct Caps {
     /// Largest body that [`Transport::send`] takes.
     pub frame_bytes_max: usize,
-    /// Frames arrive in the order of sending.
-    pub ordered: bool,
-    /// Frames arrive, once each.
-    pub reliable: bool,
     /// What the path is, for reports: "shared memory", "loopback", …
     pub name: &'static str,
 }
@@ -130,7 +126,8 @@ pub enum Pulled {
     Unavailable,
 }
 
-/// A way to move bytes between this process and its peers.
+/// A way to move bytes between this process and its peers. The frames to a peer arrive once each, in the
+/// order of sending, or the peer is lost.
 pub trait Transport {
     /// Makes `peer` known under its name; connecting may wait until something is sent.
     fn add_peer(&mut self, peer: PeerId, name: &ProcessName);

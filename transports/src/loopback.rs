@@ -69,7 +69,7 @@ impl Transport for Loopback {
     }
 
     fn caps(&self, _: PeerId) -> Caps {
-        Caps { frame_bytes_max: FRAME_BYTES, ordered: true, reliable: true, name: "loopback" }
+        Caps { frame_bytes_max: FRAME_BYTES, name: "loopback" }
     }
 
     fn send(&mut self, _: PeerId, header: &Header, body: Body<'_>) -> Result<(), Full> {

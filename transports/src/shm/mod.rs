@@ -389,12 +389,7 @@ impl Transport for Shm {
 
     #[inline]
     fn caps(&self, _: PeerId) -> Caps {
-        Caps {
-            frame_bytes_max: self.eager_most as usize,
-            ordered: true,
-            reliable: true,
-            name: "shared memory",
-        }
+        Caps { frame_bytes_max: self.eager_most as usize, name: "shared memory" }
     }
 
     #[inline(always)]

@@ -224,12 +224,7 @@ impl Transport for SimPort {
     fn caps(&self, _: PeerId) -> Caps {
         let network = self.network.borrow();
         let options = network.options();
-        Caps {
-            frame_bytes_max: options.frame_bytes_max,
-            ordered: !options.reorder,
-            reliable: options.lose == 0.0 && options.duplicate == 0.0,
-            name: "simulated",
-        }
+        Caps { frame_bytes_max: options.frame_bytes_max, name: "simulated" }
     }
 
     fn send(&mut self, peer: PeerId, header: &Header, body: Body<'_>) -> Result<(), Full> {

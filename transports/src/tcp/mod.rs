@@ -334,12 +334,7 @@ impl Transport for Tcp {
 
     #[inline]
     fn caps(&self, _: PeerId) -> Caps {
-        Caps {
-            frame_bytes_max: self.config.tcp.eager_bytes as usize,
-            ordered: true,
-            reliable: true,
-            name: "TCP",
-        }
+        Caps { frame_bytes_max: self.config.tcp.eager_bytes as usize, name: "TCP" }
     }
 
     #[inline]
