@@ -23,12 +23,13 @@ pub(crate) fn lost_peer(peer: PeerId, why: &Why) -> Error {
             )
         }
         Why::Lost(how) => Error::new(class, format!("rank {} of the job is gone: {how}", peer.0)),
-        Why::Undelivered(how) => {
+        Why::Undelivered { how, hint } => {
             let what = format!("what was sent to rank {} cannot be delivered: {how}", peer.0);
-            Error::new(class, what).hint(
-                "Do firewalls let TCP pass between the hosts of the ranks? FERRITE_TCP_INTERFACES and \
-                 FERRITE_TCP_PORTS choose where ranks listen, FERRITE_TCP_PATIENCE how long they try.",
-            )
+            let error = Error::new(class, what);
+            match hint {
+                Some(hint) => error.hint(*hint),
+                None => error,
+            }
         }
     }
 }

@@ -78,7 +78,12 @@ pub enum Why {
     Lost(String),
     /// The same, and something that was accepted for it never got there: the program counts on it, and nobody else
     /// can tell, so that the job cannot go on.
-    Undelivered(String),
+    Undelivered {
+        /// How that showed.
+        how: String,
+        /// What may help.
+        hint: Option<&'static str>,
+    },
 }
 
 /// The body of a small frame on its way out.

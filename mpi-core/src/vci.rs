@@ -555,7 +555,7 @@ impl Sink for Vci {
             // Who leaves in good order has all that it waits for.
             Why::Finalized => false,
             Why::Lost(_) => dropped,
-            Why::Undelivered(_) => true,
+            Why::Undelivered { .. } => true,
         };
         if undelivered {
             self.wishes.push_front(Wish::End(peer, lost_peer(peer, &why)));

@@ -12,6 +12,7 @@ use mpi_core::port::{PeerId, ProcessName};
 
 use super::arena::Remote;
 use super::hello::{Card, HELLO_BYTES, Hello, Refusal};
+use super::parting::{self, PARTING_BYTES};
 use super::peer::{Peer, State};
 use super::segments::Posting;
 use super::{Event, Shm};
@@ -24,20 +25,33 @@ const POLLS_PER_LOOK: u32 = 32;
 const LOOKS_PER_LETTER: u32 = 32;
 /// Datagrams taken in one look.
 const DATAGRAMS_PER_LOOK: usize = 64;
+/// The longest letter: a posting is no longer than a hello.
+const LETTER_BYTES: usize = if PARTING_BYTES > HELLO_BYTES { PARTING_BYTES } else { HELLO_BYTES };
 
-/// A datagram on its way out, with the descriptor of the arena or of a segment.
+/// A datagram on its way out.
 pub(super) struct Letter {
-    pub(super) peer: PeerId,
+    /// Who is lost if it cannot be sent.
+    pub(super) peer: Option<PeerId>,
     pub(super) to: Name,
     pub(super) bytes: Vec<u8>,
-    /// The segment that is posted; a hello brings the arena.
-    pub(super) segment: Option<u64>,
+    pub(super) enclosed: Enclosure,
+}
+
+/// The descriptor that goes with a letter.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Enclosure {
+    /// This process's arena, with a hello.
+    Arena,
+    /// A segment that is posted.
+    Segment(u64),
+    Nothing,
 }
 
 /// A peer that said hello before the core knew it.
 pub(super) struct Stray {
     hello: Hello,
-    remote: Remote,
+    /// Its arena, or why that cannot be mapped.
+    remote: Result<Remote, String>,
     pid: i32,
 }
 
@@ -56,7 +70,10 @@ impl Shm {
         self.strangers.push((name.rank, peer));
         if let Some(at) = self.strays.iter().position(|stray| stray.hello.rank == name.rank) {
             let Stray { hello, remote, pid } = self.strays.swap_remove(at);
-            self.let_in(peer, &hello, remote, pid);
+            match remote {
+                Ok(remote) => self.let_in(peer, &hello, remote, pid),
+                Err(why) => self.lose(peer, &why),
+            }
         }
     }
 
@@ -132,6 +149,8 @@ impl Shm {
                        this process has no network open; FERRITE_TRANSPORT=tcp opens it";
             return self.lose(peer, how);
         }
+        // From here on the peer may hear of this process, so that it is told when that gives it up.
+        self.peers[peer.0 as usize].name = Some(card.name);
         if self.enter(peer, &card.name) {
             return;
         }
@@ -160,13 +179,14 @@ impl Shm {
     }
 
     /// Sends a peer this process's hello, which happens once.
-    fn post_hello(&mut self, peer: PeerId, to: Name) {
+    pub(super) fn post_hello(&mut self, peer: PeerId, to: Name) {
         let known = &mut self.peers[peer.0 as usize];
         known.greeted = true;
         known.name = Some(to);
         let rank = known.rank;
         let bytes = self.hello(rank, to).to_bytes(&self.config.secret).to_vec();
-        self.outbox.push_back(Letter { peer, to, bytes, segment: None });
+        let enclosed = Enclosure::Arena;
+        self.outbox.push_back(Letter { peer: Some(peer), to, bytes, enclosed });
         self.send_letters();
     }
 
@@ -176,16 +196,17 @@ impl Shm {
             let (Some(letter), Some(socket)) = (self.outbox.pop_front(), &self.socket) else {
                 return;
             };
-            let fd = match letter.segment {
-                None => Some(self.arena.fd()),
-                Some(mark) => self.segments.made(mark),
+            let fd = match letter.enclosed {
+                Enclosure::Arena => Some(self.arena.fd()),
+                Enclosure::Segment(mark) => self.segments.made(mark),
+                Enclosure::Nothing => None,
             };
             match socket.send(&letter.to, &letter.bytes, fd) {
                 Ok(()) => {}
                 Err(error) if is_for_now(&error) => self.outbox.push_back(letter),
                 Err(error) => {
                     let how = format!("the letter to its socket failed: {error}");
-                    self.lose(letter.peer, &how);
+                    letter.peer.inspect(|peer| self.lose(*peer, &how));
                 }
             }
         }
@@ -233,7 +254,7 @@ impl Shm {
 
     fn look_at_letters(&mut self) {
         self.lose_leavers();
-        let mut buffer = [0; HELLO_BYTES + 1];
+        let mut buffer = [0; LETTER_BYTES + 1];
         for _ in 0..DATAGRAMS_PER_LOOK {
             match self.socket.as_ref().map_or(Ok(None), |socket| socket.receive(&mut buffer)) {
                 Ok(Some(arrival)) if arrival.len == 1 => {}
@@ -260,9 +281,12 @@ impl Shm {
     /// A datagram that is no bell.
     fn take_datagram(&mut self, bytes: &[u8], arrival: Arrival) {
         let (pid, uid) = (arrival.pid, arrival.uid);
-        let taken = match Posting::is_meant(bytes) {
-            true => self.take_posting(bytes, arrival),
-            false => self.take_hello(bytes, arrival),
+        let taken = if Posting::is_meant(bytes) {
+            self.take_posting(bytes, arrival)
+        } else if parting::is_meant(bytes) {
+            self.take_parting(bytes)
+        } else {
+            self.take_hello(bytes, arrival)
         };
         if let Err(why) = taken {
             self.counters.strangers += 1;
@@ -303,21 +327,21 @@ impl Shm {
             self.post_hello(peer, hello.from);
             return Ok(());
         }
-        let remote = match (map_arena(arrival.fd, &hello), known) {
-            (Ok(remote), _) => remote,
-            // It knows the secret and cannot be reached: that ends in an error, not in a wait.
-            (Err(why), Some(peer)) => {
+        // Who knows the secret and cannot be reached gets an answer: that ends in an error, not in a wait.
+        let (remote, pid) = (map_arena(arrival.fd, &hello), arrival.pid);
+        match (known, remote) {
+            (Some(peer), Ok(remote)) => self.let_in(peer, &hello, remote, pid),
+            (Some(peer), Err(why)) => {
+                self.peers[peer.0 as usize].name = Some(hello.from);
                 self.lose(peer, &why);
-                return Ok(());
             }
-            (Err(why), None) => return Err(why),
-        };
-        match known {
-            Some(peer) => self.let_in(peer, &hello, remote, arrival.pid),
-            None if self.strays.len() >= self.arena.geometry().lanes as usize => {
+            (None, _) if self.strays.len() >= self.arena.geometry().lanes as usize => {
                 return Err("too many unknown peers said hello".into());
             }
-            None => self.strays.push(Stray { hello, remote, pid: arrival.pid }),
+            (None, remote) => {
+                remote.as_ref().inspect_err(|why| self.part_from(hello.rank, hello.from, why)).ok();
+                self.strays.push(Stray { hello, remote, pid });
+            }
         }
         Ok(())
     }
@@ -389,9 +413,9 @@ fn map_arena(fd: Option<OwnedFd>, hello: &Hello) -> Result<Remote, String> {
 }
 
 fn cannot_be_mapped(error: &io::Error) -> String {
-    format!(
-        "its shared memory cannot be mapped: {error}; is there a limit on addresses (ulimit -v)?"
-    )
+    let is_full = error.raw_os_error() == Some(libc::ENOMEM);
+    let limit = if is_full { "; is there a limit on addresses (ulimit -v)?" } else { "" };
+    format!("its shared memory cannot be mapped: {error}{limit}; FERRITE_TRANSPORT=tcp needs none")
 }
 
 /// Whether the kernel lets this process read the memory of `pid`: found out on a word whose

@@ -35,6 +35,7 @@ mod meet;
 mod movers;
 mod outlet;
 mod park;
+mod parting;
 mod parts;
 mod peer;
 mod pieces;

@@ -113,6 +113,16 @@ impl Peer {
         }
     }
 
+    /// Whether it has left in good order.
+    pub(super) fn has_left(&self) -> bool {
+        self.remote.as_ref().is_some_and(Remote::has_left)
+    }
+
+    /// Whether it may still hear of this process.
+    pub(super) fn is_there(&self) -> bool {
+        self.state != State::Down && !self.has_left()
+    }
+
     /// Whether more of a long message of the peer is to come.
     #[inline]
     pub(super) fn is_amid(&self) -> bool {

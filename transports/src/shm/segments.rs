@@ -16,7 +16,7 @@ use mpi_core::segments::Segments;
 use super::Shm;
 use super::arena::VERSION;
 use super::hello::Secret;
-use super::meet::Letter;
+use super::meet::{Enclosure, Letter};
 use crate::fields::{Fields, HASH_BYTES};
 use crate::sys::memory::Mapping;
 use crate::sys::shared_file::SharedFile;
@@ -124,14 +124,15 @@ impl Segments for Shm {
         let Some((to_rank, Some(to))) = known.map(|known| (known.rank, known.name)) else { return };
         let posting = Posting { rank: self.config.rank, to_rank, mark, to };
         let bytes = posting.to_bytes(&self.config.secret);
-        self.outbox.push_back(Letter { peer, to, bytes, segment: Some(mark) });
+        let enclosed = Enclosure::Segment(mark);
+        self.outbox.push_back(Letter { peer: Some(peer), to, bytes, enclosed });
         self.send_letters();
         self.look_soon();
     }
 
     fn end_posting(&mut self, mark: u64) {
         self.segments.made.remove(&mark);
-        self.outbox.retain(|letter| letter.segment != Some(mark));
+        self.outbox.retain(|letter| letter.enclosed != Enclosure::Segment(mark));
     }
 
     fn fetch_segment(

@@ -4,7 +4,7 @@
 use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::Packer;
 use mpi_core::header::{BODY_ELSEWHERE, Header, INLINE_BYTES};
-use mpi_core::port::{Body, Full, PeerId};
+use mpi_core::port::{Body, Full, PeerId, Why};
 
 use super::exchange::EXCHANGE;
 use super::lane::{BESIDE_BYTES, Class, PAYLOAD_WORDS, Reader};
@@ -328,13 +328,24 @@ impl Shm {
         }
     }
 
-    /// Notes that `peer` is gone; what it had sent before stays readable.
+    /// Notes that `peer` is gone, and tells it so, since it may be there all the same; what it had sent before stays
+    /// readable.
     pub(crate) fn lose(&mut self, peer: PeerId, how: &str) {
+        let to = &self.peers[peer.0 as usize];
+        let addressee = to.name.map(|name| (to.rank, name)).filter(|_| to.is_there());
+        self.give_up(peer, how, Why::Lost);
+        if let Some((rank, name)) = addressee {
+            self.part_from(rank, name, how);
+        }
+    }
+
+    /// Notes that `peer` is gone without a word to it.
+    pub(super) fn give_up(&mut self, peer: PeerId, how: &str, lost: fn(String) -> Why) {
         let to = &mut self.peers[peer.0 as usize];
         if to.state == State::Down {
             return;
         }
-        let has_left = to.remote.as_ref().is_some_and(super::arena::Remote::has_left);
+        let has_left = to.has_left();
         self.greeted -= u32::from(to.state == State::Greeted);
         to.state = State::Down;
         self.strangers.retain(|(_, stranger)| *stranger != peer);
@@ -344,9 +355,9 @@ impl Shm {
         to.held.give_all_back(&mut self.slots, &mut self.ring);
         let rank = to.rank;
         let why = if has_left {
-            mpi_core::port::Why::Finalized
+            Why::Finalized
         } else {
-            mpi_core::port::Why::Lost(format!(
+            lost(format!(
                 "rank {} cannot reach rank {rank} by shared memory: {how}",
                 self.config.rank
             ))

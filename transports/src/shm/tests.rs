@@ -52,7 +52,7 @@ pub(crate) fn join(board: &Board, config: LocalConfig) -> Shm {
 }
 
 /// Shows the newcomer's card, and makes the others known to it.
-fn introduce(mut shm: Shm, board: &Board) -> Shm {
+pub(super) fn introduce(mut shm: Shm, board: &Board) -> Shm {
     let (rank, size) = (shm.config().rank, shm.config().size);
     board.post(rank, shm.card());
     for other in (0..size).filter(|other| *other != rank) {

@@ -17,7 +17,10 @@ impl Network {
     pub(super) fn swallow(&mut self, from: EndpointId, to: EndpointId) {
         let path = self.paths.entry((from, to)).or_default();
         if !std::mem::replace(&mut path.owing, true) {
-            let item = Item::Down(Why::Undelivered("no address of it answers".to_owned()));
+            let item = Item::Down(Why::Undelivered {
+                how: "no address of it answers".to_owned(),
+                hint: None,
+            });
             self.numbers += 1;
             let time = self.now + PATIENCE;
             self.events.push(Event { time, number: self.numbers, from: to, to: from, item });

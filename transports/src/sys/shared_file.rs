@@ -74,7 +74,9 @@ impl SharedFile {
         let is_file = stat.st_mode & libc::S_IFMT == libc::S_IFREG;
         let is_own = is_file && stat.st_nlink == 0 && stat.st_uid == own_uid();
         if !(is_sealed || is_own) {
-            return Err(io::Error::other("its shared memory could be shrunk by others"));
+            return Err(io::Error::other(
+                "others could take it away, since it is neither sealed nor this user's own",
+            ));
         }
         SharedFile::known(fd)
     }

@@ -4,6 +4,7 @@
 //! two that cross, the one that the lower rank made is kept (`guest`). A peer that cannot be
 //! reached for as long as the setting says is lost.
 
+use std::io;
 use std::os::fd::AsFd;
 use std::time::Instant;
 
@@ -18,6 +19,9 @@ use crate::sys::epoll::Interest;
 
 /// So often in a row data may come changed.
 const ALTERED_MOST: u32 = 8;
+/// What may help where a peer's addresses do not answer.
+const NOBODY_ANSWERS: &str = "Do firewalls let TCP pass between the hosts of the ranks? FERRITE_TCP_INTERFACES and \
+                              FERRITE_TCP_PORTS choose where ranks listen, FERRITE_TCP_PATIENCE how long they try.";
 
 impl Tcp {
     /// Begins to look for the peer of a stream that has no connection.
@@ -311,8 +315,28 @@ impl Tcp {
             "rank {} cannot reach rank {} by TCP (version {VERSION}): {how}",
             self.config.rank, self.peers[peer.0 as usize].rank
         );
-        let why = if owes { Why::Undelivered(how) } else { Why::Lost(how) };
+        let hint = Some(NOBODY_ANSWERS);
+        let why = if owes { Why::Undelivered { how, hint } } else { Why::Lost(how) };
         self.events.push(Event::Down(peer, why));
+    }
+
+    /// Nothing that comes is noticed any more: the program has closed the set of connections, as those do that close
+    /// all descriptors they do not know. Whoever has sent something would never hear of that.
+    pub(super) fn lose_all(&mut self, error: &io::Error) {
+        for place in 0..self.peers.len() {
+            let known = &self.peers[place];
+            if known.state != State::Up {
+                continue;
+            }
+            let how = format!(
+                "rank {} hears nothing from rank {} any more, since the program has closed descriptors of the library \
+                 (closefrom, close): {error}",
+                self.config.rank, known.rank
+            );
+            let peer = PeerId(place as u32);
+            self.end_all(peer, State::Down);
+            self.events.push(Event::Down(peer, Why::Undelivered { how, hint: None }));
+        }
     }
 
     fn end_all(&mut self, peer: PeerId, state: State) {

@@ -287,7 +287,7 @@ fn a_peer_that_nobody_reaches_any_more_is_lost_within_the_time_set() {
     while sink.down.is_empty() {
         end.poll(&mut sink);
     }
-    let (peer, Why::Undelivered(how)) = &sink.down[0] else { panic!("{:?}", sink.down) };
+    let (peer, Why::Undelivered { how, .. }) = &sink.down[0] else { panic!("{:?}", sink.down) };
     assert!(*peer == PeerId(1) && how.contains("rank 0") && how.contains("rank 1"), "{how}");
     assert!(how.contains("refused"), "the last reason is given: {how}");
 }

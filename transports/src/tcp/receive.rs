@@ -172,7 +172,7 @@ impl Tcp {
             count += 1;
         });
         if let Err(error) = looked {
-            tracing::warn!(%error, "the set of connections cannot be looked at");
+            self.lose_all(&error);
         }
         for one in news.into_iter().flatten() {
             if one.key == KEY_LISTENER {

@@ -1,6 +1,7 @@
 //! TCP between processes that are mere values of one test.
 
 use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd};
 use std::time::{Duration, Instant};
 
 use mpi_core::buffer::UserBuffer;
@@ -92,6 +93,25 @@ fn a_peer_that_leaves_is_told_from_one_that_is_lost() {
         ends[0].poll(&mut sink);
     }
     assert_eq!(sink.down[1], (PeerId(1), Why::Finalized));
+}
+
+/// As in a program that closes all descriptors it does not know, and opens a file then.
+#[test]
+fn who_hears_nothing_any_more_has_lost_everybody() {
+    let mut world = World::new(world(2, &small()));
+    world.send(0, 1, &eager(), b"hello");
+    world.run_until("it has come", |world| world.got(1).frames.len() == 1);
+    let other = std::fs::File::open("/dev/null").unwrap();
+    // SAFETY: integers only; the number of the set of connections is that of another file from here on.
+    unsafe { libc::dup2(other.as_raw_fd(), world.transport(1).epoll.as_fd().as_raw_fd()) };
+    let mut sink = Recorder::default();
+    while sink.down.is_empty() {
+        world.transport(1).poll(&mut sink);
+    }
+    let (PeerId(0), Why::Undelivered { how, .. }) = &sink.down[0] else {
+        panic!("{:?}", sink.down)
+    };
+    assert!(how.contains("the program has closed descriptors"), "{how}");
 }
 
 /// Who has ended its last session is there, but does not look any more.
