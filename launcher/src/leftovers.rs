@@ -2,15 +2,21 @@
 //! itself killed.
 //!
 //! While mpirun lives, orphans become its children (it is a subreaper) and are found there. When it
-//! is killed, the ranks die with it, and a guard process looks for what they had started, by the
-//! job's name in the environment.
+//! is killed, the ranks and the commands that reach other hosts die with it, and a guard process looks
+//! for what these had started, by a mark in the environment.
 
 use crate::sys;
+use crate::tree::AGENT;
 use launch_wire::address::JOB;
 use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::OnceLock;
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
+
+/// The environment variable that marks the commands that reach other hosts. The mark of the job would tell them a
+/// secret.
+pub(crate) const REACHES: &str = "_FERRITE_REACHES";
 
 /// How long killed processes may take to disappear; one in an uninterruptible system call may take
 /// longer and is then left to the kernel, which has its kill noted.
@@ -32,11 +38,12 @@ impl Guard {
     pub(crate) fn start(job: &str) -> std::io::Result<Guard> {
         let [end, lifeline] = sys::pipe(1)?;
         let raw = end.as_raw_fd();
+        let commands = reaching_mark().to_owned();
         let pid = sys::fork_guard(raw, || {
             sys::new_session();
             let mut byte = [0; 1];
             while !matches!(sys::read(&end, &mut byte), Ok(Some(0)) | Err(_)) {}
-            end_marked(&format!("{JOB}={job}"));
+            end_marked(&format!("{JOB}={job}"), &format!("{REACHES}={commands}"));
         })?;
         Ok(Guard { pid, _lifeline: lifeline })
     }
@@ -48,10 +55,21 @@ impl Guard {
     }
 }
 
-/// Kills whatever has `mark` in its environment, until nothing has it any more.
-fn end_marked(mark: &str) {
+/// What marks the commands by which this process reaches other hosts.
+pub(crate) fn reaching_mark() -> &'static str {
+    static MARK: OnceLock<String> = OnceLock::new();
+    MARK.get_or_init(|| {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        format!("{}.{}", std::process::id(), now.as_nanos())
+    })
+}
+
+/// Kills whatever has one of the two marks in its environment, until nothing has them any more. An agent that a command
+/// has started on this host notices itself that nobody gives it orders, and has a guard of its own.
+fn end_marked(job: &str, command: &str) {
+    let is_left = |pid: &i32| has_mark(*pid, job) || has_mark(*pid, command) && !is_agent(*pid);
     wait_until(DISAPPEAR, || {
-        let marked: Vec<i32> = processes().filter(|&pid| has_mark(pid, mark)).collect();
+        let marked: Vec<i32> = processes().filter(is_left).collect();
         for &pid in &marked {
             sys::kill(pid, libc::SIGKILL);
         }
@@ -62,6 +80,12 @@ fn end_marked(mark: &str) {
 fn has_mark(pid: i32, mark: &str) -> bool {
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     environment.split(|&b| b == 0).any(|entry| entry == mark.as_bytes())
+}
+
+/// Whether it is an agent or the guard of one; what starts agents elsewhere has that word behind others.
+fn is_agent(pid: i32) -> bool {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    line.split(|&b| b == 0).nth(1) == Some(AGENT.as_bytes())
 }
 
 fn processes() -> impl Iterator<Item = i32> {

@@ -359,6 +359,21 @@ fn nothing_is_left_on_any_host_when_mpirun_is_killed() {
     }
 }
 
+/// A script around the command that reaches a host, which never gets there.
+#[test]
+fn no_command_for_a_host_is_left_when_mpirun_is_killed() {
+    let stuck = "sh -c 'sleep 3600 & wait' sh";
+    let (mut child, mark) = mpirun(&["--launcher", stuck, "-H", "a,b", "-n", "2", "true"]).start();
+    let asleep = || {
+        let line = |pid: &i32| fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        marked(&mark).iter().filter(|pid| line(pid).starts_with(b"sleep")).count()
+    };
+    wait_until("both commands are at work", || asleep() == 2);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    wait_until("everything ends", || marked(&mark).is_empty());
+}
+
 #[test]
 fn orphans_are_ended_on_all_hosts() {
     let script = "setsid sh -c 'trap \"\" TERM HUP; sleep 3600' >/dev/null 2>&1 & exit 0";
@@ -384,12 +399,24 @@ fn a_silent_host_is_lost_in_bounded_time() {
 }
 
 #[test]
-fn a_machine_that_stood_still_has_lost_no_host() {
-    let words = ["-s", "all", "-n", "2", "sh", "-c", "echo ready; read x; echo $x"];
-    let (mut child, mark) = forked("a,b", &words).with(|c| c.stdin(Stdio::piped())).start();
-    read_until(child.stdout.as_mut().unwrap(), "ready\nready\n");
+fn a_machine_or_an_mpirun_that_stood_still_has_lost_no_host() {
+    let start = || {
+        let words = ["-s", "all", "-n", "2", "sh", "-c", "echo ready; read x; echo $x"];
+        let (mut child, mark) = forked("a,b", &words).with(|c| c.stdin(Stdio::piped())).start();
+        read_until(child.stdout.as_mut().unwrap(), "ready\nready\n");
+        (child, mark)
+    };
+    let goes_on = |mut child: Child, mark: &str| {
+        std::io::Write::write_all(child.stdin.as_mut().unwrap(), b"on\n").unwrap();
+        drop(child.stdin.take());
+        let ended = finish(child, mark);
+        assert_eq!((ended.status, ended.err.as_str(), ended.out.as_str()), (0, "", "on\non\n"));
+    };
+    // Of the second job mpirun alone is stopped, by hand; its agents go on and are not heard.
+    let ((child, mark), (alone, alone_mark)) = (start(), start());
     let (pid, agents) = (child.id().cast_signed(), agents(&mark));
-    for &stopped in agents.iter().chain([&pid]) {
+    let alone_pid = alone.id().cast_signed();
+    for &stopped in agents.iter().chain([&pid, &alone_pid]) {
         signal(stopped, 19);
     }
     // Longer than any silence that is borne.
@@ -403,10 +430,9 @@ fn a_machine_that_stood_still_has_lost_no_host() {
     signal(pid, 18);
     wait_until("mpirun has looked around", || turns() > before + 1);
     agents.iter().for_each(|&agent| signal(agent, 18));
-    std::io::Write::write_all(child.stdin.as_mut().unwrap(), b"on\n").unwrap();
-    drop(child.stdin.take());
-    let ended = finish(child, &mark);
-    assert_eq!((ended.status, ended.err.as_str(), ended.out.as_str()), (0, "", "on\non\n"));
+    goes_on(child, &mark);
+    signal(alone_pid, 18);
+    goes_on(alone, &alone_mark);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 use super::frame::{Down, Frame};
 use super::link::Link;
 use super::{AGENT, ARRIVAL, SILENCE};
+use crate::leftovers::{REACHES, reaching_mark};
 use crate::plan::Plan;
 use crate::program;
 use crate::refuse::Refusal;
@@ -108,7 +109,9 @@ impl Branch {
         let [from, their_out] = sys::pipe(0)?;
         let [heard, their_err] = sys::pipe(0)?;
         let all = found.words.iter().chain(&words[1..]);
-        let environment = std::env::vars_os().map(|(name, value)| {
+        let own = std::env::vars_os().filter(|(name, _)| name != REACHES);
+        let environment = own.chain([(REACHES.into(), reaching_mark().into())]);
+        let environment = environment.map(|(name, value)| {
             c_string(&[name.as_os_str(), value.as_os_str()].join(OsStr::new("=")))
         });
         let child = ChildPlan {
