@@ -13,6 +13,8 @@ const TIMED_OUT: u8 = 124;
 const DESERTED: u8 = 1;
 /// Exit status of a job whose output could not be written.
 const UNWRITTEN: u8 = 1;
+/// Signals that programs end by which do something wrong.
+const FAULTS: [i32; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT];
 /// Exit statuses of programs killed by a signal start here.
 const SIGNALLED: i32 = 128;
 
@@ -30,6 +32,8 @@ struct Rank {
     inside: bool,
     /// It runs no more, or nobody can tell.
     over: bool,
+    /// It ran on when the job failed, and was ended for that.
+    outlives: bool,
 }
 
 impl Rank {
@@ -50,7 +54,7 @@ pub(crate) struct Failure {
 }
 
 /// Whom a failure is about: the others are ended for it.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum About {
     /// Ranks that run no more.
     Ended,
@@ -64,7 +68,7 @@ enum About {
 #[derive(Debug)]
 pub(crate) struct Ledger {
     ranks: Vec<Rank>,
-    failure: Option<Failure>,
+    failure: Option<(About, Failure)>,
     /// The first exit status of a rank that had finalized and then failed.
     late: Option<(i32, String)>,
     /// The signals that were passed on to the ranks and end programs.
@@ -84,6 +88,7 @@ impl Ledger {
             ever: false,
             inside: false,
             over: false,
+            outlives: false,
         };
         let ranks = ranks.map(rank).collect();
         Ledger { ranks, failure: None, late: None, passed_on: Vec::new(), unread: false }
@@ -96,7 +101,7 @@ impl Ledger {
 
     /// The first failure, if there was one.
     pub(crate) fn failure(&self) -> Option<&Failure> {
-        self.failure.as_ref()
+        self.failure.as_ref().map(|(_, failure)| failure)
     }
 
     /// Whether no rank runs any more, or is still to be started.
@@ -213,7 +218,15 @@ impl Ledger {
 
     /// A rank's process has ended.
     pub(crate) fn ended(&mut self, rank: usize, end: End) {
-        self.ranks[rank].over = true;
+        let known = &mut self.ranks[rank];
+        known.over = true;
+        if let End::Killed { signal, .. } = end
+            && FAULTS.contains(&signal)
+            && !self.passed_on.contains(&signal)
+        {
+            // By itself, as the one that is told did, a moment later.
+            known.outlives = false;
+        }
         match end {
             End::Killed { signal, core } => self.killed(rank, signal, core),
             End::Exited(code) => match self.asked_to_end(rank, code) {
@@ -231,10 +244,11 @@ impl Ledger {
     fn exited(&mut self, rank: usize, code: i32) {
         match code {
             0 if self.ranks[rank].inside => {
+                let waits =
+                    if self.ranks.len() > 1 { ", and the other ranks may wait for it" } else { "" };
                 let text = format!(
-                    "{} ended without MPI_Finalize, and the other ranks may wait for it. Every \
-                     rank that calls MPI_Init has to call MPI_Finalize, or MPI_Abort to end the \
-                     job.",
+                    "{} ended without MPI_Finalize{waits}. Every rank that calls MPI_Init has to call \
+                     MPI_Finalize, or MPI_Abort to end the job.",
                     self.name(rank)
                 );
                 self.fail(Failure { text, status: DESERTED, asked: false });
@@ -381,20 +395,26 @@ impl Ledger {
         self.fail_of(About::Ended, failure);
     }
 
-    fn fail_of(&mut self, about: About, mut failure: Failure) {
+    fn fail_of(&mut self, about: About, failure: Failure) {
         if self.failure.is_some() {
             return;
         }
-        let running = self.ranks.iter().enumerate().filter(|(_, rank)| rank.runs());
-        let others = running.filter(|(rank, _)| about != About::Running(*rank)).count();
-        if others > 0 && !failure.text.is_empty() && !failure.asked && failure.status != TIMED_OUT {
-            let other = if about == About::NoRank { "" } else { "other " };
-            failure.text += &match others {
-                1 => format!(" The {other}rank that still ran was ended."),
-                n => format!(" The {n} {other}ranks that still ran were ended."),
-            };
+        if !failure.text.is_empty() && !failure.asked && failure.status != TIMED_OUT {
+            for (number, rank) in self.ranks.iter_mut().enumerate() {
+                rank.outlives = rank.runs() && about != About::Running(number);
+            }
         }
-        self.failure = Some(failure);
+        self.failure = Some((about, failure));
+    }
+
+    /// What became of the other ranks when the job failed.
+    fn others(&self, about: About) -> String {
+        let other = if about == About::NoRank { "" } else { "other " };
+        match self.ranks.iter().filter(|rank| rank.outlives).count() {
+            0 => String::new(),
+            1 => format!(" The {other}rank that still ran was ended."),
+            n => format!(" The {n} {other}ranks that still ran were ended."),
+        }
     }
 
     /// How a rank is called in messages, with its host, which is named otherwise where there are several.
@@ -417,8 +437,10 @@ impl Ledger {
     /// What to print at the end, and mpirun's exit status.
     pub(crate) fn verdict(&self) -> (Option<String>, u8) {
         match (&self.failure, &self.late) {
-            (Some(failure), _) if failure.text.is_empty() => (None, failure.status),
-            (Some(failure), _) => (Some(failure.text.clone()), failure.status),
+            (Some((_, failure)), _) if failure.text.is_empty() => (None, failure.status),
+            (Some((about, Failure { text, status, .. })), _) => {
+                (Some(text.clone() + &self.others(*about)), *status)
+            }
             (None, Some((code, text))) => (Some(text.clone()), exit_status(*code)),
             (None, None) => (None, 0),
         }

@@ -42,6 +42,21 @@ fn the_first_failure_counts() {
     assert!(text.ends_with("The 2 other ranks that still ran were ended."), "{text}");
 }
 
+/// All ranks make the same mistake, in the same call.
+#[test]
+fn ranks_that_died_by_themselves_were_not_ended() {
+    let mut job = job(4);
+    for rank in [2, 0, 1] {
+        job.ended(rank, End::Killed { signal: libc::SIGSEGV, core: false });
+    }
+    job.ended(3, End::Killed { signal: libc::SIGTERM, core: false });
+    let text = text(&job);
+    assert!(
+        text.ends_with("memory that it does not have. The other rank that still ran was ended."),
+        "{text}"
+    );
+}
+
 #[test]
 fn no_more_others_are_ended_than_there_are() {
     let mut garbles = job(3);
