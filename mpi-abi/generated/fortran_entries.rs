@@ -201,8 +201,8 @@ f::done(ierror, code); } }
 fortran_names!(allgather: mpi_allgather mpi_allgather_ mpi_allgather__ MPI_ALLGATHER pmpi_allgather pmpi_allgather_ pmpi_allgather__ PMPI_ALLGATHER mpi_allgather_f08_ pmpi_allgather_f08_);
 
 unsafe extern "C-unwind" fn allgather_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut sendbuf_packed = f::Packed::read(sendbuf, || *sendcount != 0); let sendbuf = sendbuf_packed.address();
-let mut recvbuf_packed = f::Packed::changed(recvbuf, || *recvcount != 0); let recvbuf = recvbuf_packed.address();
+let Some(mut sendbuf_packed) = f::copied::<Here, _>(Procedure::Allgather, || f::owners::comm::<Here>(*comm), f::Packed::read(sendbuf, || *sendcount != 0), ierror) else { return }; let sendbuf = sendbuf_packed.address();
+let Some(mut recvbuf_packed) = f::copied::<Here, _>(Procedure::Allgather, || f::owners::comm::<Here>(*comm), f::Packed::changed(recvbuf, || *recvcount != 0), ierror) else { return }; let recvbuf = recvbuf_packed.address();
 allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierror);
 recvbuf_packed.write_back();
 } }
@@ -215,8 +215,8 @@ f::done(ierror, code); } }
 fortran_names!(allgather_c: mpi_allgather_c_f08_ pmpi_allgather_c_f08_);
 
 unsafe extern "C-unwind" fn allgather_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut sendbuf_packed = f::Packed::read(sendbuf, || *sendcount != 0); let sendbuf = sendbuf_packed.address();
-let mut recvbuf_packed = f::Packed::changed(recvbuf, || *recvcount != 0); let recvbuf = recvbuf_packed.address();
+let Some(mut sendbuf_packed) = f::copied::<Here, _>(Procedure::Allgather, || f::owners::comm::<Here>(*comm), f::Packed::read(sendbuf, || *sendcount != 0), ierror) else { return }; let sendbuf = sendbuf_packed.address();
+let Some(mut recvbuf_packed) = f::copied::<Here, _>(Procedure::Allgather, || f::owners::comm::<Here>(*comm), f::Packed::changed(recvbuf, || *recvcount != 0), ierror) else { return }; let recvbuf = recvbuf_packed.address();
 allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierror);
 recvbuf_packed.write_back();
 } }
@@ -257,8 +257,8 @@ f::done(ierror, code); } }
 fortran_names!(allgatherv: mpi_allgatherv mpi_allgatherv_ mpi_allgatherv__ MPI_ALLGATHERV pmpi_allgatherv pmpi_allgatherv_ pmpi_allgatherv__ PMPI_ALLGATHERV mpi_allgatherv_f08_ pmpi_allgatherv_f08_);
 
 unsafe extern "C-unwind" fn allgatherv_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, displs: *mut c_int, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut sendbuf_packed = f::Packed::read(sendbuf, || *sendcount != 0); let sendbuf = sendbuf_packed.address();
-let mut recvbuf_packed = f::Packed::changed(recvbuf, || true); let recvbuf = recvbuf_packed.address();
+let Some(mut sendbuf_packed) = f::copied::<Here, _>(Procedure::Allgatherv, || f::owners::comm::<Here>(*comm), f::Packed::read(sendbuf, || *sendcount != 0), ierror) else { return }; let sendbuf = sendbuf_packed.address();
+let Some(mut recvbuf_packed) = f::copied::<Here, _>(Procedure::Allgatherv, || f::owners::comm::<Here>(*comm), f::Packed::changed(recvbuf, || true), ierror) else { return }; let recvbuf = recvbuf_packed.address();
 allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, ierror);
 recvbuf_packed.write_back();
 } }
@@ -271,8 +271,8 @@ f::done(ierror, code); } }
 fortran_names!(allgatherv_c: mpi_allgatherv_c_f08_ pmpi_allgatherv_c_f08_);
 
 unsafe extern "C-unwind" fn allgatherv_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut i64, displs: *mut i64, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut sendbuf_packed = f::Packed::read(sendbuf, || *sendcount != 0); let sendbuf = sendbuf_packed.address();
-let mut recvbuf_packed = f::Packed::changed(recvbuf, || true); let recvbuf = recvbuf_packed.address();
+let Some(mut sendbuf_packed) = f::copied::<Here, _>(Procedure::Allgatherv, || f::owners::comm::<Here>(*comm), f::Packed::read(sendbuf, || *sendcount != 0), ierror) else { return }; let sendbuf = sendbuf_packed.address();
+let Some(mut recvbuf_packed) = f::copied::<Here, _>(Procedure::Allgatherv, || f::owners::comm::<Here>(*comm), f::Packed::changed(recvbuf, || true), ierror) else { return }; let recvbuf = recvbuf_packed.address();
 allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, ierror);
 recvbuf_packed.write_back();
 } }
@@ -319,8 +319,8 @@ f::done(ierror, code); } }
 fortran_names!(allreduce: mpi_allreduce mpi_allreduce_ mpi_allreduce__ MPI_ALLREDUCE pmpi_allreduce pmpi_allreduce_ pmpi_allreduce__ PMPI_ALLREDUCE mpi_allreduce_f08_ pmpi_allreduce_f08_);
 
 unsafe extern "C-unwind" fn allreduce_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut sendbuf_packed = f::Packed::read(sendbuf, || *count != 0); let sendbuf = sendbuf_packed.address();
-let mut recvbuf_packed = f::Packed::changed(recvbuf, || *count != 0); let recvbuf = recvbuf_packed.address();
+let Some(mut sendbuf_packed) = f::copied::<Here, _>(Procedure::Allreduce, || f::owners::comm::<Here>(*comm), f::Packed::read(sendbuf, || *count != 0), ierror) else { return }; let sendbuf = sendbuf_packed.address();
+let Some(mut recvbuf_packed) = f::copied::<Here, _>(Procedure::Allreduce, || f::owners::comm::<Here>(*comm), f::Packed::changed(recvbuf, || *count != 0), ierror) else { return }; let recvbuf = recvbuf_packed.address();
 allreduce(sendbuf, recvbuf, count, datatype, op, comm, ierror);
 recvbuf_packed.write_back();
 } }
@@ -333,8 +333,8 @@ f::done(ierror, code); } }
 fortran_names!(allreduce_c: mpi_allreduce_c_f08_ pmpi_allreduce_c_f08_);
 
 unsafe extern "C-unwind" fn allreduce_c_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const i64, datatype: *const c_int, op: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut sendbuf_packed = f::Packed::read(sendbuf, || *count != 0); let sendbuf = sendbuf_packed.address();
-let mut recvbuf_packed = f::Packed::changed(recvbuf, || *count != 0); let recvbuf = recvbuf_packed.address();
+let Some(mut sendbuf_packed) = f::copied::<Here, _>(Procedure::Allreduce, || f::owners::comm::<Here>(*comm), f::Packed::read(sendbuf, || *count != 0), ierror) else { return }; let sendbuf = sendbuf_packed.address();
+let Some(mut recvbuf_packed) = f::copied::<Here, _>(Procedure::Allreduce, || f::owners::comm::<Here>(*comm), f::Packed::changed(recvbuf, || *count != 0), ierror) else { return }; let recvbuf = recvbuf_packed.address();
 allreduce_c(sendbuf, recvbuf, count, datatype, op, comm, ierror);
 recvbuf_packed.write_back();
 } }
@@ -375,8 +375,8 @@ f::done(ierror, code); } }
 fortran_names!(alltoall: mpi_alltoall mpi_alltoall_ mpi_alltoall__ MPI_ALLTOALL pmpi_alltoall pmpi_alltoall_ pmpi_alltoall__ PMPI_ALLTOALL mpi_alltoall_f08_ pmpi_alltoall_f08_);
 
 unsafe extern "C-unwind" fn alltoall_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut sendbuf_packed = f::Packed::read(sendbuf, || *sendcount != 0); let sendbuf = sendbuf_packed.address();
-let mut recvbuf_packed = f::Packed::changed(recvbuf, || *recvcount != 0); let recvbuf = recvbuf_packed.address();
+let Some(mut sendbuf_packed) = f::copied::<Here, _>(Procedure::Alltoall, || f::owners::comm::<Here>(*comm), f::Packed::read(sendbuf, || *sendcount != 0), ierror) else { return }; let sendbuf = sendbuf_packed.address();
+let Some(mut recvbuf_packed) = f::copied::<Here, _>(Procedure::Alltoall, || f::owners::comm::<Here>(*comm), f::Packed::changed(recvbuf, || *recvcount != 0), ierror) else { return }; let recvbuf = recvbuf_packed.address();
 alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierror);
 recvbuf_packed.write_back();
 } }
@@ -389,8 +389,8 @@ f::done(ierror, code); } }
 fortran_names!(alltoall_c: mpi_alltoall_c_f08_ pmpi_alltoall_c_f08_);
 
 unsafe extern "C-unwind" fn alltoall_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut sendbuf_packed = f::Packed::read(sendbuf, || *sendcount != 0); let sendbuf = sendbuf_packed.address();
-let mut recvbuf_packed = f::Packed::changed(recvbuf, || *recvcount != 0); let recvbuf = recvbuf_packed.address();
+let Some(mut sendbuf_packed) = f::copied::<Here, _>(Procedure::Alltoall, || f::owners::comm::<Here>(*comm), f::Packed::read(sendbuf, || *sendcount != 0), ierror) else { return }; let sendbuf = sendbuf_packed.address();
+let Some(mut recvbuf_packed) = f::copied::<Here, _>(Procedure::Alltoall, || f::owners::comm::<Here>(*comm), f::Packed::changed(recvbuf, || *recvcount != 0), ierror) else { return }; let recvbuf = recvbuf_packed.address();
 alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierror);
 recvbuf_packed.write_back();
 } }
@@ -431,8 +431,8 @@ f::done(ierror, code); } }
 fortran_names!(alltoallv: mpi_alltoallv mpi_alltoallv_ mpi_alltoallv__ MPI_ALLTOALLV pmpi_alltoallv pmpi_alltoallv_ pmpi_alltoallv__ PMPI_ALLTOALLV mpi_alltoallv_f08_ pmpi_alltoallv_f08_);
 
 unsafe extern "C-unwind" fn alltoallv_f08ts(sendbuf: *mut c_void, sendcounts: *mut c_int, sdispls: *mut c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, rdispls: *mut c_int, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut sendbuf_packed = f::Packed::read(sendbuf, || true); let sendbuf = sendbuf_packed.address();
-let mut recvbuf_packed = f::Packed::changed(recvbuf, || true); let recvbuf = recvbuf_packed.address();
+let Some(mut sendbuf_packed) = f::copied::<Here, _>(Procedure::Alltoallv, || f::owners::comm::<Here>(*comm), f::Packed::read(sendbuf, || true), ierror) else { return }; let sendbuf = sendbuf_packed.address();
+let Some(mut recvbuf_packed) = f::copied::<Here, _>(Procedure::Alltoallv, || f::owners::comm::<Here>(*comm), f::Packed::changed(recvbuf, || true), ierror) else { return }; let recvbuf = recvbuf_packed.address();
 alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, ierror);
 recvbuf_packed.write_back();
 } }
@@ -445,8 +445,8 @@ f::done(ierror, code); } }
 fortran_names!(alltoallv_c: mpi_alltoallv_c_f08_ pmpi_alltoallv_c_f08_);
 
 unsafe extern "C-unwind" fn alltoallv_c_f08ts(sendbuf: *mut c_void, sendcounts: *mut i64, sdispls: *mut i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut i64, rdispls: *mut i64, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut sendbuf_packed = f::Packed::read(sendbuf, || true); let sendbuf = sendbuf_packed.address();
-let mut recvbuf_packed = f::Packed::changed(recvbuf, || true); let recvbuf = recvbuf_packed.address();
+let Some(mut sendbuf_packed) = f::copied::<Here, _>(Procedure::Alltoallv, || f::owners::comm::<Here>(*comm), f::Packed::read(sendbuf, || true), ierror) else { return }; let sendbuf = sendbuf_packed.address();
+let Some(mut recvbuf_packed) = f::copied::<Here, _>(Procedure::Alltoallv, || f::owners::comm::<Here>(*comm), f::Packed::changed(recvbuf, || true), ierror) else { return }; let recvbuf = recvbuf_packed.address();
 alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, ierror);
 recvbuf_packed.write_back();
 } }
@@ -481,35 +481,35 @@ alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rd
 fortran_names!(alltoallv_init_c_f08ts: mpi_alltoallv_init_c_f08ts_ pmpi_alltoallv_init_c_f08ts_);
 
 unsafe extern "C-unwind" fn alltoallw(sendbuf: *mut c_void, sendcounts: *mut c_int, sdispls: *mut c_int, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, rdispls: *mut c_int, recvtypes: *mut c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut sendtypes = f::datatypes::new::<Here>(sendtypes, f::unless_in_place::<Here>(sendbuf, || f::comm_size::<Here>(*comm))); let mut recvtypes = f::datatypes::new::<Here>(recvtypes, f::comm_size::<Here>(*comm)); let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let comm = f::comm::<Here>(*comm);
+let Some(mut sendtypes) = f::copied::<Here, _>(Procedure::Alltoallw, || f::owners::comm::<Here>(*comm), f::datatypes::new::<Here>(sendtypes, f::unless_in_place::<Here>(sendbuf, || f::comm_size::<Here>(*comm))), ierror) else { return }; let Some(mut recvtypes) = f::copied::<Here, _>(Procedure::Alltoallw, || f::owners::comm::<Here>(*comm), f::datatypes::new::<Here>(recvtypes, f::comm_size::<Here>(*comm)), ierror) else { return }; let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let comm = f::comm::<Here>(*comm);
 let code = glue::alltoallw::<Here>(sendbuf, args::IntArray::int(sendcounts), args::IntArray::int(sdispls), sendtypes.as_mut_ptr(), recvbuf, args::IntArray::int(recvcounts), args::IntArray::int(rdispls), recvtypes.as_mut_ptr(), comm);
 f::done(ierror, code); } }
 fortran_names!(alltoallw: mpi_alltoallw mpi_alltoallw_ mpi_alltoallw__ MPI_ALLTOALLW pmpi_alltoallw pmpi_alltoallw_ pmpi_alltoallw__ PMPI_ALLTOALLW mpi_alltoallw_f08_ pmpi_alltoallw_f08_);
 
 unsafe extern "C-unwind" fn alltoallw_f08ts(sendbuf: *mut c_void, sendcounts: *mut c_int, sdispls: *mut c_int, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, rdispls: *mut c_int, recvtypes: *mut c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut sendbuf_packed = f::Packed::read(sendbuf, || true); let sendbuf = sendbuf_packed.address();
-let mut recvbuf_packed = f::Packed::changed(recvbuf, || true); let recvbuf = recvbuf_packed.address();
+let Some(mut sendbuf_packed) = f::copied::<Here, _>(Procedure::Alltoallw, || f::owners::comm::<Here>(*comm), f::Packed::read(sendbuf, || true), ierror) else { return }; let sendbuf = sendbuf_packed.address();
+let Some(mut recvbuf_packed) = f::copied::<Here, _>(Procedure::Alltoallw, || f::owners::comm::<Here>(*comm), f::Packed::changed(recvbuf, || true), ierror) else { return }; let recvbuf = recvbuf_packed.address();
 alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, ierror);
 recvbuf_packed.write_back();
 } }
 fortran_names!(alltoallw_f08ts: mpi_alltoallw_f08ts_ pmpi_alltoallw_f08ts_);
 
 unsafe extern "C-unwind" fn alltoallw_c(sendbuf: *mut c_void, sendcounts: *mut i64, sdispls: *mut i64, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut i64, rdispls: *mut i64, recvtypes: *mut c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut sendtypes = f::datatypes::new::<Here>(sendtypes, f::unless_in_place::<Here>(sendbuf, || f::comm_size::<Here>(*comm))); let mut recvtypes = f::datatypes::new::<Here>(recvtypes, f::comm_size::<Here>(*comm)); let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let comm = f::comm::<Here>(*comm);
+let Some(mut sendtypes) = f::copied::<Here, _>(Procedure::Alltoallw, || f::owners::comm::<Here>(*comm), f::datatypes::new::<Here>(sendtypes, f::unless_in_place::<Here>(sendbuf, || f::comm_size::<Here>(*comm))), ierror) else { return }; let Some(mut recvtypes) = f::copied::<Here, _>(Procedure::Alltoallw, || f::owners::comm::<Here>(*comm), f::datatypes::new::<Here>(recvtypes, f::comm_size::<Here>(*comm)), ierror) else { return }; let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let comm = f::comm::<Here>(*comm);
 let code = glue::alltoallw::<Here>(sendbuf, args::IntArray::wide(sendcounts), args::IntArray::wide(sdispls), sendtypes.as_mut_ptr(), recvbuf, args::IntArray::wide(recvcounts), args::IntArray::wide(rdispls), recvtypes.as_mut_ptr(), comm);
 f::done(ierror, code); } }
 fortran_names!(alltoallw_c: mpi_alltoallw_c_f08_ pmpi_alltoallw_c_f08_);
 
 unsafe extern "C-unwind" fn alltoallw_c_f08ts(sendbuf: *mut c_void, sendcounts: *mut i64, sdispls: *mut i64, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut i64, rdispls: *mut i64, recvtypes: *mut c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut sendbuf_packed = f::Packed::read(sendbuf, || true); let sendbuf = sendbuf_packed.address();
-let mut recvbuf_packed = f::Packed::changed(recvbuf, || true); let recvbuf = recvbuf_packed.address();
+let Some(mut sendbuf_packed) = f::copied::<Here, _>(Procedure::Alltoallw, || f::owners::comm::<Here>(*comm), f::Packed::read(sendbuf, || true), ierror) else { return }; let sendbuf = sendbuf_packed.address();
+let Some(mut recvbuf_packed) = f::copied::<Here, _>(Procedure::Alltoallw, || f::owners::comm::<Here>(*comm), f::Packed::changed(recvbuf, || true), ierror) else { return }; let recvbuf = recvbuf_packed.address();
 alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, ierror);
 recvbuf_packed.write_back();
 } }
 fortran_names!(alltoallw_c_f08ts: mpi_alltoallw_c_f08ts_ pmpi_alltoallw_c_f08ts_);
 
 unsafe extern "C-unwind" fn alltoallw_init(sendbuf: *mut c_void, sendcounts: *mut c_int, sdispls: *mut c_int, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, rdispls: *mut c_int, recvtypes: *mut c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut sendtypes = f::datatypes::new::<Here>(sendtypes, f::unless_in_place::<Here>(sendbuf, || f::comm_size::<Here>(*comm))); let mut recvtypes = f::datatypes::new::<Here>(recvtypes, f::comm_size::<Here>(*comm)); let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
+let Some(mut sendtypes) = f::copied::<Here, _>(Procedure::AlltoallwInit, || f::owners::comm::<Here>(*comm), f::datatypes::new::<Here>(sendtypes, f::unless_in_place::<Here>(sendbuf, || f::comm_size::<Here>(*comm))), ierror) else { return }; let Some(mut recvtypes) = f::copied::<Here, _>(Procedure::AlltoallwInit, || f::owners::comm::<Here>(*comm), f::datatypes::new::<Here>(recvtypes, f::comm_size::<Here>(*comm)), ierror) else { return }; let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
 let code = glue::alltoallw_init::<Here>(sendbuf, args::IntArray::int(sendcounts), args::IntArray::int(sdispls), sendtypes.as_mut_ptr(), recvbuf, args::IntArray::int(recvcounts), args::IntArray::int(rdispls), recvtypes.as_mut_ptr(), comm, info, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
@@ -523,7 +523,7 @@ alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdi
 fortran_names!(alltoallw_init_f08ts: mpi_alltoallw_init_f08ts_ pmpi_alltoallw_init_f08ts_);
 
 unsafe extern "C-unwind" fn alltoallw_init_c(sendbuf: *mut c_void, sendcounts: *mut i64, sdispls: *mut i64, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut i64, rdispls: *mut i64, recvtypes: *mut c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut sendtypes = f::datatypes::new::<Here>(sendtypes, f::unless_in_place::<Here>(sendbuf, || f::comm_size::<Here>(*comm))); let mut recvtypes = f::datatypes::new::<Here>(recvtypes, f::comm_size::<Here>(*comm)); let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
+let Some(mut sendtypes) = f::copied::<Here, _>(Procedure::AlltoallwInit, || f::owners::comm::<Here>(*comm), f::datatypes::new::<Here>(sendtypes, f::unless_in_place::<Here>(sendbuf, || f::comm_size::<Here>(*comm))), ierror) else { return }; let Some(mut recvtypes) = f::copied::<Here, _>(Procedure::AlltoallwInit, || f::owners::comm::<Here>(*comm), f::datatypes::new::<Here>(recvtypes, f::comm_size::<Here>(*comm)), ierror) else { return }; let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
 let code = glue::alltoallw_init::<Here>(sendbuf, args::IntArray::wide(sendcounts), args::IntArray::wide(sdispls), sendtypes.as_mut_ptr(), recvbuf, args::IntArray::wide(recvcounts), args::IntArray::wide(rdispls), recvtypes.as_mut_ptr(), comm, info, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
@@ -568,7 +568,7 @@ f::done(ierror, code); } }
 fortran_names!(bcast: mpi_bcast mpi_bcast_ mpi_bcast__ MPI_BCAST pmpi_bcast pmpi_bcast_ pmpi_bcast__ PMPI_BCAST mpi_bcast_f08_ pmpi_bcast_f08_);
 
 unsafe extern "C-unwind" fn bcast_f08ts(buffer: *mut c_void, count: *const c_int, datatype: *const c_int, root: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut buffer_packed = f::Packed::changed(buffer, || *count != 0); let buffer = buffer_packed.address();
+let Some(mut buffer_packed) = f::copied::<Here, _>(Procedure::Bcast, || f::owners::comm::<Here>(*comm), f::Packed::changed(buffer, || *count != 0), ierror) else { return }; let buffer = buffer_packed.address();
 bcast(buffer, count, datatype, root, comm, ierror);
 buffer_packed.write_back();
 } }
@@ -581,7 +581,7 @@ f::done(ierror, code); } }
 fortran_names!(bcast_c: mpi_bcast_c_f08_ pmpi_bcast_c_f08_);
 
 unsafe extern "C-unwind" fn bcast_c_f08ts(buffer: *mut c_void, count: *const i64, datatype: *const c_int, root: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut buffer_packed = f::Packed::changed(buffer, || *count != 0); let buffer = buffer_packed.address();
+let Some(mut buffer_packed) = f::copied::<Here, _>(Procedure::Bcast, || f::owners::comm::<Here>(*comm), f::Packed::changed(buffer, || *count != 0), ierror) else { return }; let buffer = buffer_packed.address();
 bcast_c(buffer, count, datatype, root, comm, ierror);
 buffer_packed.write_back();
 } }
@@ -624,7 +624,7 @@ f::done(ierror, code); } }
 fortran_names!(bsend: mpi_bsend mpi_bsend_ mpi_bsend__ MPI_BSEND pmpi_bsend pmpi_bsend_ pmpi_bsend__ PMPI_BSEND mpi_bsend_f08_ pmpi_bsend_f08_);
 
 unsafe extern "C-unwind" fn bsend_f08ts(buf: *mut c_void, count: *const c_int, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut buf_packed = f::Packed::read(buf, || *count != 0); let buf = buf_packed.address();
+let Some(mut buf_packed) = f::copied::<Here, _>(Procedure::Bsend, || f::owners::comm::<Here>(*comm), f::Packed::read(buf, || *count != 0), ierror) else { return }; let buf = buf_packed.address();
 bsend(buf, count, datatype, dest, tag, comm, ierror);
 } }
 fortran_names!(bsend_f08ts: mpi_bsend_f08ts_ pmpi_bsend_f08ts_);
@@ -636,7 +636,7 @@ f::done(ierror, code); } }
 fortran_names!(bsend_c: mpi_bsend_c_f08_ pmpi_bsend_c_f08_);
 
 unsafe extern "C-unwind" fn bsend_c_f08ts(buf: *mut c_void, count: *const i64, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut buf_packed = f::Packed::read(buf, || *count != 0); let buf = buf_packed.address();
+let Some(mut buf_packed) = f::copied::<Here, _>(Procedure::Bsend, || f::owners::comm::<Here>(*comm), f::Packed::read(buf, || *count != 0), ierror) else { return }; let buf = buf_packed.address();
 bsend_c(buf, count, datatype, dest, tag, comm, ierror);
 } }
 fortran_names!(bsend_c_f08ts: mpi_bsend_c_f08ts_ pmpi_bsend_c_f08ts_);
@@ -741,7 +741,7 @@ f::done(ierror, code); } }
 fortran_names!(cart_coords: mpi_cart_coords mpi_cart_coords_ mpi_cart_coords__ MPI_CART_COORDS pmpi_cart_coords pmpi_cart_coords_ pmpi_cart_coords__ PMPI_CART_COORDS mpi_cart_coords_f08_ pmpi_cart_coords_f08_);
 
 unsafe extern "C-unwind" fn cart_create(comm_old: *const c_int, ndims: *const c_int, dims: *mut c_int, periods: *mut c_int, reorder: *const c_int, comm_cart: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut periods = f::logicals(periods, f::length(i64::from(*ndims))); let comm_old = f::comm::<Here>(*comm_old); let ndims = *ndims; let reorder = f::logical(*reorder); let mut comm_cart_c = f::comm_null::<Here>();
+let Some(mut periods) = f::copied::<Here, _>(Procedure::CartCreate, || f::owners::comm::<Here>(*comm_old), f::logicals(periods, f::length(i64::from(*ndims))), ierror) else { return }; let comm_old = f::comm::<Here>(*comm_old); let ndims = *ndims; let reorder = f::logical(*reorder); let mut comm_cart_c = f::comm_null::<Here>();
 let code = glue::cart_create::<Here>(comm_old, ndims, dims, periods.as_mut_ptr(), reorder, &mut comm_cart_c);
 if code == 0 { *comm_cart = f::comm_out::<Here>(comm_cart_c); }
 f::done(ierror, code); } }
@@ -755,7 +755,7 @@ f::done(ierror, code); } }
 fortran_names!(cart_get: mpi_cart_get mpi_cart_get_ mpi_cart_get__ MPI_CART_GET pmpi_cart_get pmpi_cart_get_ pmpi_cart_get__ PMPI_CART_GET mpi_cart_get_f08_ pmpi_cart_get_f08_);
 
 unsafe extern "C-unwind" fn cart_map(comm: *const c_int, ndims: *const c_int, dims: *mut c_int, periods: *mut c_int, newrank: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut periods = f::logicals(periods, f::length(i64::from(*ndims))); let comm = f::comm::<Here>(*comm); let ndims = *ndims;
+let Some(mut periods) = f::copied::<Here, _>(Procedure::CartMap, || f::owners::comm::<Here>(*comm), f::logicals(periods, f::length(i64::from(*ndims))), ierror) else { return }; let comm = f::comm::<Here>(*comm); let ndims = *ndims;
 let code = glue::cart_map::<Here>(comm, ndims, dims, periods.as_mut_ptr(), newrank);
 f::done(ierror, code); } }
 fortran_names!(cart_map: mpi_cart_map mpi_cart_map_ mpi_cart_map__ MPI_CART_MAP pmpi_cart_map pmpi_cart_map_ pmpi_cart_map__ PMPI_CART_MAP mpi_cart_map_f08_ pmpi_cart_map_f08_);
@@ -773,7 +773,7 @@ f::done(ierror, code); } }
 fortran_names!(cart_shift: mpi_cart_shift mpi_cart_shift_ mpi_cart_shift__ MPI_CART_SHIFT pmpi_cart_shift pmpi_cart_shift_ pmpi_cart_shift__ PMPI_CART_SHIFT mpi_cart_shift_f08_ pmpi_cart_shift_f08_);
 
 unsafe extern "C-unwind" fn cart_sub(comm: *const c_int, remain_dims: *mut c_int, newcomm: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut remain_dims = f::logicals(remain_dims, f::cart_dims::<Here>(*comm)); let comm = f::comm::<Here>(*comm); let mut newcomm_c = f::comm_null::<Here>();
+let Some(mut remain_dims) = f::copied::<Here, _>(Procedure::CartSub, || f::owners::comm::<Here>(*comm), f::logicals(remain_dims, f::cart_dims::<Here>(*comm)), ierror) else { return }; let comm = f::comm::<Here>(*comm); let mut newcomm_c = f::comm_null::<Here>();
 let code = glue::cart_sub::<Here>(comm, remain_dims.as_mut_ptr(), &mut newcomm_c);
 if code == 0 { *newcomm = f::comm_out::<Here>(newcomm_c); }
 f::done(ierror, code); } }
@@ -1165,8 +1165,8 @@ f::done(ierror, code); } }
 fortran_names!(exscan: mpi_exscan mpi_exscan_ mpi_exscan__ MPI_EXSCAN pmpi_exscan pmpi_exscan_ pmpi_exscan__ PMPI_EXSCAN mpi_exscan_f08_ pmpi_exscan_f08_);
 
 unsafe extern "C-unwind" fn exscan_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut sendbuf_packed = f::Packed::read(sendbuf, || *count != 0); let sendbuf = sendbuf_packed.address();
-let mut recvbuf_packed = f::Packed::changed(recvbuf, || *count != 0); let recvbuf = recvbuf_packed.address();
+let Some(mut sendbuf_packed) = f::copied::<Here, _>(Procedure::Exscan, || f::owners::comm::<Here>(*comm), f::Packed::read(sendbuf, || *count != 0), ierror) else { return }; let sendbuf = sendbuf_packed.address();
+let Some(mut recvbuf_packed) = f::copied::<Here, _>(Procedure::Exscan, || f::owners::comm::<Here>(*comm), f::Packed::changed(recvbuf, || *count != 0), ierror) else { return }; let recvbuf = recvbuf_packed.address();
 exscan(sendbuf, recvbuf, count, datatype, op, comm, ierror);
 recvbuf_packed.write_back();
 } }
@@ -1179,8 +1179,8 @@ f::done(ierror, code); } }
 fortran_names!(exscan_c: mpi_exscan_c_f08_ pmpi_exscan_c_f08_);
 
 unsafe extern "C-unwind" fn exscan_c_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const i64, datatype: *const c_int, op: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut sendbuf_packed = f::Packed::read(sendbuf, || *count != 0); let sendbuf = sendbuf_packed.address();
-let mut recvbuf_packed = f::Packed::changed(recvbuf, || *count != 0); let recvbuf = recvbuf_packed.address();
+let Some(mut sendbuf_packed) = f::copied::<Here, _>(Procedure::Exscan, || f::owners::comm::<Here>(*comm), f::Packed::read(sendbuf, || *count != 0), ierror) else { return }; let sendbuf = sendbuf_packed.address();
+let Some(mut recvbuf_packed) = f::copied::<Here, _>(Procedure::Exscan, || f::owners::comm::<Here>(*comm), f::Packed::changed(recvbuf, || *count != 0), ierror) else { return }; let recvbuf = recvbuf_packed.address();
 exscan_c(sendbuf, recvbuf, count, datatype, op, comm, ierror);
 recvbuf_packed.write_back();
 } }
@@ -1648,7 +1648,7 @@ f::done(ierror, code); } }
 fortran_names!(file_read: mpi_file_read mpi_file_read_ mpi_file_read__ MPI_FILE_READ pmpi_file_read pmpi_file_read_ pmpi_file_read__ PMPI_FILE_READ mpi_file_read_f08_ pmpi_file_read_f08_);
 
 unsafe extern "C-unwind" fn file_read_f08ts(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut buf_packed = f::Packed::changed(buf, || *count != 0); let buf = buf_packed.address();
+let Some(mut buf_packed) = f::copied::<Here, _>(Procedure::FileRead, || f::owners::file::<Here>(*fh), f::Packed::changed(buf, || *count != 0), ierror) else { return }; let buf = buf_packed.address();
 file_read(fh, buf, count, datatype, status, ierror);
 buf_packed.write_back();
 } }
@@ -1661,7 +1661,7 @@ f::done(ierror, code); } }
 fortran_names!(file_read_c: mpi_file_read_c_f08_ pmpi_file_read_c_f08_);
 
 unsafe extern "C-unwind" fn file_read_c_f08ts(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut buf_packed = f::Packed::changed(buf, || *count != 0); let buf = buf_packed.address();
+let Some(mut buf_packed) = f::copied::<Here, _>(Procedure::FileRead, || f::owners::file::<Here>(*fh), f::Packed::changed(buf, || *count != 0), ierror) else { return }; let buf = buf_packed.address();
 file_read_c(fh, buf, count, datatype, status, ierror);
 buf_packed.write_back();
 } }
@@ -1674,7 +1674,7 @@ f::done(ierror, code); } }
 fortran_names!(file_read_all: mpi_file_read_all mpi_file_read_all_ mpi_file_read_all__ MPI_FILE_READ_ALL pmpi_file_read_all pmpi_file_read_all_ pmpi_file_read_all__ PMPI_FILE_READ_ALL mpi_file_read_all_f08_ pmpi_file_read_all_f08_);
 
 unsafe extern "C-unwind" fn file_read_all_f08ts(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut buf_packed = f::Packed::changed(buf, || *count != 0); let buf = buf_packed.address();
+let Some(mut buf_packed) = f::copied::<Here, _>(Procedure::FileReadAll, || f::owners::file::<Here>(*fh), f::Packed::changed(buf, || *count != 0), ierror) else { return }; let buf = buf_packed.address();
 file_read_all(fh, buf, count, datatype, status, ierror);
 buf_packed.write_back();
 } }
@@ -1687,7 +1687,7 @@ f::done(ierror, code); } }
 fortran_names!(file_read_all_c: mpi_file_read_all_c_f08_ pmpi_file_read_all_c_f08_);
 
 unsafe extern "C-unwind" fn file_read_all_c_f08ts(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut buf_packed = f::Packed::changed(buf, || *count != 0); let buf = buf_packed.address();
+let Some(mut buf_packed) = f::copied::<Here, _>(Procedure::FileReadAll, || f::owners::file::<Here>(*fh), f::Packed::changed(buf, || *count != 0), ierror) else { return }; let buf = buf_packed.address();
 file_read_all_c(fh, buf, count, datatype, status, ierror);
 buf_packed.write_back();
 } }
@@ -1728,7 +1728,7 @@ f::done(ierror, code); } }
 fortran_names!(file_read_all_end: mpi_file_read_all_end mpi_file_read_all_end_ mpi_file_read_all_end__ MPI_FILE_READ_ALL_END pmpi_file_read_all_end pmpi_file_read_all_end_ pmpi_file_read_all_end__ PMPI_FILE_READ_ALL_END mpi_file_read_all_end_f08_ pmpi_file_read_all_end_f08_);
 
 unsafe extern "C-unwind" fn file_read_all_end_f08ts(fh: *const c_int, buf: *mut c_void, status: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut buf_packed = f::Packed::changed(buf, || true); let buf = buf_packed.address();
+let Some(mut buf_packed) = f::copied::<Here, _>(Procedure::FileReadAllEnd, || f::owners::file::<Here>(*fh), f::Packed::changed(buf, || true), ierror) else { return }; let buf = buf_packed.address();
 file_read_all_end(fh, buf, status, ierror);
 buf_packed.write_back();
 } }
@@ -1741,7 +1741,7 @@ f::done(ierror, code); } }
 fortran_names!(file_read_at: mpi_file_read_at mpi_file_read_at_ mpi_file_read_at__ MPI_FILE_READ_AT pmpi_file_read_at pmpi_file_read_at_ pmpi_file_read_at__ PMPI_FILE_READ_AT mpi_file_read_at_f08_ pmpi_file_read_at_f08_);
 
 unsafe extern "C-unwind" fn file_read_at_f08ts(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const c_int, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut buf_packed = f::Packed::changed(buf, || *count != 0); let buf = buf_packed.address();
+let Some(mut buf_packed) = f::copied::<Here, _>(Procedure::FileReadAt, || f::owners::file::<Here>(*fh), f::Packed::changed(buf, || *count != 0), ierror) else { return }; let buf = buf_packed.address();
 file_read_at(fh, offset, buf, count, datatype, status, ierror);
 buf_packed.write_back();
 } }
@@ -1754,7 +1754,7 @@ f::done(ierror, code); } }
 fortran_names!(file_read_at_c: mpi_file_read_at_c_f08_ pmpi_file_read_at_c_f08_);
 
 unsafe extern "C-unwind" fn file_read_at_c_f08ts(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const i64, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut buf_packed = f::Packed::changed(buf, || *count != 0); let buf = buf_packed.address();
+let Some(mut buf_packed) = f::copied::<Here, _>(Procedure::FileReadAt, || f::owners::file::<Here>(*fh), f::Packed::changed(buf, || *count != 0), ierror) else { return }; let buf = buf_packed.address();
 file_read_at_c(fh, offset, buf, count, datatype, status, ierror);
 buf_packed.write_back();
 } }
@@ -1767,7 +1767,7 @@ f::done(ierror, code); } }
 fortran_names!(file_read_at_all: mpi_file_read_at_all mpi_file_read_at_all_ mpi_file_read_at_all__ MPI_FILE_READ_AT_ALL pmpi_file_read_at_all pmpi_file_read_at_all_ pmpi_file_read_at_all__ PMPI_FILE_READ_AT_ALL mpi_file_read_at_all_f08_ pmpi_file_read_at_all_f08_);
 
 unsafe extern "C-unwind" fn file_read_at_all_f08ts(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const c_int, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut buf_packed = f::Packed::changed(buf, || *count != 0); let buf = buf_packed.address();
+let Some(mut buf_packed) = f::copied::<Here, _>(Procedure::FileReadAtAll, || f::owners::file::<Here>(*fh), f::Packed::changed(buf, || *count != 0), ierror) else { return }; let buf = buf_packed.address();
 file_read_at_all(fh, offset, buf, count, datatype, status, ierror);
 buf_packed.write_back();
 } }
@@ -1780,7 +1780,7 @@ f::done(ierror, code); } }
 fortran_names!(file_read_at_all_c: mpi_file_read_at_all_c_f08_ pmpi_file_read_at_all_c_f08_);
 
 unsafe extern "C-unwind" fn file_read_at_all_c_f08ts(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const i64, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut buf_packed = f::Packed::changed(buf, || *count != 0); let buf = buf_packed.address();
+let Some(mut buf_packed) = f::copied::<Here, _>(Procedure::FileReadAtAll, || f::owners::file::<Here>(*fh), f::Packed::changed(buf, || *count != 0), ierror) else { return }; let buf = buf_packed.address();
 file_read_at_all_c(fh, offset, buf, count, datatype, status, ierror);
 buf_packed.write_back();
 } }
@@ -1821,7 +1821,7 @@ f::done(ierror, code); } }
 fortran_names!(file_read_at_all_end: mpi_file_read_at_all_end mpi_file_read_at_all_end_ mpi_file_read_at_all_end__ MPI_FILE_READ_AT_ALL_END pmpi_file_read_at_all_end pmpi_file_read_at_all_end_ pmpi_file_read_at_all_end__ PMPI_FILE_READ_AT_ALL_END mpi_file_read_at_all_end_f08_ pmpi_file_read_at_all_end_f08_);
 
 unsafe extern "C-unwind" fn file_read_at_all_end_f08ts(fh: *const c_int, buf: *mut c_void, status: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut buf_packed = f::Packed::changed(buf, || true); let buf = buf_packed.address();
+let Some(mut buf_packed) = f::copied::<Here, _>(Procedure::FileReadAtAllEnd, || f::owners::file::<Here>(*fh), f::Packed::changed(buf, || true), ierror) else { return }; let buf = buf_packed.address();
 file_read_at_all_end(fh, buf, status, ierror);
 buf_packed.write_back();
 } }
@@ -1834,7 +1834,7 @@ f::done(ierror, code); } }
 fortran_names!(file_read_ordered: mpi_file_read_ordered mpi_file_read_ordered_ mpi_file_read_ordered__ MPI_FILE_READ_ORDERED pmpi_file_read_ordered pmpi_file_read_ordered_ pmpi_file_read_ordered__ PMPI_FILE_READ_ORDERED mpi_file_read_ordered_f08_ pmpi_file_read_ordered_f08_);
 
 unsafe extern "C-unwind" fn file_read_ordered_f08ts(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut buf_packed = f::Packed::changed(buf, || *count != 0); let buf = buf_packed.address();
+let Some(mut buf_packed) = f::copied::<Here, _>(Procedure::FileReadOrdered, || f::owners::file::<Here>(*fh), f::Packed::changed(buf, || *count != 0), ierror) else { return }; let buf = buf_packed.address();
 file_read_ordered(fh, buf, count, datatype, status, ierror);
 buf_packed.write_back();
 } }
@@ -1847,7 +1847,7 @@ f::done(ierror, code); } }
 fortran_names!(file_read_ordered_c: mpi_file_read_ordered_c_f08_ pmpi_file_read_ordered_c_f08_);
 
 unsafe extern "C-unwind" fn file_read_ordered_c_f08ts(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut buf_packed = f::Packed::changed(buf, || *count != 0); let buf = buf_packed.address();
+let Some(mut buf_packed) = f::copied::<Here, _>(Procedure::FileReadOrdered, || f::owners::file::<Here>(*fh), f::Packed::changed(buf, || *count != 0), ierror) else { return }; let buf = buf_packed.address();
 file_read_ordered_c(fh, buf, count, datatype, status, ierror);
 buf_packed.write_back();
 } }
@@ -1888,7 +1888,7 @@ f::done(ierror, code); } }
 fortran_names!(file_read_ordered_end: mpi_file_read_ordered_end mpi_file_read_ordered_end_ mpi_file_read_ordered_end__ MPI_FILE_READ_ORDERED_END pmpi_file_read_ordered_end pmpi_file_read_ordered_end_ pmpi_file_read_ordered_end__ PMPI_FILE_READ_ORDERED_END mpi_file_read_ordered_end_f08_ pmpi_file_read_ordered_end_f08_);
 
 unsafe extern "C-unwind" fn file_read_ordered_end_f08ts(fh: *const c_int, buf: *mut c_void, status: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut buf_packed = f::Packed::changed(buf, || true); let buf = buf_packed.address();
+let Some(mut buf_packed) = f::copied::<Here, _>(Procedure::FileReadOrderedEnd, || f::owners::file::<Here>(*fh), f::Packed::changed(buf, || true), ierror) else { return }; let buf = buf_packed.address();
 file_read_ordered_end(fh, buf, status, ierror);
 buf_packed.write_back();
 } }
@@ -1901,7 +1901,7 @@ f::done(ierror, code); } }
 fortran_names!(file_read_shared: mpi_file_read_shared mpi_file_read_shared_ mpi_file_read_shared__ MPI_FILE_READ_SHARED pmpi_file_read_shared pmpi_file_read_shared_ pmpi_file_read_shared__ PMPI_FILE_READ_SHARED mpi_file_read_shared_f08_ pmpi_file_read_shared_f08_);
 
 unsafe extern "C-unwind" fn file_read_shared_f08ts(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut buf_packed = f::Packed::changed(buf, || *count != 0); let buf = buf_packed.address();
+let Some(mut buf_packed) = f::copied::<Here, _>(Procedure::FileReadShared, || f::owners::file::<Here>(*fh), f::Packed::changed(buf, || *count != 0), ierror) else { return }; let buf = buf_packed.address();
 file_read_shared(fh, buf, count, datatype, status, ierror);
 buf_packed.write_back();
 } }
@@ -1914,7 +1914,7 @@ f::done(ierror, code); } }
 fortran_names!(file_read_shared_c: mpi_file_read_shared_c_f08_ pmpi_file_read_shared_c_f08_);
 
 unsafe extern "C-unwind" fn file_read_shared_c_f08ts(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut buf_packed = f::Packed::changed(buf, || *count != 0); let buf = buf_packed.address();
+let Some(mut buf_packed) = f::copied::<Here, _>(Procedure::FileReadShared, || f::owners::file::<Here>(*fh), f::Packed::changed(buf, || *count != 0), ierror) else { return }; let buf = buf_packed.address();
 file_read_shared_c(fh, buf, count, datatype, status, ierror);
 buf_packed.write_back();
 } }
@@ -1975,7 +1975,7 @@ f::done(ierror, code); } }
 fortran_names!(file_write: mpi_file_write mpi_file_write_ mpi_file_write__ MPI_FILE_WRITE pmpi_file_write pmpi_file_write_ pmpi_file_write__ PMPI_FILE_WRITE mpi_file_write_f08_ pmpi_file_write_f08_);
 
 unsafe extern "C-unwind" fn file_write_f08ts(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut buf_packed = f::Packed::read(buf, || *count != 0); let buf = buf_packed.address();
+let Some(mut buf_packed) = f::copied::<Here, _>(Procedure::FileWrite, || f::owners::file::<Here>(*fh), f::Packed::read(buf, || *count != 0), ierror) else { return }; let buf = buf_packed.address();
 file_write(fh, buf, count, datatype, status, ierror);
 } }
 fortran_names!(file_write_f08ts: mpi_file_write_f08ts_ pmpi_file_write_f08ts_);
@@ -1987,7 +1987,7 @@ f::done(ierror, code); } }
 fortran_names!(file_write_c: mpi_file_write_c_f08_ pmpi_file_write_c_f08_);
 
 unsafe extern "C-unwind" fn file_write_c_f08ts(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut buf_packed = f::Packed::read(buf, || *count != 0); let buf = buf_packed.address();
+let Some(mut buf_packed) = f::copied::<Here, _>(Procedure::FileWrite, || f::owners::file::<Here>(*fh), f::Packed::read(buf, || *count != 0), ierror) else { return }; let buf = buf_packed.address();
 file_write_c(fh, buf, count, datatype, status, ierror);
 } }
 fortran_names!(file_write_c_f08ts: mpi_file_write_c_f08ts_ pmpi_file_write_c_f08ts_);
@@ -1999,7 +1999,7 @@ f::done(ierror, code); } }
 fortran_names!(file_write_all: mpi_file_write_all mpi_file_write_all_ mpi_file_write_all__ MPI_FILE_WRITE_ALL pmpi_file_write_all pmpi_file_write_all_ pmpi_file_write_all__ PMPI_FILE_WRITE_ALL mpi_file_write_all_f08_ pmpi_file_write_all_f08_);
 
 unsafe extern "C-unwind" fn file_write_all_f08ts(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut buf_packed = f::Packed::read(buf, || *count != 0); let buf = buf_packed.address();
+let Some(mut buf_packed) = f::copied::<Here, _>(Procedure::FileWriteAll, || f::owners::file::<Here>(*fh), f::Packed::read(buf, || *count != 0), ierror) else { return }; let buf = buf_packed.address();
 file_write_all(fh, buf, count, datatype, status, ierror);
 } }
 fortran_names!(file_write_all_f08ts: mpi_file_write_all_f08ts_ pmpi_file_write_all_f08ts_);
@@ -2011,7 +2011,7 @@ f::done(ierror, code); } }
 fortran_names!(file_write_all_c: mpi_file_write_all_c_f08_ pmpi_file_write_all_c_f08_);
 
 unsafe extern "C-unwind" fn file_write_all_c_f08ts(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut buf_packed = f::Packed::read(buf, || *count != 0); let buf = buf_packed.address();
+let Some(mut buf_packed) = f::copied::<Here, _>(Procedure::FileWriteAll, || f::owners::file::<Here>(*fh), f::Packed::read(buf, || *count != 0), ierror) else { return }; let buf = buf_packed.address();
 file_write_all_c(fh, buf, count, datatype, status, ierror);
 } }
 fortran_names!(file_write_all_c_f08ts: mpi_file_write_all_c_f08ts_ pmpi_file_write_all_c_f08ts_);
@@ -2051,7 +2051,7 @@ f::done(ierror, code); } }
 fortran_names!(file_write_all_end: mpi_file_write_all_end mpi_file_write_all_end_ mpi_file_write_all_end__ MPI_FILE_WRITE_ALL_END pmpi_file_write_all_end pmpi_file_write_all_end_ pmpi_file_write_all_end__ PMPI_FILE_WRITE_ALL_END mpi_file_write_all_end_f08_ pmpi_file_write_all_end_f08_);
 
 unsafe extern "C-unwind" fn file_write_all_end_f08ts(fh: *const c_int, buf: *mut c_void, status: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut buf_packed = f::Packed::read(buf, || true); let buf = buf_packed.address();
+let Some(mut buf_packed) = f::copied::<Here, _>(Procedure::FileWriteAllEnd, || f::owners::file::<Here>(*fh), f::Packed::read(buf, || true), ierror) else { return }; let buf = buf_packed.address();
 file_write_all_end(fh, buf, status, ierror);
 } }
 fortran_names!(file_write_all_end_f08ts: mpi_file_write_all_end_f08ts_ pmpi_file_write_all_end_f08ts_);
@@ -2063,7 +2063,7 @@ f::done(ierror, code); } }
 fortran_names!(file_write_at: mpi_file_write_at mpi_file_write_at_ mpi_file_write_at__ MPI_FILE_WRITE_AT pmpi_file_write_at pmpi_file_write_at_ pmpi_file_write_at__ PMPI_FILE_WRITE_AT mpi_file_write_at_f08_ pmpi_file_write_at_f08_);
 
 unsafe extern "C-unwind" fn file_write_at_f08ts(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const c_int, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut buf_packed = f::Packed::read(buf, || *count != 0); let buf = buf_packed.address();
+let Some(mut buf_packed) = f::copied::<Here, _>(Procedure::FileWriteAt, || f::owners::file::<Here>(*fh), f::Packed::read(buf, || *count != 0), ierror) else { return }; let buf = buf_packed.address();
 file_write_at(fh, offset, buf, count, datatype, status, ierror);
 } }
 fortran_names!(file_write_at_f08ts: mpi_file_write_at_f08ts_ pmpi_file_write_at_f08ts_);
@@ -2075,7 +2075,7 @@ f::done(ierror, code); } }
 fortran_names!(file_write_at_c: mpi_file_write_at_c_f08_ pmpi_file_write_at_c_f08_);
 
 unsafe extern "C-unwind" fn file_write_at_c_f08ts(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const i64, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut buf_packed = f::Packed::read(buf, || *count != 0); let buf = buf_packed.address();
+let Some(mut buf_packed) = f::copied::<Here, _>(Procedure::FileWriteAt, || f::owners::file::<Here>(*fh), f::Packed::read(buf, || *count != 0), ierror) else { return }; let buf = buf_packed.address();
 file_write_at_c(fh, offset, buf, count, datatype, status, ierror);
 } }
 fortran_names!(file_write_at_c_f08ts: mpi_file_write_at_c_f08ts_ pmpi_file_write_at_c_f08ts_);
@@ -2087,7 +2087,7 @@ f::done(ierror, code); } }
 fortran_names!(file_write_at_all: mpi_file_write_at_all mpi_file_write_at_all_ mpi_file_write_at_all__ MPI_FILE_WRITE_AT_ALL pmpi_file_write_at_all pmpi_file_write_at_all_ pmpi_file_write_at_all__ PMPI_FILE_WRITE_AT_ALL mpi_file_write_at_all_f08_ pmpi_file_write_at_all_f08_);
 
 unsafe extern "C-unwind" fn file_write_at_all_f08ts(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const c_int, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut buf_packed = f::Packed::read(buf, || *count != 0); let buf = buf_packed.address();
+let Some(mut buf_packed) = f::copied::<Here, _>(Procedure::FileWriteAtAll, || f::owners::file::<Here>(*fh), f::Packed::read(buf, || *count != 0), ierror) else { return }; let buf = buf_packed.address();
 file_write_at_all(fh, offset, buf, count, datatype, status, ierror);
 } }
 fortran_names!(file_write_at_all_f08ts: mpi_file_write_at_all_f08ts_ pmpi_file_write_at_all_f08ts_);
@@ -2099,7 +2099,7 @@ f::done(ierror, code); } }
 fortran_names!(file_write_at_all_c: mpi_file_write_at_all_c_f08_ pmpi_file_write_at_all_c_f08_);
 
 unsafe extern "C-unwind" fn file_write_at_all_c_f08ts(fh: *const c_int, offset: *const i64, buf: *mut c_void, count: *const i64, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut buf_packed = f::Packed::read(buf, || *count != 0); let buf = buf_packed.address();
+let Some(mut buf_packed) = f::copied::<Here, _>(Procedure::FileWriteAtAll, || f::owners::file::<Here>(*fh), f::Packed::read(buf, || *count != 0), ierror) else { return }; let buf = buf_packed.address();
 file_write_at_all_c(fh, offset, buf, count, datatype, status, ierror);
 } }
 fortran_names!(file_write_at_all_c_f08ts: mpi_file_write_at_all_c_f08ts_ pmpi_file_write_at_all_c_f08ts_);
@@ -2139,7 +2139,7 @@ f::done(ierror, code); } }
 fortran_names!(file_write_at_all_end: mpi_file_write_at_all_end mpi_file_write_at_all_end_ mpi_file_write_at_all_end__ MPI_FILE_WRITE_AT_ALL_END pmpi_file_write_at_all_end pmpi_file_write_at_all_end_ pmpi_file_write_at_all_end__ PMPI_FILE_WRITE_AT_ALL_END mpi_file_write_at_all_end_f08_ pmpi_file_write_at_all_end_f08_);
 
 unsafe extern "C-unwind" fn file_write_at_all_end_f08ts(fh: *const c_int, buf: *mut c_void, status: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut buf_packed = f::Packed::read(buf, || true); let buf = buf_packed.address();
+let Some(mut buf_packed) = f::copied::<Here, _>(Procedure::FileWriteAtAllEnd, || f::owners::file::<Here>(*fh), f::Packed::read(buf, || true), ierror) else { return }; let buf = buf_packed.address();
 file_write_at_all_end(fh, buf, status, ierror);
 } }
 fortran_names!(file_write_at_all_end_f08ts: mpi_file_write_at_all_end_f08ts_ pmpi_file_write_at_all_end_f08ts_);
@@ -2151,7 +2151,7 @@ f::done(ierror, code); } }
 fortran_names!(file_write_ordered: mpi_file_write_ordered mpi_file_write_ordered_ mpi_file_write_ordered__ MPI_FILE_WRITE_ORDERED pmpi_file_write_ordered pmpi_file_write_ordered_ pmpi_file_write_ordered__ PMPI_FILE_WRITE_ORDERED mpi_file_write_ordered_f08_ pmpi_file_write_ordered_f08_);
 
 unsafe extern "C-unwind" fn file_write_ordered_f08ts(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut buf_packed = f::Packed::read(buf, || *count != 0); let buf = buf_packed.address();
+let Some(mut buf_packed) = f::copied::<Here, _>(Procedure::FileWriteOrdered, || f::owners::file::<Here>(*fh), f::Packed::read(buf, || *count != 0), ierror) else { return }; let buf = buf_packed.address();
 file_write_ordered(fh, buf, count, datatype, status, ierror);
 } }
 fortran_names!(file_write_ordered_f08ts: mpi_file_write_ordered_f08ts_ pmpi_file_write_ordered_f08ts_);
@@ -2163,7 +2163,7 @@ f::done(ierror, code); } }
 fortran_names!(file_write_ordered_c: mpi_file_write_ordered_c_f08_ pmpi_file_write_ordered_c_f08_);
 
 unsafe extern "C-unwind" fn file_write_ordered_c_f08ts(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut buf_packed = f::Packed::read(buf, || *count != 0); let buf = buf_packed.address();
+let Some(mut buf_packed) = f::copied::<Here, _>(Procedure::FileWriteOrdered, || f::owners::file::<Here>(*fh), f::Packed::read(buf, || *count != 0), ierror) else { return }; let buf = buf_packed.address();
 file_write_ordered_c(fh, buf, count, datatype, status, ierror);
 } }
 fortran_names!(file_write_ordered_c_f08ts: mpi_file_write_ordered_c_f08ts_ pmpi_file_write_ordered_c_f08ts_);
@@ -2203,7 +2203,7 @@ f::done(ierror, code); } }
 fortran_names!(file_write_ordered_end: mpi_file_write_ordered_end mpi_file_write_ordered_end_ mpi_file_write_ordered_end__ MPI_FILE_WRITE_ORDERED_END pmpi_file_write_ordered_end pmpi_file_write_ordered_end_ pmpi_file_write_ordered_end__ PMPI_FILE_WRITE_ORDERED_END mpi_file_write_ordered_end_f08_ pmpi_file_write_ordered_end_f08_);
 
 unsafe extern "C-unwind" fn file_write_ordered_end_f08ts(fh: *const c_int, buf: *mut c_void, status: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut buf_packed = f::Packed::read(buf, || true); let buf = buf_packed.address();
+let Some(mut buf_packed) = f::copied::<Here, _>(Procedure::FileWriteOrderedEnd, || f::owners::file::<Here>(*fh), f::Packed::read(buf, || true), ierror) else { return }; let buf = buf_packed.address();
 file_write_ordered_end(fh, buf, status, ierror);
 } }
 fortran_names!(file_write_ordered_end_f08ts: mpi_file_write_ordered_end_f08ts_ pmpi_file_write_ordered_end_f08ts_);
@@ -2215,7 +2215,7 @@ f::done(ierror, code); } }
 fortran_names!(file_write_shared: mpi_file_write_shared mpi_file_write_shared_ mpi_file_write_shared__ MPI_FILE_WRITE_SHARED pmpi_file_write_shared pmpi_file_write_shared_ pmpi_file_write_shared__ PMPI_FILE_WRITE_SHARED mpi_file_write_shared_f08_ pmpi_file_write_shared_f08_);
 
 unsafe extern "C-unwind" fn file_write_shared_f08ts(fh: *const c_int, buf: *mut c_void, count: *const c_int, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut buf_packed = f::Packed::read(buf, || *count != 0); let buf = buf_packed.address();
+let Some(mut buf_packed) = f::copied::<Here, _>(Procedure::FileWriteShared, || f::owners::file::<Here>(*fh), f::Packed::read(buf, || *count != 0), ierror) else { return }; let buf = buf_packed.address();
 file_write_shared(fh, buf, count, datatype, status, ierror);
 } }
 fortran_names!(file_write_shared_f08ts: mpi_file_write_shared_f08ts_ pmpi_file_write_shared_f08ts_);
@@ -2227,7 +2227,7 @@ f::done(ierror, code); } }
 fortran_names!(file_write_shared_c: mpi_file_write_shared_c_f08_ pmpi_file_write_shared_c_f08_);
 
 unsafe extern "C-unwind" fn file_write_shared_c_f08ts(fh: *const c_int, buf: *mut c_void, count: *const i64, datatype: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut buf_packed = f::Packed::read(buf, || *count != 0); let buf = buf_packed.address();
+let Some(mut buf_packed) = f::copied::<Here, _>(Procedure::FileWriteShared, || f::owners::file::<Here>(*fh), f::Packed::read(buf, || *count != 0), ierror) else { return }; let buf = buf_packed.address();
 file_write_shared_c(fh, buf, count, datatype, status, ierror);
 } }
 fortran_names!(file_write_shared_c_f08ts: mpi_file_write_shared_c_f08ts_ pmpi_file_write_shared_c_f08ts_);
@@ -2264,8 +2264,8 @@ f::done(ierror, code); } }
 fortran_names!(gather: mpi_gather mpi_gather_ mpi_gather__ MPI_GATHER pmpi_gather pmpi_gather_ pmpi_gather__ PMPI_GATHER mpi_gather_f08_ pmpi_gather_f08_);
 
 unsafe extern "C-unwind" fn gather_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, root: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut sendbuf_packed = f::Packed::read(sendbuf, || *sendcount != 0); let sendbuf = sendbuf_packed.address();
-let mut recvbuf_packed = f::Packed::changed(recvbuf, || *recvcount != 0 && f::is_root::<Here>(*root, *comm)); let recvbuf = recvbuf_packed.address();
+let Some(mut sendbuf_packed) = f::copied::<Here, _>(Procedure::Gather, || f::owners::comm::<Here>(*comm), f::Packed::read(sendbuf, || *sendcount != 0), ierror) else { return }; let sendbuf = sendbuf_packed.address();
+let Some(mut recvbuf_packed) = f::copied::<Here, _>(Procedure::Gather, || f::owners::comm::<Here>(*comm), f::Packed::changed(recvbuf, || *recvcount != 0 && f::is_root::<Here>(*root, *comm)), ierror) else { return }; let recvbuf = recvbuf_packed.address();
 gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, ierror);
 recvbuf_packed.write_back();
 } }
@@ -2278,8 +2278,8 @@ f::done(ierror, code); } }
 fortran_names!(gather_c: mpi_gather_c_f08_ pmpi_gather_c_f08_);
 
 unsafe extern "C-unwind" fn gather_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, root: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut sendbuf_packed = f::Packed::read(sendbuf, || *sendcount != 0); let sendbuf = sendbuf_packed.address();
-let mut recvbuf_packed = f::Packed::changed(recvbuf, || *recvcount != 0 && f::is_root::<Here>(*root, *comm)); let recvbuf = recvbuf_packed.address();
+let Some(mut sendbuf_packed) = f::copied::<Here, _>(Procedure::Gather, || f::owners::comm::<Here>(*comm), f::Packed::read(sendbuf, || *sendcount != 0), ierror) else { return }; let sendbuf = sendbuf_packed.address();
+let Some(mut recvbuf_packed) = f::copied::<Here, _>(Procedure::Gather, || f::owners::comm::<Here>(*comm), f::Packed::changed(recvbuf, || *recvcount != 0 && f::is_root::<Here>(*root, *comm)), ierror) else { return }; let recvbuf = recvbuf_packed.address();
 gather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, ierror);
 recvbuf_packed.write_back();
 } }
@@ -2320,8 +2320,8 @@ f::done(ierror, code); } }
 fortran_names!(gatherv: mpi_gatherv mpi_gatherv_ mpi_gatherv__ MPI_GATHERV pmpi_gatherv pmpi_gatherv_ pmpi_gatherv__ PMPI_GATHERV mpi_gatherv_f08_ pmpi_gatherv_f08_);
 
 unsafe extern "C-unwind" fn gatherv_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, displs: *mut c_int, recvtype: *const c_int, root: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut sendbuf_packed = f::Packed::read(sendbuf, || *sendcount != 0); let sendbuf = sendbuf_packed.address();
-let mut recvbuf_packed = f::Packed::changed(recvbuf, || f::is_root::<Here>(*root, *comm)); let recvbuf = recvbuf_packed.address();
+let Some(mut sendbuf_packed) = f::copied::<Here, _>(Procedure::Gatherv, || f::owners::comm::<Here>(*comm), f::Packed::read(sendbuf, || *sendcount != 0), ierror) else { return }; let sendbuf = sendbuf_packed.address();
+let Some(mut recvbuf_packed) = f::copied::<Here, _>(Procedure::Gatherv, || f::owners::comm::<Here>(*comm), f::Packed::changed(recvbuf, || f::is_root::<Here>(*root, *comm)), ierror) else { return }; let recvbuf = recvbuf_packed.address();
 gatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, ierror);
 recvbuf_packed.write_back();
 } }
@@ -2334,8 +2334,8 @@ f::done(ierror, code); } }
 fortran_names!(gatherv_c: mpi_gatherv_c_f08_ pmpi_gatherv_c_f08_);
 
 unsafe extern "C-unwind" fn gatherv_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut i64, displs: *mut i64, recvtype: *const c_int, root: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut sendbuf_packed = f::Packed::read(sendbuf, || *sendcount != 0); let sendbuf = sendbuf_packed.address();
-let mut recvbuf_packed = f::Packed::changed(recvbuf, || f::is_root::<Here>(*root, *comm)); let recvbuf = recvbuf_packed.address();
+let Some(mut sendbuf_packed) = f::copied::<Here, _>(Procedure::Gatherv, || f::owners::comm::<Here>(*comm), f::Packed::read(sendbuf, || *sendcount != 0), ierror) else { return }; let sendbuf = sendbuf_packed.address();
+let Some(mut recvbuf_packed) = f::copied::<Here, _>(Procedure::Gatherv, || f::owners::comm::<Here>(*comm), f::Packed::changed(recvbuf, || f::is_root::<Here>(*root, *comm)), ierror) else { return }; let recvbuf = recvbuf_packed.address();
 gatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, ierror);
 recvbuf_packed.write_back();
 } }
@@ -2766,7 +2766,7 @@ ialltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispl
 fortran_names!(ialltoallv_c_f08ts: mpi_ialltoallv_c_f08ts_ pmpi_ialltoallv_c_f08ts_);
 
 unsafe extern "C-unwind" fn ialltoallw(sendbuf: *mut c_void, sendcounts: *mut c_int, sdispls: *mut c_int, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, rdispls: *mut c_int, recvtypes: *mut c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut sendtypes = f::datatypes::new::<Here>(sendtypes, f::unless_in_place::<Here>(sendbuf, || f::comm_size::<Here>(*comm))); let mut recvtypes = f::datatypes::new::<Here>(recvtypes, f::comm_size::<Here>(*comm)); let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
+let Some(mut sendtypes) = f::copied::<Here, _>(Procedure::Ialltoallw, || f::owners::comm::<Here>(*comm), f::datatypes::new::<Here>(sendtypes, f::unless_in_place::<Here>(sendbuf, || f::comm_size::<Here>(*comm))), ierror) else { return }; let Some(mut recvtypes) = f::copied::<Here, _>(Procedure::Ialltoallw, || f::owners::comm::<Here>(*comm), f::datatypes::new::<Here>(recvtypes, f::comm_size::<Here>(*comm)), ierror) else { return }; let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
 let code = glue::ialltoallw::<Here>(sendbuf, args::IntArray::int(sendcounts), args::IntArray::int(sdispls), sendtypes.as_mut_ptr(), recvbuf, args::IntArray::int(recvcounts), args::IntArray::int(rdispls), recvtypes.as_mut_ptr(), comm, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
@@ -2780,7 +2780,7 @@ ialltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls
 fortran_names!(ialltoallw_f08ts: mpi_ialltoallw_f08ts_ pmpi_ialltoallw_f08ts_);
 
 unsafe extern "C-unwind" fn ialltoallw_c(sendbuf: *mut c_void, sendcounts: *mut i64, sdispls: *mut i64, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut i64, rdispls: *mut i64, recvtypes: *mut c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut sendtypes = f::datatypes::new::<Here>(sendtypes, f::unless_in_place::<Here>(sendbuf, || f::comm_size::<Here>(*comm))); let mut recvtypes = f::datatypes::new::<Here>(recvtypes, f::comm_size::<Here>(*comm)); let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
+let Some(mut sendtypes) = f::copied::<Here, _>(Procedure::Ialltoallw, || f::owners::comm::<Here>(*comm), f::datatypes::new::<Here>(sendtypes, f::unless_in_place::<Here>(sendbuf, || f::comm_size::<Here>(*comm))), ierror) else { return }; let Some(mut recvtypes) = f::copied::<Here, _>(Procedure::Ialltoallw, || f::owners::comm::<Here>(*comm), f::datatypes::new::<Here>(recvtypes, f::comm_size::<Here>(*comm)), ierror) else { return }; let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
 let code = glue::ialltoallw::<Here>(sendbuf, args::IntArray::wide(sendcounts), args::IntArray::wide(sdispls), sendtypes.as_mut_ptr(), recvbuf, args::IntArray::wide(recvcounts), args::IntArray::wide(rdispls), recvtypes.as_mut_ptr(), comm, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
@@ -3097,7 +3097,7 @@ ineighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcount
 fortran_names!(ineighbor_alltoallv_c_f08ts: mpi_ineighbor_alltoallv_c_f08ts_ pmpi_ineighbor_alltoallv_c_f08ts_);
 
 unsafe extern "C-unwind" fn ineighbor_alltoallw(sendbuf: *mut c_void, sendcounts: *mut c_int, sdispls: *mut i64, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, rdispls: *mut i64, recvtypes: *mut c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut sendtypes = f::datatypes::new::<Here>(sendtypes, f::out_degree::<Here>(*comm)); let mut recvtypes = f::datatypes::new::<Here>(recvtypes, f::in_degree::<Here>(*comm)); let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
+let Some(mut sendtypes) = f::copied::<Here, _>(Procedure::IneighborAlltoallw, || f::owners::comm::<Here>(*comm), f::datatypes::new::<Here>(sendtypes, f::out_degree::<Here>(*comm)), ierror) else { return }; let Some(mut recvtypes) = f::copied::<Here, _>(Procedure::IneighborAlltoallw, || f::owners::comm::<Here>(*comm), f::datatypes::new::<Here>(recvtypes, f::in_degree::<Here>(*comm)), ierror) else { return }; let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
 let code = glue::ineighbor_alltoallw::<Here>(sendbuf, args::IntArray::int(sendcounts), sdispls, sendtypes.as_mut_ptr(), recvbuf, args::IntArray::int(recvcounts), rdispls, recvtypes.as_mut_ptr(), comm, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
@@ -3111,7 +3111,7 @@ ineighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts
 fortran_names!(ineighbor_alltoallw_f08ts: mpi_ineighbor_alltoallw_f08ts_ pmpi_ineighbor_alltoallw_f08ts_);
 
 unsafe extern "C-unwind" fn ineighbor_alltoallw_c(sendbuf: *mut c_void, sendcounts: *mut i64, sdispls: *mut i64, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut i64, rdispls: *mut i64, recvtypes: *mut c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut sendtypes = f::datatypes::new::<Here>(sendtypes, f::out_degree::<Here>(*comm)); let mut recvtypes = f::datatypes::new::<Here>(recvtypes, f::in_degree::<Here>(*comm)); let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
+let Some(mut sendtypes) = f::copied::<Here, _>(Procedure::IneighborAlltoallw, || f::owners::comm::<Here>(*comm), f::datatypes::new::<Here>(sendtypes, f::out_degree::<Here>(*comm)), ierror) else { return }; let Some(mut recvtypes) = f::copied::<Here, _>(Procedure::IneighborAlltoallw, || f::owners::comm::<Here>(*comm), f::datatypes::new::<Here>(recvtypes, f::in_degree::<Here>(*comm)), ierror) else { return }; let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let comm = f::comm::<Here>(*comm); let mut request_c = f::request_null::<Here>();
 let code = glue::ineighbor_alltoallw::<Here>(sendbuf, args::IntArray::wide(sendcounts), sdispls, sendtypes.as_mut_ptr(), recvbuf, args::IntArray::wide(recvcounts), rdispls, recvtypes.as_mut_ptr(), comm, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
@@ -3159,7 +3159,7 @@ f::done(ierror, code); } }
 fortran_names!(info_free: mpi_info_free mpi_info_free_ mpi_info_free__ MPI_INFO_FREE pmpi_info_free pmpi_info_free_ pmpi_info_free__ PMPI_INFO_FREE mpi_info_free_f08_ pmpi_info_free_f08_);
 
 unsafe extern "C-unwind" fn info_get(info: *const c_int, key: *const c_char, valuelen: *const c_int, value: *mut c_char, flag: *mut c_int, ierror: *mut c_int, key_length: usize, value_length: usize) { unsafe {
-let key = f::stripped(key, key_length); let mut value_c = f::Text::new(f::length(i64::from(*valuelen)) + 1); let info = f::info::<Here>(*info); let valuelen = *valuelen;
+let key = f::stripped(key, key_length); let valuelen = &f::taken(*valuelen, value_length); let mut value_c = f::Text::new(f::length(i64::from(*valuelen)) + 1); let info = f::info::<Here>(*info); let valuelen = *valuelen;
 let code = glue::info_get::<Here>(info, key.as_ptr(), valuelen, value_c.as_mut_ptr(), flag);
 if code == 0 && *flag != 0 { value_c.write(value, value_length); }
 if code == 0 { f::logical_out(flag); }
@@ -3626,7 +3626,7 @@ f::done(ierror, code); } }
 fortran_names!(mrecv: mpi_mrecv mpi_mrecv_ mpi_mrecv__ MPI_MRECV pmpi_mrecv pmpi_mrecv_ pmpi_mrecv__ PMPI_MRECV mpi_mrecv_f08_ pmpi_mrecv_f08_);
 
 unsafe extern "C-unwind" fn mrecv_f08ts(buf: *mut c_void, count: *const c_int, datatype: *const c_int, message: *mut c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut buf_packed = f::Packed::changed(buf, || *count != 0); let buf = buf_packed.address();
+let Some(mut buf_packed) = f::copied::<Here, _>(Procedure::Mrecv, || f::Owner::None, f::Packed::changed(buf, || *count != 0), ierror) else { return }; let buf = buf_packed.address();
 mrecv(buf, count, datatype, message, status, ierror);
 buf_packed.write_back();
 } }
@@ -3640,7 +3640,7 @@ f::done(ierror, code); } }
 fortran_names!(mrecv_c: mpi_mrecv_c_f08_ pmpi_mrecv_c_f08_);
 
 unsafe extern "C-unwind" fn mrecv_c_f08ts(buf: *mut c_void, count: *const i64, datatype: *const c_int, message: *mut c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut buf_packed = f::Packed::changed(buf, || *count != 0); let buf = buf_packed.address();
+let Some(mut buf_packed) = f::copied::<Here, _>(Procedure::Mrecv, || f::Owner::None, f::Packed::changed(buf, || *count != 0), ierror) else { return }; let buf = buf_packed.address();
 mrecv_c(buf, count, datatype, message, status, ierror);
 buf_packed.write_back();
 } }
@@ -3653,8 +3653,8 @@ f::done(ierror, code); } }
 fortran_names!(neighbor_allgather: mpi_neighbor_allgather mpi_neighbor_allgather_ mpi_neighbor_allgather__ MPI_NEIGHBOR_ALLGATHER pmpi_neighbor_allgather pmpi_neighbor_allgather_ pmpi_neighbor_allgather__ PMPI_NEIGHBOR_ALLGATHER mpi_neighbor_allgather_f08_ pmpi_neighbor_allgather_f08_);
 
 unsafe extern "C-unwind" fn neighbor_allgather_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut sendbuf_packed = f::Packed::read(sendbuf, || *sendcount != 0); let sendbuf = sendbuf_packed.address();
-let mut recvbuf_packed = f::Packed::changed(recvbuf, || *recvcount != 0); let recvbuf = recvbuf_packed.address();
+let Some(mut sendbuf_packed) = f::copied::<Here, _>(Procedure::NeighborAllgather, || f::owners::comm::<Here>(*comm), f::Packed::read(sendbuf, || *sendcount != 0), ierror) else { return }; let sendbuf = sendbuf_packed.address();
+let Some(mut recvbuf_packed) = f::copied::<Here, _>(Procedure::NeighborAllgather, || f::owners::comm::<Here>(*comm), f::Packed::changed(recvbuf, || *recvcount != 0), ierror) else { return }; let recvbuf = recvbuf_packed.address();
 neighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierror);
 recvbuf_packed.write_back();
 } }
@@ -3667,8 +3667,8 @@ f::done(ierror, code); } }
 fortran_names!(neighbor_allgather_c: mpi_neighbor_allgather_c_f08_ pmpi_neighbor_allgather_c_f08_);
 
 unsafe extern "C-unwind" fn neighbor_allgather_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut sendbuf_packed = f::Packed::read(sendbuf, || *sendcount != 0); let sendbuf = sendbuf_packed.address();
-let mut recvbuf_packed = f::Packed::changed(recvbuf, || *recvcount != 0); let recvbuf = recvbuf_packed.address();
+let Some(mut sendbuf_packed) = f::copied::<Here, _>(Procedure::NeighborAllgather, || f::owners::comm::<Here>(*comm), f::Packed::read(sendbuf, || *sendcount != 0), ierror) else { return }; let sendbuf = sendbuf_packed.address();
+let Some(mut recvbuf_packed) = f::copied::<Here, _>(Procedure::NeighborAllgather, || f::owners::comm::<Here>(*comm), f::Packed::changed(recvbuf, || *recvcount != 0), ierror) else { return }; let recvbuf = recvbuf_packed.address();
 neighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierror);
 recvbuf_packed.write_back();
 } }
@@ -3709,8 +3709,8 @@ f::done(ierror, code); } }
 fortran_names!(neighbor_allgatherv: mpi_neighbor_allgatherv mpi_neighbor_allgatherv_ mpi_neighbor_allgatherv__ MPI_NEIGHBOR_ALLGATHERV pmpi_neighbor_allgatherv pmpi_neighbor_allgatherv_ pmpi_neighbor_allgatherv__ PMPI_NEIGHBOR_ALLGATHERV mpi_neighbor_allgatherv_f08_ pmpi_neighbor_allgatherv_f08_);
 
 unsafe extern "C-unwind" fn neighbor_allgatherv_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, displs: *mut c_int, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut sendbuf_packed = f::Packed::read(sendbuf, || *sendcount != 0); let sendbuf = sendbuf_packed.address();
-let mut recvbuf_packed = f::Packed::changed(recvbuf, || true); let recvbuf = recvbuf_packed.address();
+let Some(mut sendbuf_packed) = f::copied::<Here, _>(Procedure::NeighborAllgatherv, || f::owners::comm::<Here>(*comm), f::Packed::read(sendbuf, || *sendcount != 0), ierror) else { return }; let sendbuf = sendbuf_packed.address();
+let Some(mut recvbuf_packed) = f::copied::<Here, _>(Procedure::NeighborAllgatherv, || f::owners::comm::<Here>(*comm), f::Packed::changed(recvbuf, || true), ierror) else { return }; let recvbuf = recvbuf_packed.address();
 neighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, ierror);
 recvbuf_packed.write_back();
 } }
@@ -3723,8 +3723,8 @@ f::done(ierror, code); } }
 fortran_names!(neighbor_allgatherv_c: mpi_neighbor_allgatherv_c_f08_ pmpi_neighbor_allgatherv_c_f08_);
 
 unsafe extern "C-unwind" fn neighbor_allgatherv_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut i64, displs: *mut i64, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut sendbuf_packed = f::Packed::read(sendbuf, || *sendcount != 0); let sendbuf = sendbuf_packed.address();
-let mut recvbuf_packed = f::Packed::changed(recvbuf, || true); let recvbuf = recvbuf_packed.address();
+let Some(mut sendbuf_packed) = f::copied::<Here, _>(Procedure::NeighborAllgatherv, || f::owners::comm::<Here>(*comm), f::Packed::read(sendbuf, || *sendcount != 0), ierror) else { return }; let sendbuf = sendbuf_packed.address();
+let Some(mut recvbuf_packed) = f::copied::<Here, _>(Procedure::NeighborAllgatherv, || f::owners::comm::<Here>(*comm), f::Packed::changed(recvbuf, || true), ierror) else { return }; let recvbuf = recvbuf_packed.address();
 neighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, ierror);
 recvbuf_packed.write_back();
 } }
@@ -3765,8 +3765,8 @@ f::done(ierror, code); } }
 fortran_names!(neighbor_alltoall: mpi_neighbor_alltoall mpi_neighbor_alltoall_ mpi_neighbor_alltoall__ MPI_NEIGHBOR_ALLTOALL pmpi_neighbor_alltoall pmpi_neighbor_alltoall_ pmpi_neighbor_alltoall__ PMPI_NEIGHBOR_ALLTOALL mpi_neighbor_alltoall_f08_ pmpi_neighbor_alltoall_f08_);
 
 unsafe extern "C-unwind" fn neighbor_alltoall_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut sendbuf_packed = f::Packed::read(sendbuf, || *sendcount != 0); let sendbuf = sendbuf_packed.address();
-let mut recvbuf_packed = f::Packed::changed(recvbuf, || *recvcount != 0); let recvbuf = recvbuf_packed.address();
+let Some(mut sendbuf_packed) = f::copied::<Here, _>(Procedure::NeighborAlltoall, || f::owners::comm::<Here>(*comm), f::Packed::read(sendbuf, || *sendcount != 0), ierror) else { return }; let sendbuf = sendbuf_packed.address();
+let Some(mut recvbuf_packed) = f::copied::<Here, _>(Procedure::NeighborAlltoall, || f::owners::comm::<Here>(*comm), f::Packed::changed(recvbuf, || *recvcount != 0), ierror) else { return }; let recvbuf = recvbuf_packed.address();
 neighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierror);
 recvbuf_packed.write_back();
 } }
@@ -3779,8 +3779,8 @@ f::done(ierror, code); } }
 fortran_names!(neighbor_alltoall_c: mpi_neighbor_alltoall_c_f08_ pmpi_neighbor_alltoall_c_f08_);
 
 unsafe extern "C-unwind" fn neighbor_alltoall_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut sendbuf_packed = f::Packed::read(sendbuf, || *sendcount != 0); let sendbuf = sendbuf_packed.address();
-let mut recvbuf_packed = f::Packed::changed(recvbuf, || *recvcount != 0); let recvbuf = recvbuf_packed.address();
+let Some(mut sendbuf_packed) = f::copied::<Here, _>(Procedure::NeighborAlltoall, || f::owners::comm::<Here>(*comm), f::Packed::read(sendbuf, || *sendcount != 0), ierror) else { return }; let sendbuf = sendbuf_packed.address();
+let Some(mut recvbuf_packed) = f::copied::<Here, _>(Procedure::NeighborAlltoall, || f::owners::comm::<Here>(*comm), f::Packed::changed(recvbuf, || *recvcount != 0), ierror) else { return }; let recvbuf = recvbuf_packed.address();
 neighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierror);
 recvbuf_packed.write_back();
 } }
@@ -3821,8 +3821,8 @@ f::done(ierror, code); } }
 fortran_names!(neighbor_alltoallv: mpi_neighbor_alltoallv mpi_neighbor_alltoallv_ mpi_neighbor_alltoallv__ MPI_NEIGHBOR_ALLTOALLV pmpi_neighbor_alltoallv pmpi_neighbor_alltoallv_ pmpi_neighbor_alltoallv__ PMPI_NEIGHBOR_ALLTOALLV mpi_neighbor_alltoallv_f08_ pmpi_neighbor_alltoallv_f08_);
 
 unsafe extern "C-unwind" fn neighbor_alltoallv_f08ts(sendbuf: *mut c_void, sendcounts: *mut c_int, sdispls: *mut c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, rdispls: *mut c_int, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut sendbuf_packed = f::Packed::read(sendbuf, || true); let sendbuf = sendbuf_packed.address();
-let mut recvbuf_packed = f::Packed::changed(recvbuf, || true); let recvbuf = recvbuf_packed.address();
+let Some(mut sendbuf_packed) = f::copied::<Here, _>(Procedure::NeighborAlltoallv, || f::owners::comm::<Here>(*comm), f::Packed::read(sendbuf, || true), ierror) else { return }; let sendbuf = sendbuf_packed.address();
+let Some(mut recvbuf_packed) = f::copied::<Here, _>(Procedure::NeighborAlltoallv, || f::owners::comm::<Here>(*comm), f::Packed::changed(recvbuf, || true), ierror) else { return }; let recvbuf = recvbuf_packed.address();
 neighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, ierror);
 recvbuf_packed.write_back();
 } }
@@ -3835,8 +3835,8 @@ f::done(ierror, code); } }
 fortran_names!(neighbor_alltoallv_c: mpi_neighbor_alltoallv_c_f08_ pmpi_neighbor_alltoallv_c_f08_);
 
 unsafe extern "C-unwind" fn neighbor_alltoallv_c_f08ts(sendbuf: *mut c_void, sendcounts: *mut i64, sdispls: *mut i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcounts: *mut i64, rdispls: *mut i64, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut sendbuf_packed = f::Packed::read(sendbuf, || true); let sendbuf = sendbuf_packed.address();
-let mut recvbuf_packed = f::Packed::changed(recvbuf, || true); let recvbuf = recvbuf_packed.address();
+let Some(mut sendbuf_packed) = f::copied::<Here, _>(Procedure::NeighborAlltoallv, || f::owners::comm::<Here>(*comm), f::Packed::read(sendbuf, || true), ierror) else { return }; let sendbuf = sendbuf_packed.address();
+let Some(mut recvbuf_packed) = f::copied::<Here, _>(Procedure::NeighborAlltoallv, || f::owners::comm::<Here>(*comm), f::Packed::changed(recvbuf, || true), ierror) else { return }; let recvbuf = recvbuf_packed.address();
 neighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, ierror);
 recvbuf_packed.write_back();
 } }
@@ -3871,35 +3871,35 @@ neighbor_alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvc
 fortran_names!(neighbor_alltoallv_init_c_f08ts: mpi_neighbor_alltoallv_init_c_f08ts_ pmpi_neighbor_alltoallv_init_c_f08ts_);
 
 unsafe extern "C-unwind" fn neighbor_alltoallw(sendbuf: *mut c_void, sendcounts: *mut c_int, sdispls: *mut i64, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, rdispls: *mut i64, recvtypes: *mut c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut sendtypes = f::datatypes::new::<Here>(sendtypes, f::out_degree::<Here>(*comm)); let mut recvtypes = f::datatypes::new::<Here>(recvtypes, f::in_degree::<Here>(*comm)); let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let comm = f::comm::<Here>(*comm);
+let Some(mut sendtypes) = f::copied::<Here, _>(Procedure::NeighborAlltoallw, || f::owners::comm::<Here>(*comm), f::datatypes::new::<Here>(sendtypes, f::out_degree::<Here>(*comm)), ierror) else { return }; let Some(mut recvtypes) = f::copied::<Here, _>(Procedure::NeighborAlltoallw, || f::owners::comm::<Here>(*comm), f::datatypes::new::<Here>(recvtypes, f::in_degree::<Here>(*comm)), ierror) else { return }; let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let comm = f::comm::<Here>(*comm);
 let code = glue::neighbor_alltoallw::<Here>(sendbuf, args::IntArray::int(sendcounts), sdispls, sendtypes.as_mut_ptr(), recvbuf, args::IntArray::int(recvcounts), rdispls, recvtypes.as_mut_ptr(), comm);
 f::done(ierror, code); } }
 fortran_names!(neighbor_alltoallw: mpi_neighbor_alltoallw mpi_neighbor_alltoallw_ mpi_neighbor_alltoallw__ MPI_NEIGHBOR_ALLTOALLW pmpi_neighbor_alltoallw pmpi_neighbor_alltoallw_ pmpi_neighbor_alltoallw__ PMPI_NEIGHBOR_ALLTOALLW mpi_neighbor_alltoallw_f08_ pmpi_neighbor_alltoallw_f08_);
 
 unsafe extern "C-unwind" fn neighbor_alltoallw_f08ts(sendbuf: *mut c_void, sendcounts: *mut c_int, sdispls: *mut i64, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, rdispls: *mut i64, recvtypes: *mut c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut sendbuf_packed = f::Packed::read(sendbuf, || true); let sendbuf = sendbuf_packed.address();
-let mut recvbuf_packed = f::Packed::changed(recvbuf, || true); let recvbuf = recvbuf_packed.address();
+let Some(mut sendbuf_packed) = f::copied::<Here, _>(Procedure::NeighborAlltoallw, || f::owners::comm::<Here>(*comm), f::Packed::read(sendbuf, || true), ierror) else { return }; let sendbuf = sendbuf_packed.address();
+let Some(mut recvbuf_packed) = f::copied::<Here, _>(Procedure::NeighborAlltoallw, || f::owners::comm::<Here>(*comm), f::Packed::changed(recvbuf, || true), ierror) else { return }; let recvbuf = recvbuf_packed.address();
 neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, ierror);
 recvbuf_packed.write_back();
 } }
 fortran_names!(neighbor_alltoallw_f08ts: mpi_neighbor_alltoallw_f08ts_ pmpi_neighbor_alltoallw_f08ts_);
 
 unsafe extern "C-unwind" fn neighbor_alltoallw_c(sendbuf: *mut c_void, sendcounts: *mut i64, sdispls: *mut i64, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut i64, rdispls: *mut i64, recvtypes: *mut c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut sendtypes = f::datatypes::new::<Here>(sendtypes, f::out_degree::<Here>(*comm)); let mut recvtypes = f::datatypes::new::<Here>(recvtypes, f::in_degree::<Here>(*comm)); let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let comm = f::comm::<Here>(*comm);
+let Some(mut sendtypes) = f::copied::<Here, _>(Procedure::NeighborAlltoallw, || f::owners::comm::<Here>(*comm), f::datatypes::new::<Here>(sendtypes, f::out_degree::<Here>(*comm)), ierror) else { return }; let Some(mut recvtypes) = f::copied::<Here, _>(Procedure::NeighborAlltoallw, || f::owners::comm::<Here>(*comm), f::datatypes::new::<Here>(recvtypes, f::in_degree::<Here>(*comm)), ierror) else { return }; let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let comm = f::comm::<Here>(*comm);
 let code = glue::neighbor_alltoallw::<Here>(sendbuf, args::IntArray::wide(sendcounts), sdispls, sendtypes.as_mut_ptr(), recvbuf, args::IntArray::wide(recvcounts), rdispls, recvtypes.as_mut_ptr(), comm);
 f::done(ierror, code); } }
 fortran_names!(neighbor_alltoallw_c: mpi_neighbor_alltoallw_c_f08_ pmpi_neighbor_alltoallw_c_f08_);
 
 unsafe extern "C-unwind" fn neighbor_alltoallw_c_f08ts(sendbuf: *mut c_void, sendcounts: *mut i64, sdispls: *mut i64, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut i64, rdispls: *mut i64, recvtypes: *mut c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut sendbuf_packed = f::Packed::read(sendbuf, || true); let sendbuf = sendbuf_packed.address();
-let mut recvbuf_packed = f::Packed::changed(recvbuf, || true); let recvbuf = recvbuf_packed.address();
+let Some(mut sendbuf_packed) = f::copied::<Here, _>(Procedure::NeighborAlltoallw, || f::owners::comm::<Here>(*comm), f::Packed::read(sendbuf, || true), ierror) else { return }; let sendbuf = sendbuf_packed.address();
+let Some(mut recvbuf_packed) = f::copied::<Here, _>(Procedure::NeighborAlltoallw, || f::owners::comm::<Here>(*comm), f::Packed::changed(recvbuf, || true), ierror) else { return }; let recvbuf = recvbuf_packed.address();
 neighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, ierror);
 recvbuf_packed.write_back();
 } }
 fortran_names!(neighbor_alltoallw_c_f08ts: mpi_neighbor_alltoallw_c_f08ts_ pmpi_neighbor_alltoallw_c_f08ts_);
 
 unsafe extern "C-unwind" fn neighbor_alltoallw_init(sendbuf: *mut c_void, sendcounts: *mut c_int, sdispls: *mut i64, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut c_int, rdispls: *mut i64, recvtypes: *mut c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut sendtypes = f::datatypes::new::<Here>(sendtypes, f::out_degree::<Here>(*comm)); let mut recvtypes = f::datatypes::new::<Here>(recvtypes, f::in_degree::<Here>(*comm)); let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
+let Some(mut sendtypes) = f::copied::<Here, _>(Procedure::NeighborAlltoallwInit, || f::owners::comm::<Here>(*comm), f::datatypes::new::<Here>(sendtypes, f::out_degree::<Here>(*comm)), ierror) else { return }; let Some(mut recvtypes) = f::copied::<Here, _>(Procedure::NeighborAlltoallwInit, || f::owners::comm::<Here>(*comm), f::datatypes::new::<Here>(recvtypes, f::in_degree::<Here>(*comm)), ierror) else { return }; let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
 let code = glue::neighbor_alltoallw_init::<Here>(sendbuf, args::IntArray::int(sendcounts), sdispls, sendtypes.as_mut_ptr(), recvbuf, args::IntArray::int(recvcounts), rdispls, recvtypes.as_mut_ptr(), comm, info, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
@@ -3913,7 +3913,7 @@ neighbor_alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvco
 fortran_names!(neighbor_alltoallw_init_f08ts: mpi_neighbor_alltoallw_init_f08ts_ pmpi_neighbor_alltoallw_init_f08ts_);
 
 unsafe extern "C-unwind" fn neighbor_alltoallw_init_c(sendbuf: *mut c_void, sendcounts: *mut i64, sdispls: *mut i64, sendtypes: *mut c_int, recvbuf: *mut c_void, recvcounts: *mut i64, rdispls: *mut i64, recvtypes: *mut c_int, comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut sendtypes = f::datatypes::new::<Here>(sendtypes, f::out_degree::<Here>(*comm)); let mut recvtypes = f::datatypes::new::<Here>(recvtypes, f::in_degree::<Here>(*comm)); let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
+let Some(mut sendtypes) = f::copied::<Here, _>(Procedure::NeighborAlltoallwInit, || f::owners::comm::<Here>(*comm), f::datatypes::new::<Here>(sendtypes, f::out_degree::<Here>(*comm)), ierror) else { return }; let Some(mut recvtypes) = f::copied::<Here, _>(Procedure::NeighborAlltoallwInit, || f::owners::comm::<Here>(*comm), f::datatypes::new::<Here>(recvtypes, f::in_degree::<Here>(*comm)), ierror) else { return }; let sendbuf = f::buffer::<Here>(sendbuf); let recvbuf = f::buffer::<Here>(recvbuf); let comm = f::comm::<Here>(*comm); let info = f::info::<Here>(*info); let mut request_c = f::request_null::<Here>();
 let code = glue::neighbor_alltoallw_init::<Here>(sendbuf, args::IntArray::wide(sendcounts), sdispls, sendtypes.as_mut_ptr(), recvbuf, args::IntArray::wide(recvcounts), rdispls, recvtypes.as_mut_ptr(), comm, info, &mut request_c);
 if code == 0 { *request = f::request_out::<Here>(request_c); }
 f::done(ierror, code); } }
@@ -3960,8 +3960,8 @@ f::done(ierror, code); } }
 fortran_names!(pack: mpi_pack mpi_pack_ mpi_pack__ MPI_PACK pmpi_pack pmpi_pack_ pmpi_pack__ PMPI_PACK mpi_pack_f08_ pmpi_pack_f08_);
 
 unsafe extern "C-unwind" fn pack_f08ts(inbuf: *mut c_void, incount: *const c_int, datatype: *const c_int, outbuf: *mut c_void, outsize: *const c_int, position: *mut c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut inbuf_packed = f::Packed::read(inbuf, || *incount != 0); let inbuf = inbuf_packed.address();
-let mut outbuf_packed = f::Packed::changed(outbuf, || true); let outbuf = outbuf_packed.address();
+let Some(mut inbuf_packed) = f::copied::<Here, _>(Procedure::Pack, || f::owners::comm::<Here>(*comm), f::Packed::read(inbuf, || *incount != 0), ierror) else { return }; let inbuf = inbuf_packed.address();
+let Some(mut outbuf_packed) = f::copied::<Here, _>(Procedure::Pack, || f::owners::comm::<Here>(*comm), f::Packed::changed(outbuf, || true), ierror) else { return }; let outbuf = outbuf_packed.address();
 pack(inbuf, incount, datatype, outbuf, outsize, position, comm, ierror);
 outbuf_packed.write_back();
 } }
@@ -3974,8 +3974,8 @@ f::done(ierror, code); } }
 fortran_names!(pack_c: mpi_pack_c_f08_ pmpi_pack_c_f08_);
 
 unsafe extern "C-unwind" fn pack_c_f08ts(inbuf: *mut c_void, incount: *const i64, datatype: *const c_int, outbuf: *mut c_void, outsize: *const i64, position: *mut i64, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut inbuf_packed = f::Packed::read(inbuf, || *incount != 0); let inbuf = inbuf_packed.address();
-let mut outbuf_packed = f::Packed::changed(outbuf, || true); let outbuf = outbuf_packed.address();
+let Some(mut inbuf_packed) = f::copied::<Here, _>(Procedure::Pack, || f::owners::comm::<Here>(*comm), f::Packed::read(inbuf, || *incount != 0), ierror) else { return }; let inbuf = inbuf_packed.address();
+let Some(mut outbuf_packed) = f::copied::<Here, _>(Procedure::Pack, || f::owners::comm::<Here>(*comm), f::Packed::changed(outbuf, || true), ierror) else { return }; let outbuf = outbuf_packed.address();
 pack_c(inbuf, incount, datatype, outbuf, outsize, position, comm, ierror);
 outbuf_packed.write_back();
 } }
@@ -3988,8 +3988,8 @@ f::done(ierror, code); } }
 fortran_names!(pack_external: mpi_pack_external mpi_pack_external_ mpi_pack_external__ MPI_PACK_EXTERNAL pmpi_pack_external pmpi_pack_external_ pmpi_pack_external__ PMPI_PACK_EXTERNAL mpi_pack_external_f08_ pmpi_pack_external_f08_);
 
 unsafe extern "C-unwind" fn pack_external_f08ts(datarep: *const c_char, inbuf: *mut c_void, incount: *const c_int, datatype: *const c_int, outbuf: *mut c_void, outsize: *const i64, position: *mut i64, ierror: *mut c_int, datarep_length: usize) { unsafe {
-let mut inbuf_packed = f::Packed::read(inbuf, || *incount != 0); let inbuf = inbuf_packed.address();
-let mut outbuf_packed = f::Packed::changed(outbuf, || true); let outbuf = outbuf_packed.address();
+let Some(mut inbuf_packed) = f::copied::<Here, _>(Procedure::PackExternal, || f::Owner::None, f::Packed::read(inbuf, || *incount != 0), ierror) else { return }; let inbuf = inbuf_packed.address();
+let Some(mut outbuf_packed) = f::copied::<Here, _>(Procedure::PackExternal, || f::Owner::None, f::Packed::changed(outbuf, || true), ierror) else { return }; let outbuf = outbuf_packed.address();
 pack_external(datarep, inbuf, incount, datatype, outbuf, outsize, position, ierror, datarep_length);
 outbuf_packed.write_back();
 } }
@@ -4002,8 +4002,8 @@ f::done(ierror, code); } }
 fortran_names!(pack_external_c: mpi_pack_external_c_f08_ pmpi_pack_external_c_f08_);
 
 unsafe extern "C-unwind" fn pack_external_c_f08ts(datarep: *const c_char, inbuf: *mut c_void, incount: *const i64, datatype: *const c_int, outbuf: *mut c_void, outsize: *const i64, position: *mut i64, ierror: *mut c_int, datarep_length: usize) { unsafe {
-let mut inbuf_packed = f::Packed::read(inbuf, || *incount != 0); let inbuf = inbuf_packed.address();
-let mut outbuf_packed = f::Packed::changed(outbuf, || true); let outbuf = outbuf_packed.address();
+let Some(mut inbuf_packed) = f::copied::<Here, _>(Procedure::PackExternal, || f::Owner::None, f::Packed::read(inbuf, || *incount != 0), ierror) else { return }; let inbuf = inbuf_packed.address();
+let Some(mut outbuf_packed) = f::copied::<Here, _>(Procedure::PackExternal, || f::Owner::None, f::Packed::changed(outbuf, || true), ierror) else { return }; let outbuf = outbuf_packed.address();
 pack_external_c(datarep, inbuf, incount, datatype, outbuf, outsize, position, ierror, datarep_length);
 outbuf_packed.write_back();
 } }
@@ -4199,7 +4199,7 @@ f::done(ierror, code); } }
 fortran_names!(recv: mpi_recv mpi_recv_ mpi_recv__ MPI_RECV pmpi_recv pmpi_recv_ pmpi_recv__ PMPI_RECV mpi_recv_f08_ pmpi_recv_f08_);
 
 unsafe extern "C-unwind" fn recv_f08ts(buf: *mut c_void, count: *const c_int, datatype: *const c_int, source: *const c_int, tag: *const c_int, comm: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut buf_packed = f::Packed::changed(buf, || *count != 0); let buf = buf_packed.address();
+let Some(mut buf_packed) = f::copied::<Here, _>(Procedure::Recv, || f::owners::comm::<Here>(*comm), f::Packed::changed(buf, || *count != 0), ierror) else { return }; let buf = buf_packed.address();
 recv(buf, count, datatype, source, tag, comm, status, ierror);
 buf_packed.write_back();
 } }
@@ -4212,7 +4212,7 @@ f::done(ierror, code); } }
 fortran_names!(recv_c: mpi_recv_c_f08_ pmpi_recv_c_f08_);
 
 unsafe extern "C-unwind" fn recv_c_f08ts(buf: *mut c_void, count: *const i64, datatype: *const c_int, source: *const c_int, tag: *const c_int, comm: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut buf_packed = f::Packed::changed(buf, || *count != 0); let buf = buf_packed.address();
+let Some(mut buf_packed) = f::copied::<Here, _>(Procedure::Recv, || f::owners::comm::<Here>(*comm), f::Packed::changed(buf, || *count != 0), ierror) else { return }; let buf = buf_packed.address();
 recv_c(buf, count, datatype, source, tag, comm, status, ierror);
 buf_packed.write_back();
 } }
@@ -4255,8 +4255,8 @@ f::done(ierror, code); } }
 fortran_names!(reduce: mpi_reduce mpi_reduce_ mpi_reduce__ MPI_REDUCE pmpi_reduce pmpi_reduce_ pmpi_reduce__ PMPI_REDUCE mpi_reduce_f08_ pmpi_reduce_f08_);
 
 unsafe extern "C-unwind" fn reduce_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const c_int, datatype: *const c_int, op: *const c_int, root: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut sendbuf_packed = f::Packed::read(sendbuf, || *count != 0); let sendbuf = sendbuf_packed.address();
-let mut recvbuf_packed = f::Packed::changed(recvbuf, || *count != 0 && f::is_root::<Here>(*root, *comm)); let recvbuf = recvbuf_packed.address();
+let Some(mut sendbuf_packed) = f::copied::<Here, _>(Procedure::Reduce, || f::owners::comm::<Here>(*comm), f::Packed::read(sendbuf, || *count != 0), ierror) else { return }; let sendbuf = sendbuf_packed.address();
+let Some(mut recvbuf_packed) = f::copied::<Here, _>(Procedure::Reduce, || f::owners::comm::<Here>(*comm), f::Packed::changed(recvbuf, || *count != 0 && f::is_root::<Here>(*root, *comm)), ierror) else { return }; let recvbuf = recvbuf_packed.address();
 reduce(sendbuf, recvbuf, count, datatype, op, root, comm, ierror);
 recvbuf_packed.write_back();
 } }
@@ -4269,8 +4269,8 @@ f::done(ierror, code); } }
 fortran_names!(reduce_c: mpi_reduce_c_f08_ pmpi_reduce_c_f08_);
 
 unsafe extern "C-unwind" fn reduce_c_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const i64, datatype: *const c_int, op: *const c_int, root: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut sendbuf_packed = f::Packed::read(sendbuf, || *count != 0); let sendbuf = sendbuf_packed.address();
-let mut recvbuf_packed = f::Packed::changed(recvbuf, || *count != 0 && f::is_root::<Here>(*root, *comm)); let recvbuf = recvbuf_packed.address();
+let Some(mut sendbuf_packed) = f::copied::<Here, _>(Procedure::Reduce, || f::owners::comm::<Here>(*comm), f::Packed::read(sendbuf, || *count != 0), ierror) else { return }; let sendbuf = sendbuf_packed.address();
+let Some(mut recvbuf_packed) = f::copied::<Here, _>(Procedure::Reduce, || f::owners::comm::<Here>(*comm), f::Packed::changed(recvbuf, || *count != 0 && f::is_root::<Here>(*root, *comm)), ierror) else { return }; let recvbuf = recvbuf_packed.address();
 reduce_c(sendbuf, recvbuf, count, datatype, op, root, comm, ierror);
 recvbuf_packed.write_back();
 } }
@@ -4311,8 +4311,8 @@ f::done(ierror, code); } }
 fortran_names!(reduce_local: mpi_reduce_local mpi_reduce_local_ mpi_reduce_local__ MPI_REDUCE_LOCAL pmpi_reduce_local pmpi_reduce_local_ pmpi_reduce_local__ PMPI_REDUCE_LOCAL mpi_reduce_local_f08_ pmpi_reduce_local_f08_);
 
 unsafe extern "C-unwind" fn reduce_local_f08ts(inbuf: *mut c_void, inoutbuf: *mut c_void, count: *const c_int, datatype: *const c_int, op: *const c_int, ierror: *mut c_int) { unsafe {
-let mut inbuf_packed = f::Packed::read(inbuf, || *count != 0); let inbuf = inbuf_packed.address();
-let mut inoutbuf_packed = f::Packed::changed(inoutbuf, || *count != 0); let inoutbuf = inoutbuf_packed.address();
+let Some(mut inbuf_packed) = f::copied::<Here, _>(Procedure::ReduceLocal, || f::Owner::None, f::Packed::read(inbuf, || *count != 0), ierror) else { return }; let inbuf = inbuf_packed.address();
+let Some(mut inoutbuf_packed) = f::copied::<Here, _>(Procedure::ReduceLocal, || f::Owner::None, f::Packed::changed(inoutbuf, || *count != 0), ierror) else { return }; let inoutbuf = inoutbuf_packed.address();
 reduce_local(inbuf, inoutbuf, count, datatype, op, ierror);
 inoutbuf_packed.write_back();
 } }
@@ -4325,8 +4325,8 @@ f::done(ierror, code); } }
 fortran_names!(reduce_local_c: mpi_reduce_local_c_f08_ pmpi_reduce_local_c_f08_);
 
 unsafe extern "C-unwind" fn reduce_local_c_f08ts(inbuf: *mut c_void, inoutbuf: *mut c_void, count: *const i64, datatype: *const c_int, op: *const c_int, ierror: *mut c_int) { unsafe {
-let mut inbuf_packed = f::Packed::read(inbuf, || *count != 0); let inbuf = inbuf_packed.address();
-let mut inoutbuf_packed = f::Packed::changed(inoutbuf, || *count != 0); let inoutbuf = inoutbuf_packed.address();
+let Some(mut inbuf_packed) = f::copied::<Here, _>(Procedure::ReduceLocal, || f::Owner::None, f::Packed::read(inbuf, || *count != 0), ierror) else { return }; let inbuf = inbuf_packed.address();
+let Some(mut inoutbuf_packed) = f::copied::<Here, _>(Procedure::ReduceLocal, || f::Owner::None, f::Packed::changed(inoutbuf, || *count != 0), ierror) else { return }; let inoutbuf = inoutbuf_packed.address();
 reduce_local_c(inbuf, inoutbuf, count, datatype, op, ierror);
 inoutbuf_packed.write_back();
 } }
@@ -4339,8 +4339,8 @@ f::done(ierror, code); } }
 fortran_names!(reduce_scatter: mpi_reduce_scatter mpi_reduce_scatter_ mpi_reduce_scatter__ MPI_REDUCE_SCATTER pmpi_reduce_scatter pmpi_reduce_scatter_ pmpi_reduce_scatter__ PMPI_REDUCE_SCATTER mpi_reduce_scatter_f08_ pmpi_reduce_scatter_f08_);
 
 unsafe extern "C-unwind" fn reduce_scatter_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, recvcounts: *mut c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut sendbuf_packed = f::Packed::read(sendbuf, || true); let sendbuf = sendbuf_packed.address();
-let mut recvbuf_packed = f::Packed::changed(recvbuf, || true); let recvbuf = recvbuf_packed.address();
+let Some(mut sendbuf_packed) = f::copied::<Here, _>(Procedure::ReduceScatter, || f::owners::comm::<Here>(*comm), f::Packed::read(sendbuf, || true), ierror) else { return }; let sendbuf = sendbuf_packed.address();
+let Some(mut recvbuf_packed) = f::copied::<Here, _>(Procedure::ReduceScatter, || f::owners::comm::<Here>(*comm), f::Packed::changed(recvbuf, || true), ierror) else { return }; let recvbuf = recvbuf_packed.address();
 reduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm, ierror);
 recvbuf_packed.write_back();
 } }
@@ -4353,8 +4353,8 @@ f::done(ierror, code); } }
 fortran_names!(reduce_scatter_c: mpi_reduce_scatter_c_f08_ pmpi_reduce_scatter_c_f08_);
 
 unsafe extern "C-unwind" fn reduce_scatter_c_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, recvcounts: *mut i64, datatype: *const c_int, op: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut sendbuf_packed = f::Packed::read(sendbuf, || true); let sendbuf = sendbuf_packed.address();
-let mut recvbuf_packed = f::Packed::changed(recvbuf, || true); let recvbuf = recvbuf_packed.address();
+let Some(mut sendbuf_packed) = f::copied::<Here, _>(Procedure::ReduceScatter, || f::owners::comm::<Here>(*comm), f::Packed::read(sendbuf, || true), ierror) else { return }; let sendbuf = sendbuf_packed.address();
+let Some(mut recvbuf_packed) = f::copied::<Here, _>(Procedure::ReduceScatter, || f::owners::comm::<Here>(*comm), f::Packed::changed(recvbuf, || true), ierror) else { return }; let recvbuf = recvbuf_packed.address();
 reduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, ierror);
 recvbuf_packed.write_back();
 } }
@@ -4367,8 +4367,8 @@ f::done(ierror, code); } }
 fortran_names!(reduce_scatter_block: mpi_reduce_scatter_block mpi_reduce_scatter_block_ mpi_reduce_scatter_block__ MPI_REDUCE_SCATTER_BLOCK pmpi_reduce_scatter_block pmpi_reduce_scatter_block_ pmpi_reduce_scatter_block__ PMPI_REDUCE_SCATTER_BLOCK mpi_reduce_scatter_block_f08_ pmpi_reduce_scatter_block_f08_);
 
 unsafe extern "C-unwind" fn reduce_scatter_block_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, recvcount: *const c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut sendbuf_packed = f::Packed::read(sendbuf, || *recvcount != 0); let sendbuf = sendbuf_packed.address();
-let mut recvbuf_packed = f::Packed::changed(recvbuf, || *recvcount != 0); let recvbuf = recvbuf_packed.address();
+let Some(mut sendbuf_packed) = f::copied::<Here, _>(Procedure::ReduceScatterBlock, || f::owners::comm::<Here>(*comm), f::Packed::read(sendbuf, || *recvcount != 0), ierror) else { return }; let sendbuf = sendbuf_packed.address();
+let Some(mut recvbuf_packed) = f::copied::<Here, _>(Procedure::ReduceScatterBlock, || f::owners::comm::<Here>(*comm), f::Packed::changed(recvbuf, || *recvcount != 0), ierror) else { return }; let recvbuf = recvbuf_packed.address();
 reduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm, ierror);
 recvbuf_packed.write_back();
 } }
@@ -4381,8 +4381,8 @@ f::done(ierror, code); } }
 fortran_names!(reduce_scatter_block_c: mpi_reduce_scatter_block_c_f08_ pmpi_reduce_scatter_block_c_f08_);
 
 unsafe extern "C-unwind" fn reduce_scatter_block_c_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, recvcount: *const i64, datatype: *const c_int, op: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut sendbuf_packed = f::Packed::read(sendbuf, || *recvcount != 0); let sendbuf = sendbuf_packed.address();
-let mut recvbuf_packed = f::Packed::changed(recvbuf, || *recvcount != 0); let recvbuf = recvbuf_packed.address();
+let Some(mut sendbuf_packed) = f::copied::<Here, _>(Procedure::ReduceScatterBlock, || f::owners::comm::<Here>(*comm), f::Packed::read(sendbuf, || *recvcount != 0), ierror) else { return }; let sendbuf = sendbuf_packed.address();
+let Some(mut recvbuf_packed) = f::copied::<Here, _>(Procedure::ReduceScatterBlock, || f::owners::comm::<Here>(*comm), f::Packed::changed(recvbuf, || *recvcount != 0), ierror) else { return }; let recvbuf = recvbuf_packed.address();
 reduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm, ierror);
 recvbuf_packed.write_back();
 } }
@@ -4483,14 +4483,14 @@ f::done(ierror, code); } }
 fortran_names!(request_get_status: mpi_request_get_status mpi_request_get_status_ mpi_request_get_status__ MPI_REQUEST_GET_STATUS pmpi_request_get_status pmpi_request_get_status_ pmpi_request_get_status__ PMPI_REQUEST_GET_STATUS mpi_request_get_status_f08_ pmpi_request_get_status_f08_);
 
 unsafe extern "C-unwind" fn request_get_status_all(count: *const c_int, array_of_requests: *mut c_int, flag: *mut c_int, array_of_statuses: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut array_of_requests = f::requests::new::<Here>(array_of_requests, f::length(*count as i64)); let array_of_statuses = f::statuses::<Here>(array_of_statuses); let count = *count;
+let Some(mut array_of_requests) = f::copied::<Here, _>(Procedure::RequestGetStatusAll, || f::Owner::None, f::requests::new::<Here>(array_of_requests, f::length(*count as i64)), ierror) else { return }; let array_of_statuses = f::statuses::<Here>(array_of_statuses); let count = *count;
 let code = glue::request_get_status_all::<Here>(count, array_of_requests.as_mut_ptr(), flag, array_of_statuses);
 if code == 0 { f::logical_out(flag); }
 f::done(ierror, code); } }
 fortran_names!(request_get_status_all: mpi_request_get_status_all mpi_request_get_status_all_ mpi_request_get_status_all__ MPI_REQUEST_GET_STATUS_ALL pmpi_request_get_status_all pmpi_request_get_status_all_ pmpi_request_get_status_all__ PMPI_REQUEST_GET_STATUS_ALL mpi_request_get_status_all_f08_ pmpi_request_get_status_all_f08_);
 
 unsafe extern "C-unwind" fn request_get_status_any(count: *const c_int, array_of_requests: *mut c_int, index: *mut c_int, flag: *mut c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut array_of_requests = f::requests::new::<Here>(array_of_requests, f::length(*count as i64)); let count = *count; *index = f::UNDEFINED; let status = f::status::<Here>(status);
+let Some(mut array_of_requests) = f::copied::<Here, _>(Procedure::RequestGetStatusAny, || f::Owner::None, f::requests::new::<Here>(array_of_requests, f::length(*count as i64)), ierror) else { return }; let count = *count; *index = f::UNDEFINED; let status = f::status::<Here>(status);
 let code = glue::request_get_status_any::<Here>(count, array_of_requests.as_mut_ptr(), index, flag, status);
 f::indices(index, 1);
 if code == 0 { f::logical_out(flag); }
@@ -4498,7 +4498,7 @@ f::done(ierror, code); } }
 fortran_names!(request_get_status_any: mpi_request_get_status_any mpi_request_get_status_any_ mpi_request_get_status_any__ MPI_REQUEST_GET_STATUS_ANY pmpi_request_get_status_any pmpi_request_get_status_any_ pmpi_request_get_status_any__ PMPI_REQUEST_GET_STATUS_ANY mpi_request_get_status_any_f08_ pmpi_request_get_status_any_f08_);
 
 unsafe extern "C-unwind" fn request_get_status_some(incount: *const c_int, array_of_requests: *mut c_int, outcount: *mut c_int, array_of_indices: *mut c_int, array_of_statuses: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut array_of_requests = f::requests::new::<Here>(array_of_requests, f::length(*incount as i64)); *outcount = f::UNDEFINED; let array_of_statuses = f::statuses::<Here>(array_of_statuses); let incount = *incount;
+let Some(mut array_of_requests) = f::copied::<Here, _>(Procedure::RequestGetStatusSome, || f::Owner::None, f::requests::new::<Here>(array_of_requests, f::length(*incount as i64)), ierror) else { return }; *outcount = f::UNDEFINED; let array_of_statuses = f::statuses::<Here>(array_of_statuses); let incount = *incount;
 let code = glue::request_get_status_some::<Here>(incount, array_of_requests.as_mut_ptr(), outcount, array_of_indices, array_of_statuses);
 f::indices(array_of_indices, *outcount);
 f::done(ierror, code); } }
@@ -4599,7 +4599,7 @@ f::done(ierror, code); } }
 fortran_names!(rsend: mpi_rsend mpi_rsend_ mpi_rsend__ MPI_RSEND pmpi_rsend pmpi_rsend_ pmpi_rsend__ PMPI_RSEND mpi_rsend_f08_ pmpi_rsend_f08_);
 
 unsafe extern "C-unwind" fn rsend_f08ts(buf: *mut c_void, count: *const c_int, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut buf_packed = f::Packed::read(buf, || *count != 0); let buf = buf_packed.address();
+let Some(mut buf_packed) = f::copied::<Here, _>(Procedure::Rsend, || f::owners::comm::<Here>(*comm), f::Packed::read(buf, || *count != 0), ierror) else { return }; let buf = buf_packed.address();
 rsend(buf, count, datatype, dest, tag, comm, ierror);
 } }
 fortran_names!(rsend_f08ts: mpi_rsend_f08ts_ pmpi_rsend_f08ts_);
@@ -4611,7 +4611,7 @@ f::done(ierror, code); } }
 fortran_names!(rsend_c: mpi_rsend_c_f08_ pmpi_rsend_c_f08_);
 
 unsafe extern "C-unwind" fn rsend_c_f08ts(buf: *mut c_void, count: *const i64, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut buf_packed = f::Packed::read(buf, || *count != 0); let buf = buf_packed.address();
+let Some(mut buf_packed) = f::copied::<Here, _>(Procedure::Rsend, || f::owners::comm::<Here>(*comm), f::Packed::read(buf, || *count != 0), ierror) else { return }; let buf = buf_packed.address();
 rsend_c(buf, count, datatype, dest, tag, comm, ierror);
 } }
 fortran_names!(rsend_c_f08ts: mpi_rsend_c_f08ts_ pmpi_rsend_c_f08ts_);
@@ -4653,8 +4653,8 @@ f::done(ierror, code); } }
 fortran_names!(scan: mpi_scan mpi_scan_ mpi_scan__ MPI_SCAN pmpi_scan pmpi_scan_ pmpi_scan__ PMPI_SCAN mpi_scan_f08_ pmpi_scan_f08_);
 
 unsafe extern "C-unwind" fn scan_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const c_int, datatype: *const c_int, op: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut sendbuf_packed = f::Packed::read(sendbuf, || *count != 0); let sendbuf = sendbuf_packed.address();
-let mut recvbuf_packed = f::Packed::changed(recvbuf, || *count != 0); let recvbuf = recvbuf_packed.address();
+let Some(mut sendbuf_packed) = f::copied::<Here, _>(Procedure::Scan, || f::owners::comm::<Here>(*comm), f::Packed::read(sendbuf, || *count != 0), ierror) else { return }; let sendbuf = sendbuf_packed.address();
+let Some(mut recvbuf_packed) = f::copied::<Here, _>(Procedure::Scan, || f::owners::comm::<Here>(*comm), f::Packed::changed(recvbuf, || *count != 0), ierror) else { return }; let recvbuf = recvbuf_packed.address();
 scan(sendbuf, recvbuf, count, datatype, op, comm, ierror);
 recvbuf_packed.write_back();
 } }
@@ -4667,8 +4667,8 @@ f::done(ierror, code); } }
 fortran_names!(scan_c: mpi_scan_c_f08_ pmpi_scan_c_f08_);
 
 unsafe extern "C-unwind" fn scan_c_f08ts(sendbuf: *mut c_void, recvbuf: *mut c_void, count: *const i64, datatype: *const c_int, op: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut sendbuf_packed = f::Packed::read(sendbuf, || *count != 0); let sendbuf = sendbuf_packed.address();
-let mut recvbuf_packed = f::Packed::changed(recvbuf, || *count != 0); let recvbuf = recvbuf_packed.address();
+let Some(mut sendbuf_packed) = f::copied::<Here, _>(Procedure::Scan, || f::owners::comm::<Here>(*comm), f::Packed::read(sendbuf, || *count != 0), ierror) else { return }; let sendbuf = sendbuf_packed.address();
+let Some(mut recvbuf_packed) = f::copied::<Here, _>(Procedure::Scan, || f::owners::comm::<Here>(*comm), f::Packed::changed(recvbuf, || *count != 0), ierror) else { return }; let recvbuf = recvbuf_packed.address();
 scan_c(sendbuf, recvbuf, count, datatype, op, comm, ierror);
 recvbuf_packed.write_back();
 } }
@@ -4709,8 +4709,8 @@ f::done(ierror, code); } }
 fortran_names!(scatter: mpi_scatter mpi_scatter_ mpi_scatter__ MPI_SCATTER pmpi_scatter pmpi_scatter_ pmpi_scatter__ PMPI_SCATTER mpi_scatter_f08_ pmpi_scatter_f08_);
 
 unsafe extern "C-unwind" fn scatter_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, root: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut sendbuf_packed = f::Packed::read(sendbuf, || *sendcount != 0 && f::is_root::<Here>(*root, *comm)); let sendbuf = sendbuf_packed.address();
-let mut recvbuf_packed = f::Packed::changed(recvbuf, || *recvcount != 0); let recvbuf = recvbuf_packed.address();
+let Some(mut sendbuf_packed) = f::copied::<Here, _>(Procedure::Scatter, || f::owners::comm::<Here>(*comm), f::Packed::read(sendbuf, || *sendcount != 0 && f::is_root::<Here>(*root, *comm)), ierror) else { return }; let sendbuf = sendbuf_packed.address();
+let Some(mut recvbuf_packed) = f::copied::<Here, _>(Procedure::Scatter, || f::owners::comm::<Here>(*comm), f::Packed::changed(recvbuf, || *recvcount != 0), ierror) else { return }; let recvbuf = recvbuf_packed.address();
 scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, ierror);
 recvbuf_packed.write_back();
 } }
@@ -4723,8 +4723,8 @@ f::done(ierror, code); } }
 fortran_names!(scatter_c: mpi_scatter_c_f08_ pmpi_scatter_c_f08_);
 
 unsafe extern "C-unwind" fn scatter_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, root: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut sendbuf_packed = f::Packed::read(sendbuf, || *sendcount != 0 && f::is_root::<Here>(*root, *comm)); let sendbuf = sendbuf_packed.address();
-let mut recvbuf_packed = f::Packed::changed(recvbuf, || *recvcount != 0); let recvbuf = recvbuf_packed.address();
+let Some(mut sendbuf_packed) = f::copied::<Here, _>(Procedure::Scatter, || f::owners::comm::<Here>(*comm), f::Packed::read(sendbuf, || *sendcount != 0 && f::is_root::<Here>(*root, *comm)), ierror) else { return }; let sendbuf = sendbuf_packed.address();
+let Some(mut recvbuf_packed) = f::copied::<Here, _>(Procedure::Scatter, || f::owners::comm::<Here>(*comm), f::Packed::changed(recvbuf, || *recvcount != 0), ierror) else { return }; let recvbuf = recvbuf_packed.address();
 scatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, ierror);
 recvbuf_packed.write_back();
 } }
@@ -4765,8 +4765,8 @@ f::done(ierror, code); } }
 fortran_names!(scatterv: mpi_scatterv mpi_scatterv_ mpi_scatterv__ MPI_SCATTERV pmpi_scatterv pmpi_scatterv_ pmpi_scatterv__ PMPI_SCATTERV mpi_scatterv_f08_ pmpi_scatterv_f08_);
 
 unsafe extern "C-unwind" fn scatterv_f08ts(sendbuf: *mut c_void, sendcounts: *mut c_int, displs: *mut c_int, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, root: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut sendbuf_packed = f::Packed::read(sendbuf, || f::is_root::<Here>(*root, *comm)); let sendbuf = sendbuf_packed.address();
-let mut recvbuf_packed = f::Packed::changed(recvbuf, || *recvcount != 0); let recvbuf = recvbuf_packed.address();
+let Some(mut sendbuf_packed) = f::copied::<Here, _>(Procedure::Scatterv, || f::owners::comm::<Here>(*comm), f::Packed::read(sendbuf, || f::is_root::<Here>(*root, *comm)), ierror) else { return }; let sendbuf = sendbuf_packed.address();
+let Some(mut recvbuf_packed) = f::copied::<Here, _>(Procedure::Scatterv, || f::owners::comm::<Here>(*comm), f::Packed::changed(recvbuf, || *recvcount != 0), ierror) else { return }; let recvbuf = recvbuf_packed.address();
 scatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, ierror);
 recvbuf_packed.write_back();
 } }
@@ -4779,8 +4779,8 @@ f::done(ierror, code); } }
 fortran_names!(scatterv_c: mpi_scatterv_c_f08_ pmpi_scatterv_c_f08_);
 
 unsafe extern "C-unwind" fn scatterv_c_f08ts(sendbuf: *mut c_void, sendcounts: *mut i64, displs: *mut i64, sendtype: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, root: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut sendbuf_packed = f::Packed::read(sendbuf, || f::is_root::<Here>(*root, *comm)); let sendbuf = sendbuf_packed.address();
-let mut recvbuf_packed = f::Packed::changed(recvbuf, || *recvcount != 0); let recvbuf = recvbuf_packed.address();
+let Some(mut sendbuf_packed) = f::copied::<Here, _>(Procedure::Scatterv, || f::owners::comm::<Here>(*comm), f::Packed::read(sendbuf, || f::is_root::<Here>(*root, *comm)), ierror) else { return }; let sendbuf = sendbuf_packed.address();
+let Some(mut recvbuf_packed) = f::copied::<Here, _>(Procedure::Scatterv, || f::owners::comm::<Here>(*comm), f::Packed::changed(recvbuf, || *recvcount != 0), ierror) else { return }; let recvbuf = recvbuf_packed.address();
 scatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, ierror);
 recvbuf_packed.write_back();
 } }
@@ -4821,7 +4821,7 @@ f::done(ierror, code); } }
 fortran_names!(send: mpi_send mpi_send_ mpi_send__ MPI_SEND pmpi_send pmpi_send_ pmpi_send__ PMPI_SEND mpi_send_f08_ pmpi_send_f08_);
 
 unsafe extern "C-unwind" fn send_f08ts(buf: *mut c_void, count: *const c_int, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut buf_packed = f::Packed::read(buf, || *count != 0); let buf = buf_packed.address();
+let Some(mut buf_packed) = f::copied::<Here, _>(Procedure::Send, || f::owners::comm::<Here>(*comm), f::Packed::read(buf, || *count != 0), ierror) else { return }; let buf = buf_packed.address();
 send(buf, count, datatype, dest, tag, comm, ierror);
 } }
 fortran_names!(send_f08ts: mpi_send_f08ts_ pmpi_send_f08ts_);
@@ -4833,7 +4833,7 @@ f::done(ierror, code); } }
 fortran_names!(send_c: mpi_send_c_f08_ pmpi_send_c_f08_);
 
 unsafe extern "C-unwind" fn send_c_f08ts(buf: *mut c_void, count: *const i64, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut buf_packed = f::Packed::read(buf, || *count != 0); let buf = buf_packed.address();
+let Some(mut buf_packed) = f::copied::<Here, _>(Procedure::Send, || f::owners::comm::<Here>(*comm), f::Packed::read(buf, || *count != 0), ierror) else { return }; let buf = buf_packed.address();
 send_c(buf, count, datatype, dest, tag, comm, ierror);
 } }
 fortran_names!(send_c_f08ts: mpi_send_c_f08ts_ pmpi_send_c_f08ts_);
@@ -4875,8 +4875,8 @@ f::done(ierror, code); } }
 fortran_names!(sendrecv: mpi_sendrecv mpi_sendrecv_ mpi_sendrecv__ MPI_SENDRECV pmpi_sendrecv pmpi_sendrecv_ pmpi_sendrecv__ PMPI_SENDRECV mpi_sendrecv_f08_ pmpi_sendrecv_f08_);
 
 unsafe extern "C-unwind" fn sendrecv_f08ts(sendbuf: *mut c_void, sendcount: *const c_int, sendtype: *const c_int, dest: *const c_int, sendtag: *const c_int, recvbuf: *mut c_void, recvcount: *const c_int, recvtype: *const c_int, source: *const c_int, recvtag: *const c_int, comm: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut sendbuf_packed = f::Packed::read(sendbuf, || *sendcount != 0); let sendbuf = sendbuf_packed.address();
-let mut recvbuf_packed = f::Packed::changed(recvbuf, || *recvcount != 0); let recvbuf = recvbuf_packed.address();
+let Some(mut sendbuf_packed) = f::copied::<Here, _>(Procedure::Sendrecv, || f::owners::comm::<Here>(*comm), f::Packed::read(sendbuf, || *sendcount != 0), ierror) else { return }; let sendbuf = sendbuf_packed.address();
+let Some(mut recvbuf_packed) = f::copied::<Here, _>(Procedure::Sendrecv, || f::owners::comm::<Here>(*comm), f::Packed::changed(recvbuf, || *recvcount != 0), ierror) else { return }; let recvbuf = recvbuf_packed.address();
 sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status, ierror);
 recvbuf_packed.write_back();
 } }
@@ -4889,8 +4889,8 @@ f::done(ierror, code); } }
 fortran_names!(sendrecv_c: mpi_sendrecv_c_f08_ pmpi_sendrecv_c_f08_);
 
 unsafe extern "C-unwind" fn sendrecv_c_f08ts(sendbuf: *mut c_void, sendcount: *const i64, sendtype: *const c_int, dest: *const c_int, sendtag: *const c_int, recvbuf: *mut c_void, recvcount: *const i64, recvtype: *const c_int, source: *const c_int, recvtag: *const c_int, comm: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut sendbuf_packed = f::Packed::read(sendbuf, || *sendcount != 0); let sendbuf = sendbuf_packed.address();
-let mut recvbuf_packed = f::Packed::changed(recvbuf, || *recvcount != 0); let recvbuf = recvbuf_packed.address();
+let Some(mut sendbuf_packed) = f::copied::<Here, _>(Procedure::Sendrecv, || f::owners::comm::<Here>(*comm), f::Packed::read(sendbuf, || *sendcount != 0), ierror) else { return }; let sendbuf = sendbuf_packed.address();
+let Some(mut recvbuf_packed) = f::copied::<Here, _>(Procedure::Sendrecv, || f::owners::comm::<Here>(*comm), f::Packed::changed(recvbuf, || *recvcount != 0), ierror) else { return }; let recvbuf = recvbuf_packed.address();
 sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status, ierror);
 recvbuf_packed.write_back();
 } }
@@ -4903,7 +4903,7 @@ f::done(ierror, code); } }
 fortran_names!(sendrecv_replace: mpi_sendrecv_replace mpi_sendrecv_replace_ mpi_sendrecv_replace__ MPI_SENDRECV_REPLACE pmpi_sendrecv_replace pmpi_sendrecv_replace_ pmpi_sendrecv_replace__ PMPI_SENDRECV_REPLACE mpi_sendrecv_replace_f08_ pmpi_sendrecv_replace_f08_);
 
 unsafe extern "C-unwind" fn sendrecv_replace_f08ts(buf: *mut c_void, count: *const c_int, datatype: *const c_int, dest: *const c_int, sendtag: *const c_int, source: *const c_int, recvtag: *const c_int, comm: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut buf_packed = f::Packed::changed(buf, || *count != 0); let buf = buf_packed.address();
+let Some(mut buf_packed) = f::copied::<Here, _>(Procedure::SendrecvReplace, || f::owners::comm::<Here>(*comm), f::Packed::changed(buf, || *count != 0), ierror) else { return }; let buf = buf_packed.address();
 sendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm, status, ierror);
 buf_packed.write_back();
 } }
@@ -4916,7 +4916,7 @@ f::done(ierror, code); } }
 fortran_names!(sendrecv_replace_c: mpi_sendrecv_replace_c_f08_ pmpi_sendrecv_replace_c_f08_);
 
 unsafe extern "C-unwind" fn sendrecv_replace_c_f08ts(buf: *mut c_void, count: *const i64, datatype: *const c_int, dest: *const c_int, sendtag: *const c_int, source: *const c_int, recvtag: *const c_int, comm: *const c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut buf_packed = f::Packed::changed(buf, || *count != 0); let buf = buf_packed.address();
+let Some(mut buf_packed) = f::copied::<Here, _>(Procedure::SendrecvReplace, || f::owners::comm::<Here>(*comm), f::Packed::changed(buf, || *count != 0), ierror) else { return }; let buf = buf_packed.address();
 sendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, status, ierror);
 buf_packed.write_back();
 } }
@@ -5045,7 +5045,7 @@ f::done(ierror, code); } }
 fortran_names!(ssend: mpi_ssend mpi_ssend_ mpi_ssend__ MPI_SSEND pmpi_ssend pmpi_ssend_ pmpi_ssend__ PMPI_SSEND mpi_ssend_f08_ pmpi_ssend_f08_);
 
 unsafe extern "C-unwind" fn ssend_f08ts(buf: *mut c_void, count: *const c_int, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut buf_packed = f::Packed::read(buf, || *count != 0); let buf = buf_packed.address();
+let Some(mut buf_packed) = f::copied::<Here, _>(Procedure::Ssend, || f::owners::comm::<Here>(*comm), f::Packed::read(buf, || *count != 0), ierror) else { return }; let buf = buf_packed.address();
 ssend(buf, count, datatype, dest, tag, comm, ierror);
 } }
 fortran_names!(ssend_f08ts: mpi_ssend_f08ts_ pmpi_ssend_f08ts_);
@@ -5057,7 +5057,7 @@ f::done(ierror, code); } }
 fortran_names!(ssend_c: mpi_ssend_c_f08_ pmpi_ssend_c_f08_);
 
 unsafe extern "C-unwind" fn ssend_c_f08ts(buf: *mut c_void, count: *const i64, datatype: *const c_int, dest: *const c_int, tag: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut buf_packed = f::Packed::read(buf, || *count != 0); let buf = buf_packed.address();
+let Some(mut buf_packed) = f::copied::<Here, _>(Procedure::Ssend, || f::owners::comm::<Here>(*comm), f::Packed::read(buf, || *count != 0), ierror) else { return }; let buf = buf_packed.address();
 ssend_c(buf, count, datatype, dest, tag, comm, ierror);
 } }
 fortran_names!(ssend_c_f08ts: mpi_ssend_c_f08ts_ pmpi_ssend_c_f08ts_);
@@ -5100,7 +5100,7 @@ f::done(ierror, code); } }
 fortran_names!(start: mpi_start mpi_start_ mpi_start__ MPI_START pmpi_start pmpi_start_ pmpi_start__ PMPI_START mpi_start_f08_ pmpi_start_f08_);
 
 unsafe extern "C-unwind" fn startall(count: *const c_int, array_of_requests: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut array_of_requests = f::requests::new::<Here>(array_of_requests, f::length(*count as i64)); let count = *count;
+let Some(mut array_of_requests) = f::copied::<Here, _>(Procedure::Startall, || f::Owner::None, f::requests::new::<Here>(array_of_requests, f::length(*count as i64)), ierror) else { return }; let count = *count;
 let code = glue::startall::<Here>(count, array_of_requests.as_mut_ptr());
 array_of_requests.write_back();
 f::done(ierror, code); } }
@@ -5194,7 +5194,7 @@ f::done(ierror, code); } }
 fortran_names!(test_cancelled: mpi_test_cancelled mpi_test_cancelled_ mpi_test_cancelled__ MPI_TEST_CANCELLED pmpi_test_cancelled pmpi_test_cancelled_ pmpi_test_cancelled__ PMPI_TEST_CANCELLED mpi_test_cancelled_f08_ pmpi_test_cancelled_f08_);
 
 unsafe extern "C-unwind" fn testall(count: *const c_int, array_of_requests: *mut c_int, flag: *mut c_int, array_of_statuses: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut array_of_requests = f::requests::new::<Here>(array_of_requests, f::length(*count as i64)); let array_of_statuses = f::statuses::<Here>(array_of_statuses); let count = *count;
+let Some(mut array_of_requests) = f::copied::<Here, _>(Procedure::Testall, || f::Owner::None, f::requests::new::<Here>(array_of_requests, f::length(*count as i64)), ierror) else { return }; let array_of_statuses = f::statuses::<Here>(array_of_statuses); let count = *count;
 let code = glue::testall::<Here>(count, array_of_requests.as_mut_ptr(), flag, array_of_statuses);
 array_of_requests.write_back();
 if code == 0 { f::logical_out(flag); }
@@ -5202,7 +5202,7 @@ f::done(ierror, code); } }
 fortran_names!(testall: mpi_testall mpi_testall_ mpi_testall__ MPI_TESTALL pmpi_testall pmpi_testall_ pmpi_testall__ PMPI_TESTALL mpi_testall_f08_ pmpi_testall_f08_);
 
 unsafe extern "C-unwind" fn testany(count: *const c_int, array_of_requests: *mut c_int, index: *mut c_int, flag: *mut c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut array_of_requests = f::requests::new::<Here>(array_of_requests, f::length(*count as i64)); let count = *count; *index = f::UNDEFINED; let status = f::status::<Here>(status);
+let Some(mut array_of_requests) = f::copied::<Here, _>(Procedure::Testany, || f::Owner::None, f::requests::new::<Here>(array_of_requests, f::length(*count as i64)), ierror) else { return }; let count = *count; *index = f::UNDEFINED; let status = f::status::<Here>(status);
 let code = glue::testany::<Here>(count, array_of_requests.as_mut_ptr(), index, flag, status);
 array_of_requests.write_back();
 f::indices(index, 1);
@@ -5211,7 +5211,7 @@ f::done(ierror, code); } }
 fortran_names!(testany: mpi_testany mpi_testany_ mpi_testany__ MPI_TESTANY pmpi_testany pmpi_testany_ pmpi_testany__ PMPI_TESTANY mpi_testany_f08_ pmpi_testany_f08_);
 
 unsafe extern "C-unwind" fn testsome(incount: *const c_int, array_of_requests: *mut c_int, outcount: *mut c_int, array_of_indices: *mut c_int, array_of_statuses: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut array_of_requests = f::requests::new::<Here>(array_of_requests, f::length(*incount as i64)); *outcount = f::UNDEFINED; let array_of_statuses = f::statuses::<Here>(array_of_statuses); let incount = *incount;
+let Some(mut array_of_requests) = f::copied::<Here, _>(Procedure::Testsome, || f::Owner::None, f::requests::new::<Here>(array_of_requests, f::length(*incount as i64)), ierror) else { return }; *outcount = f::UNDEFINED; let array_of_statuses = f::statuses::<Here>(array_of_statuses); let incount = *incount;
 let code = glue::testsome::<Here>(incount, array_of_requests.as_mut_ptr(), outcount, array_of_indices, array_of_statuses);
 array_of_requests.write_back();
 f::indices(array_of_indices, *outcount);
@@ -5354,14 +5354,14 @@ f::done(ierror, code); } }
 fortran_names!(type_create_resized_c: mpi_type_create_resized_c_f08_ pmpi_type_create_resized_c_f08_);
 
 unsafe extern "C-unwind" fn type_create_struct(count: *const c_int, array_of_blocklengths: *mut c_int, array_of_displacements: *mut i64, array_of_types: *mut c_int, newtype: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut array_of_types = f::datatypes::new::<Here>(array_of_types, f::length(*count as i64)); let count = *count; let mut newtype_c = f::datatype_null::<Here>();
+let Some(mut array_of_types) = f::copied::<Here, _>(Procedure::TypeCreateStruct, || f::Owner::None, f::datatypes::new::<Here>(array_of_types, f::length(*count as i64)), ierror) else { return }; let count = *count; let mut newtype_c = f::datatype_null::<Here>();
 let code = glue::type_create_struct::<Here>(i64::from(count), args::IntArray::int(array_of_blocklengths), args::IntArray::wide(array_of_displacements), array_of_types.as_mut_ptr(), &mut newtype_c, false);
 if code == 0 { *newtype = f::datatype_out::<Here>(newtype_c); }
 f::done(ierror, code); } }
 fortran_names!(type_create_struct: mpi_type_create_struct mpi_type_create_struct_ mpi_type_create_struct__ MPI_TYPE_CREATE_STRUCT pmpi_type_create_struct pmpi_type_create_struct_ pmpi_type_create_struct__ PMPI_TYPE_CREATE_STRUCT mpi_type_create_struct_f08_ pmpi_type_create_struct_f08_);
 
 unsafe extern "C-unwind" fn type_create_struct_c(count: *const i64, array_of_blocklengths: *mut i64, array_of_displacements: *mut i64, array_of_types: *mut c_int, newtype: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut array_of_types = f::datatypes::new::<Here>(array_of_types, f::length(*count as i64)); let count = *count; let mut newtype_c = f::datatype_null::<Here>();
+let Some(mut array_of_types) = f::copied::<Here, _>(Procedure::TypeCreateStruct, || f::Owner::None, f::datatypes::new::<Here>(array_of_types, f::length(*count as i64)), ierror) else { return }; let count = *count; let mut newtype_c = f::datatype_null::<Here>();
 let code = glue::type_create_struct::<Here>(count, args::IntArray::wide(array_of_blocklengths), args::IntArray::wide(array_of_displacements), array_of_types.as_mut_ptr(), &mut newtype_c, true);
 if code == 0 { *newtype = f::datatype_out::<Here>(newtype_c); }
 f::done(ierror, code); } }
@@ -5418,14 +5418,14 @@ unsafe extern "C-unwind" fn type_get_attr(datatype: *const c_int, type_keyval: *
 fortran_names!(type_get_attr: mpi_type_get_attr mpi_type_get_attr_ mpi_type_get_attr__ MPI_TYPE_GET_ATTR pmpi_type_get_attr pmpi_type_get_attr_ pmpi_type_get_attr__ PMPI_TYPE_GET_ATTR mpi_type_get_attr_f08_ pmpi_type_get_attr_f08_);
 
 unsafe extern "C-unwind" fn type_get_contents(datatype: *const c_int, max_integers: *const c_int, max_addresses: *const c_int, max_datatypes: *const c_int, array_of_integers: *mut c_int, array_of_addresses: *mut i64, array_of_datatypes: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut array_of_datatypes = f::datatypes::nulls::<Here>(array_of_datatypes, f::length(*max_datatypes as i64)); let datatype = f::datatype::<Here>(*datatype); let max_integers = *max_integers; let max_addresses = *max_addresses; let max_datatypes = *max_datatypes;
+let Some(mut array_of_datatypes) = f::copied::<Here, _>(Procedure::TypeGetContents, || f::Owner::None, f::datatypes::nulls::<Here>(array_of_datatypes, f::length(*max_datatypes as i64)), ierror) else { return }; let datatype = f::datatype::<Here>(*datatype); let max_integers = *max_integers; let max_addresses = *max_addresses; let max_datatypes = *max_datatypes;
 let code = glue::type_get_contents::<Here>(datatype, i64::from(max_integers), i64::from(max_addresses), 0, i64::from(max_datatypes), array_of_integers, array_of_addresses, args::IntArrayMut::absent(), array_of_datatypes.as_mut_ptr());
 array_of_datatypes.write_back();
 f::done(ierror, code); } }
 fortran_names!(type_get_contents: mpi_type_get_contents mpi_type_get_contents_ mpi_type_get_contents__ MPI_TYPE_GET_CONTENTS pmpi_type_get_contents pmpi_type_get_contents_ pmpi_type_get_contents__ PMPI_TYPE_GET_CONTENTS mpi_type_get_contents_f08_ pmpi_type_get_contents_f08_);
 
 unsafe extern "C-unwind" fn type_get_contents_c(datatype: *const c_int, max_integers: *const i64, max_addresses: *const i64, max_large_counts: *const i64, max_datatypes: *const i64, array_of_integers: *mut c_int, array_of_addresses: *mut i64, array_of_large_counts: *mut i64, array_of_datatypes: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut array_of_datatypes = f::datatypes::nulls::<Here>(array_of_datatypes, f::length(*max_datatypes as i64)); let datatype = f::datatype::<Here>(*datatype); let max_integers = *max_integers; let max_addresses = *max_addresses; let max_large_counts = *max_large_counts; let max_datatypes = *max_datatypes;
+let Some(mut array_of_datatypes) = f::copied::<Here, _>(Procedure::TypeGetContents, || f::Owner::None, f::datatypes::nulls::<Here>(array_of_datatypes, f::length(*max_datatypes as i64)), ierror) else { return }; let datatype = f::datatype::<Here>(*datatype); let max_integers = *max_integers; let max_addresses = *max_addresses; let max_large_counts = *max_large_counts; let max_datatypes = *max_datatypes;
 let code = glue::type_get_contents::<Here>(datatype, max_integers, max_addresses, max_large_counts, max_datatypes, array_of_integers, array_of_addresses, args::IntArrayMut::wide(array_of_large_counts), array_of_datatypes.as_mut_ptr());
 array_of_datatypes.write_back();
 f::done(ierror, code); } }
@@ -5494,7 +5494,7 @@ f::done(ierror, code); } }
 fortran_names!(type_get_value_index: mpi_type_get_value_index mpi_type_get_value_index_ mpi_type_get_value_index__ MPI_TYPE_GET_VALUE_INDEX pmpi_type_get_value_index pmpi_type_get_value_index_ pmpi_type_get_value_index__ PMPI_TYPE_GET_VALUE_INDEX mpi_type_get_value_index_f08_ pmpi_type_get_value_index_f08_);
 
 unsafe extern "C-unwind" fn type_hindexed(count: *const c_int, array_of_blocklengths: *mut c_int, array_of_displacements: *mut c_int, oldtype: *const c_int, newtype: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut array_of_displacements = f::widened(array_of_displacements, f::length(i64::from(*count))); let count = *count; let oldtype = f::datatype::<Here>(*oldtype); let mut newtype_c = f::datatype_null::<Here>();
+let Some(mut array_of_displacements) = f::copied::<Here, _>(Procedure::TypeHindexed, || f::Owner::None, f::widened(array_of_displacements, f::length(i64::from(*count))), ierror) else { return }; let count = *count; let oldtype = f::datatype::<Here>(*oldtype); let mut newtype_c = f::datatype_null::<Here>();
 let code = glue::type_hindexed::<Here>(count, array_of_blocklengths, array_of_displacements.as_mut_ptr(), oldtype, &mut newtype_c);
 if code == 0 { *newtype = f::datatype_out::<Here>(newtype_c); }
 f::done(ierror, code); } }
@@ -5563,7 +5563,7 @@ f::done(ierror, code); } }
 fortran_names!(type_size_x: mpi_type_size_x mpi_type_size_x_ mpi_type_size_x__ MPI_TYPE_SIZE_X pmpi_type_size_x pmpi_type_size_x_ pmpi_type_size_x__ PMPI_TYPE_SIZE_X mpi_type_size_x_f08_ pmpi_type_size_x_f08_);
 
 unsafe extern "C-unwind" fn type_struct(count: *const c_int, array_of_blocklengths: *mut c_int, array_of_displacements: *mut c_int, array_of_types: *mut c_int, newtype: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut array_of_displacements = f::widened(array_of_displacements, f::length(i64::from(*count))); let mut array_of_types = f::datatypes::new::<Here>(array_of_types, f::length(*count as i64)); let count = *count; let mut newtype_c = f::datatype_null::<Here>();
+let Some(mut array_of_displacements) = f::copied::<Here, _>(Procedure::TypeStruct, || f::Owner::None, f::widened(array_of_displacements, f::length(i64::from(*count))), ierror) else { return }; let Some(mut array_of_types) = f::copied::<Here, _>(Procedure::TypeStruct, || f::Owner::None, f::datatypes::new::<Here>(array_of_types, f::length(*count as i64)), ierror) else { return }; let count = *count; let mut newtype_c = f::datatype_null::<Here>();
 let code = glue::type_struct::<Here>(count, array_of_blocklengths, array_of_displacements.as_mut_ptr(), array_of_types.as_mut_ptr(), &mut newtype_c);
 if code == 0 { *newtype = f::datatype_out::<Here>(newtype_c); }
 f::done(ierror, code); } }
@@ -5597,8 +5597,8 @@ f::done(ierror, code); } }
 fortran_names!(unpack: mpi_unpack mpi_unpack_ mpi_unpack__ MPI_UNPACK pmpi_unpack pmpi_unpack_ pmpi_unpack__ PMPI_UNPACK mpi_unpack_f08_ pmpi_unpack_f08_);
 
 unsafe extern "C-unwind" fn unpack_f08ts(inbuf: *mut c_void, insize: *const c_int, position: *mut c_int, outbuf: *mut c_void, outcount: *const c_int, datatype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut inbuf_packed = f::Packed::read(inbuf, || true); let inbuf = inbuf_packed.address();
-let mut outbuf_packed = f::Packed::changed(outbuf, || *outcount != 0); let outbuf = outbuf_packed.address();
+let Some(mut inbuf_packed) = f::copied::<Here, _>(Procedure::Unpack, || f::owners::comm::<Here>(*comm), f::Packed::read(inbuf, || true), ierror) else { return }; let inbuf = inbuf_packed.address();
+let Some(mut outbuf_packed) = f::copied::<Here, _>(Procedure::Unpack, || f::owners::comm::<Here>(*comm), f::Packed::changed(outbuf, || *outcount != 0), ierror) else { return }; let outbuf = outbuf_packed.address();
 unpack(inbuf, insize, position, outbuf, outcount, datatype, comm, ierror);
 outbuf_packed.write_back();
 } }
@@ -5611,8 +5611,8 @@ f::done(ierror, code); } }
 fortran_names!(unpack_c: mpi_unpack_c_f08_ pmpi_unpack_c_f08_);
 
 unsafe extern "C-unwind" fn unpack_c_f08ts(inbuf: *mut c_void, insize: *const i64, position: *mut i64, outbuf: *mut c_void, outcount: *const i64, datatype: *const c_int, comm: *const c_int, ierror: *mut c_int) { unsafe {
-let mut inbuf_packed = f::Packed::read(inbuf, || true); let inbuf = inbuf_packed.address();
-let mut outbuf_packed = f::Packed::changed(outbuf, || *outcount != 0); let outbuf = outbuf_packed.address();
+let Some(mut inbuf_packed) = f::copied::<Here, _>(Procedure::Unpack, || f::owners::comm::<Here>(*comm), f::Packed::read(inbuf, || true), ierror) else { return }; let inbuf = inbuf_packed.address();
+let Some(mut outbuf_packed) = f::copied::<Here, _>(Procedure::Unpack, || f::owners::comm::<Here>(*comm), f::Packed::changed(outbuf, || *outcount != 0), ierror) else { return }; let outbuf = outbuf_packed.address();
 unpack_c(inbuf, insize, position, outbuf, outcount, datatype, comm, ierror);
 outbuf_packed.write_back();
 } }
@@ -5625,8 +5625,8 @@ f::done(ierror, code); } }
 fortran_names!(unpack_external: mpi_unpack_external mpi_unpack_external_ mpi_unpack_external__ MPI_UNPACK_EXTERNAL pmpi_unpack_external pmpi_unpack_external_ pmpi_unpack_external__ PMPI_UNPACK_EXTERNAL mpi_unpack_external_f08_ pmpi_unpack_external_f08_);
 
 unsafe extern "C-unwind" fn unpack_external_f08ts(datarep: *const c_char, inbuf: *mut c_void, insize: *const i64, position: *mut i64, outbuf: *mut c_void, outcount: *const c_int, datatype: *const c_int, ierror: *mut c_int, datarep_length: usize) { unsafe {
-let mut inbuf_packed = f::Packed::read(inbuf, || true); let inbuf = inbuf_packed.address();
-let mut outbuf_packed = f::Packed::changed(outbuf, || *outcount != 0); let outbuf = outbuf_packed.address();
+let Some(mut inbuf_packed) = f::copied::<Here, _>(Procedure::UnpackExternal, || f::Owner::None, f::Packed::read(inbuf, || true), ierror) else { return }; let inbuf = inbuf_packed.address();
+let Some(mut outbuf_packed) = f::copied::<Here, _>(Procedure::UnpackExternal, || f::Owner::None, f::Packed::changed(outbuf, || *outcount != 0), ierror) else { return }; let outbuf = outbuf_packed.address();
 unpack_external(datarep, inbuf, insize, position, outbuf, outcount, datatype, ierror, datarep_length);
 outbuf_packed.write_back();
 } }
@@ -5639,8 +5639,8 @@ f::done(ierror, code); } }
 fortran_names!(unpack_external_c: mpi_unpack_external_c_f08_ pmpi_unpack_external_c_f08_);
 
 unsafe extern "C-unwind" fn unpack_external_c_f08ts(datarep: *const c_char, inbuf: *mut c_void, insize: *const i64, position: *mut i64, outbuf: *mut c_void, outcount: *const i64, datatype: *const c_int, ierror: *mut c_int, datarep_length: usize) { unsafe {
-let mut inbuf_packed = f::Packed::read(inbuf, || true); let inbuf = inbuf_packed.address();
-let mut outbuf_packed = f::Packed::changed(outbuf, || *outcount != 0); let outbuf = outbuf_packed.address();
+let Some(mut inbuf_packed) = f::copied::<Here, _>(Procedure::UnpackExternal, || f::Owner::None, f::Packed::read(inbuf, || true), ierror) else { return }; let inbuf = inbuf_packed.address();
+let Some(mut outbuf_packed) = f::copied::<Here, _>(Procedure::UnpackExternal, || f::Owner::None, f::Packed::changed(outbuf, || *outcount != 0), ierror) else { return }; let outbuf = outbuf_packed.address();
 unpack_external_c(datarep, inbuf, insize, position, outbuf, outcount, datatype, ierror, datarep_length);
 outbuf_packed.write_back();
 } }
@@ -5660,14 +5660,14 @@ f::done(ierror, code); } }
 fortran_names!(wait: mpi_wait mpi_wait_ mpi_wait__ MPI_WAIT pmpi_wait pmpi_wait_ pmpi_wait__ PMPI_WAIT mpi_wait_f08_ pmpi_wait_f08_);
 
 unsafe extern "C-unwind" fn waitall(count: *const c_int, array_of_requests: *mut c_int, array_of_statuses: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut array_of_requests = f::requests::new::<Here>(array_of_requests, f::length(*count as i64)); let array_of_statuses = f::statuses::<Here>(array_of_statuses); let count = *count;
+let Some(mut array_of_requests) = f::copied::<Here, _>(Procedure::Waitall, || f::Owner::None, f::requests::new::<Here>(array_of_requests, f::length(*count as i64)), ierror) else { return }; let array_of_statuses = f::statuses::<Here>(array_of_statuses); let count = *count;
 let code = glue::waitall::<Here>(count, array_of_requests.as_mut_ptr(), array_of_statuses);
 array_of_requests.write_back();
 f::done(ierror, code); } }
 fortran_names!(waitall: mpi_waitall mpi_waitall_ mpi_waitall__ MPI_WAITALL pmpi_waitall pmpi_waitall_ pmpi_waitall__ PMPI_WAITALL mpi_waitall_f08_ pmpi_waitall_f08_);
 
 unsafe extern "C-unwind" fn waitany(count: *const c_int, array_of_requests: *mut c_int, index: *mut c_int, status: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut array_of_requests = f::requests::new::<Here>(array_of_requests, f::length(*count as i64)); let count = *count; *index = f::UNDEFINED; let status = f::status::<Here>(status);
+let Some(mut array_of_requests) = f::copied::<Here, _>(Procedure::Waitany, || f::Owner::None, f::requests::new::<Here>(array_of_requests, f::length(*count as i64)), ierror) else { return }; let count = *count; *index = f::UNDEFINED; let status = f::status::<Here>(status);
 let code = glue::waitany::<Here>(count, array_of_requests.as_mut_ptr(), index, status);
 array_of_requests.write_back();
 f::indices(index, 1);
@@ -5675,7 +5675,7 @@ f::done(ierror, code); } }
 fortran_names!(waitany: mpi_waitany mpi_waitany_ mpi_waitany__ MPI_WAITANY pmpi_waitany pmpi_waitany_ pmpi_waitany__ PMPI_WAITANY mpi_waitany_f08_ pmpi_waitany_f08_);
 
 unsafe extern "C-unwind" fn waitsome(incount: *const c_int, array_of_requests: *mut c_int, outcount: *mut c_int, array_of_indices: *mut c_int, array_of_statuses: *mut c_int, ierror: *mut c_int) { unsafe {
-let mut array_of_requests = f::requests::new::<Here>(array_of_requests, f::length(*incount as i64)); *outcount = f::UNDEFINED; let array_of_statuses = f::statuses::<Here>(array_of_statuses); let incount = *incount;
+let Some(mut array_of_requests) = f::copied::<Here, _>(Procedure::Waitsome, || f::Owner::None, f::requests::new::<Here>(array_of_requests, f::length(*incount as i64)), ierror) else { return }; *outcount = f::UNDEFINED; let array_of_statuses = f::statuses::<Here>(array_of_statuses); let incount = *incount;
 let code = glue::waitsome::<Here>(incount, array_of_requests.as_mut_ptr(), outcount, array_of_indices, array_of_statuses);
 array_of_requests.write_back();
 f::indices(array_of_indices, *outcount);

@@ -2,6 +2,9 @@
 
 use std::ffi::c_int;
 
+use mpi_core::error::Result;
+use mpi_core::lists::listed;
+
 /// A length as C has it; a negative one is refused by the C function, so nothing is read.
 #[inline]
 pub fn length(length: i64) -> usize {
@@ -9,9 +12,12 @@ pub fn length(length: i64) -> usize {
 }
 
 /// Addresses that a removed procedure takes as INTEGERs.
-pub unsafe fn widened(from: *mut c_int, length: usize) -> Vec<i64> {
+///
+/// # Errors
+/// As [`listed`].
+pub unsafe fn widened(from: *mut c_int, length: usize) -> Result<Vec<i64>> {
     // SAFETY: the program's array has that many elements.
-    (0..length).map(|index| i64::from(unsafe { *from.add(index) })).collect()
+    listed((0..length).map(|index| i64::from(unsafe { *from.add(index) })))
 }
 
 /// An address that a removed procedure returns as an INTEGER, cut as MPI-1 programs know it.

@@ -3,7 +3,9 @@
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 
+use mpi_core::error::Result;
 use mpi_core::handle::*;
+use mpi_core::lists::listed;
 
 use crate::face::Face;
 
@@ -25,17 +27,17 @@ impl<H: Copy> Handles<H> {
         length: usize,
         convert: impl Fn(c_int) -> H,
         out: fn(H) -> Option<c_int>,
-    ) -> Handles<H> {
+    ) -> Result<Handles<H>> {
         // SAFETY: the program's array has `length` elements.
         let at = |index| convert(unsafe { *fortran.add(index) });
         let mut few = [const { MaybeUninit::uninit() }; FEW];
-        let many = if length > FEW { (0..length).map(at).collect() } else { Vec::new() };
+        let many = if length > FEW { listed((0..length).map(at))? } else { Vec::new() };
         if length <= FEW {
             for (index, handle) in few.iter_mut().enumerate().take(length) {
                 handle.write(at(index));
             }
         }
-        Handles { fortran, length, few, many, out }
+        Ok(Handles { fortran, length, few, many, out })
     }
 
     /// The array for C.
@@ -108,17 +110,29 @@ macro_rules! arrays {
     ($($module:ident $word:ident $out:ident $null:ident $c:ident $from:ident;)*) => {$(
         #[doc = concat!("Arrays of `MPI_", stringify!($c), "`.")]
         pub mod $module {
-            use super::{Face, Handles, c_int};
+            use super::{Face, Handles, Result, c_int};
 
             /// The handles of an array.
-            pub unsafe fn new<F: Face>(fortran: *mut c_int, length: usize) -> Handles<F::$c> {
+            ///
+            /// # Errors
+            /// As [`listed`](mpi_core::lists::listed).
+            pub unsafe fn new<F: Face>(
+                fortran: *mut c_int,
+                length: usize,
+            ) -> Result<Handles<F::$c>> {
                 let out = |handle| Some(super::$out::<F>(handle));
                 // SAFETY: the caller's promise is the same.
                 unsafe { Handles::make(fortran, length, super::$word::<F>, out) }
             }
 
             /// Room for results; where C leaves a null handle, the program's array stays as it is.
-            pub unsafe fn nulls<F: Face>(fortran: *mut c_int, length: usize) -> Handles<F::$c> {
+            ///
+            /// # Errors
+            /// As [`listed`](mpi_core::lists::listed).
+            pub unsafe fn nulls<F: Face>(
+                fortran: *mut c_int,
+                length: usize,
+            ) -> Result<Handles<F::$c>> {
                 let out = |handle| {
                     let is_result = !F::$from(handle).is_null();
                     is_result.then(|| super::$out::<F>(handle))

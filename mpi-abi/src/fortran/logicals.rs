@@ -4,6 +4,8 @@
 
 use std::ffi::c_int;
 
+use mpi_core::error::Result;
+use mpi_core::lists::listed;
 use mpi_core::op::booleans;
 
 /// A LOGICAL as C has it.
@@ -30,9 +32,12 @@ pub unsafe fn logical_out(place: *mut c_int) {
 }
 
 /// An array of LOGICALs.
-pub unsafe fn logicals(from: *mut c_int, length: usize) -> Vec<c_int> {
+///
+/// # Errors
+/// As [`listed`].
+pub unsafe fn logicals(from: *mut c_int, length: usize) -> Result<Vec<c_int>> {
     // SAFETY: the program's array has that many elements.
-    (0..length).map(|index| logical(unsafe { *from.add(index) })).collect()
+    listed((0..length).map(|index| logical(unsafe { *from.add(index) })))
 }
 
 /// Makes LOGICALs of an array of C truth values.

@@ -13,6 +13,7 @@
 mod arrays;
 mod attributes;
 pub(crate) mod called;
+mod copies;
 mod functions;
 mod handles;
 pub mod intel;
@@ -32,6 +33,7 @@ pub use attributes::*;
 pub use called::{
     dup_fn, dup_fn_wide, null_copy_fn, null_copy_fn_wide, null_delete_fn, null_delete_fn_wide,
 };
+pub use copies::copied;
 pub use functions::*;
 pub use handles::*;
 pub use logicals::{logical, logical_out, logical_value, logicals, logicals_out};
@@ -41,7 +43,7 @@ pub use parts::{Part, whole};
 pub use roots::is_root;
 pub use sections::Section;
 pub use spawn::{comm_spawn, comm_spawn_multiple};
-pub use texts::{Text, info_get_string, session_get_nth_pset, stripped, text};
+pub use texts::{Text, info_get_string, session_get_nth_pset, stripped, taken, text};
 
 use std::ffi::{c_int, c_void};
 

@@ -3,6 +3,9 @@
 use std::ffi::c_void;
 use std::ptr;
 
+use mpi_core::error::Result;
+use mpi_core::lists::{joined, listed};
+
 use super::sections::Section;
 
 /// A buffer of a blocking procedure: the array itself, or a copy without its gaps.
@@ -18,35 +21,47 @@ impl Packed {
     ///
     /// # Safety
     /// As for [`Section::of`]; the array is the program's.
+    ///
+    /// # Errors
+    /// There is no memory for the copy.
     #[inline]
-    pub unsafe fn read(descriptor: *const c_void, is_used: impl FnOnce() -> bool) -> Packed {
+    pub unsafe fn read(
+        descriptor: *const c_void,
+        is_used: impl FnOnce() -> bool,
+    ) -> Result<Packed> {
         // SAFETY: handed on.
         let section = unsafe { Section::of(descriptor) };
         let mut packed = Packed { section, copy: Vec::new(), before: Vec::new() };
         if !packed.section.is_whole() && is_used() {
             // SAFETY: handed on.
-            unsafe { packed.fill() };
+            unsafe { packed.fill()? };
         }
-        packed
+        Ok(packed)
     }
 
     /// The array behind `descriptor`, for a procedure that may change it.
     ///
     /// # Safety
     /// As for [`Packed::read`].
+    ///
+    /// # Errors
+    /// There is no memory for the copy.
     #[inline]
-    pub unsafe fn changed(descriptor: *const c_void, is_used: impl FnOnce() -> bool) -> Packed {
+    pub unsafe fn changed(
+        descriptor: *const c_void,
+        is_used: impl FnOnce() -> bool,
+    ) -> Result<Packed> {
         // SAFETY: handed on.
-        let mut packed = unsafe { Packed::read(descriptor, is_used) };
-        packed.before.clone_from(&packed.copy);
-        packed
+        let mut packed = unsafe { Packed::read(descriptor, is_used)? };
+        packed.before = joined(&[&packed.copy])?;
+        Ok(packed)
     }
 
     #[cold]
-    unsafe fn fill(&mut self) {
+    unsafe fn fill(&mut self) -> Result<()> {
         let bytes = super::length(self.section.element);
         let all = super::length(self.section.elements()) * bytes;
-        self.copy = vec![0; all.div_ceil(size_of::<u64>())];
+        self.copy = listed(std::iter::repeat_n(0, all.div_ceil(size_of::<u64>())))?;
         let mut to: *mut u8 = self.copy.as_mut_ptr().cast();
         for place in self.section.places() {
             // SAFETY: the copy was made for all elements; the place is one of the array's.
@@ -55,6 +70,7 @@ impl Packed {
                 to = to.add(bytes);
             }
         }
+        Ok(())
     }
 
     /// What the procedure uses.
@@ -115,7 +131,7 @@ mod tests {
         for descriptor in descriptors(array[..].as_mut_ptr(), first, &[(2, 2), (3, -15)]) {
             // SAFETY: a descriptor of a local array.
             unsafe {
-                let mut packed = Packed::changed(descriptor.as_ptr().cast(), || true);
+                let mut packed = Packed::changed(descriptor.as_ptr().cast(), || true).unwrap();
                 let copy = std::slice::from_raw_parts_mut(packed.address().cast::<i32>(), 6);
                 assert_eq!(copy, &wanted[..]);
                 copy.fill(-1);
@@ -142,7 +158,8 @@ mod tests {
         for (start, dims, is_used) in cases {
             for descriptor in descriptors(start, 0, dims) {
                 // SAFETY: nothing is looked at behind the address.
-                let mut packed = unsafe { Packed::changed(descriptor.as_ptr().cast(), || is_used) };
+                let packed = unsafe { Packed::changed(descriptor.as_ptr().cast(), || is_used) };
+                let mut packed = packed.unwrap();
                 assert_eq!(packed.address(), start.cast());
                 // SAFETY: as above.
                 unsafe { packed.write_back() };
@@ -158,7 +175,7 @@ mod tests {
             // SAFETY: a descriptor of a local array, which is changed through its address alone.
             unsafe {
                 base.write_bytes(0, 8);
-                let mut packed = Packed::changed(descriptor.as_ptr().cast(), || true);
+                let mut packed = Packed::changed(descriptor.as_ptr().cast(), || true).unwrap();
                 packed.address().cast::<i32>().write(5);
                 base.add(4).write(7);
                 packed.write_back();

@@ -5,8 +5,11 @@ use std::ffi::{CString, c_char, c_int};
 use std::ptr;
 
 use super::texts::{stripped, until_blank};
-use super::{Fortran, Special, comm, comm_null, comm_out, info, infos, is_root, length};
+use super::{
+    Fortran, Special, comm, comm_null, comm_out, copied, info, infos, is_root, length, owners,
+};
 use crate::glue;
+use crate::procedure::Procedure;
 
 /// Strings as C wants them: an array of pointers that ends with a null one.
 struct Pointers {
@@ -99,7 +102,10 @@ pub unsafe fn comm_spawn_multiple<F: Fortran>(
         let mut rows: Vec<*mut *mut c_char> =
             words.iter_mut().map(|words| words.pointers.as_mut_ptr()).collect();
         let argvs = if rows.is_empty() { ptr::null_mut() } else { rows.as_mut_ptr() };
-        let mut infos = infos::new::<F>(array_of_info, commands);
+        let infos = infos::new::<F>(array_of_info, commands);
+        let owner = || owners::comm::<F>(*parent);
+        let procedure = Procedure::CommSpawnMultiple;
+        let Some(mut infos) = copied::<F, _>(procedure, owner, infos, ierror) else { return };
         let mut made = comm_null::<F>();
         let code = glue::comm_spawn_multiple::<F>(
             *count,

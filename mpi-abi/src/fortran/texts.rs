@@ -57,6 +57,12 @@ impl Text {
     }
 }
 
+/// The length of a string without C's NUL that a variable of `room` characters can take, of which `asked` are asked
+/// for: what a program says may be more than it has.
+pub fn taken(asked: c_int, room: usize) -> c_int {
+    asked.min(c_int::try_from(room).unwrap_or(c_int::MAX))
+}
+
 /// A length that counts C's NUL, from one that does not; nothing is wanted of none.
 fn with_nul(length: c_int) -> c_int {
     if length > 0 { length.saturating_add(1) } else { length }
@@ -77,7 +83,7 @@ pub unsafe fn info_get_string<F: Fortran>(
     unsafe {
         let key = stripped(key, key_length);
         let asked = *buflen;
-        let mut length = with_nul(asked);
+        let mut length = with_nul(taken(asked, value_length));
         let mut held = Text::new(super::length(i64::from(length)));
         let place = held.as_mut_ptr();
         let info = info::<F>(*handle);
@@ -108,7 +114,7 @@ pub unsafe fn session_get_nth_pset<F: Fortran>(
     // SAFETY: the program's variables.
     unsafe {
         let asked = *pset_len;
-        let mut length = with_nul(asked);
+        let mut length = with_nul(taken(asked, pset_name_length));
         let mut held = Text::new(super::length(i64::from(length)));
         let place = held.as_mut_ptr();
         let session = session::<F>(*handle);

@@ -8,6 +8,7 @@ use mpi_core::buffer::UserBuffer;
 use mpi_core::coll::calls::{Elements, Prepared, Types, Uneven, Varied};
 use mpi_core::error::Result;
 use mpi_core::handle::DatatypeHandle;
+use mpi_core::lists::listed;
 
 use crate::args::{self, IntArray};
 use crate::calls::blocks::read;
@@ -48,10 +49,9 @@ impl<F: Face> Side<F> {
         let counts = read(self.counts, length, names.counts)?;
         let displs = read(self.displs, length, names.displs)?;
         crate::args::array(names.types, self.types.is_null(), length > 0)?;
-        let types = (0..length)
-            // SAFETY: the caller's promise.
-            .map(|rank| F::datatype_in(unsafe { *self.types.add(rank) }))
-            .collect();
+        // SAFETY: the caller's promise.
+        let types =
+            listed((0..length).map(|rank| F::datatype_in(unsafe { *self.types.add(rank) })))?;
         Ok(Lists { counts, displs, types })
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use mpi_core::datatype::{Combiner, Contents, DEFAULT_DARG, Datatype};
 use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::handle::DatatypeHandle;
-use mpi_core::lists::reserved;
+use mpi_core::lists::{listed, reserved};
 
 use crate::args::{self, IntArray, IntArrayMut, default_distribution_argument, narrow};
 use crate::calls::datatypes::form;
@@ -136,7 +136,7 @@ fn handles(cx: &mut Cx<'_>, contents: &Contents) -> Result<Vec<DatatypeHandle>> 
 
 /// The integers as the program passed them, where constants differ between faces.
 fn integers<F: Face>(contents: &Contents) -> Result<Vec<c_int>> {
-    let constants = constants(contents);
+    let constants = constants(contents)?;
     let value = |(index, &integer): (usize, &i64)| match constants.get(index) {
         Some(Special::Argument) if integer == DEFAULT_DARG => {
             Ok(default_distribution_argument::<F>())
@@ -146,7 +146,11 @@ fn integers<F: Face>(contents: &Contents) -> Result<Vec<c_int>> {
         }
         _ => narrow("array_of_integers", integer),
     };
-    contents.integers.iter().enumerate().map(value).collect()
+    let mut all = reserved(contents.integers.len())?;
+    for integer in contents.integers.iter().enumerate() {
+        all.push(value(integer)?);
+    }
+    Ok(all)
 }
 
 /// What an integer among the arguments is.
@@ -161,9 +165,9 @@ enum Special {
 }
 
 /// What each of the integers in `contents` is, by the tables of §5.1.13; empty when all are plain.
-fn constants(contents: &Contents) -> Vec<Special> {
+fn constants(contents: &Contents) -> Result<Vec<Special>> {
     let total = contents.integers.len();
-    let mut all = vec![Special::Plain; total];
+    let mut all = listed(std::iter::repeat_n(Special::Plain, total))?;
     let order = Special::Constant(ConstantGroup::Order);
     match contents.combiner {
         Combiner::Subarray => all[total - 1] = order,
@@ -178,5 +182,5 @@ fn constants(contents: &Contents) -> Vec<Special> {
         }
         _ => {}
     }
-    all
+    Ok(all)
 }

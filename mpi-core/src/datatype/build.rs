@@ -54,9 +54,12 @@ fn same_length(count: usize, displacements: &[i64]) -> Result<()> {
 /// Bytes that the plan of one block takes at least while it is made.
 type BlockPlan = [u64; 8];
 
-/// Refuses a list of blocks for whose plan there is no memory.
-fn has_memory(blocks: usize) -> Result<()> {
-    reserved::<BlockPlan>(blocks).map(drop)
+/// The same of a block of a type of its own, which has a plan and a signature in small pieces of memory.
+type FieldPlan = [u64; 32];
+
+/// Refuses a list of blocks for whose plans there is no memory.
+fn has_memory<EachPlan>(blocks: usize) -> Result<()> {
+    reserved::<EachPlan>(blocks).map(drop)
 }
 
 impl Datatype {
@@ -195,7 +198,7 @@ impl Datatype {
             let (len, count) = (types.len(), blocklengths.len());
             fail!(ARG, "array_of_types", "has {len} entries for {count} blocks");
         }
-        has_memory(types.len())?;
+        has_memory::<FieldPlan>(types.len())?;
         let blocks = blocklengths.iter().zip(displacements).zip(types);
         let layout = Layout::join(blocks.map(|((&count, &disp), datatype)| {
             (Block { count: count as u64, disp }, &datatype.layout)
@@ -240,14 +243,14 @@ fn blocks_apart(count: i64, blocklength: i64, stride: i64, old: &Datatype) -> Re
 fn listed_blocks(blocklengths: &[i64], disps: &[i64], old: &Datatype) -> Result<Layout> {
     natural_lengths(blocklengths)?;
     same_length(blocklengths.len(), disps)?;
-    has_memory(disps.len())?;
+    has_memory::<BlockPlan>(disps.len())?;
     let blocks = blocklengths.iter().zip(disps);
     old.layout.scattered(blocks.map(|(&count, &disp)| Block { count: count as u64, disp }))
 }
 
 fn equal_blocks(blocklength: i64, disps: &[i64], old: &Datatype) -> Result<Layout> {
     let count = natural!(ARG, "blocklength", blocklength);
-    has_memory(disps.len())?;
+    has_memory::<BlockPlan>(disps.len())?;
     old.layout.scattered(disps.iter().map(|&disp| Block { count, disp }))
 }
 

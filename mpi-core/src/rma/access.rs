@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::memory::{self, Line, Span};
+use super::memory::{self, Change, Line, Span};
 use crate::coll::calls::Typed;
 use crate::constants::PROC_NULL;
 use crate::datatype::{Datatype, Group, Operand, basic};
@@ -145,10 +145,11 @@ impl<P: Port> Entry<'_, P> {
             None => None,
         };
         let Some((line, theirs)) = self.reach(target)? else { return Ok(()) };
-        let update = match &origin {
+        let mut update = match &origin {
             Some(origin) => {
                 check_fits(origin, &theirs, "target_datatype")?;
-                Some((origin, how_to_update(builtin, origin, &theirs)?))
+                let how = how_to_update(builtin, origin, &theirs)?;
+                Some((origin, Change::new(how, origin, &theirs)?))
             }
             None => None,
         };
@@ -159,8 +160,8 @@ impl<P: Port> Entry<'_, P> {
             if let Some(result) = &result {
                 memory::copy(&theirs, result);
             }
-            if let Some((origin, (how, basic))) = &update {
-                memory::update(*how, origin, &theirs, basic);
+            if let Some((origin, change)) = &mut update {
+                change.make(origin, &theirs);
             }
         });
         Ok(())

@@ -12,6 +12,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::buffer::{RawBytes, UserBuffer};
 use crate::datatype::{Datatype, Packer, Unpacker};
+use crate::error::Result;
+use crate::lists::listed;
 use crate::op::{Kernel, Update};
 
 /// Bytes of a line: the cache's, so that processes that wait for one target do not disturb those
@@ -188,8 +190,8 @@ impl Span {
 pub(super) fn copy(from: &Span, to: &Span) {
     let (mut packer, mut unpacker) = (from.packer(), to.unpacker());
     while let Some((at, len)) = packer.next_run(usize::MAX) {
-        // SAFETY: one span is the program's and one lies in the window; the standard forbids that
-        // they overlap (§12.3).
+        // SAFETY: one span is the program's and one lies in the window, and the standard forbids that
+        // they overlap (§12.3); or one is an array of the library's own.
         unsafe { unpacker.unpack_from(RawBytes::new(at, len)) };
     }
 }
@@ -199,40 +201,70 @@ pub(super) fn order() {
     std::sync::atomic::fence(Ordering::SeqCst);
 }
 
-/// Updates the elements `to` by those of `from`, both made of the named datatype `basic`; the caller has the
-/// target's lock of updates.
-pub(super) fn update(how: Update, from: &Span, to: &Span, basic: &Arc<Datatype>) {
-    match how {
-        Update::Nothing => {}
-        Update::Replace => copy(from, to),
-        Update::Reduce(kernel) => reduce(kernel, from, to, basic),
+/// What the elements of a target become, which are made of the named datatype `basic`.
+pub(super) struct Change {
+    how: Update,
+    basic: Arc<Datatype>,
+    /// Room for both sides as arrays of the named datatype, gaps of pairs included, where one is none; it is had before
+    /// others wait for the update to end.
+    arrays: Option<[Vec<u8>; 2]>,
+}
+
+impl Change {
+    /// That `how` makes of the elements `to` by those of `from`.
+    ///
+    /// # Errors
+    /// As [`listed`].
+    pub(super) fn new(
+        (how, basic): (Update, Arc<Datatype>),
+        from: &Span,
+        to: &Span,
+    ) -> Result<Change> {
+        let is_dense = |span: &Span| is_array_of(&span.datatype, &basic);
+        let arrays = match how {
+            Update::Reduce(_) if !(is_dense(from) && is_dense(to)) => {
+                let bytes = elements(from, &basic).saturating_mul(basic.extent() as usize);
+                let room = || listed(std::iter::repeat_n(0u8, bytes));
+                Some([room()?, room()?])
+            }
+            _ => None,
+        };
+        Ok(Change { how, basic, arrays })
+    }
+
+    /// Makes it; the caller has the target's lock of updates.
+    pub(super) fn make(&mut self, from: &Span, to: &Span) {
+        match self.how {
+            Update::Nothing => {}
+            Update::Replace => copy(from, to),
+            Update::Reduce(kernel) => self.reduce(kernel, from, to),
+        }
+    }
+
+    /// `to[i] = from[i] op to[i]`, element by element.
+    fn reduce(&mut self, kernel: Kernel, from: &Span, to: &Span) {
+        let count = elements(from, &self.basic);
+        let Some(arrays) = &mut self.arrays else {
+            // SAFETY: both are arrays of so many elements, the second in the window; the standard
+            // forbids that they overlap.
+            return unsafe { kernel.reduce(from.at.0, to.at.0, count) };
+        };
+        let [own, target] = arrays.each_mut().map(|bytes| Span {
+            at: UserBuffer(bytes.as_mut_ptr()),
+            count: count as i64,
+            datatype: Arc::clone(&self.basic),
+        });
+        copy(from, &own);
+        copy(to, &target);
+        // SAFETY: both arrays have room for the elements.
+        unsafe { kernel.reduce(own.at.0, target.at.0, count) };
+        copy(&target, to);
     }
 }
 
-/// `to[i] = from[i] op to[i]`, element by element of the named datatype `basic`.
-fn reduce(kernel: Kernel, from: &Span, to: &Span, basic: &Arc<Datatype>) {
-    let elements = from.bytes().unwrap_or(0) / basic.size().max(1);
-    let (count, is_dense) = (elements as i64, |span: &Span| is_array_of(&span.datatype, basic));
-    if is_dense(from) && is_dense(to) {
-        // SAFETY: both are arrays of so many elements, the second in the window; the standard
-        // forbids that they overlap.
-        unsafe { kernel.reduce(from.at.0, to.at.0, elements as usize) };
-        return;
-    }
-    // As arrays of the named datatype, gaps of pairs included.
-    let room = elements as usize * basic.extent() as usize;
-    let (mut ours, mut theirs) = (vec![0u8; room], vec![0u8; room]);
-    let array = |bytes: &mut Vec<u8>| Span {
-        at: UserBuffer(bytes.as_mut_ptr()),
-        count,
-        datatype: Arc::clone(basic),
-    };
-    let (own, target) = (array(&mut ours), array(&mut theirs));
-    own.scatter(&from.gather());
-    target.scatter(&to.gather());
-    // SAFETY: both vectors have room for the elements.
-    unsafe { kernel.reduce(own.at.0, target.at.0, elements as usize) };
-    to.scatter(&target.gather());
+/// How many elements of the named datatype `basic` a span has.
+fn elements(span: &Span, basic: &Datatype) -> usize {
+    (span.bytes().unwrap_or(0) / basic.size().max(1)) as usize
 }
 
 fn is_array_of(datatype: &Arc<Datatype>, basic: &Arc<Datatype>) -> bool {

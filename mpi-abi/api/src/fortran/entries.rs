@@ -387,7 +387,7 @@ fn piece(procedure: &Procedure, parameter: &Parameter, function: &str) -> Piece 
     let Parameter { kind, direction, .. } = parameter;
     let mut piece = match kind {
         Kind::Handle(handle) => return handle_piece(procedure, parameter, handle.word),
-        Kind::Logical => return logical_piece(parameter),
+        Kind::Logical => return logical_piece(procedure, parameter),
         Kind::Text(limit) => return text_piece(procedure, parameter, limit.as_deref()),
         _ => Piece::default(),
     };
@@ -415,7 +415,8 @@ fn piece(procedure: &Procedure, parameter: &Parameter, function: &str) -> Piece 
         Kind::Wide(_) if is_narrow(procedure, parameter) => match direction {
             _ if parameter.is_array() => {
                 let length = "f::length(i64::from(*count))";
-                line(before, &format!("let mut {x} = f::widened({x}, {length});"));
+                let copy = format!("f::widened({x}, {length})");
+                line(before, &sections::copied(procedure, &x, &copy));
             }
             Direction::In => line(before, &format!("let {x} = i64::from(*{x});")),
             _ => {
@@ -443,7 +444,8 @@ fn handle_piece(procedure: &Procedure, parameter: &Parameter, word: &str) -> Pie
     if parameter.is_array() {
         let length = length(procedure, parameter);
         let fill = if parameter.direction == Direction::Out { "nulls" } else { "new" };
-        line(before, &format!("let mut {x} = f::{word}s::{fill}::<Here>({x}, {length});"));
+        let copy = format!("f::{word}s::{fill}::<Here>({x}, {length})");
+        line(before, &sections::copied(procedure, &x, &copy));
         if parameter.direction != Direction::In {
             line(after, &format!("{x}.write_back();"));
         }
@@ -466,7 +468,7 @@ fn handle_piece(procedure: &Procedure, parameter: &Parameter, word: &str) -> Pie
     piece
 }
 
-fn logical_piece(parameter: &Parameter) -> Piece {
+fn logical_piece(procedure: &Procedure, parameter: &Parameter) -> Piece {
     let x = parameter.ident();
     let mut piece = Piece::default();
     let (before, after) = (&mut piece.before, &mut piece.after);
@@ -477,7 +479,8 @@ fn logical_piece(parameter: &Parameter) -> Piece {
             name => format!("f::length(i64::from(*{name}))"),
         };
         if is_in {
-            line(before, &format!("let mut {x} = f::logicals({x}, {length});"));
+            let copy = format!("f::logicals({x}, {length})");
+            line(before, &sections::copied(procedure, &x, &copy));
         } else {
             line(before, &format!("let {x}_length = {length};"));
             line(after, &format!("if code == 0 {{ f::logicals_out({x}, {x}_length); }}"));
@@ -500,7 +503,10 @@ fn text_piece(procedure: &Procedure, parameter: &Parameter, limit: Option<&str>)
         return piece;
     };
     let room = match limit {
-        "valuelen" => "f::length(i64::from(*valuelen)) + 1".to_owned(),
+        "valuelen" => {
+            line(before, &format!("let valuelen = &f::taken(*valuelen, {x}_length);"));
+            "f::length(i64::from(*valuelen)) + 1".to_owned()
+        }
         limit => format!("<Here as Face>::LIMITS.{limit}"),
     };
     line(before, &format!("let mut {x}_c = f::Text::new({room});"));

@@ -56,11 +56,20 @@ fn triple(procedure: &Procedure) -> Option<[&Parameter; 3]> {
 }
 
 /// Whose error handler hears of a buffer that is refused: that of the call's object (MPI-5.0 §9.3).
-fn owner(procedure: &Procedure) -> String {
+pub(super) fn owner(procedure: &Procedure) -> String {
     match procedure.owner().map(|parameter| (parameter.ident(), &parameter.kind)) {
         Some((x, Kind::Handle(handle))) => format!("f::owners::{}::<Here>(*{x})", handle.word),
         _ => "f::Owner::None".to_owned(),
     }
+}
+
+/// A copy of an argument under its name, or an end of the call.
+pub(super) fn copied(procedure: &Procedure, name: &str, copy: &str) -> String {
+    let (variant, owner) = (procedure.variant(), owner(procedure));
+    format!(
+        "let Some(mut {name}) = f::copied::<Here, _>(Procedure::{variant}, || {owner}, {copy}, ierror) \
+         else {{ return }};"
+    )
 }
 
 /// Whether the procedure will touch a buffer, as an expression: not one of no elements, nor one
@@ -133,11 +142,9 @@ fn around(procedure: &Procedure) -> (String, String) {
             let x = parameter.ident();
             let access = if parameter.constant { "read" } else { "changed" };
             let used = is_used(procedure, parameter);
-            let _ = writeln!(
-                before,
-                "let mut {x}_packed = f::Packed::{access}({x}, || {used}); \
-                 let {x} = {x}_packed.address();"
-            );
+            let copy = format!("f::Packed::{access}({x}, || {used})");
+            let copied = copied(procedure, &format!("{x}_packed"), &copy);
+            let _ = writeln!(before, "{copied} let {x} = {x}_packed.address();");
             if !parameter.constant {
                 let _ = writeln!(after, "{x}_packed.write_back();");
             }

@@ -191,7 +191,7 @@ impl<P: Port> Entry<'_, P> {
                 transfer.reduce(Fold::new(self, seat, task));
             }
             Problem::ReduceScatter { blocks, .. } => {
-                *transfer = self.blocks_reduced(job, blocks, kept);
+                *transfer = self.blocks_reduced(job, blocks, kept)?;
             }
             Problem::Scan { len, .. } => *transfer = self.prefix(job, bytes(*len), Some(me)),
             Problem::Exscan { len, .. } => {

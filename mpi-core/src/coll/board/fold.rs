@@ -14,6 +14,7 @@ use super::seat::Seat;
 use super::work::WaitFor;
 use crate::boards::{Audience, Source};
 use crate::buffer::{RawBytes, UserBuffer};
+use crate::coll::memory::no_room;
 use crate::datatype::Packer;
 use crate::entry::Entry;
 use crate::error::Result;
@@ -336,9 +337,18 @@ impl Fold {
 }
 
 /// A copy of a contribution that its result overwrites.
-pub(super) fn keep(at: UserBuffer, len: usize) -> Vec<u8> {
-    // SAFETY: a contribution has `len` bytes, which the collective owns.
-    unsafe { RawBytes::new(at.0, len) }.to_vec()
+///
+/// # Errors
+/// `MPI_ERR_NO_MEM`.
+pub(super) fn keep(at: UserBuffer, len: usize) -> Result<Vec<u8>> {
+    let mut copy = Vec::new();
+    copy.try_reserve_exact(len).map_err(|_| no_room(len as u64))?;
+    // SAFETY: a contribution has `len` bytes, which the collective owns, and the copy has room for them.
+    unsafe {
+        RawBytes::new(at.0, len).copy_to(copy.as_mut_ptr());
+        copy.set_len(len);
+    }
+    Ok(copy)
 }
 
 /// A section of a contribution as a message.

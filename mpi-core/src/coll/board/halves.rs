@@ -92,7 +92,7 @@ impl<P: Port> Entry<'_, P> {
         let kept: Vec<u8>;
         if divides != divided && job.own == job.recv {
             // One of the results may come before what it overwrites has gone out.
-            kept = keep(job.own, len);
+            kept = keep(job.own, len)?;
             job.own = UserBuffer(kept.as_ptr().cast_mut());
             out.go_on_from(&kept, end);
         }

@@ -80,7 +80,7 @@ impl<P: Port> Entry<'_, P> {
             Problem::ReduceScatter { blocks, .. } if blocks.total() == 0 => Ok(()),
             Problem::ReduceScatter { blocks, .. } => {
                 let mut kept = Vec::new();
-                self.blocks_reduced(job, blocks, &mut kept).run(self)
+                self.blocks_reduced(job, blocks, &mut kept)?.run(self)
             }
             Problem::Scan { len, .. } => self.prefix(job, bytes(*len), Some(me)).run(self),
             Problem::Exscan { len, .. } => {
@@ -232,11 +232,11 @@ impl<P: Port> Entry<'_, P> {
         mut job: Job,
         blocks: &Layout,
         kept: &mut Vec<u8>,
-    ) -> Transfer {
+    ) -> Result<Transfer> {
         let seat = job.seat;
         let whole = blocks.total() as usize * job.unit;
         if !self.is_one_piece(seat, Audience::One(seat.rank), whole as u64) {
-            job.keep(kept, whole);
+            job.keep(kept, whole)?;
         }
         let range = |rank: u32| {
             let begin = blocks.start(rank as usize) as usize * job.unit;
@@ -253,7 +253,7 @@ impl<P: Port> Entry<'_, P> {
         let mut task = job.task(begin, part, order, Streams::Private);
         task.into = Some(job.recv.0);
         transfer.reduce(Fold::new(self, seat, task));
-        transfer
+        Ok(transfer)
     }
 
     /// `MPI_SCAN` and `MPI_EXSCAN`: everyone tells those behind it, and reduces from `first` down.
@@ -297,11 +297,12 @@ impl Job {
 
     /// Saves a contribution in place, where pieces of it are still to be sent when the first
     /// results overwrite it.
-    fn keep(&mut self, kept: &mut Vec<u8>, len: usize) {
+    fn keep(&mut self, kept: &mut Vec<u8>, len: usize) -> Result<()> {
         if self.own == self.recv {
-            *kept = keep(self.own, len);
+            *kept = keep(self.own, len)?;
             self.own = UserBuffer(kept.as_mut_ptr());
         }
+        Ok(())
     }
 
     /// To reduce `len` bytes of the vector, from `begin` on.
