@@ -10,7 +10,7 @@ use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
 
 use mpi_abi::claim::FaceMark;
-use mpi_abi::face::{Abi, ConstantGroup, FOREIGN_HANDLE, Face, StatusFields, StringLimits};
+use mpi_abi::face::{Abi, ConstantGroup, Face, StatusFields, StringLimits, foreign};
 use mpi_abi::mpi_core::buffer::UserBuffer;
 use mpi_abi::mpi_core::error::ErrorClass;
 use mpi_abi::mpi_core::handle::*;
@@ -47,7 +47,7 @@ impl<K: Kind> Pointer<K> {
             Ok(raw) if self.0 & ((1 << SHIFT) - 1) == 0 && raw >= PREDEFINED_END => {
                 Handle::from_raw(raw)
             }
-            _ => Handle::from_raw(FOREIGN_HANDLE),
+            _ => Handle::from_raw(foreign(self.0)),
         }
     }
 
@@ -142,7 +142,7 @@ impl Face for Standard {
     }
 
     fn handle_from_fint(_kind: u32, fint: c_int) -> u32 {
-        u32::try_from(fint).unwrap_or(FOREIGN_HANDLE)
+        u32::try_from(fint).unwrap_or_else(|_| foreign(fint as u32 as usize))
     }
 
     #[inline]

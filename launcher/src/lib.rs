@@ -52,7 +52,7 @@ mod sys;
 mod tree;
 
 use allocation::Allocation;
-use launch_wire::{Address, address, number_of};
+use launch_wire::{Address, address, number_of, plain};
 use plan::Plan;
 use refuse::{REFUSED, Refusal};
 use std::io::Write;
@@ -99,7 +99,7 @@ fn finish(status: Result<u8, Refusal>) -> ExitCode {
     match status {
         Ok(status) => ExitCode::from(status),
         Err(Refusal { text, status }) => {
-            eprintln!("mpirun: {text}");
+            eprintln!("mpirun: {}", plain(&text));
             ExitCode::from(status)
         }
     }

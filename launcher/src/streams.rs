@@ -14,6 +14,7 @@ use crate::output::{Clock, Lines, Sink, Tag};
 use crate::source::Source;
 use crate::sys::{self, Epoll, Interest, Kind};
 use crate::tree::frame::Down;
+use launch_wire::plain;
 use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -341,7 +342,7 @@ impl Streams {
 
     /// Queues a message of mpirun's own on standard error.
     pub(crate) fn say(&mut self, epoll: &Epoll, text: &str) {
-        self.queue(epoll, 1, OWN, text.as_bytes());
+        self.queue(epoll, 1, OWN, plain(text).as_bytes());
     }
 
     /// Whether everything has been written.

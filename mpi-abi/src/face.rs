@@ -6,6 +6,7 @@
 //! have room for. All of it is monomorphised into the entry points: no indirect call.
 
 use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mpi_core::buffer::UserBuffer;
 use mpi_core::error::ErrorClass;
@@ -95,9 +96,20 @@ pub enum ConstantGroup {
     ToolSafety,
 }
 
-/// What a handle argument that cannot be one becomes in the core: not a predefined object, and of
-/// no kind, so that every look-up reports it.
-pub const FOREIGN_HANDLE: u32 = (1 << 26) - 1;
+/// The last value that could be no handle, for the message about it.
+static LAST_FOREIGN: AtomicUsize = AtomicUsize::new(0);
+
+/// What `value`, which can be no handle, becomes in the core.
+#[cold]
+pub fn foreign(value: usize) -> u32 {
+    LAST_FOREIGN.store(value, Ordering::Relaxed);
+    FOREIGN_HANDLE
+}
+
+/// What the program passed for a handle that was taken for foreign last.
+pub fn foreign_value() -> usize {
+    LAST_FOREIGN.load(Ordering::Relaxed)
+}
 
 /// The public fields of a status, integers of the program's ABI in each.
 #[derive(Clone, Copy, Debug)]

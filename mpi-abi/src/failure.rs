@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_void};
 use std::io::Write;
 
-use launch_wire::Bootstrap;
+use launch_wire::{Bootstrap, plain};
 use mpi_core::always::Always;
 use mpi_core::attributes::Convention;
 use mpi_core::comm;
@@ -17,6 +17,7 @@ use mpi_core::handle::{
 use mpi_core::port::PeerId;
 
 use crate::entry::{AlwaysCx, Cx, Owner};
+use crate::face::foreign_value;
 use crate::fortran;
 use crate::library::{self, library};
 use crate::procedure::Procedure;
@@ -205,7 +206,8 @@ pub(crate) fn line(face: &FaceTable, procedure: Procedure, error: &Error) -> Str
 /// The line of an error in a procedure, which is about an argument or not.
 fn worded(procedure: &str, argument: &str, error: &Error) -> String {
     let class = error.class().name().unwrap_or("a class of the program");
-    let mut line = format!("{}{procedure}: {argument}{}. [{class}]", place(), error.what());
+    let what = plain(error.what());
+    let mut line = format!("{}{procedure}: {argument}{what}. [{class}]", place());
     if !error.advice().is_empty() {
         line.push_str(" Hint: ");
         line.push_str(error.advice());
@@ -228,6 +230,7 @@ fn is(face: &FaceTable, value: Special) -> String {
     let number = match value {
         Special::Rank(rank) => (face.rank_out)(rank),
         Special::Tag(tag) => (face.tag_out)(tag),
+        Special::Foreign => return format!("is {:#x}", foreign_value()),
     };
     match value.name() {
         Some(name) => format!("is {number} ({name})"),

@@ -24,13 +24,17 @@ pub enum Special {
     Rank(i32),
     /// A tag.
     Tag(i32),
+    /// What can be no handle; only the face that saw it knows its number.
+    Foreign,
 }
 
 impl Special {
-    /// The core's number.
-    pub fn number(self) -> i32 {
-        let (Special::Rank(number) | Special::Tag(number)) = self;
-        number
+    /// The core's number, if it has one.
+    pub fn number(self) -> Option<i32> {
+        match self {
+            Special::Rank(number) | Special::Tag(number) => Some(number),
+            Special::Foreign => None,
+        }
     }
 
     /// What the standard calls it, if it has a name.

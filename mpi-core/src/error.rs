@@ -247,7 +247,10 @@ impl fmt::Display for Error {
             write!(f, "{param} ")?;
         }
         if let Some(value) = self.0.special {
-            write!(f, "is {}", value.number())?;
+            match value.number() {
+                Some(number) => write!(f, "is {number}")?,
+                None => f.write_str("is a value")?,
+            }
         }
         write!(f, "{} [{:?}]", self.0.what, self.0.class)
     }

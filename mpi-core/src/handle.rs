@@ -15,6 +15,10 @@ const GENERATION_BITS: u32 = 4;
 /// The number of objects of one kind that can be alive at once.
 pub const INDEX_END: u32 = 1 << INDEX_BITS;
 
+/// What an argument becomes that can be no handle: not a predefined object, and of no kind, so that every look-up
+/// reports it.
+pub const FOREIGN_HANDLE: u32 = (1 << 26) - 1;
+
 /// What a handle names. The discriminant is the kind field of its handles.
 pub trait Kind: 'static {
     /// Number of the kind, 1 to 15.

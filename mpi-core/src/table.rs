@@ -5,8 +5,9 @@
 //! slot's last handle with the one given, so a freed, foreign or invented handle is noticed by
 //! one compare. Predefined objects stand apart, at the numbers the standard ABI gives them.
 
+use crate::constants::Special;
 use crate::error::{Error, ErrorClass, Result};
-use crate::handle::{Handle, INDEX_END, Kind, PREDEFINED_END, noun};
+use crate::handle::{FOREIGN_HANDLE, Handle, INDEX_END, Kind, PREDEFINED_END, noun};
 use crate::limits::TABLE_SEGMENT;
 
 const NO_SLOT: u32 = u32::MAX;
@@ -274,6 +275,10 @@ impl<K: Kind, T> Table<K, T> {
             });
         }
         let kind = handle.kind_number();
+        if raw == FOREIGN_HANDLE {
+            let (facts, what) = (facts(K::NUMBER), format!(", which names no {}", K::NOUN));
+            return Error::special(facts.class, facts.param, Special::Foreign, what);
+        }
         if kind != K::NUMBER {
             return self.error(if (1..=KINDS).contains(&kind) && raw >> 30 == 0 {
                 format!("is {}, not {}", article(noun(kind)), article(K::NOUN))

@@ -32,6 +32,9 @@ fn wrong_handles_are_told_apart() {
         says(Handle::<CommKind>::new(77, 1).raw()),
         "is 0x440004d, which names no communicator"
     );
+    let foreign = comms.get(Handle::from_raw(FOREIGN_HANDLE)).unwrap_err();
+    assert_eq!(foreign.value(), Some(Special::Foreign));
+    assert_eq!(foreign.what(), ", which names no communicator");
     assert!(comms.remove(world).unwrap_err().what().contains("cannot be freed"));
     assert_eq!(comms.take_predefined(0x101), Some(1));
     assert!(comms.get(world).is_err());

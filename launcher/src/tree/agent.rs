@@ -14,6 +14,7 @@ use crate::plan::Plan;
 use crate::refuse::Refusal;
 use crate::source::Source;
 use crate::sys::{self, Epoll, Interest, Signals};
+use launch_wire::plain;
 use std::ops::Range;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -23,7 +24,7 @@ pub(crate) fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(Refusal { text, status }) => {
-            eprintln!("mpirun's agent: {text}");
+            eprintln!("mpirun's agent: {}", plain(&text));
             ExitCode::from(status)
         }
     }

@@ -13,6 +13,7 @@ pub mod address;
 mod bootstrap;
 pub mod control;
 mod datagram;
+mod plain;
 pub mod pmi1;
 mod refusal;
 mod socket;
@@ -20,6 +21,7 @@ mod socket;
 pub use address::Address;
 pub use bootstrap::{Bootstrap, BootstrapError, Leaving};
 pub use datagram::{Arrival, Datagram, is_of_trust};
+pub use plain::plain;
 pub use refusal::{Refusal, Start, judge};
 pub use socket::{Socket, number_of};
 

@@ -5,7 +5,7 @@ use std::ptr;
 
 use mpi_abi::callbacks;
 use mpi_abi::claim::FaceMark;
-use mpi_abi::face::{Abi, FOREIGN_HANDLE, Face, StatusFields};
+use mpi_abi::face::{Abi, Face, StatusFields, foreign};
 use mpi_abi::foreign::Ranks;
 use mpi_abi::mpi_core::buffer::UserBuffer;
 use mpi_abi::mpi_core::error::ErrorClass;
@@ -93,7 +93,7 @@ impl Face for Mpich {
         match address {
             0 => FileHandle::NULL,
             _ if is_ours => Handle::from_raw(raw as u32),
-            _ => Handle::from_raw(FOREIGN_HANDLE),
+            _ => Handle::from_raw(foreign(address)),
         }
     }
 

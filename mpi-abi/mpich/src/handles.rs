@@ -5,8 +5,8 @@
 //! A handle of ours has the top bits 11 ("indirect" in MPICH) and the core's 30 bits: with 10 the
 //! first datatypes would look like MPI_FLOAT_INT and its neighbours, 0x8c000000 upwards.
 
-use mpi_abi::face::FOREIGN_HANDLE;
-use mpi_abi::mpi_core::handle::{DatatypeKind, Handle, Kind, PREDEFINED_END};
+use mpi_abi::face::foreign;
+use mpi_abi::mpi_core::handle::{DatatypeKind, FOREIGN_HANDLE, Handle, Kind, PREDEFINED_END};
 
 use crate::tables::HANDLES;
 
@@ -85,16 +85,16 @@ pub(crate) fn handle_in(kind: u32, code: i32) -> u32 {
 
 #[cold]
 fn search(kind: u32, code: u32) -> u32 {
-    let mut of_another_kind = FOREIGN_HANDLE;
+    let mut of_another_kind = None;
     for &(of_kind, core, known) in HANDLES {
         if known == code {
             if of_kind == kind {
                 return core;
             }
-            of_another_kind = core;
+            of_another_kind = Some(core);
         }
     }
-    of_another_kind
+    of_another_kind.unwrap_or_else(|| foreign(code as usize))
 }
 
 /// The code of a core handle; `null` for a predefined one that this ABI does not have.

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use mpi_abi::face::{ConstantGroup, FOREIGN_HANDLE, Face};
+use mpi_abi::face::{ConstantGroup, Face};
 use mpi_abi::fortran::{Fortran, Special};
 use mpi_abi::mpi_core::buffer::UserBuffer;
 use mpi_abi::mpi_core::constants;
@@ -61,6 +61,7 @@ fn what_is_no_handle_names_nothing() {
     }
     assert_eq!(Mpich::comm_in(0x4c00_0405).raw(), 0x209, "a datatype is still recognised");
     assert_eq!(Mpich::file_in(0x1234 as *mut c_void).raw(), FOREIGN_HANDLE);
+    assert_eq!(Mpich::datatype_in(0x4c00_0999).raw(), FOREIGN_HANDLE);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use mpi_abi::face::FOREIGN_HANDLE;
+use mpi_abi::face::foreign;
 use mpi_abi::mpi_core::handle::{CommHandle, Handle, Kind, PREDEFINED_END};
 
 use crate::cells::KINDS;
@@ -31,7 +31,7 @@ pub(crate) fn handle_in_doubt<K: Kind>(address: *mut c_void) -> Handle<K> {
     let known = &KNOWN[K::NUMBER as usize % KINDS][place as usize % KNOWN_PLACES];
     if known.load(Ordering::Relaxed) != address {
         if !objects::has(address) && !cells::has(K::NUMBER, address) {
-            return Handle::from_raw(FOREIGN_HANDLE);
+            return Handle::from_raw(foreign(address.addr()));
         }
         known.store(address, Ordering::Relaxed);
     }

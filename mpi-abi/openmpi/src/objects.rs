@@ -8,8 +8,8 @@
 
 use std::ffi::c_void;
 
-use mpi_abi::face::{ConstantGroup, FOREIGN_HANDLE};
-use mpi_abi::mpi_core::handle::PREDEFINED_END;
+use mpi_abi::face::{ConstantGroup, foreign};
+use mpi_abi::mpi_core::handle::{FOREIGN_HANDLE, PREDEFINED_END};
 
 use crate::word;
 
@@ -134,5 +134,8 @@ pub(crate) fn to_fint(raw: u32) -> Option<i32> {
 #[inline]
 pub(crate) fn from_fint(kind: u32, fint: i32) -> u32 {
     let row = FROM_FINT.get(kind as usize);
-    row.and_then(|cores| cores.get(fint as usize)).copied().unwrap_or(FOREIGN_HANDLE)
+    match row.and_then(|cores| cores.get(fint as usize)) {
+        Some(&core) if core != FOREIGN_HANDLE => core,
+        _ => foreign(fint as u32 as usize),
+    }
 }

@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-use mpi_abi::face::{ConstantGroup, FOREIGN_HANDLE, Face};
+use mpi_abi::face::{ConstantGroup, Face};
 use mpi_abi::mpi_core::constants;
 use mpi_abi::mpi_core::error::ErrorClass;
 use mpi_abi::mpi_core::handle::*;

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use mpi_abi::face::FOREIGN_HANDLE;
+use mpi_abi::face::foreign;
 
 /// Says that an address leads to an object of this library.
 const MARK: u64 = 0xfe2b_217e << 32;
@@ -22,10 +22,10 @@ pub(crate) const fn of(raw: u32) -> u64 {
 #[inline]
 pub(crate) fn read(address: *const c_void) -> u32 {
     if (address as usize) < FIRST_ADDRESS || !address.cast::<AtomicU64>().is_aligned() {
-        return FOREIGN_HANDLE;
+        return foreign(address as usize);
     }
     // SAFETY: aligned, and a handle by the contract of every MPI procedure: an object of at least
     // one word, which is only accessed atomically.
     let word = unsafe { AtomicU64::from_ptr(address.cast_mut().cast()) }.load(Ordering::Relaxed);
-    if word & !u64::from(u32::MAX) == MARK { word as u32 } else { FOREIGN_HANDLE }
+    if word & !u64::from(u32::MAX) == MARK { word as u32 } else { foreign(address as usize) }
 }
