@@ -25,6 +25,7 @@ fn main() {
         "all-abort" => all_abort(me, code(1), word(2)),
         "die" => die(me, code(1), word(2)),
         "hearsay" => hearsay(me, code(1), word(2)),
+        "left" => left(me, code(1)),
         "report" => report(me),
         "exit" => leave(me, code(1)),
         "linger" => linger(me, word(1), Leaving::BeforeExit),
@@ -94,6 +95,25 @@ fn hearsay(mut me: Bootstrap, code: i32, reason: &str) -> Result<(), BootstrapEr
     me.fence()?;
     if me.rank() == 1 && !reason.is_empty() {
         me.abort(code, reason);
+        exit(code);
+    }
+    loop {
+        std::thread::park();
+    }
+}
+
+/// Rank 1 leaves MPI and fails then; the others know only that it has left.
+fn left(mut me: Bootstrap, code: i32) -> Result<(), BootstrapError> {
+    let rank = me.rank();
+    if let Some(control) = me.control() {
+        control.send(&Frame::InitSeen);
+        if rank != 1 {
+            control.send(&Frame::Hearsay { code: 16, text: "rank 1 has left".to_string() });
+        }
+    }
+    me.fence()?;
+    if me.rank() == 1 {
+        me.finalize(Leaving::BeforeExit)?;
         exit(code);
     }
     loop {

@@ -14,8 +14,9 @@ use crate::tree::frame::{Down, Up};
 use launch_wire::control::Frame as Word;
 use std::time::{Duration, Instant};
 
-/// How long the rank that failed may take to tell why, once another one has heard of it. It is in its error handler.
-const FIRST_WORD: Duration = Duration::from_secs(1);
+/// How long the rank that failed may take to tell why, once another one has heard of it. It is in its error handler, or
+/// has left MPI and ends, which a host of more ranks than processors may have held back for a second.
+const FIRST_WORD: Duration = Duration::from_millis(1300);
 
 /// What the first rank says that only knows of the failure of another one.
 #[derive(Debug)]
@@ -79,9 +80,11 @@ impl Job<'_> {
         self.hearsay.as_ref().map(|hearsay| hearsay.until)
     }
 
-    /// Nobody has told more than is known by hearsay, if anything is. What was told before counts.
+    /// Nobody has told more than is known by hearsay, if anything is. What was told before counts, and the
+    /// end of a rank that has left MPI and failed then: it is the one that others miss.
     pub(crate) fn believe(&mut self) {
         if let Some(Hearsay { rank, code, text, .. }) = self.hearsay.take() {
+            self.ledger.outstayed();
             self.ledger.told(rank, code, &text);
         }
     }
@@ -168,6 +171,9 @@ impl Job<'_> {
     fn ended(&mut self, rank: usize, end: End) {
         self.ledger.ended(rank, end);
         self.stuck.left(rank);
+        if self.ledger.has_failed_late() {
+            self.believe();
+        }
         if !std::mem::replace(&mut self.watching, true) {
             self.node.obey(&Down::Watch);
         }

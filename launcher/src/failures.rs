@@ -30,6 +30,8 @@ struct Rank {
     ever: bool,
     /// Between MPI_Init and MPI_Finalize.
     inside: bool,
+    /// So many had left MPI when it did last.
+    left: usize,
     /// It runs no more, or nobody can tell.
     over: bool,
     /// It ran on when the job failed, and was ended for that.
@@ -69,8 +71,13 @@ enum About {
 pub(crate) struct Ledger {
     ranks: Vec<Rank>,
     failure: Option<(About, Failure)>,
-    /// The first exit status of a rank that had finalized and then failed.
+    /// The exit status of a rank that had finalized and then failed: of several the one that left MPI first, which the
+    /// others may have missed.
     late: Option<(i32, String)>,
+    /// When that one left.
+    late_left: usize,
+    /// How often a rank has left MPI.
+    leaves: usize,
     /// The signals that were passed on to the ranks and end programs.
     passed_on: Vec<i32>,
     /// Nobody reads our output any more, so that SIGPIPE in a rank is no news.
@@ -87,11 +94,20 @@ impl Ledger {
             pid: None,
             ever: false,
             inside: false,
+            left: 0,
             over: false,
             outlives: false,
         };
         let ranks = ranks.map(rank).collect();
-        Ledger { ranks, failure: None, late: None, passed_on: Vec::new(), unread: false }
+        Ledger {
+            ranks,
+            failure: None,
+            late: None,
+            late_left: usize::MAX,
+            leaves: 0,
+            passed_on: Vec::new(),
+            unread: false,
+        }
     }
 
     /// A rank has been started.
@@ -125,8 +141,13 @@ impl Ledger {
 
     /// The rank has begun or ended MPI.
     pub(crate) fn inside(&mut self, rank: usize, inside: bool) {
-        self.ranks[rank].inside = inside;
-        self.ranks[rank].ever |= inside;
+        let known = &mut self.ranks[rank];
+        if known.inside && !inside {
+            known.left = self.leaves;
+            self.leaves += 1;
+        }
+        known.inside = inside;
+        known.ever |= inside;
     }
 
     /// Signal `signal` has been passed on to all ranks, and is expected to end them.
@@ -256,8 +277,11 @@ impl Ledger {
             0 => {}
             code => {
                 let text = format!("{} ended with exit status {code}.", self.name(rank));
-                if self.ranks[rank].ever && !self.ranks[rank].inside {
-                    self.late.get_or_insert((code, text));
+                let Rank { ever, inside, left, .. } = self.ranks[rank];
+                if ever && !inside {
+                    if left < self.late_left {
+                        (self.late, self.late_left) = (Some((code, text)), left);
+                    }
                 } else {
                     self.fail(Failure { text, status: exit_status(code), asked: false });
                 }
@@ -450,7 +474,8 @@ impl Ledger {
 /// What a rank tells, which its library begins with its own name, as a sentence of mpirun's.
 fn sentence(told: &str) -> String {
     let told = told.strip_prefix("ferrite: ").unwrap_or(told);
-    let end = if told.ends_with(['.', '!', '?', ':']) { "" } else { "." };
+    // A class of errors stands behind a sentence.
+    let end = if told.ends_with(['.', '!', '?', ':', ']']) { "" } else { "." };
     format!("{told}{end}")
 }
 

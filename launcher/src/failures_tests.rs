@@ -57,6 +57,21 @@ fn ranks_that_died_by_themselves_were_not_ended() {
     );
 }
 
+/// As when a script ends by `sys.exit(3)`, and those of the other ranks by what their collective call raises then.
+#[test]
+fn of_those_that_fail_after_mpi_the_first_to_leave_counts() {
+    let mut job = job(3);
+    (0..3).for_each(|rank| job.inside(rank, true));
+    for rank in [1, 2, 0] {
+        job.inside(rank, false);
+    }
+    for (rank, code) in [(2, 1), (1, 3), (0, 1)] {
+        job.ended(rank, End::Exited(code));
+    }
+    assert_eq!(job.verdict().1, 3);
+    assert!(text(&job).starts_with("rank 1 (./wave, pid 101) ended with exit status 3"));
+}
+
 #[test]
 fn no_more_others_are_ended_than_there_are() {
     let mut garbles = job(3);
@@ -70,6 +85,10 @@ fn no_more_others_are_ended_than_there_are() {
 #[test]
 fn what_a_rank_tells_becomes_a_sentence() {
     for (told, said) in [
+        (
+            "ferrite: rank 1 on n7: MPI_Send: no. [MPI_ERR_RANK]",
+            "rank 1 on n7: MPI_Send: no. [MPI_ERR_RANK] The",
+        ),
         (
             "ferrite: rank 1 on n7: MPI_Abort with code 7",
             "rank 1 on n7: MPI_Abort with code 7. The",

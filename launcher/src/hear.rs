@@ -155,7 +155,7 @@ impl Node<'_> {
     /// process takes a processor some hundred microseconds, which a rank that still works would lack.
     pub(crate) fn let_leave(&mut self) {
         let crowded = self.members.len() > self.site.cpus;
-        let late = self.leave_by.is_some_and(|time| Instant::now() >= time);
+        let late = self.misses || self.leave_by.is_some_and(|time| Instant::now() >= time);
         if crowded && !late && self.members.iter().any(|member| member.running && member.inside) {
             return;
         }
@@ -216,6 +216,10 @@ impl Node<'_> {
                     if word.ends_job() {
                         self.complains(index);
                         self.complained = true;
+                    }
+                    if matches!(word, Word::Hearsay { .. }) {
+                        self.misses = true;
+                        self.let_leave();
                     }
                     self.news.push_back(Up::Said { rank, word });
                     continue;

@@ -75,6 +75,8 @@ pub(crate) struct Node<'a> {
     pub(crate) watch: bool,
     /// Those who want to leave may go at this time, whoever is still inside.
     pub(crate) leave_by: Option<Instant>,
+    /// A rank misses another one, which may be about to leave: how that ends may tell why.
+    pub(crate) misses: bool,
     /// What ranks have told of the signals that ended them.
     pub(crate) told: Told,
     /// Where ranks call that have lost their sockets.
@@ -113,6 +115,7 @@ impl<'a> Node<'a> {
             passed: 0,
             watch: false,
             leave_by: None,
+            misses: false,
             told: Told::default(),
             door: None,
             outlets: Outlets::default(),

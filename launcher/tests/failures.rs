@@ -85,6 +85,17 @@ fn the_rank_that_failed_is_heard_before_those_that_only_know_of_it() {
     one_paragraph(&ended, &["rank 1: MPI_Bcast: no memory"]);
 }
 
+/// As a script does that ends by `sys.exit(3)` while the others are in a collective call.
+#[test]
+fn who_leaves_mpi_and_fails_is_heard_before_those_that_miss_it() {
+    let ended = run(&["-n", "3", &rank_program(), "left", "3"]);
+    assert_eq!(ended.status, 3);
+    one_paragraph(&ended, &["rank 1 (", "exit status 3 after MPI_Finalize", "ranks 0, 2 are"]);
+    let ended = run(&["-n", "3", &rank_program(), "left", "0"]);
+    assert_eq!(ended.status, 16);
+    one_paragraph(&ended, &["rank 1 has left"]);
+}
+
 #[test]
 fn what_is_only_known_by_hearsay_ends_the_job_as_well() {
     let ended = run(&["-n", "3", &rank_program(), "hearsay", "0", ""]);
@@ -186,6 +197,19 @@ fn who_saves_its_work_is_not_kept_waiting_for_where_it_hangs() {
     child.stdout = Some(out);
     let ended = finish(child, &mark);
     assert!(!ended.err.contains("nothing has moved"), "{}", ended.err);
+}
+
+/// As in the background of a script, where a shell has commands ignore what the keyboard sends.
+#[test]
+fn ranks_hear_the_signals_that_mpirun_was_started_to_ignore() {
+    let script = "trap '' INT QUIT; exec \"$0\" -n 1 sh -c 'echo ready; exec sleep 3600'";
+    let (mut child, mark) = Run::of("sh", &["-c", script, MPIRUN]).start();
+    read_until(child.stdout.as_mut().unwrap(), "ready\n");
+    let begin = std::time::Instant::now();
+    signal(child.id().cast_signed(), 2);
+    let ended = finish(child, &mark);
+    assert_eq!(ended.status, 128 + 2, "{}", ended.err);
+    assert!(begin.elapsed().as_secs() < 5, "it was killed in the end");
 }
 
 #[test]

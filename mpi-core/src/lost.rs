@@ -18,9 +18,10 @@ pub(crate) fn lost_peer(peer: PeerId, why: &Why) -> Error {
     match why {
         Why::Finalized => {
             let what = format!("rank {} of the job has called MPI_Finalize and left", peer.0);
-            Error::new(class, what).hint(
-                "All ranks have to make the same collective calls, and to receive what is sent, before MPI_Finalize.",
-            )
+            let hint = "All ranks have to make the same collective calls, and to receive what is sent, before \
+                        MPI_Finalize.";
+            // It may have left by an error of its own, as a script does: then its exit status tells more.
+            Error::new(class, what).hint(hint).hearsay()
         }
         Why::Lost(how) => Error::new(class, format!("rank {} of the job is gone: {how}", peer.0)),
         Why::Undelivered { how, hint } => {

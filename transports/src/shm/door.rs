@@ -53,9 +53,14 @@ impl Shm {
     }
 
     /// Goes into the arena of a peer that has not been met and whose card has this name, if the
-    /// kernel lets it. Whether that worked.
+    /// kernel lets it. Whether that worked, if only to see that the peer has left.
     pub(super) fn enter(&mut self, peer: PeerId, name: &Name) -> bool {
         match self.find(self.peers[peer.0 as usize].rank, name) {
+            Ok((_, remote)) if remote.has_left() => {
+                self.peers[peer.0 as usize].remote = Some(remote);
+                self.lose(peer, "it has left");
+                true
+            }
             Ok((hello, remote)) => {
                 let (pid, _) = address(name);
                 self.open(peer, &hello, remote, pid);
@@ -82,10 +87,7 @@ impl Shm {
             return Err(wrong("is of somebody else"));
         }
         let remote = Remote::new(fd, hello.geometry)?;
-        match remote.has_left() {
-            true => Err(wrong("is of one who has left")),
-            false => Ok((hello, remote)),
-        }
+        Ok((hello, remote))
     }
 
     /// Tells a peer that was just met that its arena is open here. The fence is for the word: either

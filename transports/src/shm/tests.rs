@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use super::across::PARTS_A_POLL;
 use super::arena::Arena;
 use super::door;
+use super::peer::State;
 use super::{Bulk, Directory, LocalConfig, Shm, ShmSettings};
 use crate::conformance::{Recorder, World, check, pattern};
 use crate::sync::{AtomicU32, Ordering};
@@ -142,7 +143,10 @@ fn who_is_gone_or_somebody_else_is_not_entered() {
     name[15] ^= 1;
     assert!(!a.enter(PeerId(1), &name), "another process in its place");
     b.arena.leave();
-    assert!(!a.enter(PeerId(1), &b.card.name));
+    assert!(a.enter(PeerId(1), &b.card.name) && a.peers[1].state == State::Down);
+    let mut sink = Recorder::default();
+    a.poll(&mut sink);
+    assert_eq!(sink.down, [(PeerId(1), Why::Finalized)]);
 }
 
 #[test]
