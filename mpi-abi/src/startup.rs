@@ -355,8 +355,7 @@ fn refused(why: launch_wire::BootstrapError) -> Error {
 }
 
 fn launcher_lost(why: launch_wire::BootstrapError) -> Error {
-    Error::new(ErrorClass::OTHER, format!("the launcher does not answer: {why}"))
-        .hint("Start the program with mpirun of this installation.")
+    Error::new(ErrorClass::OTHER, format!("the launcher does not answer: {why}")).hint(why.advice())
 }
 
 fn wire_face(abi: Abi) -> control::Face {

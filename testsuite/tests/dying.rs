@@ -93,7 +93,7 @@ fn every_signal_is_told_in_its_own_words() {
             136,
             &["SIGFPE: integer division by zero, by the instruction at 0x", "#0 die at "],
         ),
-        ("abort", 134, &["SIGABRT: the program called abort()", " abort (", " die at "]),
+        ("abort", 134, &["SIGABRT: the program called abort()", "#0 die at "]),
         ("killed", 135, &["SIGBUS: the program sent it to itself", " kill (", " die at "]),
         (
             "deep",

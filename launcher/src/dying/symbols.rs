@@ -73,8 +73,10 @@ impl Symbols {
         let named: Vec<Vec<Function>> = calls.iter().enumerate().map(&mut functions).collect();
         let begins = |(call, functions): (&Call, &Vec<Function>)| !is_beginning(call, functions);
         let told = calls.iter().zip(&named).rposition(begins).map_or(0, |last| last + 1);
+        let raised = behind_abort(calls, &named).min(told.saturating_sub(1));
         let (mut lines, mut procedure) = (Lines::default(), None);
-        for (number, (call, functions)) in calls.iter().zip(&named).take(told).enumerate() {
+        let all = calls.iter().zip(&named).take(told).enumerate();
+        for (number, (call, functions)) in all.skip(raised) {
             if cut > 0 && number == cut_at as usize {
                 lines.skip(cut as usize);
             }
@@ -181,7 +183,19 @@ fn procedure(symbol: &str) -> Option<String> {
 fn is_beginning(call: &Call, functions: &[Function]) -> bool {
     const NAMES: [&str; 3] = ["_start", "__libc_start_main", "__libc_start_call_main"];
     let is_named = functions.iter().any(|function| NAMES.contains(&&*function.name));
-    is_named || is_file(call, &["libc.so", "libc-2", "libpthread", "ld-"])
+    is_named || is_file(call, &C_LIBRARY) || is_file(call, &["libpthread", "ld-"])
+}
+
+/// How the files of the C library are called.
+const C_LIBRARY: [&str; 2] = ["libc.so", "libc-2"];
+
+/// How many of the innermost calls are the C library's, where one of them is `abort`: how that raises its signal, and
+/// what of the library has called it, as a failed assertion does, is nobody's mistake.
+fn behind_abort(calls: &[Call], named: &[Vec<Function>]) -> usize {
+    let is_within = |call: &&Call| is_file(call, &C_LIBRARY);
+    let within = calls.iter().take_while(is_within).count();
+    let mut functions = named[..within].iter().flatten();
+    if functions.any(|function| function.name == "abort") { within } else { 0 }
 }
 
 /// Numbered lines, of which equal neighbours are counted.
@@ -269,6 +283,20 @@ mod tests {
             "#11 (0x3, where no code is)",
         ];
         assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn calls_begin_with_the_one_that_called_abort() {
+        let call = |file: &str| Call::At(file.into(), 1);
+        let libc = || call("/lib/x86_64-linux-gnu/libc.so.6");
+        let calls = [libc(), libc(), libc(), call("/home/wave"), libc()];
+        let named = |abort: &str| -> Vec<Vec<Function>> {
+            let names = ["raise", abort, "__assert_fail", "step", "qsort"];
+            names.map(|name| vec![Function { name: name.into(), place: None }]).into()
+        };
+        assert_eq!(behind_abort(&calls, &named("abort")), 3);
+        assert_eq!(behind_abort(&calls, &named("memcpy")), 0, "it may be the program's mistake");
+        assert_eq!(behind_abort(&calls[3..], &named("abort")), 0);
     }
 
     #[test]

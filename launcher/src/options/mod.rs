@@ -120,7 +120,7 @@ pub(crate) struct Global {
     #[arg(long, aliases = ["display-map", "display-allocation", "display-devel-map"],
           help_heading = "When it goes wrong, or slowly")]
     pub(crate) report_bindings: bool,
-    /// Leave out notes that are no errors
+    /// Leave out notes that are no errors, those of the ranks' MPI library too
     #[arg(short = 'q', long, help_heading = "When it goes wrong, or slowly")]
     pub(crate) quiet: bool,
     /// Print Ferrite's settings with their values and where these come from, and run nothing
@@ -313,10 +313,10 @@ SIGUSR2 to mpirun prints at any time which ranks wait in which call; SIGINT (Ctr
 when nothing moves any more. These go
 on to the ranks, which may take their time to end; the same once more kills them at once.
 
-Exit status: that of the rank that failed first; MPI_Abort's code; 128+N after signal N;
-124 after --timeout; 127 when the program is missing and 126 when it cannot be executed;
-2 when mpirun refuses a request; 1 when a rank leaves the others without MPI_Finalize;
-otherwise 0.";
+Exit status: that of the rank that failed first; the lowest 8 bits of MPI_Abort's code, or 1
+where these are 0; 128+N after signal N; 124 after --timeout; 127 when the program is missing
+and 126 when it cannot be executed; 2 when mpirun refuses a request; 1 when a rank leaves the
+others without MPI_Finalize; otherwise 0.";
 
 /// The whole description, for parsing, for help and for finding the nearest name.
 fn command() -> Command {

@@ -107,12 +107,15 @@ fn become_program(
 }
 
 fn prepare(plan: &ChildPlan, parent: pid_t) -> io::Result<()> {
-    // SAFETY: system calls on plain numbers and on structures that live in `plan`; the Rust
-    // runtime's ignoring of SIGPIPE must not pass to the program.
+    // SAFETY: system calls on plain numbers and on structures that live in `plan`. The Rust
+    // runtime's ignoring of SIGPIPE must not pass to the program, nor that of the signals which a shell
+    // has the commands in its background ignore: mpirun hears them all the same and passes them on.
     unsafe {
         check(libc::setpgid(0, 0))?;
         die_with_parent(parent)?;
-        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        for signal in [libc::SIGPIPE, libc::SIGINT, libc::SIGQUIT] {
+            libc::signal(signal, libc::SIG_DFL);
+        }
         libc::setrlimit(libc::RLIMIT_NOFILE, &plan.descriptor_limit);
         for (target, &source) in (0..).zip(&plan.streams) {
             check(libc::dup2(source, target))?;

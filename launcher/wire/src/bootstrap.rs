@@ -58,9 +58,26 @@ impl fmt::Display for BootstrapError {
                      one after the other can"
                 )
             }
+            BootstrapError::Pmi(error) if error.is_of_the_program() => write!(
+                f,
+                "{error}. The program has closed the connection, as one does that closes all descriptors \
+                 (closefrom, close)"
+            ),
             BootstrapError::Pmi(error) => {
                 write!(f, "{error}. The launcher may have ended, or be no PMI-1 launcher")
             }
+        }
+    }
+}
+
+impl BootstrapError {
+    /// What to do, a whole sentence.
+    pub fn advice(&self) -> &'static str {
+        match self {
+            BootstrapError::Pmi(error) if error.is_of_the_program() => {
+                "Let the program close only what it has opened itself."
+            }
+            _ => "Start the program with mpirun of this installation.",
         }
     }
 }

@@ -23,6 +23,10 @@ const ALTERED_MOST: u32 = 8;
 const NOBODY_ANSWERS: &str = "Do firewalls let TCP pass between the hosts of the ranks? FERRITE_TCP_INTERFACES and \
                               FERRITE_TCP_PORTS choose where ranks listen, FERRITE_TCP_PATIENCE how long they try.";
 
+/// The same on one host.
+const NOBODY_ANSWERS_HERE: &str = "Both ranks are on this host: does something here, such as a sandbox, keep TCP from \
+                                   its loopback interface? FERRITE_TRANSPORT=shm does without.";
+
 impl Tcp {
     /// Begins to look for the peer of a stream that has no connection.
     #[cold]
@@ -309,13 +313,15 @@ impl Tcp {
         if self.peers[peer.0 as usize].state != State::Up {
             return;
         }
-        let owes = self.peers[peer.0 as usize].owes();
+        let known = &self.peers[peer.0 as usize];
+        let owes = known.owes();
+        let is_here = !known.ways.is_empty() && known.ways.iter().all(|way| way.ip().is_loopback());
         self.end_all(peer, State::Down);
         let how = format!(
             "rank {} cannot reach rank {} by TCP (version {VERSION}): {how}",
             self.config.rank, self.peers[peer.0 as usize].rank
         );
-        let hint = Some(NOBODY_ANSWERS);
+        let hint = Some(if is_here { NOBODY_ANSWERS_HERE } else { NOBODY_ANSWERS });
         let why = if owes { Why::Undelivered { how, hint } } else { Why::Lost(how) };
         self.events.push(Event::Down(peer, why));
     }

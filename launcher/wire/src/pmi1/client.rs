@@ -60,6 +60,14 @@ impl fmt::Display for PmiError {
 
 impl std::error::Error for PmiError {}
 
+impl PmiError {
+    /// Whether it is this process itself that has closed the connection.
+    pub fn is_of_the_program(&self) -> bool {
+        let PmiError::Io(_, error) = self else { return false };
+        matches!(error.raw_os_error(), Some(libc::EBADF | libc::ENOTSOCK))
+    }
+}
+
 /// A connection on which `init` has been answered.
 #[derive(Debug)]
 pub struct Client {

@@ -7,8 +7,11 @@
 //! the same. The search is that of the paper: divisors are tried from the root upwards, and a
 //! branch is left as soon as its bound is worse than what was found.
 
-use crate::error::Result;
+use crate::error::{Error, ErrorClass, Result};
 use crate::fail;
+
+/// Dimensions that messages show.
+const SHOWN_MAX: usize = 8;
 
 /// Fills the dimensions that are 0, longest first; the others stay.
 ///
@@ -20,7 +23,7 @@ pub fn fill(nodes: i32, dims: &mut [i32]) -> Result<()> {
         fail!(ARG, "nnodes", "is {nodes}, but must be positive");
     }
     if let Some(at) = dims.iter().position(|&dim| dim < 0) {
-        fail!(DIMS, "dims", "has {} as element {at}, but must not be negative", dims[at]);
+        return Err(wrong(format!("has {} as element {at}, but must not be negative", dims[at])));
     }
     let free = dims.iter().filter(|&&dim| dim == 0).count();
     let given: i128 = dims
@@ -29,13 +32,29 @@ pub fn fill(nodes: i32, dims: &mut [i32]) -> Result<()> {
         .fold(1i128, |product, &dim| product.saturating_mul(i128::from(dim)));
     let divides = i128::from(nodes) % given == 0;
     if !divides || (free == 0 && given != i128::from(nodes)) {
-        fail!(DIMS, "dims", "has a product of {given}, which does not make up {nodes} processes");
+        return Err(wrong(match free {
+            0 => format!("is {}, a grid of {given} processes, but nnodes is {nodes}", shown(dims)),
+            _ => format!("is {}, but {nodes} processes are no multiple of {given}", shown(dims)),
+        }));
     }
     let mut chosen = balanced((i128::from(nodes) / given) as i32, free).into_iter();
     for dim in dims.iter_mut().filter(|dim| **dim == 0) {
         *dim = chosen.next().expect("one is chosen for each that is free");
     }
     Ok(())
+}
+
+/// An error in the dimensions, mostly of a program that has left in them what they were before.
+#[cold]
+fn wrong(what: String) -> Error {
+    Error::param(ErrorClass::DIMS, "dims", what)
+        .hint("MPI_Dims_create chooses the elements that are 0 and keeps the others: set to 0 what it is to choose.")
+}
+
+/// `2 x 0 x 3`.
+fn shown(dims: &[i32]) -> String {
+    let all: Vec<String> = dims.iter().take(SHOWN_MAX).map(i32::to_string).collect();
+    all.join(" x ") + if dims.len() > SHOWN_MAX { " x ..." } else { "" }
 }
 
 /// Dimensions that are searched for: a number below 2³¹ has no more than 30 factors above 1, so of 31 the
@@ -145,6 +164,17 @@ mod tests {
             rests.into_iter().map(move |rest| [vec![first], rest].concat())
         };
         factors.flat_map(following).collect()
+    }
+
+    #[test]
+    fn a_newcomer_hears_what_to_set() {
+        let says = |nodes, dims: &mut [i32]| fill(nodes, dims).unwrap_err();
+        assert_eq!(says(4, &mut [2, 3]).what(), "is 2 x 3, a grid of 6 processes, but nnodes is 4");
+        assert_eq!(says(4, &mut [3, 0]).what(), "is 3 x 0, but 4 processes are no multiple of 3");
+        assert!(says(4, &mut [0, -7]).advice().contains("set to 0"));
+        assert!(
+            says(4, &mut [7; 100]).what().starts_with("is 7 x 7 x 7 x 7 x 7 x 7 x 7 x 7 x ...")
+        );
     }
 
     #[test]
