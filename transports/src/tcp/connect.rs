@@ -19,6 +19,7 @@ use crate::sys::epoll::Interest;
 
 /// So often in a row data may come changed.
 const ALTERED_MOST: u32 = 8;
+
 /// What may help where a peer's addresses do not answer.
 const NOBODY_ANSWERS: &str = "Do firewalls let TCP pass between the hosts of the ranks? FERRITE_TCP_INTERFACES and \
                               FERRITE_TCP_PORTS choose where ranks listen, FERRITE_TCP_PATIENCE how long they try.";
@@ -107,7 +108,13 @@ impl Tcp {
                     seek.tell(&peer.ways)
                 ),
             };
-            self.lose(id.peer, &how);
+            let is_here = peer.ways.iter().all(|way| way.ip().is_loopback());
+            let hint = match (peer.ways.is_empty(), is_here) {
+                (true, _) => None,
+                (false, true) => Some(NOBODY_ANSWERS_HERE),
+                (false, false) => Some(NOBODY_ANSWERS),
+            };
+            self.lose_with(id.peer, &how, hint);
             return true;
         }
         let mut begun = false;
@@ -310,18 +317,20 @@ impl Tcp {
 
     /// A peer is lost.
     pub(super) fn lose(&mut self, peer: PeerId, how: &str) {
+        self.lose_with(peer, how, None);
+    }
+
+    /// The same, with what may help.
+    fn lose_with(&mut self, peer: PeerId, how: &str, hint: Option<&'static str>) {
         if self.peers[peer.0 as usize].state != State::Up {
             return;
         }
-        let known = &self.peers[peer.0 as usize];
-        let owes = known.owes();
-        let is_here = !known.ways.is_empty() && known.ways.iter().all(|way| way.ip().is_loopback());
+        let owes = self.peers[peer.0 as usize].owes();
         self.end_all(peer, State::Down);
         let how = format!(
             "rank {} cannot reach rank {} by TCP (version {VERSION}): {how}",
             self.config.rank, self.peers[peer.0 as usize].rank
         );
-        let hint = Some(if is_here { NOBODY_ANSWERS_HERE } else { NOBODY_ANSWERS });
         let why = if owes { Why::Undelivered { how, hint } } else { Why::Lost(how) };
         self.events.push(Event::Down(peer, why));
     }

@@ -77,7 +77,7 @@ fn who_gets_nothing_unchanged_is_told_so() {
         }
         assert!(sinks[0].down.is_empty(), "the sender has heard nothing that was changed");
     }
-    let (Why::Lost(how) | Why::Undelivered(how)) = &sinks[1].down[0].1 else {
+    let (Why::Lost(how) | Why::Undelivered { how, .. }) = &sinks[1].down[0].1 else {
         panic!("it has not left")
     };
     assert!(how.contains("did not come as it was sent"), "{how}");
