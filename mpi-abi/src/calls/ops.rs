@@ -6,6 +6,7 @@ use mpi_core::attributes::Convention;
 use mpi_core::buffer::UserBuffer;
 use mpi_core::callout::{Reduction, UserFunction};
 use mpi_core::coll::aliased::EqualBuffers;
+use mpi_core::datatype::check_elements;
 use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::handle::{DatatypeHandle, OpHandle};
 use mpi_core::op::{Op, UserOp};
@@ -68,15 +69,7 @@ pub fn reduce_local(
 ) -> Result<()> {
     let kind = cx.committed(datatype)?.clone();
     for (name, buffer) in [("inbuf", inbuf), ("inoutbuf", inoutbuf)] {
-        if buffer.is_in_place() {
-            let what = "is MPI_IN_PLACE, which has no meaning here";
-            return Err(Error::param(ErrorClass::BUFFER, name, what));
-        }
-        // A derived datatype may have absolute addresses (§5.1.5).
-        if buffer.0.is_null() && count > 0 && kind.size() > 0 && kind.is_predefined() {
-            let what = format!("is NULL, but there are {count} elements to reduce");
-            return Err(Error::param(ErrorClass::BUFFER, name, what));
-        }
+        check_elements(name, buffer, count, &kind)?;
     }
     let equal = inbuf == inoutbuf && count > 0 && inbuf.is_real();
     if equal && cx.equal_buffers == EqualBuffers::Refused {

@@ -7,6 +7,7 @@
 
 use std::ffi::c_int;
 
+use mpi_core::error::ErrorClass;
 use mpi_core::handle::{
     CommKind, DatatypeKind, ErrhandlerKind, FileKind, GroupKind, InfoKind, MessageKind, OpKind,
     RequestKind, SessionKind, WinKind,
@@ -243,8 +244,14 @@ pub unsafe fn message_fromint<F: Face>(int: c_int) -> F::Message {
     F::message_kept(from_int::<F, MessageKind>(int))
 }
 
-/// A Fortran status has the layout of the face's C status, in INTEGERs; the mpi_f08 type too.
+/// A Fortran status has the layout of the face's C status, in INTEGERs; the mpi_f08 type too. What stands for no status
+/// is none to convert (§19.3.5).
 unsafe fn copy_status<F: Face>(from: *const c_int, to: *mut c_int) -> c_int {
+    for status in [from, to.cast_const()] {
+        if status.is_null() || F::is_status_ignore(status.cast()) {
+            return F::error_out(ErrorClass::ARG);
+        }
+    }
     // SAFETY: both are statuses of the face, which are `F_STATUS_SIZE` integers long; they may
     // be the same.
     unsafe { std::ptr::copy(from, to, F::F_STATUS_SIZE) };

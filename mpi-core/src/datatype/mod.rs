@@ -17,6 +17,7 @@ mod contents_tests;
 mod copy;
 mod count;
 mod cursor;
+mod elements;
 mod external;
 mod layout;
 #[cfg(test)]
@@ -38,6 +39,7 @@ pub use basic::{Basic, Group, Row};
 pub use catalogue::Catalogue;
 pub use contents::{Combiner, Contents, Envelope, Form};
 pub use cursor::{Packer, Unpacker};
+pub use elements::check_elements;
 pub use named::{dense_size, make_named, predefined};
 
 use crate::handle::DatatypeHandle;

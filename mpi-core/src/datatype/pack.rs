@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::basic::Row;
 use super::cursor::copy_whole;
 use super::layout::too_large;
-use super::{Datatype, Packer, Unpacker, external};
+use super::{Datatype, Packer, Unpacker, check_elements, external};
 use crate::buffer::UserBuffer;
 use crate::error::{Error, ErrorClass, Result};
 use crate::fail;
@@ -72,25 +72,41 @@ pub struct PackBuffer {
     pub position: i64,
 }
 
+/// What the standard calls the packed buffer and its size.
+struct Params {
+    packed: &'static str,
+    size: &'static str,
+}
+
+const TO: Params = Params { packed: "outbuf", size: "outsize" };
+const FROM: Params = Params { packed: "inbuf", size: "insize" };
+
 impl PackBuffer {
     /// The address of the next `bytes` bytes, if there are so many; they are not negative.
     #[inline(always)]
     fn room(&self, bytes: i64) -> Option<UserBuffer> {
-        let is_sound = self.position >= 0 && bytes <= self.size.saturating_sub(self.position);
+        let left = self.size.saturating_sub(self.position);
+        let is_sound = self.position >= 0 && bytes <= left && (self.at.is_real() || bytes == 0);
         is_sound.then(|| self.at.offset(self.position))
     }
 
     /// The address of the next `bytes` bytes.
-    fn next(&self, bytes: i64, size_param: &'static str) -> Result<UserBuffer> {
-        self.room(bytes).ok_or_else(|| self.no_room(bytes, size_param))
+    fn next(&self, bytes: i64, params: &Params) -> Result<UserBuffer> {
+        self.room(bytes).ok_or_else(|| self.no_room(bytes, params))
     }
 
     #[cold]
-    fn no_room(&self, bytes: i64, size_param: &'static str) -> Error {
+    fn no_room(&self, bytes: i64, params: &Params) -> Error {
+        let Params { packed, size: size_param } = *params;
         let (size, position) = (self.size, self.position);
         if position < 0 || position > size {
             let what = format!("is {position} in a buffer of {size} bytes");
             return Error::param(ErrorClass::ARG, "position", what);
+        }
+        if !self.at.is_real() && bytes <= size - position {
+            let what = if self.at.is_in_place() { "MPI_IN_PLACE" } else { "NULL" };
+            let what = format!("is {what}, but {bytes} bytes are needed there");
+            return Error::param(ErrorClass::BUFFER, packed, what);
         }
         let what = format!("is {size} with {position} in use, but {bytes} more bytes are needed");
         Error::param(ErrorClass::TRUNCATE, size_param, what)
@@ -115,7 +131,7 @@ impl<P: Port> Process<P> {
         self.comms.find(comm)?;
         let datatype = self.find_committed(datatype)?;
         let bytes = bytes_of(count, datatype.size())?;
-        let at = packed.room(bytes)?;
+        let at = packed.room(bytes).filter(|_| buf.is_real())?;
         // SAFETY: valid by the caller's promise, and there is room for all.
         unsafe { copy_whole::<PACK>(buf, count as u64, datatype, at.0) };
         Some(packed.position + bytes)
@@ -136,7 +152,8 @@ pub unsafe fn pack(
     out: PackBuffer,
 ) -> Result<i64> {
     let bytes = times(count, "incount", datatype.size())?;
-    let to = out.next(bytes, "outsize")?;
+    check_elements("inbuf", buf, count, datatype)?;
+    let to = out.next(bytes, &TO)?;
     // SAFETY: readable and writable by the caller's promise, and there is room for all.
     unsafe { copy_whole::<true>(buf, count as u64, datatype, to.0) };
     Ok(out.position + bytes)
@@ -156,7 +173,8 @@ pub unsafe fn unpack(
     datatype: &Datatype,
 ) -> Result<i64> {
     let bytes = times(count, "outcount", datatype.size())?;
-    let at = from.next(bytes, "insize")?;
+    check_elements("outbuf", buf, count, datatype)?;
+    let at = from.next(bytes, &FROM)?;
     // SAFETY: writable and readable by the caller's promise, and the buffer has all of them.
     unsafe { copy_whole::<false>(buf, count as u64, datatype, at.0) };
     Ok(from.position + bytes)
@@ -176,7 +194,8 @@ pub unsafe fn pack_external(
     out: PackBuffer,
 ) -> Result<i64> {
     let bytes = times(count, "incount", datatype.signature().external_size())?;
-    let mut to = Unpacker::contiguous(out.next(bytes, "outsize")?, bytes as u64);
+    check_elements("inbuf", buf, count, datatype)?;
+    let mut to = Unpacker::contiguous(out.next(bytes, &TO)?, bytes as u64);
     let mut packer = Packer::new(buf, count, datatype);
     let (mut native, mut converted) = ([0; PIECE_BYTES], [0; PIECE_BYTES]);
     each_piece(count, datatype, &mut |row, elements| {
@@ -206,7 +225,8 @@ pub unsafe fn unpack_external(
     datatype: &Arc<Datatype>,
 ) -> Result<i64> {
     let bytes = times(count, "outcount", datatype.signature().external_size())?;
-    let packed = Packer::contiguous(from.next(bytes, "insize")?, bytes as u64);
+    check_elements("outbuf", buf, count, datatype)?;
+    let packed = Packer::contiguous(from.next(bytes, &FROM)?, bytes as u64);
     // SAFETY: by the caller's promise; the buffer has all bytes that are needed.
     unsafe { decode_elements(packed, buf, count, datatype)? };
     Ok(from.position + bytes)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::OpenFile;
 use crate::buffer::UserBuffer;
-use crate::datatype::{Datatype, Packer, Unpacker};
+use crate::datatype::{Datatype, Packer, Unpacker, check_elements};
 use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
 use crate::handle::{DatatypeHandle, FileHandle};
@@ -193,10 +193,7 @@ impl<P: Port> Entry<'_, P> {
         let datatype = self.committed(memory.datatype)?;
         let Memory { buf, count, .. } = *memory;
         check_count(count)?;
-        let nowhere = buf.0.is_null() && datatype.predefined_code().is_some();
-        if nowhere && count > 0 && datatype.size() > 0 {
-            crate::fail!(BUFFER, "buf", "is NULL, but count is {count}");
-        }
+        check_elements("buf", buf, count, datatype)?;
         Ok(Arc::clone(datatype))
     }
 }

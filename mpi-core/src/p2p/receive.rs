@@ -1,10 +1,10 @@
 //! Receives: take what has arrived, or post and wait for it (MPI-5.0 §3.2.4, §3.5, §3.7, §3.8).
 
-use super::send::{bad_tag, check_buffer, check_count};
+use super::send::{bad_tag, check_count};
 use super::{Arrived, Content, Message};
 use crate::buffer::RawBytes;
 use crate::constants::{ANY_SOURCE, ANY_TAG, PROC_NULL};
-use crate::datatype::Unpacker;
+use crate::datatype::{Unpacker, check_elements};
 use crate::entry::Entry;
 use crate::error::Result;
 use crate::handle::{CommHandle, MessageHandle, RequestHandle};
@@ -124,7 +124,7 @@ impl<P: Port> Process<P> {
         // From nobody comes nothing, of whatever type (§3.10).
         let Some(pattern) = pattern else { return Ok(None) };
         let (_, datatype) = self.committed_of(message.datatype, message.count)?;
-        check_buffer(message.buf, message.count, datatype)?;
+        check_elements("buf", message.buf, message.count, datatype)?;
         Ok(Some((Unpacker::new(message.buf, message.count, datatype), pattern)))
     }
 }
@@ -181,7 +181,7 @@ impl<P: Port> Entry<'_, P> {
             check_count(count)?;
             // From nobody comes nothing, wherever it should go (§3.10).
             if *message != crate::p2p::probe::MESSAGE_NO_PROC {
-                check_buffer(buf, count, datatype)?;
+                check_elements("buf", buf, count, datatype)?;
             }
             Unpacker::new(buf, count, datatype)
         };

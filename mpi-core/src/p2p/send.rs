@@ -2,9 +2,9 @@
 
 use super::rendezvous::Rts;
 use super::{Begun, Message, Mode};
-use crate::buffer::{RawBytes, UserBuffer};
+use crate::buffer::RawBytes;
 use crate::constants::{ANY_TAG, PROC_NULL, Special, TAG_UB};
-use crate::datatype::{Datatype, Packer};
+use crate::datatype::{Packer, check_elements};
 use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
 use crate::handle::RequestHandle;
@@ -144,7 +144,7 @@ impl<P: Port> Process<P> {
             return Ok(None);
         }
         let peer = comm.target(message.rank, "dest")?;
-        check_buffer(message.buf, message.count, datatype)?;
+        check_elements("buf", message.buf, message.count, datatype)?;
         let route =
             Route { peer, context: comm.context, source: comm.rank as i32, tag: message.tag };
         Ok(Some((Packer::new(message.buf, message.count, datatype), route)))
@@ -233,18 +233,6 @@ impl<P: Port> Entry<'_, P> {
 pub(crate) fn check_count(count: i64) -> Result<()> {
     if count < 0 {
         crate::fail!(COUNT, "count", "is {count}, but a count cannot be negative");
-    }
-    Ok(())
-}
-
-/// A null address where there are bytes to move, unless the type has absolute addresses.
-#[inline]
-pub(crate) fn check_buffer(buf: UserBuffer, count: i64, datatype: &Datatype) -> Result<()> {
-    if buf.0.is_null() && count > 0 && datatype.size() > 0 && datatype.predefined_code().is_some() {
-        crate::fail!(BUFFER, "buf", "is NULL, but count is {count}");
-    }
-    if buf.is_in_place() && count > 0 {
-        crate::fail!(BUFFER, "buf", "is MPI_IN_PLACE, which only collective operations take");
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::memory::{self, Change, Line, Span};
 use crate::coll::calls::Typed;
 use crate::constants::PROC_NULL;
-use crate::datatype::{Datatype, Group, Operand, basic};
+use crate::datatype::{Datatype, Group, Operand, basic, check_elements};
 use crate::entry::Entry;
 use crate::error::{Error, ErrorClass, Result};
 use crate::handle::{DatatypeHandle, OpHandle, RequestHandle, WinHandle};
@@ -45,13 +45,7 @@ impl<P: Port> Entry<'_, P> {
             crate::fail!(COUNT, "origin_count", "is {count}, but must not be negative");
         }
         let datatype = Arc::clone(self.committed(datatype)?);
-        if buf.0.is_null() && count > 0 && datatype.size() > 0 && datatype.is_predefined() {
-            return Err(Error::param(
-                ErrorClass::BUFFER,
-                param,
-                format!("is NULL, but there are {count} elements"),
-            ));
-        }
+        check_elements(param, buf, count, &datatype)?;
         Ok(Span { at: buf, count, datatype })
     }
 
