@@ -67,6 +67,14 @@ static void statuses(void)
     CHECK(MPI_Status_f2f08(fortran, &middle) == MPI_SUCCESS);
     CHECK(MPI_Status_f082c(&middle, &to) == MPI_SUCCESS);
     CHECK(memcmp(&from, &to, sizeof to) == 0);
+    CHECK(MPI_Status_c2f(MPI_STATUS_IGNORE, fortran) != MPI_SUCCESS);
+    CHECK(MPI_Status_c2f(&from, NULL) != MPI_SUCCESS);
+    CHECK(MPI_Status_f2c(NULL, &to) != MPI_SUCCESS);
+    CHECK(MPI_Status_f2c(fortran, MPI_STATUS_IGNORE) != MPI_SUCCESS);
+    CHECK(MPI_Status_c2f08(MPI_STATUS_IGNORE, &middle) != MPI_SUCCESS);
+    CHECK(MPI_Status_f082c(&middle, MPI_STATUS_IGNORE) != MPI_SUCCESS);
+    CHECK(MPI_Status_f2f08(fortran, NULL) != MPI_SUCCESS);
+    CHECK(MPI_Status_f082f(NULL, fortran) != MPI_SUCCESS);
 }
 
 static int copy(MPI_Win win, int key, void *extra, void *in, void *out, int *flag)

@@ -91,10 +91,12 @@ static int spell(char *line, size_t room)
     for (int i = 0; procedure && i < procedure->parameters && length < (int)room - 100; i++) {
         const struct parameter *parameter = &procedure->parameter[i];
         long argument = here.call.argument[i];
-        length += snprintf(line + length, room - (size_t)length, "%s%s = %#lx", i ? ", " : "", parameter->name, argument);
+        length += snprintf(line + length, room - (size_t)length, "%s%s = %#lx", i ? ", " : "", parameter->name,
+                           argument);
         int shows = argument && parameter->size <= 8 && (parameter->array || parameter->way != IN);
         if (shows && (char *)argument >= pieces && (char *)argument < pieces + sizeof pieces)
-            length += snprintf(line + length, room - (size_t)length, " -> %#lx", load((void *)argument, parameter->size));
+            length += snprintf(line + length, room - (size_t)length, " -> %#lx",
+                               load((void *)argument, parameter->size));
     }
     return length + snprintf(line + length, room - (size_t)length, ")\n");
 }
@@ -143,7 +145,8 @@ static void watch(void)
 
 static long perform(void *entry, const long *a)
 {
-    typedef long procedure(long, long, long, long, long, long, long, long, long, long, long, long, long, long, long, long);
+    typedef long procedure(long, long, long, long, long, long, long, long, long, long, long, long, long, long, long,
+                           long);
     return ((procedure *)entry)(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], a[13],
                                 a[14], a[15]);
 }

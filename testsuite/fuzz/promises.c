@@ -57,8 +57,8 @@ static int may_be_many(struct call *call, const struct parameter *parameter, lon
         return 0;
     if (has_in_name(call, "recv") || has_in_name(call, "Recv"))
         return index_of(call, "sendtag") < 0 && !has_in_name(call, "Precv");
-    return count < 20100 && index_of(call, "dest") >= 0 && index_of(call, "recvcount") < 0 && !has_in_name(call, "bsend") &&
-           !has_in_name(call, "Bsend");
+    int is_buffered = has_in_name(call, "bsend") || has_in_name(call, "Bsend");
+    return count < 20100 && index_of(call, "dest") >= 0 && index_of(call, "recvcount") < 0 && !is_buffered;
 }
 
 static void bound_array(struct call *call, int at, long least, long most)
@@ -141,7 +141,8 @@ static void receive_it(struct call *call)
     struct envelope e = envelope(call, "dest", "sendtag");
     for (int done = 1, left = 1000; done && left; left--) {
         done = 0;
-        if (MPI_Irecv(partner_data, sizeof partner_data, MPI_BYTE, MPI_ANY_SOURCE, e.tag, e.comm, &partners[0]) == MPI_SUCCESS)
+        MPI_Irecv(partner_data, sizeof partner_data, MPI_BYTE, MPI_ANY_SOURCE, e.tag, e.comm, &partners[0]);
+        if (partners[0] != MPI_REQUEST_NULL)
             MPI_Test(&partners[0], &done, MPI_STATUS_IGNORE);
     }
 }
@@ -224,7 +225,8 @@ static int partner(struct call *call)
 /* Whether handles or the like come back in an argument. */
 static int is_watched(const struct parameter *parameter)
 {
-    return parameter->way != IN && (parameter->kind <= TOOL || parameter->kind == CONSTANT || parameter->kind == ADDRESS);
+    int may = parameter->kind <= TOOL || parameter->kind == CONSTANT || parameter->kind == ADDRESS;
+    return may && parameter->way != IN;
 }
 
 static void remember(struct call *call)

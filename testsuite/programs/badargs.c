@@ -106,6 +106,31 @@ static void shapes(void) {
     FAILS(MPI_Type_indexed_c(1, counts, counts, MPI_INT, &made), MPI_ERR_COUNT);
 }
 
+// Elements that lie nowhere: at NULL, or where MPI_IN_PLACE has no meaning.
+static void nowhere(MPI_Comm comm) {
+    void *places[2] = {NULL, MPI_IN_PLACE};
+    char packed[64];
+    int in = 1, position;
+    MPI_Aint far;
+    for (int i = 0; i < 2; i++) {
+        void *at = places[i];
+        FAILS(MPI_Pack(at, 2, MPI_INT, packed, sizeof packed, &(int){0}, comm), MPI_ERR_BUFFER);
+        FAILS(MPI_Pack(&in, 1, MPI_INT, at, sizeof packed, &(int){0}, comm), MPI_ERR_BUFFER);
+        FAILS(MPI_Unpack(at, sizeof packed, &(int){0}, &in, 1, MPI_INT, comm), MPI_ERR_BUFFER);
+        FAILS(MPI_Unpack(packed, sizeof packed, &(int){0}, at, 1, MPI_INT, comm), MPI_ERR_BUFFER);
+        far = 0;
+        FAILS(MPI_Pack_external("external32", at, 2, MPI_INT, packed, sizeof packed, &far), MPI_ERR_BUFFER);
+        FAILS(MPI_Pack_external("external32", &in, 1, MPI_INT, at, sizeof packed, &far), MPI_ERR_BUFFER);
+        FAILS(MPI_Unpack_external("external32", at, sizeof packed, &far, &in, 1, MPI_INT), MPI_ERR_BUFFER);
+        FAILS(MPI_Unpack_external("external32", packed, sizeof packed, &far, at, 1, MPI_INT), MPI_ERR_BUFFER);
+        FAILS(MPI_Reduce_local(at, &in, 1, MPI_INT, MPI_SUM), MPI_ERR_BUFFER);
+        FAILS(MPI_Reduce_local(&in, at, 1, MPI_INT, MPI_SUM), MPI_ERR_BUFFER);
+    }
+    position = 3;
+    OK(MPI_Pack(NULL, 0, MPI_INT, NULL, 3, &position, comm));
+    EQUAL(position, 3);
+}
+
 // A communicator is looked at before the arrays that belong to it.
 static void grids(void) {
     int *nowhere = (int *)8, got = 0;
@@ -129,6 +154,7 @@ int main(int argc, char **argv) {
     collective(MPI_COMM_WORLD);
     handles();
     shapes();
+    nowhere(MPI_COMM_WORLD);
     grids();
     return finish();
 }

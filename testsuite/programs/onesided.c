@@ -338,6 +338,8 @@ static void mistakes(void) {
     FAILS(MPI_Put(&value, 1, MPI_INT, 0, -1, 1, MPI_INT, win), MPI_ERR_DISP);
     FAILS(MPI_Put(&value, 1, MPI_INT, 0, CELLS, 1, MPI_INT, win), MPI_ERR_RMA_RANGE);
     FAILS(MPI_Put(&value, -1, MPI_INT, 0, 0, 1, MPI_INT, win), MPI_ERR_COUNT);
+    FAILS(MPI_Put(MPI_IN_PLACE, 1, MPI_INT, 0, 0, 1, MPI_INT, win), MPI_ERR_BUFFER);
+    FAILS(MPI_Compare_and_swap(&value, &value, MPI_IN_PLACE, MPI_INT, 0, 0, win), MPI_ERR_BUFFER);
     FAILS(MPI_Put(&value, 1, MPI_DATATYPE_NULL, 0, 0, 1, MPI_INT, win), MPI_ERR_TYPE);
     FAILS(MPI_Accumulate(&value, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_OP_NULL, win), MPI_ERR_OP);
     FAILS(MPI_Accumulate(&value, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_MINLOC, win), MPI_ERR_OP);
