@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { STEPS = 300, WATCHED = 0xa5, MARGIN = 64, PATIENCE = 20 };
+enum { STEPS = 300, WATCHED = 0xa5, MARGIN = 64, PATIENCE = 10 };
 static const size_t ROOM = (size_t)1 << 24, MIDDLE = (size_t)1 << 23;
 
 struct place here;

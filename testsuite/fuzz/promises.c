@@ -190,8 +190,11 @@ static int window_partner(struct call *call)
     int flag = 1;
     store(&win, *argument(call, "win"), sizeof win);
     store(&group, *argument(call, "group"), sizeof group);
-    if (called(call, "Win_start"))
-        return MPI_Win_post(group, 0, win), 1;
+    if (called(call, "Win_start")) {
+        /* Nobody begins an exposure again that goes on. */
+        int code = MPI_Win_post(group, 0, win), class = MPI_SUCCESS;
+        return MPI_Error_class(code, &class) == MPI_SUCCESS && class != MPI_ERR_RMA_SYNC;
+    }
     return MPI_Win_test(win, &flag) != MPI_SUCCESS || flag;
 }
 

@@ -78,7 +78,7 @@ fn fuzz(face: FaceOf, words: &[String]) {
 }
 
 fn a_few_seeds(face: FaceOf) {
-    let words = ["--seed", "1", "--rounds", "40"].map(String::from);
+    let words = ["--seed", "1", "--rounds", "25"].map(String::from);
     fuzz(face, &words);
 }
 
