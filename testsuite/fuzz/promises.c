@@ -74,10 +74,11 @@ static void bound_array(struct call *call, int at, long least, long most)
     }
 }
 
-/* With a datatype of the program MPI_BOTTOM stands for the addresses that this has, and of those there are none. */
+/* With a datatype of the program, or with displacements, MPI_BOTTOM stands for the addresses that these are, and there
+   is no memory at those. */
 static void ground(struct call *call)
 {
-    int grounded = 1;
+    int grounded = index_of(call, "displs") < 0 && index_of(call, "sdispls") < 0;
     for (int i = 0; i < call->procedure->parameters; i++)
         if (call->procedure->parameter[i].kind == DATATYPE)
             grounded &= !call->procedure->parameter[i].array && is_predefined(call->argument[i]);

@@ -1,9 +1,10 @@
 //! Calls of any procedure with any arguments, on the three faces: `testsuite/fuzz`, with the table of procedures that
 //! the library's description gives. No call ends the program, waits for ever or writes where it may not.
 //!
-//! The short test plays the first rounds of a few seeds. The long one, ten minutes of new seeds, runs with `cargo xtask
-//! test --all`; FUZZ_MINUTES and FUZZ_SEED change its length and make it play a certain seed. A complaint names seed and
-//! round: `fuzz --seed SEED --from ROUND --rounds 1 --loud 1` plays that round again and shows each call.
+//! The short test plays the first rounds of one seed. The long one, ten minutes of new seeds, runs with `cargo xtask
+//! test --all`; FUZZ_MINUTES and FUZZ_SEED change its length and make it play a certain seed. A complaint names seed
+//! and round: `target/fuzz/FACE/fuzz --seed SEED --from ROUND --rounds 1 --loud 1`, with LD_LIBRARY_PATH of the prefix,
+//! plays that round again and shows each call.
 
 mod table;
 
@@ -78,7 +79,7 @@ fn fuzz(face: FaceOf, words: &[String]) {
 }
 
 fn a_few_seeds(face: FaceOf) {
-    let words = ["--seed", "1", "--rounds", "25"].map(String::from);
+    let words = ["--seed", "1", "--rounds", "500"].map(String::from);
     fuzz(face, &words);
 }
 
