@@ -66,6 +66,8 @@ pub enum Action {
 struct Errhandler {
     action: Action,
     references: u32,
+    /// Those of them that the program has as handles. It cannot give up those of objects, whatever it frees twice.
+    handed_out: u32,
 }
 
 /// All error handlers of a process.
@@ -91,7 +93,7 @@ impl Errhandlers {
             (ERRORS_RETURN, Action::Return),
             (ERRORS_THROW, Action::Throw),
         ] {
-            table.set_predefined(handle.raw(), Errhandler { action, references: 1 });
+            table.set_predefined(handle.raw(), Errhandler { action, references: 1, handed_out: 0 });
         }
         Errhandlers { table, attached: HashMap::new() }
     }
@@ -108,7 +110,7 @@ impl Errhandlers {
         target: Target,
     ) -> Result<ErrhandlerHandle> {
         let action = Action::User(address, convention, target);
-        self.table.insert(Errhandler { action, references: 1 })
+        self.table.insert(Errhandler { action, references: 1, handed_out: 1 })
     }
 
     /// What the handler does.
@@ -154,8 +156,32 @@ impl Errhandlers {
         Ok(())
     }
 
-    /// Gives one reference up (`MPI_Errhandler_free`, or an object lets go); the last one ends
-    /// the handler. Predefined handlers stay.
+    /// Hands out a handle to the program, which frees it (`MPI_*_get_errhandler`).
+    ///
+    /// # Errors
+    /// As [`Errhandlers::get`].
+    pub fn hand_out(&mut self, handle: ErrhandlerHandle) -> Result<()> {
+        self.retain(handle)?;
+        self.table.get_mut(handle)?.handed_out += 1;
+        Ok(())
+    }
+
+    /// `MPI_Errhandler_free`: takes back a handle that the program has. Predefined handlers stay.
+    ///
+    /// # Errors
+    /// As [`Errhandlers::get`]; the program has freed all handles that it had, and only objects have it still.
+    pub fn free(&mut self, handle: ErrhandlerHandle) -> Result<()> {
+        let handler = self.table.get_mut(handle)?;
+        if !handle.is_predefined() {
+            if handler.handed_out == 0 {
+                crate::fail!(ERRHANDLER, "errhandler", "was freed, and is kept for objects alone");
+            }
+            handler.handed_out -= 1;
+        }
+        self.release(handle)
+    }
+
+    /// Gives one reference up (an object lets go); the last one ends the handler. Predefined handlers stay.
     ///
     /// # Errors
     /// As [`Errhandlers::get`].
@@ -206,6 +232,20 @@ impl Errhandlers {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_an_object_has_is_not_the_program_s_to_free() {
+        let mut handlers = Errhandlers::new();
+        let handle = handlers.create(1, Convention::C, Target::Comm).unwrap();
+        handlers.attach(handle, Target::Comm).unwrap();
+        handlers.free(handle).unwrap();
+        handlers.free(handle).unwrap_err();
+        handlers.hand_out(handle).unwrap();
+        handlers.free(handle).unwrap();
+        handlers.get(handle).expect("the object's");
+        handlers.release(handle).unwrap();
+        handlers.get(handle).unwrap_err();
+    }
 
     #[test]
     fn a_handler_lives_as_long_as_it_is_attached() {

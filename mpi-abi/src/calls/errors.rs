@@ -92,7 +92,7 @@ pub fn errhandler_create(
 
 /// `MPI_Errhandler_free`. The handler lives on where it is attached.
 pub fn errhandler_free(cx: &mut AlwaysCx, errhandler: &mut ErrhandlerHandle) -> Result<()> {
-    cx.always.errhandlers.lock().release(*errhandler)?;
+    cx.always.errhandlers.lock().free(*errhandler)?;
     *errhandler = ErrhandlerHandle::NULL;
     Ok(())
 }
@@ -123,7 +123,7 @@ pub fn comm_get_errhandler(
     errhandler: &mut ErrhandlerHandle,
 ) -> Result<()> {
     let attached = cx.comm(comm)?.errhandler;
-    cx.always.errhandlers.lock().retain(attached)?;
+    cx.always.errhandlers.lock().hand_out(attached)?;
     *errhandler = attached;
     Ok(())
 }
@@ -198,7 +198,7 @@ pub fn file_get_errhandler(
     errhandler: &mut ErrhandlerHandle,
 ) -> Result<()> {
     let attached = of_file(cx, file)?;
-    cx.always.errhandlers.lock().retain(attached)?;
+    cx.always.errhandlers.lock().hand_out(attached)?;
     *errhandler = attached;
     Ok(())
 }
@@ -229,7 +229,7 @@ pub fn win_get_errhandler(
     errhandler: &mut ErrhandlerHandle,
 ) -> Result<()> {
     let attached = cx.window(win)?.errhandler;
-    cx.always.errhandlers.lock().retain(attached)?;
+    cx.always.errhandlers.lock().hand_out(attached)?;
     *errhandler = attached;
     Ok(())
 }
@@ -261,7 +261,7 @@ pub fn session_get_errhandler(
     let mut errhandlers = cx.always.errhandlers.lock();
     // Each session has one.
     *errhandler = errhandlers.of(session.raw()).unwrap_or(ErrhandlerHandle::NULL);
-    errhandlers.retain(*errhandler)
+    errhandlers.hand_out(*errhandler)
 }
 
 /// `MPI_Session_call_errhandler`.

@@ -79,7 +79,7 @@ fn fuzz(face: FaceOf, words: &[String]) {
 }
 
 fn a_few_seeds(face: FaceOf) {
-    let words = ["--seed", "1", "--rounds", "25"].map(String::from);
+    let words = ["--seed", "1", "--rounds", "500"].map(String::from);
     fuzz(face, &words);
 }
 
