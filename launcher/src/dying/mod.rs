@@ -12,7 +12,7 @@ pub(crate) use helper::{NAME_CALLS, name_calls};
 
 use crate::ranges::ranges;
 use crate::tree::pack::{Malformed, Pack};
-use launch_wire::control::dying::{Fault, Trail};
+use launch_wire::control::dying::{Fault, Trail, UNKNOWN};
 use launch_wire::control::mapping::Mapping;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -107,11 +107,17 @@ impl Told {
         self.over = 0;
         for (rank, fault, trail) in self.ranks.drain(..) {
             let calls = calls_of(&trail);
-            let alike = |(known, at, ..): &&mut (Fault, Vec<Call>, Trail, Vec<usize>)| {
-                (known.signal, known.code, at) == (fault.signal, fault.code, &calls)
+            let alike = |(known, at, told, _): &&mut (Fault, Vec<Call>, Trail, Vec<usize>)| {
+                (known.signal, known.code) == (fault.signal, fault.code)
+                    && can_be_one((at, told), (&calls, &trail))
             };
             match places.iter_mut().find(alike) {
-                Some((.., ranks)) => ranks.push(rank),
+                Some((_, at, told, ranks)) => {
+                    ranks.push(rank);
+                    if calls.len() > at.len() {
+                        (*at, *told) = (calls, trail);
+                    }
+                }
                 None => places.push((fault, calls, trail, vec![rank])),
             }
         }
@@ -127,6 +133,15 @@ impl Told {
             };
         places.into_iter().enumerate().map(name).collect()
     }
+}
+
+/// Whether two ranks fell in the same place as far as is known: of one that was ended while it looked for its calls
+/// only the first are.
+fn can_be_one((one, of_one): (&[Call], &Trail), (other, of_other): (&[Call], &Trail)) -> bool {
+    let begins = |part: &[Call], trail: &Trail, whole: &[Call]| {
+        trail.cut == UNKNOWN && !part.is_empty() && whole.starts_with(part)
+    };
+    one == other || begins(one, of_one, other) || begins(other, of_other, one)
 }
 
 /// What mpirun has heard of all hosts.
@@ -209,6 +224,23 @@ mod tests {
         assert!(
             text.ends_with("  996 more died in other places, which are not shown: ranks 4-999.\n")
         );
+    }
+
+    #[test]
+    fn who_was_ended_too_soon_fell_where_others_did_that_began_alike() {
+        let trail = |calls: &[u64], cut| Trail { calls: calls.into(), cut, ..Trail::default() };
+        let mut told = Told::default();
+        for (rank, calls, cut) in [
+            (0, &[1][..], UNKNOWN),
+            (1, &[1, 2, 3], 0),
+            (2, &[1, 2], UNKNOWN),
+            (3, &[1, 2], 0),
+            (4, &[], UNKNOWN),
+        ] {
+            told.hear(rank, Fault::default(), trail(calls, cut));
+        }
+        let ranks: Vec<Vec<usize>> = told.name().into_iter().map(|fell| fell.ranks).collect();
+        assert_eq!(ranks, [vec![0, 1, 2], vec![3], vec![4]]);
     }
 
     #[test]
