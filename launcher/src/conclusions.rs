@@ -201,7 +201,7 @@ impl Job<'_> {
         match word {
             Word::Hello { face, .. } => self.report.face(rank, face),
             Word::AbortRequest { code, text } => self.ledger.told(rank, code, &text),
-            Word::Undelivered { peer, code, text } => {
+            Word::Unreached { peer, code, text } => {
                 self.ledger.cannot_reach(rank, peer, code, &text);
             }
             Word::Hearsay { code, text } => {

@@ -49,6 +49,12 @@ pub(crate) fn raise(cx: &mut Cx<'_>, error: Error) -> c_int {
     let hearer = hearer(cx);
     let code = match error.is_hearsay() {
         true if hearer.is_fatal() => end_job(code, &line, Bootstrap::abort_by_hearsay),
+        false
+            if hearer.is_fatal()
+                && let Some(rank) = error.unreached() =>
+        {
+            end_job_unreached(code, &line, rank)
+        }
         _ => handle(cx, hearer, code, &line),
     };
     // They are there: the call has just made or closed them.
@@ -220,9 +226,12 @@ fn worded(procedure: &str, argument: &str, error: &Error) -> String {
 /// hide that.
 pub(crate) fn end_job_over(procedure: Option<&str>, peer: PeerId, error: &Error) -> ! {
     let line = worded(procedure.unwrap_or("a call of MPI"), "", error);
-    end_job(error.class().0, &line, |bootstrap, code, line| {
-        bootstrap.abort_over(peer.0, code, line)
-    })
+    end_job_unreached(error.class().0, &line, peer.0)
+}
+
+/// Ends the job since another rank cannot be reached.
+fn end_job_unreached(code: c_int, line: &str, rank: u32) -> ! {
+    end_job(code, line, |bootstrap, code, line| bootstrap.abort_over(rank, code, line))
 }
 
 /// `is -2 (MPI_ANY_TAG)`, with the number that the program wrote.

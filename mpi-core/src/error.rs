@@ -154,6 +154,7 @@ struct Detail {
     param: Option<&'static str>,
     special: Option<Special>,
     hearsay: bool,
+    out_of_reach: Option<u32>,
     what: Cow<'static, str>,
     hint: Cow<'static, str>,
 }
@@ -165,8 +166,15 @@ impl Error {
     /// An error of `class`; `what` says what was wrong, as the end of a sentence.
     #[cold]
     pub fn new(class: ErrorClass, what: impl Into<Cow<'static, str>>) -> Error {
-        let (param, special, hearsay, hint) = (None, None, false, Cow::Borrowed(""));
-        Error(Box::new(Detail { class, param, special, hearsay, what: what.into(), hint }))
+        Error(Box::new(Detail {
+            class,
+            param: None,
+            special: None,
+            hearsay: false,
+            out_of_reach: None,
+            what: what.into(),
+            hint: Cow::Borrowed(""),
+        }))
     }
 
     /// An error in the parameter that the standard calls `param`; `what` continues the sentence
@@ -213,6 +221,18 @@ impl Error {
     /// Whether another process tells the reason.
     pub fn is_hearsay(&self) -> bool {
         self.0.hearsay
+    }
+
+    /// The same error as one of a rank of the job that cannot be reached.
+    #[must_use]
+    pub fn out_of_reach(mut self, rank: u32) -> Error {
+        self.0.out_of_reach = Some(rank);
+        self
+    }
+
+    /// The rank that cannot be reached, if that is the reason.
+    pub fn unreached(&self) -> Option<u32> {
+        self.0.out_of_reach
     }
 
     /// The error's class.

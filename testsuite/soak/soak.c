@@ -3,7 +3,9 @@
    with pauses long enough for the others to fall asleep. Everything follows from a seed, so
    that a failure can be played again:
 
-       mpirun -n RANKS soak --seconds S [--seed N] [--from ROUND] [--rounds N]  */
+       mpirun -n RANKS soak --seconds S [--seed N] [--from ROUND] [--rounds N] [--each 1]
+
+   With --each every rank says at the end that all data meant for it has come and was right.  */
 #include "soak.h"
 
 #include <time.h>
@@ -120,9 +122,34 @@ static uint64_t play_for(double seconds, uint64_t from, uint64_t rounds)
     return round;
 }
 
+/* What everyone sends to everyone as the last thing and does not ask after: all of it must come. */
+static void part(void)
+{
+    enum { INTS = 1000, TAG = 32000 };
+    int leaf[INTS];
+    uint64_t base = mix(here.seed) + 1;
+    for (int to = 0; to < here.size; to++) {
+        for (int i = 0; i < INTS; i++)
+            leaf[i] = word(base + (uint64_t)(here.rank * here.size + to), i);
+        if (to != here.rank)
+            MPI_Send(leaf, to % 2 ? INTS : 1, MPI_INT, to, TAG, MPI_COMM_WORLD);
+    }
+    for (int left = here.size - 1; left > 0; left--) {
+        MPI_Status status;
+        int count, due = here.rank % 2 ? INTS : 1;
+        MPI_Recv(leaf, INTS, MPI_INT, MPI_ANY_SOURCE, TAG, MPI_COMM_WORLD, &status);
+        MPI_Get_count(&status, MPI_INT, &count);
+        uint64_t number = base + (uint64_t)(status.MPI_SOURCE * here.size + here.rank);
+        for (int i = 0; i < due; i++)
+            if (count != due || leaf[i] != word(number, i))
+                COMPLAIN("int %d of the last %d from %d is wrong", i, count, status.MPI_SOURCE);
+    }
+}
+
 int main(int argc, char **argv)
 {
     double seconds = 10;
+    int each = 0;
     uint64_t from = 0, rounds = UINT64_MAX / 2;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &here.rank);
@@ -136,6 +163,8 @@ int main(int argc, char **argv)
             from = strtoull(argv[i + 1], NULL, 10);
         else if (!strcmp(argv[i], "--rounds"))
             rounds = strtoull(argv[i + 1], NULL, 10);
+        else if (!strcmp(argv[i], "--each"))
+            each = atoi(argv[i + 1]);
         else
             COMPLAIN("unknown option %s", argv[i]);
     }
@@ -148,6 +177,11 @@ int main(int argc, char **argv)
                (unsigned long long)end - 1, (unsigned long long)sum[0],
                (unsigned long long)(sum[1] >> 20),
                (unsigned long long)sum[2] / (unsigned long long)here.size);
+    part();
+    if (each) {
+        printf("all came to rank %d\n", here.rank);
+        fflush(stdout);
+    }
     MPI_Finalize();
     return 0;
 }

@@ -3,6 +3,7 @@
 
 pub mod callgrind;
 pub mod families;
+pub mod firewall;
 pub mod hosts;
 pub mod peers;
 pub mod prefix;

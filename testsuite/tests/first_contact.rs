@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use anyhow::Result;
+use testsuite::firewall::Verdict;
 use testsuite::hosts::{Hosts, LAUNCHER};
 use testsuite::prefix::{Prefix, clean};
 
@@ -122,5 +123,21 @@ fn without_a_route_the_answer_of_the_kernel_is_told() {
     for kind in ["forgotten", "bcast", "from_any"] {
         let output = run(&hosts, &prefix, &program, kind);
         assert_told(&hosts, &output, kind, "route");
+    }
+}
+
+#[test]
+fn behind_firewalls_that_reset_the_answer_is_told() {
+    let test = "behind_firewalls_that_reset_the_answer_is_told";
+    let Some(hosts) = Hosts::make(test, 4, 1).expect("hosts") else { return };
+    if !hosts.can_filter(test).expect("a note") {
+        return;
+    }
+    let prefix = Prefix::find().expect("a prefix");
+    let program = compile(&prefix, "refused_contact");
+    part(&hosts, |hosts, from, to| hosts.bar(from, to, 0, Verdict::Reset), 4);
+    for kind in ["ring", "forgotten", "from_any", "alltoall"] {
+        let output = run(&hosts, &prefix, &program, kind);
+        assert_told(&hosts, &output, kind, "refused");
     }
 }

@@ -54,6 +54,11 @@ const NEEDS: &[Need] = &[
         probe: Probe::Program("ip"),
     },
     Need {
+        package: "nftables",
+        why: "nft, for tests with firewalls between such hosts",
+        probe: Probe::Program("nft"),
+    },
+    Need {
         package: "pkg-config",
         why: "tests of the installed .pc files",
         probe: Probe::Program("pkg-config"),

@@ -299,9 +299,9 @@ impl Bootstrap {
         self.abort_by(code, text, &control::Frame::AbortRequest { code, text: text.to_string() });
     }
 
-    /// The same because what this process has sent to `peer` cannot be delivered.
+    /// The same because this process cannot reach `peer`.
     pub fn abort_over(&mut self, peer: u32, code: i32, text: &str) {
-        let word = control::Frame::Undelivered { peer, code, text: text.to_string() };
+        let word = control::Frame::Unreached { peer, code, text: text.to_string() };
         self.abort_by(code, text, &word);
     }
 

@@ -32,12 +32,13 @@ impl Tcp {
     /// Begins to look for the peer of a stream that has no connection.
     #[cold]
     pub(super) fn seek(&mut self, id: StreamId) {
-        let now = net::now();
+        let (now, patience) = (net::now(), self.config.tcp.patience);
         let Some(peer) = self.peers.get_mut(id.peer.0 as usize) else { return };
         if peer.state != State::Up {
             return;
         }
-        peer.streams[id.stream as usize].link = Link::Seeking(Box::new(Seek::from(id.stream, now)));
+        let seek = Seek::from(id.stream, patience, now);
+        peer.streams[id.stream as usize].link = Link::Seeking(Box::new(seek));
         self.seeking.push(id);
         self.seek_on(id, now);
     }

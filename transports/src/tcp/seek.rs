@@ -18,6 +18,8 @@ use super::net::Socket;
 const HEAD_START: Duration = Duration::from_millis(30);
 /// How long an attempt may take to find the peer's host.
 const ATTEMPT_MAX: Duration = Duration::from_secs(3);
+/// So many attempts at each address fit into the patience, in which the kernel may say a lost first word but once.
+const ATTEMPTS: u32 = 4;
 /// A search is worth telling of after so long.
 const WORTH_TELLING: Duration = Duration::from_secs(1);
 /// The pauses between rounds: the first, and the longest.
@@ -84,6 +86,8 @@ pub(super) struct Seek {
     pub attempts: Vec<Attempt>,
     /// Number of the stream.
     stream: usize,
+    /// How long an attempt may take here.
+    attempt_max: Duration,
     /// How many addresses have had their turn in this round.
     next_way: usize,
     next_at: Instant,
@@ -96,12 +100,22 @@ pub(super) struct Seek {
 }
 
 impl Seek {
-    /// A search for the stream of this number that begins at `at`.
-    pub(super) fn from(stream: u32, at: Instant) -> Seek {
+    /// A search with this patience for the stream of this number that begins at `at`.
+    pub(super) fn from(stream: u32, patience: Duration, at: Instant) -> Seek {
         let (attempts, missed, stream) = (Vec::new(), Duration::ZERO, stream as usize);
         let (next_at, looked_at, pause) = (at, at, PAUSES.0);
-        let answers = BTreeMap::new();
-        Seek { attempts, stream, next_way: 0, next_at, pause, looked_at, missed, answers }
+        let (answers, attempt_max) = (BTreeMap::new(), ATTEMPT_MAX.min(patience / ATTEMPTS));
+        Seek {
+            attempts,
+            stream,
+            attempt_max,
+            next_way: 0,
+            next_at,
+            pause,
+            looked_at,
+            missed,
+            answers,
+        }
     }
 
     /// How long the peer has been out of reach, as far as this process has looked: in a time in
@@ -167,7 +181,7 @@ impl Seek {
     /// it may compute for hours before it looks, so such an attempt goes on.
     pub(super) fn drop_stale(&mut self, now: Instant) {
         self.attempts.retain_mut(|attempt| {
-            let is_young = now.duration_since(attempt.since) < ATTEMPT_MAX;
+            let is_young = now.duration_since(attempt.since) < self.attempt_max;
             let lives = is_young || attempt.socket.is_connected();
             if !is_young {
                 attempt.since = now;
@@ -186,8 +200,8 @@ impl Seek {
 
     /// When something is to be done even if nothing arrives.
     pub(super) fn due(&self, now: Instant) -> Instant {
-        let stale = self.attempts.iter().map(|attempt| attempt.since + ATTEMPT_MAX).min();
-        let next = if self.has_greeted() { now + ATTEMPT_MAX } else { self.next_at };
+        let stale = self.attempts.iter().map(|attempt| attempt.since + self.attempt_max).min();
+        let next = if self.has_greeted() { now + self.attempt_max } else { self.next_at };
         stale.map_or(next, |stale| stale.min(next))
     }
 }
@@ -200,7 +214,7 @@ mod tests {
     fn every_stream_tries_every_address_and_begins_with_another() {
         let start = Instant::now();
         for stream in 0..5 {
-            let mut seek = Seek::from(stream, start);
+            let mut seek = Seek::from(stream, HEAD_START * 100, start);
             let tried: Vec<usize> =
                 (0..3).filter_map(|turn| seek.next_way(3, start + HEAD_START * turn)).collect();
             let first = stream as usize;

@@ -93,6 +93,8 @@ pub(super) struct Net {
     next_port: u16,
     /// Where those who connect now come from.
     source: SocketAddr,
+    /// Until then a firewall drops who wants to connect.
+    barred_until: Duration,
     connections: Vec<Connection>,
     /// What is behind a descriptor, which is but a name here, with a number of its own.
     things: HashMap<RawFd, (u64, What)>,
@@ -118,6 +120,7 @@ impl Sim {
             doors: BTreeMap::new(),
             next_port: 1000,
             source: HOME,
+            barred_until: Duration::ZERO,
             connections: Vec::new(),
             things: HashMap::new(),
             next_thing: 0,
@@ -146,6 +149,11 @@ impl Sim {
     /// Those who connect from now on come from this address.
     pub(super) fn come_from(&self, source: SocketAddr) {
         with(|net| net.source = source);
+    }
+
+    /// Nobody can connect until so much time has passed, and nobody says why.
+    pub(super) fn bar_until(&self, time: Duration) {
+        with(|net| net.barred_until = time);
     }
 
     /// Connections so far.
@@ -215,7 +223,11 @@ impl Net {
     }
 
     pub(super) fn connect(&mut self, to: SocketAddr) -> io::Result<OwnedFd> {
-        let way = self.way(SYN_TIMEOUT);
+        let (mut way, mut again) = (self.way(SYN_TIMEOUT), SYN_TIMEOUT);
+        while self.time + way < self.barred_until {
+            way += again;
+            again *= 2;
+        }
         let number = self.connections.len();
         let refused = !self.doors.contains_key(&to);
         self.connections.push(Connection {

@@ -100,6 +100,18 @@ fn who_did_not_look_blames_nobody() {
     assert!(world.got(0).down.is_empty(), "{:?}", world.got(0).down);
 }
 
+/// Whoever connects again finds the way that is open by now; the kernel would try it again after a second.
+#[test]
+fn a_way_that_opens_within_the_patience_is_found() {
+    for patience in [400, 1000, 3000, 20_000].map(Duration::from_millis) {
+        let tcp = TcpSettings { patience, ..small() };
+        let sim = Sim::begin(1, FAIR);
+        sim.bar_until(patience / 2);
+        let took = meet(&sim, world(2, &tcp));
+        assert!(took > patience / 2 && took < patience, "{took:?} with {patience:?}");
+    }
+}
+
 #[test]
 fn each_stream_has_its_own_patience() {
     let tcp = TcpSettings { streams: 2, patience: Duration::from_millis(300), ..small() };

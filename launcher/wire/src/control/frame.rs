@@ -74,8 +74,8 @@ pub enum Frame {
         /// One sentence.
         text: String,
     },
-    /// The whole job is to end because what this rank has sent to another one cannot be delivered.
-    Undelivered {
+    /// The whole job is to end because this rank cannot reach another one.
+    Unreached {
         /// The rank that cannot be reached.
         peer: u32,
         /// The exit status asked for.
@@ -142,7 +142,7 @@ impl std::error::Error for FrameError {}
 impl Frame {
     /// Whether it asks for the end of the job, by a rank that knows of the reason itself.
     pub fn ends_job(&self) -> bool {
-        matches!(self, Frame::AbortRequest { .. } | Frame::Undelivered { .. })
+        matches!(self, Frame::AbortRequest { .. } | Frame::Unreached { .. })
     }
 
     /// The frame as one packet.
@@ -170,7 +170,7 @@ impl Frame {
                 bytes.extend_from_slice(&code.to_le_bytes());
                 push_text(&mut bytes, text);
             }
-            Frame::Undelivered { peer, code, text } => {
+            Frame::Unreached { peer, code, text } => {
                 bytes.extend_from_slice(&peer.to_le_bytes());
                 bytes.extend_from_slice(&code.to_le_bytes());
                 push_text(&mut bytes, text);
@@ -199,7 +199,7 @@ impl Frame {
             Frame::ReportTable { .. } => 6,
             Frame::RollCall { .. } => 7,
             Frame::RollCallRequest => 8,
-            Frame::Undelivered { .. } => 10,
+            Frame::Unreached { .. } => 10,
             Frame::Dying { .. } => dying::KIND,
         }
     }
@@ -252,7 +252,7 @@ impl Frame {
             10 => {
                 let peer = number(&mut body)?;
                 let code = number(&mut body)?.cast_signed();
-                Frame::Undelivered { peer, code, text: text(&mut body)? }
+                Frame::Unreached { peer, code, text: text(&mut body)? }
             }
             dying::KIND => {
                 let (fault, trail) = dying::decode(std::mem::take(&mut body))?;
@@ -308,7 +308,7 @@ mod tests {
             Just(Frame::FinalizeSeen),
             (any::<i32>(), text).prop_map(|(code, text)| Frame::AbortRequest { code, text }),
             (any::<i32>(), text).prop_map(|(code, text)| Frame::Hearsay { code, text }),
-            (any::<u32>(), any::<i32>(), text).prop_map(|(peer, code, text)| Frame::Undelivered {
+            (any::<u32>(), any::<i32>(), text).prop_map(|(peer, code, text)| Frame::Unreached {
                 peer,
                 code,
                 text
