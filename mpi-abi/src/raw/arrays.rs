@@ -193,6 +193,10 @@ fn in_status(cx: &mut Cx<'_>, failure: &Error, comm: Option<CommHandle>) -> Erro
     if let Some(comm) = comm {
         cx.owner = Owner::Comm(comm);
     }
-    Error::new(ErrorClass::IN_STATUS, format!("a request failed: {failure}"))
-        .hint("The error fields of the statuses say which requests failed and how.")
+    let error = Error::new(ErrorClass::IN_STATUS, format!("a request failed: {failure}"))
+        .hint("The error fields of the statuses say which requests failed and how.");
+    match failure.unreached() {
+        Some(rank) => error.out_of_reach(rank),
+        None => error,
+    }
 }

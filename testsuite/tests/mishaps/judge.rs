@@ -9,6 +9,7 @@ use testsuite::hosts::Hosts;
 
 use super::job::End;
 use super::plan::{Fault, Mishap, Plan, Whom};
+use super::strike::Struck;
 
 /// How a run went that went well.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -19,13 +20,13 @@ pub(crate) enum Verdict {
     Ended,
 }
 
-/// Judges the end of a run in which something was `struck`, or was no more there.
+/// Judges the end of a run to which that happened.
 ///
 /// # Errors
 /// What is wrong with it.
 pub(crate) fn judge(
     plan: &Plan,
-    struck: bool,
+    struck: Struck,
     hosts: &Hosts,
     end: &End,
 ) -> Result<Verdict, String> {
@@ -45,7 +46,7 @@ pub(crate) fn judge(
             None => Ok(Verdict::Survived),
         };
     }
-    if !struck || plan.must_survive() {
+    if !struck.in_time || plan.must_survive(struck.lasted) {
         return Err("it should have survived".into());
     }
     match &plan.mishap {

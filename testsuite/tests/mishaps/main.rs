@@ -84,7 +84,7 @@ fn play(plan: &Plan, hosts: &Hosts, prefix: &Prefix, program: &Path) -> Result<V
     judge::judge(plan, struck, hosts, &end).map_err(|why| {
         format!(
             "{why}: {plan} (again: cargo xtask soak --faults --runs 1 --seed {})\n\
-             struck: {struck}, ended: {:?}\n{}{}",
+             {struck:?}, ended: {:?}\n{}{}",
             plan.seed, end.status, end.out, end.errors
         )
     })

@@ -114,12 +114,15 @@ impl Plan {
         HOSTS * self.each
     }
 
-    /// Whether there always is a way left, or is one again in good time.
-    pub(crate) fn must_survive(&self) -> bool {
+    /// Whether there always is a way left, or was one again in good time: a fault has `lasted` so long, if not for good.
+    pub(crate) fn must_survive(&self, lasted: Option<Duration>) -> bool {
         match &self.mishap {
             Mishap::Kill(_) => false,
             Mishap::Fault(fault) => {
-                fault.heals.is_some_and(|after| after <= TOLERATED)
+                // A rank tells the others once, at the start, where it listens.
+                let knows_no_address = fault.kind == Kind::Cut && matches!(self.when, When::Start);
+                let heals = lasted.is_some_and(|time| time <= TOLERATED);
+                heals && !knows_no_address
                     || fault.cables.len() < CABLES.into()
                     || matches!(fault.kind, Kind::HalfOpen | Kind::Abort)
             }
@@ -145,10 +148,13 @@ impl Fault {
         let kinds = [Drop, OneWay, Reset, ResetOneWay, Cut, HalfOpen, Abort];
         let kind = kinds[random.random_range(0..kinds.len())];
         let host = random.random_range(0..HOSTS);
-        let others = (1..HOSTS).map(|step| (host, (host + step) % HOSTS));
-        let pairs = match random.random_range(0..2) {
-            0 => others.collect(),
-            _ => others.skip(random.random_range(0..HOSTS - 1)).take(1).collect(),
+        let others = |host| (1..HOSTS).map(move |step| (host, (host + step) % HOSTS));
+        let (one, all) = (random.random_range(0..HOSTS - 1), random.random_bool(0.5));
+        let pairs = match kind {
+            // A cable is one for all, and lies in the first host.
+            Cut if host == 0 => (0..HOSTS).flat_map(others).collect(),
+            _ if all || kind == Cut => others(host).collect(),
+            _ => others(host).skip(one).take(1).collect(),
         };
         // Mostly there shall be no way left.
         let cables = match random.random_range(0..4) {

@@ -10,29 +10,37 @@ use testsuite::hosts::Hosts;
 use super::job::{Job, Process, signal};
 use super::plan::{Fault, HOSTS, Kind, Mishap, Plan, When, Whom};
 
-/// Does what the plan says, to a job that `begin` starts. Gives the job, and whether something was there to
-/// be struck.
-pub(crate) fn strike(plan: &Plan, hosts: &Hosts, begin: impl FnOnce() -> Job) -> (Job, bool) {
+/// What has happened to a job.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Struck {
+    /// Whether the job was there to be struck.
+    pub(crate) in_time: bool,
+    /// How long a fault has lasted that was healed while the job ran: a little longer than planned.
+    pub(crate) lasted: Option<Duration>,
+}
+
+/// Does what the plan says, to a job that `begin` starts.
+pub(crate) fn strike(plan: &Plan, hosts: &Hosts, begin: impl FnOnce() -> Job) -> (Job, Struck) {
     match (&plan.mishap, plan.when) {
         (Mishap::Kill(whom), _) => {
             let mut job = begin();
-            let killed = wait(&mut job, plan.when) && kill(&mut job, *whom);
-            (job, killed)
+            let in_time = wait(&mut job, plan.when) && kill(&mut job, *whom);
+            (job, Struck { in_time, lasted: None })
         }
         (Mishap::Fault(fault), When::Start) => {
-            befall(hosts, fault).expect("a fault");
+            let since = befall(hosts, fault).expect("a fault");
             let mut job = begin();
-            heal(hosts, fault, &mut job);
-            (job, true)
+            let lasted = heal(hosts, fault, since, &mut job);
+            (job, Struck { in_time: true, lasted })
         }
         (Mishap::Fault(fault), _) => {
             let mut job = begin();
             let in_time = wait(&mut job, plan.when);
-            if in_time {
-                befall(hosts, fault).expect("a fault");
-                heal(hosts, fault, &mut job);
-            }
-            (job, in_time)
+            let lasted = in_time.then(|| {
+                let since = befall(hosts, fault).expect("a fault");
+                heal(hosts, fault, since, &mut job)
+            });
+            (job, Struck { in_time, lasted: lasted.flatten() })
         }
     }
 }
@@ -76,8 +84,9 @@ fn victim(job: &Job, whom: Whom) -> Option<u32> {
     found.map(|process| process.pid)
 }
 
-/// Lets a fault begin.
-fn befall(hosts: &Hosts, fault: &Fault) -> Result<()> {
+/// Lets a fault begin; when it began.
+fn befall(hosts: &Hosts, fault: &Fault) -> Result<Instant> {
+    let since = Instant::now();
     for &cable in &fault.cables {
         if fault.kind == Kind::Cut {
             hosts.plug(fault.pairs[0].0, cable, false)?;
@@ -99,7 +108,7 @@ fn befall(hosts: &Hosts, fault: &Fault) -> Result<()> {
             }
         }
     }
-    Ok(())
+    Ok(since)
 }
 
 fn verdict(kind: Kind) -> Verdict {
@@ -109,13 +118,12 @@ fn verdict(kind: Kind) -> Verdict {
     }
 }
 
-/// Waits until the fault is over, if it ever is while the job runs, and ends it.
-fn heal(hosts: &Hosts, fault: &Fault, job: &mut Job) {
-    let Some(after) = fault.heals else { return };
-    let due = Instant::now() + after;
-    if job.until(|_| (Instant::now() >= due).then_some(())).is_some() {
-        mend(hosts, fault).expect("the fault can be taken away");
-    }
+/// Waits until a fault that began then is over, if it ever is while the job runs, and ends it; how long it was.
+fn heal(hosts: &Hosts, fault: &Fault, since: Instant, job: &mut Job) -> Option<Duration> {
+    let due = since + fault.heals?;
+    job.until(|_| (Instant::now() >= due).then_some(()))?;
+    mend(hosts, fault).expect("the fault can be taken away");
+    Some(since.elapsed())
 }
 
 /// Takes a fault away, whatever is left of it.

@@ -223,6 +223,7 @@ impl Tcp {
             .change(socket.as_fd(), id.key(), Interest::Read)
             .map_err(|error| error.to_string());
         let peer = &mut self.peers[id.peer.0 as usize];
+        peer.waits = false;
         let stream = &mut peer.streams[id.stream as usize];
         let mut released = Vec::new();
         let resumed = stream.output.resume(received, |transfer| released.push(transfer));
@@ -326,7 +327,8 @@ impl Tcp {
         if self.peers[peer.0 as usize].state != State::Up {
             return;
         }
-        let owes = self.peers[peer.0 as usize].owes();
+        // Who waits for the connection does not look for it, and would wait for ever.
+        let owes = self.peers[peer.0 as usize].owes() || self.peers[peer.0 as usize].waits;
         self.end_all(peer, State::Down);
         let how = format!(
             "rank {} cannot reach rank {} by TCP (version {VERSION}): {how}",

@@ -83,6 +83,7 @@ impl Tcp {
         self.want_stream(peer);
         let id = StreamId { peer, stream: 0 };
         if self.stream_mut(id).is_some_and(|stream| matches!(stream.link, Link::Idle)) {
+            self.peers[peer.0 as usize].waits = true;
             self.seek(id);
         }
     }

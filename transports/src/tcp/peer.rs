@@ -99,6 +99,11 @@ impl Stream {
     pub(super) fn is_open(&self) -> bool {
         matches!(self.link, Link::Open(_))
     }
+
+    /// Whether it has lost a connection by which the peer may have been told how far this end is.
+    fn is_torn(&self) -> bool {
+        matches!(self.link, Link::Seeking(_)) && self.input.received() > 0
+    }
 }
 
 /// One peer.
@@ -107,6 +112,8 @@ pub(super) struct Peer {
     pub state: State,
     /// Whether it has taken its leave on one stream; then it is on its way on the others too.
     pub says_farewell: bool,
+    /// Whether it waits in `MPI_Init` for this process to connect.
+    pub waits: bool,
     /// Addresses where it listens, the most promising first.
     pub ways: Vec<SocketAddr>,
     pub streams: Vec<Stream>,
@@ -128,6 +135,7 @@ impl Peer {
             rank: u32::MAX,
             state: State::Up,
             says_farewell: false,
+            waits: false,
             ways: Vec::new(),
             streams: Vec::new(),
             leaving: Vec::new(),
@@ -145,9 +153,10 @@ impl Peer {
         }
     }
 
-    /// Whether everything handed over for it is with it, or never can be.
+    /// Whether everything handed over for it is with it, or never can be. Who has all of a peer's messages does not go
+    /// before it can have been told so: it would take them for lost.
     pub(super) fn is_flushed(&self) -> bool {
-        self.state != State::Up || !self.owes()
+        self.state != State::Up || !self.owes() && !self.streams.iter().any(Stream::is_torn)
     }
 
     /// Whether something that was accepted for it is not known to be there.

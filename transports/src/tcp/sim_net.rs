@@ -151,6 +151,11 @@ impl Sim {
         with(|net| net.source = source);
     }
 
+    /// All connections break, with what is on its way.
+    pub(super) fn cut_all(&self) {
+        with(|net| net.connections.iter_mut().for_each(|one| one.cut_at = Some(net.time)));
+    }
+
     /// Nobody can connect until so much time has passed, and nobody says why.
     pub(super) fn bar_until(&self, time: Duration) {
         with(|net| net.barred_until = time);

@@ -7,13 +7,17 @@ use std::time::Duration;
 use mpi_core::buffer::UserBuffer;
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::header::{FrameKind, Header};
+<<<<<<< HEAD
 use mpi_core::port::{Body, PeerId, Token, Transport, Why};
 use mpi_core::settings::TcpSecurity;
+=======
+use mpi_core::port::{PeerId, Token, Transport, Why};
+>>>>>>> 2e8526b (Make a lost connection again before leaving, and end the job where a peer waits in MPI_Init for a connection in vain)
 
 use super::net::Socket;
 use super::sim_net::{HOME, Sim, Weather};
 use super::tests::{small, world};
-use super::{Tcp, TcpSettings};
+use super::{Ring, Tcp, TcpSettings};
 use crate::conformance::{Recorder, World, check, pattern};
 use crate::sys::limits::Limits;
 
@@ -110,6 +114,44 @@ fn a_way_that_opens_within_the_patience_is_found() {
         let took = meet(&sim, world(2, &tcp));
         assert!(took > patience / 2 && took < patience, "{took:?} with {patience:?}");
     }
+}
+
+/// Who has all does not go before the other can know that: what it said of it may be lost with the connection.
+#[test]
+fn who_leaves_makes_a_broken_connection_again_first() {
+    let sim = Sim::begin(1, FAIR);
+    let mut world = World::new(world(2, &small()));
+    world.send(0, 1, &Header { kind: FrameKind::Eager as u8, ..Header::default() }, b"hello");
+    world.run_until("it has come", |world| world.got(1).frames.len() == 1);
+    sim.cut_all();
+    world.run_until("that is seen", |world| !world.transport(1).is_connected(PeerId(0)));
+    assert!(!world.transport(1).is_flushed());
+    world.run_until("it may leave", |world| world.transport(1).is_flushed());
+    let mut ends = world.into_ends();
+    drop(ends.pop());
+    let mut sink = Recorder::default();
+    while !ends[0].is_flushed() {
+        look(&mut ends[0], &mut sink);
+    }
+    assert!(matches!(sink.down[..], [] | [(_, Why::Finalized)]), "{:?}", sink.down);
+}
+
+/// Of two that connect at the start one waits for the other, who must not keep it for himself that he has given up.
+#[test]
+fn who_cannot_make_a_connection_that_is_waited_for_ends_the_job() {
+    let tcp = TcpSettings { patience: Duration::from_millis(300), ..small() };
+    let sim = Sim::begin(1, FAIR);
+    let mut ends = world(2, &tcp);
+    sim.bar_until(Duration::from_secs(60));
+    let (mut rings, mut sinks) =
+        ([0, 1].map(|rank| Ring::new(rank, 2)), [(); 2].map(|()| Recorder::default()));
+    while sinks[1].down.is_empty() {
+        for end in 0..2 {
+            ends[end].connect_ring(&mut rings[end], |_| false);
+            look(&mut ends[end], &mut sinks[end]);
+        }
+    }
+    assert!(matches!(sinks[1].down[..], [(_, Why::Undelivered(_))]), "{:?}", sinks[1].down);
 }
 
 #[test]
