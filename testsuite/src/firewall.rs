@@ -1,7 +1,7 @@
 //! Firewalls, cuts and broken connections between hosts that are namespaces ([`Hosts`]).
 //!
-//! What a firewall does is done where a packet arrives, as a firewall of that host does it. It needs nftables and a kernel
-//! that has its tables; a test that wants one asks [`Hosts::can_filter`] first.
+//! What a firewall does is done where a packet arrives, as a firewall of that host does it. It needs nftables
+//! and a kernel that has its tables; a test that wants one asks [`Hosts::can_filter`] first.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -84,8 +84,8 @@ impl Hosts {
         on(self.name(host), &["nft", "-f", "-"], &rules)
     }
 
-    /// Host `at` forgets its connections with another over a cable, and `tells` the other; else that one goes on believing in
-    /// them.
+    /// Host `at` forgets its connections with another over a cable, and `tells` the other; else that one goes
+    /// on believing in them.
     ///
     /// # Errors
     /// When the kernel does not let us.

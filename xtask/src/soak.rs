@@ -1,5 +1,5 @@
-//! `cargo xtask soak`: random traffic with every word checked, for as long as one likes, on one host or on four with random
-//! mishaps.
+//! `cargo xtask soak`: random traffic with every word checked, for as long as one likes, on one host or on four
+//! with random mishaps.
 //!
 //! Enters: minutes or runs, a seed. Leaves: the verdict of the long test in `testsuite/tests/soak.rs`
 //! or `testsuite/tests/mishaps`.

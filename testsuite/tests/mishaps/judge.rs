@@ -1,7 +1,7 @@
 //! Whether a job came through its mishap as it should.
 //!
-//! It has survived, and every rank has all data and said so, or it has ended and says what happened. Either comes soon, and
-//! nothing is left behind.
+//! It has survived, and every rank has all data and said so, or it has ended and says what happened. Either
+//! comes soon, and nothing is left behind.
 
 use std::os::unix::process::ExitStatusExt;
 
@@ -46,8 +46,8 @@ pub(crate) fn judge(
             None => Ok(Verdict::Survived),
         };
     }
-    // The last word of a rank that has gone may be lost with its connection. Nobody can ask it any more, and what it had is
-    // told as undelivered.
+    // The last word of a rank that has gone may be lost with its connection. Nobody can ask it any more, and
+    // what it had is told as undelivered.
     let last_word_lost = silent.is_none() && end.errors.contains("MPI_Finalize: what was sent");
     if !struck.in_time || plan.must_survive(struck.lasted) && !last_word_lost {
         return Err("it should have survived".into());

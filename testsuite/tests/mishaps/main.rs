@@ -1,5 +1,6 @@
-//! Random mishaps under random traffic on four hosts: ranks and launchers are killed, the network drops, resets, is cut, lets
-//! through one direction or forgets connections, from the start or later, for a while or for good.
+//! Random mishaps under random traffic on four hosts: ranks and launchers are killed, the network drops,
+//! resets, is cut, lets through one direction or forgets connections, from the start or later, for a while or
+//! for good.
 //!
 //! Whatever happens, the job survives with the right data or ends soon and says why, and leaves
 //! nothing behind; never does it end with status 0 when a rank has not got its data. The short
@@ -18,8 +19,8 @@ use std::collections::BTreeMap;
 use std::env;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -92,7 +93,8 @@ fn play(plan: &Plan, hosts: &Hosts, prefix: &Prefix, program: &Path) -> Result<V
 
 /// Plays all seeds, in lanes side by side, until the time is over, and says how that went.
 fn play_all(test: &str, seeds: &[u64], until: Option<Instant>) {
-    let (score, next) = (Mutex::new(Score::default()), AtomicUsize::new(0));
+    let (mut score, next) = (Score::default(), AtomicUsize::new(0));
+    let (tell, told) = channel();
     let prefix = Prefix::find().expect("a prefix");
     let folder = tempfile::tempdir().expect("a folder");
     let program = compiled(&prefix, folder.path());
@@ -102,18 +104,19 @@ fn play_all(test: &str, seeds: &[u64], until: Option<Instant>) {
             if !hosts.can_filter(test).expect("a note") {
                 break;
             }
-            let (score, next, prefix, program) = (&score, &next, &prefix, &program);
+            let (tell, next, prefix, program) = (tell.clone(), &next, &prefix, &program);
             scope.spawn(move || {
                 while until.is_none_or(|end| Instant::now() < end) {
                     let place = next.fetch_add(1, Ordering::Relaxed);
                     let Some(&seed) = seeds.get(place) else { return };
                     let verdict = play(&Plan::draw(seed), &hosts, prefix, program);
-                    note(&mut score.lock().expect("a score"), verdict, seeds.len());
+                    tell.send(verdict).expect("somebody listens");
                 }
             });
         }
+        drop(tell);
+        told.iter().for_each(|verdict| note(&mut score, verdict, seeds.len()));
     });
-    let score = score.into_inner().expect("a score");
     println!("{}", score.tell(score.played()));
     assert!(score.failures.is_empty(), "{}", score.failures.join("\n"));
 }

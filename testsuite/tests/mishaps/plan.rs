@@ -15,7 +15,8 @@ pub(crate) const CABLES: u8 = 2;
 /// The patience that every run is played with (FERRITE_TCP_PATIENCE).
 pub(crate) const PATIENCE: Duration = Duration::from_millis(1000);
 
-/// Faults that are healed after so long must be survived: a connection counts as broken only after half of the patience.
+/// Faults that are healed after so long must be survived: a connection counts as broken only after half of the
+/// patience.
 pub(crate) const TOLERATED: Duration = PATIENCE.checked_div(2).expect("not by zero");
 
 /// How long traffic goes on if nothing happens, and the latest moment of a mishap that has no better one.
@@ -114,7 +115,8 @@ impl Plan {
         HOSTS * self.each
     }
 
-    /// Whether there always is a way left, or was one again in good time: a fault has `lasted` so long, if not for good.
+    /// Whether there always is a way left, or was one again in good time: a fault has `lasted` so long, if not
+    /// for good.
     pub(crate) fn must_survive(&self, lasted: Option<Duration>) -> bool {
         match &self.mishap {
             Mishap::Kill(_) => false,
