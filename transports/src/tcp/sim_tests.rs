@@ -7,12 +7,8 @@ use std::time::Duration;
 use mpi_core::buffer::UserBuffer;
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::header::{FrameKind, Header};
-<<<<<<< HEAD
 use mpi_core::port::{Body, PeerId, Token, Transport, Why};
 use mpi_core::settings::TcpSecurity;
-=======
-use mpi_core::port::{PeerId, Token, Transport, Why};
->>>>>>> 2e8526b (Make a lost connection again before leaving, and end the job where a peer waits in MPI_Init for a connection in vain)
 
 use super::net::Socket;
 use super::sim_net::{HOME, Sim, Weather};
@@ -151,7 +147,7 @@ fn who_cannot_make_a_connection_that_is_waited_for_ends_the_job() {
             look(&mut ends[end], &mut sinks[end]);
         }
     }
-    assert!(matches!(sinks[1].down[..], [(_, Why::Undelivered(_))]), "{:?}", sinks[1].down);
+    assert!(matches!(sinks[1].down[..], [(_, Why::Undelivered { .. })]), "{:?}", sinks[1].down);
 }
 
 #[test]
