@@ -28,3 +28,34 @@ pub(crate) fn lost_peer(peer: PeerId, why: &Why) -> Error {
             Error::new(class, what).out_of_reach(peer.0)
         }
         Why::Undelivered { how, hint } => {
+            let what = format!("what was sent to rank {} cannot be delivered: {how}", peer.0);
+            let error = Error::new(class, what);
+            match hint {
+                Some(hint) => error.hint(*hint),
+                None => error,
+            }
+        }
+    }
+}
+
+/// The error of a receive or probe that only a peer could end which is gone; if another of the messages that are here
+/// is from there, its tag may be the mistake.
+#[cold]
+pub(crate) fn lost_source(
+    here: impl IntoIterator<Item = Envelope>,
+    wanted: Envelope,
+    peer: PeerId,
+    why: &Why,
+) -> Error {
+    let lost = lost_peer(peer, why);
+    let Envelope { context, source, tag } = wanted;
+    let is_alike = |here: &Envelope| here.context == context && here.source == source;
+    let of_the_program = context & 1 == 0;
+    match here.into_iter().find(is_alike).filter(|_| of_the_program) {
+        Some(here) => lost.hint(format!(
+            "What is here from rank {source} has tag {}, and what is asked for has tag {tag}.",
+            here.tag
+        )),
+        None => lost,
+    }
+}
