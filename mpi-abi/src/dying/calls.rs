@@ -3,8 +3,6 @@
 //! `_Unwind_Backtrace`, through the crate `backtrace`, allocates nothing and takes at most the loader's
 //! lock for a look at its list of libraries, recursively.
 
-use std::ffi::c_void;
-
 use launch_wire::control::dying::CALLS_MAX;
 use libc::ucontext_t;
 
@@ -105,7 +103,7 @@ fn leave_nowhere(context: &mut ucontext_t, around: &Surroundings) -> Option<u64>
     let stack = registers[libc::REG_RSP as usize];
     // SAFETY: the stack pointer lies in memory that can be read.
     let back = unsafe {
-        let place: *const c_void = std::ptr::with_exposed_provenance(stack as usize);
+        let place: *const std::ffi::c_void = std::ptr::with_exposed_provenance(stack as usize);
         place.cast::<i64>().read_unaligned()
     };
     registers[libc::REG_RIP as usize] = back;
