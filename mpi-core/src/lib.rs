@@ -11,6 +11,8 @@ pub mod attributes;
 pub mod boards;
 pub mod buffer;
 pub mod callout;
+#[cfg(test)]
+pub(crate) mod cases;
 pub mod coll;
 pub mod comm;
 pub mod constants;

@@ -136,6 +136,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "minutes of safe code")]
     fn what_is_too_long_is_made_anew() {
         let mut kept = Kept::default();
         let problem = Problem::Alltoall { block: 1, in_place: false };

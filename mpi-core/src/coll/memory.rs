@@ -404,6 +404,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(miri, ignore = "miri ends where memory does")]
     fn what_no_machine_holds_is_an_error() {
         let datatype = crate::datatype::predefined(0x209).expect("MPI_INT");
         let block = || Block::new(UserBuffer::BOTTOM, i64::MAX, datatype);

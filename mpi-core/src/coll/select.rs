@@ -151,6 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(miri, ignore = "minutes of safe code")]
     fn the_compiled_in_table_is_read_once() {
         let (one, other) = (Selection::default(), Selection::default());
         let mut rules = one.rules.iter().zip(&other.rules);

@@ -274,6 +274,7 @@ mod tests {
 
         /// The default table with a part of it replaced: most of it is understood.
         #[test]
+        #[cfg_attr(miri, ignore = "minutes of safe code")]
         fn a_damaged_table_is_read_or_refused(
                 at: prop::sample::Index, len in 0usize..40, with in "\\PC{0,8}") {
             let begin = DEFAULT.floor_char_boundary(at.index(DEFAULT.len()));

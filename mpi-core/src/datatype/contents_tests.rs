@@ -18,7 +18,7 @@ fn rebuilt(datatype: &Arc<Datatype>) -> Arc<Datatype> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(crate::cases::cases(1000))]
 
     #[test]
     fn contents_make_the_same_datatype_again(tree in trees(), large: bool) {

@@ -70,7 +70,7 @@ fn pack_in_pieces(mut packer: Packer, pieces: &[usize]) -> Vec<u8> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { max_global_rejects: 100_000, ..ProptestConfig::with_cases(1000) })]
+    #![proptest_config(ProptestConfig { max_global_rejects: 100_000, ..crate::cases::cases(1000) })]
 
     #[test]
     fn geometry_is_that_of_the_type_map(tree in trees()) {
@@ -178,7 +178,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig {
         max_global_rejects: 100_000,
-        ..ProptestConfig::with_cases(500)
+        ..crate::cases::cases(500)
     })]
 
     #[test]

@@ -210,6 +210,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "minutes of safe code")]
     fn great_numbers_and_many_dimensions_end() {
         let few = [(1 << 30, 30), (2_095_133_040, 10), (i32::MAX, 5)];
         let many = [(1 << 30, 31), (1 << 30, 5000), (720_720, 32), (1, 1_000_000)];
