@@ -2,7 +2,7 @@
 //! and number of ranks, named like `pingpong on 2`.
 //!
 //! This test program has no libtest harness, since its tests are found in a folder; it prints the
-//! same lines and takes a filter, `--list` and `--include-ignored` as libtest does.
+//! same lines and takes filters, `--skip`, `--list` and `--include-ignored` as libtest does.
 
 use anyhow::Result;
 use std::env;
@@ -15,9 +15,10 @@ use testsuite::programs::{self, Program};
 
 fn main() -> ExitCode {
     let words: Vec<String> = env::args().skip(1).collect();
-    let filters: Vec<&String> = words.iter().filter(|word| !word.starts_with('-')).collect();
+    let (filters, skipped) = chosen(&words);
     let wanted = |name: &str| {
-        filters.is_empty() || filters.iter().any(|filter| name.contains(filter.as_str()))
+        let any = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
+        !any(&skipped) && (filters.is_empty() || any(&filters))
     };
     let programs = programs::listed().expect("the manifest");
     if words.iter().any(|word| word == "--list") {
@@ -34,6 +35,20 @@ fn main() -> ExitCode {
         }
     }
     tally.close(start)
+}
+
+/// Parts of the names of tests: those that run if there are any, and those that do not.
+fn chosen(words: &[String]) -> (Vec<&str>, Vec<&str>) {
+    let (mut filters, mut skipped) = (Vec::new(), Vec::new());
+    let mut words = words.iter().map(String::as_str);
+    while let Some(word) = words.next() {
+        if word == "--skip" {
+            skipped.extend(words.next());
+        } else if !word.starts_with('-') {
+            filters.push(word);
+        }
+    }
+    (filters, skipped)
 }
 
 fn names(program: &Program) -> Vec<String> {

@@ -17,7 +17,13 @@ use std::process::{Command, Stdio};
 
 /// Builds and installs.
 pub(crate) fn install(prefix: &Path) -> Result<()> {
-    let artifacts = build()?;
+    install_built(prefix, &|_| ())
+}
+
+/// The same where `adapt` changes how cargo builds the faces and the programs. The auditor is
+/// built as ever: it stands on no other library, so on no checker's either.
+pub(crate) fn install_built(prefix: &Path, adapt: &dyn Fn(&mut Command)) -> Result<()> {
+    let artifacts = build(adapt)?;
     let prefix = std::path::absolute(prefix)?;
     for built in layout::BUILT.iter().chain(auditor()) {
         let from = artifacts.get(built.to).with_context(|| {
@@ -50,12 +56,13 @@ pub(crate) fn install(prefix: &Path) -> Result<()> {
 }
 
 /// Builds in release mode; returns, for each place in the prefix, the file that goes there.
-fn build() -> Result<HashMap<&'static str, PathBuf>> {
+fn build(adapt: &dyn Fn(&mut Command)) -> Result<HashMap<&'static str, PathBuf>> {
     let mut packages: Vec<&str> = layout::BUILT.iter().map(|built| built.package).collect();
     packages.dedup();
     let mut cargo = run::cargo();
     cargo.args(["build", "--release", "--message-format=json-render-diagnostics"]);
     cargo.args(packages.iter().flat_map(|package| ["--package", package]));
+    adapt(&mut cargo);
     let mut artifacts = HashMap::new();
     collect(cargo, layout::BUILT, &mut artifacts)?;
     match auditor() {

@@ -5,6 +5,7 @@
 
 mod accept;
 mod bare;
+mod checkers;
 mod compare;
 mod demo;
 mod generate;
@@ -13,6 +14,7 @@ mod layout;
 mod peers;
 mod place;
 mod rails;
+mod report;
 mod run;
 mod setup;
 mod soak;
@@ -74,6 +76,13 @@ enum Task {
     },
     /// Run the README's two commands on a minimal machine (chroot; needs root and debootstrap)
     Bare,
+    /// Run the checkers alone, or these of them: other processors, licences, undefined behaviour,
+    /// memory, races
+    Check {
+        /// Only these
+        #[arg(value_parser = checkers::names())]
+        names: Vec<String>,
+    },
     /// Set up, build, and run every test
     Test {
         /// The long ones too
@@ -105,6 +114,7 @@ fn perform(task: Task) -> Result<ExitCode> {
         Task::Accept(options) => return accept::accept(&options).map(judged),
         Task::Compare(options) => return compare::compare(&options).map(judged),
         Task::Tune(options) => return tune::tune(&options).map(judged),
+        Task::Check { names } => return checkers::check(&names),
         Task::Test { all } => return test::test(all),
     }
     Ok(ExitCode::SUCCESS)

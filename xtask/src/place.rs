@@ -21,6 +21,11 @@ pub(crate) fn prefix() -> PathBuf {
     target().join("ferrite")
 }
 
+/// The file in which tests that cannot run write their names and the reason.
+pub(crate) fn skipped() -> PathBuf {
+    target().join("skipped-tests")
+}
+
 /// A path as a person would type it from the root of the repository.
 pub(crate) fn shown(path: &Path) -> String {
     path.strip_prefix(root()).unwrap_or(path).display().to_string()

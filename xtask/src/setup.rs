@@ -113,9 +113,25 @@ impl Probe {
     }
 }
 
+/// What one checker needs, which is installed when that checker runs.
+const CROSS_COMPILER: Need = Need {
+    package: "gcc-aarch64-linux-gnu",
+    why: "compiles for aarch64 the C code of a crate that we use",
+    probe: Probe::Program("aarch64-linux-gnu-gcc"),
+};
+
 /// Installs what is missing; says nothing when nothing is.
 pub(crate) fn setup(yes: bool) -> Result<()> {
-    let missing: Vec<&Need> = NEEDS.iter().filter(|need| !need.probe.met()).collect();
+    meet(NEEDS, yes)
+}
+
+/// The C compiler for aarch64.
+pub(crate) fn cross_compiler() -> Result<()> {
+    if CROSS_COMPILER.probe.met() { Ok(()) } else { meet(&[CROSS_COMPILER], false) }
+}
+
+fn meet(needs: &[Need], yes: bool) -> Result<()> {
+    let missing: Vec<&Need> = needs.iter().filter(|need| !need.probe.met()).collect();
     if missing.is_empty() {
         println!("setup: everything is here");
         return Ok(());

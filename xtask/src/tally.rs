@@ -1,5 +1,10 @@
 //! Counting what libtest prints: enters a test run's output, leaves passed and failed.
 
+use crate::run;
+use anyhow::{Context, Result};
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
 /// Passed and failed, of one layer or of everything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
@@ -38,8 +43,26 @@ impl Tally {
     }
 }
 
+/// Runs cargo test, shows what is worth showing, and counts.
+pub(crate) fn counted(cargo: &mut Command) -> Result<Tally> {
+    println!("$ {}", run::spelled(cargo));
+    let mut child = cargo.stdout(Stdio::piped()).spawn().context("cannot start cargo test")?;
+    let mut tally = Tally::default();
+    let output = child.stdout.take().context("the output is a pipe")?;
+    for line in BufReader::new(output).split(b'\n') {
+        let line = line?;
+        let line = String::from_utf8_lossy(&line);
+        tally.line(&line);
+        if worth_showing(&line) {
+            println!("{line}");
+        }
+    }
+    tally.finish(child.wait()?.success());
+    Ok(tally)
+}
+
 /// Whether a line of libtest is worth a person's time: all but the tests that passed.
-pub(crate) fn worth_showing(line: &str) -> bool {
+fn worth_showing(line: &str) -> bool {
     let passed = line.starts_with("test ") && line.ends_with("... ok");
     let ignored = line.starts_with("test ") && line.contains("... ignored");
     let heading = line.starts_with("running ") && line.contains(" test");

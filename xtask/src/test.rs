@@ -1,16 +1,14 @@
 //! `cargo xtask test`: sets up what is missing, then runs every layer of tests in order.
 //!
 //! A layer that fails does not stop the next, except that nothing runs after a failed preparation.
-//! At the end stand the seconds of each layer beside its budget, and the sum over everything as
-//! the plain line `N passed, N failed`.
+//! The last layers are the checkers of `checkers`.
 
+use crate::checkers::CHECKERS;
+use crate::report::Report;
 use crate::tally::{self, Tally};
 use crate::{install, peers, place, run, setup};
-use anyhow::{Context, Result};
-use std::fs;
-use std::io::{BufRead, BufReader};
-use std::process::{Command, ExitCode, Stdio};
-use std::time::Instant;
+use anyhow::Result;
+use std::process::ExitCode;
 
 /// One layer of tests.
 struct Layer {
@@ -80,42 +78,29 @@ const PREPARATIONS: &[Preparation] = &[
     Preparation { name: "peers", budget: 180, prepare: || peers::peers(&[]) },
 ];
 
-/// Runs all layers; `all` includes the tests that are marked as long (`#[ignore]`), and tries more
-/// random input.
+/// Runs all layers; `all` includes the tests that are marked as long (`#[ignore]`), tries more
+/// random input, and adds the checkers that take long.
 pub(crate) fn test(all: bool) -> Result<ExitCode> {
     setup::setup(false)?;
-    let (mut total, mut lines) = (Tally::default(), Vec::new());
-    // Tests that cannot run here write their names and the reason into this file.
-    let skipped = place::target().join("skipped-tests");
-    fs::write(&skipped, "").context("cannot write the list of skipped tests")?;
+    let mut report = Report::begin()?;
     for Preparation { name, budget, prepare } in PREPARATIONS {
-        println!("== {name}");
-        let start = Instant::now();
-        let prepared = prepare();
-        if let Err(error) = &prepared {
-            eprintln!("{name}: {error:#}");
+        report.layer(name, *budget, || {
+            let prepared = prepare();
+            if let Err(error) = &prepared {
+                eprintln!("{name}: {error:#}");
+            }
+            Ok(Tally::check(prepared.is_ok()))
+        })?;
+    }
+    if report.good() {
+        for layer in LAYERS {
+            report.layer(layer.name, layer.budget, || perform(layer, all))?;
         }
-        let tally = Tally::check(prepared.is_ok());
-        lines.push(summary(name, start, *budget, tally));
-        total.add(tally);
+        for checker in CHECKERS.iter().filter(|checker| all || checker.short) {
+            report.layer(checker.title, checker.budget, || checker.run())?;
+        }
     }
-    let prepared = total.failed == 0;
-    for layer in LAYERS.iter().filter(|_| prepared) {
-        println!("== {}", layer.name);
-        let start = Instant::now();
-        let tally = perform(layer, all)?;
-        lines.push(summary(layer.name, start, layer.budget, tally));
-        total.add(tally);
-    }
-    println!("== layers");
-    for line in lines {
-        println!("{line}");
-    }
-    let skipped = fs::read_to_string(&skipped).context("the list of skipped tests is gone")?;
-    skipped.lines().for_each(|line| println!("skipped: {line}"));
-    println!("{} skipped for want of something", skipped.lines().count());
-    println!("{} passed, {} failed", total.passed, total.failed);
-    Ok(if total.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    report.close()
 }
 
 fn perform(layer: &Layer, all: bool) -> Result<Tally> {
@@ -125,7 +110,7 @@ fn perform(layer: &Layer, all: bool) -> Result<Tally> {
         Work::Tests(words) => cargo
             .args(words)
             .env("FERRITE_TEST_PREFIX", place::prefix())
-            .env("FERRITE_TEST_SKIPPED", place::target().join("skipped-tests")),
+            .env("FERRITE_TEST_SKIPPED", place::skipped()),
         Work::Models(words) => {
             let apart = place::target().join("loom");
             cargo.args(words).env("RUSTFLAGS", "--cfg loom").env("CARGO_TARGET_DIR", apart)
@@ -136,32 +121,5 @@ fn perform(layer: &Layer, all: bool) -> Result<Tally> {
         cargo.env("PROPTEST_CASES", "4096").env("FERRITE_TEST_SEEDS", "2000");
         cargo.args(["--", "--include-ignored"]);
     }
-    counted(&mut cargo)
-}
-
-/// Runs cargo test, shows what is worth showing, and counts.
-fn counted(cargo: &mut Command) -> Result<Tally> {
-    println!("$ {}", run::spelled(cargo));
-    let mut child = cargo.stdout(Stdio::piped()).spawn().context("cannot start cargo test")?;
-    let mut tally = Tally::default();
-    let output = child.stdout.take().context("the output is a pipe")?;
-    for line in BufReader::new(output).split(b'\n') {
-        let line = line?;
-        let line = String::from_utf8_lossy(&line);
-        tally.line(&line);
-        if tally::worth_showing(&line) {
-            println!("{line}");
-        }
-    }
-    tally.finish(child.wait()?.success());
-    Ok(tally)
-}
-
-fn summary(name: &str, start: Instant, budget: u64, tally: Tally) -> String {
-    let seconds = start.elapsed().as_secs();
-    let over = if seconds > budget { "  over its budget" } else { "" };
-    format!(
-        "{name:<30} {seconds:>5} s of {budget:>4} s  {:>6} ok {:>4} failed{over}",
-        tally.passed, tally.failed
-    )
+    tally::counted(&mut cargo)
 }
