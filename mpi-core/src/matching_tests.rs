@@ -12,6 +12,8 @@ enum Step {
     Purge(u64),
 }
 
+const STEPS_MAX: usize = if cfg!(miri) { 40 } else { 400 };
+
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let source = prop_oneof![3 => 0i32..4, 1 => Just(ANY_SOURCE)];
     let tag = prop_oneof![3 => 0i32..5, 1 => Just(ANY_TAG)];
@@ -19,7 +21,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let message = (0u64..2, -2i32..4, -2i32..5);
     let any = (receive, message, any::<prop::sample::Index>(), 0..100u8);
     // Runs that lean to receives or to messages make one queue long.
-    prop::collection::vec((any, 0..100u8), 0..400).prop_map(|list| {
+    prop::collection::vec((any, 0..100u8), 0..STEPS_MAX).prop_map(|list| {
         let mut lean = 50;
         let step = |((r, m, which, other), turn): ((_, _, _, u8), u8)| {
             let (r, m): ((u64, i32, i32), (u64, i32, i32)) = (r, m);

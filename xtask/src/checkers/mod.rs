@@ -38,7 +38,7 @@ pub(crate) const CHECKERS: &[Checker] = &[
         check: aarch64,
     },
     Checker { name: "deny", title: "licences and sources", budget: 10, short: false, check: deny },
-    Checker { name: "miri", title: "core under miri", budget: 900, short: false, check: miri },
+    Checker { name: "miri", title: "core under miri", budget: 1200, short: false, check: miri },
     Checker {
         name: "address",
         title: "programs, addresses checked",

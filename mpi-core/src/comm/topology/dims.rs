@@ -178,6 +178,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "minutes of safe code")]
     fn the_most_balanced_and_of_these_the_longest_from_the_end() {
         let sizes = (1..=200).chain([5040, 5616]);
         for (nodes, count) in sizes.flat_map(|nodes| (1..=4).map(move |count| (nodes, count))) {
