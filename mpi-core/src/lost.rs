@@ -28,7 +28,7 @@ pub(crate) fn lost_peer(peer: PeerId, why: &Why) -> Error {
             Error::new(class, what).out_of_reach(peer.0)
         }
         Why::Undelivered { how, hint } => {
-            let what = format!("what was sent to rank {} cannot be delivered: {how}", peer.0);
+            let what = format!("what was sent to or by rank {} cannot be delivered: {how}", peer.0);
             let error = Error::new(class, what);
             match hint {
                 Some(hint) => error.hint(*hint),

@@ -75,6 +75,22 @@ impl Hosts {
         self.rule(to, "in", &rule)
     }
 
+    /// From now on a byte is changed in every long packet of TCP that comes to host `to` from host `from` over a
+    /// cable, so that the receiver's checksum does not tell; or in so many of them a second.
+    ///
+    /// # Errors
+    /// When the kernel does not let us.
+    pub fn alter(&self, from: usize, to: usize, cable: u8, a_second: Option<u32>) -> Result<()> {
+        let limit = a_second
+            .map_or(String::new(), |rate| format!("limit rate {rate}/second burst 1 packets"));
+        // Behind the header, and not in the first words of a connection.
+        let rule = format!(
+            "ip saddr {} meta l4proto tcp meta length > 400 {limit} @th,1600,8 set 0x5a",
+            self.address(from, cable)
+        );
+        self.rule(to, "in", &rule)
+    }
+
     /// Takes away all that the firewall of a host bars.
     ///
     /// # Errors

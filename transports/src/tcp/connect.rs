@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use mpi_core::port::{PeerId, Why};
 
-use super::hello::{self, Hello, Nonce, VERSION, Welcome};
+use super::hello::{self, Answer, Hello, Nonce, VERSION, Welcome};
 use super::net::{self, Socket};
 use super::peer::{Link, State, Stream};
 use super::seek::{Attempt, Seek, Stage};
@@ -19,6 +19,10 @@ use crate::sys::epoll::Interest;
 
 /// So often in a row data may come changed.
 const ALTERED_MOST: u32 = 8;
+/// What may be wrong then.
+const ALTERED_HINT: &str = "Is there a device or a program between the hosts that changes it, does the program write to a \
+                            buffer that it still sends, or is memory broken? FERRITE_TCP_SECURITY=off takes the data as \
+                            it comes.";
 
 /// What may help where a peer's addresses do not answer.
 const NOBODY_ANSWERS: &str = "Do firewalls let TCP pass between the hosts of the ranks? FERRITE_TCP_INTERFACES and \
@@ -204,12 +208,13 @@ impl Tcp {
                 let welcome = Welcome::from_bytes(words, &self.config.secret, [theirs, ours])
                     .map_err(|why| why.to_string())?;
                 let attempt = seek.attempts.remove(place);
-                if !welcome.is_taken {
-                    // The peer's own connection is on its way, or will be asked for again.
-                    seek.rest(net::now());
-                    return Ok(());
+                match welcome.answer {
+                    Answer::Taken => {
+                        self.open_link(id, attempt.socket, welcome.epoch, welcome.received);
+                    }
+                    Answer::Later => seek.rest(net::now()),
+                    Answer::Never => self.lose(id.peer, "that rank has given this one up"),
                 }
-                self.open_link(id, attempt.socket, welcome.epoch, welcome.received);
                 Ok(())
             }
         }
@@ -282,13 +287,9 @@ impl Tcp {
         let times = stream.note_altered();
         let from = self.peers[id.peer.0 as usize].rank;
         if times >= ALTERED_MOST {
-            let how = format!(
-                "{times} times in a row its data did not come as it was sent: is there a device or a \
-                 program between the hosts that changes it, does the program write to a buffer that \
-                 it still sends, or is a memory module broken? (FERRITE_TCP_SECURITY=off would take \
-                 the data as it comes)"
-            );
-            return self.lose(id.peer, &how);
+            let how = format!("{times} times in a row its data did not come as it was sent");
+            // What it has sent never gets here, whoever waits for it.
+            return self.end_with(id.peer, &how, Some(ALTERED_HINT), true);
         }
         if self.restraint.may_speak(net::now()) {
             let (rank, so_far) = (self.config.rank, self.counters.altered);
@@ -329,12 +330,23 @@ impl Tcp {
         }
         // Who waits for the connection does not look for it, and would wait for ever.
         let owes = self.peers[peer.0 as usize].owes() || self.peers[peer.0 as usize].waits;
+        self.end_with(peer, how, hint, owes);
+    }
+
+    /// Ends all that there is with a peer; whether something was sent that now never arrives.
+    fn end_with(
+        &mut self,
+        peer: PeerId,
+        how: &str,
+        hint: Option<&'static str>,
+        is_undelivered: bool,
+    ) {
         self.end_all(peer, State::Down);
         let how = format!(
             "rank {} cannot reach rank {} by TCP (version {VERSION}): {how}",
             self.config.rank, self.peers[peer.0 as usize].rank
         );
-        let why = if owes { Why::Undelivered { how, hint } } else { Why::Lost(how) };
+        let why = if is_undelivered { Why::Undelivered { how, hint } } else { Why::Lost(how) };
         self.events.push(Event::Down(peer, why));
     }
 

@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use super::hello::{self, HELLO_BYTES, Hello, Nonce, Welcome};
+use super::hello::{self, Answer, HELLO_BYTES, Hello, Nonce, Welcome};
 use super::net::{self, Socket};
 use super::peer::{Link, State};
 use super::seek;
@@ -197,6 +197,12 @@ impl Tcp {
         let id = StreamId { peer, stream: hello.stream };
         let to = &mut self.peers[peer.0 as usize];
         if to.state != State::Up {
+            if to.state == State::Down {
+                // It would seek for ever.
+                let never = Welcome { answer: Answer::Never, epoch: hello.epoch, received: 0 };
+                let words = never.to_bytes(&self.config.secret, [&guest.nonce, &hello.nonce]);
+                say(&guest.socket, &words).map_err(|error| error.to_string())?;
+            }
             return Err(format!("rank {} was given up before", hello.rank));
         }
         to.want_streams(hello.stream + 1, &self.config, &self.job);
@@ -213,7 +219,8 @@ impl Tcp {
         let Some(epoch) = stream.epoch.max(hello.epoch).checked_add(1) else {
             return Err(format!("its hello counts {} connections before it", hello.epoch));
         };
-        let welcome = Welcome { is_taken, epoch, received: stream.input.received() };
+        let answer = if is_taken { Answer::Taken } else { Answer::Later };
+        let welcome = Welcome { answer, epoch, received: stream.input.received() };
         if is_taken {
             self.close_link(id);
         }

@@ -74,11 +74,23 @@ pub(super) struct Hello {
     pub job: [u8; HASH_BYTES],
 }
 
+/// What becomes of a connection. Wire codes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub(super) enum Answer {
+    /// It is not taken: the sender's own is on its way, or will be.
+    Later = 0,
+    /// It carries the stream.
+    Taken = 1,
+    /// The sender has given the other up, and takes none from it any more.
+    Never = 2,
+}
+
 /// The answer to a hello.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Welcome {
-    /// Whether the connection is taken; if not, the sender's own is on its way.
-    pub is_taken: bool,
+    /// What becomes of the connection.
+    pub answer: Answer,
     /// How many connections have carried the stream, this one included.
     pub epoch: u32,
     /// Bytes of the stream that the sender has received.
@@ -134,7 +146,7 @@ impl Welcome {
     pub(super) fn to_bytes(&self, secret: &Secret, nonces: [&Nonce; 2]) -> [u8; WELCOME_BYTES] {
         let mut words = Words::new();
         words.put(&WELCOME);
-        for number in [VERSION, u32::from(self.is_taken), self.epoch] {
+        for number in [VERSION, self.answer as u32, self.epoch] {
             words.put(&number.to_le_bytes());
         }
         words.put(&self.received.to_le_bytes());
@@ -154,8 +166,13 @@ impl Welcome {
     }
 
     fn fields(at: &mut Fields<'_>) -> Option<Welcome> {
-        let (is_taken, epoch, received) = (at.u32()? == 1, at.u32()?, at.u64()?);
-        Some(Welcome { is_taken, epoch, received })
+        let answer = match at.u32()? {
+            0 => Answer::Later,
+            1 => Answer::Taken,
+            2 => Answer::Never,
+            _ => return None,
+        };
+        Some(Welcome { answer, epoch: at.u32()?, received: at.u64()? })
     }
 }
 
@@ -235,7 +252,7 @@ mod tests {
         assert_eq!(Hello::from_bytes(&bytes, &KEY, &A), Ok(hello()));
         assert_eq!(Hello::from_bytes(&bytes, &[8; 32], &A), Err(Refusal::Secret));
         assert_eq!(Hello::from_bytes(&bytes, &KEY, &B), Err(Refusal::Secret), "a recording");
-        let welcome = Welcome { is_taken: true, epoch: 5, received: 1 << 40 };
+        let welcome = Welcome { answer: Answer::Taken, epoch: 5, received: 1 << 40 };
         let bytes = welcome.to_bytes(&KEY, [&A, &B]);
         assert_eq!(Welcome::from_bytes(&bytes, &KEY, [&A, &B]), Ok(welcome));
         assert_eq!(Welcome::from_bytes(&bytes, &KEY, [&B, &A]), Err(Refusal::Secret));
@@ -260,7 +277,7 @@ mod tests {
             let mut bytes = hello().to_bytes(&KEY, &A);
             bytes[bit / 8] ^= 1 << (bit % 8);
             prop_assert!(Hello::from_bytes(&bytes, &KEY, &A).is_err());
-            let welcome = Welcome { is_taken: false, epoch: 5, received: 9 };
+            let welcome = Welcome { answer: Answer::Later, epoch: 5, received: 9 };
             let mut bytes = welcome.to_bytes(&KEY, [&A, &B]);
             bytes[other / 8] ^= 1 << (other % 8);
             prop_assert!(Welcome::from_bytes(&bytes, &KEY, [&A, &B]).is_err());

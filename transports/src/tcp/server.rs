@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use mpi_core::port::PeerId;
 
 use super::doors::Doors;
-use super::hello::{self, HELLO_BYTES, Hello, Nonce, Secret, Welcome};
+use super::hello::{self, Answer, HELLO_BYTES, Hello, Nonce, Secret, Welcome};
 use super::net::{Epoll, Socket};
 use super::{KEY_LISTENER, KEY_SERVER, StreamId, Tcp, crowd, guest, seek};
 use crate::sys::epoll::Interest;
@@ -151,7 +151,7 @@ impl Clerk {
         if !is_due {
             return None;
         }
-        let welcome = Welcome { is_taken: true, epoch: 1, received: 0 };
+        let welcome = Welcome { answer: Answer::Taken, epoch: 1, received: 0 };
         let words = welcome.to_bytes(&self.secret, [&caller.nonce, &hello.nonce]);
         guest::say(&caller.socket, &words).ok()?;
         Some(Met { rank: hello.rank, received: hello.received, socket: caller.socket })

@@ -64,6 +64,24 @@ fn meets_all_requirements_while_bytes_are_changed() {
     }
 }
 
+#[test]
+fn who_was_given_up_hears_it_when_it_comes_again() {
+    let _sim = Sim::begin(1, FAIR);
+    let (mut ends, mut sinks) = (world(2, &small()), [(); 2].map(|()| Recorder::default()));
+    ends[1].lose(PeerId(0), "a test");
+    let header = Header { kind: FrameKind::Eager as u8, ..Header::default() };
+    assert!(ends[0].send(PeerId(1), &header, Body::Bytes((&b"x"[..]).into())).is_ok());
+    for _ in 0..10_000 {
+        for (end, sink) in ends.iter_mut().zip(&mut sinks) {
+            look(end, sink);
+        }
+    }
+    let [(PeerId(1), Why::Undelivered { how, .. })] = &sinks[0].down[..] else {
+        panic!("it seeks for ever: {:?}", sinks[0].down)
+    };
+    assert!(how.contains("has given this one up"), "{how}");
+}
+
 /// A device that changes something in every message is not waited for.
 #[test]
 fn who_gets_nothing_unchanged_is_told_so() {
