@@ -88,6 +88,7 @@ void take_keyval(const char *word, long keyval);
 void take_tool(long handle);
 void lose_handle(enum kind kind, long handle);
 void lose_keyval(long keyval);
+void receive_sent(MPI_Comm comm, int tag);
 void drain(void);
 void empty_pools(void);
 

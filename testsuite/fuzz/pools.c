@@ -202,12 +202,12 @@ union variable {
     MPI_Message message;
 };
 
-static void drain_comm(MPI_Comm comm)
+void receive_sent(MPI_Comm comm, int tag)
 {
     MPI_Message message;
     for (int flag = 1, left = 1000; flag && left; left--) {
         flag = 0;
-        if (MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &flag, &message, MPI_STATUS_IGNORE) == MPI_SUCCESS && flag)
+        if (MPI_Improbe(MPI_ANY_SOURCE, tag, comm, &flag, &message, MPI_STATUS_IGNORE) == MPI_SUCCESS && flag)
             MPI_Mrecv(data(), 1 << 20, MPI_BYTE, &message, MPI_STATUS_IGNORE);
     }
 }
@@ -215,12 +215,12 @@ static void drain_comm(MPI_Comm comm)
 /* Receives all that was sent, so that nothing waits for it to be received. */
 void drain(void)
 {
-    drain_comm(MPI_COMM_SELF);
-    drain_comm(MPI_COMM_WORLD);
+    receive_sent(MPI_COMM_SELF, MPI_ANY_TAG);
+    receive_sent(MPI_COMM_WORLD, MPI_ANY_TAG);
     for (int i = 0; i < pools[COMM].lives; i++) {
         union variable v;
         store(&v, pools[COMM].live[i], bytes_of(COMM));
-        drain_comm(v.comm);
+        receive_sent(v.comm, MPI_ANY_TAG);
     }
 }
 
@@ -242,7 +242,7 @@ static void end_handle(enum kind kind, long handle)
     union variable v;
     store(&v, handle, bytes_of(kind));
     switch (kind) {
-    case COMM: drain_comm(v.comm); MPI_Comm_free(&v.comm); break;
+    case COMM: receive_sent(v.comm, MPI_ANY_TAG); MPI_Comm_free(&v.comm); break;
     case GROUP: MPI_Group_free(&v.group); break;
     case DATATYPE: MPI_Type_free(&v.datatype); break;
     case OP: MPI_Op_free(&v.op); break;
