@@ -49,7 +49,8 @@ static int is(const struct parameter *parameter, const char *word)
 /* A count, a place, a size: all that is a number of something. */
 static long number(const struct procedure *procedure, const struct parameter *parameter, int wild)
 {
-    int promises_memory = is(parameter, "bytes") || (is(parameter, "size") && procedure->is_data);
+    int of_packed = !strcmp(parameter->name, "insize") || !strcmp(parameter->name, "outsize");
+    int promises_memory = is(parameter, "bytes") || of_packed || (is(parameter, "size") && procedure->is_data);
     if (parameter->is_length)
         return wild ? (once_in(2) ? 64 : -1 - below(2)) : below(7);
     if (promises_memory)

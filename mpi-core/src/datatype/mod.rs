@@ -23,6 +23,7 @@ mod layout;
 #[cfg(test)]
 mod model;
 mod named;
+mod order;
 pub mod pack;
 mod parametrized;
 mod plan;

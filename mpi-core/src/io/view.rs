@@ -197,18 +197,11 @@ fn check_order(filetype: &Arc<Datatype>) -> Result<bool> {
     if filetype.extent() < 0 {
         crate::fail!(IO, "filetype", "has a negative extent, so that its repetitions go backwards");
     }
-    // Addresses wrap, so that negative displacements are large.
-    let mut cursor = Packer::new(UserBuffer::BOTTOM, 1, filetype);
-    let (mut last, mut end, mut overlaps) = (0, 0, false);
-    while let Some((at, len)) = cursor.next_run(usize::MAX) {
-        if at.addr() < last || at.addr() as u64 >= LAST_OFFSET {
-            crate::fail!(IO, "filetype", "has displacements that are negative or go backwards");
-        }
-        overlaps |= at.addr() < end;
-        last = at.addr();
-        end = last.saturating_add(len);
+    let Some(order) = filetype.order() else { return Ok(false) };
+    if !order.forward || order.first < 0 || order.last >= i128::from(LAST_OFFSET) {
+        crate::fail!(IO, "filetype", "has displacements that are negative or go backwards");
     }
-    Ok(overlaps)
+    Ok(order.overlaps)
 }
 
 #[cfg(test)]
