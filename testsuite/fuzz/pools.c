@@ -212,18 +212,6 @@ void receive_sent(MPI_Comm comm, int tag)
     }
 }
 
-/* Receives all that was sent, so that nothing waits for it to be received. */
-void drain(void)
-{
-    receive_sent(MPI_COMM_SELF, MPI_ANY_TAG);
-    receive_sent(MPI_COMM_WORLD, MPI_ANY_TAG);
-    for (int i = 0; i < pools[COMM].lives; i++) {
-        union variable v;
-        store(&v, pools[COMM].live[i], bytes_of(COMM));
-        receive_sent(v.comm, MPI_ANY_TAG);
-    }
-}
-
 static void end_request(MPI_Request *request)
 {
     int flag;
@@ -254,6 +242,30 @@ static void end_handle(enum kind kind, long handle)
     case SESSION: MPI_Session_finalize(&v.session); break;
     case MESSAGE: MPI_Mrecv(data(), 1 << 20, MPI_BYTE, &v.message, MPI_STATUS_IGNORE); break;
     default: break;
+    }
+}
+
+/* Messages that probes took out of the queues, and that nobody has received. */
+static void receive_matched(void)
+{
+    struct pool *pool = &pools[MESSAGE];
+    while (pool->lives) {
+        long handle = pool->live[0];
+        end_handle(MESSAGE, handle);
+        lose(pool, handle);
+    }
+}
+
+/* Receives all that was sent, so that nothing waits for it to be received. */
+void drain(void)
+{
+    receive_matched();
+    receive_sent(MPI_COMM_SELF, MPI_ANY_TAG);
+    receive_sent(MPI_COMM_WORLD, MPI_ANY_TAG);
+    for (int i = 0; i < pools[COMM].lives; i++) {
+        union variable v;
+        store(&v, pools[COMM].live[i], bytes_of(COMM));
+        receive_sent(v.comm, MPI_ANY_TAG);
     }
 }
 
