@@ -302,6 +302,12 @@ mod tests {
         assert_eq!(twice.check_writable().unwrap_err().class(), ErrorClass::IO);
         let back = View::new(0, &int(), &ints(&[0], &[1], -4), b"native");
         assert_eq!(back.map(drop).unwrap_err().class(), ErrorClass::IO);
+        // More places than anybody can look at one by one.
+        for (stride, class) in [(12, None), (-12, Some(ErrorClass::IO))] {
+            let many = Datatype::hvector(1 << 55, 1, stride, &int(), Form::Int).expect("valid");
+            let view = View::new(0, &int(), &many, b"native").map(drop);
+            assert_eq!(view.err().map(|error| error.class()), class, "{stride}");
+        }
         // A column of a matrix of five by rows, and a type of which there is one in all files.
         for filetype in [ints(&[0, 5, 10, 15], &[1; 4], 4), ints(&[0], &[1], 1 << 62)] {
             let view =
