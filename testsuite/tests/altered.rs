@@ -25,7 +25,7 @@ fn play(hosts: &Hosts, prefix: &Prefix, program: &Path, security: &str) -> Outpu
     let mut command = clean(Path::new("timeout"));
     command.arg("60").arg(prefix.bin("mpirun"));
     command.args(["--launcher", LAUNCHER, "-H", &hosts.list(1), "-n", "2"]);
-    command.env("FERRITE_TCP_SECURITY", security).env("FERRITE_LOG", "info").arg("--report");
+    command.env("FERRITE_TCP_SECURITY", security).env("FERRITE_LOG", "warn");
     command.arg(program).args(["--seed", "1", "--rounds", "20", "--seconds", "30"]);
     command.output().expect("mpirun starts")
 }

@@ -20,9 +20,9 @@ use crate::sys::epoll::Interest;
 /// So often in a row data may come changed.
 const ALTERED_MOST: u32 = 8;
 /// What may be wrong then.
-const ALTERED_HINT: &str = "Is there a device or a program between the hosts that changes it, does the program write to a \
-                            buffer that it still sends, or is memory broken? FERRITE_TCP_SECURITY=off takes the data as \
-                            it comes.";
+const ALTERED_HINT: &str = "Is there a device or a program between the hosts that changes it, does the program \
+                            write to a buffer that it still sends, or is memory broken? \
+                            FERRITE_TCP_SECURITY=off takes the data as it comes.";
 
 /// What may help where a peer's addresses do not answer.
 const NOBODY_ANSWERS: &str = "Do firewalls let TCP pass between the hosts of the ranks? FERRITE_TCP_INTERFACES and \
