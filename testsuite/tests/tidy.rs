@@ -103,6 +103,7 @@ const FUZZED: &[(&str, &str)] = &[
     ("mpi-core/src/p2p/rendezvous.rs", "mpi-core/src/p2p/rendezvous.rs"),
     ("mpi-core/src/roll_call.rs", "mpi-core/src/roll_call.rs"),
     ("mpi-core/src/settings/value.rs", "mpi-core/src/settings/value.rs"),
+    ("transports/src/piece.rs", "transports/src/piece.rs"),
     ("transports/src/shm/hello.rs", "transports/src/shm/hello.rs"),
     ("transports/src/shm/ring.rs", "transports/src/shm/hostile_tests.rs"),
     ("transports/src/tcp/card.rs", "transports/src/tcp/card.rs"),

@@ -1,4 +1,4 @@
-//! What the first words of all transports have in common: numbers and hashes one after the other.
+//! What the wires of all transports have in common: numbers and hashes one after the other.
 //!
 //! In: bytes from anybody. Out: their fields, or nothing when there are too few; which values are
 //! good is for the reader to say (`shm/hello.rs`, `tcp/hello.rs`).
@@ -9,6 +9,12 @@ pub(crate) const HASH_BYTES: usize = 32;
 /// The hash of a job's identity, as it stands in a hello.
 pub(crate) fn job_hash(job: &str) -> [u8; HASH_BYTES] {
     blake3::hash(job.as_bytes()).into()
+}
+
+/// The little-endian word number `i`.
+#[inline]
+pub(crate) fn word(bytes: &[u8], i: usize) -> u64 {
+    u64::from_le_bytes(std::array::from_fn(|k| bytes[i * 8 + k]))
 }
 
 /// The rest of first words that are being read.

@@ -25,7 +25,11 @@ pub mod node;
 #[cfg(not(loom))]
 mod past;
 #[cfg(not(loom))]
+mod piece;
+#[cfg(not(loom))]
 mod restraint;
+#[cfg(not(loom))]
+mod ring;
 #[cfg(not(loom))]
 pub mod shm;
 #[cfg(not(loom))]

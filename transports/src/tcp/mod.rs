@@ -27,7 +27,6 @@ mod output;
 mod peer;
 mod receive;
 mod record;
-mod ring;
 mod seal;
 mod seek;
 mod send;

@@ -12,12 +12,15 @@ use mpi_core::buffer::RawBytes;
 use mpi_core::port::Body;
 
 use super::record::{Kind, PIECE_BYTES, Record};
-use super::ring::Ring;
 use super::seal::{Seal, Tag};
+use crate::ring::Ring;
 use crate::sys::tcp::Run;
 
 /// Runs of memory handed to the kernel at once.
 pub(super) const RUNS_MAX: usize = 16;
+
+/// Bytes of a ring that was just used for the first time.
+const RING_BYTES: usize = 4 << 10;
 
 /// Where the bytes of a segment lie.
 enum Place {
@@ -38,7 +41,7 @@ struct Segment {
 #[derive(Default)]
 pub(super) struct Output {
     seal: Seal,
-    ring: Ring,
+    ring: Ring<RING_BYTES>,
     segments: VecDeque<Segment>,
     /// Places in the sequence: of the first byte kept, of the first not sent, behind the last,
     /// and behind the last that the core waits for.

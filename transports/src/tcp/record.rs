@@ -12,12 +12,13 @@
 //! one to come ends the transfer; a finish can therefore not overtake the data that it is about
 //! (paper 000, §4.2).
 
-use mpi_core::header::{HEADER_BYTES, Header};
+use mpi_core::header::HEADER_BYTES;
+
+use crate::fields::word;
+pub(super) use crate::piece::{PIECE_BYTES, PieceHead};
 
 /// Bytes of a record's head.
 pub(super) const RECORD_BYTES: usize = 16;
-/// Bytes of a piece's head.
-pub(super) const PIECE_BYTES: usize = HEADER_BYTES + 24;
 
 /// Frames with a body from this length on are long records, as all pieces are.
 pub(super) const LONG_BYTES: usize = 2 << 10;
@@ -91,47 +92,6 @@ impl Record {
     }
 }
 
-/// Which message a piece belongs to, and where in it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct PieceHead {
-    /// The header under which the message was handed over.
-    pub header: Header,
-    /// The sender's number of the transfer.
-    pub id: u64,
-    /// Bytes of the whole message.
-    pub total: u64,
-    /// Where in the message the piece begins.
-    pub at: u64,
-}
-
-impl PieceHead {
-    pub(super) fn to_bytes(self) -> [u8; PIECE_BYTES] {
-        let mut bytes = [0; PIECE_BYTES];
-        bytes[..HEADER_BYTES].copy_from_slice(&self.header.to_bytes());
-        let words = [self.id, self.total, self.at];
-        for (chunk, word) in bytes[HEADER_BYTES..].chunks_exact_mut(8).zip(words) {
-            chunk.copy_from_slice(&word.to_le_bytes());
-        }
-        bytes
-    }
-
-    /// Reads the head of a piece of `len` bytes.
-    pub(super) fn from_bytes(bytes: &[u8; PIECE_BYTES], len: u64) -> Result<Self, &'static str> {
-        let [header @ .., _, _, _] = [0, 1, 2, 3, 4, 5].map(|i| word(bytes, i));
-        let (header, _) = Header::from_words(header);
-        let [id, total, at] = [3, 4, 5].map(|i| word(bytes, i));
-        if at.checked_add(len).is_none_or(|end| end > total) || len == 0 && total != 0 {
-            return Err("a piece of it lies outside its message");
-        }
-        Ok(PieceHead { header, id, total, at })
-    }
-}
-
-/// The little-endian word number `i`.
-fn word(bytes: &[u8], i: usize) -> u64 {
-    u64::from_le_bytes(std::array::from_fn(|k| bytes[i * 8 + k]))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -146,17 +106,6 @@ mod tests {
             match len as usize {
                 0 | PIECE_BYTES.. => prop_assert_eq!(read, Ok(record)),
                 _ => prop_assert!(read.is_err()),
-            }
-        }
-
-        #[test]
-        fn pieces_come_back(context: u64, id: u64, total: u64, at: u64, len: u64) {
-            let header = Header { context, tag: -7, kind: 5, ..Header::default() };
-            let piece = PieceHead { header, id, total, at };
-            let inside = at.checked_add(len).is_some_and(|end| end <= total);
-            match PieceHead::from_bytes(&piece.to_bytes(), len) {
-                Ok(read) => prop_assert!(read == piece && inside),
-                Err(_) => prop_assert!(!inside || len == 0),
             }
         }
 

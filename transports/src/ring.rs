@@ -1,16 +1,15 @@
-//! Bytes of our own on their way to a peer, kept until it has them: a ring that grows.
+//! Bytes of our own on their way to a peer, kept until it has them: a ring that grows. TCP's streams keep
+//! theirs so.
 
 use mpi_core::buffer::RawBytes;
 use mpi_core::port::Body;
 
 use crate::sys::tcp::Run;
 
-/// Bytes of a ring that was just used for the first time.
-const FIRST_BYTES: usize = 4 << 10;
-
-/// A queue of bytes. Places in it are counted from the first byte ever pushed.
+/// A queue of bytes. Places in it are counted from the first byte ever pushed. It begins with `FIRST`
+/// bytes of memory, a power of two.
 #[derive(Default)]
-pub(super) struct Ring {
+pub(crate) struct Ring<const FIRST: usize> {
     bytes: Box<[u8]>,
     start: u64,
     end: u64,
@@ -18,33 +17,33 @@ pub(super) struct Ring {
     joined: Vec<u8>,
 }
 
-impl Ring {
+impl<const FIRST: usize> Ring<FIRST> {
     /// Bytes kept.
     #[inline]
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         (self.end - self.start) as usize
     }
 
     /// Place of the first byte kept.
-    pub(super) fn start(&self) -> u64 {
+    pub(crate) fn start(&self) -> u64 {
         self.start
     }
 
     /// Place behind the last one.
     #[cfg(test)]
-    pub(super) fn end(&self) -> u64 {
+    pub(crate) fn end(&self) -> u64 {
         self.end
     }
 
     /// Adds bytes.
     #[inline]
-    pub(super) fn push(&mut self, bytes: &[u8]) {
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.push_body(Body::Bytes(RawBytes::from(bytes)), bytes.len());
     }
 
     /// Adds a body of `len` bytes.
     #[inline]
-    pub(super) fn push_body(&mut self, body: Body<'_>, len: usize) {
+    pub(crate) fn push_body(&mut self, body: Body<'_>, len: usize) {
         if self.len() + len > self.bytes.len() {
             self.grow(self.len() + len);
         }
@@ -77,7 +76,7 @@ impl Ring {
 
     /// Lets `f` change the `len` bytes that were added last.
     #[inline]
-    pub(super) fn with_last<R>(&mut self, len: usize, f: impl FnOnce(&mut [u8]) -> R) -> R {
+    pub(crate) fn with_last<R>(&mut self, len: usize, f: impl FnOnce(&mut [u8]) -> R) -> R {
         debug_assert!(len <= self.len());
         let at = (self.end as usize).wrapping_sub(len) & self.bytes.len().wrapping_sub(1);
         match self.bytes.get_mut(at..at + len) {
@@ -100,7 +99,7 @@ impl Ring {
 
     #[cold]
     fn grow(&mut self, need: usize) {
-        let mut bytes = vec![0; need.next_power_of_two().max(FIRST_BYTES)].into_boxed_slice();
+        let mut bytes = vec![0; need.next_power_of_two().max(FIRST)].into_boxed_slice();
         let mask = bytes.len() - 1;
         let mut place = self.start;
         for run in self.runs(self.start, self.len()).into_iter().flatten() {
@@ -114,7 +113,7 @@ impl Ring {
 
     /// The `len` bytes from place `from` on, in at most two runs.
     #[inline]
-    fn runs(&self, from: u64, len: usize) -> [Option<&[u8]>; 2] {
+    pub(crate) fn runs(&self, from: u64, len: usize) -> [Option<&[u8]>; 2] {
         debug_assert!(from >= self.start && from + len as u64 <= self.end);
         if len == 0 {
             return [None, None];
@@ -127,12 +126,12 @@ impl Ring {
 
     /// The same for the kernel.
     #[inline]
-    pub(super) fn to_send(&self, from: u64, len: usize) -> [Option<Run>; 2] {
+    pub(crate) fn to_send(&self, from: u64, len: usize) -> [Option<Run>; 2] {
         self.runs(from, len).map(|run| run.map(|run| Run::new(run.as_ptr(), run.len())))
     }
 
     /// Forgets the first `len` bytes.
-    pub(super) fn release(&mut self, len: usize) {
+    pub(crate) fn release(&mut self, len: usize) {
         debug_assert!(len <= self.len());
         self.start += len as u64;
     }
@@ -149,7 +148,7 @@ mod tests {
     proptest! {
         #[test]
         fn is_a_queue(steps in prop::collection::vec((0usize..3000, 0usize..4000, any::<bool>()), 1..60)) {
-            let (mut ring, mut model, mut next) = (Ring::default(), VecDeque::new(), 0u8);
+            let (mut ring, mut model, mut next) = (Ring::<4096>::default(), VecDeque::new(), 0u8);
             for (push, release, packed) in steps {
                 let bytes: Vec<u8> = (0..push).map(|_| { next = next.wrapping_add(1); next }).collect();
                 if packed {
