@@ -36,4 +36,13 @@ impl Fields<'_> {
     pub(crate) fn u64(&mut self) -> Option<u64> {
         self.take().map(u64::from_le_bytes)
     }
+
+    /// Several of them.
+    pub(crate) fn words<const N: usize>(&mut self) -> Option<[u64; N]> {
+        let mut words = [0; N];
+        for word in &mut words {
+            *word = self.u64()?;
+        }
+        Some(words)
+    }
 }

@@ -27,6 +27,8 @@ mod past;
 #[cfg(not(loom))]
 mod piece;
 #[cfg(not(loom))]
+pub mod reliability;
+#[cfg(not(loom))]
 mod restraint;
 #[cfg(not(loom))]
 mod ring;

@@ -1,5 +1,5 @@
-//! Bytes of our own on their way to a peer, kept until it has them: a ring that grows. TCP's streams keep
-//! theirs so.
+//! Bytes of our own on their way to a peer, kept until it has them: a ring that grows. TCP's streams and
+//! the datagrams' stream of frames ([`crate::reliability`]) keep theirs so.
 
 use mpi_core::buffer::RawBytes;
 use mpi_core::port::Body;
@@ -130,6 +130,14 @@ impl<const FIRST: usize> Ring<FIRST> {
         self.runs(from, len).map(|run| run.map(|run| Run::new(run.as_ptr(), run.len())))
     }
 
+    /// Gives its memory back, if it is empty.
+    pub(crate) fn trim(&mut self) {
+        if self.len() == 0 {
+            self.bytes = Box::default();
+        }
+        self.joined = Vec::new();
+    }
+
     /// Forgets the first `len` bytes.
     pub(crate) fn release(&mut self, len: usize) {
         debug_assert!(len <= self.len());
@@ -171,6 +179,7 @@ mod tests {
                 let release = release.min(model.len());
                 ring.release(release);
                 model.drain(..release);
+                ring.trim();
                 prop_assert_eq!(ring.len(), model.len());
                 prop_assert_eq!(ring.end() - ring.start(), model.len() as u64);
                 let kept: Vec<u8> = ring.runs(ring.start(), ring.len()).into_iter().flatten()

@@ -1,0 +1,432 @@
+//! Datagrams that were sent and about which there is doubt: which of them have arrived, which are lost
+//! (RFC 9002, §6.1; RACK, RFC 8985), and how long an answer is due.
+//!
+//! In: what was sent with which load, acknowledgements, time. Out: the loads that have arrived and those
+//! that have to go again. A number is never used again: what goes again has a new one, so that each
+//! acknowledgement says which of the copies it is about.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use super::ranges::Ranges;
+use super::rtt::Rtt;
+use super::wire::Acks;
+use super::{Breach, Nanos};
+
+/// A datagram is lost once so many later ones have arrived …
+const REORDER_DATAGRAMS: u64 = 3;
+/// … twice as many for each one that was thought lost and arrived, at most so often.
+const REORDER_DOUBLED_MAX: u32 = 8;
+
+/// What a datagram carried, by places of its flow.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Cargo {
+    /// A question.
+    Ping,
+    /// A range of the stream of frames.
+    Frames(Range<u64>),
+    /// A range of the message with this number.
+    Piece(u64, Range<u64>),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Flying,
+    Arrived,
+    /// Later ones have arrived and it has not.
+    Lost,
+    /// Its load went again because no answer came at all.
+    Repeated,
+}
+
+struct Sent {
+    number: u64,
+    at: Nanos,
+    cargo: Cargo,
+    bytes: u16,
+    fate: Fate,
+}
+
+/// What acknowledgements were about.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Answered {
+    /// Bytes that are not under way any more.
+    pub bytes: u64,
+    /// When the newest datagram was sent of those that nobody knew to have arrived.
+    pub sent: Option<Nanos>,
+    /// Whether that is the newest of all that have arrived, so that its time is that of an answer.
+    pub is_newest: bool,
+}
+
+/// All datagrams about which there is doubt.
+#[derive(Default)]
+pub(super) struct Flight {
+    sent: VecDeque<Sent>,
+    /// The number of the next one.
+    next: u64,
+    /// Numbers that have arrived, as far as known, and behind the highest of them.
+    arrived: Ranges,
+    /// No number below this one is flying.
+    decided: u64,
+    /// Bytes under way.
+    bytes: u64,
+    /// Datagrams that were thought lost and had overtaken others or were overtaken.
+    late: u32,
+    /// When the next one is lost if it does not arrive.
+    loss_at: Option<Nanos>,
+    /// Since when an answer is due that has not come.
+    waits_since: Option<Nanos>,
+    /// When the last one was sent that is to be answered, and questions in a row.
+    last_at: Nanos,
+    asked: u32,
+}
+
+impl Flight {
+    /// A number for a datagram, which nobody has had before.
+    #[inline]
+    pub(super) fn take_number(&mut self) -> u64 {
+        self.next += 1;
+        self.next - 1
+    }
+
+    /// The oldest number about which there is doubt.
+    #[inline]
+    pub(super) fn oldest(&self) -> u64 {
+        self.sent.front().map_or(self.next, |sent| sent.number)
+    }
+
+    /// Bytes under way.
+    #[inline]
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// How many were thought lost and have arrived.
+    pub(super) fn late(&self) -> u32 {
+        self.late
+    }
+
+    /// Since when an answer is due.
+    pub(super) fn waits_since(&self) -> Option<Nanos> {
+        self.waits_since
+    }
+
+    /// A datagram of so many bytes leaves, with the number that was taken last, and is to be answered.
+    #[inline]
+    pub(super) fn send(&mut self, number: u64, now: Nanos, bytes: u16, cargo: Cargo) {
+        if self.sent.capacity() == 0 {
+            // Most peers are sent one thing now and then.
+            self.sent.reserve_exact(1);
+        }
+        self.sent.push_back(Sent { number, at: now, cargo, bytes, fate: Fate::Flying });
+        self.bytes += u64::from(bytes);
+        self.waits_since.get_or_insert(now);
+        self.last_at = now;
+    }
+
+    /// The datagram that was sent last did not leave: it is as if it had not been sent, but for its
+    /// number. What it carried.
+    pub(super) fn take_back(&mut self, number: u64) -> Option<Cargo> {
+        let last = self.sent.pop_back_if(|last| last.number == number)?;
+        self.bytes -= u64::from(last.bytes);
+        if self.sent.is_empty() {
+            self.waits_since = None;
+        }
+        Some(last.cargo)
+    }
+
+    /// The peer says what it has; `arrived` hears each load of which that is news.
+    pub(super) fn answer(
+        &mut self,
+        acks: Acks<'_>,
+        now: Nanos,
+        mut arrived: impl FnMut(Cargo),
+    ) -> Result<Answered, Breach> {
+        if acks.end() > self.next {
+            return Err(Breach("it acknowledges more than was sent"));
+        }
+        let (known, mut answered) = (self.arrived.end(), Answered::default());
+        for range in acks.ranges() {
+            let (sent, bytes, late) = (&mut self.sent, &mut self.bytes, &mut self.late);
+            self.arrived.insert(range, |news| {
+                let first = sent.partition_point(|one| one.number < news.start);
+                for one in sent.range_mut(first..).take_while(|one| one.number < news.end) {
+                    match std::mem::replace(&mut one.fate, Fate::Arrived) {
+                        Fate::Flying => {
+                            *bytes -= u64::from(one.bytes);
+                            answered.bytes += u64::from(one.bytes);
+                        }
+                        Fate::Lost => *late += 1,
+                        Fate::Repeated | Fate::Arrived => {}
+                    }
+                    answered.sent = Some(one.at);
+                    answered.is_newest = one.number >= known;
+                    arrived(std::mem::replace(&mut one.cargo, Cargo::Ping));
+                }
+            });
+        }
+        if answered.sent.is_some() {
+            (self.waits_since, self.asked) = ((self.bytes > 0).then_some(now), 0);
+        }
+        Ok(answered)
+    }
+
+    /// Looks for losses; `lost` hears each load that has to go again. When the newest of these was sent.
+    pub(super) fn find_losses(
+        &mut self,
+        now: Nanos,
+        rtt: &Rtt,
+        mut lost: impl FnMut(Cargo),
+    ) -> Option<Nanos> {
+        let (newest, mut last_lost) = (self.arrived.end(), None);
+        let doubled = self.late.min(REORDER_DOUBLED_MAX);
+        let patience = rtt.patience(1 + self.late.min(REORDER_DOUBLED_MAX - 1));
+        self.loss_at = None;
+        let first = self.sent.partition_point(|sent| sent.number < self.decided);
+        for sent in self.sent.range_mut(first..).take_while(|sent| sent.number < newest) {
+            if sent.fate == Fate::Flying {
+                let is_overtaken = sent.number + (REORDER_DATAGRAMS << doubled) < newest;
+                if !is_overtaken && sent.at + patience > now {
+                    self.loss_at = Some(sent.at + patience);
+                    break;
+                }
+                sent.fate = Fate::Lost;
+                self.bytes -= u64::from(sent.bytes);
+                last_lost = Some(sent.at);
+                lost(sent.cargo.clone());
+            }
+            self.decided = sent.number + 1;
+        }
+        self.forget(now, rtt);
+        last_lost
+    }
+
+    /// Forgets those about which there is no doubt, from the oldest on: what is lost may yet arrive for
+    /// a while, and then it was only late.
+    fn forget(&mut self, now: Nanos, rtt: &Rtt) {
+        let lingers = 2 * rtt.probe_after(0);
+        while self
+            .sent
+            .pop_front_if(|sent| match sent.fate {
+                Fate::Flying => false,
+                Fate::Arrived => true,
+                Fate::Lost | Fate::Repeated => sent.at + lingers <= now,
+            })
+            .is_some()
+        {}
+        self.arrived.raise(self.oldest());
+    }
+
+    /// When one should ask the peer, if no answer comes before.
+    fn probe_at(&self, rtt: &Rtt) -> Option<Nanos> {
+        self.waits_since.map(|_| self.last_at + rtt.probe_after(self.asked))
+    }
+
+    /// When to look again.
+    pub(super) fn wake_at(&self, rtt: &Rtt) -> Option<Nanos> {
+        // A datagram that is overdue while later ones have arrived goes again without a question.
+        self.loss_at.or_else(|| self.probe_at(rtt))
+    }
+
+    /// Whether losses are to be looked for, since one's time has come.
+    #[inline]
+    pub(super) fn has_overdue(&self, now: Nanos) -> bool {
+        self.loss_at.is_some_and(|at| at <= now)
+    }
+
+    /// Whether the peer is to be asked now; `again` hears the oldest load under way the first few
+    /// times, so that it need not wait for the answer.
+    pub(super) fn should_ask(
+        &mut self,
+        now: Nanos,
+        rtt: &Rtt,
+        loads: u32,
+        again: impl FnOnce(Cargo),
+    ) -> bool {
+        if self.loss_at.is_some() || self.probe_at(rtt).is_none_or(|at| at > now) {
+            return false;
+        }
+        self.asked += 1;
+        let first = self.sent.partition_point(|sent| sent.number < self.decided);
+        let flying = self.sent.range_mut(first..).find(|sent| sent.fate == Fate::Flying);
+        if let Some(sent) = flying.filter(|_| self.asked <= loads) {
+            sent.fate = Fate::Repeated;
+            self.bytes -= u64::from(sent.bytes);
+            again(sent.cargo.clone());
+        }
+        true
+    }
+
+    /// Gives back the memory that is not in use.
+    pub(super) fn trim(&mut self, now: Nanos, rtt: &Rtt) {
+        self.forget(now, rtt);
+        self.sent.shrink_to_fit();
+        self.arrived.trim();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reliability::wire::{Arrival, Front, Head, Load};
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    const BYTES: u16 = 1000;
+
+    /// What stands for the load of the datagram with this number.
+    fn cargo(number: u64) -> Cargo {
+        Cargo::Frames(number..number + 1)
+    }
+
+    fn number(cargo: Cargo) -> u64 {
+        let Cargo::Frames(range) = cargo else { panic!("a question") };
+        range.start
+    }
+
+    fn fly(flight: &mut Flight, now: Nanos) -> u64 {
+        let number = flight.take_number();
+        flight.send(number, now, BYTES, cargo(number));
+        number
+    }
+
+    /// The peer says that it has these numbers; which of them are news.
+    fn answer(flight: &mut Flight, now: Nanos, numbers: &Ranges) -> (Vec<u64>, Answered) {
+        let head = Head {
+            number: 0,
+            oldest: 0,
+            settled: numbers.low(),
+            credit: 0,
+            held_micros: 0,
+            asks: false,
+        };
+        let front = Front::new(&head, numbers.highest(16), &Load::Nothing);
+        let acks = Arrival::parse(front.as_bytes()).unwrap().acks;
+        let mut news = Vec::new();
+        let answered = flight.answer(acks, now, |cargo| news.push(number(cargo))).unwrap();
+        (news, answered)
+    }
+
+    fn set(numbers: impl IntoIterator<Item = u64>) -> Ranges {
+        let mut set = Ranges::default();
+        numbers.into_iter().for_each(|n| set.insert(n..n + 1, drop));
+        set
+    }
+
+    fn lost(flight: &mut Flight, now: Nanos, rtt: &Rtt) -> Vec<u64> {
+        let mut numbers = Vec::new();
+        flight.find_losses(now, rtt, |cargo| numbers.push(number(cargo)));
+        numbers
+    }
+
+    fn rtt() -> Rtt {
+        let mut rtt = Rtt::default();
+        rtt.add(8_000_000, 0);
+        rtt
+    }
+
+    #[test]
+    fn three_later_ones_or_nine_eighths_of_a_round_trip_make_a_loss() {
+        let (mut flight, rtt) = (Flight::default(), rtt());
+        for _ in 0..6 {
+            fly(&mut flight, 0);
+        }
+        answer(&mut flight, 8_000_000, &set([4]));
+        assert_eq!(lost(&mut flight, 8_000_000, &rtt), [0, 1]);
+        assert_eq!(flight.wake_at(&rtt), Some(9_000_000));
+        assert!(flight.has_overdue(9_000_000) && !flight.has_overdue(8_999_999));
+        assert_eq!(lost(&mut flight, 9_000_000, &rtt), [2, 3]);
+        assert_eq!(flight.bytes(), u64::from(BYTES), "5 is later than all that have arrived");
+        assert_eq!(flight.oldest(), 0);
+        // 1 was only late: from now on more patience.
+        answer(&mut flight, 9_000_000, &set([1, 4]));
+        assert_eq!(flight.late(), 1);
+        for _ in 6..10 {
+            fly(&mut flight, 9_000_000);
+        }
+        answer(&mut flight, 9_100_000, &set([1, 4, 9]));
+        assert_eq!(lost(&mut flight, 9_100_000, &rtt), [] as [u64; 0]);
+        assert_eq!(flight.wake_at(&rtt), Some(10_000_000));
+    }
+
+    #[test]
+    fn silence_is_asked_about_more_and_more_seldom() {
+        let (mut flight, rtt, mut now) = (Flight::default(), rtt(), 0);
+        fly(&mut flight, 0);
+        let mut waits = Vec::new();
+        for _ in 0..4 {
+            let at = flight.wake_at(&rtt).unwrap();
+            assert!(!flight.should_ask(at - 1, &rtt, 1, |_| panic!("too early")));
+            let mut again = None;
+            assert!(flight.should_ask(at, &rtt, 1, |cargo| again = Some(number(cargo))));
+            assert_eq!(again.is_some(), waits.is_empty());
+            waits.push(at - now);
+            now = at;
+            fly(&mut flight, now);
+        }
+        assert!(waits.windows(2).all(|pair| pair[1] == 2 * pair[0]), "{waits:?}");
+        assert_eq!(flight.waits_since(), Some(0));
+        let (_, answered) = answer(&mut flight, now, &set(0..5));
+        assert_eq!((answered.bytes, flight.bytes()), (4 * u64::from(BYTES), 0));
+        assert_eq!((flight.waits_since(), flight.wake_at(&rtt)), (None, None));
+    }
+
+    #[test]
+    fn what_was_never_sent_is_not_acknowledged() {
+        let mut flight = Flight::default();
+        fly(&mut flight, 0);
+        let front = Front::new(
+            &Head { number: 0, oldest: 0, settled: 2, credit: 0, held_micros: 0, asks: false },
+            [].iter(),
+            &Load::Nothing,
+        );
+        let acks = Arrival::parse(front.as_bytes()).unwrap().acks;
+        assert!(flight.answer(acks, 0, drop).is_err());
+    }
+
+    proptest! {
+        /// Each load arrives or is lost, never first arrives and then is lost, and the bytes under way
+        /// are those of which neither is known.
+        #[test]
+        fn each_load_has_one_fate(
+            steps in prop::collection::vec((0u8..4, any::<prop::sample::Index>()), 1..150),
+        ) {
+            let (mut flight, rtt, mut now) = (Flight::default(), rtt(), 0);
+            let (mut flying, mut there) = (BTreeSet::new(), Ranges::default());
+            let (mut arrived, mut gone, mut next) = (BTreeSet::new(), BTreeSet::new(), 0);
+            for (what, which) in steps {
+                now += 700_000;
+                match what {
+                    0 | 1 => {
+                        flying.insert(fly(&mut flight, now));
+                        next += 1;
+                    }
+                    2 => {
+                        next += 1;
+                        flight.take_number();
+                    }
+                    _ if next == 0 => {}
+                    _ => {
+                        let number = which.index(next) as u64;
+                        there.insert(number..number + 1, drop);
+                        for number in answer(&mut flight, now, &there).0 {
+                            prop_assert!(there.contains(number) && arrived.insert(number));
+                            flying.remove(&number);
+                        }
+                    }
+                }
+                for number in lost(&mut flight, now, &rtt) {
+                    prop_assert!(flying.remove(&number) && gone.insert(number));
+                    prop_assert!(there.end() > number);
+                }
+                prop_assert_eq!(flight.bytes(), flying.len() as u64 * u64::from(BYTES));
+                prop_assert!(flying.first().is_none_or(|first| flight.oldest() <= *first));
+                prop_assert!(flight.sent.len() <= next);
+            }
+            flying.iter().for_each(|number| there.insert(*number..number + 1, drop));
+            answer(&mut flight, now, &there);
+            lost(&mut flight, now + 10_000_000_000, &rtt);
+            prop_assert_eq!((flight.bytes(), flight.sent.len()), (0, 0));
+        }
+    }
+}

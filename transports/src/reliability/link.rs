@@ -1,0 +1,339 @@
+//! One process's half of what it has with one peer: the parts of this folder, tied together.
+
+use std::time::Duration;
+
+use mpi_core::datatype::Packer;
+use mpi_core::header::Header;
+use mpi_core::port::{Body, Full, Token};
+
+use super::arrivals::Arrivals;
+use super::cubic::{Acknowledged, Cubic};
+use super::datagram::{Content, Datagram};
+use super::flight::{Cargo, Flight};
+use super::outgoing::Outgoing;
+use super::pacer::Pacer;
+use super::reassembly::Reassembly;
+use super::receipt::Receipt;
+use super::rtt::Rtt;
+use super::wire::{Arrival, FRONT_BYTES_MAX, Front, Head, Load, RANGES_MAX};
+use super::{Breach, Listener, Nanos};
+
+/// Bytes of frames that a peer may be sent before it has said what it has room for.
+const FIRST_CREDIT: u32 = 64 << 10;
+/// The least that a datagram must carry: a front and some bytes behind it.
+const DATAGRAM_BYTES_MIN: usize = FRONT_BYTES_MAX + 64;
+/// Questions in a row that carry something: later ones are empty, since a peer that computes has them all
+/// in its receive buffer.
+const ASKED_WITH_LOAD: u32 = 2;
+
+/// What is the same for all links of a transport.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// Bytes that a datagram may have, of those that are a link's: the path's MTU without what the transport
+    /// and the network put around them.
+    pub datagram_bytes: u16,
+    /// The largest body of a frame.
+    pub frame_bytes_max: u32,
+    /// Bytes of frames that are kept until the peer has them: beyond, a link is full.
+    pub kept_bytes_max: u32,
+    /// Bytes of frames that a peer may send beyond what has come without a gap, 64 KiB at least.
+    pub credit: u32,
+}
+
+/// What a link has seen, in datagrams.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Counters {
+    /// Datagrams that left.
+    pub sent: u64,
+    /// Of these, what was thought lost and went again.
+    pub lost: u64,
+    /// Of these, what had only been late.
+    pub late: u32,
+    /// Questions to a peer from which no answer came.
+    pub asked: u32,
+    /// Datagrams that came twice, or too late to be of use.
+    pub repeated: u64,
+}
+
+/// One half of a pair of processes that talk.
+pub struct Link {
+    config: Config,
+    outgoing: Outgoing,
+    /// Place in the stream of frames up to which the peer lets us send.
+    credit: u64,
+    flight: Flight,
+    rtt: Rtt,
+    window: Cubic,
+    pacer: Pacer,
+    /// When the next datagram may leave, if it was held up.
+    paced_until: Option<Nanos>,
+    /// The peer is to be asked, whatever the window.
+    asks: bool,
+    receipt: Receipt,
+    reassembly: Reassembly,
+    arrivals: Arrivals,
+    counters: Counters,
+}
+
+impl Link {
+    /// A link on which nothing has happened.
+    pub fn new(config: &Config) -> Link {
+        let credit = config.credit.max(FIRST_CREDIT);
+        let mut link = Link {
+            config: Config { credit, ..*config },
+            outgoing: Outgoing::default(),
+            credit: FIRST_CREDIT.into(),
+            flight: Flight::default(),
+            rtt: Rtt::default(),
+            window: Cubic::new(config.datagram_bytes.into()),
+            pacer: Pacer::default(),
+            paced_until: None,
+            asks: false,
+            receipt: Receipt::default(),
+            reassembly: Reassembly::default(),
+            arrivals: Arrivals::default(),
+            counters: Counters::default(),
+        };
+        link.set_datagram_bytes(config.datagram_bytes);
+        link
+    }
+
+    /// Datagrams may have so many bytes from now on: the path's MTU was found, or has changed.
+    pub fn set_datagram_bytes(&mut self, bytes: u16) {
+        self.config.datagram_bytes = bytes.max(DATAGRAM_BYTES_MIN as u16);
+        self.window.set_datagram(self.config.datagram_bytes.into());
+    }
+
+    /// Whether a frame with a body of `len` bytes would be taken.
+    #[inline]
+    pub fn has_room(&self, len: usize) -> bool {
+        let kept = self.outgoing.kept();
+        kept == 0 || kept + len <= self.config.kept_bytes_max as usize
+    }
+
+    /// Takes over a frame; its bytes are copied before the call returns.
+    ///
+    /// # Errors
+    /// [`Full`] while the peer has too little of what was taken before.
+    #[inline]
+    pub fn push_frame(&mut self, header: &Header, body: Body<'_>) -> Result<(), Full> {
+        let len = match &body {
+            Body::Bytes(bytes) => bytes.len(),
+            Body::Packed(packer) => packer.remaining() as usize,
+        };
+        debug_assert!(len <= self.config.frame_bytes_max as usize, "too long for a frame: {len}");
+        if !self.has_room(len) {
+            return Err(Full);
+        }
+        self.outgoing.push_frame(header, body, len);
+        Ok(())
+    }
+
+    /// Takes over a large message: its memory belongs to the link until [`Listener::sent`] with `token`.
+    pub fn push_message(&mut self, header: &Header, source: Packer, token: Token) {
+        self.outgoing.push_message(header, source, token);
+    }
+
+    /// The datagram that leaves next, if one may leave now; it counts as sent.
+    pub fn next(&mut self, now: Duration) -> Option<Datagram<'_>> {
+        let now = nanos(now);
+        self.look(now);
+        let ranges = self.receipt.ranges().min(RANGES_MAX);
+        let room = usize::from(self.config.datagram_bytes) - Front::bytes_with(ranges);
+        let may_send = self.may_send(now);
+        let cargo = may_send.then(|| self.outgoing.next(room, self.credit)).flatten();
+        let cargo = cargo.or_else(|| self.asks.then_some(Cargo::Ping));
+        if cargo.is_none() && self.receipt.due_at().is_none_or(|due| due > now) {
+            return None;
+        }
+        Some(self.depart(now, cargo))
+    }
+
+    /// The datagram of this number, which [`Link::next`] gave last, could not be sent: what it carried and
+    /// acknowledged is for the next one, when that can be.
+    pub fn take_back(&mut self, number: u64) {
+        self.receipt.take_back();
+        if let Some(cargo) = self.flight.take_back(number) {
+            self.outgoing.lose(cargo);
+        }
+        self.counters.sent -= 1;
+    }
+
+    /// When to call [`Link::next`] again at the latest, if nothing comes or is handed over before.
+    pub fn wake_at(&self) -> Option<Duration> {
+        let paced = self.paced_until.filter(|_| self.outgoing.has_next(self.credit));
+        let times = [self.flight.wake_at(&self.rtt), self.receipt.due_at(), paced];
+        times.into_iter().flatten().min().map(Duration::from_nanos)
+    }
+
+    /// Takes in a datagram, whose tag was right if it had one. Call [`Link::next`] afterwards: an answer may be due.
+    ///
+    /// # Errors
+    /// A [`Breach`] when these are not the bytes of a link, or of one that does as no link does.
+    pub fn receive(
+        &mut self,
+        now: Duration,
+        bytes: &[u8],
+        to: &mut impl Listener,
+    ) -> Result<(), Breach> {
+        let now = nanos(now);
+        let arrival = Arrival::parse(bytes).map_err(Breach)?;
+        if !self.receipt.is_new(&arrival.head) {
+            self.counters.repeated += 1;
+            return Ok(());
+        }
+        self.hear(now, &arrival, to)?;
+        let is_taken = match arrival.load {
+            Load::Nothing | Load::Ping => true,
+            Load::Frames(at, bytes) => {
+                let (limit, frame_max) = (self.promised(), self.config.frame_bytes_max as usize);
+                self.reassembly.take(at, bytes, limit, frame_max, to)?;
+                true
+            }
+            Load::Piece(head, bytes) => self.arrivals.take(&head, bytes, to)?,
+        };
+        if is_taken {
+            self.receipt.note(&arrival.head, arrival.load != Load::Nothing, now);
+        }
+        Ok(())
+    }
+
+    /// Whether the peer has everything that was handed over.
+    pub fn is_flushed(&self) -> bool {
+        self.outgoing.is_done()
+    }
+
+    /// For how long an answer is due that has not come; `None` while none is.
+    pub fn silence(&self, now: Duration) -> Option<Duration> {
+        let since = self.flight.waits_since()?;
+        Some(now.saturating_sub(Duration::from_nanos(since)))
+    }
+
+    /// What happened so far.
+    pub fn counters(&self) -> Counters {
+        Counters { late: self.flight.late(), ..self.counters }
+    }
+
+    /// Gives back memory that the last traffic has left and nothing uses; for links on which nothing has
+    /// happened for a while.
+    pub fn trim(&mut self, now: Duration) {
+        self.outgoing.trim();
+        self.flight.trim(nanos(now), &self.rtt);
+        self.receipt.trim();
+        self.reassembly.trim();
+        self.arrivals.trim();
+    }
+
+    /// Place up to which the peer may send frames.
+    #[inline]
+    fn promised(&self) -> u64 {
+        self.reassembly.low() + u64::from(self.config.credit)
+    }
+
+    /// Does what is due by now.
+    fn look(&mut self, now: Nanos) {
+        if self.flight.has_overdue(now) {
+            self.find_losses(now);
+        }
+        let outgoing = &mut self.outgoing;
+        let again = |cargo| outgoing.lose(cargo);
+        if self.flight.should_ask(now, &self.rtt, ASKED_WITH_LOAD, again) {
+            self.asks = true;
+            self.counters.asked += 1;
+        }
+    }
+
+    fn find_losses(&mut self, now: Nanos) {
+        let (outgoing, counters) = (&mut self.outgoing, &mut self.counters);
+        let newest = self.flight.find_losses(now, &self.rtt, |cargo| {
+            outgoing.lose(cargo);
+            counters.lost += 1;
+        });
+        if let Some(sent) = newest {
+            self.window.lost(now, sent);
+        }
+    }
+
+    /// Whether something may leave that was handed over.
+    #[inline]
+    fn may_send(&mut self, now: Nanos) -> bool {
+        self.paced_until = None;
+        if self.asks {
+            return true;
+        }
+        if self.flight.bytes() >= self.window.bytes() || !self.outgoing.has_next(self.credit) {
+            return false;
+        }
+        let Some(round_trip) = self.rtt.smoothed() else { return true };
+        let datagram = self.config.datagram_bytes.into();
+        self.paced_until = self.pacer.may_send(now, self.window.rate(round_trip), datagram).err();
+        self.paced_until.is_none()
+    }
+
+    /// Makes the datagram that carries this, or nothing but acknowledgements.
+    fn depart(&mut self, now: Nanos, cargo: Option<Cargo>) -> Datagram<'_> {
+        let (oldest, number) = (self.flight.oldest(), self.flight.take_number());
+        let credit = self.promised();
+        let (load, content) = match &cargo {
+            None => (Load::Nothing, Content::Nothing),
+            Some(Cargo::Ping) => (Load::Ping, Content::Nothing),
+            Some(Cargo::Frames(range)) => {
+                let runs = self.outgoing.frames(range).map(Option::unwrap_or_default);
+                (Load::Frames(range.start, ()), Content::Own(runs))
+            }
+            Some(Cargo::Piece(id, range)) => match self.outgoing.piece(*id, range) {
+                Some((head, source)) => (Load::Piece(head, ()), Content::User(source)),
+                None => (Load::Ping, Content::Nothing),
+            },
+        };
+        // Who waits for a message to be sent should not wait for company of its acknowledgement.
+        let is_last = matches!(load, Load::Piece(..)) && !self.outgoing.has_next(self.credit);
+        let asks = std::mem::take(&mut self.asks) || is_last;
+        let (numbers, held_micros) = self.receipt.tell(now);
+        let settled = numbers.low();
+        let head = Head { number, oldest, settled, credit, held_micros, asks };
+        let front = Front::new(&head, numbers.highest(RANGES_MAX), &load);
+        let datagram = Datagram { number, front, content };
+        self.counters.sent += 1;
+        if let Some(cargo) = cargo {
+            let bytes = datagram.bytes();
+            if self.rtt.smoothed().is_some() {
+                self.pacer.spend(bytes as u64);
+            }
+            self.flight.send(number, now, bytes as u16, cargo);
+        }
+        datagram
+    }
+
+    /// Takes in what a datagram says of ours.
+    fn hear(
+        &mut self,
+        now: Nanos,
+        arrival: &Arrival<'_>,
+        to: &mut impl Listener,
+    ) -> Result<(), Breach> {
+        self.credit = self.credit.max(arrival.head.credit);
+        let was_full = 2 * self.flight.bytes() >= self.window.bytes();
+        let outgoing = &mut self.outgoing;
+        let answered = self.flight.answer(arrival.acks, now, |cargo| {
+            if let Some(token) = outgoing.acknowledge(cargo) {
+                to.sent(token);
+            }
+        })?;
+        if let Some(sent) = answered.sent {
+            if answered.is_newest {
+                self.rtt.add(now - sent, Nanos::from(arrival.head.held_micros) * 1000);
+            }
+            let (bytes, round_trip) = (answered.bytes, self.rtt.smoothed().unwrap_or(now - sent));
+            self.window.acknowledged(&Acknowledged { now, bytes, sent, round_trip, was_full });
+        }
+        self.find_losses(now);
+        Ok(())
+    }
+}
+
+/// The time as it is kept here.
+#[inline]
+fn nanos(time: Duration) -> Nanos {
+    time.as_nanos() as Nanos
+}

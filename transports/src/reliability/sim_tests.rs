@@ -1,0 +1,376 @@
+//! Two links over a simulated line: what arrives, when, and at which price, seed by seed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mpi_core::buffer::{RawBytes, UserBuffer};
+use mpi_core::datatype::{Datatype, Form, Packer, Unpacker, basic, predefined};
+use mpi_core::header::Header;
+use mpi_core::port::{Body, Token};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::sim_line::{MILES_1400, MILES_8600, Weather, World};
+use super::tests::{source, target};
+use super::{Config, Counters};
+use crate::conformance::pattern;
+
+/// Seeds tried; more where FERRITE_TEST_SEEDS says so.
+fn seeds(few: u64) -> std::ops::Range<u64> {
+    let more = std::env::var("FERRITE_TEST_SEEDS").ok().and_then(|text| text.parse().ok());
+    0..more.unwrap_or(few)
+}
+
+const CONFIG: Config = Config {
+    datagram_bytes: 1400,
+    frame_bytes_max: 64 << 10,
+    kept_bytes_max: 256 << 10,
+    credit: 64 << 10,
+};
+
+fn header(context: u64) -> Header {
+    Header { context, ..Header::default() }
+}
+
+fn push(world: &mut World, end: usize, context: u64, bytes: &[u8]) -> bool {
+    let body = Body::Bytes(RawBytes::from(bytes));
+    world.links[end].push_frame(&header(context), body).is_ok()
+}
+
+/// Messages of bytes that have gaps in between in memory.
+fn every_other(bytes: usize) -> Arc<Datatype> {
+    let byte = predefined(basic::BYTE).expect("a byte");
+    Datatype::hvector(bytes as i64, 1, 2, byte, Form::Int).expect("a vector")
+}
+
+/// What one end sends in a storm.
+struct Plan {
+    frames: Vec<Vec<u8>>,
+    messages: Vec<Message>,
+    pushed: (usize, usize),
+}
+
+struct Message {
+    bytes: Vec<u8>,
+    memory: Vec<u8>,
+    goes_with_gaps: bool,
+    comes_with_gaps: bool,
+}
+
+impl Message {
+    fn new(random: &mut ChaCha8Rng) -> Message {
+        let len = [0, 1, 3_000, 100_000][random.random_range(0..4usize)];
+        let len = random.random_range(0..=len);
+        let [goes_with_gaps, comes_with_gaps] = [(); 2].map(|()| random.random_bool(0.3));
+        let bytes = pattern(random.random(), if goes_with_gaps { 2 * len } else { len });
+        let memory = vec![0; if comes_with_gaps { 2 * len } else { len }];
+        Message { bytes, memory, goes_with_gaps, comes_with_gaps }
+    }
+
+    fn source(&self) -> Packer {
+        match self.goes_with_gaps {
+            true => {
+                let at = UserBuffer(self.bytes.as_ptr().cast_mut());
+                Packer::new(at, 1, &every_other(self.bytes.len() / 2))
+            }
+            false => source(&self.bytes),
+        }
+    }
+
+    fn target(&mut self) -> Unpacker {
+        match self.comes_with_gaps {
+            true => {
+                let at = UserBuffer(self.memory.as_mut_ptr());
+                Unpacker::new(at, 1, &every_other(self.memory.len() / 2))
+            }
+            false => target(&mut self.memory),
+        }
+    }
+
+    fn check(&self) {
+        let step = |gaps| if gaps { 2 } else { 1 };
+        let sent = self.bytes.iter().step_by(step(self.goes_with_gaps));
+        let came = self.memory.iter().step_by(step(self.comes_with_gaps));
+        assert!(sent.eq(came), "a message is damaged");
+        let mut gaps = self.memory.iter().skip(1).step_by(2);
+        assert!(!self.comes_with_gaps || gaps.all(|byte| *byte == 0), "a gap was written");
+    }
+}
+
+impl Plan {
+    fn new(random: &mut ChaCha8Rng) -> Plan {
+        let frames = (0..40).map(|_| {
+            let len = [40, 300, 5_000, 60_000][random.random_range(0..10usize).min(3) % 4];
+            pattern(random.random(), random.random_range(0..=len))
+        });
+        let frames = frames.collect();
+        Plan { frames, messages: (0..8).map(|_| Message::new(random)).collect(), pushed: (0, 0) }
+    }
+
+    /// Hands over the next things, as far as there is room.
+    fn push(&mut self, world: &mut World, end: usize, random: &mut ChaCha8Rng) {
+        while self.pushed.0 < self.frames.len() && random.random_bool(0.5) {
+            if !push(world, end, self.pushed.0 as u64, &self.frames[self.pushed.0]) {
+                break;
+            }
+            self.pushed.0 += 1;
+        }
+        if self.pushed.1 < self.messages.len() && random.random_bool(0.2) {
+            let number = self.pushed.1 as u64;
+            let message = &mut self.messages[self.pushed.1];
+            world.heard[1 - end].landings.push((1000 + number, message.target()));
+            world.links[end].push_message(&header(1000 + number), message.source(), Token(number));
+            self.pushed.1 += 1;
+        }
+    }
+
+    fn is_pushed(&self) -> bool {
+        self.pushed == (self.frames.len(), self.messages.len())
+    }
+
+    /// All came there once, unharmed, frames in order; and who sent it was told so.
+    fn check(&self, world: &World, end: usize) {
+        let (heard, told) = (&world.heard[1 - end], &world.heard[end].sent);
+        assert_eq!(heard.frames.len(), self.frames.len());
+        for (n, ((header, body), sent)) in heard.frames.iter().zip(&self.frames).enumerate() {
+            assert_eq!(header.context, n as u64, "frames are out of order");
+            assert!(body == sent, "frame {n} is damaged");
+        }
+        self.messages.iter().for_each(Message::check);
+        let numbers = || 0..self.messages.len() as u64;
+        let sorted = |tokens: &[Token]| {
+            let mut numbers: Vec<u64> = tokens.iter().map(|token| token.0).collect();
+            numbers.sort_unstable();
+            numbers
+        };
+        assert!(numbers().map(|n| 1000 + n).eq(sorted(&heard.landed)));
+        assert!(numbers().eq(sorted(told)));
+    }
+}
+
+/// Frames and messages both ways in bad weather; what happened.
+fn storm(seed: u64, weather: [Weather; 2]) -> (u64, [Counters; 2], u64) {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let mut world = World::new(seed, &CONFIG, weather);
+    let mut plans = [(); 2].map(|()| Plan::new(&mut random));
+    world.run_until("all has come", |world| {
+        for (end, plan) in plans.iter_mut().enumerate() {
+            plan.push(world, end, &mut random);
+        }
+        if !plans.iter().all(Plan::is_pushed) {
+            world.next_push = Some(world.now + Duration::from_millis(10));
+        }
+        if random.random_bool(0.01) {
+            let bytes = random.random_range(300..3000);
+            world.links[random.random_range(0..2usize)].set_datagram_bytes(bytes);
+        }
+        plans.iter().all(Plan::is_pushed) && world.links.iter().all(super::Link::is_flushed)
+    });
+    for (end, plan) in plans.iter().enumerate() {
+        plan.check(&world, end);
+    }
+    let counters = [0, 1].map(|end| world.links[end].counters());
+    (world.trace(), counters, world.altered)
+}
+
+fn bad() -> Weather {
+    Weather {
+        jitter: Duration::from_millis(3),
+        lose: 0.3,
+        repeat: 0.1,
+        alter: 0.05,
+        ..Weather::fair(Duration::from_millis(2))
+    }
+}
+
+#[test]
+fn storms_lose_and_double_nothing_and_a_seed_replays() {
+    let (mut traces, mut sums) = (Vec::new(), [0; 4]);
+    for seed in seeds(24) {
+        let (trace, counters, altered) = storm(seed, [bad(), bad()]);
+        traces.push(trace);
+        for one in counters {
+            let seen = [one.lost, one.repeated, one.late.into(), altered];
+            sums.iter_mut().zip(seen).for_each(|(sum, seen)| *sum += seen);
+        }
+    }
+    assert!(sums.iter().all(|sum| *sum > 0), "the weather was fair: {sums:?}");
+    assert_eq!(storm(0, [bad(), bad()]).0, traces[0], "a seed does not replay");
+    traces.sort_unstable();
+    traces.dedup();
+    assert_eq!(traces.len() as u64, seeds(24).end, "seeds do not differ");
+}
+
+/// One direction is dead for a while, then the other, then all is well.
+#[test]
+fn cuts_of_one_direction_lose_and_double_nothing() {
+    for seed in seeds(12) {
+        let after = |ms| Duration::from_millis(1000 + ms + seed * 7);
+        let cut = |range: std::ops::Range<u64>| Weather {
+            cut: after(range.start)..after(range.end),
+            lose: 0.02,
+            ..Weather::fair(Duration::from_millis(1 + seed))
+        };
+        let (_, counters, _) = storm(seed, [cut(0..900), cut(700..4000)]);
+        assert!(counters[0].asked + counters[1].asked > 0);
+    }
+}
+
+#[test]
+fn a_long_message_fills_a_long_path_in_bad_weather() {
+    for seed in seeds(6) {
+        let far = |delay| Weather { lose: 0.005, repeat: 0.01, ..Weather::fair(delay) };
+        storm(seed, [far(MILES_8600), far(MILES_8600)]);
+    }
+}
+
+/// Ten thousand short messages; each further seed is as many more of the same run.
+#[test]
+fn a_long_run_of_short_messages_loses_and_doubles_nothing() {
+    let (mut world, mut random) =
+        (World::new(7, &CONFIG, [bad(), bad()]), ChaCha8Rng::seed_from_u64(7));
+    let count = seeds(1).end * 10_000;
+    let body = |n: u64| pattern(n, n as usize % 97);
+    let (mut pushed, mut heard) = (0, 0);
+    while heard < count {
+        for _ in 0..random.random_range(0..200) {
+            pushed += u64::from(pushed < count && push(&mut world, 0, pushed, &body(pushed)));
+        }
+        world.next_push = Some(world.now + Duration::from_millis(10));
+        world.step();
+        for (header, came) in world.heard[1].frames.drain(..) {
+            assert_eq!((header.context, came), (heard, body(heard)));
+            heard += 1;
+        }
+    }
+    world.run_until("it is over", |world| world.links[0].is_flushed());
+    assert!(world.heard[1].frames.is_empty());
+}
+
+/// Sends 1 MiB messages, some at a time, over a line of 50 MB/s; the share of its rate that arrives between
+/// so many round trips after the start.
+fn throughput(delay: Duration, datagram_bytes: u16, from: u32, to: u32) -> f64 {
+    const RATE: f64 = 0.05;
+    const MESSAGE: usize = 1 << 20;
+    let config = Config { datagram_bytes, ..CONFIG };
+    let line = Weather { rate: RATE, queue: 2 * delay, ..Weather::fair(delay) };
+    let mut world = World::new(1, &config, [line.clone(), line]);
+    let (bytes, mut memory) = (pattern(1, MESSAGE), vec![0; MESSAGE]);
+    let (begin, mut begun, mut landed_at_first) = (world.now, 0, None);
+    let round_trips = |world: &World| (world.now - begin).as_secs_f64() / (2 * delay).as_secs_f64();
+    world.run_until("the time is over", |world| {
+        while begun - (world.heard[0].sent.len() as u64) < 64 {
+            world.heard[1].landings.push((begun, target(&mut memory)));
+            world.links[0].push_message(&header(begun), source(&bytes), Token(begun));
+            begun += 1;
+        }
+        let now = round_trips(world);
+        if now >= from.into() {
+            landed_at_first.get_or_insert((world.heard[1].landed.len(), world.now));
+        }
+        now >= to.into()
+    });
+    assert!(memory == bytes);
+    let (landed, at) = landed_at_first.expect("it went on");
+    let came = (world.heard[1].landed.len() - landed) * MESSAGE;
+    came as f64 / ((world.now - at).as_nanos() as f64 * RATE)
+}
+
+#[test]
+fn fills_a_path_of_1400_miles() {
+    let share = throughput(MILES_1400, 1400, 20, 100);
+    assert!((0.8..1.01).contains(&share), "{share}");
+}
+
+#[test]
+fn fills_a_path_of_8600_miles() {
+    let share = throughput(MILES_8600, 8900, 20, 32);
+    assert!((0.8..1.01).contains(&share), "{share}");
+}
+
+/// Eager messages take one one-way delay, also the first, rendezvous three (paper 004, §6).
+#[test]
+fn eager_takes_one_way_and_rendezvous_three() {
+    for delay in [MILES_1400, MILES_8600] {
+        let line = Weather::fair(delay);
+        let mut world = World::new(1, &CONFIG, [line.clone(), line]);
+        let begin = world.now;
+        assert!(push(&mut world, 0, 1, b"eager") && push(&mut world, 0, 2, &[7; 8000]));
+        world.run_until("it has come", |world| world.heard[1].frames.len() == 2);
+        assert_eq!(world.now - begin, delay);
+        assert_eq!(world.lines[0].sent, 6, "more than the message was sent");
+        assert_eq!(world.lines[1].sent, 0, "an answer was awaited");
+
+        let (bytes, mut memory) = (pattern(1, 8000), vec![0; 8000]);
+        let begin = world.now;
+        assert!(push(&mut world, 0, 3, b"request to send"));
+        world.run_until("it was announced", |world| world.heard[1].frames.len() == 3);
+        world.heard[1].landings.push((4, target(&mut memory)));
+        assert!(push(&mut world, 1, 4, b"clear to send"));
+        world.run_until("it was asked for", |world| world.heard[0].frames.len() == 1);
+        world.links[0].push_message(&header(4), source(&bytes), Token(9));
+        world.run_until("it has come", |world| !world.heard[1].landed.is_empty());
+        assert_eq!(world.now - begin, 3 * delay);
+        assert!(memory == bytes);
+        world.run_until("it is sent", |world| !world.heard[0].sent.is_empty());
+        assert_eq!(world.now - begin, 4 * delay, "the acknowledgement was held back");
+    }
+}
+
+/// A rank that computes loses nothing, is sent little, and its silence is told and no more.
+#[test]
+fn who_computes_is_left_in_peace() {
+    const WORK: Duration = Duration::from_secs(600);
+    let line = Weather::fair(Duration::from_micros(30));
+    let mut world = World::new(1, &CONFIG, [line.clone(), line]);
+    assert!(push(&mut world, 0, 0, b"hello"));
+    world.run_until("they have met", |world| world.links[0].is_flushed());
+    assert_eq!(world.links[0].silence(world.now), None);
+    let (begin, sent) = (world.now, world.lines[0].sent);
+    world.busy[1] = begin + WORK;
+    for n in 1..6 {
+        assert!(push(&mut world, 0, n, &[1; 1000]));
+    }
+    world.run_until("it has computed", |world| world.now >= begin + WORK);
+    let silence = world.links[0].silence(world.now).expect("an answer is due");
+    assert!(silence >= WORK, "{silence:?}");
+    let more = world.lines[0].sent - sent;
+    assert!(more < 5 + 200, "{more} datagrams to a rank that computes");
+    world.run_until("all is delivered", |world| world.links[0].is_flushed());
+    assert!(world.now - begin < WORK + Duration::from_millis(5));
+    assert_eq!((world.heard[1].frames.len(), world.links[0].counters().lost), (6, 0));
+}
+
+/// Datagrams that overtake each other are soon no longer taken for losses.
+#[test]
+fn reordering_is_learned() {
+    let line = Weather {
+        jitter: Duration::from_millis(4),
+        rate: 0.01,
+        ..Weather::fair(Duration::from_millis(10))
+    };
+    let mut world = World::new(1, &CONFIG, [line.clone(), line]);
+    let (bytes, mut memory) = (pattern(1, 4 << 20), vec![0; 4 << 20]);
+    world.heard[1].landings.push((1, target(&mut memory)));
+    world.links[0].push_message(&header(1), source(&bytes), Token(1));
+    world.run_until("it has come", |world| world.links[0].is_flushed());
+    assert!(memory == bytes);
+    let seen = world.links[0].counters();
+    assert!(seen.late > 0 && seen.lost < seen.sent / 50, "{seen:?}");
+}
+
+/// What could not be sent is sent later, and is not taken for a loss.
+#[test]
+fn what_was_taken_back_goes_again() {
+    let line = Weather::fair(Duration::from_millis(1));
+    let mut world = World::new(1, &CONFIG, [line.clone(), line]);
+    assert!(push(&mut world, 0, 1, b"hello"));
+    for _ in 0..3 {
+        let number = world.links[0].next(world.now).expect("a datagram").number();
+        world.links[0].take_back(number);
+    }
+    assert_eq!((world.links[0].silence(world.now), world.links[0].counters().sent), (None, 0));
+    world.run_until("it has come", |world| world.links[0].is_flushed());
+    assert_eq!((world.lines[0].sent, world.links[0].counters().lost), (1, 0));
+    assert_eq!(world.heard[1].frames.len(), 1);
+}
