@@ -9,7 +9,7 @@ use std::ops::Range;
 use mpi_core::buffer::RawBytes;
 use mpi_core::port::{Landing, Token};
 
-use super::outgoing::places;
+use super::messages::places;
 use super::ranges::Ranges;
 use super::{Breach, Listener};
 use crate::piece::PieceHead;

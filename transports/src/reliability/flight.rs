@@ -35,7 +35,7 @@ enum Fate {
     Arrived,
     /// Later ones have arrived and it has not.
     Lost,
-    /// Its load went again because no answer came at all.
+    /// Its load went again because no answer came at all, or the path was changed.
     Repeated,
 }
 
@@ -199,6 +199,15 @@ impl Flight {
         }
         self.forget(now, rtt);
         last_lost
+    }
+
+    /// What is under way is not awaited any more; `again` hears each load.
+    pub(super) fn give_up(&mut self, mut again: impl FnMut(Cargo)) {
+        for sent in self.sent.iter_mut().filter(|sent| sent.fate == Fate::Flying) {
+            sent.fate = Fate::Repeated;
+            again(sent.cargo.clone());
+        }
+        (self.bytes, self.decided, self.loss_at, self.asked) = (0, self.next, None, 0);
     }
 
     /// Forgets those about which there is no doubt, from the oldest on: what is lost may yet arrive for

@@ -71,7 +71,8 @@ pub struct Link {
     asks: bool,
     receipt: Receipt,
     reassembly: Reassembly,
-    arrivals: Arrivals,
+    /// Once a large message has come: most peers send frames alone.
+    arrivals: Option<Box<Arrivals>>,
     counters: Counters,
 }
 
@@ -91,7 +92,7 @@ impl Link {
             asks: false,
             receipt: Receipt::default(),
             reassembly: Reassembly::default(),
-            arrivals: Arrivals::default(),
+            arrivals: None,
             counters: Counters::default(),
         };
         link.set_datagram_bytes(config.datagram_bytes);
@@ -102,6 +103,14 @@ impl Link {
     pub fn set_datagram_bytes(&mut self, bytes: u16) {
         self.config.datagram_bytes = bytes.max(DATAGRAM_BYTES_MIN as u16);
         self.window.set_datagram(self.config.datagram_bytes.into());
+    }
+
+    /// What leaves from now on goes another way, of which nothing is known: all that is under way goes again.
+    pub fn change_path(&mut self) {
+        let outgoing = &mut self.outgoing;
+        self.flight.give_up(|cargo| outgoing.lose(cargo));
+        (self.rtt, self.pacer) = (Rtt::default(), Pacer::default());
+        self.window = Cubic::new(self.config.datagram_bytes.into());
     }
 
     /// Whether a frame with a body of `len` bytes would be taken.
@@ -150,7 +159,7 @@ impl Link {
     }
 
     /// The datagram of this number, which [`Link::next`] gave last, could not be sent: what it carried and
-    /// acknowledged is for the next one, when that can be.
+    /// acknowledged is for the next one, when that can be. Of several, the last comes first.
     pub fn take_back(&mut self, number: u64) {
         self.receipt.take_back();
         if let Some(cargo) = self.flight.take_back(number) {
@@ -190,7 +199,9 @@ impl Link {
                 self.reassembly.take(at, bytes, limit, frame_max, to)?;
                 true
             }
-            Load::Piece(head, bytes) => self.arrivals.take(&head, bytes, to)?,
+            Load::Piece(head, bytes) => {
+                self.arrivals.get_or_insert_default().take(&head, bytes, to)?
+            }
         };
         if is_taken {
             self.receipt.note(&arrival.head, arrival.load != Load::Nothing, now);
@@ -221,7 +232,9 @@ impl Link {
         self.flight.trim(nanos(now), &self.rtt);
         self.receipt.trim();
         self.reassembly.trim();
-        self.arrivals.trim();
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.trim();
+        }
     }
 
     /// Place up to which the peer may send frames.

@@ -9,10 +9,12 @@
 //!
 //! There is no handshake: the first datagram carries the first message, and a peer that was never talked
 //! to has no link. Silence is not judged here: [`Link::silence`] says how long an answer is due, and
-//! whether the peer computes or its host is gone is for the transport to find out.
+//! whether the peer computes or its host is gone is for the transport to find out. Nor is a link tied to a
+//! path: where a card or a cable is given up, its datagrams go another way ([`Link::change_path`]), and
+//! all that was handed over comes in order and once.
 //!
 //! ```text
-//!    outgoing ── flow (what is left to send) ──┐                      ┌── reassembly (frames in order)
+//!    outgoing, messages ── flow (what is left) ┐                      ┌── reassembly (frames in order)
 //!    cubic · slow_start · pacer (how fast) ────┼── wire ── … ── wire ─┼── arrivals (pieces into place)
 //!    flight · rtt (what is lost) ──────────────┘                      └── receipt (what to acknowledge)
 //! ```
@@ -23,6 +25,7 @@ mod datagram;
 mod flight;
 mod flow;
 mod link;
+mod messages;
 mod outgoing;
 mod pacer;
 mod ranges;

@@ -1,10 +1,9 @@
 //! What the core has handed over for a peer and the peer does not have yet: frames, copied into a ring as
-//! one stream of records, and large messages in the memory of their requests.
+//! one stream of records, and large messages.
 //!
 //! In the stream each frame is a record: bytes that follow 4, header 24, body. Frames go first, as far as
-//! the peer lets them; messages take turns.
+//! the peer lets them.
 
-use std::collections::VecDeque;
 use std::ops::Range;
 
 use mpi_core::datatype::Packer;
@@ -13,7 +12,8 @@ use mpi_core::port::{Body, Token};
 
 use super::flight::Cargo;
 use super::flow::Flow;
-use crate::piece::{PIECE_BYTES, PieceHead};
+use super::messages::Messages;
+use crate::piece::PieceHead;
 use crate::ring::Ring;
 
 /// Bytes before a frame's header in the stream.
@@ -23,29 +23,14 @@ pub(super) const LENGTH_BYTES: usize = 4;
 const RING_BYTES: usize = 64;
 /// Bytes before those of the stream in the load of a datagram.
 const PLACE_BYTES: usize = 8;
-/// Messages that take turns; others wait until one of them is given out.
-const TURNS: usize = 8;
-
-struct Message {
-    header: Header,
-    source: Packer,
-    token: Token,
-    total: u64,
-    flow: Flow,
-    /// Whether it is among those that have something to send.
-    is_ready: bool,
-}
 
 /// Frames and messages.
 #[derive(Default)]
 pub(super) struct Outgoing {
     ring: Ring<RING_BYTES>,
     frames: Flow,
-    /// Messages by number, from `first` on; `None` are those that the peer has.
-    messages: VecDeque<Option<Message>>,
-    first: u64,
-    /// Those that have something to send, in the order of their turns.
-    ready: VecDeque<u64>,
+    /// Once there was one: most peers are sent frames alone.
+    messages: Option<Box<Messages>>,
 }
 
 impl Outgoing {
@@ -57,7 +42,7 @@ impl Outgoing {
 
     /// Whether the peer has everything.
     pub(super) fn is_done(&self) -> bool {
-        self.ring.len() == 0 && self.messages.is_empty()
+        self.ring.len() == 0 && self.messages.as_ref().is_none_or(|messages| messages.is_empty())
     }
 
     /// Adds a frame with a body of `len` bytes.
@@ -71,17 +56,14 @@ impl Outgoing {
 
     /// Adds a message.
     pub(super) fn push_message(&mut self, header: &Header, source: Packer, token: Token) {
-        let (header, total) = (*header, source.remaining());
-        let flow = Flow::new(places(total));
-        self.ready.push_back(self.first + self.messages.len() as u64);
-        let message = Message { header, source, token, total, flow, is_ready: true };
-        self.messages.push_back(Some(message));
+        self.messages.get_or_insert_default().push(header, source, token);
     }
 
     /// Whether there may be something to send, with frames up to the place `credit`.
     #[inline]
     pub(super) fn has_next(&self, credit: u64) -> bool {
-        self.frames.has_next(credit) || !self.ready.is_empty()
+        let messages = self.messages.as_ref();
+        self.frames.has_next(credit) || messages.is_some_and(|messages| messages.has_next())
     }
 
     /// What goes next into a datagram that has `room` for its load.
@@ -89,18 +71,8 @@ impl Outgoing {
         if let Some(range) = self.frames.next(room - PLACE_BYTES, credit) {
             return Some(Cargo::Frames(range));
         }
-        while let Some(id) = self.ready.pop_front() {
-            let Some(message) = message(&mut self.messages, self.first, id) else { continue };
-            let range = message.flow.next(room - PIECE_BYTES, u64::MAX);
-            message.is_ready = message.flow.has_next(u64::MAX);
-            if message.is_ready {
-                self.ready.insert(self.ready.len().min(TURNS - 1), id);
-            }
-            if let Some(range) = range {
-                return Some(Cargo::Piece(id, range));
-            }
-        }
-        None
+        let (id, range) = self.messages.as_mut()?.next(room)?;
+        Some(Cargo::Piece(id, range))
     }
 
     /// Bytes of the stream of frames, in at most two runs.
@@ -110,12 +82,7 @@ impl Outgoing {
 
     /// A piece of a message: its head, and a cursor over its bytes.
     pub(super) fn piece(&self, id: u64, range: &Range<u64>) -> Option<(PieceHead, Packer)> {
-        let message = self.messages.get(id.checked_sub(self.first)? as usize)?.as_ref()?;
-        let mut source = message.source.clone();
-        source.skip(range.start);
-        source.truncate(range.end - range.start);
-        let (header, total, at) = (message.header, message.total, range.start);
-        Some((PieceHead { header, id, total, at }, source))
+        self.messages.as_ref()?.piece(id, range)
     }
 
     /// The peer has this. The token of a message of which that was the last.
@@ -128,36 +95,16 @@ impl Outgoing {
                 self.ring.release((self.frames.low() - self.ring.start()) as usize);
                 None
             }
-            Cargo::Piece(id, range) => {
-                let message = message(&mut self.messages, self.first, id)?;
-                message.flow.acknowledge(range);
-                message.flow.is_done().then(|| self.end(id)).flatten()
-            }
+            Cargo::Piece(id, range) => self.messages.as_mut()?.acknowledge(id, range),
         }
-    }
-
-    /// The peer has all of this message.
-    fn end(&mut self, id: u64) -> Option<Token> {
-        let ended = self.messages.get_mut((id - self.first) as usize)?.take()?;
-        while self.messages.pop_front_if(|front| front.is_none()).is_some() {
-            self.first += 1;
-        }
-        Some(ended.token)
     }
 
     /// This has to go again, before anything new.
     pub(super) fn lose(&mut self, cargo: Cargo) {
-        match cargo {
-            Cargo::Ping => {}
-            Cargo::Frames(range) => self.frames.lose(range),
-            Cargo::Piece(id, range) => {
-                let Some(message) = message(&mut self.messages, self.first, id) else { return };
-                message.flow.lose(range);
-                if !message.is_ready {
-                    message.is_ready = true;
-                    self.ready.push_front(id);
-                }
-            }
+        match (cargo, &mut self.messages) {
+            (Cargo::Frames(range), _) => self.frames.lose(range),
+            (Cargo::Piece(id, range), Some(messages)) => messages.lose(id, range),
+            (Cargo::Ping | Cargo::Piece(..), _) => {}
         }
     }
 
@@ -165,18 +112,8 @@ impl Outgoing {
     pub(super) fn trim(&mut self) {
         self.ring.trim();
         self.frames.trim();
-        self.messages.shrink_to_fit();
-        self.ready.shrink_to_fit();
+        if let Some(messages) = &mut self.messages {
+            messages.trim();
+        }
     }
-}
-
-/// Places of a message of so many bytes: an empty one has one, so that it is sent and acknowledged as
-/// others are.
-#[inline]
-pub(super) fn places(total: u64) -> u64 {
-    total.max(1)
-}
-
-fn message(messages: &mut VecDeque<Option<Message>>, first: u64, id: u64) -> Option<&mut Message> {
-    messages.get_mut(id.checked_sub(first)? as usize)?.as_mut()
 }

@@ -12,7 +12,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::sim_line::{MILES_1400, MILES_8600, Weather, World};
 use super::tests::{source, target};
-use super::{Config, Counters};
+use super::{Config, Counters, Link};
 use crate::conformance::pattern;
 
 /// Seeds tried; more where FERRITE_TEST_SEEDS says so.
@@ -164,7 +164,7 @@ fn storm(seed: u64, weather: [Weather; 2]) -> (u64, [Counters; 2], u64) {
             let bytes = random.random_range(300..3000);
             world.links[random.random_range(0..2usize)].set_datagram_bytes(bytes);
         }
-        plans.iter().all(Plan::is_pushed) && world.links.iter().all(super::Link::is_flushed)
+        plans.iter().all(Plan::is_pushed) && world.links.iter().all(Link::is_flushed)
     });
     for (end, plan) in plans.iter().enumerate() {
         plan.check(&world, end);
@@ -224,15 +224,44 @@ fn a_long_message_fills_a_long_path_in_bad_weather() {
     }
 }
 
-/// Ten thousand short messages; each further seed is as many more of the same run.
+/// A cable is cut for good in the middle of everything, and the other one is taken.
+#[test]
+fn a_link_goes_on_over_another_path() {
+    for seed in seeds(6) {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let line = Weather { rate: 0.001, ..Weather::fair(Duration::from_millis(20)) };
+        let mut world = World::new(seed, &CONFIG, [line.clone(), line]);
+        let mut plans = [(); 2].map(|()| Plan::new(&mut random));
+        let cut = world.now + Duration::from_millis(30 + 20 * (seed % 20));
+        world.lines.iter_mut().for_each(|line| line.weather.cut = cut..Duration::MAX);
+        let over = cut + Duration::from_millis(500);
+        world.run_until("all has come", |world| {
+            for (end, plan) in plans.iter_mut().enumerate() {
+                plan.push(world, end, &mut random);
+            }
+            world.next_push = Some(world.now + Duration::from_millis(10));
+            if world.now >= over && world.lines[0].weather.cut.contains(&over) {
+                assert!(world.links.iter().any(|link| link.silence(world.now).is_some()));
+                world.lines.iter_mut().for_each(|line| line.weather = Weather::fair(MILES_1400));
+                world.links.iter_mut().for_each(Link::change_path);
+            }
+            plans.iter().all(Plan::is_pushed) && world.links.iter().all(Link::is_flushed)
+        });
+        assert!(world.now - over < Duration::from_secs(2), "it waited for the old path");
+        plans.iter().enumerate().for_each(|(end, plan)| plan.check(&world, end));
+    }
+}
+
+/// Five thousand short messages; each further seed is as many more of the same run.
 #[test]
 fn a_long_run_of_short_messages_loses_and_doubles_nothing() {
     let (mut world, mut random) =
         (World::new(7, &CONFIG, [bad(), bad()]), ChaCha8Rng::seed_from_u64(7));
-    let count = seeds(1).end * 10_000;
+    let count = seeds(1).end * 5_000;
     let body = |n: u64| pattern(n, n as usize % 97);
-    let (mut pushed, mut heard) = (0, 0);
+    let (mut pushed, mut heard, mut last) = (0, 0, world.now);
     while heard < count {
+        assert!(world.now - last < Duration::from_secs(60), "nothing comes any more");
         for _ in 0..random.random_range(0..200) {
             pushed += u64::from(pushed < count && push(&mut world, 0, pushed, &body(pushed)));
         }
@@ -240,7 +269,7 @@ fn a_long_run_of_short_messages_loses_and_doubles_nothing() {
         world.step();
         for (header, came) in world.heard[1].frames.drain(..) {
             assert_eq!((header.context, came), (heard, body(heard)));
-            heard += 1;
+            (heard, last) = (heard + 1, world.now);
         }
     }
     world.run_until("it is over", |world| world.links[0].is_flushed());
@@ -301,7 +330,7 @@ fn eager_takes_one_way_and_rendezvous_three() {
         assert_eq!(world.lines[0].sent, 6, "more than the message was sent");
         assert_eq!(world.lines[1].sent, 0, "an answer was awaited");
 
-        let (bytes, mut memory) = (pattern(1, 8000), vec![0; 8000]);
+        let (bytes, mut memory) = (pattern(1, 1000), vec![0; 1000]);
         let begin = world.now;
         assert!(push(&mut world, 0, 3, b"request to send"));
         world.run_until("it was announced", |world| world.heard[1].frames.len() == 3);
@@ -365,12 +394,16 @@ fn what_was_taken_back_goes_again() {
     let line = Weather::fair(Duration::from_millis(1));
     let mut world = World::new(1, &CONFIG, [line.clone(), line]);
     assert!(push(&mut world, 0, 1, b"hello"));
+    assert!(push(&mut world, 0, 2, &[7; 3000]));
     for _ in 0..3 {
-        let number = world.links[0].next(world.now).expect("a datagram").number();
-        world.links[0].take_back(number);
+        let train: Vec<u64> =
+            std::iter::from_fn(|| world.links[0].next(world.now).map(|datagram| datagram.number()))
+                .collect();
+        assert_eq!(train.len(), 3);
+        train.iter().rev().for_each(|number| world.links[0].take_back(*number));
     }
     assert_eq!((world.links[0].silence(world.now), world.links[0].counters().sent), (None, 0));
     world.run_until("it has come", |world| world.links[0].is_flushed());
-    assert_eq!((world.lines[0].sent, world.links[0].counters().lost), (1, 0));
-    assert_eq!(world.heard[1].frames.len(), 1);
+    assert_eq!((world.lines[0].sent, world.links[0].counters().lost), (3, 0));
+    assert_eq!(world.heard[1].frames.len(), 2);
 }
