@@ -78,7 +78,10 @@ impl<const FIRST: usize> Ring<FIRST> {
     #[inline]
     pub(crate) fn with_last<R>(&mut self, len: usize, f: impl FnOnce(&mut [u8]) -> R) -> R {
         debug_assert!(len <= self.len());
-        let at = (self.end as usize).wrapping_sub(len) & self.bytes.len().wrapping_sub(1);
+        if len == 0 {
+            return f(&mut []);
+        }
+        let at = (self.end as usize).wrapping_sub(len) & (self.bytes.len() - 1);
         match self.bytes.get_mut(at..at + len) {
             Some(run) => f(run),
             None => self.with_joined(at, len, f),
