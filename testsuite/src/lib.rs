@@ -9,3 +9,4 @@ pub mod peers;
 pub mod prefix;
 pub mod programs;
 pub mod sim;
+pub mod traffic;

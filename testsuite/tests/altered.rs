@@ -2,23 +2,12 @@
 //!
 //! Where namespaces or firewalls cannot be made the test is counted as skipped.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Output;
 
 use testsuite::hosts::{Hosts, LAUNCHER};
 use testsuite::prefix::{Prefix, clean};
-
-/// Random traffic with every word checked.
-fn compile(prefix: &Prefix) -> PathBuf {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("soak");
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("altered_traffic");
-    let mut compiler = prefix.command("mpicc");
-    compiler.args(["-std=gnu11", "-O2", "-g", "-o"]).arg(&program);
-    compiler.args(["soak.c", "messages.c", "collectives.c"].map(|file| sources.join(file)));
-    let output = compiler.output().expect("a compiler");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    program
-}
+use testsuite::traffic;
 
 /// Plays on two hosts under one way of protection.
 fn play(hosts: &Hosts, prefix: &Prefix, program: &Path, security: &str) -> Output {
@@ -42,7 +31,8 @@ fn what_is_changed_on_its_way_is_sent_again_or_ends_the_job() {
         return;
     }
     let prefix = Prefix::find().expect("a prefix");
-    let program = compile(&prefix);
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = traffic::compile(&prefix, folder.path()).expect("a program");
     hosts.alter(0, 1, 0, Some(5)).expect("a rule");
     for security in ["tag", "encrypt"] {
         let output = play(&hosts, &prefix, &program, security);

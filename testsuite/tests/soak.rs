@@ -6,27 +6,17 @@
 //! `mpirun -n RANKS soak --seed SEED --from ROUND --rounds 1` plays that round again.
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 use std::time::{SystemTime, UNIX_EPOCH};
 use testsuite::prefix::{Prefix, clean};
+use testsuite::traffic;
 
 /// Numbers of ranks: a pair, an odd number, and more than most machines of developers have cores.
 const RANKS: [u32; 4] = [2, 3, 4, 8];
 
 /// Minutes of the long test, if nobody says otherwise.
 const MINUTES: f64 = 10.0;
-
-fn compiled(prefix: &Prefix, into: &Path) -> PathBuf {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("soak");
-    let executable = into.join("soak");
-    let mut command = prefix.command("mpicc");
-    command.args(["-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-o"]);
-    command.arg(&executable);
-    command.args(["soak.c", "messages.c", "collectives.c"].map(|file| sources.join(file)));
-    told(&mut command);
-    executable
-}
 
 /// Runs a command that must succeed; what it printed.
 fn told(command: &mut Command) -> String {
@@ -40,7 +30,7 @@ fn told(command: &mut Command) -> String {
 fn soak(seconds: f64, words: impl Fn(u32) -> Vec<String>) {
     let prefix = Prefix::find().expect("a prefix");
     let folder = tempfile::tempdir().expect("a folder");
-    let program = compiled(&prefix, folder.path());
+    let program = traffic::compile(&prefix, folder.path()).expect("a program");
     for ranks in RANKS {
         let mut command = clean(Path::new("timeout"));
         command.args(["--kill-after=10", &format!("{:.0}", seconds + 120.0)]);

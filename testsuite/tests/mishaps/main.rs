@@ -17,7 +17,7 @@ mod strike;
 
 use std::collections::BTreeMap;
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
@@ -29,6 +29,7 @@ use judge::Verdict;
 use plan::{CABLES, HOSTS, Mishap, Plan};
 use testsuite::hosts::Hosts;
 use testsuite::prefix::Prefix;
+use testsuite::traffic;
 
 /// Runs of the long test, if nobody says otherwise.
 const RUNS: usize = 60;
@@ -44,16 +45,6 @@ const TELL: usize = 10;
 
 /// Seeds that between them have what is likely to go wrong.
 const SHORT: [u64; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
-
-fn compiled(prefix: &Prefix, into: &Path) -> PathBuf {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("soak");
-    let executable = into.join("soak");
-    let mut command = prefix.command("mpicc");
-    command.args(["-std=gnu11", "-O2", "-g", "-o"]).arg(&executable);
-    command.args(["soak.c", "messages.c", "collectives.c"].map(|file| sources.join(file)));
-    assert!(command.status().expect("mpicc starts").success(), "mpicc failed");
-    executable
-}
 
 /// How the runs went so far.
 #[derive(Default)]
@@ -97,7 +88,7 @@ fn play_all(test: &str, seeds: &[u64], until: Option<Instant>) {
     let (tell, told) = channel();
     let prefix = Prefix::find().expect("a prefix");
     let folder = tempfile::tempdir().expect("a folder");
-    let program = compiled(&prefix, folder.path());
+    let program = traffic::compile(&prefix, folder.path()).expect("a program");
     thread::scope(|scope| {
         for _ in 0..LANES.min(seeds.len()) {
             let Some(hosts) = Hosts::make(test, HOSTS as u8, CABLES).expect("hosts") else { break };
