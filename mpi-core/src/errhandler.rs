@@ -146,8 +146,7 @@ impl Errhandlers {
         Ok(action)
     }
 
-    /// Counts one more reference: `MPI_*_get_errhandler` gives the user a handle of his own, and
-    /// a duplicate has its original's handler.
+    /// Counts one more reference: a duplicate has its original's handler.
     ///
     /// # Errors
     /// As [`Errhandlers::get`].
@@ -162,7 +161,9 @@ impl Errhandlers {
     /// As [`Errhandlers::get`].
     pub fn hand_out(&mut self, handle: ErrhandlerHandle) -> Result<()> {
         self.retain(handle)?;
-        self.table.get_mut(handle)?.handed_out += 1;
+        if !handle.is_predefined() {
+            self.table.get_mut(handle)?.handed_out += 1;
+        }
         Ok(())
     }
 

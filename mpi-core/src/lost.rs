@@ -20,8 +20,7 @@ pub(crate) fn lost_peer(peer: PeerId, why: &Why) -> Error {
             let what = format!("rank {} of the job has called MPI_Finalize and left", peer.0);
             let hint = "All ranks have to make the same collective calls, and to receive what is sent, before \
                         MPI_Finalize.";
-            // It may have left by an error of its own, as a script does: then its exit status tells more.
-            Error::new(class, what).hint(hint).hearsay()
+            Error::new(class, what).hint(hint)
         }
         Why::Lost(how) => {
             let what = format!("rank {} of the job is gone: {how}", peer.0);

@@ -4,8 +4,9 @@ use super::Datatype;
 use crate::buffer::UserBuffer;
 use crate::error::{Error, ErrorClass, Result};
 
-/// Refuses `count` elements at `buf`, the argument `param`, where none can be: at a null address, unless the type has
-/// absolute ones (MPI-5.0 §5.1.12), and at `MPI_IN_PLACE`, which a procedure that calls this does not take.
+/// Refuses `count` elements at `buf`, the argument `param`, where none can be: at a null address of a predefined type
+/// (others may have absolute addresses, MPI-5.0 §5.1.12), and at `MPI_IN_PLACE`, which a procedure that calls this does
+/// not take.
 ///
 /// # Errors
 /// `MPI_ERR_BUFFER`.

@@ -317,6 +317,10 @@ impl Shm {
             return Err("its hello is for another process".into());
         }
         let known = self.by_rank.get(&hello.rank).copied();
+        if known.is_some_and(|peer| self.peers[peer.0 as usize].state == State::Down) {
+            self.part_from(hello.rank, hello.from, "it was given up before");
+            return Ok(());
+        }
         if let Some(peer) = known
             && self.peers[peer.0 as usize].remote.is_some()
         {

@@ -359,8 +359,8 @@ impl Tcp {
                 continue;
             }
             let how = format!(
-                "rank {} hears nothing from rank {} any more, since the program has closed descriptors of the library \
-                 (closefrom, close): {error}",
+                "rank {} hears nothing from rank {} any more: {error}; has the program closed descriptors of the \
+                 library (closefrom, close)?",
                 self.config.rank, known.rank
             );
             let peer = PeerId(place as u32);

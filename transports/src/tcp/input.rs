@@ -56,6 +56,9 @@ impl From<Altered> for Fault {
     }
 }
 
+/// So much memory for bodies stays with a stream.
+const KEPT_BYTES: usize = 256 << 10;
+
 /// What ends when a body is whole.
 #[derive(Clone, Copy)]
 enum End {
@@ -254,6 +257,9 @@ impl Input {
             End::Piece(id) => to.piece_done(id)?,
             End::Placed(token) => to.frame_done(token),
             End::Kept(header) => to.frame(&header, RawBytes::from(&self.kept[..len as usize])),
+        }
+        if self.kept.len() > KEPT_BYTES {
+            self.kept = Vec::new();
         }
         Ok(tag.len())
     }

@@ -111,7 +111,7 @@ fn who_hears_nothing_any_more_has_lost_everybody() {
     let (PeerId(0), Why::Undelivered { how, .. }) = &sink.down[0] else {
         panic!("{:?}", sink.down)
     };
-    assert!(how.contains("the program has closed descriptors"), "{how}");
+    assert!(how.contains("has the program closed descriptors"), "{how}");
 }
 
 /// Who has ended its last session is there, but does not look any more.
