@@ -162,6 +162,21 @@ mod tests {
     }
 
     #[test]
+    fn who_says_hello_after_it_was_given_up_hears_of_it() {
+        let board = Board::default();
+        let new = |rank| Shm::new(config(rank, 2, small()), Box::new(board.clone())).unwrap();
+        let (mut given_up, mut other) = (introduce(new(0), &board), introduce(new(1), &board));
+        let (mut first, mut second) = (Recorder::default(), Recorder::default());
+        other.lose(PeerId(0), "a test");
+        given_up.post_hello(PeerId(1), other.card.name);
+        for _ in 0..4 {
+            poll(&mut [(&mut given_up, &mut first), (&mut other, &mut second)]);
+        }
+        let [(PeerId(1), Why::Lost(how))] = &first.down[..] else { panic!("{:?}", first.down) };
+        assert!(how.contains("it was given up before"), "{how}");
+    }
+
+    #[test]
     fn a_peer_that_breaks_the_rules_is_told_that_nobody_listens_any_more() {
         let board = Board::default();
         let mut ends: Vec<Shm> =
