@@ -145,7 +145,7 @@ fn leave(me: Bootstrap, code: i32) -> Result<(), BootstrapError> {
         exit(code);
     }
     let script = "heard=0; trap 'heard=$((heard+1)); echo $1 heard $heard' USR1; echo $1 is ready; \
-                  while [ $heard -lt 3 ]; do sleep 0.01; done";
+                  while [ $heard -lt 3 ]; do sleep 0.01; done; exit 0";
     let error = Command::new("sh").args(["-c", script, "sh", &rank.to_string()]).exec();
     eprintln!("sh: {error}");
     exit(1)
