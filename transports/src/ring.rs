@@ -97,6 +97,9 @@ impl<const FIRST: usize> Ring<FIRST> {
         let result = f(&mut self.joined);
         self.bytes[at..].copy_from_slice(&self.joined[..first]);
         self.bytes[..len - first].copy_from_slice(&self.joined[first..]);
+        if len > FIRST {
+            self.joined = Vec::new();
+        }
         result
     }
 

@@ -97,13 +97,14 @@ impl Plan {
     pub(crate) fn draw(seed: u64) -> Plan {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let each = random.random_range(1..=2);
-        let (mishap, starts) = match seed % 3 {
-            2 => (Mishap::Fault(Fault::draw(&mut random)), 3),
-            _ => (Mishap::Kill(Whom::draw(&mut random, each)), 5),
+        let mishap = match seed % 3 {
+            2 => Mishap::Fault(Fault::draw(&mut random)),
+            _ => Mishap::Kill(Whom::draw(&mut random, each)),
         };
+        let is_fault = matches!(mishap, Mishap::Fault(_));
         let when = match random.random_range(0..10) {
             0..=1 => When::Ending(Duration::from_micros(random.random_range(0..5_000))),
-            drawn if drawn >= 10 - starts && starts == 3 => When::Start,
+            7..=8 if is_fault => When::Start,
             9 => When::Start,
             _ => When::After(LATEST.mul_f64(random.random_range(0.0..1.0))),
         };
