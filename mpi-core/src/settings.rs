@@ -188,6 +188,20 @@ settings! {
         "What protects messages over TCP: a tag that shows every change, encryption, or nothing";
     tcp_patience: Duration = Duration::from_secs(10), true,
         "Time that a process may be out of reach over TCP before it counts as lost";
+    udp_interfaces: String = String::new(), false,
+        "Network interfaces for UDP: names or beginnings of names with commas; all when empty";
+    udp_ports: Ports = Ports(None), false,
+        "Ports that a process hears others at over UDP, as 50000-50100; any when empty";
+    udp_sockets: u32 = 4, true,
+        "Sockets by which a process sends over UDP, in turn";
+    udp_eager_bytes: u64 = 64 << 10, true,
+        "Largest message that UDP carries without asking the receiver first";
+    udp_window_bytes: u64 = 1 << 20, true,
+        "Bytes of small messages to one process that may be on their way over UDP";
+    udp_receive_bytes: u64 = 4 << 20, true,
+        "Bytes of the kernel's buffer for what has come over UDP, from all processes together";
+    udp_datagram_bytes: u64 = 0, true,
+        "Length of datagrams at most; 0 for what the way to each process carries";
     shm_eager_bytes: u64 = 64 << 10, true,
         "Largest message that shared memory carries without asking the receiver first";
     shm_lane_cells: u32 = 64, true,

@@ -44,6 +44,8 @@ pub mod sys;
 pub mod tcp;
 #[cfg(not(loom))]
 mod trials;
+#[cfg(not(loom))]
+pub mod udp;
 
 #[cfg(all(loom, test))]
 #[path = "board/apart.rs"]

@@ -3,10 +3,12 @@
 
 use std::io;
 use std::mem;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
+pub use super::inet::Run;
+use super::inet::{address, end_of, from_kernel, now, option};
 use super::limits::raise_descriptors;
 use super::wait;
 
@@ -18,34 +20,6 @@ const QUESTION_GAP: libc::c_int = 1;
 /// The congestion control that every kernel has and every user may choose, and that never paces.
 const UNPACED: &[u8] = b"reno";
 
-/// A run of bytes for [`Tcp::send`].
-#[repr(transparent)]
-#[derive(Clone, Copy)]
-pub struct Run(libc::iovec);
-
-impl Run {
-    /// `len` bytes at `at`.
-    pub fn new(at: *const u8, len: usize) -> Run {
-        Run(libc::iovec { iov_base: at.cast_mut().cast(), iov_len: len })
-    }
-
-    /// Its length.
-    #[inline]
-    pub fn bytes(&self) -> usize {
-        self.0.iov_len
-    }
-
-    /// A copy of it.
-    ///
-    /// # Safety
-    /// The run is readable.
-    #[cfg(test)]
-    pub(crate) unsafe fn to_vec(self) -> Vec<u8> {
-        // SAFETY: by the caller's promise.
-        unsafe { std::slice::from_raw_parts(self.0.iov_base.cast::<u8>(), self.0.iov_len).to_vec() }
-    }
-}
-
 /// A socket that is connected or about to be.
 #[derive(Debug)]
 pub struct Tcp {
@@ -56,14 +30,6 @@ pub struct Tcp {
 #[derive(Debug)]
 pub struct Listener {
     fd: OwnedFd,
-}
-
-fn option(fd: BorrowedFd<'_>, level: i32, name: i32, value: libc::c_int) -> io::Result<()> {
-    let size = mem::size_of_val(&value) as libc::socklen_t;
-    // SAFETY: one int, ours for the call.
-    let answer =
-        unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, (&raw const value).cast(), size) };
-    if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 fn socket(family: libc::c_int) -> io::Result<OwnedFd> {
@@ -83,73 +49,6 @@ fn with_room(mut make: impl FnMut() -> libc::c_int) -> libc::c_int {
     let fd = make();
     let is_full = fd < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EMFILE);
     if is_full && raise_descriptors() { make() } else { fd }
-}
-
-/// An address as the kernel takes it.
-fn address(of: SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
-    // SAFETY: plain data, for which zeros are a value.
-    let mut storage: libc::sockaddr_storage = unsafe { mem::zeroed() };
-    let place = &raw mut storage;
-    let len = match of {
-        SocketAddr::V4(of) => {
-            let v4 = libc::sockaddr_in {
-                sin_family: libc::AF_INET as libc::sa_family_t,
-                sin_port: of.port().to_be(),
-                sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(of.ip().octets()) },
-                sin_zero: [0; 8],
-            };
-            // SAFETY: the storage is larger than any address and aligned for each.
-            unsafe { place.cast::<libc::sockaddr_in>().write(v4) };
-            mem::size_of::<libc::sockaddr_in>()
-        }
-        SocketAddr::V6(of) => {
-            let v6 = libc::sockaddr_in6 {
-                sin6_family: libc::AF_INET6 as libc::sa_family_t,
-                sin6_port: of.port().to_be(),
-                sin6_flowinfo: 0,
-                sin6_addr: libc::in6_addr { s6_addr: of.ip().octets() },
-                sin6_scope_id: of.scope_id(),
-            };
-            // SAFETY: as above.
-            unsafe { place.cast::<libc::sockaddr_in6>().write(v6) };
-            mem::size_of::<libc::sockaddr_in6>()
-        }
-    };
-    (storage, len as libc::socklen_t)
-}
-
-/// The address in the kernel's form, if it is of the Internet.
-fn from_kernel(storage: &libc::sockaddr_storage) -> Option<SocketAddr> {
-    let place = &raw const *storage;
-    match i32::from(storage.ss_family) {
-        libc::AF_INET => {
-            // SAFETY: the family says which form the storage has.
-            let v4 = unsafe { place.cast::<libc::sockaddr_in>().read() };
-            let ip = IpAddr::from(v4.sin_addr.s_addr.to_ne_bytes());
-            Some(SocketAddr::new(ip, u16::from_be(v4.sin_port)))
-        }
-        libc::AF_INET6 => {
-            // SAFETY: as above.
-            let v6 = unsafe { place.cast::<libc::sockaddr_in6>().read() };
-            let ip = Ipv6Addr::from(v6.sin6_addr.s6_addr).to_canonical();
-            Some(SocketAddr::new(ip, u16::from_be(v6.sin6_port)))
-        }
-        _ => None,
-    }
-}
-
-/// Which end of a connection is asked for.
-type WhichEnd =
-    unsafe extern "C" fn(libc::c_int, *mut libc::sockaddr, *mut libc::socklen_t) -> libc::c_int;
-
-/// The address of one end of a socket: `getsockname` or `getpeername`.
-fn end_of(fd: BorrowedFd<'_>, which: WhichEnd) -> io::Result<Option<SocketAddr>> {
-    // SAFETY: plain data, for which zeros are a value.
-    let mut storage: libc::sockaddr_storage = unsafe { mem::zeroed() };
-    let mut len = mem::size_of_val(&storage) as libc::socklen_t;
-    // SAFETY: the kernel writes at most `len` bytes into storage of ours.
-    let answer = unsafe { which(fd.as_raw_fd(), (&raw mut storage).cast(), &raw mut len) };
-    if answer == 0 { Ok(from_kernel(&storage)) } else { Err(io::Error::last_os_error()) }
 }
 
 impl Listener {
@@ -327,7 +226,8 @@ impl Tcp {
     pub unsafe fn send(&self, runs: &[Run]) -> io::Result<usize> {
         let fd = self.fd.as_raw_fd();
         let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
-        let n = if let [Run(one)] = runs {
+        let n = if let [one] = runs {
+            let one = one.raw();
             // SAFETY: readable by the caller's promise.
             unsafe { libc::send(fd, one.iov_base, one.iov_len, flags) }
         } else {
@@ -385,19 +285,6 @@ impl Tcp {
     pub fn end(&self) {
         // SAFETY: integers only. It fails only where the connection has ended already.
         unsafe { libc::shutdown(self.fd.as_raw_fd(), libc::SHUT_WR) };
-    }
-}
-
-/// The answer of a call that may find nothing to do now.
-#[inline]
-fn now(n: isize) -> io::Result<Option<usize>> {
-    if let Ok(n) = usize::try_from(n) {
-        return Ok(Some(n));
-    }
-    let error = io::Error::last_os_error();
-    match error.raw_os_error() {
-        Some(libc::EAGAIN | libc::EINTR) => Ok(None),
-        _ => Err(error),
     }
 }
 

@@ -4,6 +4,7 @@
 //! version 6; as many as a card has room for, the best first. With a `+` before it the first is
 //! the launcher's own route to the host.
 
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use machine::interfaces::Interface;
@@ -24,9 +25,31 @@ pub struct Card {
 }
 
 impl Card {
+    /// What a process tells others of its addresses, and at which of them it listens, by the wanted
+    /// interfaces, which the setting `name` gives.
+    ///
+    /// # Errors
+    /// The kernel's, or none of the wanted interfaces is up.
+    pub(crate) fn places(
+        own: &[Interface],
+        wanted: &str,
+        route: Option<IpAddr>,
+        one_host: bool,
+        name: &str,
+    ) -> io::Result<(Vec<IpAddr>, Vec<IpAddr>)> {
+        let addresses = advertised(own, wanted);
+        if !wanted.is_empty() && addresses.is_empty() {
+            return Err(io::Error::other(no_such(own, wanted, name)));
+        }
+        // What there is no room for on a card need not be listened at.
+        let told = Card::new(0, addresses, route).addresses;
+        let places = listened_at(&told, own, wanted, one_host);
+        Ok((told, places))
+    }
+
     /// The card of a process that listens at these addresses, the best first, as many as there is
     /// room for; `route` is the one by which the launcher has reached the host, if that is known.
-    pub(super) fn new(port: u16, mut addresses: Vec<IpAddr>, route: Option<IpAddr>) -> Card {
+    pub(crate) fn new(port: u16, mut addresses: Vec<IpAddr>, route: Option<IpAddr>) -> Card {
         let place = addresses.iter().position(|address| Some(*address) == route);
         if let Some(place) = place {
             addresses[..=place].rotate_right(1);
@@ -107,7 +130,7 @@ fn loopback(own: &[Interface]) -> Option<IpAddr> {
 
 /// The addresses to put on a card: those of the wanted interfaces (their names, or beginnings of
 /// names, separated by commas; all but loopback where nothing is wanted).
-pub(super) fn advertised(own: &[Interface], wanted: &str) -> Vec<IpAddr> {
+fn advertised(own: &[Interface], wanted: &str) -> Vec<IpAddr> {
     let wanted: Vec<&str> = wanted.split(',').map(str::trim).filter(|w| !w.is_empty()).collect();
     let is_wanted = |interface: &&Interface| match wanted.is_empty() {
         true => !interface.address.is_loopback(),
@@ -119,12 +142,7 @@ pub(super) fn advertised(own: &[Interface], wanted: &str) -> Vec<IpAddr> {
 /// The addresses at which a process listens that tells these: where no interfaces are wanted, the
 /// loopback's too, and that alone where all ranks are known to be on one host. A host that has
 /// no address listens for one that it may get.
-pub(super) fn listened_at(
-    told: &[IpAddr],
-    own: &[Interface],
-    wanted: &str,
-    one_host: bool,
-) -> Vec<IpAddr> {
+fn listened_at(told: &[IpAddr], own: &[Interface], wanted: &str, one_host: bool) -> Vec<IpAddr> {
     let here = loopback(own).filter(|_| wanted.is_empty());
     let told = told.iter().copied().filter(|_| !one_host || here.is_none());
     let mut all: Vec<IpAddr> = here.into_iter().chain(told).collect();
@@ -135,10 +153,10 @@ pub(super) fn listened_at(
 }
 
 /// What is said when none of the wanted interfaces is up.
-pub(super) fn no_such(own: &[Interface], wanted: &str) -> String {
+fn no_such(own: &[Interface], wanted: &str, name: &str) -> String {
     let mut names: Vec<&str> = own.iter().map(|interface| interface.name.as_str()).collect();
     names.dedup();
-    format!("no interface called {wanted} is up (FERRITE_TCP_INTERFACES); up: {}", names.join(", "))
+    format!("no interface called {wanted} is up ({name}); up: {}", names.join(", "))
 }
 
 #[cfg(test)]

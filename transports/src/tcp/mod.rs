@@ -187,14 +187,9 @@ impl Tcp {
     /// The kernel gives no socket, or none of the wanted interfaces is up.
     pub fn new(config: TcpConfig) -> io::Result<Tcp> {
         let config = TcpConfig { tcp: config.tcp.bounded(), ..config };
-        let (own, wanted) = (interfaces::all()?, &config.interfaces);
-        let addresses = card::advertised(&own, wanted);
-        if !wanted.is_empty() && addresses.is_empty() {
-            return Err(io::Error::other(card::no_such(&own, wanted)));
-        }
-        // What there is no room for on a card need not be listened at.
-        let mut told = Card::new(0, addresses, config.route).addresses;
-        let places = card::listened_at(&told, &own, wanted, config.one_host);
+        let (own, setting) = (interfaces::all()?, "FERRITE_TCP_INTERFACES");
+        let (mut told, places) =
+            Card::places(&own, &config.interfaces, config.route, config.one_host, setting)?;
         let doors = Doors::open(&places, config.tcp.ports.0)?;
         told.retain(|address| doors.addresses().contains(address));
         let card = Card::new(doors.port(), told, config.route);

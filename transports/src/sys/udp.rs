@@ -1,0 +1,307 @@
+//! UDP sockets that never wait (udp(7)): datagrams gathered from raw memory, trains of them cut by the
+//! kernel or the network card (GSO) and put together again where they arrive (GRO).
+
+use std::io;
+use std::mem;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use super::inet::{Run, address, end_of, from_kernel, now, option};
+
+/// Datagrams of one train at most, as every kernel with GSO takes them (`UDP_MAX_SEGMENTS`).
+pub const TRAIN_MAX: usize = 64;
+/// Bytes of one train at most: what fits behind the headers of the largest packet.
+pub const TRAIN_BYTES_MAX: usize = 65_507;
+
+/// A socket.
+#[derive(Debug)]
+pub struct Udp {
+    fd: OwnedFd,
+    is_v6: bool,
+}
+
+/// Datagrams that have come, one behind the other in the caller's buffer.
+#[derive(Clone, Copy, Debug)]
+pub struct Come {
+    /// All their bytes.
+    pub len: usize,
+    /// Bytes of each of them but the last, which may be shorter.
+    pub each: usize,
+    /// Where they come from.
+    pub from: SocketAddr,
+}
+
+/// Room for one control message with an int, aligned for its header.
+#[repr(C, align(8))]
+struct Control([u8; 64]);
+
+impl Udp {
+    /// A socket at an address. One at `[::]` hears both versions.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn on(at: SocketAddr) -> io::Result<Udp> {
+        let is_v6 = at.is_ipv6();
+        let family = if is_v6 { libc::AF_INET6 } else { libc::AF_INET };
+        let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+        // SAFETY: integers only.
+        let fd = unsafe { libc::socket(family, kind, 0) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: a descriptor that the kernel just made and nobody else owns.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        if is_v6 {
+            option(fd.as_fd(), libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, 0)?;
+        }
+        let (address, len) = address(at);
+        // SAFETY: `address` is ours for the call and `len` bytes of it are filled.
+        if unsafe { libc::bind(fd.as_raw_fd(), (&raw const address).cast(), len) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let socket = Udp { fd, is_v6 };
+        socket.never_fragment()?;
+        Ok(socket)
+    }
+
+    /// No datagram is cut on its way, nor held back by what the kernel believes about the way: who
+    /// sends finds out what gets there (RFC 8899).
+    fn never_fragment(&self) -> io::Result<()> {
+        let fd = self.fd.as_fd();
+        option(fd, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE).or_else(
+            // A socket of version 6 alone has no such option.
+            |error| if self.is_v6 { Ok(()) } else { Err(error) },
+        )?;
+        if self.is_v6 {
+            let how = libc::IP_PMTUDISC_PROBE;
+            option(fd, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, how)?;
+        }
+        Ok(())
+    }
+
+    /// The port.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn port(&self) -> io::Result<u16> {
+        let at = end_of(self.fd.as_fd(), libc::getsockname)?;
+        at.map(|at| at.port()).ok_or_else(|| io::ErrorKind::Unsupported.into())
+    }
+
+    /// Asks for a receive buffer of so many bytes: as much as the kernel gives this user.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn set_receive_bytes(&self, bytes: usize) -> io::Result<()> {
+        self.set_buffer(bytes, [libc::SO_RCVBUFFORCE, libc::SO_RCVBUF])
+    }
+
+    /// The same for what is on its way out.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn set_send_bytes(&self, bytes: usize) -> io::Result<()> {
+        self.set_buffer(bytes, [libc::SO_SNDBUFFORCE, libc::SO_SNDBUF])
+    }
+
+    /// Beyond the system's limit if this user may, else up to it.
+    fn set_buffer(&self, bytes: usize, [force, ask]: [i32; 2]) -> io::Result<()> {
+        let bytes = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
+        let set = |name| option(self.fd.as_fd(), libc::SOL_SOCKET, name, bytes);
+        set(force).or_else(|_| set(ask))
+    }
+
+    /// Has trains delivered as trains, where the kernel can; whether it can.
+    pub fn gather(&self) -> bool {
+        option(self.fd.as_fd(), libc::SOL_UDP, libc::UDP_GRO, 1).is_ok()
+    }
+
+    /// Hands datagrams to the kernel that lie one behind the other in `runs`: each of `each` bytes, but
+    /// the last, which may be shorter; one alone may have any length. Whether it has taken them, all or none.
+    ///
+    /// # Errors
+    /// The kernel's: `EMSGSIZE` when they are too long for the way, for instance.
+    ///
+    /// # Safety
+    /// Every run is readable for the call.
+    #[inline]
+    pub unsafe fn send(&self, to: SocketAddr, runs: &[Run], each: u16) -> io::Result<bool> {
+        let (mut address, len) = address(self.in_family(to));
+        let mut control = Control([0; 64]);
+        // SAFETY: `msghdr` is plain data, for which zeros are a value.
+        let mut message: libc::msghdr = unsafe { mem::zeroed() };
+        message.msg_name = (&raw mut address).cast();
+        message.msg_namelen = len;
+        message.msg_iov = runs.as_ptr().cast_mut().cast();
+        message.msg_iovlen = runs.len() as _;
+        if each > 0 {
+            message.msg_control = control.0.as_mut_ptr().cast();
+            // SAFETY: macros that compute sizes and addresses within `control`, whose 64 bytes hold one
+            // header and one number.
+            unsafe {
+                message.msg_controllen = libc::CMSG_SPACE(mem::size_of::<u16>() as u32) as _;
+                let header = libc::CMSG_FIRSTHDR(&message);
+                (*header).cmsg_level = libc::SOL_UDP;
+                (*header).cmsg_type = libc::UDP_SEGMENT;
+                (*header).cmsg_len = libc::CMSG_LEN(mem::size_of::<u16>() as u32) as _;
+                libc::CMSG_DATA(header).cast::<u16>().write_unaligned(each);
+            }
+        }
+        let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
+        // SAFETY: a run has the form of an `iovec` and is readable by the caller's promise; all else that
+        // `message` points to lives until the end of this function.
+        now(unsafe { libc::sendmsg(self.fd.as_raw_fd(), &message, flags) }).map(|n| n.is_some())
+    }
+
+    /// Takes datagrams that have come; `None` when there are none now.
+    ///
+    /// # Errors
+    /// The kernel's; what was sent before may have met a refusal.
+    #[inline]
+    pub fn receive(&self, to: &mut [u8]) -> io::Result<Option<Come>> {
+        // SAFETY: plain data, for which zeros are a value.
+        let mut from: libc::sockaddr_storage = unsafe { mem::zeroed() };
+        let mut control = Control([0; 64]);
+        let mut place = libc::iovec { iov_base: to.as_mut_ptr().cast(), iov_len: to.len() };
+        // SAFETY: as above.
+        let mut message: libc::msghdr = unsafe { mem::zeroed() };
+        message.msg_name = (&raw mut from).cast();
+        message.msg_namelen = mem::size_of_val(&from) as _;
+        message.msg_iov = &raw mut place;
+        message.msg_iovlen = 1;
+        message.msg_control = control.0.as_mut_ptr().cast();
+        message.msg_controllen = control.0.len() as _;
+        let flags = libc::MSG_DONTWAIT;
+        // SAFETY: all that `message` points to is ours for the call.
+        let n = now(unsafe { libc::recvmsg(self.fd.as_raw_fd(), &raw mut message, flags) })?;
+        let Some(len) = n else { return Ok(None) };
+        // One that is longer than the buffer is none of ours; what is there of it says that nobody sent it.
+        let nobody = SocketAddr::from(([0, 0, 0, 0], 0));
+        let from = from_kernel(&from).unwrap_or(nobody);
+        Ok(Some(Come { len, each: train_of(&message).unwrap_or(len), from }))
+    }
+
+    /// The address as this socket takes it.
+    #[inline]
+    fn in_family(&self, to: SocketAddr) -> SocketAddr {
+        match to.ip() {
+            IpAddr::V4(v4) if self.is_v6 => SocketAddr::new(v4.to_ipv6_mapped().into(), to.port()),
+            _ => to,
+        }
+    }
+}
+
+/// Bytes of each datagram of a train, if the kernel has delivered one.
+#[inline]
+fn train_of(message: &libc::msghdr) -> Option<usize> {
+    // SAFETY: the kernel has filled the control messages that `message` points to, and said how many
+    // bytes they have; the macros stay within these.
+    unsafe {
+        let mut header = libc::CMSG_FIRSTHDR(message);
+        while !header.is_null() {
+            if ((*header).cmsg_level, (*header).cmsg_type) == (libc::SOL_UDP, libc::UDP_GRO) {
+                let each = libc::CMSG_DATA(header).cast::<libc::c_int>().read_unaligned();
+                return usize::try_from(each).ok().filter(|each| *each > 0);
+            }
+            header = libc::CMSG_NXTHDR(message, header);
+        }
+    }
+    None
+}
+
+impl AsFd for Udp {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// The MTU of the interface by which an address is reached from here, with all headers.
+///
+/// # Errors
+/// The kernel's: it knows no way there.
+pub fn mtu_to(to: SocketAddr) -> io::Result<usize> {
+    let unspecified: IpAddr = match to {
+        SocketAddr::V4(_) => [0; 4].into(),
+        SocketAddr::V6(_) => [0; 16].into(),
+    };
+    let socket = Udp::on(SocketAddr::new(unspecified, 0))?;
+    let (address, len) = address(to);
+    let fd = socket.fd.as_raw_fd();
+    // SAFETY: `address` is ours for the call and `len` bytes of it are filled.
+    if unsafe { libc::connect(fd, (&raw const address).cast(), len) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let (level, name) = match to {
+        SocketAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_MTU),
+        SocketAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_MTU),
+    };
+    let mut mtu: libc::c_int = 0;
+    let mut size = mem::size_of_val(&mtu) as libc::socklen_t;
+    // SAFETY: one int, ours for the call.
+    let answer = unsafe { libc::getsockopt(fd, level, name, (&raw mut mtu).cast(), &raw mut size) };
+    if answer == 0 {
+        Ok(usize::try_from(mtu).unwrap_or(0))
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair() -> (Udp, Udp, SocketAddr) {
+        let here: SocketAddr = "127.0.0.1:0".parse().unwrap();
+        let (near, far) = (Udp::on(here).unwrap(), Udp::on(here).unwrap());
+        let to = SocketAddr::new(here.ip(), far.port().unwrap());
+        (near, far, to)
+    }
+
+    #[test]
+    fn a_train_arrives_as_what_was_sent() {
+        let (near, far, to) = pair();
+        let mut got = [0; 4096];
+        assert!(far.receive(&mut got).unwrap().is_none());
+        let bytes: Vec<u8> = (0..250u8).collect();
+        let runs = [Run::new(bytes.as_ptr(), 30), Run::new(bytes[30..].as_ptr(), 220)];
+        for gathers in [false, true] {
+            assert!(!gathers || far.gather());
+            // SAFETY: the bytes are this function's.
+            assert!(unsafe { near.send(to, &runs, 100) }.unwrap());
+            let mut all = Vec::new();
+            while let Some(come) = far.receive(&mut got).unwrap() {
+                assert_eq!(
+                    (come.from.port(), come.each),
+                    (near.port().unwrap(), come.len.min(100))
+                );
+                all.extend_from_slice(&got[..come.len]);
+            }
+            assert_eq!(all, bytes, "gathered: {gathers}");
+        }
+    }
+
+    #[test]
+    fn one_socket_reaches_both_versions() {
+        let near = Udp::on("[::]:0".parse().unwrap()).unwrap();
+        for at in ["127.0.0.1:0", "[::1]:0"] {
+            let at: SocketAddr = at.parse().unwrap();
+            let far = Udp::on(at).unwrap();
+            let to = SocketAddr::new(at.ip(), far.port().unwrap());
+            // SAFETY: a constant.
+            assert!(unsafe { near.send(to, &[Run::new(b"abc".as_ptr(), 3)], 0) }.unwrap());
+            let mut got = [0; 8];
+            let come = far.receive(&mut got).unwrap().unwrap();
+            assert_eq!((&got[..come.len], come.from.ip()), (&b"abc"[..], at.ip()));
+        }
+    }
+
+    #[test]
+    fn what_is_too_long_for_the_way_is_told() {
+        let (near, _far, to) = pair();
+        assert!(mtu_to(to).unwrap() >= 1280);
+        let long = vec![0; 1 << 16];
+        // SAFETY: the bytes are this function's.
+        let error = unsafe { near.send(to, &[Run::new(long.as_ptr(), long.len())], 0) };
+        assert_eq!(error.unwrap_err().raw_os_error(), Some(libc::EMSGSIZE));
+    }
+}

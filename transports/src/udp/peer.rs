@@ -1,0 +1,123 @@
+//! What this process has with one peer once something was said: a link, keys, and ways.
+
+use std::time::Duration;
+
+use mpi_core::port::PeerId;
+
+use super::UdpConfig;
+use super::tag::Keys;
+use super::ways::Ways;
+use crate::reliability::{Config, Link};
+
+/// How far the acquaintance goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum State {
+    /// Frames may go to it.
+    Up,
+    /// It has left in good order.
+    Left,
+    /// It is lost.
+    Down,
+}
+
+/// A peer of which only the name is known costs this much.
+pub(super) struct Known {
+    pub rank: u32,
+    pub peer: Option<Box<Peer>>,
+}
+
+/// A peer to which or from which something came.
+pub(super) struct Peer {
+    pub rank: u32,
+    pub link: Link,
+    pub state: State,
+    /// Keys for what goes there and what comes from there.
+    pub there: Keys,
+    pub here: Keys,
+    pub ways: Ways,
+    /// Whether it is among those that are looked at when their time comes.
+    pub is_watched: bool,
+    /// Whether its datagrams wait: for the end of a hold.
+    pub is_held: bool,
+    /// When it was last of use.
+    pub used_at: Duration,
+}
+
+impl Peer {
+    pub(super) fn new(config: &UdpConfig, job: &[u8], link: &Config, rank: u32) -> Peer {
+        let keys = |from, to| Keys::new(&config.secret, job, from, to);
+        Peer {
+            rank,
+            link: Link::new(link),
+            state: State::Up,
+            there: keys(config.rank, rank),
+            here: keys(rank, config.rank),
+            ways: Ways::default(),
+            is_watched: false,
+            is_held: false,
+            used_at: Duration::ZERO,
+        }
+    }
+
+    /// Whether everything handed over for it is with it, or never can be.
+    pub(super) fn is_flushed(&self) -> bool {
+        self.state != State::Up || self.link.is_flushed()
+    }
+}
+
+/// The peers, by place and by rank.
+#[derive(Default)]
+pub(super) struct Peers {
+    all: Vec<Known>,
+    by_rank: Vec<u32>,
+}
+
+/// No peer has this place.
+const NOBODY: u32 = u32::MAX;
+
+impl Peers {
+    /// Makes a peer known; `rank` if it is of this job.
+    pub(super) fn add(&mut self, peer: PeerId, rank: u32, is_of_job: bool) {
+        let place = peer.0 as usize;
+        if place >= self.all.len() {
+            self.all.resize_with(place + 1, || Known { rank: NOBODY, peer: None });
+        }
+        self.all[place].rank = rank;
+        if is_of_job {
+            let rank = rank as usize;
+            if rank >= self.by_rank.len() {
+                self.by_rank.resize(rank + 1, NOBODY);
+            }
+            self.by_rank[rank] = peer.0;
+        }
+    }
+
+    /// The peer of this rank.
+    #[inline]
+    pub(super) fn of_rank(&self, rank: u32) -> Option<PeerId> {
+        let place = *self.by_rank.get(rank as usize)?;
+        (place != NOBODY).then_some(PeerId(place))
+    }
+
+    /// What is known of a peer.
+    #[inline]
+    pub(super) fn known(&mut self, peer: PeerId) -> Option<&mut Known> {
+        self.all.get_mut(peer.0 as usize)
+    }
+
+    /// A peer with which something was said.
+    #[inline]
+    pub(super) fn get(&mut self, peer: PeerId) -> Option<&mut Peer> {
+        self.all.get_mut(peer.0 as usize)?.peer.as_deref_mut()
+    }
+
+    /// All with which something was said.
+    pub(super) fn met(&self) -> impl Iterator<Item = &Peer> {
+        self.all.iter().filter_map(|known| known.peer.as_deref())
+    }
+
+    /// Their places.
+    pub(super) fn places(&self) -> impl Iterator<Item = PeerId> + use<> {
+        (0..self.all.len() as u32).map(PeerId)
+    }
+}

@@ -1,0 +1,193 @@
+//! The way out: what links have to say, in trains, to where their peers hear.
+
+use std::time::Duration;
+
+use mpi_core::datatype::Packer;
+use mpi_core::header::Header;
+use mpi_core::port::{Body, Full, PeerId, Token};
+
+use super::peer::{Peer, State};
+use super::sockets::Fate;
+use super::train::{AROUND_BYTES, Train};
+use super::{BASE_BYTES, Udp};
+use crate::sys::udp::{TRAIN_BYTES_MAX, mtu_to};
+
+/// Bytes of headers of UDP and IP.
+const HEADERS_V4: usize = 28;
+const HEADERS_V6: usize = 48;
+/// Where the kernel knows no way by an address, it is asked again after so long.
+const NO_WAY_PAUSE: Duration = Duration::from_millis(20);
+
+impl Udp {
+    /// What stands before each datagram of this process.
+    fn envelope(&self) -> u64 {
+        u64::from(self.job_number()) | u64::from(self.config.rank) << 32
+    }
+
+    /// The number by which datagrams of other jobs are told at once.
+    pub(super) fn job_number(&self) -> u32 {
+        crate::fields::word(&self.job, 0) as u32
+    }
+
+    /// Sends a small frame (see [`mpi_core::port::Transport::send`]).
+    #[inline]
+    pub(super) fn send_frame(
+        &mut self,
+        peer: PeerId,
+        header: &Header,
+        body: Body<'_>,
+    ) -> Result<(), Full> {
+        let to = match self.peers.get(peer) {
+            Some(to) => to,
+            None => self.peer(peer).ok_or(Full)?,
+        };
+        if to.state != State::Up {
+            return Err(Full);
+        }
+        to.link.push_frame(header, body)?;
+        self.go(peer);
+        Ok(())
+    }
+
+    /// Begins to send a large message (see [`mpi_core::port::Transport::send_bulk`]).
+    pub(super) fn start_bulk(
+        &mut self,
+        peer: PeerId,
+        header: &Header,
+        source: Packer,
+        token: Token,
+    ) {
+        let Some(to) = self.peer(peer).filter(|to| to.state == State::Up) else { return };
+        to.link.push_message(header, source, token);
+        self.go(peer);
+    }
+
+    /// A peer has something to be sent: now, or when what is held back goes.
+    #[inline]
+    fn go(&mut self, peer: PeerId) {
+        if !self.holds {
+            return self.pump(peer);
+        }
+        if let Some(to) = self.peers.get(peer)
+            && !std::mem::replace(&mut to.is_held, true)
+        {
+            self.held.push(peer);
+        }
+    }
+
+    /// What was held back goes.
+    pub(super) fn let_go(&mut self) {
+        self.holds = false;
+        while let Some(peer) = self.held.pop() {
+            if let Some(to) = self.peers.get(peer) {
+                to.is_held = false;
+            }
+            self.pump(peer);
+        }
+    }
+
+    /// The way to a peer is new: how long its datagrams may be.
+    pub(super) fn take_path(&mut self, peer: PeerId) {
+        let most = self.config.udp.datagram_bytes as usize;
+        let Some(to) = self.peers.get(peer) else { return };
+        let Some(way) = to.ways.current() else { return };
+        let headers = if way.is_ipv4() { HEADERS_V4 } else { HEADERS_V6 };
+        let room = mtu_to(way).unwrap_or(0).saturating_sub(headers).min(TRAIN_BYTES_MAX);
+        let room = if most == 0 { room } else { room.min(most) };
+        to.link.set_datagram_bytes(room.saturating_sub(AROUND_BYTES) as u16);
+    }
+
+    /// Sends what a peer's link has to say now, and notes when it will have more.
+    #[inline]
+    pub(super) fn pump(&mut self, peer: PeerId) {
+        let now = self.now();
+        let envelope = self.envelope();
+        let Some(mut to) = self.peers.get(peer) else { return };
+        if to.ways.is_empty() {
+            if to.state == State::Up && !self.sought.contains(&peer) {
+                self.sought.push(peer);
+            }
+            return;
+        }
+        to.used_at = now;
+        loop {
+            let is_more = fill(&mut self.train, to, envelope, now);
+            let is_stopped = self.send_train(peer);
+            let Some(again) = self.peers.get(peer) else { return };
+            to = again;
+            if is_stopped || !is_more {
+                break;
+            }
+        }
+        if let Some(at) = to.link.wake_at() {
+            let is_new = !std::mem::replace(&mut to.is_watched, true);
+            self.watch.note(peer, at, is_new);
+        }
+    }
+}
+
+/// Takes what a link has to say now, as much as fits into one train; whether there may be more.
+fn fill(train: &mut Train, to: &mut Peer, envelope: u64, now: Duration) -> bool {
+    train.clear();
+    while train.has_room() {
+        let Some(datagram) = to.link.next(now) else { return false };
+        // SAFETY: a link's own bytes and the program's messages stay readable while the link is not told
+        // anything, which happens only after the train was sent or taken back.
+        unsafe { train.push(&datagram, envelope, &to.there) };
+    }
+    true
+}
+
+impl Udp {
+    /// Sends the train, which is for this peer; whether that has to stop for now.
+    fn send_train(&mut self, peer: PeerId) -> bool {
+        while !self.train.is_empty() {
+            let Some(way) = self.peers.get(peer).and_then(|to| to.ways.current()) else { break };
+            self.counters.writes += 1;
+            // SAFETY: as for `fill`: the link was told nothing since.
+            match unsafe { self.sockets.send(way, &self.train) } {
+                Fate::Sent(count) => self.train.sent(count),
+                fate => {
+                    self.take_back(peer, fate);
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// Datagrams of a train could not be sent.
+    #[cold]
+    fn take_back(&mut self, peer: PeerId, fate: Fate) {
+        let now = self.now();
+        let Some(to) = self.peers.get(peer) else { return };
+        self.train.unsent().for_each(|number| to.link.take_back(number));
+        self.train.clear();
+        match fate {
+            Fate::Sent(_) => {}
+            Fate::NoRoom => {
+                self.blocked.push(peer);
+                let _ = self.sockets.watch_room(&self.epoll, true);
+            }
+            Fate::TooLong => to.link.set_datagram_bytes(BASE_BYTES - AROUND_BYTES as u16),
+            Fate::NoWay(error) => {
+                tracing::info!(to = to.rank, %error, "a way is gone");
+                to.ways.turn(now);
+                to.link.change_path();
+                self.counters.moves += 1;
+                let is_new = !std::mem::replace(&mut to.is_watched, true);
+                self.watch.note(peer, now + NO_WAY_PAUSE, is_new);
+            }
+        }
+    }
+
+    /// Goes on with peers for whose datagrams there was no room.
+    pub(super) fn unblock(&mut self) {
+        for peer in std::mem::take(&mut self.blocked) {
+            self.pump(peer);
+        }
+        if self.blocked.is_empty() {
+            let _ = self.sockets.watch_room(&self.epoll, false);
+        }
+    }
+}
