@@ -43,6 +43,10 @@ pub(super) struct Peer {
     pub used_at: Duration,
 }
 
+// SAFETY: the addresses in its link are of memory that belongs to requests, which any thread may read and
+// write; they are touched by the owner of the transport alone.
+unsafe impl Send for Peer {}
+
 impl Peer {
     pub(super) fn new(config: &UdpConfig, job: &[u8], link: &Config, rank: u32) -> Peer {
         let keys = |from, to| Keys::new(&config.secret, job, from, to);

@@ -94,6 +94,9 @@ impl Udp {
     fn take<S: Sink>(&mut self, come: &Come, sink: &mut S) {
         let buffer = std::mem::take(&mut self.buffer);
         let now = self.now();
+        let empty = come.len == 0;
+        (self.counters.received, self.counters.refused) =
+            (self.counters.received + u64::from(empty), self.counters.refused + u64::from(empty));
         for bytes in buffer[..come.len].chunks(come.each.max(1)) {
             self.counters.received += 1;
             if self.take_one(bytes, come.from.ip(), now, sink).is_none() {

@@ -2,10 +2,14 @@
 
 use std::net::SocketAddr;
 
-use mpi_core::port::{PeerId, ProcessName, Transport};
+use mpi_core::buffer::RawBytes;
+use mpi_core::header::{FrameKind, Header};
+use mpi_core::port::{Body, PeerId, ProcessName, Transport};
 
-use super::{Udp, UdpConfig, UdpSettings};
-use crate::conformance::check;
+use super::net::Socket;
+use super::{Udp, UdpConfig, UdpCounters, UdpSettings};
+use crate::conformance::{World, check};
+use crate::sys::inet::Run;
 
 pub(super) fn config(rank: u32, udp: UdpSettings) -> UdpConfig {
     let (job, interfaces) = ("test".to_string(), String::new());
@@ -17,14 +21,24 @@ pub(super) fn small() -> UdpSettings {
     UdpSettings { window_bytes: 128 << 10, eager_bytes: 32 << 10, ..UdpSettings::default() }
 }
 
-/// Transports that know each other's addresses.
-pub(super) fn world(size: u32, udp: &UdpSettings) -> Vec<Udp> {
+/// Transports that know each other's names.
+fn names(size: u32, udp: &UdpSettings) -> Vec<Udp> {
     let mut ends: Vec<Udp> =
         (0..size).map(|rank| Udp::new(config(rank, udp.clone())).unwrap()).collect();
+    for end in &mut ends {
+        for rank in 0..size {
+            end.add_peer(PeerId(rank), &ProcessName { job: "test".into(), rank });
+        }
+    }
+    ends
+}
+
+/// Transports that know each other's addresses.
+pub(super) fn world(size: u32, udp: &UdpSettings) -> Vec<Udp> {
+    let mut ends = names(size, udp);
     let ports: Vec<u16> = ends.iter().map(|end| end.card().port).collect();
     for end in &mut ends {
         for (rank, port) in (0..size).zip(&ports) {
-            end.add_peer(PeerId(rank), &ProcessName { job: "test".into(), rank });
             end.set_ways(PeerId(rank), vec![SocketAddr::from(([127, 0, 0, 1], *port))]);
         }
     }
@@ -44,4 +58,143 @@ fn meets_all_requirements_in_short_datagrams() {
 #[test]
 fn meets_all_requirements_among_three() {
     check(|| world(3, &UdpSettings { sockets: 1, ..small() }));
+}
+
+fn eager(n: u64) -> Header {
+    Header { kind: FrameKind::Eager as u8, context: n, ..Header::default() }
+}
+
+/// What a socket has received: datagrams as they came.
+fn caught(socket: &Socket) -> Vec<Vec<u8>> {
+    let mut buffer = vec![0; 1 << 16];
+    let mut all = Vec::new();
+    while let Some(come) = socket.receive(&mut buffer).unwrap() {
+        all.extend(buffer[..come.len].chunks(come.each).map(<[u8]>::to_vec));
+    }
+    all
+}
+
+fn here(port: u16) -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], port))
+}
+
+fn throw(from: &Socket, to: u16, bytes: &[u8]) {
+    // SAFETY: a slice.
+    assert!(unsafe { from.send(here(to), &[Run::new(bytes.as_ptr(), bytes.len())], 0) }.unwrap());
+}
+
+/// A world of two in which a third party hears what rank 0 says to rank 1 and may throw it again.
+struct Overheard {
+    world: World<Udp>,
+    tap: Socket,
+    port: u16,
+}
+
+impl Overheard {
+    fn new() -> Overheard {
+        let mut ends = names(2, &small());
+        let tap = Socket::on(here(0)).unwrap();
+        let port = ends[1].card().port;
+        ends[0].set_ways(PeerId(1), vec![here(tap.port().unwrap())]);
+        Overheard { world: World::new(ends), tap, port }
+    }
+
+    fn counters(&mut self) -> UdpCounters {
+        self.world.transport(1).counters()
+    }
+}
+
+#[test]
+fn a_message_is_one_datagram_and_nobody_shakes_hands() {
+    let mut ends = names(2, &small());
+    let port = ends[1].card().port;
+    ends[0].set_ways(PeerId(1), vec![here(port)]);
+    let mut world = World::new(ends);
+    world.send(0, 1, &eager(1), b"hello");
+    assert_eq!((world.transport(0).counters().sent, world.transport(1).counters().peers), (1, 0));
+    world.run_until("it has come", |world| world.got(1).frames.len() == 1);
+    let counters = world.transport(1).counters();
+    assert_eq!((counters.received, counters.peers, counters.refused), (1, 1, 0));
+}
+
+#[test]
+fn nothing_is_kept_for_who_has_no_right_tag() {
+    let mut here = Overheard::new();
+    here.world.send(0, 1, &eager(1), b"hello");
+    let [datagram] = &caught(&here.tap)[..] else { panic!("one datagram") };
+    let mut refused = 0;
+    for bit in 0..datagram.len() * 8 {
+        let mut changed = datagram.clone();
+        changed[bit / 8] ^= 1 << (bit % 8);
+        throw(&here.tap, here.port, &changed);
+        refused += 1;
+        here.world.run_until("it was looked at", |world| {
+            world.transport(1).counters().received == refused
+        });
+    }
+    for len in 0..datagram.len() {
+        throw(&here.tap, here.port, &datagram[..len]);
+        refused += 1;
+    }
+    here.world.run_until("all were looked at", |world| {
+        world.transport(1).counters().received == refused
+    });
+    let counters = here.counters();
+    assert_eq!((counters.refused, counters.peers), (refused, 0));
+    assert!(here.world.got(1).frames.is_empty());
+}
+
+#[test]
+fn what_comes_again_is_counted_and_changes_nothing() {
+    let mut here = Overheard::new();
+    for n in 0..20 {
+        here.world.send(0, 1, &eager(n), b"hello");
+    }
+    let all = caught(&here.tap);
+    for _ in 0..3 {
+        all.iter().rev().for_each(|datagram| throw(&here.tap, here.port, datagram));
+    }
+    let expected = 3 * all.len() as u64;
+    here.world.run_until("all have come", |world| {
+        world.transport(1).counters().received == expected
+    });
+    let counters = here.counters();
+    assert_eq!((counters.repeated, counters.refused), (2 * all.len() as u64, 0));
+    let contexts = here.world.got(1).frames.iter().map(|frame| frame.header.context);
+    assert!(contexts.eq(0..20));
+}
+
+#[test]
+fn ranks_of_other_jobs_and_secrets_are_strangers() {
+    for (job, secret) in [("other", [3; 32]), ("test", [4; 32])] {
+        let mut ends = names(2, &small());
+        let mut stranger =
+            Udp::new(UdpConfig { job: job.into(), secret, ..config(0, small()) }).unwrap();
+        stranger.add_peer(PeerId(1), &ProcessName { job: job.into(), rank: 1 });
+        stranger.set_ways(PeerId(1), vec![here(ends[1].card().port)]);
+        let body = Body::Bytes(RawBytes::from(&b"evil"[..]));
+        stranger.send(PeerId(1), &eager(1), body).unwrap();
+        ends[0] = stranger;
+        let mut world = World::new(ends);
+        world.run_until("it was looked at", |world| world.transport(1).counters().received > 0);
+        let counters = world.transport(1).counters();
+        assert!(counters.refused == counters.received && counters.peers == 0);
+        assert!(world.got(1).frames.is_empty());
+    }
+}
+
+/// The first word comes from a peer whose address this process has not looked up.
+#[test]
+fn who_was_not_met_is_sought_when_it_is_to_be_answered() {
+    let ends = names(2, &small());
+    let ports = [0, 1].map(|end| ends[end].card().port);
+    let mut world = World::new(ends);
+    world.send(0, 1, &eager(1), b"hello");
+    assert_eq!(world.transport(0).sought_blindly(), Some(PeerId(1)));
+    assert_eq!(world.transport(0).counters().sent, 0);
+    world.transport(0).set_ways(PeerId(1), vec![here(ports[1])]);
+    world.run_until("it has come", |world| world.got(1).frames.len() == 1);
+    assert_eq!(world.transport(1).sought_blindly(), Some(PeerId(0)));
+    world.transport(1).set_ways(PeerId(0), vec![here(ports[0])]);
+    world.run_until("that is known", |world| world.transport(0).is_flushed());
 }
