@@ -43,15 +43,15 @@ pub(super) struct Cubic {
     additive: f64,
     /// When growth began after the last loss, and the seconds until it reaches `most`.
     epoch: Option<(Nanos, f64)>,
-    /// Losses of what was sent before are one loss.
-    reduced: Option<Nanos>,
+    /// Losses of what was sent until then are one loss.
+    reduced: Nanos,
 }
 
 impl Cubic {
     /// The first window, with datagrams of so many bytes.
     pub(super) fn new(datagram: u64) -> Cubic {
         let (window, slow_start) = ((FIRST * datagram) as f64, Some(SlowStart::default()));
-        let (most, additive, epoch, reduced) = (0.0, 0.0, None, None);
+        let (most, additive, epoch, reduced) = (0.0, 0.0, None, 0);
         let datagram = datagram as f64;
         Cubic { datagram, window, slow_start, most, additive, epoch, reduced }
     }
@@ -81,7 +81,7 @@ impl Cubic {
 
     /// Something was acknowledged.
     pub(super) fn acknowledged(&mut self, acked: &Acknowledged) {
-        if !acked.was_full || self.reduced.is_some_and(|at| acked.sent <= at) {
+        if !acked.was_full || acked.sent <= self.reduced {
             return;
         }
         if let Some(slow_start) = &mut self.slow_start {
@@ -106,16 +106,17 @@ impl Cubic {
         self.window = (window + (target - window) * share).max(self.additive);
     }
 
-    /// Something was lost that was sent at `sent`.
-    pub(super) fn lost(&mut self, now: Nanos, sent: Nanos) {
-        if self.reduced.is_some_and(|at| sent <= at) {
-            return;
+    /// Something was lost that was sent at `sent`; whether that is another loss than the last one.
+    pub(super) fn lost(&mut self, now: Nanos, sent: Nanos) -> bool {
+        if sent <= self.reduced {
+            return false;
         }
         // Who loses before reaching the old window leaves room for others.
         let is_less = self.window < self.most;
         self.most = if is_less { self.window * (1.0 + BETA) / 2.0 } else { self.window };
         self.window = (self.window * BETA).max(self.least());
-        (self.slow_start, self.epoch, self.reduced) = (None, None, Some(now));
+        (self.slow_start, self.epoch, self.reduced) = (None, None, now);
+        true
     }
 }
 

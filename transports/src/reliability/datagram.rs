@@ -22,9 +22,26 @@ pub struct Datagram<'a> {
     pub(super) number: u64,
     pub(super) front: Front,
     pub(super) content: Content<'a>,
+    pub(super) is_probe: bool,
 }
 
+/// What probes are filled with: the halves of the largest one.
+static PADDING: [u8; 1 << 15] = [0; 1 << 15];
+
 impl Datagram<'_> {
+    /// Fills it up to so many bytes.
+    pub(super) fn pad_to(&mut self, bytes: u16) {
+        let padding = usize::from(bytes).saturating_sub(self.front().len());
+        let half = padding / 2;
+        self.content = Content::Own([half, padding - half].map(|len| &PADDING[..len]));
+    }
+
+    /// Whether it only tries a size that is larger than is known to come through. It is to leave alone and
+    /// unfragmented, and when the system refuses it, that is told by [`super::Link::too_big`].
+    pub fn is_probe(&self) -> bool {
+        self.is_probe
+    }
+
     /// Its number, which no other datagram of this link has.
     pub fn number(&self) -> u64 {
         self.number

@@ -23,6 +23,8 @@ const REORDER_DOUBLED_MAX: u32 = 8;
 pub(super) enum Cargo {
     /// A question.
     Ping,
+    /// A probe of a datagram's size, with so many bytes.
+    Probe(u16),
     /// A range of the stream of frames.
     Frames(Range<u64>),
     /// A range of the message with this number.
@@ -56,6 +58,25 @@ pub(super) struct Answered {
     pub sent: Option<Nanos>,
     /// Whether that is the newest of all that have arrived, so that its time is that of an answer.
     pub is_newest: bool,
+    /// Bytes of the largest one that was no probe.
+    pub largest: u16,
+}
+
+/// What was lost at once; a lost probe is none of it.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Losses {
+    /// When the newest of these datagrams was sent.
+    pub sent: Option<Nanos>,
+    /// Bytes of the largest one.
+    pub largest: u16,
+}
+
+/// A question to a silent peer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Question {
+    /// With the next that there is to send, so that it need not wait for the answer.
+    Loaded,
+    Empty,
 }
 
 /// All datagrams about which there is doubt.
@@ -161,6 +182,9 @@ impl Flight {
                     }
                     answered.sent = Some(one.at);
                     answered.is_newest = one.number >= known;
+                    if !matches!(one.cargo, Cargo::Probe(_)) {
+                        answered.largest = answered.largest.max(one.bytes);
+                    }
                     arrived(std::mem::replace(&mut one.cargo, Cargo::Ping));
                 }
             });
@@ -171,14 +195,14 @@ impl Flight {
         Ok(answered)
     }
 
-    /// Looks for losses; `lost` hears each load that has to go again. When the newest of these was sent.
+    /// Looks for losses; `lost` hears each load that has to go again.
     pub(super) fn find_losses(
         &mut self,
         now: Nanos,
         rtt: &Rtt,
         mut lost: impl FnMut(Cargo),
-    ) -> Option<Nanos> {
-        let (newest, mut last_lost) = (self.arrived.end(), None);
+    ) -> Losses {
+        let (newest, mut losses) = (self.arrived.end(), Losses::default());
         let doubled = self.late.min(REORDER_DOUBLED_MAX);
         let patience = rtt.patience(1 + self.late.min(REORDER_DOUBLED_MAX - 1));
         self.loss_at = None;
@@ -192,20 +216,29 @@ impl Flight {
                 }
                 sent.fate = Fate::Lost;
                 self.bytes -= u64::from(sent.bytes);
-                last_lost = Some(sent.at);
+                if !matches!(sent.cargo, Cargo::Probe(_)) {
+                    losses.sent = Some(sent.at);
+                    losses.largest = losses.largest.max(sent.bytes);
+                }
                 lost(sent.cargo.clone());
             }
             self.decided = sent.number + 1;
         }
         self.forget(now, rtt);
-        last_lost
+        losses
     }
 
-    /// What is under way is not awaited any more; `again` hears each load.
+    /// What is under way is not awaited any more, since another path is taken; `again` hears each load.
     pub(super) fn give_up(&mut self, mut again: impl FnMut(Cargo)) {
-        for sent in self.sent.iter_mut().filter(|sent| sent.fate == Fate::Flying) {
-            sent.fate = Fate::Repeated;
-            again(sent.cargo.clone());
+        for sent in &mut self.sent {
+            if matches!(sent.cargo, Cargo::Probe(_)) {
+                // Its arrival would say nothing of the new path.
+                sent.cargo = Cargo::Ping;
+            }
+            if sent.fate == Fate::Flying {
+                sent.fate = Fate::Repeated;
+                again(sent.cargo.clone());
+            }
         }
         (self.bytes, self.decided, self.loss_at, self.asked) = (0, self.next, None, 0);
     }
@@ -243,27 +276,30 @@ impl Flight {
         self.loss_at.is_some_and(|at| at <= now)
     }
 
-    /// Whether the peer is to be asked now; `again` hears the oldest load under way the first few
-    /// times, so that it need not wait for the answer.
+    /// Whether the peer is to be asked now, the first `loads` times with a load: of the oldest datagram
+    /// under way, which `again` hears.
     pub(super) fn should_ask(
         &mut self,
         now: Nanos,
         rtt: &Rtt,
         loads: u32,
         again: impl FnOnce(Cargo),
-    ) -> bool {
+    ) -> Option<Question> {
         if self.loss_at.is_some() || self.probe_at(rtt).is_none_or(|at| at > now) {
-            return false;
+            return None;
         }
         self.asked += 1;
+        if self.asked > loads {
+            return Some(Question::Empty);
+        }
         let first = self.sent.partition_point(|sent| sent.number < self.decided);
         let flying = self.sent.range_mut(first..).find(|sent| sent.fate == Fate::Flying);
-        if let Some(sent) = flying.filter(|_| self.asked <= loads) {
+        if let Some(sent) = flying {
             sent.fate = Fate::Repeated;
             self.bytes -= u64::from(sent.bytes);
             again(sent.cargo.clone());
         }
-        true
+        Some(Question::Loaded)
     }
 
     /// Gives back the memory that is not in use.
@@ -365,10 +401,12 @@ mod tests {
         let mut waits = Vec::new();
         for _ in 0..4 {
             let at = flight.wake_at(&rtt).unwrap();
-            assert!(!flight.should_ask(at - 1, &rtt, 1, |_| panic!("too early")));
+            assert_eq!(flight.should_ask(at - 1, &rtt, 1, |_| panic!("too early")), None);
             let mut again = None;
-            assert!(flight.should_ask(at, &rtt, 1, |cargo| again = Some(number(cargo))));
-            assert_eq!(again.is_some(), waits.is_empty());
+            let asked = flight.should_ask(at, &rtt, 1, |cargo| again = Some(number(cargo)));
+            let is_first = waits.is_empty();
+            assert_eq!(asked, Some(if is_first { Question::Loaded } else { Question::Empty }));
+            assert_eq!(again.is_some(), is_first);
             waits.push(at - now);
             now = at;
             fly(&mut flight, now);

@@ -9,28 +9,29 @@ use mpi_core::port::{Body, Full, Token};
 use super::arrivals::Arrivals;
 use super::cubic::{Acknowledged, Cubic};
 use super::datagram::{Content, Datagram};
-use super::flight::{Cargo, Flight};
+use super::flight::{Cargo, Flight, Question};
+use super::mtu::Mtu;
 use super::outgoing::Outgoing;
 use super::pacer::Pacer;
 use super::reassembly::Reassembly;
 use super::receipt::Receipt;
 use super::rtt::Rtt;
-use super::wire::{Arrival, FRONT_BYTES_MAX, Front, Head, Load, RANGES_MAX};
+use super::wire::{Arrival, Front, Head, Load, RANGES_MAX};
 use super::{Breach, Listener, Nanos};
 
 /// Bytes of frames that a peer may be sent before it has said what it has room for.
 const FIRST_CREDIT: u32 = 64 << 10;
-/// The least that a datagram must carry: a front and some bytes behind it.
-const DATAGRAM_BYTES_MIN: usize = FRONT_BYTES_MAX + 64;
 /// Questions in a row that carry something: later ones are empty, since a peer that computes has them all
 /// in its receive buffer.
 const ASKED_WITH_LOAD: u32 = 2;
+/// So many datagrams must be left to send before it is tried whether larger ones come through.
+const BULK_DATAGRAMS: u64 = 8;
 
 /// What is the same for all links of a transport.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// Bytes that a datagram may have, of those that are a link's: the path's MTU without what the transport
-    /// and the network put around them.
+    /// Bytes that a datagram may have at first, of those that are a link's: the MTU of any path without what
+    /// the transport and the network put around them. Larger ones follow [`Link::set_ceiling`].
     pub datagram_bytes: u16,
     /// The largest body of a frame.
     pub frame_bytes_max: u32,
@@ -57,7 +58,10 @@ pub struct Counters {
 
 /// One half of a pair of processes that talk.
 pub struct Link {
-    config: Config,
+    frame_bytes_max: u32,
+    kept_bytes_max: u32,
+    credit_bytes: u32,
+    mtu: Mtu,
     outgoing: Outgoing,
     /// Place in the stream of frames up to which the peer lets us send.
     credit: u64,
@@ -68,7 +72,7 @@ pub struct Link {
     /// When the next datagram may leave, if it was held up.
     paced_until: Option<Nanos>,
     /// The peer is to be asked, whatever the window.
-    asks: bool,
+    asks: Option<Question>,
     receipt: Receipt,
     reassembly: Reassembly,
     /// Once a large message has come: most peers send frames alone.
@@ -79,45 +83,69 @@ pub struct Link {
 impl Link {
     /// A link on which nothing has happened.
     pub fn new(config: &Config) -> Link {
-        let credit = config.credit.max(FIRST_CREDIT);
-        let mut link = Link {
-            config: Config { credit, ..*config },
+        let mtu = Mtu::new(config.datagram_bytes);
+        Link {
+            frame_bytes_max: config.frame_bytes_max,
+            kept_bytes_max: config.kept_bytes_max,
+            credit_bytes: config.credit.max(FIRST_CREDIT),
             outgoing: Outgoing::default(),
             credit: FIRST_CREDIT.into(),
             flight: Flight::default(),
             rtt: Rtt::default(),
-            window: Cubic::new(config.datagram_bytes.into()),
+            window: Cubic::new(mtu.bytes().into()),
+            mtu,
             pacer: Pacer::default(),
             paced_until: None,
-            asks: false,
+            asks: None,
             receipt: Receipt::default(),
             reassembly: Reassembly::default(),
             arrivals: None,
             counters: Counters::default(),
-        };
-        link.set_datagram_bytes(config.datagram_bytes);
-        link
+        }
     }
 
-    /// Datagrams may have so many bytes from now on: the path's MTU was found, or has changed.
+    /// Every datagram may have so many bytes from now on and none has more, whatever was found before: for a
+    /// transport that knows its paths.
     pub fn set_datagram_bytes(&mut self, bytes: u16) {
-        self.config.datagram_bytes = bytes.max(DATAGRAM_BYTES_MIN as u16);
-        self.window.set_datagram(self.config.datagram_bytes.into());
+        self.mtu = Mtu::new(bytes);
+        self.window.set_datagram(self.mtu.bytes().into());
     }
 
-    /// What leaves from now on goes another way, of which nothing is known: all that is under way goes again.
+    /// The local card carries datagrams of so many bytes. Where much is to be sent, it is tried whether the
+    /// path carries them as well (RFC 8899); until then, the size stays what it is. With fewer bytes than
+    /// datagrams have, these become smaller at once.
+    pub fn set_ceiling(&mut self, bytes: u16) {
+        self.mtu.set_ceiling(bytes);
+        self.window.set_datagram(self.mtu.bytes().into());
+    }
+
+    /// The local system does not send a datagram with so many bytes (`EMSGSIZE`), a probe or another one,
+    /// which is to be taken back ([`Link::take_back`]): from now on they have fewer.
+    pub fn too_big(&mut self, now: Duration, bytes: usize) {
+        self.mtu.refused(bytes.try_into().unwrap_or(u16::MAX), nanos(now));
+        self.window.set_datagram(self.mtu.bytes().into());
+    }
+
+    /// Bytes that a datagram may have, as far as is known of the path.
+    pub fn datagram_bytes(&self) -> u16 {
+        self.mtu.bytes()
+    }
+
+    /// What leaves from now on goes another way, of which nothing is known: all that is under way goes again,
+    /// in datagrams as small as at first.
     pub fn change_path(&mut self) {
         let outgoing = &mut self.outgoing;
         self.flight.give_up(|cargo| outgoing.lose(cargo));
         (self.rtt, self.pacer) = (Rtt::default(), Pacer::default());
-        self.window = Cubic::new(self.config.datagram_bytes.into());
+        self.mtu.begin_anew();
+        self.window = Cubic::new(self.mtu.bytes().into());
     }
 
     /// Whether a frame with a body of `len` bytes would be taken.
     #[inline]
     pub fn has_room(&self, len: usize) -> bool {
         let kept = self.outgoing.kept();
-        kept == 0 || kept + len <= self.config.kept_bytes_max as usize
+        kept == 0 || kept + len <= self.kept_bytes_max as usize
     }
 
     /// Takes over a frame; its bytes are copied before the call returns.
@@ -130,7 +158,7 @@ impl Link {
             Body::Bytes(bytes) => bytes.len(),
             Body::Packed(packer) => packer.remaining() as usize,
         };
-        debug_assert!(len <= self.config.frame_bytes_max as usize, "too long for a frame: {len}");
+        debug_assert!(len <= self.frame_bytes_max as usize, "too long for a frame: {len}");
         if !self.has_room(len) {
             return Err(Full);
         }
@@ -148,10 +176,12 @@ impl Link {
         let now = nanos(now);
         self.look(now);
         let ranges = self.receipt.ranges().min(RANGES_MAX);
-        let room = usize::from(self.config.datagram_bytes) - Front::bytes_with(ranges);
-        let may_send = self.may_send(now);
-        let cargo = may_send.then(|| self.outgoing.next(room, self.credit)).flatten();
-        let cargo = cargo.or_else(|| self.asks.then_some(Cargo::Ping));
+        let room = usize::from(self.mtu.bytes()) - Front::bytes_with(ranges);
+        let cargo = match self.may_send(now) {
+            true => self.next_probe(now).or_else(|| self.outgoing.next(room, self.credit)),
+            false => None,
+        };
+        let cargo = cargo.or_else(|| self.asks.map(|_| Cargo::Ping));
         if cargo.is_none() && self.receipt.due_at().is_none_or(|due| due > now) {
             return None;
         }
@@ -162,8 +192,10 @@ impl Link {
     /// acknowledged is for the next one, when that can be. Of several, the last comes first.
     pub fn take_back(&mut self, number: u64) {
         self.receipt.take_back();
-        if let Some(cargo) = self.flight.take_back(number) {
-            self.outgoing.lose(cargo);
+        match self.flight.take_back(number) {
+            Some(Cargo::Probe(_)) => self.mtu.probe_stayed(),
+            Some(cargo) => self.outgoing.lose(cargo),
+            None => {}
         }
         self.counters.sent -= 1;
     }
@@ -193,9 +225,9 @@ impl Link {
         }
         self.hear(now, &arrival, to)?;
         let is_taken = match arrival.load {
-            Load::Nothing | Load::Ping => true,
+            Load::Nothing | Load::Ping | Load::Probe => true,
             Load::Frames(at, bytes) => {
-                let (limit, frame_max) = (self.promised(), self.config.frame_bytes_max as usize);
+                let (limit, frame_max) = (self.promised(), self.frame_bytes_max as usize);
                 self.reassembly.take(at, bytes, limit, frame_max, to)?;
                 true
             }
@@ -240,7 +272,7 @@ impl Link {
     /// Place up to which the peer may send frames.
     #[inline]
     fn promised(&self) -> u64 {
-        self.reassembly.low() + u64::from(self.config.credit)
+        self.reassembly.low() + u64::from(self.credit_bytes)
     }
 
     /// Does what is due by now.
@@ -248,37 +280,57 @@ impl Link {
         if self.flight.has_overdue(now) {
             self.find_losses(now);
         }
-        let outgoing = &mut self.outgoing;
-        let again = |cargo| outgoing.lose(cargo);
-        if self.flight.should_ask(now, &self.rtt, ASKED_WITH_LOAD, again) {
-            self.asks = true;
+        // A question that is too large for the path would not be answered.
+        let loads = if self.mtu.is_in_doubt() { 0 } else { ASKED_WITH_LOAD };
+        let (outgoing, mtu) = (&mut self.outgoing, &mut self.mtu);
+        let again = |cargo| match cargo {
+            Cargo::Probe(bytes) => mtu.probe_lost(bytes, now),
+            cargo => outgoing.lose(cargo),
+        };
+        if let Some(question) = self.flight.should_ask(now, &self.rtt, loads, again) {
+            self.asks = Some(question);
             self.counters.asked += 1;
         }
     }
 
     fn find_losses(&mut self, now: Nanos) {
         let (outgoing, counters) = (&mut self.outgoing, &mut self.counters);
-        let newest = self.flight.find_losses(now, &self.rtt, |cargo| {
-            outgoing.lose(cargo);
-            counters.lost += 1;
+        let mtu = &mut self.mtu;
+        let losses = self.flight.find_losses(now, &self.rtt, |cargo| match cargo {
+            Cargo::Probe(bytes) => mtu.probe_lost(bytes, now),
+            cargo => {
+                outgoing.lose(cargo);
+                counters.lost += 1;
+            }
         });
-        if let Some(sent) = newest {
-            self.window.lost(now, sent);
+        if losses.sent.is_some_and(|sent| self.window.lost(now, sent)) {
+            self.mtu.lost(losses.largest, now);
+            self.window.set_datagram(self.mtu.bytes().into());
         }
+    }
+
+    /// A probe of a larger datagram, where there is much to send and the peer has answered before.
+    fn next_probe(&mut self, now: Nanos) -> Option<Cargo> {
+        let enough = BULK_DATAGRAMS * u64::from(self.mtu.bytes());
+        let is_due = self.mtu.may_grow()
+            && self.asks.is_none()
+            && self.outgoing.left() >= enough
+            && self.rtt.smoothed().is_some();
+        if is_due { self.mtu.next_probe(now).map(Cargo::Probe) } else { None }
     }
 
     /// Whether something may leave that was handed over.
     #[inline]
     fn may_send(&mut self, now: Nanos) -> bool {
         self.paced_until = None;
-        if self.asks {
-            return true;
+        if let Some(question) = self.asks {
+            return question == Question::Loaded;
         }
         if self.flight.bytes() >= self.window.bytes() || !self.outgoing.has_next(self.credit) {
             return false;
         }
-        let Some(round_trip) = self.rtt.smoothed() else { return true };
-        let datagram = self.config.datagram_bytes.into();
+        let Some(round_trip) = self.rtt.spread() else { return true };
+        let datagram = self.mtu.bytes().into();
         self.paced_until = self.pacer.may_send(now, self.window.rate(round_trip), datagram).err();
         self.paced_until.is_none()
     }
@@ -290,6 +342,7 @@ impl Link {
         let (load, content) = match &cargo {
             None => (Load::Nothing, Content::Nothing),
             Some(Cargo::Ping) => (Load::Ping, Content::Nothing),
+            Some(Cargo::Probe(_)) => (Load::Probe, Content::Nothing),
             Some(Cargo::Frames(range)) => {
                 let runs = self.outgoing.frames(range).map(Option::unwrap_or_default);
                 (Load::Frames(range.start, ()), Content::Own(runs))
@@ -301,12 +354,16 @@ impl Link {
         };
         // Who waits for a message to be sent should not wait for company of its acknowledgement.
         let is_last = matches!(load, Load::Piece(..)) && !self.outgoing.has_next(self.credit);
-        let asks = std::mem::take(&mut self.asks) || is_last;
+        let is_probe = load == Load::Probe;
+        let asks = self.asks.take().is_some() || is_last || is_probe;
         let (numbers, held_micros) = self.receipt.tell(now);
         let settled = numbers.low();
         let head = Head { number, oldest, settled, credit, held_micros, asks };
         let front = Front::new(&head, numbers.highest(RANGES_MAX), &load);
-        let datagram = Datagram { number, front, content };
+        let mut datagram = Datagram { number, front, content, is_probe };
+        if let Some(Cargo::Probe(bytes)) = cargo {
+            datagram.pad_to(bytes);
+        }
         self.counters.sent += 1;
         if let Some(cargo) = cargo {
             let bytes = datagram.bytes();
@@ -327,10 +384,13 @@ impl Link {
     ) -> Result<(), Breach> {
         self.credit = self.credit.max(arrival.head.credit);
         let was_full = 2 * self.flight.bytes() >= self.window.bytes();
-        let outgoing = &mut self.outgoing;
-        let answered = self.flight.answer(arrival.acks, now, |cargo| {
-            if let Some(token) = outgoing.acknowledge(cargo) {
-                to.sent(token);
+        let (outgoing, mtu) = (&mut self.outgoing, &mut self.mtu);
+        let answered = self.flight.answer(arrival.acks, now, |cargo| match cargo {
+            Cargo::Probe(bytes) => mtu.probe_came(bytes, now),
+            cargo => {
+                if let Some(token) = outgoing.acknowledge(cargo) {
+                    to.sent(token);
+                }
             }
         })?;
         if let Some(sent) = answered.sent {
@@ -339,6 +399,8 @@ impl Link {
             }
             let (bytes, round_trip) = (answered.bytes, self.rtt.smoothed().unwrap_or(now - sent));
             self.window.acknowledged(&Acknowledged { now, bytes, sent, round_trip, was_full });
+            self.mtu.came(answered.largest);
+            self.window.set_datagram(self.mtu.bytes().into());
         }
         self.find_losses(now);
         Ok(())

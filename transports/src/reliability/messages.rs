@@ -39,6 +39,12 @@ impl Messages {
         self.list.is_empty()
     }
 
+    /// Bytes of the oldest message that the peer does not have.
+    pub(super) fn left_of_first(&self) -> u64 {
+        let first = self.list.front().and_then(Option::as_ref);
+        first.map_or(0, |message| message.total.saturating_sub(message.flow.low()))
+    }
+
     /// Adds a message.
     pub(super) fn push(&mut self, header: &Header, source: Packer, token: Token) {
         let (header, total) = (*header, source.remaining());

@@ -16,7 +16,8 @@
 //! ```text
 //!    outgoing, messages ── flow (what is left) ┐                      ┌── reassembly (frames in order)
 //!    cubic · slow_start · pacer (how fast) ────┼── wire ── … ── wire ─┼── arrivals (pieces into place)
-//!    flight · rtt (what is lost) ──────────────┘                      └── receipt (what to acknowledge)
+//!    flight · rtt (what is lost) ──────────────┤                      └── receipt (what to acknowledge)
+//!    mtu (how large) ──────────────────────────┘
 //! ```
 
 mod arrivals;
@@ -26,6 +27,7 @@ mod flight;
 mod flow;
 mod link;
 mod messages;
+mod mtu;
 mod outgoing;
 mod pacer;
 mod ranges;
@@ -34,6 +36,10 @@ mod receipt;
 mod rtt;
 #[cfg(test)]
 mod sim_line;
+#[cfg(test)]
+mod sim_mtu;
+#[cfg(test)]
+mod sim_storm;
 #[cfg(test)]
 mod sim_tests;
 mod slow_start;

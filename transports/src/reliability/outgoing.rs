@@ -40,6 +40,13 @@ impl Outgoing {
         self.ring.len()
     }
 
+    /// Bytes that the peer does not have: those of frames, and of the oldest message.
+    #[inline]
+    pub(super) fn left(&self) -> u64 {
+        let message = self.messages.as_ref().map_or(0, |messages| messages.left_of_first());
+        self.ring.len() as u64 + message
+    }
+
     /// Whether the peer has everything.
     pub(super) fn is_done(&self) -> bool {
         self.ring.len() == 0 && self.messages.as_ref().is_none_or(|messages| messages.is_empty())
@@ -89,7 +96,7 @@ impl Outgoing {
     #[inline]
     pub(super) fn acknowledge(&mut self, cargo: Cargo) -> Option<Token> {
         match cargo {
-            Cargo::Ping => None,
+            Cargo::Ping | Cargo::Probe(_) => None,
             Cargo::Frames(range) => {
                 self.frames.acknowledge(range);
                 self.ring.release((self.frames.low() - self.ring.start()) as usize);
@@ -104,7 +111,7 @@ impl Outgoing {
         match (cargo, &mut self.messages) {
             (Cargo::Frames(range), _) => self.frames.lose(range),
             (Cargo::Piece(id, range), Some(messages)) => messages.lose(id, range),
-            (Cargo::Ping | Cargo::Piece(..), _) => {}
+            (Cargo::Ping | Cargo::Probe(_) | Cargo::Piece(..), _) => {}
         }
     }
 

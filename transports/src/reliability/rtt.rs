@@ -17,36 +17,44 @@ pub(super) struct Rtt {
     smoothed: Nanos,
     variation: Nanos,
     latest: Nanos,
-    /// The shortest so far.
-    least: Option<Nanos>,
+    /// The shortest so far; before the first, no time is.
+    least: Nanos,
 }
 
 impl Default for Rtt {
     fn default() -> Rtt {
-        Rtt { smoothed: FIRST, variation: FIRST / 2, latest: FIRST, least: None }
+        Rtt { smoothed: FIRST, variation: FIRST / 2, latest: FIRST, least: Nanos::MAX }
     }
 }
 
 impl Rtt {
     /// An answer took `took`, of which the peer says that it held it back for `held`.
     pub(super) fn add(&mut self, took: Nanos, held: Nanos) {
-        let least = self.least.map_or(took, |least| least.min(took));
+        let is_first = self.smoothed().is_none();
+        let least = self.least.min(took);
         // What the peer says is believed as far as it is possible.
         let took = if took >= least + held { took - held } else { took };
         self.latest = took;
-        if self.least.is_none() {
+        if is_first {
             (self.smoothed, self.variation) = (took, took / 2);
         } else {
             self.variation = (3 * self.variation + self.smoothed.abs_diff(took)) / 4;
             self.smoothed = (7 * self.smoothed + took) / 8;
         }
-        self.least = Some(least);
+        self.least = least;
     }
 
     /// The smoothed time, once there is one.
     #[inline]
     pub(super) fn smoothed(&self) -> Option<Nanos> {
-        self.least.map(|_| self.smoothed)
+        (self.least < Nanos::MAX).then_some(self.smoothed)
+    }
+
+    /// The time over which a window is spread, once there is one: the smoothed, but after one answer of a peer
+    /// that has computed for long, the next one counts.
+    #[inline]
+    pub(super) fn spread(&self) -> Option<Nanos> {
+        self.smoothed().map(|smoothed| smoothed.min(self.latest))
     }
 
     /// After this time, a datagram is lost of which a later one has arrived: 9/8 of a round trip, more

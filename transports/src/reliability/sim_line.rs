@@ -35,6 +35,8 @@ pub(super) struct Weather {
     pub queue: Duration,
     /// When nothing comes through.
     pub cut: Range<Duration>,
+    /// Larger datagrams are lost.
+    pub mtu: usize,
 }
 
 impl Weather {
@@ -49,6 +51,7 @@ impl Weather {
             rate: f64::INFINITY,
             queue: Duration::MAX,
             cut: Duration::ZERO..Duration::ZERO,
+            mtu: usize::MAX,
         }
     }
 }
@@ -64,6 +67,10 @@ pub(super) struct Line {
     free_at: Duration,
     /// Datagrams that were given to the line, and all that happened on it.
     pub sent: u64,
+    /// All their bytes.
+    pub bytes: u64,
+    /// Of these, probes.
+    pub probes: u64,
     trace: DefaultHasher,
     /// Memory of datagrams that have come.
     spare: Vec<Vec<u8>>,
@@ -78,6 +85,8 @@ impl Line {
             places: 0,
             free_at: Duration::ZERO,
             sent: 0,
+            bytes: 0,
+            probes: 0,
             trace: DefaultHasher::new(),
             spare: Vec::new(),
         }
@@ -92,7 +101,9 @@ impl Line {
         (now, datagram.number(), datagram.bytes()).hash(&mut self.trace);
         let begin = self.free_at.max(now);
         let is_lost = self.chance(self.weather.lose) || self.weather.cut.contains(&now);
-        if is_lost || begin - now > self.weather.queue {
+        self.bytes += datagram.bytes() as u64;
+        self.probes += u64::from(datagram.is_probe());
+        if is_lost || datagram.bytes() > self.weather.mtu || begin - now > self.weather.queue {
             return;
         }
         let takes = datagram.bytes() as f64 / self.weather.rate;
@@ -146,6 +157,8 @@ pub(super) struct World {
     pub lines: [Line; 2],
     /// Until when each end computes, and neither sends nor receives.
     pub busy: [Duration; 2],
+    /// Larger datagrams are refused by the system of either.
+    pub refused: usize,
     /// When somebody else does something, where nothing else happens before.
     pub next_push: Option<Duration>,
     /// Datagrams that came with a wrong tag.
@@ -165,6 +178,7 @@ impl World {
             heard: Default::default(),
             lines,
             busy: [Duration::ZERO; 2],
+            refused: usize::MAX,
             next_push: None,
             altered: 0,
         }
@@ -175,7 +189,13 @@ impl World {
     pub(super) fn step(&mut self) {
         for end in self.awake() {
             while let Some(datagram) = self.links[end].next(self.now) {
-                self.lines[end].send(self.now, &datagram);
+                let (number, bytes) = (datagram.number(), datagram.bytes());
+                if bytes <= self.refused {
+                    self.lines[end].send(self.now, &datagram);
+                } else {
+                    self.links[end].take_back(number);
+                    self.links[end].too_big(self.now, bytes);
+                }
             }
         }
         let at = [0, 1].into_iter().filter_map(|end| {

@@ -1,193 +1,35 @@
 //! Two links over a simulated line: what arrives, when, and at which price, seed by seed.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use mpi_core::buffer::{RawBytes, UserBuffer};
-use mpi_core::datatype::{Datatype, Form, Packer, Unpacker, basic, predefined};
-use mpi_core::header::Header;
-use mpi_core::port::{Body, Token};
+use mpi_core::port::Token;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::sim_line::{MILES_1400, MILES_8600, Weather, World};
+use super::sim_storm::{CONFIG, bad, header, push, seeds, storm};
 use super::tests::{source, target};
 use super::{Config, Counters, Link};
 use crate::conformance::pattern;
 
-/// Seeds tried; more where FERRITE_TEST_SEEDS says so.
-fn seeds(few: u64) -> std::ops::Range<u64> {
-    let more = std::env::var("FERRITE_TEST_SEEDS").ok().and_then(|text| text.parse().ok());
-    0..more.unwrap_or(few)
-}
-
-const CONFIG: Config = Config {
-    datagram_bytes: 1400,
-    frame_bytes_max: 64 << 10,
-    kept_bytes_max: 256 << 10,
-    credit: 64 << 10,
-};
-
-fn header(context: u64) -> Header {
-    Header { context, ..Header::default() }
-}
-
-fn push(world: &mut World, end: usize, context: u64, bytes: &[u8]) -> bool {
-    let body = Body::Bytes(RawBytes::from(bytes));
-    world.links[end].push_frame(&header(context), body).is_ok()
-}
-
-/// Messages of bytes that have gaps in between in memory.
-fn every_other(bytes: usize) -> Arc<Datatype> {
-    let byte = predefined(basic::BYTE).expect("a byte");
-    Datatype::hvector(bytes as i64, 1, 2, byte, Form::Int).expect("a vector")
-}
-
-/// What one end sends in a storm.
-struct Plan {
-    frames: Vec<Vec<u8>>,
-    messages: Vec<Message>,
-    pushed: (usize, usize),
-}
-
-struct Message {
-    bytes: Vec<u8>,
-    memory: Vec<u8>,
-    goes_with_gaps: bool,
-    comes_with_gaps: bool,
-}
-
-impl Message {
-    fn new(random: &mut ChaCha8Rng) -> Message {
-        let len = [0, 1, 3_000, 100_000][random.random_range(0..4usize)];
-        let len = random.random_range(0..=len);
-        let [goes_with_gaps, comes_with_gaps] = [(); 2].map(|()| random.random_bool(0.3));
-        let bytes = pattern(random.random(), if goes_with_gaps { 2 * len } else { len });
-        let memory = vec![0; if comes_with_gaps { 2 * len } else { len }];
-        Message { bytes, memory, goes_with_gaps, comes_with_gaps }
-    }
-
-    fn source(&self) -> Packer {
-        match self.goes_with_gaps {
-            true => {
-                let at = UserBuffer(self.bytes.as_ptr().cast_mut());
-                Packer::new(at, 1, &every_other(self.bytes.len() / 2))
-            }
-            false => source(&self.bytes),
-        }
-    }
-
-    fn target(&mut self) -> Unpacker {
-        match self.comes_with_gaps {
-            true => {
-                let at = UserBuffer(self.memory.as_mut_ptr());
-                Unpacker::new(at, 1, &every_other(self.memory.len() / 2))
-            }
-            false => target(&mut self.memory),
-        }
-    }
-
-    fn check(&self) {
-        let step = |gaps| if gaps { 2 } else { 1 };
-        let sent = self.bytes.iter().step_by(step(self.goes_with_gaps));
-        let came = self.memory.iter().step_by(step(self.comes_with_gaps));
-        assert!(sent.eq(came), "a message is damaged");
-        let mut gaps = self.memory.iter().skip(1).step_by(2);
-        assert!(!self.comes_with_gaps || gaps.all(|byte| *byte == 0), "a gap was written");
-    }
-}
-
-impl Plan {
-    fn new(random: &mut ChaCha8Rng) -> Plan {
-        let frames = (0..40).map(|_| {
-            let len = [40, 300, 5_000, 60_000][random.random_range(0..10usize).min(3) % 4];
-            pattern(random.random(), random.random_range(0..=len))
-        });
-        let frames = frames.collect();
-        Plan { frames, messages: (0..8).map(|_| Message::new(random)).collect(), pushed: (0, 0) }
-    }
-
-    /// Hands over the next things, as far as there is room.
-    fn push(&mut self, world: &mut World, end: usize, random: &mut ChaCha8Rng) {
-        while self.pushed.0 < self.frames.len() && random.random_bool(0.5) {
-            if !push(world, end, self.pushed.0 as u64, &self.frames[self.pushed.0]) {
-                break;
-            }
-            self.pushed.0 += 1;
-        }
-        if self.pushed.1 < self.messages.len() && random.random_bool(0.2) {
-            let number = self.pushed.1 as u64;
-            let message = &mut self.messages[self.pushed.1];
-            world.heard[1 - end].landings.push((1000 + number, message.target()));
-            world.links[end].push_message(&header(1000 + number), message.source(), Token(number));
-            self.pushed.1 += 1;
-        }
-    }
-
-    fn is_pushed(&self) -> bool {
-        self.pushed == (self.frames.len(), self.messages.len())
-    }
-
-    /// All came there once, unharmed, frames in order; and who sent it was told so.
-    fn check(&self, world: &World, end: usize) {
-        let (heard, told) = (&world.heard[1 - end], &world.heard[end].sent);
-        assert_eq!(heard.frames.len(), self.frames.len());
-        for (n, ((header, body), sent)) in heard.frames.iter().zip(&self.frames).enumerate() {
-            assert_eq!(header.context, n as u64, "frames are out of order");
-            assert!(body == sent, "frame {n} is damaged");
-        }
-        self.messages.iter().for_each(Message::check);
-        let numbers = || 0..self.messages.len() as u64;
-        let sorted = |tokens: &[Token]| {
-            let mut numbers: Vec<u64> = tokens.iter().map(|token| token.0).collect();
-            numbers.sort_unstable();
-            numbers
-        };
-        assert!(numbers().map(|n| 1000 + n).eq(sorted(&heard.landed)));
-        assert!(numbers().eq(sorted(told)));
-    }
-}
-
-/// Frames and messages both ways in bad weather; what happened.
-fn storm(seed: u64, weather: [Weather; 2]) -> (u64, [Counters; 2], u64) {
-    let mut random = ChaCha8Rng::seed_from_u64(seed);
+/// What happens in a storm whose datagrams change their size on the way.
+fn weathered(seed: u64, weather: [Weather; 2]) -> (u64, [Counters; 2], u64) {
     let mut world = World::new(seed, &CONFIG, weather);
-    let mut plans = [(); 2].map(|()| Plan::new(&mut random));
-    world.run_until("all has come", |world| {
-        for (end, plan) in plans.iter_mut().enumerate() {
-            plan.push(world, end, &mut random);
-        }
-        if !plans.iter().all(Plan::is_pushed) {
-            world.next_push = Some(world.now + Duration::from_millis(10));
-        }
+    storm(&mut world, seed, |world, random| {
         if random.random_bool(0.01) {
             let bytes = random.random_range(300..3000);
             world.links[random.random_range(0..2usize)].set_datagram_bytes(bytes);
         }
-        plans.iter().all(Plan::is_pushed) && world.links.iter().all(Link::is_flushed)
     });
-    for (end, plan) in plans.iter().enumerate() {
-        plan.check(&world, end);
-    }
     let counters = [0, 1].map(|end| world.links[end].counters());
     (world.trace(), counters, world.altered)
-}
-
-fn bad() -> Weather {
-    Weather {
-        jitter: Duration::from_millis(3),
-        lose: 0.3,
-        repeat: 0.1,
-        alter: 0.05,
-        ..Weather::fair(Duration::from_millis(2))
-    }
 }
 
 #[test]
 fn storms_lose_and_double_nothing_and_a_seed_replays() {
     let (mut traces, mut sums) = (Vec::new(), [0; 4]);
     for seed in seeds(24) {
-        let (trace, counters, altered) = storm(seed, [bad(), bad()]);
+        let (trace, counters, altered) = weathered(seed, [bad(), bad()]);
         traces.push(trace);
         for one in counters {
             let seen = [one.lost, one.repeated, one.late.into(), altered];
@@ -195,7 +37,7 @@ fn storms_lose_and_double_nothing_and_a_seed_replays() {
         }
     }
     assert!(sums.iter().all(|sum| *sum > 0), "the weather was fair: {sums:?}");
-    assert_eq!(storm(0, [bad(), bad()]).0, traces[0], "a seed does not replay");
+    assert_eq!(weathered(0, [bad(), bad()]).0, traces[0], "a seed does not replay");
     traces.sort_unstable();
     traces.dedup();
     assert_eq!(traces.len() as u64, seeds(24).end, "seeds do not differ");
@@ -211,7 +53,7 @@ fn cuts_of_one_direction_lose_and_double_nothing() {
             lose: 0.02,
             ..Weather::fair(Duration::from_millis(1 + seed))
         };
-        let (_, counters, _) = storm(seed, [cut(0..900), cut(700..4000)]);
+        let (_, counters, _) = weathered(seed, [cut(0..900), cut(700..4000)]);
         assert!(counters[0].asked + counters[1].asked > 0);
     }
 }
@@ -220,7 +62,7 @@ fn cuts_of_one_direction_lose_and_double_nothing() {
 fn a_long_message_fills_a_long_path_in_bad_weather() {
     for seed in seeds(6) {
         let far = |delay| Weather { lose: 0.005, repeat: 0.01, ..Weather::fair(delay) };
-        storm(seed, [far(MILES_8600), far(MILES_8600)]);
+        weathered(seed, [far(MILES_8600), far(MILES_8600)]);
     }
 }
 
@@ -228,27 +70,21 @@ fn a_long_message_fills_a_long_path_in_bad_weather() {
 #[test]
 fn a_link_goes_on_over_another_path() {
     for seed in seeds(6) {
-        let mut random = ChaCha8Rng::seed_from_u64(seed);
         let line = Weather { rate: 0.001, ..Weather::fair(Duration::from_millis(20)) };
         let mut world = World::new(seed, &CONFIG, [line.clone(), line]);
-        let mut plans = [(); 2].map(|()| Plan::new(&mut random));
         let cut = world.now + Duration::from_millis(30 + 20 * (seed % 20));
         world.lines.iter_mut().for_each(|line| line.weather.cut = cut..Duration::MAX);
         let over = cut + Duration::from_millis(500);
-        world.run_until("all has come", |world| {
-            for (end, plan) in plans.iter_mut().enumerate() {
-                plan.push(world, end, &mut random);
-            }
-            world.next_push = Some(world.now + Duration::from_millis(10));
-            if world.now >= over && world.lines[0].weather.cut.contains(&over) {
+        storm(&mut world, seed, |world, _| {
+            if world.now < over {
+                world.next_push = Some(over);
+            } else if world.lines[0].weather.cut.contains(&over) {
                 assert!(world.links.iter().any(|link| link.silence(world.now).is_some()));
                 world.lines.iter_mut().for_each(|line| line.weather = Weather::fair(MILES_1400));
                 world.links.iter_mut().for_each(Link::change_path);
             }
-            plans.iter().all(Plan::is_pushed) && world.links.iter().all(Link::is_flushed)
         });
         assert!(world.now - over < Duration::from_secs(2), "it waited for the old path");
-        plans.iter().enumerate().for_each(|(end, plan)| plan.check(&world, end));
     }
 }
 
@@ -355,18 +191,27 @@ fn who_computes_is_left_in_peace() {
     assert!(push(&mut world, 0, 0, b"hello"));
     world.run_until("they have met", |world| world.links[0].is_flushed());
     assert_eq!(world.links[0].silence(world.now), None);
-    let (begin, sent) = (world.now, world.lines[0].sent);
+    let (begin, sent, bytes) = (world.now, world.lines[0].sent, world.lines[0].bytes);
     world.busy[1] = begin + WORK;
     for n in 1..6 {
         assert!(push(&mut world, 0, n, &[1; 1000]));
     }
+    let (message, mut memory) = (pattern(1, 1 << 20), vec![0; 1 << 20]);
+    world.heard[1].landings.push((6, target(&mut memory)));
+    world.links[0].push_message(&header(6), source(&message), Token(6));
     world.run_until("it has computed", |world| world.now >= begin + WORK);
     let silence = world.links[0].silence(world.now).expect("an answer is due");
     assert!(silence >= WORK, "{silence:?}");
     let more = world.lines[0].sent - sent;
-    assert!(more < 5 + 200, "{more} datagrams to a rank that computes");
+    assert!(more < 15 + 200, "{more} datagrams to a rank that computes");
+    let more = world.lines[0].bytes - bytes;
+    assert!(
+        more < 12 * 1400 + 200 * 100,
+        "{more} bytes to a rank that computes: questions are empty"
+    );
     world.run_until("all is delivered", |world| world.links[0].is_flushed());
-    assert!(world.now - begin < WORK + Duration::from_millis(5));
+    let late = world.now - begin - WORK;
+    assert!(late < Duration::from_millis(5), "{late:?}");
     assert_eq!((world.heard[1].frames.len(), world.links[0].counters().lost), (6, 0));
 }
 
