@@ -7,7 +7,7 @@ use mpi_core::coll::menu::Collective;
 use mpi_core::coll::select::Selection;
 use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::settings::{ConfigFile, Settings, TransportWish, config_paths};
-use transports::node::{Choice, Wish};
+use transports::node::{Choice, Network, Wish};
 
 /// The settings of this process.
 pub(crate) fn load() -> Result<Settings> {
@@ -54,22 +54,28 @@ pub(crate) fn prefix() -> Option<String> {
 
 /// By what the way to a peer is chosen.
 pub(crate) fn choice(settings: &Settings) -> Choice {
-    let wish = match settings.transport {
-        TransportWish::Auto => Wish::Auto,
-        TransportWish::SharedMemory => Wish::SharedMemory,
-        TransportWish::Tcp => Wish::Tcp,
-    };
-    Choice { wish, node_ranks: settings.node_ranks }
+    Choice { wish: wish(settings.transport), node_ranks: settings.node_ranks }
 }
 
-/// Whether a network is to be opened: unless nothing could need it, since an open port is one that
+/// Which ways the user wants.
+pub(crate) fn wish(transport: TransportWish) -> Wish {
+    match transport {
+        TransportWish::Auto => Wish::Auto,
+        TransportWish::SharedMemory => Wish::SharedMemory,
+        TransportWish::Tcp => Wish::Network(Network::Tcp),
+    }
+}
+
+/// Which networks are to be opened: none that nothing could need, since an open port is one that
 /// strangers can try.
-pub(crate) fn wants_network(settings: &Settings, size: u32, local_size: Option<usize>) -> bool {
+pub(crate) fn networks(settings: &Settings, size: u32, local_size: Option<usize>) -> Vec<Network> {
     let on_one_node = local_size == Some(size as usize) && settings.node_ranks == 0;
-    match settings.transport {
-        TransportWish::SharedMemory => false,
-        TransportWish::Tcp => size > 1,
-        TransportWish::Auto => size > 1 && !on_one_node,
+    match wish(settings.transport) {
+        _ if size == 1 => Vec::new(),
+        Wish::SharedMemory => Vec::new(),
+        Wish::Auto if on_one_node => Vec::new(),
+        Wish::Auto => Network::ALL.to_vec(),
+        Wish::Network(network) => vec![network],
     }
 }
 
@@ -98,5 +104,36 @@ pub(crate) fn start_log(settings: &Settings) {
         let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
         // A second start finds the first one's subscriber, which has the same settings.
         drop(subscriber.try_init());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_word_of_each_network_asks_for_it_and_opens_it() {
+        for network in Network::ALL {
+            let mut settings = Settings::default();
+            settings.set("transport", network.word(), "a test").unwrap();
+            assert_eq!(choice(&settings).wish, Wish::Network(network));
+            assert!(networks(&settings, 2, Some(2)).contains(&network));
+        }
+    }
+
+    #[test]
+    fn no_network_is_opened_that_nothing_could_need() {
+        let open = |(name, word), size, here| {
+            let mut settings = Settings::default();
+            settings.set(name, word, "a test").unwrap();
+            networks(&settings, size, here)
+        };
+        let auto = ("transport", "auto");
+        assert_eq!(open(auto, 4, Some(4)), []);
+        assert_eq!(open(auto, 4, Some(2)), Network::ALL);
+        assert_eq!(open(auto, 4, None), Network::ALL);
+        assert_eq!(open(("node_ranks", "2"), 4, Some(4)), Network::ALL);
+        assert_eq!(open(("transport", "shm"), 4, None), []);
+        assert_eq!(open(("transport", "tcp"), 1, None), []);
     }
 }

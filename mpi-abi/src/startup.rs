@@ -15,10 +15,11 @@ use mpi_core::datatype::make_named;
 use mpi_core::error::{Error, ErrorClass, Result};
 use mpi_core::handle::{CommHandle, SessionHandle};
 use mpi_core::process::Identity;
-use mpi_core::settings::{ConnectMode, ProgressWay, Settings, TransportWish};
-use transports::node::{LocalPort, Mode};
-use transports::shm::{Directory, LocalConfig, Secret, ShmSettings};
-use transports::tcp::{Tcp, TcpConfig, TcpSettings};
+use mpi_core::settings::{ConnectMode, ProgressWay, Settings};
+use transports::cards::{self, Directory};
+use transports::node::{LocalPort, Mode, Network, NetworkConfig, Wish};
+use transports::shm::{LocalConfig, Secret, ShmSettings};
+use transports::tcp::{TcpConfig, TcpSettings};
 
 use crate::calls::attributes::delete_all_in_the_end;
 use crate::configure;
@@ -64,17 +65,19 @@ const MEETS_AT_START: u32 = 16;
 /// The longest wait for those others, who come at once unless they have only begun a session.
 const TOGETHER_MOST: Duration = Duration::from_millis(20);
 
-fn card_key(rank: u32) -> String {
-    format!("ferrite-card-{rank}")
-}
-
 /// Finds the cards of others at the launcher.
 struct Cards;
 
 impl Directory for Cards {
-    fn card(&mut self, rank: u32) -> std::result::Result<Option<String>, String> {
+    fn card(
+        &mut self,
+        kind: &'static str,
+        rank: u32,
+    ) -> std::result::Result<Option<String>, String> {
         match &mut library().bootstrap {
-            Some(bootstrap) => bootstrap.get(&card_key(rank)).map_err(|why| why.to_string()),
+            Some(bootstrap) => {
+                bootstrap.get(&cards::key(kind, rank)).map_err(|why| why.to_string())
+            }
             None => Err("the connection to the launcher is closed".to_owned()),
         }
     }
@@ -187,13 +190,13 @@ fn join(cx: &mut Cx<'_>) -> Result<()> {
         size,
         ranks_on_node: bootstrap.local_size().map_or(size, |n| n as u32),
         secret,
-        alone: size == 1 || settings.transport == TransportWish::Tcp,
+        alone: size == 1 || matches!(configure::wish(settings.transport), Wish::Network(_)),
         shm: ShmSettings::from(&settings),
     };
     let job = config.job.clone();
-    let network = network(&settings, &config, bootstrap.local_size(), cx.face.abi);
-    let mut port = open_port(config, network)?;
-    bootstrap.put(&card_key(rank), &port.card()).map_err(launcher_lost)?;
+    let networks = networks(&settings, &config, bootstrap.local_size(), cx.face.abi);
+    let mut port = open_port(config, networks)?;
+    publish(&mut bootstrap, rank, &port)?;
     if let Some(control) = bootstrap.control() {
         control.send(&Frame::InitSeen);
     }
@@ -222,23 +225,35 @@ fn offer_common(bootstrap: &mut Bootstrap, secret: &Secret, settings: &Settings)
     bootstrap.put_bytes(COMMON_KEY, &common).map_err(launcher_lost)
 }
 
-/// What the network is to be like, if one is wanted in a job of which so many ranks are on this host.
-fn network(
+/// Publishes the cards by which others find this process.
+fn publish(bootstrap: &mut Bootstrap, rank: u32, port: &LocalPort) -> Result<()> {
+    let named = port.cards().into_iter().map(|(kind, text)| (cards::key(kind, rank), text));
+    let named: Vec<_> = named.collect();
+    let texts: Vec<_> = named.iter().map(|(key, text)| (key.as_str(), text.as_str())).collect();
+    bootstrap.put_all(&texts).map_err(launcher_lost)
+}
+
+/// What the networks are to be like that are wanted in a job of which so many ranks are on this host.
+fn networks(
     settings: &Settings,
     config: &LocalConfig,
     here: Option<usize>,
     abi: Abi,
-) -> Option<TcpConfig> {
-    configure::wants_network(settings, config.size, here).then(|| TcpConfig {
-        job: config.job.clone(),
-        rank: config.rank,
-        secret: config.secret,
-        face: wire_face(abi) as u32,
-        interfaces: settings.tcp_interfaces.clone(),
-        route: std::env::var(ROUTE_VARIABLE).ok().and_then(|address| address.parse().ok()),
-        one_host: here == Some(config.size as usize),
-        tcp: TcpSettings::from(settings),
-    })
+) -> Vec<NetworkConfig> {
+    let wanted = configure::networks(settings, config.size, here).into_iter();
+    let each = |network| match network {
+        Network::Tcp => NetworkConfig::Tcp(TcpConfig {
+            job: config.job.clone(),
+            rank: config.rank,
+            secret: config.secret,
+            face: wire_face(abi) as u32,
+            interfaces: settings.tcp_interfaces.clone(),
+            route: std::env::var(ROUTE_VARIABLE).ok().and_then(|address| address.parse().ok()),
+            one_host: here == Some(config.size as usize),
+            tcp: TcpSettings::from(settings),
+        }),
+    };
+    wanted.map(each).collect()
 }
 
 /// Meets the others, if this process has not yet: waits until all have joined, and takes the
@@ -299,13 +314,13 @@ fn keep(bootstrap: Bootstrap, settings: Settings) {
     library.unmet = Some(settings);
 }
 
-/// The ways to other processes; with `network`, also those that lead to other nodes.
-fn open_port(config: LocalConfig, network: Option<TcpConfig>) -> Result<LocalPort> {
+/// The ways to other processes; with `networks`, also those that lead to other nodes.
+fn open_port(config: LocalConfig, networks: Vec<NetworkConfig>) -> Result<LocalPort> {
     let mut port = LocalPort::new(config, Box::new(Cards)).map_err(|why| {
         Error::new(ErrorClass::OTHER, format!("no memory can be shared with other ranks: {why}"))
             .hint("FERRITE_TRANSPORT=tcp does without it.")
     })?;
-    if let Some(network) = network {
+    for network in networks {
         port.open_network(network).map_err(|why| {
             Error::new(ErrorClass::OTHER, format!("the network cannot be opened: {why}"))
                 .hint("FERRITE_TRANSPORT=shm does without it where all ranks are on one node.")
@@ -441,10 +456,7 @@ fn rest(cx: &mut Cx<'_>) -> Result<()> {
         return leave(cx, Leaving::BeforeExit);
     }
     // It stays connected but looks no more: nobody's end is to wait for its word.
-    cx.block_until(|process| {
-        let tcp = process.port.local().and_then(LocalPort::tcp);
-        tcp.is_none_or(Tcp::tell_all)
-    });
+    cx.block_until(|process| process.port.local().is_none_or(LocalPort::tell_all));
     close();
     // If the process ends now it is missed by nobody.
     library::answer(Frame::FinalizeSeen);

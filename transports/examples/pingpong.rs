@@ -17,8 +17,9 @@ use mpi_core::header::{FrameKind, Header};
 use mpi_core::port::{
     Activity, Body, Landing, Offer, PeerId, Port, ProcessName, Pulled, Sink, Token, Transport, Why,
 };
+use transports::cards::Directory;
 use transports::node::LocalPort;
-use transports::shm::{Bulk, Directory, LocalConfig, ShmSettings};
+use transports::shm::{Bulk, LocalConfig, ShmSettings};
 use transports::sys::memory::{Mapping, PAGE};
 use transports::sys::shared_file::SharedFile;
 
@@ -30,7 +31,7 @@ const WINDOW: usize = 64;
 struct OneCard(Receiver<String>);
 
 impl Directory for OneCard {
-    fn card(&mut self, _: u32) -> Result<Option<String>, String> {
+    fn card(&mut self, _: &'static str, _: u32) -> Result<Option<String>, String> {
         Ok(self.0.try_recv().ok())
     }
 }
@@ -257,7 +258,7 @@ fn open(
     };
     let (late, card) = channel();
     let mut port = LocalPort::new(config, Box::new(OneCard(card)))?;
-    let theirs = swap(port.card());
+    let theirs = swap(port.shm().card());
     late.send(theirs).map_err(std::io::Error::other)?;
     port.add_peer(PEER, &ProcessName { job, rank: 1 - rank });
     let largest = LARGE[LARGE.len() - 1];

@@ -9,6 +9,8 @@ pub mod sync;
 #[cfg(not(loom))]
 pub mod board;
 #[cfg(not(loom))]
+pub mod cards;
+#[cfg(not(loom))]
 pub mod conformance;
 #[cfg(not(loom))]
 mod copy;

@@ -1,4 +1,4 @@
-//! The world of a process: shared memory to those on its node, TCP to the others, a queue to
+//! The world of a process: shared memory to those on its node, networks to the others, a queue to
 //! itself, a clock.
 //!
 //! Enters: frames and bulk data for peers. Leaves: the same, by the transport that reaches the peer (see `ways`).
@@ -6,6 +6,8 @@
 
 mod connecting;
 mod near;
+mod nets;
+mod network;
 mod pace;
 mod passing;
 mod ways;
@@ -21,23 +23,27 @@ use mpi_core::port::{
     Sink, Token, Transport,
 };
 
+use crate::cards::{Directory, NODE};
 use crate::loopback::Loopback;
-use crate::shm::{Beside, CARD_GAP, Directory, LocalConfig, Secret, Shm};
-use crate::tcp::{Tcp, TcpConfig};
+use crate::shm::{LocalConfig, Secret, Shm};
+use crate::tcp::Tcp;
 pub use connecting::{Connecting, Mode};
+pub use nets::NetworkConfig;
+use nets::{Net, Nets, Way, each};
+pub use network::Network;
 pub use pace::ticks;
 use pace::{Look, Pace};
 use passing::Passing;
 pub use ways::{Choice, Wish};
-use ways::{Net, Way};
 
-/// Shared memory, network, loopback and a clock, as one [`Port`].
+/// Shared memory, networks, loopback and a clock, as one [`Port`].
 pub struct LocalPort {
     shm: Shm,
     loopback: Loopback,
     /// Which peer this process itself is; `NOBODY` until told.
     me: PeerId,
-    net: Option<Box<Net>>,
+    /// None where no network is open.
+    nets: Option<Box<Nets>>,
     pace: Pace,
     passing: Passing,
     choice: Choice,
@@ -61,7 +67,7 @@ impl LocalPort {
             shm,
             loopback: Loopback::new(),
             me: NOBODY,
-            net: None,
+            nets: None,
             pace: Pace::default(),
             passing: Passing::default(),
             choice: Choice::default(),
@@ -71,21 +77,22 @@ impl LocalPort {
         })
     }
 
-    /// Opens the network: before the card is published.
+    /// Opens one more network: before the cards are published.
     ///
     /// # Errors
     /// The kernel gives no socket, or none of the wanted interfaces is up.
-    pub fn open_network(&mut self, config: TcpConfig) -> io::Result<()> {
-        let tcp = Tcp::new(config)?;
-        self.net = Some(Box::new(Net::new(tcp)));
+    pub fn open_network(&mut self, config: NetworkConfig) -> io::Result<()> {
+        let mut nets = self.nets.take().unwrap_or_default();
+        nets.open(config)?;
+        self.nets = Some(nets);
         Ok(())
     }
 
     /// Says what all processes of the job know and nobody else: before anything is sent.
     pub fn set_secret(&mut self, secret: Secret) {
         self.shm.set_secret(secret);
-        if let Some(net) = &mut self.net {
-            net.tcp.set_secret(secret);
+        if let Some(nets) = &mut self.nets {
+            nets.set_secret(secret);
         }
     }
 
@@ -95,14 +102,11 @@ impl LocalPort {
         self.deaf = deaf;
     }
 
-    /// The text by which peers find this process, at most 128 bytes.
-    pub fn card(&self) -> String {
-        let mut card = self.shm.card();
-        if let Some(net) = &self.net {
-            card.push(CARD_GAP);
-            card.push_str(&net.tcp.card().to_text());
-        }
-        card
+    /// The kinds of cards by which peers find this process, with their texts, in the order in which
+    /// they are to be published (see [`crate::cards`]).
+    pub fn cards(&self) -> Vec<(&'static str, String)> {
+        let networks = self.nets.iter().flat_map(|nets| nets.cards());
+        networks.chain([(NODE, self.shm.card())]).collect()
     }
 
     /// The shared-memory transport: allocation, counters.
@@ -113,7 +117,7 @@ impl LocalPort {
     /// Meets all processes of a job that has no network open, as far as that needs no help of theirs;
     /// whether it is such a job.
     pub fn meet_all(&mut self) -> bool {
-        let is_here = self.net.is_none();
+        let is_here = self.nets.is_none();
         if is_here {
             self.shm.meet_all();
         }
@@ -136,29 +140,31 @@ impl LocalPort {
     /// take longer than all the rest of an end.
     pub fn leave(&mut self) {
         self.shm.leave();
-        self.net = None;
+        self.nets = None;
     }
 
-    /// The TCP transport, if a network is open.
+    /// The TCP transport, if it is open.
     pub fn tcp(&mut self) -> Option<&mut Tcp> {
-        self.net.as_mut().map(|net| &mut net.tcp)
+        self.nets.as_mut()?.tcp()
     }
 
-    /// Takes in what has come over the network; whether there was anything.
+    /// Tells all peers of networks how far this end is; whether all of that has left. For a process
+    /// that falls silent without leaving: a peer that ends waits until it knows that its messages are
+    /// here.
+    pub fn tell_all(&mut self) -> bool {
+        self.nets.as_mut().is_none_or(|nets| nets.tell_all())
+    }
+
+    /// Takes in what has come over networks; whether there was anything.
     #[inline(never)]
-    fn poll_network<S: Sink>(&mut self, look: Look, sink: &mut S) -> bool {
-        let Some(net) = &mut self.net else { return false };
-        match look {
-            Look::Around => net.tcp.look_around(),
-            Look::AtOnce => net.tcp.look_at_once(),
-            _ => {}
-        }
-        let busy = net.tcp.poll(sink) == Activity::Busy;
+    fn poll_networks<S: Sink>(&mut self, look: Look, sink: &mut S) -> bool {
+        let Some(nets) = &mut self.nets else { return false };
+        let busy = nets.poll(look, sink);
         if busy {
             self.pace.note_news();
         }
-        if let Some(peer) = net.tcp.sought_blindly() {
-            self.decide(peer);
+        if let Some((network, peer)) = nets.sought_blindly() {
+            self.introduce_sought(network, peer);
         }
         busy
     }
@@ -174,11 +180,11 @@ impl LocalPort {
         if peer == self.me {
             return self.loopback.send(peer, header, body);
         }
-        if self.is_far(peer)?
-            && let Some(net) = &mut self.net
+        if let Way::Network(network) = self.way_to(peer)?
+            && let Some(net) = self.nets.as_mut().and_then(|nets| nets.get_mut(network))
         {
             self.pace.note_news();
-            return net.tcp.send(peer, header, body);
+            return each!(net, net => net.send(peer, header, body));
         }
         self.shm.send(peer, header, body)
     }
@@ -191,13 +197,8 @@ impl Transport for LocalPort {
             self.loopback.add_peer(peer, name);
             return;
         }
-        if let Some(net) = &mut self.net {
-            let place = peer.0 as usize;
-            if place >= net.ways.len() {
-                net.ways.resize(place + 1, (Way::Undecided, u32::MAX));
-            }
-            net.ways[place].1 = name.rank;
-            net.tcp.add_peer(peer, name);
+        if let Some(nets) = &mut self.nets {
+            nets.add_peer(peer, name);
         }
         self.shm.add_peer(peer, name);
     }
@@ -212,16 +213,9 @@ impl Transport for LocalPort {
         if peer == self.me {
             return self.loopback.caps(peer);
         }
-        match &self.net {
+        match &self.nets {
             None => self.shm.caps(peer),
-            Some(net) => match net.way(peer) {
-                Way::SharedMemory => self.shm.caps(peer),
-                Way::Tcp => net.tcp.caps(peer),
-                Way::Undecided => {
-                    let (near, far) = (self.shm.caps(peer), net.tcp.caps(peer));
-                    if near.frame_bytes_max <= far.frame_bytes_max { near } else { far }
-                }
-            },
+            Some(nets) => nets.caps(peer, || self.shm.caps(peer)),
         }
     }
 
@@ -248,12 +242,14 @@ impl Transport for LocalPort {
         if peer == self.me {
             return self.loopback.send_bulk(peer, header, source, token);
         }
-        match (self.is_far(peer), &mut self.net) {
-            (Ok(true), Some(net)) => {
+        // Decides it, if nothing has gone there before.
+        let _ = self.way_to(peer);
+        match self.nets.as_mut().and_then(|nets| nets.to(peer)) {
+            Some(net) => {
                 self.pace.note_news();
-                net.tcp.send_bulk(peer, header, source, token);
+                each!(net, net => net.send_bulk(peer, header, source, token));
             }
-            _ => self.shm.send_bulk(peer, header, source, token),
+            None => self.shm.send_bulk(peer, header, source, token),
         }
     }
 
@@ -264,10 +260,10 @@ impl Transport for LocalPort {
             return if busy { Activity::Busy } else { Activity::Idle };
         }
         busy |= self.shm.poll(sink) == Activity::Busy;
-        if let Some(net) = &self.net {
+        if let Some(nets) = &self.nets {
             let look = self.pace.next(self.shm.heard(), pace::ticks);
-            if look != Look::No && (look != Look::IfRestless || net.tcp.is_restless()) {
-                busy |= self.poll_network(look, sink);
+            if look != Look::No && (look != Look::IfRestless || nets.is_restless()) {
+                busy |= self.poll_networks(look, sink);
             }
         }
         if busy { Activity::Busy } else { Activity::Idle }
@@ -310,21 +306,21 @@ impl Transport for LocalPort {
         if peer == self.me {
             return true;
         }
-        match &mut self.net {
-            Some(net) if net.way(peer) == Way::Tcp => net.tcp.has_room(peer, len, plain),
-            _ => self.shm.has_room(peer, len, plain),
+        match self.nets.as_mut().and_then(|nets| nets.to(peer)) {
+            Some(net) => each!(net, net => net.has_room(peer, len, plain)),
+            None => self.shm.has_room(peer, len, plain),
         }
     }
 
     fn hold(&mut self) {
-        if let Some(net) = &mut self.net {
-            net.tcp.hold();
+        if let Some(nets) = &mut self.nets {
+            nets.hold();
         }
     }
 
     fn release(&mut self) {
-        if let Some(net) = &mut self.net {
-            net.tcp.release();
+        if let Some(nets) = &mut self.nets {
+            nets.release();
         }
     }
 
@@ -332,9 +328,9 @@ impl Transport for LocalPort {
         if peer == self.me {
             return self.loopback.offer(peer, address, len);
         }
-        match &self.net {
-            Some(net) if net.way(peer) == Way::Tcp => Offer::default(),
-            _ => self.shm.offer(peer, address, len),
+        match self.nets.as_mut().and_then(|nets| nets.to(peer)) {
+            Some(net) => each!(net, net => net.offer(peer, address, len)),
+            None => self.shm.offer(peer, address, len),
         }
     }
 
@@ -349,22 +345,22 @@ impl Transport for LocalPort {
         if peer == self.me {
             return self.loopback.pull(peer, offer, len, to, token);
         }
-        match &self.net {
-            Some(net) if net.way(peer) == Way::Tcp => Pulled::Unavailable,
-            _ => self.shm.pull(peer, offer, len, to, token),
+        match self.nets.as_mut().and_then(|nets| nets.to(peer)) {
+            Some(net) => each!(net, net => net.pull(peer, offer, len, to, token)),
+            None => self.shm.pull(peer, offer, len, to, token),
         }
     }
 
     fn is_flushed(&self) -> bool {
         self.loopback.is_flushed()
             && self.shm.is_flushed()
-            && self.net.as_ref().is_none_or(|net| net.tcp.is_flushed())
+            && self.nets.as_ref().is_none_or(|nets| nets.is_flushed())
     }
 
     fn is_sent(&self) -> bool {
         self.loopback.is_sent()
             && self.shm.is_sent()
-            && self.net.as_ref().is_none_or(|net| net.tcp.is_sent())
+            && self.nets.as_ref().is_none_or(|nets| nets.is_sent())
     }
 }
 
@@ -378,13 +374,11 @@ impl Port for LocalPort {
         if !self.loopback.is_idle() {
             return false;
         }
-        let Some(net) = &mut self.net else { return self.shm.wait(idle_polls, || None) };
-        let (tcp, pace) = (&mut net.tcp, &mut self.pace);
+        let Some(nets) = &mut self.nets else { return self.shm.wait(idle_polls, || None) };
+        let pace = &mut self.pace;
         self.shm.wait(idle_polls, || {
-            // Whatever ends the sleep, the next poll looks at every socket.
-            tcp.look_soon();
             pace.hurry();
-            Some(Beside { at_most: tcp.put_off(), news: tcp.news() })
+            nets.before_sleep()
         })
     }
 

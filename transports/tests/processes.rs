@@ -11,9 +11,10 @@ use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::header::{FrameKind, Header};
 use mpi_core::port::{Activity, Body, PeerId, Port, ProcessName, Pulled, Token, Transport, Why};
+use transports::cards::{Directory, NODE};
 use transports::conformance::{Recorder, pattern};
 use transports::node::LocalPort;
-use transports::shm::{Bulk, Directory, LocalConfig, ShmSettings};
+use transports::shm::{Bulk, LocalConfig, ShmSettings};
 
 const PROGRAM: &str = "FERRITE_TEST_PROGRAM";
 const CARD: &str = "card: ";
@@ -23,8 +24,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 struct Cards(HashMap<u32, String>);
 
 impl Directory for Cards {
-    fn card(&mut self, rank: u32) -> Result<Option<String>, String> {
-        Ok(self.0.get(&rank).cloned())
+    fn card(&mut self, kind: &'static str, rank: u32) -> Result<Option<String>, String> {
+        Ok(self.0.get(&rank).filter(|_| kind == NODE).cloned())
     }
 }
 
@@ -32,13 +33,13 @@ impl Directory for Cards {
 struct Stdin(Option<Cards>, u32);
 
 impl Directory for Stdin {
-    fn card(&mut self, rank: u32) -> Result<Option<String>, String> {
+    fn card(&mut self, kind: &'static str, rank: u32) -> Result<Option<String>, String> {
         let size = self.1;
         let cards = self.0.get_or_insert_with(|| {
             let lines = std::io::stdin().lock().lines().take(size as usize);
             Cards((0..).zip(lines.map(|line| line.unwrap())).collect())
         });
-        cards.card(rank)
+        cards.card(kind, rank)
     }
 }
 
@@ -65,7 +66,7 @@ impl Rank {
         for other in 0..size {
             port.add_peer(PeerId(other), &ProcessName { job: job.clone(), rank: other });
         }
-        println!("{CARD}{}", port.card());
+        println!("{CARD}{}", port.shm().card());
         Rank { port, sink: Recorder::default(), rank, size }
     }
 

@@ -90,6 +90,9 @@ impl From<PmiError> for BootstrapError {
     }
 }
 
+/// Values on their way to our own launcher at most, which the buffers of a socket hold.
+const PUTS_AT_ONCE: usize = 16;
+
 /// When a process leaves its job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Leaving {
@@ -212,10 +215,17 @@ impl Bootstrap {
     /// Offers a text to all ranks. Neither key nor value may hold blanks or control characters;
     /// for anything else there is [`Bootstrap::put_bytes`].
     pub fn put(&mut self, key: &str, value: &str) -> Result<(), BootstrapError> {
+        self.put_all(&[(key, value)])
+    }
+
+    /// The same for several texts, which our own launcher takes in one round trip. They become known
+    /// in this order.
+    pub fn put_all(&mut self, texts: &[(&str, &str)]) -> Result<(), BootstrapError> {
+        let at_once = if self.control.is_some() { PUTS_AT_ONCE } else { 1 };
         match &mut self.exchange {
-            Exchange::Pmi1(client) => client.put(key, value)?,
+            Exchange::Pmi1(client) => client.put_all(texts, at_once)?,
             Exchange::Alone(table) => {
-                table.insert(key.to_string(), value.to_string());
+                table.extend(texts.iter().map(|(key, value)| (key.to_string(), value.to_string())));
             }
         }
         Ok(())

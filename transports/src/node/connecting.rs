@@ -5,6 +5,8 @@ use std::io;
 use mpi_core::port::{Full, PeerId};
 
 use super::LocalPort;
+use super::nets::Way;
+use super::network::Network;
 use crate::tcp;
 
 /// In which order all connections are made at the start.
@@ -25,26 +27,26 @@ pub enum Connecting {
 }
 
 impl LocalPort {
-    /// Begins to connect to all peers that are reached over the network. Cards that are missing
+    /// Begins to connect to all peers that are reached over TCP. Cards that are missing
     /// are looked up; `None` when one is not there yet.
     ///
     /// # Errors
     /// The kernel gives no thread.
     pub fn start_connecting(&mut self, mode: Mode) -> io::Result<Option<Connecting>> {
-        let count = self.net.as_ref().map_or(0, |net| net.ways.len());
+        let count = self.nets.as_ref().map_or(0, |nets| nets.ways.len());
         let mut peers = Vec::new();
         let me = self.me;
         for peer in (0..count).map(|place| PeerId(place as u32)).filter(|peer| *peer != me) {
-            match self.is_far(peer) {
-                Ok(true) => peers.push(peer),
-                Ok(false) => {}
+            match self.way_to(peer) {
+                Ok(Way::Network(Network::Tcp)) => peers.push(peer),
+                Ok(Way::SharedMemory | Way::Undecided) => {}
                 Err(Full) => return Ok(None),
             }
         }
         let (rank, size) = (self.me_name.rank, self.shm.config().size);
-        Ok(Some(match (mode, &mut self.net) {
-            (Mode::Threads, Some(net)) => {
-                let server = net.tcp.start_server(&peers)?;
+        Ok(Some(match (mode, self.tcp()) {
+            (Mode::Threads, Some(tcp)) => {
+                let server = tcp.start_server(&peers)?;
                 Connecting::Served(Box::new(server), peers)
             }
             _ => Connecting::Ring(tcp::Ring::new(rank, size), peers),
@@ -53,12 +55,10 @@ impl LocalPort {
 
     /// Goes on with it; whether all are connected.
     pub fn connect(&mut self, state: &mut Connecting) -> bool {
-        let Some(net) = &mut self.net else { return true };
+        let Some(tcp) = self.tcp() else { return true };
         match state {
-            Connecting::Ring(ring, peers) => {
-                net.tcp.connect_ring(ring, |peer| !peers.contains(&peer))
-            }
-            Connecting::Served(server, peers) => net.tcp.connect_served(server, peers),
+            Connecting::Ring(ring, peers) => tcp.connect_ring(ring, |peer| !peers.contains(&peer)),
+            Connecting::Served(server, peers) => tcp.connect_served(server, peers),
         }
     }
 }

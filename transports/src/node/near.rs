@@ -16,6 +16,7 @@ use mpi_core::rma::Segment;
 use mpi_core::segments::Segments;
 
 use super::LocalPort;
+use super::nets::Way;
 use crate::shm::Shm;
 
 impl Boards for LocalPort {
@@ -23,10 +24,10 @@ impl Boards for LocalPort {
         if peer == self.me {
             return Meeting::Near;
         }
-        match self.is_far(peer) {
-            Ok(true) => Meeting::Elsewhere,
-            Ok(false) => self.shm.meet(peer),
-            Err(Full) => Meeting::Pending,
+        match self.way_to(peer) {
+            Ok(Way::Network(_)) => Meeting::Elsewhere,
+            Ok(Way::SharedMemory) => self.shm.meet(peer),
+            Ok(Way::Undecided) | Err(Full) => Meeting::Pending,
         }
     }
 

@@ -1,36 +1,49 @@
 //! The choice of ways, between processes that are mere values of one test.
 
+use mpi_core::buffer::RawBytes;
 use mpi_core::header::{FrameKind, Header};
-use mpi_core::port::{PeerId, ProcessName, Transport};
+use mpi_core::port::{Body, Full, PeerId, ProcessName, Transport, Why};
 
-use super::{Choice, LocalPort, Wish};
-use crate::conformance::{World, check};
+use super::{Choice, LocalPort, Network, NetworkConfig, Wish};
+use crate::cards::CARD_MAX;
+use crate::conformance::{Recorder, World, check};
 use crate::shm::tests::{Board, config, small};
 use crate::shm::{LocalConfig, ShmSettings};
 use crate::tcp::{TcpConfig, TcpSettings};
 
-fn tcp_config(rank: u32) -> TcpConfig {
-    let tcp = TcpSettings { window_bytes: 128 << 10, ..TcpSettings::default() };
-    let (job, interfaces) = ("test".to_string(), String::new());
-    TcpConfig { job, rank, secret: [3; 32], face: 0, interfaces, route: None, one_host: false, tcp }
+fn network_config(network: Network, rank: u32) -> NetworkConfig {
+    let (job, interfaces, secret) = ("test".to_string(), String::new(), [3; 32]);
+    match network {
+        Network::Tcp => {
+            let tcp = TcpSettings { window_bytes: 128 << 10, ..TcpSettings::default() };
+            let (face, route, one_host) = (0, None, false);
+            let config = TcpConfig { job, rank, secret, face, interfaces, route, one_host, tcp };
+            NetworkConfig::Tcp(config)
+        }
+    }
+}
+
+/// Rank `rank` of a world, with these networks open, whose cards stand on the board.
+fn end((rank, size): (u32, u32), networks: &[Network], board: &Board) -> LocalPort {
+    let mut port = LocalPort::new(config(rank, size, small()), Box::new(board.clone())).unwrap();
+    for network in networks {
+        port.open_network(network_config(*network, rank)).unwrap();
+    }
+    for (kind, card) in port.cards() {
+        assert!(card.len() <= CARD_MAX, "{card}");
+        board.post_as(kind, rank, card);
+    }
+    for other in 0..size {
+        port.add_peer(PeerId(other), &ProcessName { job: "test".into(), rank: other });
+    }
+    port
 }
 
 fn world(size: u32, choice: Choice) -> Vec<LocalPort> {
     let board = Board::default();
-    let end = |rank| {
-        let mut port =
-            LocalPort::new(config(rank, size, small()), Box::new(board.clone())).unwrap();
-        port.open_network(tcp_config(rank)).unwrap();
-        port.set_choice(choice).unwrap();
-        let card = port.card();
-        assert!(card.len() <= 128, "{card}");
-        board.post(rank, card);
-        for other in 0..size {
-            port.add_peer(PeerId(other), &ProcessName { job: "test".into(), rank: other });
-        }
-        port
-    };
-    (0..size).map(end).collect()
+    let mut ends: Vec<_> = (0..size).map(|rank| end((rank, size), &Network::ALL, &board)).collect();
+    ends.iter_mut().for_each(|port| port.set_choice(choice).unwrap());
+    ends
 }
 
 fn eager() -> Header {
@@ -60,14 +73,52 @@ const TCP: (bool, bool) = (false, true);
 #[test]
 fn processes_of_one_host_share_memory_unless_told_otherwise() {
     assert_eq!(ways(2, Choice::default()), [MEMORY]);
-    assert_eq!(ways(2, Choice { wish: Wish::Tcp, node_ranks: 0 }), [TCP]);
+    assert_eq!(ways(2, Choice { wish: Wish::Network(Network::Tcp), node_ranks: 0 }), [TCP]);
     assert_eq!(ways(4, Choice { wish: Wish::Auto, node_ranks: 2 }), [MEMORY, TCP, TCP]);
 }
 
 #[test]
 fn a_mixed_world_meets_all_requirements() {
     check(|| world(4, Choice { wish: Wish::Auto, node_ranks: 2 }));
-    check(|| world(2, Choice { wish: Wish::Tcp, node_ranks: 0 }));
+}
+
+#[test]
+fn each_network_alone_meets_all_requirements() {
+    for network in Network::ALL {
+        println!("{}", network.name());
+        check(|| world(2, Choice { wish: Wish::Network(network), node_ranks: 0 }));
+    }
+}
+
+#[test]
+fn who_shares_no_network_is_lost_and_hears_what_each_has() {
+    let board = Board::default();
+    let apart = Choice { wish: Wish::Auto, node_ranks: 1 };
+    let mut ends =
+        [(0, &Network::ALL[..]), (1, &[])].map(|(rank, networks)| end((rank, 2), networks, &board));
+    ends.iter_mut().for_each(|port| port.set_choice(apart).unwrap());
+    let mut sink = Recorder::default();
+    let body = Body::Bytes(RawBytes::from(&b"x"[..]));
+    let _ = ends[0].send(PeerId(1), &eager(), body);
+    ends[0].poll(&mut sink);
+    let [(PeerId(1), Why::Lost(how))] = &sink.down[..] else { panic!("{:?}", sink.down) };
+    assert!(how.contains("it has opened none, this process TCP"), "{how}");
+}
+
+/// As in a job of which some ranks have not joined yet.
+#[test]
+fn who_has_not_joined_yet_is_waited_for() {
+    let board = Board::default();
+    let far = Choice { wish: Wish::Network(Network::Tcp), node_ranks: 0 };
+    let mut early = end((0, 2), &Network::ALL, &board);
+    early.set_choice(far).unwrap();
+    let mut world = World::new(vec![early]);
+    let body = || Body::Bytes(RawBytes::from(&b"x"[..]));
+    assert_eq!(world.transport(0).send(PeerId(1), &eager(), body()), Err(Full));
+    let mut late = end((1, 2), &Network::ALL, &board);
+    late.set_choice(far).unwrap();
+    assert_eq!(world.transport(0).send(PeerId(1), &eager(), body()), Ok(()));
+    assert!(late.tcp().is_some());
 }
 
 #[test]
@@ -78,8 +129,8 @@ fn tcp_alone_needs_no_shared_memory() {
     assert!(open(false).is_err(), "no file is so long");
     let mut port = open(true).unwrap();
     assert!(port.shm().allocate(8, 8).is_none());
-    port.open_network(tcp_config(0)).unwrap();
-    port.set_choice(Choice { wish: Wish::Tcp, node_ranks: 0 }).unwrap();
+    port.open_network(network_config(Network::Tcp, 0)).unwrap();
+    port.set_choice(Choice { wish: Wish::Network(Network::Tcp), node_ranks: 0 }).unwrap();
     let refused = port.set_choice(Choice::default()).unwrap_err();
     assert!(refused.contains("possible: tcp"), "{refused}");
 }
@@ -87,7 +138,8 @@ fn tcp_alone_needs_no_shared_memory() {
 #[test]
 fn an_impossible_wish_is_told_with_what_is_possible() {
     let mut alone = LocalPort::new(config(1, 2, small()), Box::new(Board::default())).unwrap();
-    let refused = alone.set_choice(Choice { wish: Wish::Tcp, node_ranks: 0 }).unwrap_err();
+    let refused =
+        alone.set_choice(Choice { wish: Wish::Network(Network::Tcp), node_ranks: 0 }).unwrap_err();
     assert!(refused.contains("possible here: auto, shm"), "{refused}");
     let apart = Choice { wish: Wish::SharedMemory, node_ranks: 1 };
     let refused = alone.set_choice(apart).unwrap_err();

@@ -1,24 +1,25 @@
 //! Which way leads to a peer.
 //!
-//! It is decided when something is first sent there, from its business card and from settings that
+//! It is decided when something is first sent there, from its business cards and from settings that
 //! all ranks have alike, so that both ends decide the same.
 
 use mpi_core::port::{Full, PeerId};
 
 use super::LocalPort;
-use crate::shm::CARD_GAP;
-use crate::tcp::{self, Tcp};
+use super::nets::Way;
+use super::network::Network;
+use crate::cards::NODE;
 
 /// Which ways the user wants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Wish {
-    /// Shared memory on one node, TCP otherwise.
+    /// Shared memory on one node, the best network that both ends have otherwise.
     #[default]
     Auto,
     /// Shared memory only.
     SharedMemory,
-    /// TCP, also on one node.
-    Tcp,
+    /// One network, also on one node.
+    Network(Network),
 }
 
 /// By what the way to a peer is chosen: alike on all ranks.
@@ -30,65 +31,49 @@ pub struct Choice {
     pub node_ranks: u32,
 }
 
-/// The way to a peer, as far as it is decided.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Way {
-    Undecided,
-    SharedMemory,
-    Tcp,
-}
-
-/// The network, and who is reached through it.
-pub(super) struct Net {
-    pub(super) tcp: Tcp,
-    pub(super) ways: Vec<(Way, u32)>,
-}
-
-impl Net {
-    /// No peer is known yet.
-    pub(super) fn new(tcp: Tcp) -> Net {
-        Net { tcp, ways: Vec::new() }
-    }
-
-    #[inline]
-    pub(super) fn way(&self, peer: PeerId) -> Way {
-        self.ways.get(peer.0 as usize).map_or(Way::Undecided, |(way, _)| *way)
-    }
-}
-
 impl LocalPort {
     /// Says how the way to a peer is chosen: before the first peer is made known.
     ///
     /// # Errors
     /// The wish cannot be granted; the text says so and lists what can.
     pub fn set_choice(&mut self, choice: Choice) -> Result<(), String> {
-        if choice.wish == Wish::Tcp && self.net.is_none() && self.size_is_above_one() {
-            return Err(format!(
-                "rank 0 wants TCP, but rank {} has opened no network; possible here: auto, shm",
-                self.me_name.rank
-            ));
-        }
-        let needs_memory = choice.wish != Wish::Tcp && self.size_is_above_one();
-        if needs_memory && !self.shm.is_reachable() {
-            return Err(format!(
-                "rank 0 wants shared memory where it leads, but the kernel gives rank {} none; possible: tcp",
-                self.me_name.rank
-            ));
-        }
-        let apart = choice.node_ranks != 0 && self.shm.config().size > choice.node_ranks;
-        if choice.wish == Wish::SharedMemory && apart {
-            return Err(format!(
-                "shm leads nowhere from one group of {} ranks to the next, which take themselves \
-                 for different nodes (FERRITE_NODE_RANKS); possible: auto, tcp",
-                choice.node_ranks
-            ));
+        let size = self.shm.config().size;
+        match choice.wish {
+            _ if size == 1 => {}
+            Wish::Network(network) => {
+                let nets = self.nets.iter();
+                let open: Vec<Network> = nets.flat_map(|nets| nets.kinds()).collect();
+                if !open.contains(&network) {
+                    let possible =
+                        ["auto", "shm"].into_iter().chain(open.iter().map(|net| net.word()));
+                    return Err(format!(
+                        "rank 0 wants {}, but rank {} has not opened it; possible here: {}",
+                        network.name(),
+                        self.me_name.rank,
+                        possible.collect::<Vec<_>>().join(", ")
+                    ));
+                }
+            }
+            Wish::Auto | Wish::SharedMemory if !self.shm.is_reachable() => {
+                return Err(format!(
+                    "rank 0 wants shared memory where it leads, but the kernel gives rank {} none; \
+                     possible: {}",
+                    self.me_name.rank,
+                    Network::words()
+                ));
+            }
+            Wish::SharedMemory if choice.node_ranks != 0 && size > choice.node_ranks => {
+                return Err(format!(
+                    "shm leads nowhere from one group of {} ranks to the next, which take \
+                     themselves for different nodes (FERRITE_NODE_RANKS); possible: auto, {}",
+                    choice.node_ranks,
+                    Network::words()
+                ));
+            }
+            Wish::Auto | Wish::SharedMemory => {}
         }
         self.choice = choice;
         Ok(())
-    }
-
-    fn size_is_above_one(&self) -> bool {
-        self.shm.config().size > 1
     }
 
     /// Whether the two ranks are to take themselves for one node, their hosts aside.
@@ -99,67 +84,111 @@ impl LocalPort {
         }
     }
 
-    /// Decides the way to a peer; [`Way::Undecided`] when its card is not there yet or there is
-    /// no way at all.
+    /// Decides the way to a peer; [`Way::Undecided`] when its card is not there yet. A peer to which
+    /// no way leads is lost.
     #[cold]
     #[inline(never)]
     pub(super) fn decide(&mut self, peer: PeerId) -> Way {
-        let text = match self.shm.look_up(peer) {
-            Ok(Some(text)) => text,
-            Ok(None) => return Way::Undecided,
+        let way = match self.find_way(peer) {
+            Ok(way) => way,
             Err(why) => {
                 self.shm.lose(peer, &why);
-                return Way::SharedMemory;
+                Way::SharedMemory
             }
         };
-        let Some(net) = &self.net else { return Way::SharedMemory };
-        let rank = net.ways.get(peer.0 as usize).map_or(u32::MAX, |(_, rank)| *rank);
-        let is_here = self.shm.is_here(&text) == Some(true);
-        let by_memory = is_here && self.is_one_node(rank);
-        let way = match self.choice.wish {
-            Wish::Tcp => Way::Tcp,
-            Wish::SharedMemory => Way::SharedMemory,
-            Wish::Auto if by_memory => Way::SharedMemory,
-            Wish::Auto => Way::Tcp,
-        };
-        match way {
-            Way::Tcp => self.take_network(peer, &text, is_here),
-            _ if by_memory => self.shm.greet(peer, &text),
-            _ => {
-                let how = "it runs on another node, where FERRITE_TRANSPORT=shm does not reach; \
-                           possible: auto, tcp";
-                self.shm.lose(peer, how);
-            }
-        }
-        if let Some(net) = &mut self.net
-            && let Some(known) = net.ways.get_mut(peer.0 as usize)
+        if let Some(nets) = &mut self.nets
+            && let Some(known) = nets.ways.get_mut(peer.0 as usize)
         {
             known.0 = way;
         }
         way
     }
 
-    /// Tells the network where a peer listens, by its card.
-    fn take_network(&mut self, peer: PeerId, text: &str, is_here: bool) {
-        let card = text.split(CARD_GAP).find_map(tcp::Card::from_text);
-        match (card, &mut self.net) {
-            (Some(card), Some(net)) => net.tcp.meet(peer, &card, is_here),
-            _ => self.shm.lose(peer, "it has opened no network; possible: shm"),
+    /// Finds the way to a peer and meets it there.
+    fn find_way(&mut self, peer: PeerId) -> Result<Way, String> {
+        let Some(text) = self.shm.look_up(peer, NODE)? else { return Ok(Way::Undecided) };
+        let Some(nets) = &self.nets else { return Ok(Way::SharedMemory) };
+        let rank = nets.ways.get(peer.0 as usize).map_or(u32::MAX, |(_, rank)| *rank);
+        let is_here = self.shm.is_here(&text) == Some(true);
+        let by_memory = is_here && self.is_one_node(rank);
+        match self.choice.wish {
+            Wish::Auto | Wish::SharedMemory if by_memory => {
+                self.shm.greet(peer, &text);
+                Ok(Way::SharedMemory)
+            }
+            Wish::SharedMemory => Err(format!(
+                "it runs on another node, where FERRITE_TRANSPORT=shm does not reach; possible: \
+                 auto, {}",
+                Network::words()
+            )),
+            Wish::Network(network) => self.reach(peer, &[network], is_here),
+            Wish::Auto => self.reach(peer, &Network::ALL, is_here),
         }
     }
 
-    /// Whether frames to `peer` go over the network; decides it if need be.
+    /// Meets a peer in the first of these networks that both ends have open.
+    fn reach(&mut self, peer: PeerId, among: &[Network], is_here: bool) -> Result<Way, String> {
+        let open: Vec<Network> = self.nets.iter().flat_map(|nets| nets.kinds()).collect();
+        for network in among.iter().filter(|network| open.contains(network)) {
+            if self.introduce(peer, *network, is_here)? {
+                return Ok(Way::Network(*network));
+            }
+        }
+        let mut theirs = Vec::new();
+        for network in Network::ALL {
+            if self.shm.look_up(peer, network.word())?.is_some() {
+                theirs.push(network);
+            }
+        }
+        let list = |networks: &[Network]| match networks {
+            [] => "none".to_owned(),
+            some => some.iter().map(|network| network.name()).collect::<Vec<_>>().join(", "),
+        };
+        Err(format!(
+            "no network leads there: it has opened {}, this process {}, and FERRITE_TRANSPORT lets \
+             them use {}",
+            list(&theirs),
+            list(&open),
+            list(among)
+        ))
+    }
+
+    /// Tells a network where a peer is, by its card there; whether it has one, which is settled once
+    /// its node's card has been found (see [`crate::cards`]).
+    fn introduce(&mut self, peer: PeerId, network: Network, is_here: bool) -> Result<bool, String> {
+        match (self.shm.look_up(peer, network.word())?, &mut self.nets) {
+            (Some(text), Some(nets)) => {
+                nets.meet(network, (peer, &text, is_here))?;
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// A network has to reach a peer that it has not met, since the peer came to it by itself.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn introduce_sought(&mut self, network: Network, peer: PeerId) {
+        let met = self.shm.look_up(peer, NODE).and_then(|text| match text {
+            Some(text) => {
+                let is_here = self.shm.is_here(&text) == Some(true);
+                self.introduce(peer, network, is_here)
+            }
+            None => Ok(false),
+        });
+        if let Err(why) = met {
+            self.shm.lose(peer, &why);
+        }
+    }
+
+    /// The way to `peer`; decides it if need be.
     #[inline]
-    pub(super) fn is_far(&mut self, peer: PeerId) -> Result<bool, Full> {
-        let Some(net) = &self.net else { return Ok(false) };
-        let way = match net.way(peer) {
+    pub(super) fn way_to(&mut self, peer: PeerId) -> Result<Way, Full> {
+        let Some(nets) = &self.nets else { return Ok(Way::SharedMemory) };
+        let way = match nets.way(peer) {
             Way::Undecided => self.decide(peer),
             way => way,
         };
-        match way {
-            Way::Tcp => Ok(true),
-            Way::SharedMemory => Ok(false),
-            Way::Undecided => Err(Full),
-        }
+        if way == Way::Undecided { Err(Full) } else { Ok(way) }
     }
 }

@@ -19,7 +19,7 @@ use crate::sys::memory::{Backing, Mapping};
 use crate::sys::shared_file::SharedFile;
 
 /// Version of everything in an arena and of the hello.
-pub(super) const VERSION: u32 = 7;
+pub(super) const VERSION: u32 = 8;
 
 /// The arena that this process made.
 pub(super) struct Arena {

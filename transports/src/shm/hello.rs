@@ -131,8 +131,6 @@ pub(super) struct Card {
 /// The first word of a card, before the version of the protocol: who speaks another one could not
 /// read this process's hello, and would not answer it.
 const CARD_KIND: &str = "shm";
-/// Between the parts of a business card, one for each transport.
-pub(crate) const CARD_GAP: char = ';';
 
 impl Card {
     pub(super) fn to_text(self) -> String {
@@ -140,10 +138,9 @@ impl Card {
         format!("{CARD_KIND}{VERSION}:{hex}:{:016x}", self.host)
     }
 
-    /// The card in a text that anybody may have written; the parts of other transports follow it.
+    /// The card in a text that anybody may have written.
     pub(super) fn from_text(text: &str) -> Result<Card, String> {
-        let own = text.split(CARD_GAP).next().unwrap_or_default();
-        let mut parts = own.split(':');
+        let mut parts = text.split(':');
         let kind = parts.next().and_then(|kind| kind.strip_prefix(CARD_KIND));
         let unreadable = || format!("its business card cannot be read: {text:.100}");
         match kind.and_then(|version| version.parse::<u32>().ok()).ok_or_else(unreadable)? {

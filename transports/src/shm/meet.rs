@@ -16,6 +16,7 @@ use super::parting::{self, PARTING_BYTES};
 use super::peer::{Peer, State};
 use super::segments::Posting;
 use super::{Event, Shm};
+use crate::cards::NODE;
 use crate::sys::cma;
 use crate::sys::socket::{Arrival, Name};
 
@@ -77,13 +78,17 @@ impl Shm {
         }
     }
 
-    /// The card of a peer, if it has been published.
+    /// The card of this kind of a peer, if it has been published.
     ///
     /// # Errors
     /// There is none and will be none; the text says why.
-    pub(crate) fn look_up(&mut self, peer: PeerId) -> Result<Option<String>, String> {
+    pub(crate) fn look_up(
+        &mut self,
+        peer: PeerId,
+        kind: &'static str,
+    ) -> Result<Option<String>, String> {
         let known = self.peers.get(peer.0 as usize).ok_or("it is not known")?;
-        let card = self.directory.card(known.rank)?;
+        let card = self.directory.card(kind, known.rank)?;
         // Nobody rings when it appears.
         self.refused |= card.is_none();
         Ok(card)
@@ -120,7 +125,7 @@ impl Shm {
     /// Looks a peer's card up and goes in to it or sends it a hello.
     fn seek(&mut self, peer: PeerId) {
         let rank = self.peers[peer.0 as usize].rank;
-        let text = match self.directory.card(rank) {
+        let text = match self.directory.card(NODE, rank) {
             Ok(Some(text)) => text,
             Ok(None) => {
                 self.peers[peer.0 as usize].state = State::Wanted;

@@ -52,7 +52,6 @@ mod stream;
 mod views;
 mod ways;
 
-pub(crate) use hello::CARD_GAP;
 pub use hello::Secret;
 pub use park::Beside;
 pub(crate) use reach::Reach;
@@ -68,6 +67,7 @@ use mpi_core::port::{
     Token, Transport, Why,
 };
 
+use crate::cards::Directory;
 use crate::fields::job_hash;
 use crate::lap::Worn;
 use crate::restraint::Restraint;
@@ -83,15 +83,6 @@ use park::Waiter;
 use peer::Peer;
 use pool::Pool;
 use ring::Ring;
-
-/// Where to look up the business cards of peers.
-pub trait Directory {
-    /// The card of `rank`, or `None` if it has not been published yet.
-    ///
-    /// # Errors
-    /// There is none and will be none; the text says why.
-    fn card(&mut self, rank: u32) -> Result<Option<String>, String>;
-}
 
 /// Who this process is, as far as shared memory needs to know.
 #[derive(Clone, Debug)]

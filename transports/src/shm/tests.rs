@@ -1,5 +1,6 @@
 //! Shared memory between processes that are threads, or mere values, of one test.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,7 +14,8 @@ use super::across::PARTS_A_POLL;
 use super::arena::Arena;
 use super::door;
 use super::peer::State;
-use super::{Bulk, Directory, LocalConfig, Shm, ShmSettings};
+use super::{Bulk, LocalConfig, Shm, ShmSettings};
+use crate::cards::{self, Directory, NODE};
 use crate::conformance::{Recorder, World, check, pattern};
 use crate::sync::{AtomicU32, Ordering};
 
@@ -22,20 +24,22 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Cards that appear one after the other, as in a launcher's key-value space.
 #[derive(Clone, Default)]
-pub(crate) struct Board(Arc<Mutex<Vec<Option<String>>>>);
+pub(crate) struct Board(Arc<Mutex<HashMap<String, String>>>);
 
 impl Board {
     pub(crate) fn post(&self, rank: u32, card: String) {
-        let mut cards = self.0.lock();
-        let len = cards.len().max(rank as usize + 1);
-        cards.resize(len, None);
-        cards[rank as usize] = Some(card);
+        self.post_as(NODE, rank, card);
+    }
+
+    /// Shows a card of any kind.
+    pub(crate) fn post_as(&self, kind: &str, rank: u32, card: String) {
+        self.0.lock().insert(cards::key(kind, rank), card);
     }
 }
 
 impl Directory for Board {
-    fn card(&mut self, rank: u32) -> Result<Option<String>, String> {
-        Ok(self.0.lock().get(rank as usize).cloned().flatten())
+    fn card(&mut self, kind: &'static str, rank: u32) -> Result<Option<String>, String> {
+        Ok(self.0.lock().get(&cards::key(kind, rank)).cloned())
     }
 }
 

@@ -123,6 +123,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_set_in_a_set_has_news_as_long_as_it_has() {
+        let (near, far) = std::os::unix::net::UnixStream::pair().unwrap();
+        let (inner, outer) = (Epoll::new().unwrap(), Epoll::new().unwrap());
+        inner.add(far.as_fd(), 7, Interest::Read).unwrap();
+        outer.add(inner.as_fd(), 1, Interest::Read).unwrap();
+        let has_news = || {
+            let mut count = 0;
+            outer.look(|_| count += 1).unwrap();
+            count == 1
+        };
+        assert!(!has_news());
+        std::io::Write::write_all(&mut &near, b"x").unwrap();
+        assert!(has_news() && has_news());
+        std::io::Read::read_exact(&mut &far, &mut [0]).unwrap();
+        assert!(!has_news());
+    }
+
+    #[test]
     fn tells_what_can_be_read_and_what_written() {
         let (near, far) = std::os::unix::net::UnixStream::pair().unwrap();
         let epoll = Epoll::new().unwrap();

@@ -1,4 +1,4 @@
-//! The part of a business card that tells where a process listens: addresses of its host.
+//! The business card that tells where a process listens: addresses of its host.
 //!
 //! `tcp1:PORT:ADDRESS:ADDRESS…` in hexadecimal digits, 8 for an address of version 4, 32 for one of
 //! version 6; as many as a card has room for, the best first. With a `+` before it the first is
@@ -9,9 +9,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use machine::interfaces::Interface;
 
+use crate::cards::CARD_MAX;
+
 const CARD_KIND: &str = "tcp1";
-/// Characters of this part at most, so that a whole card has at most 128.
-const CARD_MAX: usize = 70;
 
 /// Where a process listens.
 #[derive(Clone, PartialEq, Eq, Debug)]

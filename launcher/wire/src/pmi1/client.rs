@@ -207,15 +207,30 @@ impl Client {
     /// Keeps `value` under `key` for all ranks, to be read after the next [`Client::barrier`].
     /// A value longer than the launcher keeps goes under several keys.
     pub fn put(&mut self, key: &str, value: &str) -> Result<(), PmiError> {
+        self.put_all(&[(key, value)], 1)
+    }
+
+    /// The same for several values, so many of which may be on their way before the first is
+    /// answered: more than one only at our own launcher, since PMI-1 speaks in strict turn.
+    pub fn put_all(&mut self, values: &[(&str, &str)], at_once: usize) -> Result<(), PmiError> {
         let limit = self.maxes.value.saturating_sub(1);
-        let too_long = || PmiError::TooLong(key.to_string());
-        for (key, value) in segment::cut(key, value, limit).ok_or_else(too_long)? {
-            if key.len() >= self.maxes.key {
+        let mut lines = Vec::new();
+        for (key, value) in values {
+            let too_long = || PmiError::TooLong((*key).to_string());
+            let cut = segment::cut(key, value, limit).ok_or_else(too_long)?;
+            if cut.iter().any(|(key, _)| key.len() >= self.maxes.key) {
                 return Err(too_long());
             }
-            let kvsname = self.kvsname.clone();
-            let words = [("kvsname", kvsname.as_str()), ("key", &key), ("value", &value)];
-            self.request("put", "put", &words, "put_result", accepted("put"))?;
+            for (key, value) in cut {
+                let words = [("kvsname", self.kvsname.as_str()), ("key", &key), ("value", &value)];
+                lines.push(compose("put", &words).map_err(|e| PmiError::Wire("put", e))?);
+            }
+        }
+        for lines in lines.chunks(at_once.max(1)) {
+            self.socket.send_all(lines.concat().as_bytes()).map_err(|e| PmiError::Io("put", e))?;
+            // All answers are taken, so that none is left for the next request.
+            let answers = lines.iter().map(|_| self.reply("put", "put_result", accepted("put")));
+            answers.collect::<Vec<_>>().into_iter().collect::<Result<(), _>>()?;
         }
         Ok(())
     }

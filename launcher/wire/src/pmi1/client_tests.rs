@@ -85,6 +85,50 @@ fn long_values_come_back_whole() {
     assert!(server.join().unwrap().contains_key("card-0-seg-1/13"));
 }
 
+/// What a launcher reads before it first answers, and the client's result.
+fn put_all(
+    values: &[(&str, &str)],
+    at_once: usize,
+    answer: &'static str,
+) -> (usize, Result<(), PmiError>) {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    (&ours).write_all(HELLO.as_bytes()).unwrap();
+    let mut client = Client::new(Socket::from(OwnedFd::from(theirs)), 0, 2).unwrap();
+    // Three lines have said hello; whoever is asked no more answers.
+    ours.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+    let launcher = std::thread::spawn(move || {
+        let (mut reader, mut text, mut first) = (BufReader::new(&ours), String::new(), None);
+        for _ in 0..3 {
+            reader.read_line(&mut text).unwrap();
+        }
+        let mut asked = 0;
+        loop {
+            match reader.read_line(&mut text) {
+                Ok(0) => return first.unwrap_or(0),
+                Ok(_) => asked += 1,
+                Err(_) if asked == 0 => {}
+                Err(_) => {
+                    first.get_or_insert(asked);
+                    (&ours).write_all(answer.repeat(asked).as_bytes()).unwrap();
+                    asked = 0;
+                }
+            }
+        }
+    });
+    let result = client.put_all(values, at_once);
+    drop(client);
+    (launcher.join().unwrap(), result)
+}
+
+#[test]
+fn several_values_go_at_once_or_in_strict_turn() {
+    let values = [("a", "1"), ("b", "2"), ("c", "3")];
+    assert!(matches!(put_all(&values, 16, "cmd=put_result rc=0\n"), (3, Ok(()))));
+    assert!(matches!(put_all(&values, 1, "cmd=put_result rc=0\n"), (1, Ok(()))));
+    let refused = "cmd=put_result rc=-1 msg=no_room\n";
+    assert!(matches!(put_all(&values, 16, refused), (3, Err(PmiError::Refused(..)))));
+}
+
 #[test]
 fn a_launcher_that_goes_away_is_an_error() {
     assert!(matches!(scripted(b""), Err(PmiError::Closed("init"))));
