@@ -63,6 +63,7 @@ pub(crate) fn wish(transport: TransportWish) -> Wish {
         TransportWish::Auto => Wish::Auto,
         TransportWish::SharedMemory => Wish::SharedMemory,
         TransportWish::Tcp => Wish::Network(Network::Tcp),
+        TransportWish::Udp => Wish::Network(Network::Udp),
     }
 }
 
@@ -75,7 +76,9 @@ pub(crate) fn networks(settings: &Settings, size: u32, local_size: Option<usize>
         Wish::SharedMemory => Vec::new(),
         Wish::Auto if on_one_node => Vec::new(),
         Wish::Auto => Network::ALL.to_vec(),
-        Wish::Network(network) => vec![network],
+        // Where its datagrams do not get through, TCP carries them.
+        Wish::Network(Network::Udp) => vec![Network::Tcp, Network::Udp],
+        Wish::Network(Network::Tcp) => vec![Network::Tcp],
     }
 }
 

@@ -152,6 +152,21 @@ impl NodePort {
                 counters.strangers
             );
         }
+        if let Some(udp) = local.udp() {
+            let counters = udp.counters();
+            text += &format!(
+                "; UDP to {} peers: {} datagrams sent by {} calls, {} of them again, {} received; {} refused, {} \
+                 repeated by the network; {} times another way was taken",
+                counters.peers,
+                counters.sent,
+                counters.writes,
+                counters.again,
+                counters.received,
+                counters.refused,
+                counters.repeated,
+                counters.moves
+            );
+        }
         text
     }
 

@@ -20,6 +20,7 @@ use transports::cards::{self, Directory};
 use transports::node::{LocalPort, Mode, Network, NetworkConfig, Wish};
 use transports::shm::{LocalConfig, Secret, ShmSettings};
 use transports::tcp::{TcpConfig, TcpSettings};
+use transports::udp::{UdpConfig, UdpSettings};
 
 use crate::calls::attributes::delete_all_in_the_end;
 use crate::configure;
@@ -241,16 +242,28 @@ fn networks(
     abi: Abi,
 ) -> Vec<NetworkConfig> {
     let wanted = configure::networks(settings, config.size, here).into_iter();
+    let route = std::env::var(ROUTE_VARIABLE).ok().and_then(|address| address.parse().ok());
+    let one_host = here == Some(config.size as usize);
+    let (rank, secret) = (config.rank, config.secret);
     let each = |network| match network {
         Network::Tcp => NetworkConfig::Tcp(TcpConfig {
             job: config.job.clone(),
-            rank: config.rank,
-            secret: config.secret,
+            rank,
+            secret,
             face: wire_face(abi) as u32,
             interfaces: settings.tcp_interfaces.clone(),
-            route: std::env::var(ROUTE_VARIABLE).ok().and_then(|address| address.parse().ok()),
-            one_host: here == Some(config.size as usize),
+            route,
+            one_host,
             tcp: TcpSettings::from(settings),
+        }),
+        Network::Udp => NetworkConfig::Udp(UdpConfig {
+            job: config.job.clone(),
+            rank,
+            secret,
+            interfaces: settings.udp_interfaces.clone(),
+            route,
+            one_host,
+            udp: UdpSettings::from(settings),
         }),
     };
     wanted.map(each).collect()
@@ -361,6 +374,9 @@ fn agree(port: &mut LocalPort, settings: &Settings) -> Result<()> {
     port.set_choice(configure::choice(settings)).map_err(refused)?;
     if let Some(tcp) = port.tcp() {
         tcp.set_settings(settings.into());
+    }
+    if let Some(udp) = port.udp() {
+        udp.set_settings(settings.into());
     }
     Ok(())
 }

@@ -40,6 +40,8 @@ choices! {
         SharedMemory = "shm",
         /// Over TCP, also on one node.
         Tcp = "tcp",
+        /// By datagrams, also on one node.
+        Udp = "udp",
     }
 }
 

@@ -27,6 +27,7 @@ use crate::cards::{Directory, NODE};
 use crate::loopback::Loopback;
 use crate::shm::{LocalConfig, Secret, Shm};
 use crate::tcp::Tcp;
+use crate::udp::Udp;
 pub use connecting::{Connecting, Mode};
 pub use nets::NetworkConfig;
 use nets::{Net, Nets, Way, each};
@@ -146,6 +147,11 @@ impl LocalPort {
     /// The TCP transport, if it is open.
     pub fn tcp(&mut self) -> Option<&mut Tcp> {
         self.nets.as_mut()?.tcp()
+    }
+
+    /// The UDP transport, if it is open.
+    pub fn udp(&mut self) -> Option<&mut Udp> {
+        self.nets.as_mut()?.udp()
     }
 
     /// Tells all peers of networks how far this end is; whether all of that has left. For a process

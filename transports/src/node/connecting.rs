@@ -39,7 +39,8 @@ impl LocalPort {
         for peer in (0..count).map(|place| PeerId(place as u32)).filter(|peer| *peer != me) {
             match self.way_to(peer) {
                 Ok(Way::Network(Network::Tcp)) => peers.push(peer),
-                Ok(Way::SharedMemory | Way::Undecided) => {}
+                // Datagrams need no connection.
+                Ok(Way::Network(Network::Udp) | Way::SharedMemory | Way::Undecided) => {}
                 Err(Full) => return Ok(None),
             }
         }

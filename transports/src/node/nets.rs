@@ -14,17 +14,21 @@ use super::pace::Look;
 use crate::shm::{Beside, Secret};
 use crate::sys::epoll::{Epoll, Interest};
 use crate::tcp::{self, Tcp, TcpConfig};
+use crate::udp::{Udp, UdpConfig};
 
 /// How a network is to be opened.
 #[derive(Clone, Debug)]
 pub enum NetworkConfig {
     /// TCP.
     Tcp(TcpConfig),
+    /// UDP.
+    Udp(UdpConfig),
 }
 
 /// A network that is open.
 pub(super) enum Net {
     Tcp(Tcp),
+    Udp(Udp),
 }
 
 /// The same call of whichever network this is.
@@ -32,6 +36,7 @@ macro_rules! each {
     ($net:expr, $of:ident => $call:expr) => {
         match $net {
             Net::Tcp($of) => $call,
+            Net::Udp($of) => $call,
         }
     };
 }
@@ -45,20 +50,20 @@ impl Net {
     fn open(config: NetworkConfig) -> io::Result<Net> {
         match config {
             NetworkConfig::Tcp(config) => Tcp::new(config).map(Net::Tcp),
+            NetworkConfig::Udp(config) => Udp::new(config).map(Net::Udp),
         }
     }
 
     fn kind(&self) -> Network {
         match self {
             Net::Tcp(_) => Network::Tcp,
+            Net::Udp(_) => Network::Udp,
         }
     }
 
     /// The text by which peers find this process in this network.
     fn card(&self) -> String {
-        match self {
-            Net::Tcp(tcp) => tcp.card().to_text(),
-        }
+        each!(self, net => net.card().to_text())
     }
 
     /// Says where a peer is, by its card; `is_here` when it runs on this very host.
@@ -66,17 +71,14 @@ impl Net {
     /// # Errors
     /// The text, which anybody may have written, is no card.
     fn meet(&mut self, peer: PeerId, text: &str, is_here: bool) -> Result<(), String> {
-        match self {
-            Net::Tcp(tcp) => tcp::Card::from_text(text).map(|card| tcp.meet(peer, &card, is_here)),
-        }
-        .ok_or_else(|| format!("its {} card cannot be read: {text:.100}", self.kind().name()))
+        let card = tcp::Card::from_text(text);
+        card.map(|card| each!(self, net => net.meet(peer, &card, is_here)))
+            .ok_or_else(|| format!("its {} card cannot be read: {text:.100}", self.kind().name()))
     }
 
     /// A peer that this network has to reach without having met it.
     fn sought_blindly(&self) -> Option<PeerId> {
-        match self {
-            Net::Tcp(tcp) => tcp.sought_blindly(),
-        }
+        each!(self, net => net.sought_blindly())
     }
 
     /// How thoroughly the next poll looks.
@@ -154,9 +156,18 @@ impl Nets {
 
     /// TCP, if it is open.
     pub(super) fn tcp(&mut self) -> Option<&mut Tcp> {
-        self.get_mut(Network::Tcp).map(|net| match net {
-            Net::Tcp(tcp) => tcp,
-        })
+        match self.get_mut(Network::Tcp)? {
+            Net::Tcp(tcp) => Some(tcp),
+            Net::Udp(_) => None,
+        }
+    }
+
+    /// UDP, if it is open.
+    pub(super) fn udp(&mut self) -> Option<&mut Udp> {
+        match self.get_mut(Network::Udp)? {
+            Net::Udp(udp) => Some(udp),
+            Net::Tcp(_) => None,
+        }
     }
 
     #[inline]

@@ -28,6 +28,8 @@ macro_rules! networks {
 networks! {
     /// Streams of the kernel.
     Tcp: "TCP", "tcp";
+    /// Datagrams of the kernel, made reliable here.
+    Udp: "UDP", "udp";
 }
 
 impl Network {

@@ -10,6 +10,7 @@ use crate::conformance::{Recorder, World, check};
 use crate::shm::tests::{Board, config, small};
 use crate::shm::{LocalConfig, ShmSettings};
 use crate::tcp::{TcpConfig, TcpSettings};
+use crate::udp::{UdpConfig, UdpSettings};
 
 fn network_config(network: Network, rank: u32) -> NetworkConfig {
     let (job, interfaces, secret) = ("test".to_string(), String::new(), [3; 32]);
@@ -19,6 +20,11 @@ fn network_config(network: Network, rank: u32) -> NetworkConfig {
             let (face, route, one_host) = (0, None, false);
             let config = TcpConfig { job, rank, secret, face, interfaces, route, one_host, tcp };
             NetworkConfig::Tcp(config)
+        }
+        Network::Udp => {
+            let udp = UdpSettings { window_bytes: 128 << 10, ..UdpSettings::default() };
+            let (route, one_host) = (None, false);
+            NetworkConfig::Udp(UdpConfig { job, rank, secret, interfaces, route, one_host, udp })
         }
     }
 }
@@ -102,7 +108,7 @@ fn who_shares_no_network_is_lost_and_hears_what_each_has() {
     let _ = ends[0].send(PeerId(1), &eager(), body);
     ends[0].poll(&mut sink);
     let [(PeerId(1), Why::Lost(how))] = &sink.down[..] else { panic!("{:?}", sink.down) };
-    assert!(how.contains("it has opened none, this process TCP"), "{how}");
+    assert!(how.contains("it has opened none, this process TCP, UDP"), "{how}");
 }
 
 /// As in a job of which some ranks have not joined yet.

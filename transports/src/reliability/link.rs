@@ -200,6 +200,11 @@ impl Link {
         self.counters.sent -= 1;
     }
 
+    /// Whoever was not told what has come is told it now: a process that falls silent does not come back to it.
+    pub fn tell_now(&mut self) {
+        self.receipt.tell_now();
+    }
+
     /// When to call [`Link::next`] again at the latest, if nothing comes or is handed over before.
     pub fn wake_at(&self) -> Option<Duration> {
         let paced = self.paced_until.filter(|_| self.outgoing.has_next(self.credit));

@@ -64,6 +64,11 @@ impl Receipt {
         (&self.numbers, u32::try_from(held).unwrap_or(u32::MAX))
     }
 
+    /// What the peer was not told is due at once.
+    pub(super) fn tell_now(&mut self) {
+        self.due_at = self.due_at.map(|_| 0);
+    }
+
     /// What the peer was told last did not leave: it is due at once.
     pub(super) fn take_back(&mut self) {
         self.due_at = Some(0);

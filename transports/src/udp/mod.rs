@@ -11,6 +11,7 @@
 
 mod leave;
 mod net;
+mod pace;
 mod peer;
 mod receive;
 mod send;
@@ -39,6 +40,7 @@ use crate::sys::udp::TRAIN_BYTES_MAX;
 use crate::tcp::{Card, Secret};
 use machine::interfaces::{self, Interface};
 use net::Epoll;
+use pace::Pace;
 use peer::{Peer, Peers, State};
 use sockets::Sockets;
 use train::{AROUND_BYTES, Train};
@@ -75,8 +77,9 @@ pub struct UdpConfig {
 pub struct UdpCounters {
     /// Peers with which something was said.
     pub peers: u64,
-    /// Datagrams that left, and those of them that carried again what was lost.
+    /// Datagrams that left.
     pub sent: u64,
+    /// Of these, what carried again what was lost.
     pub again: u64,
     /// Datagrams that came.
     pub received: u64,
@@ -110,6 +113,8 @@ pub struct Udp {
     held: Vec<PeerId>,
     /// Peers for whose datagrams the kernel had no room.
     blocked: Vec<PeerId>,
+    /// How often the socket is looked at.
+    pace: Pace,
     /// Peers from which something came in this poll.
     heard: Vec<PeerId>,
     events: Vec<Event>,
@@ -152,6 +157,7 @@ impl Udp {
             holds: false,
             held: Vec::new(),
             blocked: Vec::new(),
+            pace: Pace::default(),
             heard: Vec::new(),
             events: Vec::new(),
             train: Train::new(),
@@ -232,7 +238,34 @@ impl Udp {
     /// Whether the next poll has something to do beyond looking for news.
     #[inline]
     pub fn is_restless(&self) -> bool {
-        !self.events.is_empty() || self.watch.next_at().is_some()
+        let waiting = self.events.len() | self.blocked.len();
+        waiting != 0 || self.watch.next_at().is_some() && self.watch.is_due(self.now())
+    }
+
+    /// The next poll looks at the socket, which does not count as busy any more.
+    pub fn look_around(&mut self) {
+        self.pace = Pace::default();
+    }
+
+    /// The next poll looks at the socket.
+    pub fn look_at_once(&mut self) {
+        self.pace.look_soon();
+    }
+
+    /// The next polls look at the socket.
+    pub fn look_soon(&mut self) {
+        self.pace.look_soon();
+    }
+
+    /// Tells all peers how far this end is; whether all of that has left.
+    pub fn tell_all(&mut self) -> bool {
+        for peer in self.peers.places() {
+            if let Some(to) = self.peers.get(peer) {
+                to.link.tell_now();
+                self.pump(peer);
+            }
+        }
+        self.blocked.is_empty()
     }
 
     /// Time since this transport began.

@@ -46,7 +46,7 @@ impl Udp {
     /// Takes in what has come, and does what is due (see [`mpi_core::port::Transport::poll`]).
     #[inline]
     pub(super) fn poll_sockets<S: Sink>(&mut self, sink: &mut S) -> Activity {
-        let mut busy = self.hear(sink);
+        let mut busy = self.pace.looks() && self.hear(sink);
         if !self.blocked.is_empty() {
             self.unblock();
         }
@@ -73,6 +73,7 @@ impl Udp {
             match self.sockets.receive(&mut self.buffer) {
                 Ok(Some(come)) => {
                     busy = true;
+                    self.pace.note_news();
                     self.take(&come, sink);
                     if come.len < come.each * 2 {
                         // Where trains come there is more; a single one mostly was all.

@@ -6,10 +6,10 @@ use mpi_core::datatype::Packer;
 use mpi_core::header::Header;
 use mpi_core::port::{Body, Full, PeerId, Token};
 
+use super::Udp;
 use super::peer::{Peer, State};
 use super::sockets::Fate;
 use super::train::{AROUND_BYTES, Train};
-use super::{BASE_BYTES, Udp};
 use crate::sys::udp::{TRAIN_BYTES_MAX, mtu_to};
 
 /// Bytes of headers of UDP and IP.
@@ -94,7 +94,12 @@ impl Udp {
         let headers = if way.is_ipv4() { HEADERS_V4 } else { HEADERS_V6 };
         let room = mtu_to(way).unwrap_or(0).saturating_sub(headers).min(TRAIN_BYTES_MAX);
         let room = if most == 0 { room } else { room.min(most) };
-        to.link.set_datagram_bytes(room.saturating_sub(AROUND_BYTES) as u16);
+        let room = room.saturating_sub(AROUND_BYTES) as u16;
+        // Where there is no network, the kernel knows what gets there.
+        match way.ip().is_loopback() {
+            true => to.link.set_datagram_bytes(room),
+            false => to.link.set_ceiling(room),
+        }
     }
 
     /// Sends what a peer's link has to say now, and notes when it will have more.
@@ -161,6 +166,7 @@ impl Udp {
     fn take_back(&mut self, peer: PeerId, fate: Fate) {
         let now = self.now();
         let Some(to) = self.peers.get(peer) else { return };
+        let bytes = self.train.refused_bytes();
         self.train.unsent().for_each(|number| to.link.take_back(number));
         self.train.clear();
         match fate {
@@ -169,7 +175,11 @@ impl Udp {
                 self.blocked.push(peer);
                 let _ = self.sockets.watch_room(&self.epoll, true);
             }
-            Fate::TooLong => to.link.set_datagram_bytes(BASE_BYTES - AROUND_BYTES as u16),
+            Fate::TooLong => {
+                to.link.too_big(now, bytes);
+                let is_new = !std::mem::replace(&mut to.is_watched, true);
+                self.watch.note(peer, now, is_new);
+            }
             Fate::NoWay(error) => {
                 tracing::info!(to = to.rank, %error, "a way is gone");
                 to.ways.turn(now);

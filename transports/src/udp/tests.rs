@@ -136,9 +136,8 @@ fn nothing_is_kept_for_who_has_no_right_tag() {
         throw(&here.tap, here.port, &datagram[..len]);
         refused += 1;
     }
-    here.world.run_until("all were looked at", |world| {
-        world.transport(1).counters().received == refused
-    });
+    here.world
+        .run_until("all were looked at", |world| world.transport(1).counters().received == refused);
     let counters = here.counters();
     assert_eq!((counters.refused, counters.peers), (refused, 0));
     assert!(here.world.got(1).frames.is_empty());
@@ -155,9 +154,8 @@ fn what_comes_again_is_counted_and_changes_nothing() {
         all.iter().rev().for_each(|datagram| throw(&here.tap, here.port, datagram));
     }
     let expected = 3 * all.len() as u64;
-    here.world.run_until("all have come", |world| {
-        world.transport(1).counters().received == expected
-    });
+    here.world
+        .run_until("all have come", |world| world.transport(1).counters().received == expected);
     let counters = here.counters();
     assert_eq!((counters.repeated, counters.refused), (2 * all.len() as u64, 0));
     let contexts = here.world.got(1).frames.iter().map(|frame| frame.header.context);

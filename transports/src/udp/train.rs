@@ -27,6 +27,8 @@ struct Wagon {
     bytes: usize,
     /// Behind its last run.
     runs_end: usize,
+    /// Whether it tries a length: then it goes by itself.
+    is_probe: bool,
 }
 
 /// Datagrams that go in one call.
@@ -105,7 +107,8 @@ impl Train {
         let end = self.used;
         self.add(&tag);
         self.own(end..end + TAG_BYTES);
-        self.wagons.push(Wagon { number, bytes, runs_end: self.runs.len() });
+        let (runs_end, is_probe) = (self.runs.len(), datagram.is_probe());
+        self.wagons.push(Wagon { number, bytes, runs_end, is_probe });
     }
 
     /// Copies bytes behind those of our own.
@@ -152,10 +155,12 @@ impl Train {
     #[inline]
     pub(super) fn next(&self, joined: bool) -> Option<Part> {
         let wagons = &self.wagons[self.first..];
-        let each = wagons.first()?.bytes;
-        let most = if joined { TRAIN_MAX.min(TRAIN_BYTES_MAX / each).max(1) } else { 1 };
-        let equal = wagons.iter().take(most).take_while(|wagon| wagon.bytes == each).count();
-        let has_last = equal < most && wagons.get(equal).is_some_and(|last| last.bytes < each);
+        let Wagon { bytes: each, is_probe, .. } = *wagons.first()?;
+        let joins = joined && !is_probe;
+        let most = if joins { TRAIN_MAX.min(TRAIN_BYTES_MAX / each).max(1) } else { 1 };
+        let ordinary = wagons.iter().take(most).take_while(|wagon| wagon.is_probe == is_probe);
+        let equal = ordinary.clone().take_while(|wagon| wagon.bytes == each).count();
+        let has_last = ordinary.clone().nth(equal).is_some_and(|last| last.bytes < each);
         let count = equal + usize::from(has_last);
         let begin = self.first.checked_sub(1).map_or(0, |last| self.wagons[last].runs_end);
         let runs = begin..wagons[count - 1].runs_end;
@@ -173,6 +178,11 @@ impl Train {
         if self.is_empty() {
             self.clear();
         }
+    }
+
+    /// Bytes of the first that was not sent, those around a link's aside.
+    pub(super) fn refused_bytes(&self) -> usize {
+        self.wagons.get(self.first).map_or(0, |wagon| wagon.bytes - AROUND_BYTES)
     }
 
     /// The numbers of those that were not sent, the last one first.
