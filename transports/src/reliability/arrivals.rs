@@ -71,6 +71,11 @@ impl Arrivals {
         Ok(true)
     }
 
+    /// Whether something has come of a message and something has not.
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.open.is_empty()
+    }
+
     /// Gives back the memory that is not in use.
     pub(super) fn trim(&mut self) {
         self.done.trim();

@@ -25,6 +25,8 @@ pub(super) enum Cargo {
     Ping,
     /// A probe of a datagram's size, with so many bytes.
     Probe(u16),
+    /// The last word.
+    Bye,
     /// A range of the stream of frames.
     Frames(Range<u64>),
     /// A range of the message with this number.
@@ -241,6 +243,13 @@ impl Flight {
             }
         }
         (self.bytes, self.decided, self.loss_at, self.asked) = (0, self.next, None, 0);
+    }
+
+    /// Nobody will answer any more: nothing is under way.
+    pub(super) fn end(&mut self) {
+        (self.sent, self.bytes, self.decided) = (VecDeque::new(), 0, self.next);
+        (self.loss_at, self.waits_since, self.asked) = (None, None, 0);
+        self.arrived.raise(self.next);
     }
 
     /// Forgets those about which there is no doubt, from the oldest on: what is lost may yet arrive for

@@ -75,6 +75,8 @@ pub struct Link {
     asks: Option<Question>,
     receipt: Receipt,
     reassembly: Reassembly,
+    /// The peer has said its last word.
+    peer_left: bool,
     /// Once a large message has come: most peers send frames alone.
     arrivals: Option<Box<Arrivals>>,
     counters: Counters,
@@ -99,6 +101,7 @@ impl Link {
             asks: None,
             receipt: Receipt::default(),
             reassembly: Reassembly::default(),
+            peer_left: false,
             arrivals: None,
             counters: Counters::default(),
         }
@@ -236,6 +239,10 @@ impl Link {
                 self.reassembly.take(at, bytes, limit, frame_max, to)?;
                 true
             }
+            Load::Bye => {
+                self.hear_bye()?;
+                true
+            }
             Load::Piece(head, bytes) => {
                 self.arrivals.get_or_insert_default().take(&head, bytes, to)?
             }
@@ -246,9 +253,30 @@ impl Link {
         Ok(())
     }
 
-    /// Whether the peer has everything that was handed over.
+    /// Whether the peer has everything that was handed over, or has left and wants nothing more.
     pub fn is_flushed(&self) -> bool {
-        self.outgoing.is_done()
+        self.outgoing.is_done() || self.peer_left
+    }
+
+    /// Nothing more will be handed over: when the peer has everything, it is told so, until it says that it
+    /// has heard that. Frames and messages of its own are taken in meanwhile.
+    ///
+    /// [`Link::has_left`] says when that is over. The peer may be gone by then, and its answer have been lost: the
+    /// wait needs a bound.
+    pub fn leave(&mut self) {
+        self.outgoing.leave();
+    }
+
+    /// Whether the two have parted: the peer knows that this end leaves, or has left itself. An answer may
+    /// still be due, which [`Link::next`] gives.
+    pub fn has_left(&self) -> bool {
+        self.peer_left || self.outgoing.has_left()
+    }
+
+    /// Whether the peer has left: it had everything that it wanted, and nothing is sent to it any more. What it
+    /// does not have of messages is never [`Listener::sent`].
+    pub fn peer_has_left(&self) -> bool {
+        self.peer_left
     }
 
     /// For how long an answer is due that has not come; `None` while none is.
@@ -328,6 +356,9 @@ impl Link {
     #[inline]
     fn may_send(&mut self, now: Nanos) -> bool {
         self.paced_until = None;
+        if self.peer_left {
+            return false;
+        }
         if let Some(question) = self.asks {
             return question == Question::Loaded;
         }
@@ -348,6 +379,7 @@ impl Link {
             None => (Load::Nothing, Content::Nothing),
             Some(Cargo::Ping) => (Load::Ping, Content::Nothing),
             Some(Cargo::Probe(_)) => (Load::Probe, Content::Nothing),
+            Some(Cargo::Bye) => (Load::Bye, Content::Nothing),
             Some(Cargo::Frames(range)) => {
                 let runs = self.outgoing.frames(range).map(Option::unwrap_or_default);
                 (Load::Frames(range.start, ()), Content::Own(runs))
@@ -360,7 +392,7 @@ impl Link {
         // Who waits for a message to be sent should not wait for company of its acknowledgement.
         let is_last = matches!(load, Load::Piece(..)) && !self.outgoing.has_next(self.credit);
         let is_probe = load == Load::Probe;
-        let asks = self.asks.take().is_some() || is_last || is_probe;
+        let asks = self.asks.take().is_some() || is_last || is_probe || load == Load::Bye;
         let (numbers, held_micros) = self.receipt.tell(now);
         let settled = numbers.low();
         let head = Head { number, oldest, settled, credit, held_micros, asks };
@@ -378,6 +410,20 @@ impl Link {
             self.flight.send(number, now, bytes as u16, cargo);
         }
         datagram
+    }
+
+    /// The peer leaves. It has all that we know it to want, so nothing is awaited of it.
+    fn hear_bye(&mut self) -> Result<(), Breach> {
+        let arrivals = self.arrivals.as_ref();
+        let misses = self.reassembly.is_waiting() || arrivals.is_some_and(|all| all.is_waiting());
+        // Whoever has heard that we leave need not send us anything more.
+        if misses && !self.outgoing.leaves() {
+            return Err(Breach("it leaves before what it sent has come"));
+        }
+        self.peer_left = true;
+        (self.asks, self.paced_until) = (None, None);
+        self.flight.end();
+        Ok(())
     }
 
     /// Takes in what a datagram says of ours.

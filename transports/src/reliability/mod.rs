@@ -35,6 +35,8 @@ mod reassembly;
 mod receipt;
 mod rtt;
 #[cfg(test)]
+mod sim_leave;
+#[cfg(test)]
 mod sim_line;
 #[cfg(test)]
 mod sim_mtu;

@@ -24,13 +24,24 @@ const RING_BYTES: usize = 64;
 /// Bytes before those of the stream in the load of a datagram.
 const PLACE_BYTES: usize = 8;
 
-/// Frames and messages.
+/// What became of the last word: it goes when the peer has everything else, so it overtakes nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+enum Bye {
+    #[default]
+    Unsaid,
+    Due,
+    Out,
+    Heard,
+}
+
+/// Frames, messages and the last word.
 #[derive(Default)]
 pub(super) struct Outgoing {
     ring: Ring<RING_BYTES>,
     frames: Flow,
     /// Once there was one: most peers are sent frames alone.
     messages: Option<Box<Messages>>,
+    bye: Bye,
 }
 
 impl Outgoing {
@@ -66,11 +77,34 @@ impl Outgoing {
         self.messages.get_or_insert_default().push(header, source, token);
     }
 
+    /// Nothing more will be handed over.
+    pub(super) fn leave(&mut self) {
+        if self.bye == Bye::Unsaid {
+            self.bye = Bye::Due;
+        }
+    }
+
+    /// Whether the last word is or will be on its way.
+    pub(super) fn leaves(&self) -> bool {
+        self.bye != Bye::Unsaid
+    }
+
+    /// Whether the peer has heard the last word.
+    pub(super) fn has_left(&self) -> bool {
+        self.bye == Bye::Heard
+    }
+
+    #[inline]
+    fn is_bye_due(&self) -> bool {
+        self.bye == Bye::Due && self.is_done()
+    }
+
     /// Whether there may be something to send, with frames up to the place `credit`.
     #[inline]
     pub(super) fn has_next(&self, credit: u64) -> bool {
         let messages = self.messages.as_ref();
-        self.frames.has_next(credit) || messages.is_some_and(|messages| messages.has_next())
+        let has_message = messages.is_some_and(|messages| messages.has_next());
+        self.frames.has_next(credit) || has_message || self.is_bye_due()
     }
 
     /// What goes next into a datagram that has `room` for its load.
@@ -78,8 +112,15 @@ impl Outgoing {
         if let Some(range) = self.frames.next(room - PLACE_BYTES, credit) {
             return Some(Cargo::Frames(range));
         }
-        let (id, range) = self.messages.as_mut()?.next(room)?;
-        Some(Cargo::Piece(id, range))
+        let messages = self.messages.as_mut();
+        if let Some((id, range)) = messages.and_then(|messages| messages.next(room)) {
+            return Some(Cargo::Piece(id, range));
+        }
+        if self.is_bye_due() {
+            self.bye = Bye::Out;
+            return Some(Cargo::Bye);
+        }
+        None
     }
 
     /// Bytes of the stream of frames, in at most two runs.
@@ -97,6 +138,10 @@ impl Outgoing {
     pub(super) fn acknowledge(&mut self, cargo: Cargo) -> Option<Token> {
         match cargo {
             Cargo::Ping | Cargo::Probe(_) => None,
+            Cargo::Bye => {
+                self.bye = Bye::Heard;
+                None
+            }
             Cargo::Frames(range) => {
                 self.frames.acknowledge(range);
                 self.ring.release((self.frames.low() - self.ring.start()) as usize);
@@ -111,7 +156,8 @@ impl Outgoing {
         match (cargo, &mut self.messages) {
             (Cargo::Frames(range), _) => self.frames.lose(range),
             (Cargo::Piece(id, range), Some(messages)) => messages.lose(id, range),
-            (Cargo::Ping | Cargo::Probe(_) | Cargo::Piece(..), _) => {}
+            (Cargo::Bye, _) if self.bye == Bye::Out => self.bye = Bye::Due,
+            (Cargo::Ping | Cargo::Probe(_) | Cargo::Bye | Cargo::Piece(..), _) => {}
         }
     }
 

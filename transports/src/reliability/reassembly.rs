@@ -66,6 +66,11 @@ impl Reassembly {
         Ok(())
     }
 
+    /// Whether something has come that waits for the rest of it.
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.kept.is_empty()
+    }
+
     /// Gives back the memory that is not in use.
     pub(super) fn trim(&mut self) {
         self.come.trim();

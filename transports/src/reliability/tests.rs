@@ -57,7 +57,7 @@ fn forgeries() -> impl Strategy<Value = Vec<u8>> {
     let head = (number(), number(), number(), number(), any::<u32>(), any::<bool>());
     let ranges = prop::collection::vec((1u64..30, 1u64..30), 0..10);
     let body = prop_oneof![Just(vec![24u8, 0, 0, 0]), prop::collection::vec(0u8..40, 1..90)];
-    let piece = (0u8..4, number(), number(), number(), body);
+    let piece = (0u8..6, number(), number(), number(), body);
     (head, ranges, piece).prop_map(|(head, ranges, piece)| {
         let (number, back, settled, credit, held_micros, asks) = head;
         let oldest = number.saturating_sub(back & 0xffff_ffff);
@@ -76,6 +76,8 @@ fn forgeries() -> impl Strategy<Value = Vec<u8>> {
             0 => (Load::Nothing, &[][..]),
             1 => (Load::Ping, &[][..]),
             2 => (Load::Frames(at, ()), &body[..]),
+            3 => (Load::Probe, &body[..]),
+            4 => (Load::Bye, &[][..]),
             _ => (Load::Piece(PieceHead { header, id, total, at }, ()), &body[..]),
         };
         [Front::new(&head, ranges.iter(), &load).as_bytes(), body].concat()

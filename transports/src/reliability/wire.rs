@@ -58,6 +58,8 @@ pub(super) enum Load<B> {
     Ping,
     /// Nothing but bytes that make the datagram long, to find out whether it comes.
     Probe,
+    /// The sender leaves: it has got all that it wanted, and knows that the receiver has.
+    Bye,
     /// Bytes of the stream of frames from a place on.
     Frames(u64, B),
     /// Bytes of a large message.
@@ -103,6 +105,7 @@ impl Front {
                 3
             }
             Load::Probe => 4,
+            Load::Bye => 5,
         };
         let back = (head.number - head.oldest) as u32;
         let words = [head.number, head.settled, head.credit];
@@ -213,7 +216,7 @@ fn parse_head(fields: &mut Fields<'_>) -> Result<(Head, [u8; 4]), &'static str> 
 fn parse_load(kind: u8, bytes: &[u8]) -> Result<Load<&[u8]>, &'static str> {
     let mut fields = Fields { bytes };
     match kind {
-        0 | 1 if !bytes.is_empty() => Err("a datagram of it has bytes that belong to nothing"),
+        0 | 1 | 5 if !bytes.is_empty() => Err("a datagram of it has bytes that belong to nothing"),
         0 => Ok(Load::Nothing),
         1 => Ok(Load::Ping),
         2 => match fields.u64() {
@@ -231,6 +234,7 @@ fn parse_load(kind: u8, bytes: &[u8]) -> Result<Load<&[u8]>, &'static str> {
             Ok(Load::Piece(piece, fields.bytes))
         }
         4 => Ok(Load::Probe),
+        5 => Ok(Load::Bye),
         _ => Err("a datagram of it is of no known kind"),
     }
 }
@@ -247,6 +251,7 @@ mod tests {
                 Load::Nothing => Load::Nothing,
                 Load::Ping => Load::Ping,
                 Load::Probe => Load::Probe,
+                Load::Bye => Load::Bye,
                 Load::Frames(at, body) => Load::Frames(at, f(body)),
                 Load::Piece(piece, body) => Load::Piece(piece, f(body)),
             }
@@ -268,6 +273,7 @@ mod tests {
             Just(Load::Nothing),
             Just(Load::Ping),
             Just(Load::Probe),
+            Just(Load::Bye),
             (0..NUMBER_MAX, body()).prop_map(|(at, body)| Load::Frames(at, body)),
             (any::<u32>(), any::<u32>(), any::<u64>(), body()).prop_map(
                 |(at, more, context, body)| {
