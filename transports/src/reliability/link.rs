@@ -285,6 +285,18 @@ impl Link {
         Some(now.saturating_sub(Duration::from_nanos(since)))
     }
 
+    /// When the newest datagram of the peer came, over whatever path; `None` before the first. Old ones that
+    /// come late or again do not count, so nobody who repeats them keeps a dead path alive.
+    pub fn heard_at(&self) -> Option<Duration> {
+        self.receipt.newest_at().map(Duration::from_nanos)
+    }
+
+    /// The smoothed round trip, once the peer has answered over this path: what passes while it computes is a
+    /// part of it.
+    pub fn round_trip(&self) -> Option<Duration> {
+        self.rtt.smoothed().map(Duration::from_nanos)
+    }
+
     /// What happened so far.
     pub fn counters(&self) -> Counters {
         Counters { late: self.flight.late(), ..self.counters }

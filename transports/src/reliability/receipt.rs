@@ -49,6 +49,11 @@ impl Receipt {
         self.due_at = Some(self.due_at.map_or(at, |due| due.min(at)));
     }
 
+    /// When the newest one came; `None` before the first.
+    pub(super) fn newest_at(&self) -> Option<Nanos> {
+        (self.numbers.end() > 0).then_some(self.newest_at)
+    }
+
     /// When an acknowledgement has to go, whether or not there is something to send.
     #[inline]
     pub(super) fn due_at(&self) -> Option<Nanos> {

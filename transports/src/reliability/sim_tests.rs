@@ -215,6 +215,37 @@ fn who_computes_is_left_in_peace() {
     assert_eq!((world.heard[1].frames.len(), world.links[0].counters().lost), (6, 0));
 }
 
+/// What a transport judges paths by.
+#[test]
+fn a_link_tells_when_it_heard_the_peer_and_how_far_that_is() {
+    let line = Weather::fair(MILES_1400);
+    let mut world = World::new(1, &CONFIG, [line.clone(), line]);
+    assert_eq!((world.links[0].heard_at(), world.links[0].round_trip()), (None, None));
+    assert!(push(&mut world, 0, 1, &[1; 3000]));
+    let begin = world.now;
+    world.run_until("it has come", |world| world.links[0].is_flushed());
+    let round = world.links[0].round_trip().expect("an answer came");
+    assert!(round.abs_diff(2 * MILES_1400) < Duration::from_millis(1), "{round:?}");
+    assert_eq!(world.links[0].heard_at(), Some(world.now));
+    assert_eq!(
+        (world.links[1].heard_at(), world.links[1].round_trip()),
+        (Some(begin + MILES_1400), None)
+    );
+    // A repeated datagram is no sign of life.
+    assert!(push(&mut world, 0, 2, b"again"));
+    let mut bytes = Vec::new();
+    // SAFETY: no message was handed over.
+    unsafe { world.links[0].next(world.now).expect("a frame").copy_to(&mut bytes) };
+    let first = world.now + MILES_1400;
+    for later in 0..3 {
+        let now = first + later * MILES_1400;
+        assert_eq!(world.links[1].receive(now, &bytes, &mut world.heard[1]), Ok(()));
+        assert_eq!(world.links[1].heard_at(), Some(first));
+    }
+    world.links[0].change_path();
+    assert_eq!(world.links[0].round_trip(), None);
+}
+
 /// Datagrams that overtake each other are soon no longer taken for losses.
 #[test]
 fn reordering_is_learned() {
