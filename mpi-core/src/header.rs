@@ -14,7 +14,7 @@ pub const INLINE_BYTES: usize = 40;
 /// `inline_len` of a frame whose body does not lie behind its header; the transport knows where.
 pub const BODY_ELSEWHERE: u8 = 0xff;
 
-/// The bytes of a request to send that say where the message lies in its sender's memory: no two
+/// The bytes of a request to send that may say where the message lies in its sender's memory: no two
 /// runs of a program have them alike.
 pub const RTS_ADDRESS: Range<usize> = 8..16;
 

@@ -111,13 +111,24 @@ pub struct Caps {
     pub name: &'static str,
 }
 
-/// The sender's side of a rendezvous: where its bytes can be fetched from. Travels in an RTS.
+/// Which transport wrote the words that one end of a rendezvous tells the other, so that no
+/// transport reads those of another one as its own. Travels with them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct OfferKind(pub u8);
+
+impl OfferKind {
+    /// Nobody: nothing is told.
+    pub const NONE: OfferKind = OfferKind(0);
+}
+
+/// The sender's side of a rendezvous: where its bytes can be fetched from, in its transport's own
+/// words. Travels in an RTS. The words of a peer may be anything.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Offer {
-    /// Address in the sender's address space, for a cross-memory copy; 0 when not offered.
-    pub address: u64,
-    /// Offset in the sender's shared arena plus one; 0 when the bytes do not lie in it.
-    pub arena: u64,
+    /// Whose words these are; [`OfferKind::NONE`] where nothing is offered.
+    pub kind: OfferKind,
+    /// The words. The first is an address, if one tells it: it differs from run to run.
+    pub words: [u64; 2],
 }
 
 /// What became of a [`Transport::pull`].
@@ -241,7 +252,7 @@ pub trait Transport {
         Offer::default()
     }
 
-    /// Fetches `len` bytes from where `peer` offered them. If that is only begun, the memory of `to`
+    /// Fetches `len` bytes from where `peer` offered them, if the offer is of this transport's kind. If that is only begun, the memory of `to`
     /// belongs to the transport until [`Sink::landed`] or [`Sink::stranded`] follows with `token`.
     fn pull(
         &mut self,

@@ -19,6 +19,7 @@ use mpi_core::port::{
 };
 use transports::cards::Directory;
 use transports::node::LocalPort;
+use transports::offers::SHARED_MEMORY;
 use transports::shm::{Bulk, LocalConfig, ShmSettings};
 use transports::sys::memory::{Mapping, PAGE};
 use transports::sys::shared_file::SharedFile;
@@ -57,7 +58,7 @@ impl Sink for Taker {
         } else if header.kind == FrameKind::Rts as u8 {
             let bytes = body.to_vec();
             let word = |i: usize| u64::from_le_bytes(std::array::from_fn(|k| bytes[8 * i + k]));
-            self.rts = Some((Offer { address: word(1), arena: word(2) }, word(0)));
+            self.rts = Some((Offer { kind: SHARED_MEMORY, words: [word(1), word(2)] }, word(0)));
         } else if header.kind == FrameKind::Cts as u8 {
             self.cts = true;
         } else {
@@ -127,7 +128,7 @@ impl End {
 
     fn send_large(&mut self, len: usize) {
         let offer = self.port.offer(PEER, self.source, len as u64);
-        let words = [len as u64, offer.address, offer.arena];
+        let words = [len as u64, offer.words[0], offer.words[1]];
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         self.send(FrameKind::Rts, RawBytes::from(&bytes[..]));
         self.poll_until(|taker| taker.cts || taker.fin);

@@ -25,6 +25,8 @@ pub mod loopback;
 #[cfg(not(loom))]
 pub mod node;
 #[cfg(not(loom))]
+pub mod offers;
+#[cfg(not(loom))]
 mod past;
 #[cfg(not(loom))]
 mod piece;

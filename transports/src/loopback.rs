@@ -10,6 +10,8 @@ use mpi_core::port::{
     Activity, Body, Caps, Full, Landing, Offer, PeerId, ProcessName, Pulled, Sink, Token, Transport,
 };
 
+use crate::offers::LOOPBACK;
+
 /// Frames that wait at most.
 const FRAMES_MAX: usize = 256;
 /// Largest body of a frame, in bytes.
@@ -116,14 +118,14 @@ impl Transport for Loopback {
     }
 
     fn offer(&mut self, _: PeerId, address: *const u8, _: u64) -> Offer {
-        Offer { address: address as u64, arena: 0 }
+        Offer { kind: LOOPBACK, words: [address.expose_provenance() as u64, 0] }
     }
 
     fn pull(&mut self, _: PeerId, offer: &Offer, len: u64, to: &mut Unpacker, _: Token) -> Pulled {
-        if offer.address == 0 {
+        if offer.kind != LOOPBACK {
             return Pulled::Unavailable; // a message with gaps, which has no one place
         }
-        let bytes = std::ptr::with_exposed_provenance(offer.address as usize);
+        let bytes = std::ptr::with_exposed_provenance(offer.words[0] as usize);
         // SAFETY: the offer was made by `offer` of this very process, whose request keeps the
         // bytes readable until its rendezvous ends; the destination is the caller's.
         unsafe { to.unpack_from(RawBytes::new(bytes, len as usize)) };

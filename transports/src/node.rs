@@ -334,6 +334,10 @@ impl Transport for LocalPort {
         if peer == self.me {
             return self.loopback.offer(peer, address, len);
         }
+        // An offer is for the way that the message takes.
+        if self.way_to(peer).is_err() {
+            return Offer::default();
+        }
         match self.nets.as_mut().and_then(|nets| nets.to(peer)) {
             Some(net) => each!(net, net => net.offer(peer, address, len)),
             None => self.shm.offer(peer, address, len),

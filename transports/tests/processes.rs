@@ -10,10 +10,13 @@ use mpi_core::boards::{Audience, Boards, Fetched, Mover, Shown, Source};
 use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::header::{FrameKind, Header};
-use mpi_core::port::{Activity, Body, PeerId, Port, ProcessName, Pulled, Token, Transport, Why};
+use mpi_core::port::{
+    Activity, Body, Offer, PeerId, Port, ProcessName, Pulled, Token, Transport, Why,
+};
 use transports::cards::{Directory, NODE};
 use transports::conformance::{Recorder, pattern};
 use transports::node::LocalPort;
+use transports::offers::SHARED_MEMORY;
 use transports::shm::{Bulk, LocalConfig, ShmSettings};
 
 const PROGRAM: &str = "FERRITE_TEST_PROGRAM";
@@ -205,13 +208,15 @@ fn large(mut rank: Rank, expected: fn(&mut LocalPort) -> u64) {
     let source = pattern(u64::from(rank.rank), len);
     let mut target = vec![0u8; len];
     let offer = rank.port.offer(PeerId(other), source.as_ptr(), len as u64);
-    let words: Vec<u8> =
-        [offer.address, offer.arena].iter().flat_map(|word| word.to_le_bytes()).collect();
+    let words: Vec<u8> = offer.words.iter().flat_map(|word| word.to_le_bytes()).collect();
     rank.send(other, &Header { kind: FrameKind::Rts as u8, ..Header::default() }, &words);
     rank.wait_until("the offer is there", |sink| !sink.frames.is_empty());
     let body = rank.sink.frames.remove(0).body;
     let word = |i: usize| u64::from_le_bytes(std::array::from_fn(|k| body[8 * i + k]));
-    let offer = mpi_core::port::Offer { address: word(0), arena: word(1) };
+    let offer = match [word(0), word(1)] {
+        [0, 0] => Offer::default(),
+        words => Offer { kind: SHARED_MEMORY, words },
+    };
     let mut to = Unpacker::contiguous(UserBuffer(target.as_mut_ptr()), len as u64);
     let mut pulled = rank.port.pull(PeerId(other), &offer, len as u64, &mut to, Token(4));
     if pulled == Pulled::Begun {

@@ -7,10 +7,10 @@
 
 use crate::buffer::RawBytes;
 use crate::header::INLINE_BYTES;
-use crate::port::{Offer, PeerId};
+use crate::port::{Offer, OfferKind, PeerId};
 
 /// The version of the handshake's payloads.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// An announced message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,23 +48,19 @@ fn words<const N: usize>(body: RawBytes<'_>) -> Option<[u64; N]> {
 impl Rts {
     /// The announcement's payload.
     pub(crate) fn to_payload(self) -> Payload {
-        let offers = u64::from(self.offer.address != 0) | u64::from(self.offer.arena != 0) << 1;
-        payload(&[
-            self.len,
-            self.offer.address,
-            self.offer.arena,
-            self.token,
-            offers | u64::from(VERSION) << 32,
-        ])
+        let Offer { kind, words: [first, second] } = self.offer;
+        let form = u64::from(kind.0) | u64::from(VERSION) << 32;
+        payload(&[self.len, first, second, self.token, form])
     }
 
     /// Reads an announcement of `peer`; `None` if it is not one of this version.
     pub(crate) fn from_payload(peer: PeerId, body: RawBytes<'_>) -> Option<Rts> {
-        let [len, address, arena, token, offers] = words::<5>(body)?;
-        if offers >> 32 != u64::from(VERSION) {
+        let [len, first, second, token, form] = words::<5>(body)?;
+        let kind = OfferKind(u8::try_from(form & u64::from(u32::MAX)).ok()?);
+        if form >> 32 != u64::from(VERSION) {
             return None;
         }
-        Some(Rts { peer, len, offer: Offer { address, arena }, token })
+        Some(Rts { peer, len, offer: Offer { kind, words: [first, second] }, token })
     }
 }
 
@@ -98,11 +94,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_announcement_survives_the_wire(len: u64, address: u64, arena: u64, token: u64) {
-            let rts = Rts { peer: PeerId(3), len, offer: Offer { address, arena }, token };
+        fn an_announcement_survives_the_wire(len: u64, kind: u8, words: [u64; 2], token: u64) {
+            let offer = Offer { kind: OfferKind(kind), words };
+            let rts = Rts { peer: PeerId(3), len, offer, token };
             let payload = rts.to_payload();
             prop_assert_eq!(Rts::from_payload(PeerId(3), RawBytes::from(&payload[..])), Some(rts));
-            prop_assert_eq!(&payload[crate::header::RTS_ADDRESS], address.to_le_bytes());
+            prop_assert_eq!(&payload[crate::header::RTS_ADDRESS], words[0].to_le_bytes());
         }
 
         #[test]

@@ -4,7 +4,7 @@
 use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::header::{FrameKind, Header};
-use mpi_core::port::{Body, Offer, PeerId, Pieces, Token, Transport};
+use mpi_core::port::{Body, Offer, OfferKind, PeerId, Pieces, Token, Transport};
 use proptest::prelude::*;
 
 use super::exchange::EXCHANGE;
@@ -42,8 +42,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         prop_oneof![0u64..200, 0u64..(20 << 20), EXCHANGE..EXCHANGE + (2 << 20), any::<u64>()];
     let named = (0u64..8, 0u64..256, [edge.clone(), edge.clone(), edge.clone()])
         .prop_map(|(class, ride, words)| Step::Named { class, ride, words });
-    let pull = (edge.clone(), edge.clone(), 0u64..5000)
-        .prop_map(|(address, arena, len)| Step::Pull(Offer { address, arena }, len));
+    let pull = (0u8..3, [edge.clone(), edge.clone()], 0u64..5000)
+        .prop_map(|(kind, words, len)| Step::Pull(Offer { kind: OfferKind(kind), words }, len));
     let step = prop_oneof![
         1 => any::<[u64; 8]>().prop_map(Step::Cell),
         4 => named,

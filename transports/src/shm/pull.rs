@@ -13,6 +13,7 @@ use super::ways::{ACROSS_BYTES, is_wanted};
 use super::{Bulk, Shm};
 use crate::board::Lies;
 use crate::copy;
+use crate::offers::SHARED_MEMORY;
 use crate::sys::cma;
 
 /// Bytes fetched at a time for a destination that is not one run of memory.
@@ -56,7 +57,11 @@ impl Shm {
         {
             to.across.helps.offer(address as u64, len);
         }
-        Offer { address: if cross { address as u64 } else { 0 }, arena }
+        match (cross, arena) {
+            (false, 0) => Offer::default(),
+            (false, _) => Offer { kind: SHARED_MEMORY, words: [0, arena] },
+            (true, _) => Offer { kind: SHARED_MEMORY, words: [address as u64, arena] },
+        }
     }
 
     /// Whether a message of `len` bytes in one run is better announced to `peer` than sent, since it
@@ -82,24 +87,27 @@ impl Shm {
         to: &mut Unpacker,
         token: Token,
     ) -> Pulled {
-        let at = Lies { address: offer.address, offset: offer.arena };
+        if offer.kind != SHARED_MEMORY {
+            return Pulled::Unavailable;
+        }
+        let [address, arena] = offer.words;
+        let at = Lies { address, offset: arena };
         if self.pull_in_place(peer, at, len, false, to) {
             return Pulled::Done;
         }
         let Some(from) = self.peers.get(peer.0 as usize) else { return Pulled::Unavailable };
-        if from.readable.is_none() || offer.address == 0 {
+        if from.readable.is_none() || address == 0 {
             return Pulled::Unavailable;
         }
         let run = to.as_contiguous().filter(|(_, room)| *room >= len).map(|(at, _)| at);
         let joined = match (self.fetching(peer, len, run.is_some()), run) {
             (Fetching::Never, _) => return Pulled::Unavailable,
             (Fetching::Jointly, Some(to)) => {
-                let from = offer.address;
-                self.join(peer, Crossing { from, to, len, token }, Mover::Both)
+                self.join(peer, Crossing { from: address, to, len, token }, Mover::Both)
             }
             _ => None,
         };
-        joined.unwrap_or_else(|| self.pull_alone(peer, offer.address, len, to))
+        joined.unwrap_or_else(|| self.pull_alone(peer, address, len, to))
     }
 
     /// Copies bytes of `peer` that are mapped here, perhaps past the caches; whether they are.

@@ -16,6 +16,7 @@ use mpi_core::port::{
 
 use super::network::{EndpointId, Item, SharedNetwork};
 use crate::board::Board;
+use crate::offers::SIMULATED;
 
 /// Items that one poll delivers at most; how many it does is drawn.
 const ITEMS_A_POLL: usize = 8;
@@ -305,7 +306,10 @@ impl Transport for SimPort {
 
     fn offer(&mut self, _: PeerId, address: *const u8, _: u64) -> Offer {
         let offered = self.network.borrow().options().pull > 0.0;
-        Offer { address: if offered { address.expose_provenance() as u64 } else { 0 }, arena: 0 }
+        if !offered {
+            return Offer::default();
+        }
+        Offer { kind: SIMULATED, words: [address.expose_provenance() as u64, 0] }
     }
 
     fn pull(
@@ -319,14 +323,14 @@ impl Transport for SimPort {
         let from = self.endpoint(peer);
         let mut network = self.network.borrow_mut();
         let chance = network.options().pull;
-        if offer.address == 0 || !network.is_open(from, self.me) || !network.chance(chance) {
+        if offer.kind != SIMULATED || !network.is_open(from, self.me) || !network.chance(chance) {
             return Pulled::Unavailable;
         }
         if network.chance(chance) {
-            copy_offered(offer.address, len, to);
+            copy_offered(offer.words[0], len, to);
             return Pulled::Done;
         }
-        let (address, to) = (offer.address, to.clone());
+        let (address, to) = (offer.words[0], to.clone());
         self.fetches.push(Fetch { from, address, len, to, token });
         network.schedule(self.me, self.me, Item::Fetched { token: token.0 });
         Pulled::Begun
