@@ -10,6 +10,7 @@ mod nets;
 mod network;
 mod pace;
 mod passing;
+mod tunnel;
 mod ways;
 
 use std::io;
@@ -141,6 +142,9 @@ impl LocalPort {
     /// take longer than all the rest of an end.
     pub fn leave(&mut self) {
         self.shm.leave();
+        if let Some(nets) = &mut self.nets {
+            nets.leave();
+        }
         self.nets = None;
     }
 

@@ -6,15 +6,21 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
 
 use mpi_core::port::{Activity, Caps, PeerId, ProcessName, Sink, Transport};
 
 use super::network::Network;
 use super::pace::Look;
+use super::tunnel::{self, Nobody};
 use crate::shm::{Beside, Secret};
 use crate::sys::epoll::{Epoll, Interest};
+use crate::sys::wait::until_readable;
 use crate::tcp::{self, Tcp, TcpConfig};
 use crate::udp::{Udp, UdpConfig};
+
+/// The longest farewell.
+const FAREWELL_MAX: Duration = Duration::from_millis(250);
 
 /// How a network is to be opened.
 #[derive(Clone, Debug)]
@@ -227,12 +233,35 @@ impl Nets {
 
     /// Takes in what has come; whether there was anything.
     pub(super) fn poll<S: Sink>(&mut self, look: Look, sink: &mut S) -> bool {
+        self.each_mut().for_each(|net| net.look(look));
+        if let [Some(Net::Tcp(tcp)), Some(Net::Udp(udp))] = &mut self.open {
+            return tunnel::poll(tcp, udp, sink);
+        }
         let mut busy = false;
         for net in self.each_mut() {
-            net.look(look);
             busy |= each!(net, net => net.poll(sink)) == Activity::Busy;
         }
         busy
+    }
+
+    /// Takes leave of those who are reached by datagrams, and waits until they know: but not for long, since
+    /// one that computes hears it later.
+    pub(super) fn leave(&mut self) {
+        let end = Instant::now() + FAREWELL_MAX;
+        match self.udp() {
+            Some(udp) => udp.leave(),
+            None => return,
+        }
+        while self.udp().is_some_and(|udp| !udp.has_left()) {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            self.poll(Look::AtOnce, &mut Nobody);
+            if let Some(Beside { at_most, news }) = self.before_sleep() {
+                let _ = until_readable([Some(news)], at_most.map_or(left, |at| at.min(left)));
+            }
+        }
     }
 
     /// A peer that one of them has to reach without having met it.

@@ -25,12 +25,21 @@ pub(super) enum Cargo {
     Ping,
     /// A probe of a datagram's size, with so many bytes.
     Probe(u16),
+    /// A question by a path that is not the one in use.
+    Trial,
     /// The last word.
     Bye,
     /// A range of the stream of frames.
     Frames(Range<u64>),
     /// A range of the message with this number.
     Piece(u64, Range<u64>),
+}
+
+impl Cargo {
+    /// Whether it only tries what may not work: its loss says nothing of the path in use.
+    fn tries(&self) -> bool {
+        matches!(self, Cargo::Probe(_) | Cargo::Trial)
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -184,7 +193,7 @@ impl Flight {
                     }
                     answered.sent = Some(one.at);
                     answered.is_newest = one.number >= known;
-                    if !matches!(one.cargo, Cargo::Probe(_)) {
+                    if !one.cargo.tries() {
                         answered.largest = answered.largest.max(one.bytes);
                     }
                     arrived(std::mem::replace(&mut one.cargo, Cargo::Ping));
@@ -218,7 +227,7 @@ impl Flight {
                 }
                 sent.fate = Fate::Lost;
                 self.bytes -= u64::from(sent.bytes);
-                if !matches!(sent.cargo, Cargo::Probe(_)) {
+                if !sent.cargo.tries() {
                     losses.sent = Some(sent.at);
                     losses.largest = losses.largest.max(sent.bytes);
                 }
@@ -233,7 +242,7 @@ impl Flight {
     /// What is under way is not awaited any more, since another path is taken; `again` hears each load.
     pub(super) fn give_up(&mut self, mut again: impl FnMut(Cargo)) {
         for sent in &mut self.sent {
-            if matches!(sent.cargo, Cargo::Probe(_)) {
+            if sent.cargo.tries() {
                 // Its arrival would say nothing of the new path.
                 sent.cargo = Cargo::Ping;
             }

@@ -56,6 +56,17 @@ pub struct Counters {
     pub repeated: u64,
 }
 
+/// What a datagram says of the path by which it came.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Came {
+    /// Nothing: it is older than another that has come.
+    Old,
+    /// The peer uses this path.
+    New,
+    /// The peer tries this path.
+    Trial,
+}
+
 /// One half of a pair of processes that talk.
 pub struct Link {
     frame_bytes_max: u32,
@@ -77,6 +88,10 @@ pub struct Link {
     reassembly: Reassembly,
     /// The peer has said its last word.
     peer_left: bool,
+    /// Another path works: a trial of it was answered.
+    trial_came: bool,
+    /// What came last, as far as a path can be judged by it.
+    came: Came,
     /// Once a large message has come: most peers send frames alone.
     arrivals: Option<Box<Arrivals>>,
     counters: Counters,
@@ -102,6 +117,8 @@ impl Link {
             receipt: Receipt::default(),
             reassembly: Reassembly::default(),
             peer_left: false,
+            trial_came: false,
+            came: Came::Old,
             arrivals: None,
             counters: Counters::default(),
         }
@@ -191,6 +208,27 @@ impl Link {
         Some(self.depart(now, cargo))
     }
 
+    /// A question that is to be sent by another path than the one in use, to find out whether it works. It counts
+    /// as sent; its loss is no loss.
+    pub fn next_trial(&mut self, now: Duration) -> Datagram<'_> {
+        self.trial_came = false;
+        // What it acknowledges may be lost with it.
+        let due = self.receipt.due_at();
+        let Datagram { number, front, .. } = self.depart(nanos(now), Some(Cargo::Trial));
+        self.receipt.restore(due);
+        Datagram { number, front, content: Content::Nothing, is_probe: true }
+    }
+
+    /// Whether a trial was answered that was sent over this path's predecessor: the other path works. Asked once.
+    pub fn trial_came(&mut self) -> bool {
+        std::mem::take(&mut self.trial_came)
+    }
+
+    /// What the datagram that was received last says of the path by which it came.
+    pub fn came(&self) -> Came {
+        self.came
+    }
+
     /// The datagram of this number, which [`Link::next`] gave last, could not be sent: what it carried and
     /// acknowledged is for the next one, when that can be. Of several, the last comes first.
     pub fn take_back(&mut self, number: u64) {
@@ -227,13 +265,19 @@ impl Link {
     ) -> Result<(), Breach> {
         let now = nanos(now);
         let arrival = Arrival::parse(bytes).map_err(Breach)?;
+        self.came = Came::Old;
         if !self.receipt.is_new(&arrival.head) {
             self.counters.repeated += 1;
             return Ok(());
         }
+        self.came = match arrival.load {
+            Load::Trial => Came::Trial,
+            _ if self.receipt.is_newest(&arrival.head) => Came::New,
+            _ => Came::Old,
+        };
         self.hear(now, &arrival, to)?;
         let is_taken = match arrival.load {
-            Load::Nothing | Load::Ping | Load::Probe => true,
+            Load::Nothing | Load::Ping | Load::Probe | Load::Trial => true,
             Load::Frames(at, bytes) => {
                 let (limit, frame_max) = (self.promised(), self.frame_bytes_max as usize);
                 self.reassembly.take(at, bytes, limit, frame_max, to)?;
@@ -392,6 +436,7 @@ impl Link {
             Some(Cargo::Ping) => (Load::Ping, Content::Nothing),
             Some(Cargo::Probe(_)) => (Load::Probe, Content::Nothing),
             Some(Cargo::Bye) => (Load::Bye, Content::Nothing),
+            Some(Cargo::Trial) => (Load::Trial, Content::Nothing),
             Some(Cargo::Frames(range)) => {
                 let runs = self.outgoing.frames(range).map(Option::unwrap_or_default);
                 (Load::Frames(range.start, ()), Content::Own(runs))
@@ -404,7 +449,10 @@ impl Link {
         // Who waits for a message to be sent should not wait for company of its acknowledgement.
         let is_last = matches!(load, Load::Piece(..)) && !self.outgoing.has_next(self.credit);
         let is_probe = load == Load::Probe;
-        let asks = self.asks.take().is_some() || is_last || is_probe || load == Load::Bye;
+        let asks = self.asks.take().is_some()
+            || is_last
+            || is_probe
+            || matches!(load, Load::Bye | Load::Trial);
         let (numbers, held_micros) = self.receipt.tell(now);
         let settled = numbers.low();
         let head = Head { number, oldest, settled, credit, held_micros, asks };
@@ -448,8 +496,10 @@ impl Link {
         self.credit = self.credit.max(arrival.head.credit);
         let was_full = 2 * self.flight.bytes() >= self.window.bytes();
         let (outgoing, mtu) = (&mut self.outgoing, &mut self.mtu);
+        let trial_came = &mut self.trial_came;
         let answered = self.flight.answer(arrival.acks, now, |cargo| match cargo {
             Cargo::Probe(bytes) => mtu.probe_came(bytes, now),
+            Cargo::Trial => *trial_came = true,
             cargo => {
                 if let Some(token) = outgoing.acknowledge(cargo) {
                     to.sent(token);

@@ -54,7 +54,7 @@ use mpi_core::header::Header;
 use mpi_core::port::{Landing, Token};
 
 pub use datagram::{Content, Datagram};
-pub use link::{Config, Counters, Link};
+pub use link::{Came, Config, Counters, Link};
 pub use wire::number_of;
 
 /// Time, in nanoseconds from the fixed point of the transport's clock.

@@ -69,6 +69,17 @@ impl Receipt {
         (&self.numbers, u32::try_from(held).unwrap_or(u32::MAX))
     }
 
+    /// Whether none with a higher number has come.
+    #[inline]
+    pub(super) fn is_newest(&self, head: &Head) -> bool {
+        head.number >= self.numbers.end()
+    }
+
+    /// What the peer was told last may not come there: it is due at this time after all.
+    pub(super) fn restore(&mut self, due: Option<Nanos>) {
+        self.due_at = due;
+    }
+
     /// What the peer was not told is due at once.
     pub(super) fn tell_now(&mut self) {
         self.due_at = self.due_at.map(|_| 0);

@@ -4,8 +4,8 @@
 //! What makes datagrams reliable is [`crate::reliability`]: one link for each peer that was talked to. This
 //! is what is around it: sockets (`sockets`), trains of datagrams for one call of the kernel (`train`), a
 //! tag on each (`tag`), the ways to a peer (`ways`), and whose time has come (`watch`). Silence is not
-//! judged here, since a rank that computes is silent too: who asks is told how long it lasts
-//! ([`Udp::silent`]), and finds out by TCP, whose listener the kernel answers for.
+//! judged here, since a rank that computes is silent too: where it lasts, datagrams go through a tunnel
+//! (`tunnel`), and the network that carries them finds out whether anybody is there.
 //!
 //! In: [`Transport`]'s calls and what peers send. Out: [`mpi_core::port::Sink`]'s calls.
 
@@ -19,11 +19,13 @@ mod settings;
 mod sockets;
 mod tag;
 mod train;
+mod tunnel;
 mod watch;
 mod ways;
 
 pub use settings::{SOCKETS_MAX, UdpSettings};
 
+use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -100,7 +102,6 @@ enum Event {
 
 /// The UDP transport of one process.
 pub struct Udp {
-    pid: u32,
     config: UdpConfig,
     /// What is the same for all links.
     link: Config,
@@ -118,6 +119,9 @@ pub struct Udp {
     /// Peers from which something came in this poll.
     heard: Vec<PeerId>,
     events: Vec<Event>,
+    /// Datagrams that are to go through another network, and whether they may.
+    letters: VecDeque<(PeerId, Vec<u8>)>,
+    tunnels: bool,
     train: Train,
     buffer: Box<[u8]>,
     own: Vec<Interface>,
@@ -149,7 +153,6 @@ impl Udp {
         let epoll = Epoll::new()?;
         sockets.watch(&epoll)?;
         Ok(Udp {
-            pid: std::process::id(),
             link: link_config(&config.udp),
             peers: Peers::default(),
             watch: Watch::default(),
@@ -160,6 +163,8 @@ impl Udp {
             pace: Pace::default(),
             heard: Vec::new(),
             events: Vec::new(),
+            letters: VecDeque::new(),
+            tunnels: false,
             train: Train::new(),
             buffer: vec![0; TRAIN_BYTES_MAX].into_boxed_slice(),
             own,
@@ -199,7 +204,7 @@ impl Udp {
         self.sought.retain(|one| *one != peer);
         if let Some(known) = self.peer(peer) {
             known.ways = Ways::new(ways);
-            self.take_path(peer);
+            self.measure_path(peer);
             self.pump(peer);
         }
     }
@@ -229,7 +234,7 @@ impl Udp {
 
     /// How long the next poll can be put off if no news comes; `None` when for ever.
     pub fn put_off(&self) -> Option<Duration> {
-        if !self.events.is_empty() || !self.held.is_empty() {
+        if !self.events.is_empty() || !self.held.is_empty() || !self.letters.is_empty() {
             return Some(Duration::ZERO);
         }
         self.watch.next_at().map(|at| at.saturating_sub(self.now()))
@@ -238,7 +243,7 @@ impl Udp {
     /// Whether the next poll has something to do beyond looking for news.
     #[inline]
     pub fn is_restless(&self) -> bool {
-        let waiting = self.events.len() | self.blocked.len();
+        let waiting = self.events.len() | self.blocked.len() | self.letters.len();
         waiting != 0 || self.watch.next_at().is_some() && self.watch.is_due(self.now())
     }
 
@@ -294,21 +299,22 @@ impl Udp {
         }
         let how = format!("rank {} cannot reach rank {rank} by UDP: {how}", self.config.rank);
         let is_undelivered = !to.link.is_flushed();
-        self.forget(peer, State::Down);
+        self.forget(peer);
         let why =
             if is_undelivered { Why::Undelivered { how, hint: None } } else { Why::Lost(how) };
         self.events.push(Event::Down(peer, why));
     }
 
     /// Nothing comes from or goes to a peer any more.
-    fn forget(&mut self, peer: PeerId, state: State) {
+    fn forget(&mut self, peer: PeerId) {
         let link = self.link;
         if let Some(to) = self.peers.get(peer) {
-            to.state = state;
+            to.state = State::Down;
             // What it holds belongs to the program again.
             to.link = crate::reliability::Link::new(&link);
         }
         self.sought.retain(|one| *one != peer);
+        self.letters.retain(|(one, _)| *one != peer);
     }
 }
 
@@ -361,15 +367,6 @@ impl Transport for Udp {
 
     fn is_flushed(&self) -> bool {
         self.peers.met().all(Peer::is_flushed)
-    }
-}
-
-impl Drop for Udp {
-    fn drop(&mut self) {
-        // A forked child shares the sockets and has nothing to say.
-        if std::process::id() == self.pid {
-            self.leave();
-        }
     }
 }
 

@@ -6,6 +6,7 @@ use mpi_core::port::PeerId;
 
 use super::UdpConfig;
 use super::tag::Keys;
+use super::watch::Watch;
 use super::ways::Ways;
 use crate::reliability::{Config, Link};
 
@@ -61,6 +62,12 @@ impl Peer {
             is_held: false,
             used_at: Duration::ZERO,
         }
+    }
+
+    /// It wants to be looked at at this time, whatever its link says.
+    pub(super) fn watch_at(&mut self, at: Duration, peer: PeerId, watch: &mut Watch) {
+        let is_new = !std::mem::replace(&mut self.is_watched, true);
+        watch.note(peer, at, is_new);
     }
 
     /// Whether everything handed over for it is with it, or never can be.

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use mpi_core::buffer::RawBytes;
 use mpi_core::header::Header;
-use mpi_core::port::{Activity, Landing, PeerId, Sink, Token};
+use mpi_core::port::{Activity, Landing, PeerId, Sink, Token, Why};
 
 use super::peer::{Peer, State};
 use super::train::ENVELOPE_BYTES;
+use super::ways::From;
 use super::{Event, Udp};
 use crate::fields::Fields;
-use crate::reliability::{Listener, number_of};
+use crate::reliability::{Came, Listener, number_of};
 use crate::sys::udp::Come;
 
 /// Calls of the kernel in one poll, before others get their turn.
@@ -46,7 +47,7 @@ impl Udp {
     /// Takes in what has come, and does what is due (see [`mpi_core::port::Transport::poll`]).
     #[inline]
     pub(super) fn poll_sockets<S: Sink>(&mut self, sink: &mut S) -> Activity {
-        let mut busy = self.pace.looks() && self.hear(sink);
+        let mut busy = self.pace.looks() && self.read(sink);
         if !self.blocked.is_empty() {
             self.unblock();
         }
@@ -67,7 +68,7 @@ impl Udp {
 
     /// Reads the socket; whether anything came.
     #[inline]
-    fn hear<S: Sink>(&mut self, sink: &mut S) -> bool {
+    fn read<S: Sink>(&mut self, sink: &mut S) -> bool {
         let mut busy = false;
         for _ in 0..READS {
             match self.sockets.receive(&mut self.buffer) {
@@ -84,10 +85,16 @@ impl Udp {
                 Ok(None) | Err(_) => break,
             }
         }
+        self.answer_all();
+        busy
+    }
+
+    /// Sends what is due to those from whom something came.
+    #[inline]
+    pub(super) fn answer_all(&mut self) {
         while let Some(peer) = self.heard.pop() {
             self.pump(peer);
         }
-        busy
     }
 
     /// Takes in all datagrams of a train.
@@ -95,9 +102,10 @@ impl Udp {
     fn take<S: Sink>(&mut self, come: &Come, sink: &mut S) {
         let buffer = std::mem::take(&mut self.buffer);
         let now = self.now();
-        let empty = come.len == 0;
-        (self.counters.received, self.counters.refused) =
-            (self.counters.received + u64::from(empty), self.counters.refused + u64::from(empty));
+        if come.len == 0 {
+            self.counters.received += 1;
+            self.counters.refused += 1;
+        }
         for bytes in buffer[..come.len].chunks(come.each.max(1)) {
             self.counters.received += 1;
             if self.take_one(bytes, come.from.ip(), now, sink).is_none() {
@@ -133,27 +141,56 @@ impl Udp {
             }
         };
         let bytes = &met.here.open(number, bytes)?[ENVELOPE_BYTES..];
-        if met.state != State::Up {
-            return Some(());
-        }
-        let breach = met.link.receive(now, bytes, &mut Ears { peer, sink }).err();
-        if self.heard.last() != Some(&peer) {
-            self.heard.push(peer);
-        }
-        self.note_way(peer, from, now);
-        if let Some(breach) = breach {
-            self.lose(peer, breach.0);
-        }
+        self.hear(peer, bytes, From::Address(from), now, sink);
         Some(())
     }
 
-    /// A datagram of a peer came from this address.
+    /// A datagram of a peer has come, whose link has these bytes.
     #[inline]
-    fn note_way(&mut self, peer: PeerId, from: IpAddr, now: Duration) {
+    pub(super) fn hear<S: Sink>(
+        &mut self,
+        peer: PeerId,
+        bytes: &[u8],
+        from: From,
+        now: Duration,
+        sink: &mut S,
+    ) {
         let Some(met) = self.peers.get(peer) else { return };
-        if met.ways.is_current(from) {
+        if met.state == State::Down {
+            return;
+        }
+        if let Err(breach) = met.link.receive(now, bytes, &mut Ears { peer, sink }) {
+            return self.lose(peer, breach.0);
+        }
+        if self.heard.last() != Some(&peer) {
+            self.heard.push(peer);
+        }
+        if met.link.peer_has_left() && met.state == State::Up {
+            met.state = State::Left;
+            self.events.push(Event::Down(peer, Why::Finalized));
+        }
+        if met.ways.is_unsettled() && met.link.silence(now).is_none_or(|due| due.is_zero()) {
             met.ways.answered();
         }
-        let _ = now;
+        if met.ways.is_other(from) {
+            self.judge_way(peer, from, now);
+        }
+    }
+
+    /// A datagram came by another way than the one in use, or may have told that the best one works.
+    #[cold]
+    fn judge_way(&mut self, peer: PeerId, from: From, now: Duration) {
+        let rank = self.config.rank;
+        let Some(met) = self.peers.get(peer) else { return };
+        let moves = if met.link.trial_came() {
+            met.ways.go_back(now);
+            true
+        } else {
+            let (silence, is_senior) = (met.link.silence(now), rank < met.rank);
+            met.link.came() == Came::New && met.ways.heard(from, silence, is_senior, now)
+        };
+        if moves {
+            self.take_path(peer);
+        }
     }
 }

@@ -10,6 +10,8 @@ use super::Udp;
 use super::peer::{Peer, State};
 use super::sockets::Fate;
 use super::train::{AROUND_BYTES, Train};
+use super::tunnel::TUNNEL_BYTES;
+use super::ways::Way;
 use crate::sys::udp::{TRAIN_BYTES_MAX, mtu_to};
 
 /// Bytes of headers of UDP and IP.
@@ -20,7 +22,7 @@ const NO_WAY_PAUSE: Duration = Duration::from_millis(20);
 
 impl Udp {
     /// What stands before each datagram of this process.
-    fn envelope(&self) -> u64 {
+    pub(super) fn envelope(&self) -> u64 {
         u64::from(self.job_number()) | u64::from(self.config.rank) << 32
     }
 
@@ -86,11 +88,25 @@ impl Udp {
         }
     }
 
-    /// The way to a peer is new: how long its datagrams may be.
+    /// Another way to a peer is in use from now on.
     pub(super) fn take_path(&mut self, peer: PeerId) {
+        self.counters.moves += 1;
+        if let Some(to) = self.peers.get(peer) {
+            to.link.change_path();
+            tracing::info!(from = self.config.rank, to = to.rank, way = ?to.ways.current(), "another way is used");
+        }
+        self.measure_path(peer);
+    }
+
+    /// How long datagrams may be on the way in use.
+    pub(super) fn measure_path(&mut self, peer: PeerId) {
         let most = self.config.udp.datagram_bytes as usize;
         let Some(to) = self.peers.get(peer) else { return };
-        let Some(way) = to.ways.current() else { return };
+        let way = match to.ways.current() {
+            None => return,
+            Some(Way::Tunnel) => return to.link.set_datagram_bytes(TUNNEL_BYTES as u16),
+            Some(Way::Address(way)) => way,
+        };
         let headers = if way.is_ipv4() { HEADERS_V4 } else { HEADERS_V6 };
         let room = mtu_to(way).unwrap_or(0).saturating_sub(headers).min(TRAIN_BYTES_MAX);
         let room = if most == 0 { room } else { room.min(most) };
@@ -98,7 +114,10 @@ impl Udp {
         // Where there is no network, the kernel knows what gets there.
         match way.ip().is_loopback() {
             true => to.link.set_datagram_bytes(room),
-            false => to.link.set_ceiling(room),
+            false => {
+                to.link.set_datagram_bytes(room.min(self.link.datagram_bytes));
+                to.link.set_ceiling(room);
+            }
         }
     }
 
@@ -107,7 +126,9 @@ impl Udp {
     pub(super) fn pump(&mut self, peer: PeerId) {
         let now = self.now();
         let envelope = self.envelope();
-        let Some(mut to) = self.peers.get(peer) else { return };
+        let Some(mut to) = self.peers.get(peer).filter(|to| to.state != State::Down) else {
+            return;
+        };
         if to.ways.is_empty() {
             if to.state == State::Up && !self.sought.contains(&peer) {
                 self.sought.push(peer);
@@ -115,6 +136,15 @@ impl Udp {
             return;
         }
         to.used_at = now;
+        if to.ways.current() == Some(Way::Tunnel) && to.state == State::Up {
+            while let Some(datagram) = to.link.next(now) {
+                let mut letter = Vec::new();
+                // SAFETY: the program's messages stay readable while their requests go on.
+                unsafe { datagram.copy_to(&mut letter) };
+                self.letters.push_back((peer, letter));
+            }
+            return self.note(peer, now);
+        }
         loop {
             let is_more = fill(&mut self.train, to, envelope, now);
             let is_stopped = self.send_train(peer);
@@ -124,10 +154,7 @@ impl Udp {
                 break;
             }
         }
-        if let Some(at) = to.link.wake_at() {
-            let is_new = !std::mem::replace(&mut to.is_watched, true);
-            self.watch.note(peer, at, is_new);
-        }
+        self.note(peer, now);
     }
 }
 
@@ -147,7 +174,8 @@ impl Udp {
     /// Sends the train, which is for this peer; whether that has to stop for now.
     fn send_train(&mut self, peer: PeerId) -> bool {
         while !self.train.is_empty() {
-            let Some(way) = self.peers.get(peer).and_then(|to| to.ways.current()) else { break };
+            let way = self.peers.get(peer).and_then(|to| to.ways.current());
+            let Some(Way::Address(way)) = way else { break };
             self.counters.writes += 1;
             // SAFETY: as for `fill`: the link was told nothing since.
             match unsafe { self.sockets.send(way, &self.train) } {
@@ -164,7 +192,7 @@ impl Udp {
     /// Datagrams of a train could not be sent.
     #[cold]
     fn take_back(&mut self, peer: PeerId, fate: Fate) {
-        let now = self.now();
+        let (now, has_tunnel) = (self.now(), self.has_tunnel());
         let Some(to) = self.peers.get(peer) else { return };
         let bytes = self.train.refused_bytes();
         self.train.unsent().for_each(|number| to.link.take_back(number));
@@ -177,16 +205,14 @@ impl Udp {
             }
             Fate::TooLong => {
                 to.link.too_big(now, bytes);
-                let is_new = !std::mem::replace(&mut to.is_watched, true);
-                self.watch.note(peer, now, is_new);
+                to.watch_at(now, peer, &mut self.watch);
             }
             Fate::NoWay(error) => {
-                tracing::info!(to = to.rank, %error, "a way is gone");
-                to.ways.turn(now);
-                to.link.change_path();
-                self.counters.moves += 1;
-                let is_new = !std::mem::replace(&mut to.is_watched, true);
-                self.watch.note(peer, now + NO_WAY_PAUSE, is_new);
+                tracing::info!(from = self.config.rank, to = to.rank, %error, "a way is gone");
+                to.watch_at(now + NO_WAY_PAUSE, peer, &mut self.watch);
+                if to.ways.skip(now, has_tunnel) {
+                    self.take_path(peer);
+                }
             }
         }
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use mpi_core::port::PeerId;
 
 use super::Udp;
+use super::peer::State;
 
 /// A link on which nothing has happened for so long gives memory back.
 const QUIET: Duration = Duration::from_secs(1);
@@ -46,45 +47,69 @@ impl Watch {
 }
 
 impl Udp {
+    /// Notes when a peer wants to be looked at.
+    #[inline]
+    pub(super) fn note(&mut self, peer: PeerId, now: Duration) {
+        let Some(to) = self.peers.get(peer) else { return };
+        let quiet_at = to.used_at + QUIET;
+        let at = match (to.link.wake_at(), to.ways.trial_at()) {
+            (Some(at), Some(trial)) => at.min(trial),
+            (None, Some(trial)) if quiet_at > now => trial,
+            (Some(at), None) => at,
+            // What a busy link may need again is kept for a while.
+            (None, _) if quiet_at > now => quiet_at,
+            (None, _) => return to.link.trim(now),
+        };
+        let is_new = !std::mem::replace(&mut to.is_watched, true);
+        self.watch.note(peer, at, is_new);
+    }
+
     /// Looks after the peers whose time has come.
     #[cold]
     pub(super) fn look_after(&mut self, now: Duration) {
         for peer in self.watch.take() {
             let Some(to) = self.peers.get(peer) else { continue };
             to.is_watched = false;
-            match to.link.wake_at() {
-                None => self.rest(peer, now),
-                Some(at) if at > now => {
-                    to.is_watched = true;
-                    self.watch.note(peer, at, true);
-                }
-                Some(_) => {
-                    self.look_for_a_way(peer, now);
-                    self.pump(peer);
-                }
+            if to.state == State::Down {
+                continue;
+            }
+            self.try_best_way(peer, now);
+            self.look_for_a_way(peer, now);
+            let is_due = self
+                .peers
+                .get(peer)
+                .is_some_and(|to| to.link.wake_at().is_some_and(|at| at <= now));
+            match is_due {
+                true => self.pump(peer),
+                false => self.note(peer, now),
             }
         }
     }
 
     /// Takes another way where one has been silent for too long.
     fn look_for_a_way(&mut self, peer: PeerId, now: Duration) {
+        let has_tunnel = self.has_tunnel();
         let Some(to) = self.peers.get(peer) else { return };
         let Some(silence) = to.link.silence(now) else { return };
-        if to.ways.move_on(silence, now) {
-            to.link.change_path();
-            self.counters.moves += 1;
+        if to.ways.move_on(silence, now, has_tunnel) {
             self.take_path(peer);
         }
     }
 
-    /// Nothing more is to be done for a peer now: if that lasts, its memory is of use elsewhere.
-    fn rest(&mut self, peer: PeerId, now: Duration) {
+    /// Tries the best way, where another is in use.
+    fn try_best_way(&mut self, peer: PeerId, now: Duration) {
+        let envelope = self.envelope();
         let Some(to) = self.peers.get(peer) else { return };
-        if now.saturating_sub(to.used_at) >= QUIET {
-            to.link.trim(now);
-        } else {
-            to.is_watched = true;
-            self.watch.note(peer, to.used_at + QUIET, true);
+        if to.ways.trial_at().is_none_or(|at| at > now) {
+            return;
         }
+        let Some(way) = to.ways.begin_trial(now) else { return };
+        self.train.clear();
+        let trial = to.link.next_trial(now);
+        // SAFETY: a trial has no content.
+        unsafe { self.train.push(&trial, envelope, &to.there) };
+        // SAFETY: the train has memory of its own alone. Where there is no way, nobody answers.
+        let _ = unsafe { self.sockets.send(way, &self.train) };
+        self.train.clear();
     }
 }
