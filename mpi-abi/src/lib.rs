@@ -27,6 +27,7 @@ pub mod procedure;
 mod progress;
 pub mod quick;
 pub mod raw;
+mod report;
 mod standard_streams;
 mod startup;
 pub mod strings;

@@ -15,8 +15,8 @@ use mpi_core::error::Error;
 use mpi_core::header::Header;
 use mpi_core::io::disk::Storage;
 use mpi_core::port::{
-    Activity, Body, Caps, Expected, Front, Full, Offer, PeerId, Pieces, Port, ProcessName, Pulled,
-    Sink, Token, Transport,
+    Activity, Advert, Body, Caps, Expected, Front, Full, Offer, PeerId, Pieces, Port, ProcessName,
+    Pulled, Sink, Token, Transport,
 };
 use mpi_core::process::Process;
 use mpi_core::rma::Segment;
@@ -120,56 +120,6 @@ impl NodePort {
         self.local = None;
     }
 
-    /// What went which way, for `mpirun --report`: this rank's lines.
-    pub(crate) fn report(&mut self, size: u32) -> String {
-        let Some(local) = &mut self.local else { return String::new() };
-        let shm = local.shm();
-        let connected = (0..size).filter(|&peer| shm.is_connected(PeerId(peer))).count();
-        let counters = shm.counters();
-        let mut text = format!(
-            "shared memory to {connected} of {} peers; {} bytes of eager messages through the \
-             ring; large messages: {} bytes read in place, {} copied across processes, {} \
-             pipelined; {} sleeps",
-            size.saturating_sub(1),
-            counters.bytes_eager,
-            counters.bytes_in_place,
-            counters.bytes_cross_memory,
-            counters.bytes_pipelined,
-            counters.sleeps
-        );
-        if let Some(tcp) = local.tcp() {
-            let connected = (0..size).filter(|&peer| tcp.is_connected(PeerId(peer))).count();
-            let counters = tcp.counters();
-            text += &format!(
-                "; TCP to {connected} peers by {} connections, {} of them made again; {} bytes \
-                 read into place, {} by way of a buffer; {} times data that was changed on its way; {} strangers \
-                 refused",
-                counters.connections,
-                counters.repairs,
-                counters.bytes_in_place,
-                counters.bytes_buffered,
-                counters.altered,
-                counters.strangers
-            );
-        }
-        if let Some(udp) = local.udp() {
-            let counters = udp.counters();
-            text += &format!(
-                "; UDP to {} peers: {} datagrams sent by {} calls, {} of them again, {} received; {} refused, {} \
-                 repeated by the network; {} times another way was taken",
-                counters.peers,
-                counters.sent,
-                counters.writes,
-                counters.again,
-                counters.received,
-                counters.refused,
-                counters.repeated,
-                counters.moves
-            );
-        }
-        text
-    }
-
     /// Shared memory and loopback, while open.
     pub(crate) fn local(&mut self) -> Option<&mut LocalPort> {
         self.local.as_mut()
@@ -205,9 +155,16 @@ impl Transport for NodePort {
         self.local.as_mut().is_some_and(|local| local.send_at_once(peer, header, bytes))
     }
 
-    fn send_bulk(&mut self, peer: PeerId, header: &Header, source: Packer, token: Token) {
+    fn send_bulk(
+        &mut self,
+        peer: PeerId,
+        header: &Header,
+        source: Packer,
+        token: Token,
+        advert: Option<Advert>,
+    ) {
         if let Some(local) = &mut self.local {
-            local.send_bulk(peer, header, source, token);
+            local.send_bulk(peer, header, source, token, advert);
         }
     }
 
@@ -292,6 +249,22 @@ impl Transport for NodePort {
             Some(local) => local.pull(peer, offer, len, to, token),
             None => Pulled::Unavailable,
         }
+    }
+
+    fn end_offer(&mut self, peer: PeerId, offer: &Offer) {
+        if let Some(local) = &mut self.local {
+            local.end_offer(peer, offer);
+        }
+    }
+
+    fn advertise(
+        &mut self,
+        peer: PeerId,
+        landing: &Unpacker,
+        len: u64,
+        token: Token,
+    ) -> Option<Advert> {
+        self.local.as_mut()?.advertise(peer, landing, len, token)
     }
 
     fn is_flushed(&self) -> bool {

@@ -29,7 +29,7 @@ use crate::face::Abi;
 use crate::lacks;
 use crate::library::{self, Phase, Place, library, phase};
 use crate::procedure::Procedure;
-use crate::{dying, node, progress, standard_streams};
+use crate::{dying, node, progress, report, standard_streams};
 
 /// The levels of thread support with their core values.
 pub(crate) const THREAD_LEVELS: [(&str, i32); 4] = [
@@ -482,7 +482,7 @@ fn rest(cx: &mut Cx<'_>) -> Result<()> {
 /// Leaves the job.
 fn leave(process: &mut node::Node, moment: Leaving) -> Result<()> {
     let reports = std::env::var_os(REPORT_VARIABLE).is_some();
-    let text = reports.then(|| process.port.report(process.identity.size));
+    let text = reports.then(|| report::lines(&mut process.port, process.identity.size));
     // Those who are still to be met are looked up at the launcher.
     process.port.leave();
     let bootstrap = library().bootstrap.take();

@@ -131,6 +131,19 @@ pub struct Offer {
     pub words: [u64; 2],
 }
 
+/// The receiver's side of a rendezvous: where the bytes go, in its transport's own words. Travels in a
+/// CTS. The bytes of a peer may be anything.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Advert {
+    /// Whose words these are; not [`OfferKind::NONE`].
+    pub kind: OfferKind,
+    /// The words.
+    pub bytes: [u8; ADVERT_BYTES],
+}
+
+/// Bytes of an [`Advert`], for which a CTS has room.
+pub const ADVERT_BYTES: usize = 24;
+
 /// What became of a [`Transport::pull`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pulled {
@@ -190,8 +203,16 @@ pub trait Transport {
     /// Sends all that `source` has left as bulk data under `header`; the memory belongs to the
     /// transport until it calls [`Sink::sent`] with `token`. Arrives as [`Sink::begin`] with the
     /// same header and, unless that discards it, [`Sink::landed`] with the header's context id as
-    /// token.
-    fn send_bulk(&mut self, peer: PeerId, header: &Header, source: Packer, token: Token);
+    /// token. `advert` is what the peer's transport has said of that landing, if it has: whoever is
+    /// not of its kind passes over it.
+    fn send_bulk(
+        &mut self,
+        peer: PeerId,
+        header: &Header,
+        source: Packer,
+        token: Token,
+        advert: Option<Advert>,
+    );
 
     /// Moves what can be moved without waiting; arrivals go to `sink`.
     fn poll<S: Sink>(&mut self, sink: &mut S) -> Activity;
@@ -250,6 +271,28 @@ pub trait Transport {
     fn offer(&mut self, peer: PeerId, address: *const u8, len: u64) -> Offer {
         let _ = (peer, address, len);
         Offer::default()
+    }
+
+    /// The rendezvous of an offer is over, however it has ended: the bytes were fetched or sent, the
+    /// message was taken back, or the peer is lost. Called once for each offer that is not of
+    /// [`OfferKind::NONE`]; others' offers are passed over.
+    fn end_offer(&mut self, peer: PeerId, offer: &Offer) {
+        let _ = (peer, offer);
+    }
+
+    /// Where the `len` bytes that `peer` is asked for will land, so that it can write them there:
+    /// they follow as bulk data under a header with `token` as context id. The memory of `landing` is
+    /// free to be written by the transport until [`Sink::begin`] hands it over or refuses it, or the
+    /// peer is lost; the bulk data may come another way, and then the advert is as good as ended.
+    fn advertise(
+        &mut self,
+        peer: PeerId,
+        landing: &Unpacker,
+        len: u64,
+        token: Token,
+    ) -> Option<Advert> {
+        let _ = (peer, landing, len, token);
+        None
     }
 
     /// Fetches `len` bytes from where `peer` offered them, if the offer is of this transport's kind. If that is only begun, the memory of `to`

@@ -14,18 +14,18 @@ use crate::handle::{CommHandle, RequestHandle, RequestKind};
 use crate::header::{FrameKind, Header, INLINE_BYTES};
 use crate::lost::{failed_elsewhere, lost_peer, lost_source};
 use crate::matching::{Envelope, Matcher};
-use crate::p2p::rendezvous::{self, Payload, Rts};
+use crate::p2p::rendezvous::{self, Cts, Payload, Rts};
 use crate::p2p::{Arrived, Content};
 use crate::peers::{Early, Order, Peer};
-use crate::port::{Body, Landing, Offer, PeerId, Port, Sink, Token, Why};
+use crate::port::{Body, Landing, Offer, OfferKind, PeerId, Port, Sink, Token, Why};
 use crate::request::{Operation, Owner, Request};
 use crate::status::Status;
 use crate::table::Table;
 
 /// What the core wants of the port once it may be used again.
 pub(crate) enum Wish {
-    /// The bytes of a send request, to the receiver's token.
-    Bulk(PeerId, RequestHandle, u64),
+    /// The bytes of a send request, as the receiver asks for them.
+    Bulk(PeerId, RequestHandle, Cts),
     /// To fetch an announced message into a receive request.
     Pull(RequestHandle, Rts),
     /// To ask for one that could not be fetched.
@@ -34,6 +34,8 @@ pub(crate) enum Wish {
     Finish(PeerId, u64),
     /// To tell that an announced message was dropped, by the sender's token.
     Cancelled(PeerId, u64),
+    /// To tell the transport that an offer is over.
+    EndOffer(PeerId, Offer),
     /// To end the job: what the program was told is sent can never arrive.
     End(PeerId, Error),
 }
@@ -160,7 +162,7 @@ impl Vci {
         while let Some(wish) = self.wishes.pop_front() {
             moved = true;
             match wish {
-                Wish::Bulk(peer, request, token) => self.send_bulk(port, peer, request, token),
+                Wish::Bulk(peer, request, cts) => self.send_bulk(port, peer, request, cts),
                 Wish::Pull(request, rts) => self.pull(port, request, rts),
                 Wish::Ask(request, rts) => self.ask(port, request, rts),
                 Wish::Finish(peer, token) => {
@@ -169,6 +171,7 @@ impl Vci {
                 Wish::Cancelled(peer, token) => {
                     self.control(port, peer, FrameKind::Cancelled, rendezvous::fin_payload(token));
                 }
+                Wish::EndOffer(peer, offer) => port.end_offer(peer, &offer),
                 Wish::End(peer, error) => port.end_job(procedure, peer, &error),
             }
         }
@@ -197,13 +200,7 @@ impl Vci {
         self.send(port, peer, &mut header, Body::Bytes(RawBytes::from(bytes)));
     }
 
-    fn send_bulk<P: Port>(
-        &mut self,
-        port: &mut P,
-        peer: PeerId,
-        request: RequestHandle,
-        token: u64,
-    ) {
+    fn send_bulk<P: Port>(&mut self, port: &mut P, peer: PeerId, request: RequestHandle, cts: Cts) {
         let Ok(Request { operation: Operation::Send(send), .. }) = self.requests.get_mut(request)
         else {
             return;
@@ -212,8 +209,9 @@ impl Vci {
             return;
         }
         let source = send.outgoing.take();
-        let header = Header { kind: FrameKind::Data as u8, context: token, ..Header::default() };
-        port.send_bulk(peer, &header, source, Token(u64::from(request.raw())));
+        let context = u64::from(cts.receiver);
+        let header = Header { kind: FrameKind::Data as u8, context, ..Header::default() };
+        port.send_bulk(peer, &header, source, Token(u64::from(request.raw())), cts.advert);
     }
 
     /// Gives a message in its order to the receive that matches, or keeps it.
@@ -366,8 +364,11 @@ impl Vci {
         if let Some(failure) = &failure {
             entry.status.error = failure.class();
         }
-        if matches!(entry.operation, Operation::Send(_)) {
+        if let Operation::Send(send) = &entry.operation {
             self.sends_pending -= 1;
+            if send.offer.kind != OfferKind::NONE {
+                self.wishes.push_back(Wish::EndOffer(send.peer, send.offer));
+            }
         }
         entry.complete = true;
         entry.failure = failure;
@@ -386,9 +387,9 @@ impl Vci {
 
     fn clear_to_send(&mut self, peer: PeerId, body: RawBytes<'_>) {
         self.answers = self.answers.wrapping_sub(1);
-        let Some((sender, receiver)) = rendezvous::read_cts(body) else { return };
-        if let Some(request) = self.send_request(peer, sender) {
-            self.wishes.push_back(Wish::Bulk(peer, request, receiver));
+        let Some(cts) = Cts::from_payload(body) else { return };
+        if let Some(request) = self.send_request(peer, u64::from(cts.sender)) {
+            self.wishes.push_back(Wish::Bulk(peer, request, cts));
         }
     }
 

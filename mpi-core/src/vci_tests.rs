@@ -64,22 +64,56 @@ fn what_has_not_begun_does_not_land() {
     assert!(!is_complete(&vci, request));
 }
 
-#[test]
-fn no_frame_ends_a_send_whose_bytes_the_transport_has() {
-    let (mut vci, bytes) = (interface(), [0; LEN as usize]);
-    let packer = Packer::contiguous(UserBuffer(bytes.as_ptr().cast_mut()), LEN);
+/// A send of these bytes with an offer, which the transport may have already.
+fn announced_send(vci: &mut Vci, bytes: &[u8], of: (Offer, bool)) -> RequestHandle {
+    let from = UserBuffer(bytes.as_ptr().cast_mut());
     let state = SendState {
         peer: PEER,
         envelope: Envelope { context: 1, source: 0, tag: 0 },
-        outgoing: Outgoing::new(packer),
+        outgoing: Outgoing::new(Packer::contiguous(from, bytes.len() as u64)),
+        offer: of.0,
         copy: None,
-        handed_over: true,
+        handed_over: of.1,
         cancelled: false,
     };
-    let request = insert(&mut vci, Operation::Send(state));
-    vci.sends_pending = 1;
+    vci.sends_pending += 1;
+    insert(vci, Operation::Send(state))
+}
+
+#[test]
+fn an_offer_ends_once_however_its_rendezvous_ends() {
+    let answer = |vci: &mut Vci, kind: FrameKind, token: u64| {
+        let payload = rendezvous::fin_payload(token);
+        let header = Header { kind: kind as u8, ..Header::default() };
+        vci.frame(PEER, &header, RawBytes::from(&payload[..]));
+    };
+    type End<'a> = &'a dyn Fn(&mut Vci, u64);
+    let ends: [(bool, End<'_>); 4] = [
+        (false, &|vci, token| answer(vci, FrameKind::Fin, token)),
+        (false, &|vci, token| answer(vci, FrameKind::Cancelled, token)),
+        (true, &|vci, token| vci.sent(Token(token))),
+        (false, &|vci, _| vci.peer_down(PEER, Why::Lost("it is gone".into()))),
+    ];
+    for (n, (handed_over, end)) in ends.into_iter().enumerate() {
+        let (mut vci, bytes) = (interface(), [0; LEN as usize]);
+        let offer = Offer { kind: OfferKind(7), words: [3, n as u64] };
+        let request = announced_send(&mut vci, &bytes, (offer, handed_over));
+        assert!(vci.wishes.is_empty());
+        for _ in 0..2 {
+            end(&mut vci, u64::from(request.raw()));
+        }
+        assert!(is_complete(&vci, request), "end {n}");
+        let is_end = |wish: &&Wish| matches!(wish, Wish::EndOffer(PEER, ended) if *ended == offer);
+        assert_eq!(vci.wishes.iter().filter(is_end).count(), 1, "end {n}");
+    }
+}
+
+#[test]
+fn no_frame_ends_a_send_whose_bytes_the_transport_has() {
+    let (mut vci, bytes) = (interface(), [0; LEN as usize]);
+    let request = announced_send(&mut vci, &bytes, (Offer::default(), true));
     let token = u64::from(request.raw());
-    let payload = rendezvous::cts_payload(token, 7);
+    let payload = Cts { sender: request.raw(), receiver: 7, advert: None }.to_payload();
     for kind in [FrameKind::Fin, FrameKind::Cancelled, FrameKind::Cts] {
         let header = Header { kind: kind as u8, ..Header::default() };
         vci.frame(PEER, &header, RawBytes::from(&payload[..]));

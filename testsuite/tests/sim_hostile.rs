@@ -95,7 +95,7 @@ fn attack(mut context: RankContext, seed: u64, world: &Cell<u64>) {
             header.context = number(&mut random);
             let len = random.random_range(0..long.len());
             let source = Packer::contiguous(UserBuffer(long.as_ptr().cast_mut()), len as u64);
-            port.send_bulk(PeerId(to), &header, source, Token(count));
+            port.send_bulk(PeerId(to), &header, source, Token(count), None);
         } else if port.send(PeerId(to), &header, Body::Bytes(RawBytes::from(&words[..len]))).is_ok()
             && header.sequence == numbers[to as usize]
             && FrameKind::from_wire(header.kind).is_some_and(FrameKind::is_message)

@@ -135,7 +135,7 @@ impl End {
         if std::mem::take(&mut self.taker.cts) {
             let header = Header { kind: FrameKind::Data as u8, context: 2, ..Header::default() };
             let source = Packer::contiguous(UserBuffer(self.source), len as u64);
-            self.port.send_bulk(PEER, &header, source, Token(1));
+            self.port.send_bulk(PEER, &header, source, Token(1), None);
             self.poll_until(|taker| taker.sent);
             self.taker.sent = false;
         }

@@ -7,7 +7,10 @@
 use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::header::{FrameKind, Header};
-use mpi_core::port::{Activity, Body, Full, Landing, PeerId, Pulled, Sink, Token, Transport, Why};
+use mpi_core::port::{
+    ADVERT_BYTES, Activity, Advert, Body, Full, Landing, Offer, OfferKind, PeerId, Pulled, Sink,
+    Token, Transport, Why,
+};
 
 /// Polls in a row without any movement after which something is lost.
 const PATIENCE: u32 = 1_000_000;
@@ -179,10 +182,14 @@ pub fn check<T: Transport>(mut make: impl FnMut() -> Vec<T>) {
         bulk_is_cut_or_dropped_as_the_sink_wants,
         small_frames_pass_bulk_both_ways,
         a_pull_fetches_what_was_offered,
+        bulk_lands_where_it_was_advertised,
     ] {
         requirement(&mut World::new(make()));
     }
 }
+
+/// A kind that no transport has.
+const NOBODYS: OfferKind = OfferKind(0xff);
 
 fn lengths(max: usize) -> Vec<usize> {
     let near = |n: usize| [n.saturating_sub(1), n, n + 1];
@@ -205,7 +212,13 @@ fn frames_kept_back_arrive_in_order<T: Transport>(world: &mut World<T>) {
         for n in 0..5 {
             world.send(from, to, &header(round * 5 + n), &pattern(n, 10));
         }
-        world.transport(from).send_bulk(PeerId(to as u32), &head, packer(&source), Token(round));
+        world.transport(from).send_bulk(
+            PeerId(to as u32),
+            &head,
+            packer(&source),
+            Token(round),
+            None,
+        );
         world.transport(from).release();
         world.run_until("all that was kept back is there", |world| {
             world.got(to).frames.len() as u64 == round * 5 + 5
@@ -324,7 +337,7 @@ fn bulk_lands_and_tells_both_ends<T: Transport>(world: &mut World<T>) {
         let head = Header { kind: FrameKind::Data as u8, ..header(len as u64 + 1) };
         world.got(to).landings.push((head.context, unpacker(&mut target[..len])));
         let token = Token(len as u64 + 77);
-        world.transport(from).send_bulk(PeerId(to as u32), &head, packer(&source), token);
+        world.transport(from).send_bulk(PeerId(to as u32), &head, packer(&source), token, None);
         world.run_until("bulk data has left and landed", |world| {
             world.got(from).sent.contains(&token)
                 && world.got(to).landed.contains(&Token(head.context))
@@ -344,7 +357,7 @@ fn bulk_is_cut_or_dropped_as_the_sink_wants<T: Transport>(world: &mut World<T>) 
     world.got(to).landings.push((cut.context, unpacker(&mut target[..150_000])));
     for (n, head) in [cut, dropped].iter().enumerate() {
         let token = Token(n as u64);
-        world.transport(from).send_bulk(PeerId(to as u32), head, packer(&source), token);
+        world.transport(from).send_bulk(PeerId(to as u32), head, packer(&source), token, None);
     }
     world.run_until("both have left and one has landed", |world| {
         !world.got(to).landed.is_empty() && world.got(from).sent.len() == 2
@@ -365,7 +378,7 @@ fn small_frames_pass_bulk_both_ways<T: Transport>(world: &mut World<T>) {
         world.got(to).landings.push((header(n + 1).context, unpacker(target)));
         let source = packer(&sources[n as usize]);
         let token = Token(n);
-        world.transport(from).send_bulk(PeerId(to as u32), &header(n + 1), source, token);
+        world.transport(from).send_bulk(PeerId(to as u32), &header(n + 1), source, token, None);
     }
     for n in 0..500 {
         world.send(a, b, &header(n), &pattern(n, n as usize));
@@ -409,5 +422,35 @@ fn a_pull_fetches_what_was_offered<T: Transport>(world: &mut World<T>) {
             }
         }
         assert!(target[len..].iter().all(|byte| *byte == 0xee), "a pull ran over its end");
+        if offer.kind != OfferKind::NONE {
+            let foreign = Offer { kind: NOBODYS, ..offer };
+            let pulled = world.transport(to).pull(peer, &foreign, len as u64, &mut way_in, token);
+            assert_eq!(pulled, Pulled::Unavailable, "another transport's words were read");
+            world.transport(from).end_offer(PeerId(to as u32), &offer);
+        }
+    }
+}
+
+/// Words of another transport are passed over.
+fn bulk_lands_where_it_was_advertised<T: Transport>(world: &mut World<T>) {
+    let (from, to) = (0, world.last());
+    let foreign = Advert { kind: NOBODYS, bytes: [0xff; ADVERT_BYTES] };
+    for (n, len) in (1..).zip([1, 5000, 300_000]) {
+        for is_foreign in [false, true] {
+            let source = pattern(n, len);
+            let mut target = vec![0xee; len + 64];
+            let head =
+                Header { kind: FrameKind::Data as u8, ..header(2 * n + u64::from(is_foreign)) };
+            let room = unpacker(&mut target[..len]);
+            let (peer, token) = (PeerId(from as u32), Token(head.context));
+            let told = world.transport(to).advertise(peer, &room, len as u64, token);
+            let advert = if is_foreign { Some(foreign) } else { told };
+            world.got(to).landings.push((head.context, room));
+            let packer = packer(&source);
+            world.transport(from).send_bulk(PeerId(to as u32), &head, packer, Token(n), advert);
+            world.run_until("bulk data has landed", |world| world.got(to).landed.contains(&token));
+            assert!(target[..len] == source, "{len} bytes of bulk data are wrong");
+            assert!(target[len..].iter().all(|byte| *byte == 0xee), "bulk data ran over its end");
+        }
     }
 }

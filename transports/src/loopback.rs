@@ -7,7 +7,8 @@ use mpi_core::buffer::RawBytes;
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::header::Header;
 use mpi_core::port::{
-    Activity, Body, Caps, Full, Landing, Offer, PeerId, ProcessName, Pulled, Sink, Token, Transport,
+    Activity, Advert, Body, Caps, Full, Landing, Offer, PeerId, ProcessName, Pulled, Sink, Token,
+    Transport,
 };
 
 use crate::offers::LOOPBACK;
@@ -104,7 +105,14 @@ impl Transport for Loopback {
 
     fn release(&mut self) {}
 
-    fn send_bulk(&mut self, _: PeerId, header: &Header, source: Packer, token: Token) {
+    fn send_bulk(
+        &mut self,
+        _: PeerId,
+        header: &Header,
+        source: Packer,
+        token: Token,
+        _: Option<Advert>,
+    ) {
         self.bulk.push_back((*header, source, token));
     }
 

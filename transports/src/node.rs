@@ -20,12 +20,13 @@ use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::header::Header;
 use mpi_core::port::{
-    Activity, Body, Caps, Expected, Front, Full, Offer, PeerId, Pieces, Port, ProcessName, Pulled,
-    Sink, Token, Transport,
+    Activity, Advert, Body, Caps, Expected, Front, Full, Offer, PeerId, Pieces, Port, ProcessName,
+    Pulled, Sink, Token, Transport,
 };
 
 use crate::cards::{Directory, NODE};
 use crate::loopback::Loopback;
+use crate::offers;
 use crate::shm::{LocalConfig, Secret, Shm};
 use crate::tcp::Tcp;
 use crate::udp::Udp;
@@ -248,18 +249,25 @@ impl Transport for LocalPort {
         self.shm.send_at_once(peer, header, bytes)
     }
 
-    fn send_bulk(&mut self, peer: PeerId, header: &Header, source: Packer, token: Token) {
+    fn send_bulk(
+        &mut self,
+        peer: PeerId,
+        header: &Header,
+        source: Packer,
+        token: Token,
+        advert: Option<Advert>,
+    ) {
         if peer == self.me {
-            return self.loopback.send_bulk(peer, header, source, token);
+            return self.loopback.send_bulk(peer, header, source, token, advert);
         }
         // Decides it, if nothing has gone there before.
         let _ = self.way_to(peer);
         match self.nets.as_mut().and_then(|nets| nets.to(peer)) {
             Some(net) => {
                 self.pace.note_news();
-                each!(net, net => net.send_bulk(peer, header, source, token));
+                each!(net, net => net.send_bulk(peer, header, source, token, advert));
             }
-            None => self.shm.send_bulk(peer, header, source, token),
+            None => self.shm.send_bulk(peer, header, source, token, advert),
         }
     }
 
@@ -362,6 +370,38 @@ impl Transport for LocalPort {
         match self.nets.as_mut().and_then(|nets| nets.to(peer)) {
             Some(net) => each!(net, net => net.pull(peer, offer, len, to, token)),
             None => self.shm.pull(peer, offer, len, to, token),
+        }
+    }
+
+    fn end_offer(&mut self, peer: PeerId, offer: &Offer) {
+        // By its kind, since another way may lead there now.
+        match offer.kind {
+            offers::SHARED_MEMORY => self.shm.end_offer(peer, offer),
+            offers::LOOPBACK => self.loopback.end_offer(peer, offer),
+            _ => {
+                if let Some(nets) = &mut self.nets {
+                    nets.end_offer(peer, offer);
+                }
+            }
+        }
+    }
+
+    fn advertise(
+        &mut self,
+        peer: PeerId,
+        landing: &Unpacker,
+        len: u64,
+        token: Token,
+    ) -> Option<Advert> {
+        if peer == self.me {
+            return self.loopback.advertise(peer, landing, len, token);
+        }
+        match self.way_to(peer).ok()? {
+            Way::Network(network) => {
+                let net = self.nets.as_mut()?.get_mut(network)?;
+                each!(net, net => net.advertise(peer, landing, len, token))
+            }
+            _ => self.shm.advertise(peer, landing, len, token),
         }
     }
 

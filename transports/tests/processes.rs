@@ -232,7 +232,7 @@ fn large(mut rank: Rank, expected: fn(&mut LocalPort) -> u64) {
     if rank.sink.frames.remove(0).header.kind == FrameKind::Cts as u8 {
         let from = UserBuffer(source.as_ptr().cast_mut());
         let packer = Packer::contiguous(from, len as u64);
-        rank.port.send_bulk(PeerId(other), &numbered(5), packer, Token(1));
+        rank.port.send_bulk(PeerId(other), &numbered(5), packer, Token(1), None);
         rank.wait_until("bulk data has left", |sink| sink.sent == [Token(1)]);
     }
     if pulled == Pulled::Unavailable {

@@ -1,7 +1,7 @@
 //! The receiver's end of a rendezvous: the bytes of an announced message are fetched or asked for,
 //! and the sender hears of it when they have been fetched.
 
-use super::rendezvous::{self, Rts};
+use super::rendezvous::{self, Cts, Rts};
 use crate::handle::RequestHandle;
 use crate::header::FrameKind;
 use crate::lost::lost_peer;
@@ -49,10 +49,14 @@ impl Vci {
 
     /// Asks for the bytes of the announced message `rts` for the receive `request`.
     pub(crate) fn ask<P: Port>(&mut self, port: &mut P, request: RequestHandle, rts: Rts) {
+        let Ok(sender) = u32::try_from(rts.token) else { return };
         if let Some(receive) = self.receive_mut(request) {
             receive.awaited = Some(rts);
-            let cts = rendezvous::cts_payload(rts.token, u64::from(request.raw()));
-            self.control(port, rts.peer, FrameKind::Cts, cts);
+            let receiver = request.raw();
+            let token = Token(u64::from(receiver));
+            let advert = receive.incoming.advertise(port, rts.peer, rts.len, token);
+            let cts = Cts { sender, receiver, advert };
+            self.control(port, rts.peer, FrameKind::Cts, cts.to_payload());
         }
     }
 

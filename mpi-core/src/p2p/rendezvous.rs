@@ -7,7 +7,7 @@
 
 use crate::buffer::RawBytes;
 use crate::header::INLINE_BYTES;
-use crate::port::{Offer, OfferKind, PeerId};
+use crate::port::{ADVERT_BYTES, Advert, Offer, OfferKind, PeerId};
 
 /// The version of the handshake's payloads.
 const VERSION: u32 = 2;
@@ -64,14 +64,40 @@ impl Rts {
     }
 }
 
-/// The request for an announced message's bytes: both ends' names of the transfer.
-pub(crate) fn cts_payload(sender: u64, receiver: u64) -> Payload {
-    payload(&[sender, receiver])
+/// The request for an announced message's bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Cts {
+    /// The sender's name of the transfer.
+    pub(crate) sender: u32,
+    /// The receiver's.
+    pub(crate) receiver: u32,
+    /// Where the bytes go, if the receiver's transport tells it.
+    pub(crate) advert: Option<Advert>,
 }
 
-/// Reads a CTS: the sender's and the receiver's name of the transfer.
-pub(crate) fn read_cts(body: RawBytes<'_>) -> Option<(u64, u64)> {
-    words::<2>(body).map(|[sender, receiver]| (sender, receiver))
+impl Cts {
+    /// The request's payload.
+    pub(crate) fn to_payload(self) -> Payload {
+        let kind = self.advert.map_or(OfferKind::NONE, |advert| advert.kind);
+        let first = u64::from(self.sender) | u64::from(kind.0) << 32;
+        let mut bytes = payload(&[first, u64::from(self.receiver)]);
+        if let Some(advert) = self.advert {
+            bytes[INLINE_BYTES - ADVERT_BYTES..].copy_from_slice(&advert.bytes);
+        }
+        bytes
+    }
+
+    /// Reads a request; `None` if it is none of this version.
+    pub(crate) fn from_payload(body: RawBytes<'_>) -> Option<Cts> {
+        let [first, receiver, rest @ ..] = words::<5>(body)?;
+        let kind = OfferKind(u8::try_from(first >> 32).ok()?);
+        let mut bytes = [0; ADVERT_BYTES];
+        for (chunk, word) in bytes.chunks_exact_mut(8).zip(rest) {
+            chunk.copy_from_slice(&word.to_le_bytes());
+        }
+        let advert = (kind != OfferKind::NONE).then_some(Advert { kind, bytes });
+        Some(Cts { sender: first as u32, receiver: u32::try_from(receiver).ok()?, advert })
+    }
 }
 
 /// The notice that a transfer is over, by the sender's name of it.
@@ -103,10 +129,19 @@ mod tests {
         }
 
         #[test]
+        fn a_request_survives_the_wire(sender: u32, receiver: u32, kind: u8, bytes: [u8; ADVERT_BYTES]) {
+            let told = OfferKind(kind) != OfferKind::NONE;
+            let advert = told.then_some(Advert { kind: OfferKind(kind), bytes });
+            let cts = Cts { sender, receiver, advert };
+            let payload = cts.to_payload();
+            prop_assert_eq!(Cts::from_payload(RawBytes::from(&payload[..])), Some(cts));
+        }
+
+        #[test]
         fn foreign_bytes_are_refused_or_read_but_never_panic(
                 bytes in prop::collection::vec(any::<u8>(), 0..64)) {
             let body = RawBytes::from(&bytes[..]);
-            let _ = (Rts::from_payload(PeerId(0), body), read_cts(body), read_fin(body));
+            let _ = (Rts::from_payload(PeerId(0), body), Cts::from_payload(body), read_fin(body));
         }
     }
 }

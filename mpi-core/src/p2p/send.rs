@@ -95,10 +95,11 @@ impl<P: Port> Process<P> {
         let Route { context, source, tag, .. } = route;
         let envelope = Envelope { context, source, tag };
         let (copy, handed_over, cancelled) = (None, false, false);
-        let state =
-            SendState { peer: route.peer, envelope, outgoing, copy, handed_over, cancelled };
-        let request =
-            self.vci.requests.insert(Request::active(Operation::Send(state), owner, comm))?;
+        let peer = route.peer;
+        let state = SendState { peer, envelope, outgoing, offer, copy, handed_over, cancelled };
+        let request = Request::active(Operation::Send(state), owner, comm);
+        let request = self.vci.requests.insert(request);
+        let request = request.inspect_err(|_| self.port.end_offer(peer, &offer))?;
         self.vci.sends_pending += 1;
         let rts = Rts { peer: route.peer, len, offer, token: u64::from(request.raw()) };
         let payload = rts.to_payload();

@@ -8,7 +8,7 @@
 use crate::buffer::{RawBytes, UserBuffer};
 use crate::datatype::{Packer, Unpacker};
 use crate::error::{Error, ErrorClass, Result};
-use crate::port::{Offer, PeerId, Port, Pulled, Token};
+use crate::port::{Advert, Offer, PeerId, Port, Pulled, Token};
 
 /// The bytes of a pending send.
 pub(crate) struct Outgoing(Packer);
@@ -125,6 +125,18 @@ impl Incoming {
         token: Token,
     ) -> Pulled {
         port.pull(peer, offer, len, &mut self.unpacker, token)
+    }
+
+    /// Where `len` bytes that `peer` is asked for will land (see
+    /// [`crate::port::Transport::advertise`]).
+    pub(crate) fn advertise<P: Port>(
+        &self,
+        port: &mut P,
+        peer: PeerId,
+        len: u64,
+        token: Token,
+    ) -> Option<Advert> {
+        port.advertise(peer, &self.unpacker, len, token)
     }
 
     /// The unpacker, for a transport to write through; one of no room takes its place.

@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::handle::{CommHandle, MessageHandle, RequestHandle};
 use crate::p2p::rendezvous::Rts;
 use crate::p2p::{Message, Mode};
-use crate::port::PeerId;
+use crate::port::{Offer, PeerId};
 use crate::status::Status;
 
 pub(crate) use memory::{Incoming, Outgoing, gather, gather_long, lend, put};
@@ -87,6 +87,8 @@ pub(crate) struct SendState {
     pub(crate) envelope: crate::matching::Envelope,
     /// The bytes.
     pub(crate) outgoing: Outgoing,
+    /// Where the receiver may fetch them.
+    pub(crate) offer: Offer,
     /// The memory that the bytes lie in, if it is the library's.
     pub(crate) copy: Option<Box<[u8]>>,
     /// Whether the transport has the bytes: then it alone says when the memory is free again.

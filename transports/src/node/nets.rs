@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use mpi_core::port::{Activity, Caps, PeerId, ProcessName, Sink, Transport};
+use mpi_core::port::{Activity, Caps, Offer, PeerId, ProcessName, Sink, Transport};
 
 use super::network::Network;
 use super::pace::Look;
@@ -280,6 +280,11 @@ impl Nets {
 
     pub(super) fn release(&mut self) {
         self.each_mut().for_each(|net| each!(net, net => net.release()));
+    }
+
+    /// Each is told, and passes over what is not of its kind.
+    pub(super) fn end_offer(&mut self, peer: PeerId, offer: &Offer) {
+        self.each_mut().for_each(|net| each!(net, net => net.end_offer(peer, offer)));
     }
 
     /// Each is asked, since each takes the question as a wish to get there.

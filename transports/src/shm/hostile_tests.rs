@@ -126,7 +126,7 @@ fn attack(steps: Vec<Step>) {
             }
             Step::Bulk(len) => {
                 let packer = Packer::contiguous(UserBuffer(source.as_ptr().cast_mut()), len as u64);
-                victim.send_bulk(PeerId(1), &Header::default(), packer, Token(7));
+                victim.send_bulk(PeerId(1), &Header::default(), packer, Token(7), None);
             }
             Step::Pull(offer, len) => {
                 let to = UserBuffer(target.as_mut_ptr());

@@ -63,8 +63,8 @@ use std::io;
 use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::header::Header;
 use mpi_core::port::{
-    Activity, Body, Caps, Expected, Front, Full, Offer, PeerId, Pieces, ProcessName, Pulled, Sink,
-    Token, Transport, Why,
+    Activity, Advert, Body, Caps, Expected, Front, Full, Offer, PeerId, Pieces, ProcessName,
+    Pulled, Sink, Token, Transport, Why,
 };
 
 use crate::cards::Directory;
@@ -409,6 +409,7 @@ impl Transport for Shm {
         header: &Header,
         source: mpi_core::datatype::Packer,
         token: Token,
+        _: Option<Advert>,
     ) {
         self.start_bulk(peer, header, source, token);
     }

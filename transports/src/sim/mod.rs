@@ -10,6 +10,7 @@
 
 mod boards;
 mod network;
+mod pledges;
 mod port;
 mod segments;
 mod severed;

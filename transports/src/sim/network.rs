@@ -7,10 +7,11 @@ use std::ops::RangeInclusive;
 use std::rc::Rc;
 
 use mpi_core::header::{FrameKind, Header, RTS_ADDRESS};
-use mpi_core::port::{Front, ProcessName, Why};
+use mpi_core::port::{Advert, Front, ProcessName, Why};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::pledges::Pledges;
 use crate::board::ALIGN;
 
 /// An endpoint, by the order of joining.
@@ -132,7 +133,7 @@ pub(super) enum Item {
     /// A pull that was begun here may end.
     Fetched { token: u64 },
     /// A bulk transfer to here begins.
-    Begin { transfer: u64, header: Header, len: u64 },
+    Begin { transfer: u64, header: Header, len: u64, advert: Option<Advert> },
     /// Bytes of a transfer to here.
     Piece { transfer: u64, bytes: Vec<u8> },
     /// A transfer to here has ended.
@@ -213,6 +214,7 @@ pub struct Network {
     pub(super) segments: HashMap<u64, Posted>,
     /// Why a process has ended the job.
     ended: Option<String>,
+    pub(super) pledges: Pledges,
 }
 
 impl Network {
@@ -235,6 +237,7 @@ impl Network {
             parts_made: 0,
             segments: HashMap::new(),
             ended: None,
+            pledges: Pledges::default(),
         }))
     }
 
@@ -527,6 +530,10 @@ impl Network {
 
     /// The endpoint leaves in good order: what it sent still arrives, then its end shows.
     pub(super) fn leave(&mut self, endpoint: EndpointId) {
+        let is_alive = !self.endpoints[endpoint.0 as usize].gone && self.ended.is_none();
+        if is_alive && !std::thread::panicking() {
+            self.pledges.leave(endpoint);
+        }
         self.tell_others(endpoint, &Why::Finalized);
         self.remove(endpoint);
     }

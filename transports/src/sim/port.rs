@@ -10,8 +10,8 @@ use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::error::Error;
 use mpi_core::header::Header;
 use mpi_core::port::{
-    Activity, Body, Caps, Front, Full, Landing, Offer, PeerId, Port, ProcessName, Pulled, Sink,
-    Token, Transport,
+    Activity, Advert, Body, Caps, Front, Full, Landing, Offer, PeerId, Port, ProcessName, Pulled,
+    Sink, Token, Transport,
 };
 
 use super::network::{EndpointId, Item, SharedNetwork};
@@ -50,7 +50,7 @@ struct Incoming {
 /// A pull that is under way.
 struct Fetch {
     from: EndpointId,
-    address: u64,
+    offer: Offer,
     len: u64,
     to: Unpacker,
     token: Token,
@@ -126,7 +126,11 @@ impl SimPort {
         };
         match item {
             Item::Frame(header, body) => sink.frame(peer, &header, RawBytes::from(&body[..])),
-            Item::Begin { transfer, header, len } => {
+            Item::Begin { transfer, header, len, advert } => {
+                if let Some(advert) = advert {
+                    let (message, me) = ((header.context, len), self.me);
+                    self.network.borrow_mut().pledges.use_landing(from, me, message, &advert);
+                }
                 let to = match sink.begin(peer, &header, len) {
                     Landing::User(to) => Some(to),
                     Landing::Discard => None,
@@ -164,10 +168,12 @@ impl SimPort {
         let Some(&peer) = self.peers.get(&fetch.from) else { return };
         let mut network = self.network.borrow_mut();
         let chance = network.options().pull;
-        let comes = network.chance(chance);
+        let comes = network.chance(chance)
+            && network.is_open(fetch.from, self.me)
+            && network.pledges.may_fetch(fetch.from, self.me, &fetch.offer);
         drop(network);
         if comes {
-            copy_offered(fetch.address, fetch.len, &mut fetch.to);
+            copy_offered(&fetch.offer, fetch.len, &mut fetch.to);
             sink.landed(peer, token);
         } else {
             sink.stranded(peer, token);
@@ -254,12 +260,19 @@ impl Transport for SimPort {
 
     fn release(&mut self) {}
 
-    fn send_bulk(&mut self, peer: PeerId, header: &Header, source: Packer, token: Token) {
+    fn send_bulk(
+        &mut self,
+        peer: PeerId,
+        header: &Header,
+        source: Packer,
+        token: Token,
+        advert: Option<Advert>,
+    ) {
         let to = self.endpoint(peer);
         let mut network = self.network.borrow_mut();
         let transfer = network.new_transfer();
         let len = source.remaining();
-        network.schedule(self.me, to, Item::Begin { transfer, header: *header, len });
+        network.schedule(self.me, to, Item::Begin { transfer, header: *header, len, advert });
         network.schedule(self.me, self.me, Item::Push { transfer });
         self.outgoing.insert(transfer, Outgoing { to, source, token });
     }
@@ -304,12 +317,26 @@ impl Transport for SimPort {
         network.show_front(self.me, from, |header, body| wanted(header, RawBytes::from(body)))
     }
 
-    fn offer(&mut self, _: PeerId, address: *const u8, _: u64) -> Offer {
-        let offered = self.network.borrow().options().pull > 0.0;
-        if !offered {
+    fn offer(&mut self, peer: PeerId, address: *const u8, _: u64) -> Offer {
+        let to = self.endpoint(peer);
+        let mut network = self.network.borrow_mut();
+        if network.options().pull == 0.0 {
             return Offer::default();
         }
-        Offer { kind: SIMULATED, words: [address.expose_provenance() as u64, 0] }
+        network.pledges.offer(self.me, to, address.expose_provenance() as u64)
+    }
+
+    fn end_offer(&mut self, peer: PeerId, offer: &Offer) {
+        let to = self.endpoint(peer);
+        self.network.borrow_mut().pledges.end(self.me, to, offer);
+    }
+
+    /// For some messages, as a transport that has no memory of its own left would.
+    fn advertise(&mut self, peer: PeerId, _: &Unpacker, len: u64, token: Token) -> Option<Advert> {
+        let from = self.endpoint(peer);
+        let mut network = self.network.borrow_mut();
+        let advertised = network.chance(0.5);
+        advertised.then(|| network.pledges.advertise(from, self.me, (token.0, len)))
     }
 
     fn pull(
@@ -326,12 +353,15 @@ impl Transport for SimPort {
         if offer.kind != SIMULATED || !network.is_open(from, self.me) || !network.chance(chance) {
             return Pulled::Unavailable;
         }
+        if !network.pledges.may_fetch(from, self.me, offer) {
+            return Pulled::Unavailable;
+        }
         if network.chance(chance) {
-            copy_offered(offer.words[0], len, to);
+            copy_offered(offer, len, to);
             return Pulled::Done;
         }
-        let (address, to) = (offer.words[0], to.clone());
-        self.fetches.push(Fetch { from, address, len, to, token });
+        let (offer, to) = (*offer, to.clone());
+        self.fetches.push(Fetch { from, offer, len, to, token });
         network.schedule(self.me, self.me, Item::Fetched { token: token.0 });
         Pulled::Begun
     }
@@ -342,8 +372,8 @@ impl Transport for SimPort {
 }
 
 /// Copies bytes that a simulated process has offered.
-fn copy_offered(address: u64, len: u64, to: &mut Unpacker) {
-    let bytes = std::ptr::with_exposed_provenance(address as usize);
+fn copy_offered(offer: &Offer, len: u64, to: &mut Unpacker) {
+    let bytes = std::ptr::with_exposed_provenance(offer.words[0] as usize);
     // SAFETY: all simulated processes share this address space, and the sender's request keeps
     // the offered bytes readable until its rendezvous ends.
     unsafe { to.unpack_from(RawBytes::new(bytes, len as usize)) };

@@ -56,7 +56,7 @@ fn run(seed: u64, options: SimOptions) -> (u64, Vec<Vec<(u32, i32)>>) {
         }
     }
     let source = Packer::contiguous(UserBuffer(bulk.as_ptr().cast_mut()), 100_000);
-    ports[0].send_bulk(PeerId(2), &Header::default(), source, Token(9));
+    ports[0].send_bulk(PeerId(2), &Header::default(), source, Token(9), None);
     let mut idle = 0;
     while idle < 100 {
         let polls = ports.iter_mut().zip(&mut sinks).map(|(port, sink)| port.poll(sink));

@@ -50,7 +50,7 @@ use std::time::{Duration, Instant};
 use mpi_core::datatype::Packer;
 use mpi_core::header::Header;
 use mpi_core::port::{
-    Activity, Body, Caps, Full, PeerId, ProcessName, Sink, Token, Transport, Why,
+    Activity, Advert, Body, Caps, Full, PeerId, ProcessName, Sink, Token, Transport, Why,
 };
 
 use crate::restraint::Restraint;
@@ -348,7 +348,14 @@ impl Transport for Tcp {
         self.let_go();
     }
 
-    fn send_bulk(&mut self, peer: PeerId, header: &Header, source: Packer, token: Token) {
+    fn send_bulk(
+        &mut self,
+        peer: PeerId,
+        header: &Header,
+        source: Packer,
+        token: Token,
+        _: Option<Advert>,
+    ) {
         self.start_bulk(peer, header, source, token);
     }
 

@@ -175,7 +175,7 @@ fn exchange_with_harm(seed: u64, tcp: &TcpSettings, harms: &[Harm]) {
     for (n, source) in (0u64..).zip(&sources) {
         let from = UserBuffer(source.as_ptr().cast_mut());
         let from = Packer::contiguous(from, source.len() as u64);
-        world.transport(0).send_bulk(PeerId(1), &header(1000 + n), from, Token(n));
+        world.transport(0).send_bulk(PeerId(1), &header(1000 + n), from, Token(n), None);
     }
     let mut turn = |proxies: &mut [Proxy; 2]| {
         let harm = match random.random_range(0..400) {

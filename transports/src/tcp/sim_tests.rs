@@ -180,7 +180,7 @@ fn each_stream_has_its_own_patience() {
     sim.pass(Duration::from_millis(301));
     let source = pattern(1, 50_000);
     let from = Packer::contiguous(UserBuffer(source.as_ptr().cast_mut()), source.len() as u64);
-    ends[0].send_bulk(PeerId(1), &Header { context: 7, ..header }, from, Token(1));
+    ends[0].send_bulk(PeerId(1), &Header { context: 7, ..header }, from, Token(1), None);
     let mut sink = Recorder::default();
     for _ in 0..100 {
         ends[0].poll(&mut sink);
@@ -367,7 +367,7 @@ fn storm(seed: u64) -> Wreck {
     let header = |context| Header { kind: FrameKind::Eager as u8, context, ..Header::default() };
     let from = Packer::contiguous(UserBuffer(source.as_ptr().cast_mut()), source.len() as u64);
     world.send(0, 2, &header(1), b"first");
-    world.transport(0).send_bulk(PeerId(2), &header(7), from, Token(1));
+    world.transport(0).send_bulk(PeerId(2), &header(7), from, Token(1), None);
     for n in 0..40 {
         for (from, to) in [(0, 1), (1, 2), (2, 0), (2, 1)] {
             world.send(from, to, &header(100 + n), &pattern(n, 1 + n as usize * 300));

@@ -121,7 +121,13 @@ fn who_falls_silent_keeps_nobody_from_ending() {
     let mut world = World::new(world(2, &tcp));
     let source = pattern(1, 90_000);
     let from = Packer::contiguous(UserBuffer(source.as_ptr().cast_mut()), source.len() as u64);
-    world.transport(0).send_bulk(PeerId(1), &Header { context: 7, ..eager() }, from, Token(1));
+    world.transport(0).send_bulk(
+        PeerId(1),
+        &Header { context: 7, ..eager() },
+        from,
+        Token(1),
+        None,
+    );
     world.run_until("it has left", |world| !world.got(0).sent.is_empty());
     world.send(0, 1, &eager(), b"hello");
     world.run_until("it has come", |world| world.got(1).frames.len() == 1);
@@ -154,7 +160,7 @@ fn a_message_that_makes_short_pieces_is_cut_evenly() {
         let from = Packer::contiguous(UserBuffer(source.as_ptr().cast_mut()), source.len() as u64);
         let header = Header { context: 7, ..eager() };
         let landed = world.got(1).landed.len();
-        world.transport(0).send_bulk(PeerId(1), &header, from, Token(1));
+        world.transport(0).send_bulk(PeerId(1), &header, from, Token(1), None);
         world.run_until("it has landed", |world| world.got(1).landed.len() > landed);
         assert!(source == target);
     }
@@ -179,7 +185,7 @@ fn who_leaves_is_heard_to_the_end_on_every_stream() {
     world.send(0, 1, &eager(), b"hello");
     let from = Packer::contiguous(UserBuffer(source.as_ptr().cast_mut()), source.len() as u64);
     let header = Header { context: 7, ..eager() };
-    world.transport(0).send_bulk(PeerId(1), &header, from, Token(1));
+    world.transport(0).send_bulk(PeerId(1), &header, from, Token(1), None);
     world.run_until("it has landed", |world| !world.got(1).landed.is_empty());
     let told_before = world.got(0).sent.len();
     let mut ends = world.into_ends();

@@ -34,7 +34,7 @@ use std::time::{Duration, Instant};
 use mpi_core::datatype::Packer;
 use mpi_core::header::Header;
 use mpi_core::port::{
-    Activity, Body, Caps, Full, PeerId, ProcessName, Sink, Token, Transport, Why,
+    Activity, Advert, Body, Caps, Full, PeerId, ProcessName, Sink, Token, Transport, Why,
 };
 
 use crate::reliability::Config;
@@ -227,6 +227,19 @@ impl Udp {
         counters
     }
 
+    /// Which ways are in use that are not the best ones, and why, for a report.
+    pub fn ways_taken(&self) -> String {
+        let moves = self.counters.moves;
+        if moves == 0 {
+            return "each peer by the best of its addresses, which always answered".to_owned();
+        }
+        let others: Vec<String> =
+            self.peers.met().filter_map(|peer| peer.ways.tell(peer.rank)).collect();
+        let now = if others.is_empty() { "all by the best again".to_owned() } else { others.join(", ") };
+        format!("{moves} times another way was taken, since the one before did not answer or the better one did again; \
+                 at the end {now}")
+    }
+
     /// What becomes readable when there is news.
     pub fn news(&self) -> BorrowedFd<'_> {
         self.epoll.as_fd()
@@ -356,7 +369,14 @@ impl Transport for Udp {
         self.let_go();
     }
 
-    fn send_bulk(&mut self, peer: PeerId, header: &Header, source: Packer, token: Token) {
+    fn send_bulk(
+        &mut self,
+        peer: PeerId,
+        header: &Header,
+        source: Packer,
+        token: Token,
+        _: Option<Advert>,
+    ) {
         self.start_bulk(peer, header, source, token);
     }
 

@@ -89,6 +89,16 @@ impl Ways {
         (self.at, self.moves, self.moved_at) = (0, 0, now);
     }
 
+    /// What is said of the way to a rank where that is not the best one.
+    pub(super) fn tell(&self, rank: u32) -> Option<String> {
+        let best = self.list.first().filter(|_| self.is_second_best())?.ip();
+        let way = match self.current()? {
+            Way::Address(way) => way.ip().to_string(),
+            Way::Tunnel => "TCP".to_owned(),
+        };
+        Some(format!("rank {rank} by {way}, since {best} does not answer"))
+    }
+
     /// Whether another way was taken since something was answered.
     #[inline]
     pub(super) fn is_unsettled(&self) -> bool {
