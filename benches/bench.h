@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -168,6 +169,23 @@ static int sit_on(int index)
                 complain("sched_setaffinity failed");
         }
     return count;
+}
+
+static pid_t fork_or_end(void)
+{
+    pid_t pid = fork();
+    if (pid < 0)
+        complain("fork failed");
+    return pid;
+}
+
+/* Whether this is a new process, whose binding ends with it; the old one has waited for its end. */
+static int in_a_child(void)
+{
+    pid_t child = fork_or_end();
+    if (child)
+        waitpid(child, NULL, 0);
+    return !child;
 }
 
 #ifdef MPI_VERSION

@@ -1,18 +1,12 @@
 /* The floor under every MPI on this machine, with no MPI in it: two processes that hand a cache
    line to each other, that copy into shared memory and out of it, that read each other's memory
-   through the kernel, that exchange bytes over a TCP connection, that yield or wake each other, and
-   the start of a process. The rows named
+   through the kernel, that yield or wake each other, and the start of a process. The rows named
    `latency` stand for the best that a message of that size could do without overlapping its two
    copies, and can be set beside an MPI's rows of the same name. */
-#include <errno.h>
 #include <linux/futex.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <spawn.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <sys/wait.h>
 
 #include "bench.h"
 
@@ -25,14 +19,6 @@ static void *shared(size_t bytes)
         complain("no shared memory");
     memset(at, 0, bytes);
     return at;
-}
-
-static pid_t fork_or_end(void)
-{
-    pid_t pid = fork();
-    if (pid < 0)
-        complain("fork failed");
-    return pid;
 }
 
 #define BARRIER() __asm__ volatile("" ::: "memory")
@@ -107,77 +93,6 @@ static int latency(size_t bytes)
         _exit(0);
     waitpid(child, NULL, 0);
     row("latency", options->cold ? "cold" : "warm", (long)bytes, median(batch, BATCHES), "us");
-    return 0;
-}
-
-/* A connection over the loopback interface; on which end this process is. */
-static int connected(int *socket_of)
-{
-    int listener = socket(AF_INET, SOCK_STREAM, 0), one = 1;
-    struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    socklen_t size = sizeof at;
-    if (bind(listener, (void *)&at, size) || listen(listener, 1) ||
-        getsockname(listener, (void *)&at, &size))
-        complain("no socket");
-    int side = fork_or_end() == 0;
-    sit_on(side);
-    if (side) {
-        *socket_of = accept(listener, NULL, NULL);
-    } else {
-        *socket_of = socket(AF_INET, SOCK_STREAM, 0);
-        if (connect(*socket_of, (void *)&at, size))
-            complain("no connection");
-    }
-    setsockopt(*socket_of, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    close(listener);
-    return side;
-}
-
-/* Messages of `bytes` there and back, by calls that never sleep. */
-static void socket_trips(int fd, int side, int n, size_t bytes)
-{
-    for (int i = 0; i < 2 * n; i++) {
-        int sends = i % 2 == side;
-        char *at = sends ? next(&out) : next(&in);
-        for (size_t done = 0; done < bytes;) {
-            ssize_t some = sends ? send(fd, at + done, bytes - done, MSG_DONTWAIT)
-                                 : recv(fd, at + done, bytes - done, MSG_DONTWAIT);
-            if (some > 0)
-                done += (size_t)some;
-            else if (some == 0 || errno != EAGAIN)
-                complain("the connection broke");
-        }
-    }
-}
-
-static int socket_latency(size_t bytes)
-{
-    double batch[BATCHES];
-    int fd, side = connected(&fd);
-    int32_t n = 0;
-    size_t some = bytes ? bytes : 1;
-    out = walk_over(pages(some), some, some, 0);
-    in = walk_over(pages(some), some, some, 0);
-    int probe = bytes < 65536 ? 200 : 20;
-    socket_trips(fd, side, probe, some);
-    double begin = now();
-    socket_trips(fd, side, probe, some);
-    if (side == 0) {
-        n = repetitions((now() - begin) / probe, options->seconds, 4);
-        if (write(fd, &n, sizeof n) != sizeof n)
-            complain("the connection broke");
-    } else if (recv(fd, &n, sizeof n, MSG_WAITALL) != sizeof n) {
-        complain("the connection broke");
-    }
-    for (int b = 0; b < BATCHES; b++) {
-        begin = now();
-        socket_trips(fd, side, n, some);
-        batch[b] = (now() - begin) / n / 2 * 1e6;
-    }
-    if (side)
-        _exit(0);
-    wait(NULL);
-    row("latency", "warm", (long)bytes, median(batch, BATCHES), "us");
     return 0;
 }
 
@@ -327,15 +242,6 @@ static void wakes_far(void)
 static void (*const KERNEL[])(void) = { yields,     hops_of_four, hops_of_eight,
                                         wakes_near, wakes_far,    starts };
 
-/* Whether this is a new process, whose binding ends with it; the old one has waited for its end. */
-static int in_a_child(void)
-{
-    pid_t child = fork_or_end();
-    if (child)
-        waitpid(child, NULL, 0);
-    return !child;
-}
-
 int main(int argc, char **argv)
 {
     struct options o = parse(argc, argv);
@@ -346,9 +252,6 @@ int main(int argc, char **argv)
     for (int i = 0; wanted(&o, "latency") && i < o.nsizes; i++)
         if (in_a_child())
             return latency(o.sizes[i]);
-    for (int i = 0; o.only && wanted(&o, "socket") && i < o.nsizes; i++)
-        if (in_a_child())
-            return socket_latency(o.sizes[i]);
     for (size_t i = 0; wanted(&o, "kernel") && i < sizeof KERNEL / sizeof *KERNEL; i++)
         if (in_a_child())
             return KERNEL[i](), 0;

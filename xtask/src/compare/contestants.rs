@@ -1,8 +1,8 @@
 //! The libraries in a comparison: where each is, how its programs are compiled and launched.
 //!
 //! Enters: prefixes. Leaves: commands. Every library gets the same binding: one processor for each
-//! rank where they fit, none where they do not; and each is held to shared memory, or to TCP on the
-//! loopback interface.
+//! rank where they fit, none where they do not; and each is held to shared memory, or to TCP or UDP on
+//! the loopback interface.
 
 use super::folder;
 use super::groups::Over;
@@ -13,8 +13,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread::available_parallelism;
 
-/// The program that stands for the machine itself and needs no MPI.
+/// What stands for the machine itself and needs no MPI.
 pub(crate) const FLOOR: &str = "floor";
+
+/// Its programs.
+const BARE: [&str; 2] = [FLOOR, "sockets"];
+
+/// The program with which two bare processes do what messages of a group do.
+pub(crate) fn floor_of(over: Over) -> &'static str {
+    BARE[usize::from(over != Over::Memory)]
+}
 
 /// Which launcher a library has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,6 +42,8 @@ pub(crate) struct Contestant {
     prefix: PathBuf,
     family: Family,
     imb: Option<PathBuf>,
+    /// What its messages go over whatever the group says.
+    always_over: Option<Over>,
 }
 
 impl Contestant {
@@ -47,13 +57,27 @@ impl Contestant {
             () if has("mpicc") && has("mpirun") => Family::Ferrite,
             () => bail!("there is no MPI in {}: no bin/mpicc", prefix.display()),
         };
-        Ok(Contestant { name: name.into(), prefix, family, imb: None })
+        Ok(Contestant { name: name.into(), prefix, family, imb: None, always_over: None })
     }
 
     /// The machine itself.
     pub(crate) fn floor() -> Contestant {
         let (name, prefix) = (FLOOR.into(), PathBuf::new());
-        Contestant { name, prefix, family: Family::Floor, imb: None }
+        Contestant { name, prefix, family: Family::Floor, imb: None, always_over: None }
+    }
+
+    /// The same library under another name, whose messages go over TCP where those of others go over UDP.
+    pub(crate) fn over_tcp(&self, name: &str) -> Contestant {
+        let (name, prefix, family) = (name.into(), self.prefix.clone(), self.family);
+        Contestant { name, prefix, family, imb: None, always_over: Some(Over::Tcp) }
+    }
+
+    /// Whether it is to be seen in groups whose messages go over that: ours alone has UDP.
+    pub(crate) fn takes_part(&self, over: Over) -> bool {
+        match over {
+            Over::Udp => self.family == Family::Ferrite,
+            Over::Memory | Over::Tcp => self.always_over.is_none(),
+        }
     }
 
     /// Finds the IMB-MPI1 that this library can run: Intel's own through the MPICH ABI, or one
@@ -82,7 +106,7 @@ impl Contestant {
             return run::command(&program.to_string_lossy());
         }
         let mut command = self.launcher(ranks);
-        self.hold_to(over, &mut command);
+        self.hold_to(self.always_over.unwrap_or(over), &mut command);
         command.arg("-n").arg(ranks.to_string()).arg(program);
         command
     }
@@ -132,6 +156,9 @@ impl Contestant {
                 command.env("FI_PROVIDER", "tcp").env("FI_TCP_IFACE", "lo");
             }
             Family::Ferrite if tcp => drop(command.env("FERRITE_TRANSPORT", "tcp")),
+            Family::Ferrite if over == Over::Udp => {
+                command.env("FERRITE_TRANSPORT", "udp");
+            }
             _ => {}
         }
     }
@@ -167,7 +194,7 @@ pub(crate) fn compile(contestants: &[Contestant], program: &str) -> Result<()> {
         let dir = folder().join("bin").join(&contestant.name);
         let to = dir.join(program);
         let without_mpi = contestant.family == Family::Floor;
-        if without_mpi != (program == FLOOR) || modified(&to).is_ok_and(|at| at > newest) {
+        if without_mpi != BARE.contains(&program) || modified(&to).is_ok_and(|at| at > newest) {
             continue;
         }
         fs::create_dir_all(&dir)?;

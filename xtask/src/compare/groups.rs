@@ -22,6 +22,8 @@ pub(crate) enum Over {
     Memory,
     /// TCP on the loopback interface.
     Tcp,
+    /// UDP on the loopback interface: an affair of our library alone, beside its own TCP.
+    Udp,
 }
 
 /// Rows that are measured together.
@@ -39,7 +41,7 @@ pub(crate) struct Group {
     pub(crate) tests: Vec<String>,
     /// Further words for the program.
     pub(crate) words: &'static [&'static str],
-    /// Whether the program `floor` takes part.
+    /// Whether two bare processes take part.
     pub(crate) floor: bool,
 }
 
@@ -80,12 +82,17 @@ pub(crate) fn bar(key: &Key) -> Bar {
 /// Every group, in the order of the report.
 pub(crate) fn all() -> Vec<Group> {
     let mut groups = of_memory();
-    let over_tcp = |name, of: &str| {
+    let over = |name, over, of: &str, floor| {
         let like = groups.iter().find(|group| group.name == of).cloned();
-        like.map(|like| Group { name, over: Over::Tcp, ..like })
+        like.map(|like| Group { name, over, floor, ..like })
     };
-    let tcp = [over_tcp("tcp-latency", "latency"), over_tcp("tcp-bandwidth", "bandwidth")];
-    groups.extend(tcp.into_iter().flatten());
+    let of_sockets = [
+        over("tcp-latency", Over::Tcp, "latency", true),
+        over("tcp-bandwidth", Over::Tcp, "bandwidth", false),
+        over("udp-latency", Over::Udp, "latency", true),
+        over("udp-bandwidth", Over::Udp, "bandwidth", true),
+    ];
+    groups.extend(of_sockets.into_iter().flatten());
     groups
 }
 

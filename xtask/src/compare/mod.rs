@@ -20,7 +20,7 @@ use crate::{install, peers, place};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use contestants::Contestant;
-use groups::Group;
+use groups::{Group, Over};
 use std::fs;
 use std::path::PathBuf;
 
@@ -31,7 +31,7 @@ const PEERS: [&str; 3] = ["mpich", "openmpi", "impi"];
 #[derive(Args)]
 pub(crate) struct Options {
     /// Only these groups: latency, cold, rate, bandwidth, cold-bandwidth, collectives, crowded, imb,
-    /// tcp-latency, tcp-bandwidth, pack, startup, memory, idle, floor
+    /// tcp-latency, tcp-bandwidth, udp-latency, udp-bandwidth, pack, startup, memory, idle, floor
     #[arg(long, value_delimiter = ',', value_name = "GROUPS")]
     only: Vec<String>,
     /// Rounds; each runs every library once
@@ -79,11 +79,15 @@ pub(crate) fn compare(options: &Options) -> Result<bool> {
     let groups = chosen(options)?;
     fs::create_dir_all(folder()).context("cannot make target/compare")?;
     if !options.show {
-        let contestants = contestants(options)?;
+        let mut contestants = contestants(options, &groups)?;
+        if groups.iter().any(|group| group.over == Over::Udp) {
+            let beside = contestants[0].over_tcp("tcp");
+            contestants.push(beside);
+        }
         for group in &groups {
             contestants::compile(&contestants, group.program)?;
             if group.floor {
-                contestants::compile(&contestants, contestants::FLOOR)?;
+                contestants::compile(&contestants, contestants::floor_of(group.over))?;
             }
         }
         for group in &groups {
@@ -121,7 +125,7 @@ fn chosen(options: &Options) -> Result<Vec<Group>> {
 }
 
 /// Ours first, then those that it is compared with.
-fn contestants(options: &Options) -> Result<Vec<Contestant>> {
+fn contestants(options: &Options, groups: &[Group]) -> Result<Vec<Contestant>> {
     let ours = match &options.prefix {
         Some(dir) => std::path::absolute(dir)?,
         None => {
@@ -130,6 +134,7 @@ fn contestants(options: &Options) -> Result<Vec<Contestant>> {
         }
     };
     let names: Vec<String> = match &options.against[..] {
+        [] if groups.iter().all(|group| group.over == Over::Udp) => Vec::new(),
         [] => PEERS.map(String::from).to_vec(),
         names => names.to_vec(),
     };

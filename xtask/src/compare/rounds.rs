@@ -3,7 +3,7 @@
 //! Enters: a group and the libraries. Leaves: its samples, in `target/compare/GROUP.samples`. A run
 //! that fails is told and leaves no sample, so its rows show in the report.
 
-use super::contestants::Contestant;
+use super::contestants::{Contestant, FLOOR, floor_of};
 use super::groups::{Group, Kind, Over};
 use super::samples::{self, Key, Sample};
 use super::{folder, memory};
@@ -31,7 +31,8 @@ pub(crate) fn run(
     let mut samples = if append { samples::read(&file(group)) } else { Vec::new() };
     let first = samples.iter().map(|sample| sample.round + 1).max().unwrap_or(0);
     let floor = Contestant::floor();
-    let mut all: Vec<&Contestant> = contestants.iter().collect();
+    let mut all: Vec<&Contestant> =
+        contestants.iter().filter(|contestant| contestant.takes_part(group.over)).collect();
     if group.program == "floor" {
         all.clear();
     }
@@ -63,8 +64,8 @@ pub(crate) fn run(
 
 /// One run of one library; no rows if it has no such program.
 fn one(group: &Group, contestant: &Contestant, ranks: u32) -> Result<Vec<(Key, f64)>> {
-    let floor = contestant.name == "floor";
-    let name = if floor { "floor" } else { group.program };
+    let floor = contestant.name == FLOOR;
+    let name = if floor { floor_of(group.over) } else { group.program };
     let Some(program) = contestant.program(name) else { return Ok(Vec::new()) };
     match group.kind {
         Kind::Clock => return clock(contestant, ranks, &program),
@@ -84,7 +85,7 @@ fn one(group: &Group, contestant: &Contestant, ranks: u32) -> Result<Vec<(Key, f
     }
     match (floor, group.program) {
         (true, "floor") => drop(command.args(["--only", &group.tests.join(",")])),
-        (true, _) if group.over == Over::Tcp => drop(command.args(["--only", "socket"])),
+        (true, _) if group.over != Over::Memory => drop(command.args(["--only", group.name])),
         (true, program) => drop(command.args(["--only", program])),
         _ if group.tests.is_empty() => {}
         _ => drop(command.args(["--only", &group.tests.join(",")])),
