@@ -3,9 +3,10 @@
    with pauses long enough for the others to fall asleep. Everything follows from a seed, so
    that a failure can be played again:
 
-       mpirun -n RANKS soak --seconds S [--seed N] [--from ROUND] [--rounds N] [--each 1]
+       mpirun -n RANKS soak --seconds S [--seed N] [--from ROUND] [--rounds N] [--each 1] [--begun 1]
 
-   With --each every rank says at the end that all data meant for it has come and was right.  */
+   With --each every rank says at the end that all data meant for it has come and was right; with
+   --begun rank 0 says that all have begun. */
 #include "soak.h"
 
 #include <time.h>
@@ -149,7 +150,7 @@ static void part(void)
 int main(int argc, char **argv)
 {
     double seconds = 10;
-    int each = 0;
+    int each = 0, begun = 0;
     uint64_t from = 0, rounds = UINT64_MAX / 2;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &here.rank);
@@ -165,8 +166,17 @@ int main(int argc, char **argv)
             rounds = strtoull(argv[i + 1], NULL, 10);
         else if (!strcmp(argv[i], "--each"))
             each = atoi(argv[i + 1]);
+        else if (!strcmp(argv[i], "--begun"))
+            begun = atoi(argv[i + 1]);
         else
             COMPLAIN("unknown option %s", argv[i]);
+    }
+    if (begun) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (here.rank == 0) {
+            puts("begun");
+            fflush(stdout);
+        }
     }
     uint64_t end = play_for(seconds, from, rounds), mine[3], sum[3];
     mine[0] = messages, mine[1] = volume, mine[2] = operations;

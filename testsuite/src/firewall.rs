@@ -75,6 +75,14 @@ impl Hosts {
         self.rule(to, "in", &rule)
     }
 
+    /// From now on host `to` lets in nothing that host `from` sends over a cable, whatever the protocol.
+    ///
+    /// # Errors
+    /// When the kernel does not let us.
+    pub fn block(&self, from: usize, to: usize, cable: u8) -> Result<()> {
+        self.rule(to, "in", &format!("ip saddr {} drop", self.address(from, cable)))
+    }
+
     /// From now on a byte is changed in every long packet of TCP that comes to host `to` from host `from` over a
     /// cable, so that the receiver's checksum does not tell; or in so many of them a second.
     ///
