@@ -22,18 +22,18 @@ pub enum Verdict {
     Reset,
 }
 
-/// Runs a command on one of the hosts, with this as its input.
-fn on(host: &str, words: &[&str], input: &str) -> Result<()> {
+/// Runs a command on one of the hosts, with this as its input; what it says.
+fn on(host: &str, words: &[&str], input: &str) -> Result<String> {
     let mut command = Command::new("ip");
     command.args(["netns", "exec", host]).args(words);
-    let command = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().context("cannot start ip")?;
     child.stdin.take().context("its input is a pipe")?.write_all(input.as_bytes())?;
     let output = child.wait_with_output()?;
     if !output.status.success() {
         bail!("{words:?} on {host}: {}", String::from_utf8_lossy(&output.stderr).trim());
     }
-    Ok(())
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 impl Hosts {
@@ -58,7 +58,7 @@ impl Hosts {
         };
         let chains = chain("in", "input") + &chain("out", "output");
         let rules = format!("add table {TABLE}\n{chains}add rule {TABLE} {way} {rule}\n");
-        on(self.name(host), &["nft", "-f", "-"], &rules)
+        on(self.name(host), &["nft", "-f", "-"], &rules).map(drop)
     }
 
     /// From now on host `to` lets in no TCP of host `from` over a cable.
@@ -83,6 +83,29 @@ impl Hosts {
         self.rule(to, "in", &format!("ip saddr {} drop", self.address(from, cable)))
     }
 
+    /// From now on one in so many packets is lost, by chance, of those that host `from` sends to host `to` over a
+    /// cable: of each that would go over a wire, and not of the trains that the kernel makes of them.
+    ///
+    /// # Errors
+    /// When the kernel does not let us.
+    pub fn lose(&self, from: usize, to: usize, cable: u8, one_in: u32) -> Result<()> {
+        let device = format!("cable{cable}");
+        on(self.name(from), &["ip", "link", "set", &device, "gso_max_segs", "1"], "")?;
+        let address = self.address(from, cable);
+        let rule = format!("ip saddr {address} numgen random mod {one_in} 0 counter drop");
+        self.rule(to, "in", &rule)
+    }
+
+    /// How many packets a host has lost that way.
+    ///
+    /// # Errors
+    /// When the kernel does not tell.
+    pub fn lost(&self, host: usize) -> Result<u64> {
+        let rules = on(self.name(host), &["nft", "list", "ruleset"], "")?;
+        let counts = rules.split("counter packets ").skip(1);
+        Ok(counts.filter_map(|rest| rest.split(' ').next()?.parse::<u64>().ok()).sum())
+    }
+
     /// From now on a byte is changed in every long packet of TCP that comes to host `to` from host `from` over a
     /// cable, so that the receiver's checksum does not tell; or in so many of them a second.
     ///
@@ -105,7 +128,7 @@ impl Hosts {
     /// When the kernel does not let us.
     pub fn open_all(&self, host: usize) -> Result<()> {
         let rules = format!("add table {TABLE}\ndelete table {TABLE}\n");
-        on(self.name(host), &["nft", "-f", "-"], &rules)
+        on(self.name(host), &["nft", "-f", "-"], &rules).map(drop)
     }
 
     /// Host `at` forgets its connections with another over a cable, and `tells` the other; else that one goes
@@ -119,7 +142,7 @@ impl Hosts {
             let rule = format!("ip daddr {address} tcp flags & rst == rst drop");
             self.rule(at, "out", &rule)?;
         }
-        on(self.name(at), &["ss", "-K", "-t", "dst", &address], "")
+        on(self.name(at), &["ss", "-K", "-t", "dst", &address], "").map(drop)
     }
 
     /// Pulls the plug of a cable out of a host, or puts it in again. All hosts lose the cable with the first.
@@ -129,6 +152,6 @@ impl Hosts {
     pub fn plug(&self, host: usize, cable: u8, is_in: bool) -> Result<()> {
         let state = if is_in { "up" } else { "down" };
         let device = format!("cable{cable}");
-        on(self.name(host), &["ip", "link", "set", &device, state], "")
+        on(self.name(host), &["ip", "link", "set", &device, state], "").map(drop)
     }
 }
