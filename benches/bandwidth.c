@@ -1,18 +1,19 @@
-/* Bytes and messages a second from rank 0 to rank 1: windows of 64 messages (of 16 beyond 256 KiB)
-   that are under way together, each window answered by one empty message. The test `rate` counts messages, the test
-   `bandwidth` bytes; --cold walks both buffers through 256 MiB. */
+/* Bytes and messages a second from rank 0 to rank 1: windows of 64 messages (of 16 beyond 256 KiB),
+   or of as many as --window says, that are under way together, each window answered by one empty
+   message. The test `rate` counts messages, the test `bandwidth` bytes; --cold walks both buffers
+   through 256 MiB. */
 #include <mpi.h>
 
 #include "bench.h"
 
-enum { WINDOW = 64, LARGE_WINDOW = 16, LARGE = 256 << 10 };
+enum { WINDOW = 64, LARGE_WINDOW = 16, LARGE = 256 << 10, WINDOW_MAX = 4096 };
 
 static struct walk place;
 static int window;
 
 static double windows(int rank, int n, int bytes)
 {
-    MPI_Request requests[WINDOW];
+    static MPI_Request requests[WINDOW_MAX];
     double begin = now();
     for (int i = 0; i < n; i++) {
         for (int k = 0; k < window; k++)
@@ -32,7 +33,7 @@ static double windows(int rank, int n, int bytes)
 static void measure(int rank, const struct options *o, char *memory, size_t room, size_t bytes)
 {
     double batch[BATCHES];
-    window = bytes > LARGE ? LARGE_WINDOW : WINDOW;
+    window = o->window ? o->window : bytes > LARGE ? LARGE_WINDOW : WINDOW;
     place = walk_over(memory, room, bytes, o->cold);
     windows(rank, 2, (int)bytes);
     int probe = bytes < 16384 ? 10 : 1;
@@ -58,6 +59,8 @@ int main(int argc, char **argv)
         room = !i || o.sizes[i] > room ? o.sizes[i] : room;
     if (size != 2 && rank == 0)
         complain("bandwidth takes two ranks");
+    if (o.window < 0 || o.window > WINDOW_MAX)
+        complain("a window has at most 4096 messages");
     char *memory = pages(room);
     for (int i = 0; i < o.nsizes; i++)
         measure(rank, &o, memory, room, o.sizes[i]);

@@ -29,6 +29,7 @@ struct options {
     double seconds; /* how long one row is measured */
     int cold;       /* buffers are walked through COLD_BYTES, not used again and again */
     int bind;       /* each rank must sit on a processor of its own */
+    int window; /* messages that are under way together; 0 leaves it to the program */
     int apart; /* a collective call begins when the last one has ended everywhere */
     const char *only; /* a list of tests, separated by commas; NULL means all */
 };
@@ -63,10 +64,12 @@ static struct options parse(int argc, char **argv)
             parse_sizes(&o, argv[++i]);
         else if (!strcmp(argv[i], "--seconds") && i + 1 < argc)
             o.seconds = atof(argv[++i]);
+        else if (!strcmp(argv[i], "--window") && i + 1 < argc)
+            o.window = atoi(argv[++i]);
         else if (!strcmp(argv[i], "--only") && i + 1 < argc)
             o.only = argv[++i];
         else
-            complain("options: --sizes A,B --seconds S --only A,B --cold --bind --apart");
+            complain("options: --sizes A,B --seconds S --only A,B --cold --bind --apart --window N");
     }
     return o;
 }
