@@ -165,7 +165,7 @@ impl Link {
     #[inline]
     pub fn has_room(&self, len: usize) -> bool {
         let kept = self.outgoing.kept();
-        kept == 0 || kept + len <= self.kept_bytes_max as usize
+        kept == 0 || self.peer_left || kept + len <= self.kept_bytes_max as usize
     }
 
     /// Takes over a frame; its bytes are copied before the call returns.
@@ -181,6 +181,9 @@ impl Link {
         debug_assert!(len <= self.frame_bytes_max as usize, "too long for a frame: {len}");
         if !self.has_room(len) {
             return Err(Full);
+        }
+        if self.peer_left {
+            return Ok(());
         }
         self.outgoing.push_frame(header, body, len);
         Ok(())
@@ -317,8 +320,8 @@ impl Link {
         self.peer_left || self.outgoing.has_left()
     }
 
-    /// Whether the peer has left: it had everything that it wanted, and nothing is sent to it any more. What it
-    /// does not have of messages is never [`Listener::sent`].
+    /// Whether the peer has left: it had everything that it wanted, and nothing is sent to it any more. Frames for
+    /// it are dropped; what it does not have of messages is never [`Listener::sent`].
     pub fn peer_has_left(&self) -> bool {
         self.peer_left
     }

@@ -13,6 +13,10 @@
 //! path: where a card or a cable is given up, its datagrams go another way ([`Link::change_path`]), and
 //! all that was handed over comes in order and once.
 //!
+//! A datagram begins as small as any path carries. Where the transport names a ceiling
+//! ([`Link::set_ceiling`]) and there is much to send, probes find out whether larger ones come through; the
+//! transport sends these alone ([`Datagram::is_probe`]). In the end each takes its leave ([`Link::leave`]).
+//!
 //! ```text
 //!    outgoing, messages ── flow (what is left) ┐                      ┌── reassembly (frames in order)
 //!    cubic · slow_start · pacer (how fast) ────┼── wire ── … ── wire ─┼── arrivals (pieces into place)
@@ -25,6 +29,8 @@ mod cubic;
 mod datagram;
 mod flight;
 mod flow;
+#[cfg(test)]
+mod fuzz;
 mod link;
 mod messages;
 mod mtu;
@@ -38,6 +44,8 @@ mod rtt;
 mod sim_leave;
 #[cfg(test)]
 mod sim_line;
+#[cfg(test)]
+mod sim_long;
 #[cfg(test)]
 mod sim_mtu;
 #[cfg(test)]
@@ -66,7 +74,7 @@ const SECOND: Nanos = 1_000_000_000;
 /// How long an acknowledgement waits for something to ride on.
 const ACK_DELAY: Nanos = MILLISECOND;
 
-/// The peer does not keep to the protocol; the text says how.
+/// The peer does not keep to the protocol; the text says how. What it says afterwards means nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Breach(pub &'static str);
 

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use mpi_core::port::Token;
-use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::RngExt;
 
 use super::sim_line::{MILES_1400, MILES_8600, Weather, World};
 use super::sim_storm::{CONFIG, bad, header, push, seeds, storm};
@@ -86,30 +85,6 @@ fn a_link_goes_on_over_another_path() {
         });
         assert!(world.now - over < Duration::from_secs(2), "it waited for the old path");
     }
-}
-
-/// Five thousand short messages; each further seed is as many more of the same run.
-#[test]
-fn a_long_run_of_short_messages_loses_and_doubles_nothing() {
-    let (mut world, mut random) =
-        (World::new(7, &CONFIG, [bad(), bad()]), ChaCha8Rng::seed_from_u64(7));
-    let count = seeds(1).end * 5_000;
-    let body = |n: u64| pattern(n, n as usize % 97);
-    let (mut pushed, mut heard, mut last) = (0, 0, world.now);
-    while heard < count {
-        assert!(world.now - last < Duration::from_secs(60), "nothing comes any more");
-        for _ in 0..random.random_range(0..200) {
-            pushed += u64::from(pushed < count && push(&mut world, 0, pushed, &body(pushed)));
-        }
-        world.next_push = Some(world.now + Duration::from_millis(10));
-        world.step();
-        for (header, came) in world.heard[1].frames.drain(..) {
-            assert_eq!((header.context, came), (heard, body(heard)));
-            (heard, last) = (heard + 1, world.now);
-        }
-    }
-    world.run_until("it is over", |world| world.links[0].is_flushed());
-    assert!(world.heard[1].frames.is_empty());
 }
 
 /// Sends 1 MiB messages, some at a time, over a line of 50 MB/s; the share of its rate that arrives between
