@@ -18,7 +18,7 @@ use testsuite::prefix::{Prefix, clean};
 use testsuite::traffic;
 
 /// What the messages go over, each of which has to stand everything here.
-const TRANSPORTS: [&str; 1] = ["tcp"];
+const TRANSPORTS: [&str; 2] = ["tcp", "udp"];
 
 const CABLES: u8 = 2;
 

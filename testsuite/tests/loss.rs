@@ -13,7 +13,7 @@ use testsuite::programs;
 use testsuite::traffic;
 
 /// What the messages go over, each of which has to stand this.
-const TRANSPORTS: [&str; 1] = ["tcp"];
+const TRANSPORTS: [&str; 2] = ["tcp", "udp"];
 
 /// Of so many packets one is lost.
 const ONE_IN: u32 = 20;

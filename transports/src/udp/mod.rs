@@ -235,9 +235,12 @@ impl Udp {
         }
         let others: Vec<String> =
             self.peers.met().filter_map(|peer| peer.ways.tell(peer.rank)).collect();
-        let now = if others.is_empty() { "all by the best again".to_owned() } else { others.join(", ") };
-        format!("{moves} times another way was taken, since the one before did not answer or the better one did again; \
-                 at the end {now}")
+        let now =
+            if others.is_empty() { "all by the best again".to_owned() } else { others.join(", ") };
+        format!(
+            "{moves} times another way was taken, since the one before did not answer or the better one did again; \
+                 at the end {now}"
+        )
     }
 
     /// What becomes readable when there is news.

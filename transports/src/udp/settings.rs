@@ -1,5 +1,7 @@
 //! What can be chosen about UDP, out of the table of all settings.
 
+use std::time::Duration;
+
 use mpi_core::header::INLINE_BYTES;
 use mpi_core::settings::{Ports, Settings};
 
@@ -19,6 +21,8 @@ pub struct UdpSettings {
     pub receive_bytes: u32,
     /// The longest datagram, with what is around a link's bytes.
     pub datagram_bytes: u32,
+    /// How long a peer may be out of reach, for the network that finds out whether it is lost.
+    pub patience: Duration,
     /// Where to hear.
     pub ports: Ports,
 }
@@ -32,6 +36,7 @@ impl From<&Settings> for UdpSettings {
             window_bytes: narrow(settings.udp_window_bytes),
             receive_bytes: narrow(settings.udp_receive_bytes),
             datagram_bytes: narrow(settings.udp_datagram_bytes),
+            patience: settings.tcp_patience,
             ports: settings.udp_ports,
         }
     }

@@ -2,6 +2,8 @@
 //! themselves. In order and once they come as always, since links see to that; whether the peer is there
 //! at all is for that network to judge.
 
+use std::time::Duration;
+
 use mpi_core::port::{PeerId, Sink, Why};
 
 use super::peer::State;
@@ -11,14 +13,19 @@ use super::{Event, Udp};
 /// Bytes of a link's in a datagram that goes through a tunnel.
 pub(super) const TUNNEL_BYTES: usize = 8 << 10;
 
+/// The tunnel's part of the patience, which its network has once more.
+const TUNNEL_SHARE: u32 = 4;
+
 impl Udp {
     /// Whether datagrams may go through another network, whose frames have at most so many bytes.
     pub fn set_tunnel(&mut self, frame_bytes_max: usize) {
         self.tunnels = frame_bytes_max >= TUNNEL_BYTES;
     }
 
-    pub(super) fn has_tunnel(&self) -> bool {
-        self.tunnels
+    /// How long an answer may be due before a tunnel is used, if there is one. For that a connection has to be
+    /// made, and a rank that computes is silent too.
+    pub(super) fn tunnel_after(&self) -> Option<Duration> {
+        self.tunnels.then_some(self.config.udp.patience / TUNNEL_SHARE)
     }
 
     /// The next datagram that is to go through the other network, and for whom.

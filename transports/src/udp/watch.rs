@@ -88,10 +88,10 @@ impl Udp {
 
     /// Takes another way where one has been silent for too long.
     fn look_for_a_way(&mut self, peer: PeerId, now: Duration) {
-        let has_tunnel = self.has_tunnel();
+        let tunnel = self.tunnel_after();
         let Some(to) = self.peers.get(peer) else { return };
         let Some(silence) = to.link.silence(now) else { return };
-        if to.ways.move_on(silence, now, has_tunnel) {
+        if to.ways.move_on(silence, now, tunnel) {
             self.take_path(peer);
         }
     }

@@ -13,8 +13,6 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_millis(200);
 /// That doubles so often.
 const DOUBLED_MAX: u32 = 5;
-/// And for so long before the tunnel is.
-const TUNNEL_PATIENCE: Duration = Duration::from_millis(2500);
 /// The best way is tried so often while another is in use.
 const TRIAL_GAP: Duration = Duration::from_millis(250);
 /// Who has sent something for so long in vain believes what comes by another way rather than the own choice.
@@ -118,11 +116,17 @@ impl Ways {
         self.moves = 0;
     }
 
-    /// An answer is due for so long. Whether that is too long and another way is in use now.
-    pub(super) fn move_on(&mut self, silence: Duration, now: Duration, has_tunnel: bool) -> bool {
+    /// An answer is due for so long. Whether that is too long and another way is in use now: the tunnel, if
+    /// there is one, after a time of its own.
+    pub(super) fn move_on(
+        &mut self,
+        silence: Duration,
+        now: Duration,
+        tunnel: Option<Duration>,
+    ) -> bool {
         let waited = silence.min(now.saturating_sub(self.moved_at));
         let count = self.list.len() as u32;
-        let next = if has_tunnel && silence >= TUNNEL_PATIENCE {
+        let next = if tunnel.is_some_and(|after| silence >= after) {
             count
         } else if self.at < count {
             (self.at + 1) % count
@@ -131,6 +135,7 @@ impl Ways {
             self.at
         };
         let patience = PATIENCE * (1 << self.moves.min(DOUBLED_MAX));
+        let patience = tunnel.map_or(patience, |after| patience.min(after));
         if next == self.at || waited < patience {
             return false;
         }
@@ -197,11 +202,11 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     /// Milliseconds between the moves where nothing is ever answered.
-    fn waits(mut ways: Ways, has_tunnel: bool) -> (Vec<u128>, Ways) {
+    fn waits(mut ways: Ways, tunnel: Option<Duration>) -> (Vec<u128>, Ways) {
         let (mut now, mut last, mut waits) = (Duration::ZERO, Duration::ZERO, Vec::new());
         while now < 30_000 * MS {
             now += MS;
-            if ways.move_on(now, now, has_tunnel) {
+            if ways.move_on(now, now, tunnel) {
                 waits.push((now - last).as_millis());
                 last = now;
             }
@@ -211,27 +216,27 @@ mod tests {
 
     #[test]
     fn each_move_waits_twice_as_long() {
-        let (waits, mut ways) = waits(ways(), false);
+        let (waits, mut ways) = waits(ways(), None);
         assert_eq!(waits, [200, 400, 800, 1600, 3200, 6400, 6400, 6400]);
         let now = 31_000 * MS;
         ways.answered();
-        assert!(!ways.move_on(199 * MS, now, false));
-        assert!(ways.move_on(200 * MS, now, false));
+        assert!(!ways.move_on(199 * MS, now, None));
+        assert!(ways.move_on(200 * MS, now, None));
     }
 
     #[test]
     fn the_tunnel_comes_last_and_stays() {
-        let (waits, ways) = waits(ways(), true);
+        let (waits, ways) = waits(ways(), Some(2500 * MS));
         assert_eq!(waits, [200, 400, 800, 1600]);
         assert_eq!(ways.current(), Some(Way::Tunnel));
         let one = Ways::new(vec!["10.0.0.1:7".parse().unwrap()]);
-        let (waits, ways) = self::waits(one, true);
+        let (waits, ways) = self::waits(one, Some(2500 * MS));
         assert_eq!((waits, ways.current()), (vec![2500], Some(Way::Tunnel)));
     }
 
     #[test]
     fn one_way_alone_is_kept() {
-        let (waits, mut ways) = waits(Ways::new(vec!["10.0.0.1:7".parse().unwrap()]), false);
+        let (waits, mut ways) = waits(Ways::new(vec!["10.0.0.1:7".parse().unwrap()]), None);
         assert!(waits.is_empty() && !ways.skip(MS, false));
         assert!(matches!(ways.current(), Some(Way::Address(_))));
     }
@@ -259,7 +264,7 @@ mod tests {
     fn the_best_way_is_tried_while_another_is_in_use() {
         let mut ways = ways();
         assert_eq!(ways.trial_at(), None);
-        assert!(ways.move_on(200 * MS, 200 * MS, false));
+        assert!(ways.move_on(200 * MS, 200 * MS, None));
         assert_eq!(ways.trial_at(), Some(200 * MS + TRIAL_GAP));
         assert_eq!(ways.begin_trial(500 * MS), "10.0.0.1:7".parse().ok());
         assert_eq!(ways.trial_at(), Some(500 * MS + TRIAL_GAP));

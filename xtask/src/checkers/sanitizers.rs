@@ -68,7 +68,7 @@ const TESTS: [&str; 9] = [
     "--test",
     "programs",
     "--test",
-    "tcp_programs",
+    "network_programs",
     "--test",
     "ways",
 ];

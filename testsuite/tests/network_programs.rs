@@ -46,6 +46,26 @@ fn programs_run_over_tcp_alone() {
 }
 
 #[test]
+fn programs_run_over_udp_alone() {
+    run_all("udp", &[("FERRITE_TRANSPORT", "udp")]);
+}
+
+#[test]
+fn programs_run_over_udp_in_short_datagrams_by_one_socket() {
+    run_all(
+        "udp-short",
+        &[
+            ("FERRITE_TRANSPORT", "udp"),
+            ("FERRITE_UDP_SOCKETS", "1"),
+            ("FERRITE_UDP_EAGER_BYTES", "1KiB"),
+            ("FERRITE_UDP_DATAGRAM_BYTES", "700"),
+            ("FERRITE_UDP_WINDOW_BYTES", "32KiB"),
+            ("FERRITE_UDP_RECEIVE_BYTES", "64KiB"),
+        ],
+    );
+}
+
+#[test]
 fn programs_run_over_several_streams_in_small_pieces() {
     run_all(
         "tcp-streams",
