@@ -38,7 +38,9 @@ pub(super) struct Peer {
     pub ways: Ways,
     /// Whether it is among those that are looked at when their time comes.
     pub is_watched: bool,
-    /// Whether its datagrams wait: for the end of a hold.
+    /// Whether its datagrams were taken back, and are to be sent when its time comes.
+    pub is_stopped: bool,
+    /// Whether its datagrams wait for the end of a hold.
     pub is_held: bool,
     /// When it was last of use.
     pub used_at: Duration,
@@ -59,13 +61,15 @@ impl Peer {
             here: keys(rank, config.rank),
             ways: Ways::default(),
             is_watched: false,
+            is_stopped: false,
             is_held: false,
             used_at: Duration::ZERO,
         }
     }
 
-    /// It wants to be looked at at this time, whatever its link says.
-    pub(super) fn watch_at(&mut self, at: Duration, peer: PeerId, watch: &mut Watch) {
+    /// What was taken back is to be sent at this time, of which its link knows nothing.
+    pub(super) fn stop_until(&mut self, at: Duration, peer: PeerId, watch: &mut Watch) {
+        self.is_stopped = true;
         let is_new = !std::mem::replace(&mut self.is_watched, true);
         watch.note(peer, at, is_new);
     }

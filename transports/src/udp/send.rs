@@ -205,11 +205,11 @@ impl Udp {
             }
             Fate::TooLong => {
                 to.link.too_big(now, bytes);
-                to.watch_at(now, peer, &mut self.watch);
+                to.stop_until(now, peer, &mut self.watch);
             }
             Fate::NoWay(error) => {
                 tracing::info!(from = self.config.rank, to = to.rank, %error, "a way is gone");
-                to.watch_at(now + NO_WAY_PAUSE, peer, &mut self.watch);
+                to.stop_until(now + NO_WAY_PAUSE, peer, &mut self.watch);
                 if to.ways.skip(now, has_tunnel) {
                     self.take_path(peer);
                 }

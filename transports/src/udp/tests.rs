@@ -8,7 +8,7 @@ use mpi_core::port::{Body, PeerId, ProcessName, Transport};
 
 use super::net::Socket;
 use super::{Udp, UdpConfig, UdpCounters, UdpSettings};
-use crate::conformance::{World, check};
+use crate::conformance::{World, check, pattern};
 use crate::sys::inet::Run;
 
 pub(super) fn config(rank: u32, udp: UdpSettings) -> UdpConfig {
@@ -195,4 +195,21 @@ fn who_was_not_met_is_sought_when_it_is_to_be_answered() {
     assert_eq!(world.transport(1).sought_blindly(), Some(PeerId(0)));
     world.transport(1).set_ways(PeerId(0), vec![here(ports[0])]);
     world.run_until("that is known", |world| world.transport(0).is_flushed());
+}
+
+/// The kernel says at once that there is no way by the first address: the next is taken.
+#[test]
+fn an_address_to_which_no_way_leads_is_passed_over() {
+    let mut ends = names(2, &small());
+    let there = here(ends[1].card().port);
+    // Who hears at the loopback alone has no way to an address of another host.
+    let nowhere = SocketAddr::from(([192, 0, 2, 1], 9));
+    ends[0].set_ways(PeerId(1), vec![nowhere, there]);
+    let back = here(ends[0].card().port);
+    ends[1].set_ways(PeerId(0), vec![back]);
+    let mut world = World::new(ends);
+    world.send(0, 1, &eager(1), &pattern(1, 3000));
+    world.run_until("it has come", |world| world.got(1).frames.len() == 1);
+    world.run_until("that is known", |world| world.transport(0).is_flushed());
+    assert!(world.transport(0).counters().moves > 0);
 }

@@ -75,10 +75,9 @@ impl Udp {
             }
             self.try_best_way(peer, now);
             self.look_for_a_way(peer, now);
-            let is_due = self
-                .peers
-                .get(peer)
-                .is_some_and(|to| to.link.wake_at().is_some_and(|at| at <= now));
+            let is_due = self.peers.get(peer).is_some_and(|to| {
+                std::mem::take(&mut to.is_stopped) || to.link.wake_at().is_some_and(|at| at <= now)
+            });
             match is_due {
                 true => self.pump(peer),
                 false => self.note(peer, now),
