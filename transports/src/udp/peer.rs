@@ -38,7 +38,8 @@ pub(super) struct Peer {
     pub ways: Ways,
     /// Whether it is among those that are looked at when their time comes.
     pub is_watched: bool,
-    /// Whether its datagrams were taken back, and are to be sent when its time comes.
+    /// Whether it has datagrams to be sent of which its link's own times know nothing: they were taken back, or
+    /// another way is in use.
     pub is_stopped: bool,
     /// Whether its datagrams wait for the end of a hold.
     pub is_held: bool,

@@ -93,6 +93,8 @@ impl Udp {
         self.counters.moves += 1;
         if let Some(to) = self.peers.get(peer) {
             to.link.change_path();
+            // What was under way goes again, and at once.
+            to.is_stopped = true;
             tracing::info!(from = self.config.rank, to = to.rank, way = ?to.ways.current(), "another way is used");
         }
         self.measure_path(peer);
@@ -135,7 +137,7 @@ impl Udp {
             }
             return;
         }
-        to.used_at = now;
+        (to.used_at, to.is_stopped) = (now, false);
         if to.ways.current() == Some(Way::Tunnel) && to.state == State::Up {
             while let Some(datagram) = to.link.next(now) {
                 let mut letter = Vec::new();
