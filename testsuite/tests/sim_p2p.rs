@@ -13,7 +13,7 @@ use mpi_core::status::Status;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use testsuite::sim::{COMM_WORLD, SimEntry, World};
-use transports::sim::SimOptions;
+use transports::sim::{Landings, SimOptions};
 
 const LONGEST: usize = 100_000;
 
@@ -165,16 +165,19 @@ fn identify(program: &Program, status: &Status, buf: &[u8]) -> usize {
     number
 }
 
-fn run(seed: u64, ranks: u32, network: SimOptions) {
+/// Runs a random program; how often a receiver told where bytes go, which always comes back with them.
+fn run(seed: u64, ranks: u32, network: SimOptions) -> usize {
     let program = Rc::new(Program::random(seed, ranks as usize));
     let shared = Rc::clone(&program);
     let world = World { network, ..World::new(seed, ranks) };
     let outcome = world.start_mpi(move |mpi| live(mpi, &shared, seed));
-    for (rank, receives) in
-        outcome.unwrap_or_else(|hang| panic!("{hang}")).results.iter().enumerate()
-    {
+    let outcome = outcome.unwrap_or_else(|hang| panic!("{hang}"));
+    for (rank, receives) in outcome.results.iter().enumerate() {
         program.check(rank, receives.as_ref().expect("nobody dies here"));
     }
+    let Landings { told, used } = outcome.landings;
+    assert_eq!(told, used, "seed {seed}");
+    told
 }
 
 #[test]
@@ -195,9 +198,9 @@ fn a_narrow_network_changes_nothing_but_time() {
         delay: 0..=100_000,
         ..SimOptions::default()
     };
-    for seed in 1000..1060 {
-        run(seed, 2 + (seed % 3) as u32, narrow.clone());
-    }
+    let run = |seed: u64| run(seed, 2 + (seed % 3) as u32, narrow.clone());
+    let told: usize = (1000..1060).map(run).sum();
+    assert!(told > 100, "receivers told {told} times where bytes go");
 }
 
 /// The way of a small message past every queue (`mpi-core/src/p2p/quick.rs`), from never open to

@@ -10,7 +10,9 @@ use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use mpi_core::port::ProcessName;
 use mpi_core::roll_call::Area;
-use transports::sim::{Crossings, EndpointId, Network, Pause, SharedNetwork, SimOptions, SimPort};
+use transports::sim::{
+    Crossings, EndpointId, Landings, Network, Pause, SharedNetwork, SimOptions, SimPort,
+};
 
 /// Turns after which a run counts as going round in circles.
 const TURNS_MAX: u64 = 50_000_000;
@@ -91,6 +93,8 @@ pub struct Outcome<R> {
     pub turns: u64,
     /// Messages from node to node.
     pub crossings: Crossings,
+    /// What receivers have told of where their bytes go.
+    pub landings: Landings,
 }
 
 /// Nobody can go on: who is where.
@@ -282,12 +286,12 @@ impl<R> Scheduler<'_, R> {
         }
         let network = self.network.borrow();
         let (trace, now) = (network.trace_hash(), network.now());
-        let crossings = network.crossings();
+        let (crossings, landings) = (network.crossings(), network.landings());
         drop(network);
         let results = self.ranks.iter_mut().map(|rank| rank.result.take()).collect();
         self.abandon();
         let time = Duration::from_nanos(now);
-        Ok(Outcome { results, trace, time, turns: self.turns, crossings })
+        Ok(Outcome { results, trace, time, turns: self.turns, crossings, landings })
     }
 
     /// Makes those ready that wait and got news.

@@ -18,4 +18,5 @@ mod severed;
 mod tests;
 
 pub use network::{Crossings, EndpointId, Network, Nodes, SharedNetwork, SimOptions};
+pub use pledges::Landings;
 pub use port::{Pause, SimPort};

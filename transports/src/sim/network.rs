@@ -530,10 +530,6 @@ impl Network {
 
     /// The endpoint leaves in good order: what it sent still arrives, then its end shows.
     pub(super) fn leave(&mut self, endpoint: EndpointId) {
-        let is_alive = !self.endpoints[endpoint.0 as usize].gone && self.ended.is_none();
-        if is_alive && !std::thread::panicking() {
-            self.pledges.leave(endpoint);
-        }
         self.tell_others(endpoint, &Why::Finalized);
         self.remove(endpoint);
     }

@@ -7,7 +7,7 @@
 
 use mpi_core::port::{Advert, Offer};
 
-use super::network::EndpointId;
+use super::network::{EndpointId, Network};
 use crate::offers::SIMULATED;
 
 /// Bytes that `from` lets `to` fetch.
@@ -116,10 +116,25 @@ impl Pledges {
         assert!(!std::mem::replace(&mut landing.used, true), "{from:?} used {advert:?} twice");
     }
 
-    /// How many landings have been told, and how many of them used.
-    #[cfg(test)]
-    pub(super) fn landings(&self) -> (usize, usize) {
-        (self.landings.len(), self.landings.iter().filter(|landing| landing.used).count())
+    fn landings(&self) -> Landings {
+        let used = self.landings.iter().filter(|landing| landing.used).count();
+        Landings { told: self.landings.len(), used }
+    }
+}
+
+/// Landings that receivers have told their senders.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Landings {
+    /// Their number.
+    pub told: usize,
+    /// How many of them came back with the bytes.
+    pub used: usize,
+}
+
+impl Network {
+    /// The landings that were told in this network.
+    pub fn landings(&self) -> Landings {
+        self.pledges.landings()
     }
 }
 
@@ -173,7 +188,7 @@ mod tests {
                 for (from, token) in uses {
                     pledges.use_landing(*from, B, (*token, 100), &advert);
                 }
-                assert_eq!(pledges.landings(), (1, uses.len().min(1)));
+                assert_eq!(pledges.landings(), Landings { told: 1, used: uses.len() });
             })
         };
         assert!(!used(&[]) && !used(&[(A, 5)]));

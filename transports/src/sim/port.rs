@@ -366,7 +366,19 @@ impl Transport for SimPort {
         Pulled::Begun
     }
 
+    /// Asked when nothing is left that the core wants of this port.
+    ///
+    /// # Panics
+    /// An offer has not ended.
     fn is_flushed(&self) -> bool {
+        let flushed = self.is_sent();
+        if flushed {
+            self.network.borrow().pledges.leave(self.me);
+        }
+        flushed
+    }
+
+    fn is_sent(&self) -> bool {
         self.outgoing.is_empty() && !self.network.borrow().owes(self.me)
     }
 }
