@@ -295,8 +295,9 @@ pub trait Transport {
         None
     }
 
-    /// Fetches `len` bytes from where `peer` offered them, if the offer is of this transport's kind. If that is only begun, the memory of `to`
-    /// belongs to the transport until [`Sink::landed`] or [`Sink::stranded`] follows with `token`.
+    /// Fetches `len` bytes from where `peer` offered them, if the offer is of this transport's kind. If
+    /// that is only begun, the memory of `to` belongs to the transport until [`Sink::landed`] or
+    /// [`Sink::stranded`] follows with `token`.
     fn pull(
         &mut self,
         peer: PeerId,
