@@ -1,5 +1,7 @@
 //! The choice of ways, between processes that are mere values of one test.
 
+use std::time::Duration;
+
 use mpi_core::buffer::RawBytes;
 use mpi_core::header::{FrameKind, Header};
 use mpi_core::port::{Body, Full, PeerId, ProcessName, Transport, Why};
@@ -9,6 +11,7 @@ use crate::cards::CARD_MAX;
 use crate::conformance::{Recorder, World, check};
 use crate::shm::tests::{Board, config, small};
 use crate::shm::{LocalConfig, ShmSettings};
+use crate::sys::wait::until_readable;
 use crate::tcp::{TcpConfig, TcpSettings};
 use crate::udp::{UdpConfig, UdpSettings};
 
@@ -93,6 +96,33 @@ fn each_network_alone_meets_all_requirements() {
     for network in Network::ALL {
         println!("{}", network.name());
         check(|| world(2, Choice { wish: Wish::Network(network), node_ranks: 0 }));
+    }
+}
+
+/// Whether news of a network would end a sleep of this end within so long.
+fn is_woken(end: &mut LocalPort, within: Duration) -> bool {
+    let nets = end.nets.as_mut().expect("networks are open");
+    let news = nets.before_sleep().expect("a set").news;
+    until_readable([Some(news)], within).unwrap()
+}
+
+#[test]
+fn who_sleeps_with_several_networks_open_is_woken_by_each() {
+    for network in Network::ALL {
+        let mut world =
+            World::new(world(2, Choice { wish: Wish::Network(network), node_ranks: 0 }));
+        world.send(0, 1, &eager(), b"first");
+        world.run_until("the first is there", |world| !world.got(1).frames.is_empty());
+        world.run_until("it is quiet", |world| {
+            world.transport(0).is_flushed() && !is_woken(world.transport(1), Duration::ZERO)
+        });
+        // Only the sender looks.
+        let mut sender = Recorder::default();
+        let body = Body::Bytes(RawBytes::from(&b"second"[..]));
+        world.transport(0).send(PeerId(1), &eager(), body).unwrap();
+        world.transport(0).poll(&mut sender);
+        let woken = is_woken(world.transport(1), Duration::from_secs(5));
+        assert!(woken, "{} wakes nobody", network.name());
     }
 }
 
