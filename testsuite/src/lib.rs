@@ -5,6 +5,7 @@ pub mod callgrind;
 pub mod families;
 pub mod firewall;
 pub mod hosts;
+pub mod networks;
 pub mod peers;
 pub mod prefix;
 pub mod programs;

@@ -13,12 +13,10 @@ use std::time::{Duration, Instant};
 
 use tempfile::NamedTempFile;
 use testsuite::hosts::{Hosts, LAUNCHER};
+use testsuite::networks::NETWORKS;
 use testsuite::peers;
 use testsuite::prefix::{Prefix, clean};
 use testsuite::traffic;
-
-/// What the messages go over, each of which has to stand everything here.
-const TRANSPORTS: [&str; 2] = ["tcp", "udp"];
 
 const CABLES: u8 = 2;
 
@@ -123,7 +121,8 @@ impl Scene {
         let seconds = lasts.as_secs_f64().to_string();
         let program = self.soak.to_string_lossy();
         let words = [&*program, "--seed", "1", "--begun", "1", "--seconds", &seconds];
-        self.start(transport, patience, lasts, &words)
+        // A kernel before 6.15 may find a mended cable only after once more the time that it was cut.
+        self.start(transport, patience, 2 * lasts, &words)
     }
 
     /// Intel's benchmarks, which without cuts take about so long.
@@ -134,7 +133,7 @@ impl Scene {
         let by_number = ["-iter", &calls, "-iter_policy", "off", "-time", "1000"];
         let what = ["-npmin", "2", "-msglog", "8:16", "Exchange", "Allreduce", "Alltoall"];
         let words = [&[&*program], &by_number[..], &what[..]].concat();
-        self.start(transport, patience, 12 * lasts, &words)
+        self.start(transport, patience, 40 * lasts, &words)
     }
 }
 
@@ -188,8 +187,8 @@ fn each_cable_may_be_cut_in_turn_for_long() {
     let (two, ten) = (Duration::from_secs(2), Duration::from_secs(10));
     for times in [SHORT, (two, two), (two, ten)] {
         soak_while_cut_in_turn(&scene, times, 2 * ten);
-        benchmarks_while_cut_in_turn(&scene, times, ten);
     }
+    benchmarks_while_cut_in_turn(&scene, (two, two), 2 * two);
 }
 
 /// Random traffic with this period of cuts and patience.
@@ -220,13 +219,13 @@ fn benchmarks_while_cut_in_turn(
         let (ended, cuts) = in_turn(&scene.hosts, how, period, job);
         ended.assert_good(&what);
         assert!(ended.out.contains("MPI_Finalize"), "{what}: {}", ended.out);
-        assert!(cuts > 2, "{what}: only {cuts} cuts");
+        assert!(cuts > 1, "{what}: only {cuts} cuts");
     }
 }
 
 /// Every transport with every way to lose a cable.
 fn ways() -> impl Iterator<Item = (&'static str, Cut)> {
-    TRANSPORTS.into_iter().flat_map(|transport| Cut::ALL.map(|how| (transport, how)))
+    NETWORKS.into_iter().flat_map(|transport| Cut::ALL.map(|how| (transport, how)))
 }
 
 /// Cuts both for so long under traffic that lasts longer; the end of the job, and how long that took

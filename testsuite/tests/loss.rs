@@ -7,13 +7,11 @@ use std::path::Path;
 use std::process::Command;
 
 use testsuite::hosts::{Hosts, LAUNCHER};
+use testsuite::networks::NETWORKS;
 use testsuite::peers;
 use testsuite::prefix::{Prefix, clean};
 use testsuite::programs;
 use testsuite::traffic;
-
-/// What the messages go over, each of which has to stand this.
-const TRANSPORTS: [&str; 2] = ["tcp", "udp"];
 
 /// Of so many packets one is lost.
 const ONE_IN: u32 = 20;
@@ -59,7 +57,7 @@ fn random_traffic_comes_right_though_packets_are_lost() {
     let prefix = Prefix::find().expect("a prefix");
     let folder = tempfile::tempdir().expect("a folder");
     let program = traffic::compile(&prefix, folder.path()).expect("a program");
-    for transport in TRANSPORTS {
+    for transport in NETWORKS {
         let mut command = mpirun(&hosts, &prefix, transport);
         let out = said(command.arg(&program).args(["--seed", "1", "--seconds", "2"]));
         assert!(out.starts_with("ok: "), "{transport}: {out}");
@@ -76,7 +74,7 @@ fn programs_run_though_packets_are_lost() {
     let folder = tempfile::tempdir().expect("a folder");
     for program in programs::chosen(&PROGRAMS).expect("programs of the manifest") {
         let executable = program.compile(&prefix, folder.path()).expect("it compiles");
-        for transport in TRANSPORTS {
+        for transport in NETWORKS {
             let out = said(mpirun(&hosts, &prefix, transport).arg(&executable));
             assert_eq!(out, "ok\n", "{} over {transport}", program.name);
         }
@@ -88,7 +86,7 @@ fn benchmarks_run_though_packets_are_lost() {
     let Some(hosts) = lossy("benchmarks_run_though_packets_are_lost") else { return };
     let prefix = Prefix::find().expect("a prefix");
     let program = peers::environment("impi").expect("the peer").join("bin/IMB-MPI1");
-    for transport in TRANSPORTS {
+    for transport in NETWORKS {
         let mut command = mpirun(&hosts, &prefix, transport);
         command.arg(&program).args(["-iter", "5", "-iter_policy", "off", "-npmin", "2"]);
         command.args(["-msglog", "12:16", "PingPong", "Exchange", "Allreduce", "Barrier"]);

@@ -1,8 +1,11 @@
-//! Programs over TCP, on loopback: alone, over several streams in small pieces, and together with
+//! Programs over each network, on loopback: alone, over TCP in several streams and small pieces, and together with
 //! shared memory where one machine plays several nodes.
+//!
+//! All programs over one network, each as a test: `FERRITE_TRANSPORT=tcp cargo test -p testsuite --test programs`.
 
 use std::path::Path;
 
+use testsuite::networks::NETWORKS;
 use testsuite::programs::{self, Batch};
 
 /// Programs that between them send every kind of frame: small and large, of types with gaps,
@@ -28,12 +31,20 @@ const PROGRAMS: &[&str] = &[
     "vectors",
 ];
 
+/// Programs that are about what processes of one node share, which there is none of over a network.
+const WITHIN_A_NODE: &[&str] =
+    &["dumps", "enormous", "fortran_windows", "hardware", "locked", "onesided", "windows"];
+
 /// More ranks than this say nothing more about a transport.
 const RANKS_MAX: u32 = 4;
 
 fn run_all(folder: &str, settings: &[(&str, &str)]) {
+    run_these(folder, PROGRAMS, settings);
+}
+
+fn run_these(folder: &str, names: &[&str], settings: &[(&str, &str)]) {
     let into = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
-    let mut batch = Batch::compile(&into, PROGRAMS).expect("programs that compile");
+    let mut batch = Batch::compile(&into, names).expect("programs that compile");
     batch.run(&format!("with {settings:?}"), &|| programs::with(settings), &|program| {
         program.ranks.iter().copied().filter(|ranks| (2..=RANKS_MAX).contains(ranks)).collect()
     });
@@ -41,13 +52,21 @@ fn run_all(folder: &str, settings: &[(&str, &str)]) {
 }
 
 #[test]
-fn programs_run_over_tcp_alone() {
-    run_all("tcp", &[("FERRITE_TRANSPORT", "tcp")]);
+fn programs_run_over_each_network_alone() {
+    for network in NETWORKS {
+        run_all(network, &[("FERRITE_TRANSPORT", network)]);
+    }
 }
 
 #[test]
-fn programs_run_over_udp_alone() {
-    run_all("udp", &[("FERRITE_TRANSPORT", "udp")]);
+#[ignore = "takes minutes"]
+fn all_programs_run_over_each_network() {
+    let all = programs::listed().expect("the manifest");
+    let names = all.iter().map(|program| program.name.as_str());
+    let names: Vec<&str> = names.filter(|name| !WITHIN_A_NODE.contains(name)).collect();
+    for network in NETWORKS {
+        run_these(&format!("{network}-all"), &names, &[("FERRITE_TRANSPORT", network)]);
+    }
 }
 
 #[test]
