@@ -2,8 +2,10 @@
 //! C, the simulated ranks, the hosts that are namespaces. The tests themselves are in `tests/`.
 
 pub mod callgrind;
+pub mod doors;
 pub mod families;
 pub mod firewall;
+pub mod flood;
 pub mod hosts;
 pub mod networks;
 pub mod peers;

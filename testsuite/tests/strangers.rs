@@ -13,6 +13,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 use std::{fs, thread};
 
+use testsuite::doors::sockets_of;
 use testsuite::hosts::skipped;
 use testsuite::prefix::Prefix;
 
@@ -25,23 +26,6 @@ struct Doors {
     ports: Vec<u16>,
     outside: usize,
     names: Vec<Vec<u8>>,
-}
-
-/// Numbers of the sockets that processes running `program` have open.
-fn sockets_of(program: &Path) -> Vec<String> {
-    let mut found = Vec::new();
-    for process in fs::read_dir("/proc").expect("processes").flatten() {
-        let at = process.path();
-        if fs::read_link(at.join("exe")).is_ok_and(|exe| exe == program) {
-            for fd in fs::read_dir(at.join("fd")).into_iter().flatten().flatten() {
-                let target = fs::read_link(fd.path()).unwrap_or_default();
-                let target = target.to_string_lossy();
-                let number = target.strip_prefix("socket:[").and_then(|t| t.strip_suffix(']'));
-                found.extend(number.map(str::to_owned));
-            }
-        }
-    }
-    found
 }
 
 fn doors(program: &Path) -> Doors {
