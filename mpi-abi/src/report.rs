@@ -15,7 +15,9 @@ pub(crate) fn lines(port: &mut NodePort, size: u32) -> String {
         Network::Udp => udp(local),
     });
     let networks = networks.into_iter().flatten();
-    [shared_memory(local, size)].into_iter().chain(networks).collect::<Vec<_>>().join("; ")
+    let ways = local.tell_ways();
+    let lines = ways.into_iter().chain([shared_memory(local, size)]).chain(networks);
+    lines.collect::<Vec<_>>().join("; ")
 }
 
 fn shared_memory(local: &mut LocalPort, size: u32) -> String {
