@@ -25,8 +25,8 @@ pub(super) enum Cargo {
     Ping,
     /// A probe of a datagram's size, with so many bytes.
     Probe(u16),
-    /// A question by a path that is not the one in use.
-    Trial,
+    /// A question by the path of this number, which is not the one in use.
+    Trial(u8),
     /// The last word.
     Bye,
     /// A range of the stream of frames.
@@ -38,7 +38,7 @@ pub(super) enum Cargo {
 impl Cargo {
     /// Whether it only tries what may not work: its loss says nothing of the path in use.
     fn tries(&self) -> bool {
-        matches!(self, Cargo::Probe(_) | Cargo::Trial)
+        matches!(self, Cargo::Probe(_) | Cargo::Trial(_))
     }
 }
 
@@ -150,7 +150,12 @@ impl Flight {
             // Most peers are sent one thing now and then.
             self.sent.reserve_exact(1);
         }
+        let is_trial = matches!(cargo, Cargo::Trial(_));
+        let bytes = if is_trial { 0 } else { bytes };
         self.sent.push_back(Sent { number, at: now, cargo, bytes, fate: Fate::Flying });
+        if is_trial {
+            return;
+        }
         self.bytes += u64::from(bytes);
         self.waits_since.get_or_insert(now);
         self.last_at = now;
@@ -190,6 +195,11 @@ impl Flight {
                         }
                         Fate::Lost => *late += 1,
                         Fate::Repeated | Fate::Arrived => {}
+                    }
+                    if let Cargo::Trial(_) = one.cargo {
+                        // It says nothing of the path in use, nor of its time.
+                        arrived(one.cargo.clone());
+                        continue;
                     }
                     answered.sent = Some(one.at);
                     answered.is_newest = one.number >= known;

@@ -89,7 +89,7 @@ pub struct Link {
     /// The peer has said its last word.
     peer_left: bool,
     /// Another path works: a trial of it was answered.
-    trial_came: bool,
+    trial_came: Option<u8>,
     /// What came last, as far as a path can be judged by it.
     came: Came,
     /// Once a large message has come: most peers send frames alone.
@@ -117,7 +117,7 @@ impl Link {
             receipt: Receipt::default(),
             reassembly: Reassembly::default(),
             peer_left: false,
-            trial_came: false,
+            trial_came: None,
             came: Came::Old,
             arrivals: None,
             counters: Counters::default(),
@@ -211,20 +211,28 @@ impl Link {
         Some(self.depart(now, cargo))
     }
 
-    /// A question that is to be sent by another path than the one in use, to find out whether it works. It counts
-    /// as sent; its loss is no loss.
-    pub fn next_trial(&mut self, now: Duration) -> Datagram<'_> {
-        self.trial_came = false;
-        // What it acknowledges may be lost with it.
+    /// A question that is to be sent by another path than the one in use, which has this number, to find out
+    /// whether it works. It counts as sent; its loss is no loss, and its answer does not end a silence.
+    pub fn next_trial(&mut self, now: Duration, path: u8) -> Datagram<'_> {
+        self.depart_aside(now, Some(Cargo::Trial(path)))
+    }
+
+    /// The answer to a trial that has just come ([`Came::Trial`]), to be sent by the same path.
+    pub fn answer_to_trial(&mut self, now: Duration) -> Datagram<'_> {
+        self.depart_aside(now, None)
+    }
+
+    /// A datagram by another path than the one in use. What it acknowledges may be lost with it.
+    fn depart_aside(&mut self, now: Duration, cargo: Option<Cargo>) -> Datagram<'_> {
         let due = self.receipt.due_at();
-        let Datagram { number, front, .. } = self.depart(nanos(now), Some(Cargo::Trial));
+        let Datagram { number, front, .. } = self.depart(nanos(now), cargo);
         self.receipt.restore(due);
         Datagram { number, front, content: Content::Nothing, is_probe: true }
     }
 
-    /// Whether a trial was answered that was sent over this path's predecessor: the other path works. Asked once.
-    pub fn trial_came(&mut self) -> bool {
-        std::mem::take(&mut self.trial_came)
+    /// The path whose trial was answered, so that it works in both directions. Told once.
+    pub fn trial_came(&mut self) -> Option<u8> {
+        self.trial_came.take()
     }
 
     /// What the datagram that was received last says of the path by which it came.
@@ -295,7 +303,8 @@ impl Link {
             }
         };
         if is_taken {
-            self.receipt.note(&arrival.head, arrival.load != Load::Nothing, now);
+            let is_answered = !matches!(arrival.load, Load::Nothing | Load::Trial);
+            self.receipt.note(&arrival.head, is_answered, now);
         }
         Ok(())
     }
@@ -439,7 +448,7 @@ impl Link {
             Some(Cargo::Ping) => (Load::Ping, Content::Nothing),
             Some(Cargo::Probe(_)) => (Load::Probe, Content::Nothing),
             Some(Cargo::Bye) => (Load::Bye, Content::Nothing),
-            Some(Cargo::Trial) => (Load::Trial, Content::Nothing),
+            Some(Cargo::Trial(_)) => (Load::Trial, Content::Nothing),
             Some(Cargo::Frames(range)) => {
                 let runs = self.outgoing.frames(range).map(Option::unwrap_or_default);
                 (Load::Frames(range.start, ()), Content::Own(runs))
@@ -452,10 +461,7 @@ impl Link {
         // Who waits for a message to be sent should not wait for company of its acknowledgement.
         let is_last = matches!(load, Load::Piece(..)) && !self.outgoing.has_next(self.credit);
         let is_probe = load == Load::Probe;
-        let asks = self.asks.take().is_some()
-            || is_last
-            || is_probe
-            || matches!(load, Load::Bye | Load::Trial);
+        let asks = self.asks.take().is_some() || is_last || is_probe || load == Load::Bye;
         let (numbers, held_micros) = self.receipt.tell(now);
         let settled = numbers.low();
         let head = Head { number, oldest, settled, credit, held_micros, asks };
@@ -502,7 +508,7 @@ impl Link {
         let trial_came = &mut self.trial_came;
         let answered = self.flight.answer(arrival.acks, now, |cargo| match cargo {
             Cargo::Probe(bytes) => mtu.probe_came(bytes, now),
-            Cargo::Trial => *trial_came = true,
+            Cargo::Trial(path) => *trial_came = Some(path),
             cargo => {
                 if let Some(token) = outgoing.acknowledge(cargo) {
                     to.sent(token);

@@ -137,7 +137,7 @@ impl Outgoing {
     #[inline]
     pub(super) fn acknowledge(&mut self, cargo: Cargo) -> Option<Token> {
         match cargo {
-            Cargo::Ping | Cargo::Probe(_) | Cargo::Trial => None,
+            Cargo::Ping | Cargo::Probe(_) | Cargo::Trial(_) => None,
             Cargo::Bye => {
                 self.bye = Bye::Heard;
                 None
@@ -157,7 +157,10 @@ impl Outgoing {
             (Cargo::Frames(range), _) => self.frames.lose(range),
             (Cargo::Piece(id, range), Some(messages)) => messages.lose(id, range),
             (Cargo::Bye, _) if self.bye == Bye::Out => self.bye = Bye::Due,
-            (Cargo::Ping | Cargo::Probe(_) | Cargo::Trial | Cargo::Bye | Cargo::Piece(..), _) => {}
+            (
+                Cargo::Ping | Cargo::Probe(_) | Cargo::Trial(_) | Cargo::Bye | Cargo::Piece(..),
+                _,
+            ) => {}
         }
     }
 

@@ -99,6 +99,11 @@ impl Card {
         (port != 0).then_some(Card { port, addresses, first_is_proven: proven.is_some() })
     }
 
+    /// The addresses that it tells, as they are.
+    pub(crate) fn told(&self) -> Vec<SocketAddr> {
+        self.addresses.iter().map(|address| SocketAddr::new(*address, self.port)).collect()
+    }
+
     /// Where to try to reach this process from a host with these interfaces, the most promising
     /// first. What the own host has too (a bridge of its containers, say) is left out: behind it
     /// is not the peer. On one host, `is_here`, the loopback is the first way, by whichever version it has an address

@@ -196,7 +196,12 @@ impl Udp {
 
     /// Says where a peer hears, by its card; `is_here` when it runs on this very host.
     pub fn meet(&mut self, peer: PeerId, card: &Card, is_here: bool) {
-        self.set_ways(peer, card.ways(&self.own, is_here));
+        // Ranks that were told interfaces hear there alone, also those of one host.
+        let ways = match is_here && !self.config.interfaces.is_empty() {
+            true => card.told(),
+            false => card.ways(&self.own, is_here),
+        };
+        self.set_ways(peer, ways);
     }
 
     /// Says where a peer hears.

@@ -169,25 +169,28 @@ impl Udp {
             met.state = State::Left;
             self.events.push(Event::Down(peer, Why::Finalized));
         }
-        if met.ways.is_unsettled() && met.link.silence(now).is_none_or(|due| due.is_zero()) {
-            met.ways.answered();
-        }
-        if met.ways.is_other(from) {
+        if met.ways.is_news(from) {
             self.judge_way(peer, from, now);
         }
     }
 
-    /// A datagram came by another way than the one in use, or may have told that the best one works.
+    /// A datagram came by another way than the one in use, or may have told that another works.
     #[cold]
     fn judge_way(&mut self, peer: PeerId, from: From, now: Duration) {
         let rank = self.config.rank;
         let Some(met) = self.peers.get(peer) else { return };
-        let moves = if met.link.trial_came() {
-            met.ways.go_back(now);
-            true
-        } else {
-            let (silence, is_senior) = (met.link.silence(now), rank < met.rank);
-            met.link.came() == Came::New && met.ways.heard(from, silence, is_senior, now)
+        let (silence, is_senior) = (met.link.silence(now), rank < met.rank);
+        let moves = match (met.link.trial_came(), met.link.came()) {
+            // Only by the way itself: what is heard of it by another way has come in one direction.
+            (Some(number), _) => met.ways.is(number, from) && met.ways.works(number, silence),
+            (None, Came::New) => met.ways.heard(from, silence, is_senior),
+            (None, Came::Trial) => {
+                if let Some(way) = met.ways.of(from) {
+                    self.send_aside(peer, way, |link| link.answer_to_trial(now));
+                }
+                false
+            }
+            (None, Came::Old) => false,
         };
         if moves {
             self.take_path(peer);

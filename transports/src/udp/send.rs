@@ -12,6 +12,7 @@ use super::sockets::Fate;
 use super::train::{AROUND_BYTES, Train};
 use super::tunnel::TUNNEL_BYTES;
 use super::ways::Way;
+use crate::reliability::{Datagram, Link};
 use crate::sys::udp::{TRAIN_BYTES_MAX, mtu_to};
 
 /// Bytes of headers of UDP and IP.
@@ -212,9 +213,37 @@ impl Udp {
             Fate::NoWay(error) => {
                 tracing::info!(from = self.config.rank, to = to.rank, %error, "a way is gone");
                 to.stop_until(now + NO_WAY_PAUSE, peer, &mut self.watch);
-                if to.ways.skip(now, has_tunnel) {
+                if to.ways.skip(has_tunnel) {
                     self.take_path(peer);
                 }
+            }
+        }
+    }
+
+    /// Sends a datagram that a link makes for another way than the one in use.
+    pub(super) fn send_aside(
+        &mut self,
+        peer: PeerId,
+        way: Way,
+        make: impl FnOnce(&mut Link) -> Datagram<'_>,
+    ) {
+        let envelope = self.envelope();
+        let Some(to) = self.peers.get(peer) else { return };
+        let datagram = make(&mut to.link);
+        match way {
+            Way::Tunnel => {
+                let mut letter = Vec::new();
+                // SAFETY: it has no content.
+                unsafe { datagram.copy_to(&mut letter) };
+                self.letters.push_back((peer, letter));
+            }
+            Way::Address(address) => {
+                self.train.clear();
+                // SAFETY: as above.
+                unsafe { self.train.push(&datagram, envelope, &to.there) };
+                // SAFETY: the train has memory of its own alone. Where there is no way, nobody answers.
+                let _ = unsafe { self.sockets.send(address, &self.train) };
+                self.train.clear();
             }
         }
     }

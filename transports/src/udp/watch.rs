@@ -50,15 +50,16 @@ impl Udp {
     /// Notes when a peer wants to be looked at.
     #[inline]
     pub(super) fn note(&mut self, peer: PeerId, now: Duration) {
+        let tunnel = self.tunnel_after();
         let Some(to) = self.peers.get(peer) else { return };
         let quiet_at = to.used_at + QUIET;
-        let at = match (to.link.wake_at(), to.ways.trial_at()) {
-            (Some(at), Some(trial)) => at.min(trial),
-            (None, Some(trial)) if quiet_at > now => trial,
-            (Some(at), None) => at,
-            // What a busy link may need again is kept for a while.
-            (None, _) if quiet_at > now => quiet_at,
-            (None, _) => return to.link.trim(now),
+        // What a busy link may need again is kept for a while.
+        let lasts = Some(quiet_at).filter(|at| *at > now);
+        let silence = to.link.silence(now);
+        let trial = to.ways.trial_at(silence, now, tunnel);
+        let trial = trial.filter(|_| silence.is_some() || lasts.is_some());
+        let Some(at) = [to.link.wake_at().or(lasts), trial].into_iter().flatten().min() else {
+            return to.link.trim(now);
         };
         let is_new = !std::mem::replace(&mut to.is_watched, true);
         self.watch.note(peer, at, is_new);
@@ -73,8 +74,7 @@ impl Udp {
             if to.state == State::Down {
                 continue;
             }
-            self.try_best_way(peer, now);
-            self.look_for_a_way(peer, now);
+            self.try_others(peer, now);
             let is_due = self.peers.get(peer).is_some_and(|to| {
                 std::mem::take(&mut to.is_stopped) || to.link.wake_at().is_some_and(|at| at <= now)
             });
@@ -85,30 +85,12 @@ impl Udp {
         }
     }
 
-    /// Takes another way where one has been silent for too long.
-    fn look_for_a_way(&mut self, peer: PeerId, now: Duration) {
+    /// Tries another way, where the one in use is silent or not the best.
+    fn try_others(&mut self, peer: PeerId, now: Duration) {
         let tunnel = self.tunnel_after();
-        let Some(to) = self.peers.get(peer) else { return };
-        let Some(silence) = to.link.silence(now) else { return };
-        if to.ways.move_on(silence, now, tunnel) {
-            self.take_path(peer);
+        let Some(to) = self.peers.get(peer).filter(|to| to.state == State::Up) else { return };
+        if let Some((number, way)) = to.ways.next_trial(to.link.silence(now), now, tunnel) {
+            self.send_aside(peer, way, |link| link.next_trial(now, number));
         }
-    }
-
-    /// Tries the best way, where another is in use.
-    fn try_best_way(&mut self, peer: PeerId, now: Duration) {
-        let envelope = self.envelope();
-        let Some(to) = self.peers.get(peer) else { return };
-        if to.ways.trial_at().is_none_or(|at| at > now) {
-            return;
-        }
-        let Some(way) = to.ways.begin_trial(now) else { return };
-        self.train.clear();
-        let trial = to.link.next_trial(now);
-        // SAFETY: a trial has no content.
-        unsafe { self.train.push(&trial, envelope, &to.there) };
-        // SAFETY: the train has memory of its own alone. Where there is no way, nobody answers.
-        let _ = unsafe { self.sockets.send(way, &self.train) };
-        self.train.clear();
     }
 }

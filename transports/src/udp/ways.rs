@@ -1,21 +1,22 @@
 //! The ways to one peer: its addresses, the most promising first, and at last a tunnel through another
-//! network. One is in use until nothing is answered by it for too long; then the next has its turn
-//! (fail-over). The best way is tried again now and then, and used again when it works.
+//! network. When nothing is answered by the one in use for too long, others are tried, and one that answers
+//! is used (fail-over). The best way is tried again now and then, and used again when it answers.
 //!
-//! In: how long an answer is due, and by which way datagrams of the peer come. Out: where to send. A rank
-//! that computes answers by no way, so each move waits twice as long as the one before it, and the tunnel,
-//! for which a connection has to be made, has its turn last.
+//! In: how long an answer is due, which trial was answered, and by which way datagrams of the peer come.
+//! Out: where to send, and what to try. Silence alone moves nothing: a rank that computes, or waits for a
+//! core, answers by no way. The tunnel, for which a connection has to be made, is tried last.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-/// An answer may be due for so long before another address is tried; twice as long after each try.
+/// An answer may be due for so long before other ways are tried.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// That doubles so often.
-const DOUBLED_MAX: u32 = 5;
-/// The best way is tried so often while another is in use.
-const TRIAL_GAP: Duration = Duration::from_millis(250);
-/// Who has sent something for so long in vain believes what comes by another way rather than the own choice.
+/// Between two trials passes so much time, or this part of the silence …
+const TRIAL_GAP: Duration = Duration::from_millis(100);
+const TRIAL_SHARE: u32 = 8;
+/// … but not more than this: a rank that computes for long finds all of them in its buffer.
+const TRIAL_GAP_MAX: Duration = Duration::from_secs(4);
+/// Who has sent something for so long in vain believes what another way shows rather than the own choice.
 const DOUBT: Duration = Duration::from_millis(100);
 
 /// A way.
@@ -38,11 +39,9 @@ pub(super) struct Ways {
     list: Box<[SocketAddr]>,
     /// The one in use: behind all addresses, the tunnel.
     at: u32,
-    /// Moves since something was answered, and when the last was.
-    moves: u32,
-    moved_at: Duration,
-    /// When the best way was tried last.
+    /// When another was last tried, and which.
     tried_at: Duration,
+    tried: u32,
 }
 
 impl Ways {
@@ -52,6 +51,7 @@ impl Ways {
     }
 
     /// Whether no address is known.
+    #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
@@ -59,32 +59,49 @@ impl Ways {
     /// The way in use.
     #[inline]
     pub(super) fn current(&self) -> Option<Way> {
-        match self.list.get(self.at as usize) {
+        self.way(self.at)
+    }
+
+    fn way(&self, number: u32) -> Option<Way> {
+        match self.list.get(number as usize) {
             Some(address) => Some(Way::Address(*address)),
             None => (!self.list.is_empty()).then_some(Way::Tunnel),
         }
     }
 
+    /// The number of the way that a datagram came by.
+    #[inline]
+    fn number(&self, from: From) -> Option<u32> {
+        match from {
+            From::Address(ip) => {
+                self.list.iter().position(|way| way.ip() == ip).map(|at| at as u32)
+            }
+            From::Tunnel => Some(self.list.len() as u32),
+        }
+    }
+
+    /// Whether the way of this number is the one that a datagram came by.
+    pub(super) fn is(&self, number: u8, from: From) -> bool {
+        self.number(from) == Some(number.into())
+    }
+
+    /// The way by which a datagram came.
+    pub(super) fn of(&self, from: From) -> Option<Way> {
+        self.number(from).and_then(|number| self.way(number))
+    }
+
     /// Whether the best way is not the one in use.
     #[inline]
-    pub(super) fn is_second_best(&self) -> bool {
+    fn is_second_best(&self) -> bool {
         self.at != 0
     }
 
-    /// When the best way is to be tried, if it is not in use.
-    pub(super) fn trial_at(&self) -> Option<Duration> {
-        self.is_second_best().then(|| self.moved_at.max(self.tried_at) + TRIAL_GAP)
-    }
-
-    /// The best way is tried now: where that is.
-    pub(super) fn begin_trial(&mut self, now: Duration) -> Option<SocketAddr> {
-        self.tried_at = now;
-        self.list.first().copied()
-    }
-
-    /// The best way works again.
-    pub(super) fn go_back(&mut self, now: Duration) {
-        (self.at, self.moves, self.moved_at) = (0, 0, now);
+    /// Whether a datagram that came so may say something of the ways: it did not come by the best one, or
+    /// that is not in use.
+    #[inline]
+    pub(super) fn is_news(&self, from: From) -> bool {
+        let best = self.list.first().map(SocketAddr::ip);
+        self.is_second_best() || best.is_none_or(|best| from != From::Address(best))
     }
 
     /// What is said of the way to a rank where that is not the best one.
@@ -97,96 +114,77 @@ impl Ways {
         Some(format!("rank {rank} by {way}, since {best} does not answer"))
     }
 
-    /// Whether another way was taken since something was answered.
+    /// When another way is to be tried, where an answer by the one in use is due for so long.
     #[inline]
-    pub(super) fn is_unsettled(&self) -> bool {
-        self.moves > 0
-    }
-
-    /// Whether this is not the way in use, or that is not the best one.
-    #[inline]
-    pub(super) fn is_other(&self, from: From) -> bool {
-        let first = self.list.first().map(SocketAddr::ip);
-        self.at != 0 || first.is_none_or(|first| from != From::Address(first))
-    }
-
-    /// Something was answered by the way in use.
-    #[inline]
-    pub(super) fn answered(&mut self) {
-        self.moves = 0;
-    }
-
-    /// An answer is due for so long. Whether that is too long and another way is in use now: the tunnel, if
-    /// there is one, after a time of its own.
-    pub(super) fn move_on(
-        &mut self,
-        silence: Duration,
+    pub(super) fn trial_at(
+        &self,
+        silence: Option<Duration>,
         now: Duration,
         tunnel: Option<Duration>,
-    ) -> bool {
-        let waited = silence.min(now.saturating_sub(self.moved_at));
-        let count = self.list.len() as u32;
-        let next = if tunnel.is_some_and(|after| silence >= after) {
-            count
-        } else if self.at < count {
-            (self.at + 1) % count
-        } else {
-            // Whoever judges the tunnel tells when nobody is there.
-            self.at
-        };
-        let patience = PATIENCE * (1 << self.moves.min(DOUBLED_MAX));
-        let patience = tunnel.map_or(patience, |after| patience.min(after));
-        if next == self.at || waited < patience {
-            return false;
+    ) -> Option<Duration> {
+        let has_others = self.list.len() > 1 || tunnel.is_some();
+        let silence = silence.filter(|_| has_others);
+        let gap = TRIAL_GAP.max(silence.unwrap_or_default() / TRIAL_SHARE).min(TRIAL_GAP_MAX);
+        let next = self.tried_at + gap;
+        match silence {
+            _ if self.is_second_best() => Some(next),
+            Some(silence) => Some(next.max((now + PATIENCE).saturating_sub(silence))),
+            None => None,
         }
-        self.take(next, now);
-        true
     }
 
-    /// The kernel knows no way by the address in use: the next has its turn. Whether there is one.
-    pub(super) fn skip(&mut self, now: Duration, has_tunnel: bool) -> bool {
+    /// The way to try now: its number, and where it leads. While the one in use is silent all others have
+    /// their turn, the tunnel after a time of its own; else the best one, if it is another.
+    pub(super) fn next_trial(
+        &mut self,
+        silence: Option<Duration>,
+        now: Duration,
+        tunnel: Option<Duration>,
+    ) -> Option<(u8, Way)> {
+        if self.trial_at(silence, now, tunnel).is_none_or(|at| at > now) {
+            return None;
+        }
+        self.tried_at = now;
+        let silence = silence.unwrap_or_default();
+        let has_tunnel = tunnel.is_some_and(|after| silence >= after);
+        let count = self.list.len() as u32 + u32::from(has_tunnel);
+        let next = match silence < PATIENCE {
+            true => 0,
+            false => (1..=count).map(|k| (self.tried + k) % count).find(|way| *way != self.at)?,
+        };
+        self.tried = next;
+        Some((next as u8, self.way(next)?))
+    }
+
+    /// A trial of the way of this number was answered, while an answer by the one in use is due for so long.
+    /// Whether it is in use from now on and was not before.
+    pub(super) fn works(&mut self, number: u8, silence: Option<Duration>) -> bool {
+        let number = u32::from(number);
+        let is_dead = silence.is_some_and(|silence| silence >= DOUBT);
+        let moves = number < self.at || number != self.at && is_dead;
+        if moves {
+            self.at = number;
+        }
+        moves
+    }
+
+    /// The kernel knows no way by the address in use: the next is. Whether there is one.
+    pub(super) fn skip(&mut self, has_tunnel: bool) -> bool {
         let count = self.list.len() as u32 + u32::from(has_tunnel);
         let next = (self.at + 1) % count.max(1);
-        let is_other = next != self.at;
-        self.take(next, now);
-        is_other
+        std::mem::replace(&mut self.at, next) != next
     }
 
-    fn take(&mut self, next: u32, now: Duration) {
-        self.moves += 1;
-        (self.at, self.moved_at) = (next, now);
-    }
-
-    /// The place of the way that a datagram came by.
-    #[inline]
-    fn place(&self, from: From) -> Option<u32> {
-        match from {
-            From::Address(ip) => {
-                self.list.iter().position(|way| way.ip() == ip).map(|at| at as u32)
-            }
-            From::Tunnel => Some(self.list.len() as u32),
-        }
-    }
-
-    /// A datagram came by this way that is newer than all others, with which the peer does not only try the
-    /// way. Whether that way is in use now and was not before: the `senior` of the two chooses, and the other
+    /// A datagram came so that is newer than all others, with which the peer does not only try the way.
+    /// Whether that way is in use now and was not before: the `senior` of the two chooses, and the other
     /// follows, as one does whose own choice is not answered.
-    #[inline]
-    pub(super) fn heard(
-        &mut self,
-        from: From,
-        silence: Option<Duration>,
-        is_senior: bool,
-        now: Duration,
-    ) -> bool {
-        let Some(place) = self.place(from) else { return false };
-        if place == self.at {
+    pub(super) fn heard(&mut self, from: From, silence: Option<Duration>, is_senior: bool) -> bool {
+        let Some(number) = self.number(from) else { return false };
+        let is_sure = is_senior && silence.is_some_and(|silence| silence < DOUBT);
+        if number == self.at || is_sure {
             return false;
         }
-        if is_senior && silence.is_some_and(|silence| silence < DOUBT) {
-            return false;
-        }
-        (self.at, self.moved_at) = (place, now);
+        self.at = number;
         true
     }
 }
@@ -200,45 +198,55 @@ mod tests {
     }
 
     const MS: Duration = Duration::from_millis(1);
+    const TUNNEL: Option<Duration> = Some(Duration::from_millis(2500));
 
-    /// Milliseconds between the moves where nothing is ever answered.
-    fn waits(mut ways: Ways, tunnel: Option<Duration>) -> (Vec<u128>, Ways) {
-        let (mut now, mut last, mut waits) = (Duration::ZERO, Duration::ZERO, Vec::new());
-        while now < 30_000 * MS {
+    /// Numbers of the ways tried where nothing is ever answered, and when.
+    fn trials(ways: &mut Ways, tunnel: Option<Duration>) -> Vec<(u64, u8)> {
+        let (mut now, mut all) = (Duration::ZERO, Vec::new());
+        while now < 60_000 * MS {
             now += MS;
-            if ways.move_on(now, now, tunnel) {
-                waits.push((now - last).as_millis());
-                last = now;
-            }
+            let due = ways.trial_at(Some(now), now, tunnel).is_some_and(|at| at <= now);
+            let trial = ways.next_trial(Some(now), now, tunnel);
+            assert!(due || trial.is_none());
+            all.extend(trial.map(|(number, _)| (now.as_millis() as u64, number)));
         }
-        (waits, ways)
+        all
     }
 
     #[test]
-    fn each_move_waits_twice_as_long() {
-        let (waits, mut ways) = waits(ways(), None);
-        assert_eq!(waits, [200, 400, 800, 1600, 3200, 6400, 6400, 6400]);
-        let now = 31_000 * MS;
-        ways.answered();
-        assert!(!ways.move_on(199 * MS, now, None));
-        assert!(ways.move_on(200 * MS, now, None));
+    fn others_are_tried_while_one_is_silent_the_tunnel_last_and_all_ever_less() {
+        let mut ways = ways();
+        let all = trials(&mut ways, TUNNEL);
+        assert_eq!(all[0], (200, 1));
+        assert!(all.iter().all(|(at, number)| *number == 1 || *number == 2 && *at >= 2500));
+        assert!(all.iter().any(|(_, number)| *number == 2));
+        let gaps: Vec<u64> = all.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
+        assert!(gaps.is_sorted() && gaps.last() == Some(&4000), "{gaps:?}");
+        assert!(!ways.is_second_best(), "silence alone moves nothing");
     }
 
     #[test]
-    fn the_tunnel_comes_last_and_stays() {
-        let (waits, ways) = waits(ways(), Some(2500 * MS));
-        assert_eq!(waits, [200, 400, 800, 1600]);
-        assert_eq!(ways.current(), Some(Way::Tunnel));
-        let one = Ways::new(vec!["10.0.0.1:7".parse().unwrap()]);
-        let (waits, ways) = self::waits(one, Some(2500 * MS));
-        assert_eq!((waits, ways.current()), (vec![2500], Some(Way::Tunnel)));
+    fn what_answers_is_used_if_the_one_in_use_does_not() {
+        let mut ways = ways();
+        assert!(!ways.works(1, None) && !ways.works(1, Some(DOUBT - MS)));
+        assert!(ways.works(1, Some(DOUBT)) && ways.is_second_best());
+        // Now the best one is tried, though the other one works.
+        assert_eq!(ways.trial_at(None, 500 * MS, None), Some(TRIAL_GAP));
+        assert_eq!(ways.next_trial(None, 500 * MS, None).map(|(number, _)| number), Some(0));
+        assert_eq!(ways.next_trial(None, 501 * MS, None), None);
+        assert!(ways.works(0, None) && !ways.is_second_best());
+        assert_eq!(ways.trial_at(None, 900 * MS, TUNNEL), None);
     }
 
     #[test]
     fn one_way_alone_is_kept() {
-        let (waits, mut ways) = waits(Ways::new(vec!["10.0.0.1:7".parse().unwrap()]), None);
-        assert!(waits.is_empty() && !ways.skip(MS, false));
+        let mut ways = Ways::new(vec!["10.0.0.1:7".parse().unwrap()]);
+        assert!(trials(&mut ways, None).is_empty() && !ways.skip(false));
         assert!(matches!(ways.current(), Some(Way::Address(_))));
+        let mut ways = Ways::new(vec!["10.0.0.1:7".parse().unwrap()]);
+        let all = trials(&mut ways, TUNNEL);
+        assert!(!all.is_empty() && all.iter().all(|(at, number)| *number == 1 && *at >= 2500));
+        assert!(ways.skip(true) && ways.current() == Some(Way::Tunnel));
     }
 
     #[test]
@@ -252,23 +260,11 @@ mod tests {
             (true, None, true),
         ] {
             let mut ways = ways();
-            assert_eq!(ways.heard(from, silence, is_senior, MS), follows);
+            assert_eq!(ways.heard(from, silence, is_senior), follows);
             assert_eq!(ways.is_second_best(), follows);
-            assert!(!ways.heard(From::Address("10.9.9.9".parse().unwrap()), None, false, MS));
-            assert!(ways.heard(From::Tunnel, None, false, MS));
+            assert!(!ways.heard(From::Address("10.9.9.9".parse().unwrap()), None, false));
+            assert!(ways.heard(From::Tunnel, None, false));
             assert_eq!(ways.current(), Some(Way::Tunnel));
         }
-    }
-
-    #[test]
-    fn the_best_way_is_tried_while_another_is_in_use() {
-        let mut ways = ways();
-        assert_eq!(ways.trial_at(), None);
-        assert!(ways.move_on(200 * MS, 200 * MS, None));
-        assert_eq!(ways.trial_at(), Some(200 * MS + TRIAL_GAP));
-        assert_eq!(ways.begin_trial(500 * MS), "10.0.0.1:7".parse().ok());
-        assert_eq!(ways.trial_at(), Some(500 * MS + TRIAL_GAP));
-        ways.go_back(600 * MS);
-        assert_eq!((ways.trial_at(), ways.is_second_best()), (None, false));
     }
 }
