@@ -16,6 +16,7 @@ mod ways;
 use std::io;
 use std::time::{Duration, Instant};
 
+use mpi_core::boards::Boards;
 use mpi_core::buffer::{RawBytes, UserBuffer};
 use mpi_core::datatype::{Packer, Unpacker};
 use mpi_core::header::Header;
@@ -87,6 +88,9 @@ impl LocalPort {
     pub fn open_network(&mut self, config: NetworkConfig) -> io::Result<()> {
         let mut nets = self.nets.take().unwrap_or_default();
         nets.open(config)?;
+        if let Some(udp) = nets.udp() {
+            udp.set_share(self.shm.share());
+        }
         self.nets = Some(nets);
         Ok(())
     }

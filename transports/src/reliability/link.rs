@@ -214,19 +214,33 @@ impl Link {
     /// A question that is to be sent by another path than the one in use, which has this number, to find out
     /// whether it works. It counts as sent; its loss is no loss, and its answer does not end a silence.
     pub fn next_trial(&mut self, now: Duration, path: u8) -> Datagram<'_> {
-        self.depart_aside(now, Some(Cargo::Trial(path)))
+        self.depart_aside(now, Load::Trial, Some(Cargo::Trial(path)))
     }
 
     /// The answer to a trial that has just come ([`Came::Trial`]), to be sent by the same path.
     pub fn answer_to_trial(&mut self, now: Duration) -> Datagram<'_> {
-        self.depart_aside(now, None)
+        self.depart_aside(now, Load::TrialAnswer, None)
     }
 
     /// A datagram by another path than the one in use. What it acknowledges may be lost with it.
-    fn depart_aside(&mut self, now: Duration, cargo: Option<Cargo>) -> Datagram<'_> {
-        let due = self.receipt.due_at();
-        let Datagram { number, front, .. } = self.depart(nanos(now), cargo);
+    fn depart_aside(
+        &mut self,
+        now: Duration,
+        load: Load<()>,
+        cargo: Option<Cargo>,
+    ) -> Datagram<'_> {
+        let now = nanos(now);
+        let (oldest, number) = (self.flight.oldest(), self.flight.take_number());
+        let (credit, due) = (self.promised(), self.receipt.due_at());
+        let (numbers, held_micros) = self.receipt.tell(now);
+        let settled = numbers.low();
+        let head = Head { number, oldest, settled, credit, held_micros, asks: false };
+        let front = Front::new(&head, numbers.highest(RANGES_MAX), &load);
         self.receipt.restore(due);
+        self.counters.sent += 1;
+        if let Some(cargo) = cargo {
+            self.flight.send(number, now, 0, cargo);
+        }
         Datagram { number, front, content: Content::Nothing, is_probe: true }
     }
 
@@ -283,12 +297,14 @@ impl Link {
         }
         self.came = match arrival.load {
             Load::Trial => Came::Trial,
+            Load::TrialAnswer => Came::Old,
             _ if self.receipt.is_newest(&arrival.head) => Came::New,
             _ => Came::Old,
         };
         self.hear(now, &arrival, to)?;
         let is_taken = match arrival.load {
-            Load::Nothing | Load::Ping | Load::Probe | Load::Trial => true,
+            Load::Nothing | Load::Ping | Load::Probe => true,
+            Load::Trial | Load::TrialAnswer => true,
             Load::Frames(at, bytes) => {
                 let (limit, frame_max) = (self.promised(), self.frame_bytes_max as usize);
                 self.reassembly.take(at, bytes, limit, frame_max, to)?;
@@ -303,7 +319,8 @@ impl Link {
             }
         };
         if is_taken {
-            let is_answered = !matches!(arrival.load, Load::Nothing | Load::Trial);
+            let is_answered =
+                !matches!(arrival.load, Load::Nothing | Load::Trial | Load::TrialAnswer);
             self.receipt.note(&arrival.head, is_answered, now);
         }
         Ok(())
@@ -445,10 +462,9 @@ impl Link {
         let credit = self.promised();
         let (load, content) = match &cargo {
             None => (Load::Nothing, Content::Nothing),
-            Some(Cargo::Ping) => (Load::Ping, Content::Nothing),
+            Some(Cargo::Ping | Cargo::Trial(_)) => (Load::Ping, Content::Nothing),
             Some(Cargo::Probe(_)) => (Load::Probe, Content::Nothing),
             Some(Cargo::Bye) => (Load::Bye, Content::Nothing),
-            Some(Cargo::Trial(_)) => (Load::Trial, Content::Nothing),
             Some(Cargo::Frames(range)) => {
                 let runs = self.outgoing.frames(range).map(Option::unwrap_or_default);
                 (Load::Frames(range.start, ()), Content::Own(runs))

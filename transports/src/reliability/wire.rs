@@ -58,9 +58,10 @@ pub(super) enum Load<B> {
     Ping,
     /// Nothing but bytes that make the datagram long, to find out whether it comes.
     Probe,
-    /// Nothing, by a path that the sender does not use: an acknowledgement is wanted at once, by the path that
-    /// the receiver uses.
+    /// Nothing, by a path that the sender does not use: an acknowledgement is wanted at once, by the same path.
     Trial,
+    /// That acknowledgement, which says nothing of the path that its sender uses.
+    TrialAnswer,
     /// The sender leaves: it has got all that it wanted, and knows that the receiver has.
     Bye,
     /// Bytes of the stream of frames from a place on.
@@ -110,6 +111,7 @@ impl Front {
             Load::Probe => 4,
             Load::Bye => 5,
             Load::Trial => 6,
+            Load::TrialAnswer => 7,
         };
         let back = (head.number - head.oldest) as u32;
         let words = [head.number, head.settled, head.credit];
@@ -220,7 +222,7 @@ fn parse_head(fields: &mut Fields<'_>) -> Result<(Head, [u8; 4]), &'static str> 
 fn parse_load(kind: u8, bytes: &[u8]) -> Result<Load<&[u8]>, &'static str> {
     let mut fields = Fields { bytes };
     match kind {
-        0 | 1 | 5 | 6 if !bytes.is_empty() => {
+        0 | 1 | 5..=7 if !bytes.is_empty() => {
             Err("a datagram of it has bytes that belong to nothing")
         }
         0 => Ok(Load::Nothing),
@@ -242,6 +244,7 @@ fn parse_load(kind: u8, bytes: &[u8]) -> Result<Load<&[u8]>, &'static str> {
         4 => Ok(Load::Probe),
         5 => Ok(Load::Bye),
         6 => Ok(Load::Trial),
+        7 => Ok(Load::TrialAnswer),
         _ => Err("a datagram of it is of no known kind"),
     }
 }
@@ -260,6 +263,7 @@ mod tests {
                 Load::Probe => Load::Probe,
                 Load::Bye => Load::Bye,
                 Load::Trial => Load::Trial,
+                Load::TrialAnswer => Load::TrialAnswer,
                 Load::Frames(at, body) => Load::Frames(at, f(body)),
                 Load::Piece(piece, body) => Load::Piece(piece, f(body)),
             }
@@ -283,6 +287,7 @@ mod tests {
             Just(Load::Probe),
             Just(Load::Bye),
             Just(Load::Trial),
+            Just(Load::TrialAnswer),
             (0..NUMBER_MAX, body()).prop_map(|(at, body)| Load::Frames(at, body)),
             (any::<u32>(), any::<u32>(), any::<u64>(), body()).prop_map(
                 |(at, more, context, body)| {

@@ -122,6 +122,8 @@ pub struct Udp {
     /// Datagrams that are to go through another network, and whether they may.
     letters: VecDeque<(PeerId, Vec<u8>)>,
     tunnels: bool,
+    /// Ranks that share a processor.
+    share: u32,
     train: Train,
     buffer: Box<[u8]>,
     own: Vec<Interface>,
@@ -165,6 +167,7 @@ impl Udp {
             events: Vec::new(),
             letters: VecDeque::new(),
             tunnels: false,
+            share: 1,
             train: Train::new(),
             buffer: vec![0; TRAIN_BYTES_MAX].into_boxed_slice(),
             own,

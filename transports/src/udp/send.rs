@@ -195,7 +195,7 @@ impl Udp {
     /// Datagrams of a train could not be sent.
     #[cold]
     fn take_back(&mut self, peer: PeerId, fate: Fate) {
-        let (now, has_tunnel) = (self.now(), self.tunnel_after().is_some());
+        let (now, has_tunnel) = (self.now(), self.limits().tunnel.is_some());
         let Some(to) = self.peers.get(peer) else { return };
         let bytes = self.train.refused_bytes();
         self.train.unsent().for_each(|number| to.link.take_back(number));

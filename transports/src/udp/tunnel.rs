@@ -7,25 +7,37 @@ use std::time::Duration;
 use mpi_core::port::{PeerId, Sink, Why};
 
 use super::peer::State;
-use super::ways::From;
+use super::ways::{From, Limits};
 use super::{Event, Udp};
 
 /// Bytes of a link's in a datagram that goes through a tunnel.
 pub(super) const TUNNEL_BYTES: usize = 8 << 10;
 
+/// An answer may be due for so long before other ways are tried, for each rank that shares a processor.
+const OTHERS_AFTER: Duration = Duration::from_millis(200);
+/// Where ranks share processors, the tunnel comes after so many times that.
+const TUNNEL_TURNS: u32 = 2;
 /// The tunnel's part of the patience, which its network has once more.
 const TUNNEL_SHARE: u32 = 4;
 
 impl Udp {
+    /// So many ranks share a processor.
+    pub fn set_share(&mut self, ranks: u32) {
+        self.share = ranks.max(1);
+    }
+
     /// Whether datagrams may go through another network, whose frames have at most so many bytes.
     pub fn set_tunnel(&mut self, frame_bytes_max: usize) {
         self.tunnels = frame_bytes_max >= TUNNEL_BYTES;
     }
 
-    /// How long an answer may be due before a tunnel is used, if there is one. For that a connection has to be
-    /// made, and a rank that computes is silent too.
-    pub(super) fn tunnel_after(&self) -> Option<Duration> {
-        self.tunnels.then_some(self.config.udp.patience / TUNNEL_SHARE)
+    /// How long an answer may be due. For a tunnel a connection has to be made, and who waits for a core is silent
+    /// too, the longer the more ranks share it.
+    pub(super) fn limits(&self) -> Limits {
+        let others = OTHERS_AFTER * self.share;
+        let tunnel =
+            (self.config.udp.patience / TUNNEL_SHARE).max(TUNNEL_TURNS * (others - OTHERS_AFTER));
+        Limits { others, tunnel: self.tunnels.then_some(tunnel) }
     }
 
     /// The next datagram that is to go through the other network, and for whom.

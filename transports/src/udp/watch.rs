@@ -50,13 +50,13 @@ impl Udp {
     /// Notes when a peer wants to be looked at.
     #[inline]
     pub(super) fn note(&mut self, peer: PeerId, now: Duration) {
-        let tunnel = self.tunnel_after();
+        let limits = self.limits();
         let Some(to) = self.peers.get(peer) else { return };
         let quiet_at = to.used_at + QUIET;
         // What a busy link may need again is kept for a while.
         let lasts = Some(quiet_at).filter(|at| *at > now);
         let silence = to.link.silence(now);
-        let trial = to.ways.trial_at(silence, now, tunnel);
+        let trial = to.ways.trial_at(silence, now, &limits);
         let trial = trial.filter(|_| silence.is_some() || lasts.is_some());
         let Some(at) = [to.link.wake_at().or(lasts), trial].into_iter().flatten().min() else {
             return to.link.trim(now);
@@ -87,9 +87,9 @@ impl Udp {
 
     /// Tries another way, where the one in use is silent or not the best.
     fn try_others(&mut self, peer: PeerId, now: Duration) {
-        let tunnel = self.tunnel_after();
+        let limits = self.limits();
         let Some(to) = self.peers.get(peer).filter(|to| to.state == State::Up) else { return };
-        if let Some((number, way)) = to.ways.next_trial(to.link.silence(now), now, tunnel) {
+        if let Some((number, way)) = to.ways.next_trial(to.link.silence(now), now, &limits) {
             self.send_aside(peer, way, |link| link.next_trial(now, number));
         }
     }

@@ -9,8 +9,6 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-/// An answer may be due for so long before other ways are tried.
-const PATIENCE: Duration = Duration::from_millis(200);
 /// Between two trials passes so much time, or this part of the silence …
 const TRIAL_GAP: Duration = Duration::from_millis(100);
 const TRIAL_SHARE: u32 = 8;
@@ -18,6 +16,15 @@ const TRIAL_SHARE: u32 = 8;
 const TRIAL_GAP_MAX: Duration = Duration::from_secs(4);
 /// Who has sent something for so long in vain believes what another way shows rather than the own choice.
 const DOUBT: Duration = Duration::from_millis(100);
+
+/// For how long an answer may be due.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Before other ways are tried.
+    pub others: Duration,
+    /// Before the tunnel is, if there is one.
+    pub tunnel: Option<Duration>,
+}
 
 /// A way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -120,15 +127,15 @@ impl Ways {
         &self,
         silence: Option<Duration>,
         now: Duration,
-        tunnel: Option<Duration>,
+        limits: &Limits,
     ) -> Option<Duration> {
-        let has_others = self.list.len() > 1 || tunnel.is_some();
+        let has_others = self.list.len() > 1 || limits.tunnel.is_some();
         let silence = silence.filter(|_| has_others);
         let gap = TRIAL_GAP.max(silence.unwrap_or_default() / TRIAL_SHARE).min(TRIAL_GAP_MAX);
         let next = self.tried_at + gap;
         match silence {
             _ if self.is_second_best() => Some(next),
-            Some(silence) => Some(next.max((now + PATIENCE).saturating_sub(silence))),
+            Some(silence) => Some(next.max((now + limits.others).saturating_sub(silence))),
             None => None,
         }
     }
@@ -139,16 +146,16 @@ impl Ways {
         &mut self,
         silence: Option<Duration>,
         now: Duration,
-        tunnel: Option<Duration>,
+        limits: &Limits,
     ) -> Option<(u8, Way)> {
-        if self.trial_at(silence, now, tunnel).is_none_or(|at| at > now) {
+        if self.trial_at(silence, now, limits).is_none_or(|at| at > now) {
             return None;
         }
         self.tried_at = now;
         let silence = silence.unwrap_or_default();
-        let has_tunnel = tunnel.is_some_and(|after| silence >= after);
+        let has_tunnel = limits.tunnel.is_some_and(|after| silence >= after);
         let count = self.list.len() as u32 + u32::from(has_tunnel);
-        let next = match silence < PATIENCE {
+        let next = match silence < limits.others {
             true => 0,
             false => (1..=count).map(|k| (self.tried + k) % count).find(|way| *way != self.at)?,
         };
@@ -198,15 +205,16 @@ mod tests {
     }
 
     const MS: Duration = Duration::from_millis(1);
-    const TUNNEL: Option<Duration> = Some(Duration::from_millis(2500));
+    const ALONE: Limits = Limits { others: Duration::from_millis(200), tunnel: None };
+    const TUNNEL: Limits = Limits { tunnel: Some(Duration::from_millis(2500)), ..ALONE };
 
     /// Numbers of the ways tried where nothing is ever answered, and when.
-    fn trials(ways: &mut Ways, tunnel: Option<Duration>) -> Vec<(u64, u8)> {
+    fn trials(ways: &mut Ways, limits: &Limits) -> Vec<(u64, u8)> {
         let (mut now, mut all) = (Duration::ZERO, Vec::new());
         while now < 60_000 * MS {
             now += MS;
-            let due = ways.trial_at(Some(now), now, tunnel).is_some_and(|at| at <= now);
-            let trial = ways.next_trial(Some(now), now, tunnel);
+            let due = ways.trial_at(Some(now), now, limits).is_some_and(|at| at <= now);
+            let trial = ways.next_trial(Some(now), now, limits);
             assert!(due || trial.is_none());
             all.extend(trial.map(|(number, _)| (now.as_millis() as u64, number)));
         }
@@ -216,7 +224,7 @@ mod tests {
     #[test]
     fn others_are_tried_while_one_is_silent_the_tunnel_last_and_all_ever_less() {
         let mut ways = ways();
-        let all = trials(&mut ways, TUNNEL);
+        let all = trials(&mut ways, &TUNNEL);
         assert_eq!(all[0], (200, 1));
         assert!(all.iter().all(|(at, number)| *number == 1 || *number == 2 && *at >= 2500));
         assert!(all.iter().any(|(_, number)| *number == 2));
@@ -231,20 +239,20 @@ mod tests {
         assert!(!ways.works(1, None) && !ways.works(1, Some(DOUBT - MS)));
         assert!(ways.works(1, Some(DOUBT)) && ways.is_second_best());
         // Now the best one is tried, though the other one works.
-        assert_eq!(ways.trial_at(None, 500 * MS, None), Some(TRIAL_GAP));
-        assert_eq!(ways.next_trial(None, 500 * MS, None).map(|(number, _)| number), Some(0));
-        assert_eq!(ways.next_trial(None, 501 * MS, None), None);
+        assert_eq!(ways.trial_at(None, 500 * MS, &ALONE), Some(TRIAL_GAP));
+        assert_eq!(ways.next_trial(None, 500 * MS, &ALONE).map(|(number, _)| number), Some(0));
+        assert_eq!(ways.next_trial(None, 501 * MS, &ALONE), None);
         assert!(ways.works(0, None) && !ways.is_second_best());
-        assert_eq!(ways.trial_at(None, 900 * MS, TUNNEL), None);
+        assert_eq!(ways.trial_at(None, 900 * MS, &TUNNEL), None);
     }
 
     #[test]
     fn one_way_alone_is_kept() {
         let mut ways = Ways::new(vec!["10.0.0.1:7".parse().unwrap()]);
-        assert!(trials(&mut ways, None).is_empty() && !ways.skip(false));
+        assert!(trials(&mut ways, &ALONE).is_empty() && !ways.skip(false));
         assert!(matches!(ways.current(), Some(Way::Address(_))));
         let mut ways = Ways::new(vec!["10.0.0.1:7".parse().unwrap()]);
-        let all = trials(&mut ways, TUNNEL);
+        let all = trials(&mut ways, &TUNNEL);
         assert!(!all.is_empty() && all.iter().all(|(at, number)| *number == 1 && *at >= 2500));
         assert!(ways.skip(true) && ways.current() == Some(Way::Tunnel));
     }
