@@ -143,13 +143,16 @@ impl Udp {
     pub fn new(config: UdpConfig) -> io::Result<Udp> {
         let config = UdpConfig { udp: config.udp.bounded(), ..config };
         let own = interfaces::all()?;
-        let (told, places) = Card::places(
+        let (mut told, places) = Card::places(
             &own,
             &config.interfaces,
             config.route,
             config.one_host,
             "FERRITE_UDP_INTERFACES",
         )?;
+        if let [only] = places[..] {
+            told.retain(|address| *address == only);
+        }
         let sockets = Sockets::open(sockets::place(&places), &config.udp)?;
         let card = Card::new(sockets.port(), told, config.route);
         let epoll = Epoll::new()?;

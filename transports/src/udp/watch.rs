@@ -7,6 +7,9 @@ use mpi_core::port::PeerId;
 use super::Udp;
 use super::peer::State;
 
+/// To look at one takes some 50 ns. Between two looks at all passes so much time for each, so that many do not
+/// take all of it.
+const REST: Duration = Duration::from_nanos(500);
 /// A link on which nothing has happened for so long gives memory back.
 const QUIET: Duration = Duration::from_secs(1);
 
@@ -15,6 +18,8 @@ const QUIET: Duration = Duration::from_secs(1);
 pub(super) struct Watch {
     peers: Vec<PeerId>,
     next_at: Option<Duration>,
+    /// They were all looked at lately: not again before this time.
+    rest_until: Duration,
 }
 
 impl Watch {
@@ -30,18 +35,19 @@ impl Watch {
     /// When somebody is to be looked at.
     #[inline]
     pub(super) fn next_at(&self) -> Option<Duration> {
-        self.next_at
+        self.next_at.map(|at| at.max(self.rest_until))
     }
 
     /// Whether that time has come.
     #[inline]
     pub(super) fn is_due(&self, now: Duration) -> bool {
-        self.next_at.is_some_and(|at| at <= now)
+        self.next_at().is_some_and(|at| at <= now)
     }
 
     /// All of them, who have to be noted anew.
-    pub(super) fn take(&mut self) -> Vec<PeerId> {
+    pub(super) fn take(&mut self, now: Duration) -> Vec<PeerId> {
         self.next_at = None;
+        self.rest_until = now + REST * self.peers.len() as u32;
         std::mem::take(&mut self.peers)
     }
 }
@@ -68,7 +74,7 @@ impl Udp {
     /// Looks after the peers whose time has come.
     #[cold]
     pub(super) fn look_after(&mut self, now: Duration) {
-        for peer in self.watch.take() {
+        for peer in self.watch.take(now) {
             let Some(to) = self.peers.get(peer) else { continue };
             to.is_watched = false;
             if to.state == State::Down {
