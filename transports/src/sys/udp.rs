@@ -20,18 +20,7 @@ pub struct Udp {
     is_v6: bool,
 }
 
-/// Datagrams that have come, one behind the other in the caller's buffer.
-#[derive(Clone, Copy, Debug)]
-pub struct Come {
-    /// All their bytes.
-    pub len: usize,
-    /// Bytes of each of them but the last, which may be shorter.
-    pub each: usize,
-    /// Where they come from.
-    pub from: SocketAddr,
-}
-
-/// Room for one control message with an int, aligned for its header.
+/// Room for one control message with a number, aligned for its header.
 #[repr(C, align(8))]
 struct Control([u8; 64]);
 
@@ -127,6 +116,16 @@ impl Udp {
     #[inline]
     pub unsafe fn send(&self, to: SocketAddr, runs: &[Run], each: u16) -> io::Result<bool> {
         let (mut address, len) = address(self.in_family(to));
+        let (fd, flags) = (self.fd.as_raw_fd(), libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT);
+        if let [one] = runs
+            && each == 0
+        {
+            // Less for the kernel to read than a message of one run.
+            let (one, address) = (one.raw(), (&raw const address).cast());
+            // SAFETY: readable by the caller's promise; the address is ours, with `len` bytes.
+            let n = unsafe { libc::sendto(fd, one.iov_base, one.iov_len, flags, address, len) };
+            return now(n).map(|n| n.is_some());
+        }
         let mut control = Control([0; 64]);
         // SAFETY: `msghdr` is plain data, for which zeros are a value.
         let mut message: libc::msghdr = unsafe { mem::zeroed() };
@@ -147,38 +146,29 @@ impl Udp {
                 libc::CMSG_DATA(header).cast::<u16>().write_unaligned(each);
             }
         }
-        let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
         // SAFETY: a run has the form of an `iovec` and is readable by the caller's promise; all else that
         // `message` points to lives until the end of this function.
-        now(unsafe { libc::sendmsg(self.fd.as_raw_fd(), &message, flags) }).map(|n| n.is_some())
+        now(unsafe { libc::sendmsg(fd, &message, flags) }).map(|n| n.is_some())
     }
 
-    /// Takes datagrams that have come; `None` when there are none now.
+    /// Takes datagrams that have come, as many bytes as the kernel has joined, and says where they come from;
+    /// `None` when there are none now. How long each of them is the caller has to know: to ask the kernel, at
+    /// each look that finds nothing as well, costs as much as the look.
     ///
     /// # Errors
     /// The kernel's; what was sent before may have met a refusal.
     #[inline]
-    pub fn receive(&self, to: &mut [u8]) -> io::Result<Option<Come>> {
+    pub fn receive(&self, to: &mut [u8]) -> io::Result<Option<(usize, SocketAddr)>> {
         // SAFETY: plain data, for which zeros are a value.
         let mut from: libc::sockaddr_storage = unsafe { mem::zeroed() };
-        let mut control = Control([0; 64]);
-        let mut place = libc::iovec { iov_base: to.as_mut_ptr().cast(), iov_len: to.len() };
-        // SAFETY: as above.
-        let mut message: libc::msghdr = unsafe { mem::zeroed() };
-        message.msg_name = (&raw mut from).cast();
-        message.msg_namelen = mem::size_of_val(&from) as _;
-        message.msg_iov = &raw mut place;
-        message.msg_iovlen = 1;
-        message.msg_control = control.0.as_mut_ptr().cast();
-        message.msg_controllen = control.0.len() as _;
-        let flags = libc::MSG_DONTWAIT;
-        // SAFETY: all that `message` points to is ours for the call.
-        let n = now(unsafe { libc::recvmsg(self.fd.as_raw_fd(), &raw mut message, flags) })?;
+        let mut size = mem::size_of_val(&from) as libc::socklen_t;
+        let (fd, place) = (self.fd.as_raw_fd(), to.as_mut_ptr().cast());
+        let (flags, address) = (libc::MSG_DONTWAIT, (&raw mut from).cast());
+        // SAFETY: the buffer and the address are ours for the call, with as many bytes as is said.
+        let n = now(unsafe { libc::recvfrom(fd, place, to.len(), flags, address, &raw mut size) })?;
         let Some(len) = n else { return Ok(None) };
-        // One that is longer than the buffer is none of ours; what is there of it says that nobody sent it.
         let nobody = SocketAddr::from(([0, 0, 0, 0], 0));
-        let from = from_kernel(&from).unwrap_or(nobody);
-        Ok(Some(Come { len, each: train_of(&message).unwrap_or(len), from }))
+        Ok(Some((len, from_kernel(&from).unwrap_or(nobody))))
     }
 
     /// The address as this socket takes it.
@@ -189,24 +179,6 @@ impl Udp {
             _ => to,
         }
     }
-}
-
-/// Bytes of each datagram of a train, if the kernel has delivered one.
-#[inline]
-fn train_of(message: &libc::msghdr) -> Option<usize> {
-    // SAFETY: the kernel has filled the control messages that `message` points to, and said how many
-    // bytes they have; the macros stay within these.
-    unsafe {
-        let mut header = libc::CMSG_FIRSTHDR(message);
-        while !header.is_null() {
-            if ((*header).cmsg_level, (*header).cmsg_type) == (libc::SOL_UDP, libc::UDP_GRO) {
-                let each = libc::CMSG_DATA(header).cast::<libc::c_int>().read_unaligned();
-                return usize::try_from(each).ok().filter(|each| *each > 0);
-            }
-            header = libc::CMSG_NXTHDR(message, header);
-        }
-    }
-    None
 }
 
 impl AsFd for Udp {
@@ -268,15 +240,13 @@ mod tests {
             assert!(!gathers || far.gather());
             // SAFETY: the bytes are this function's.
             assert!(unsafe { near.send(to, &runs, 100) }.unwrap());
-            let mut all = Vec::new();
-            while let Some(come) = far.receive(&mut got).unwrap() {
-                assert_eq!(
-                    (come.from.port(), come.each),
-                    (near.port().unwrap(), come.len.min(100))
-                );
-                all.extend_from_slice(&got[..come.len]);
+            let (mut all, mut calls) = (Vec::new(), 0);
+            while let Some((len, from)) = far.receive(&mut got).unwrap() {
+                assert_eq!(from.port(), near.port().unwrap());
+                all.extend_from_slice(&got[..len]);
+                calls += 1;
             }
-            assert_eq!(all, bytes, "gathered: {gathers}");
+            assert_eq!((&all, calls), (&bytes, if gathers { 1 } else { 3 }));
         }
     }
 
@@ -290,8 +260,8 @@ mod tests {
             // SAFETY: a constant.
             assert!(unsafe { near.send(to, &[Run::new(b"abc".as_ptr(), 3)], 0) }.unwrap());
             let mut got = [0; 8];
-            let come = far.receive(&mut got).unwrap().unwrap();
-            assert_eq!((&got[..come.len], come.from.ip()), (&b"abc"[..], at.ip()));
+            let (len, from) = far.receive(&mut got).unwrap().unwrap();
+            assert_eq!((&got[..len], from.ip()), (&b"abc"[..], at.ip()));
         }
     }
 

@@ -9,6 +9,7 @@
 //!
 //! In: [`Transport`]'s calls and what peers send. Out: [`mpi_core::port::Sink`]'s calls.
 
+mod envelope;
 mod leave;
 mod net;
 mod pace;
@@ -40,6 +41,7 @@ use mpi_core::port::{
 use crate::reliability::Config;
 use crate::sys::udp::TRAIN_BYTES_MAX;
 use crate::tcp::{Card, Secret};
+use envelope::Envelope;
 use machine::interfaces::{self, Interface};
 use net::Epoll;
 use pace::Pace;
@@ -128,6 +130,7 @@ pub struct Udp {
     buffer: Box<[u8]>,
     own: Vec<Interface>,
     job: [u8; 32],
+    envelope: Envelope,
     counters: UdpCounters,
     start: Instant,
     epoll: Epoll,
@@ -142,7 +145,7 @@ impl Udp {
     /// The kernel gives no socket, or none of the wanted interfaces is up.
     pub fn new(config: UdpConfig) -> io::Result<Udp> {
         let config = UdpConfig { udp: config.udp.bounded(), ..config };
-        let own = interfaces::all()?;
+        let (own, job) = (interfaces::all()?, crate::fields::job_hash(&config.job));
         let (mut told, places) = Card::places(
             &own,
             &config.interfaces,
@@ -174,7 +177,8 @@ impl Udp {
             train: Train::new(),
             buffer: vec![0; TRAIN_BYTES_MAX].into_boxed_slice(),
             own,
-            job: crate::fields::job_hash(&config.job),
+            envelope: Envelope::new(&job, config.rank),
+            job,
             counters: UdpCounters::default(),
             start: net::now(),
             epoll,

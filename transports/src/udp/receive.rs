@@ -7,13 +7,11 @@ use mpi_core::buffer::RawBytes;
 use mpi_core::header::Header;
 use mpi_core::port::{Activity, Landing, PeerId, Sink, Token, Why};
 
+use super::envelope::{ENVELOPE_BYTES, Envelope};
 use super::peer::{Peer, State};
-use super::train::ENVELOPE_BYTES;
 use super::ways::From;
 use super::{Event, Udp};
-use crate::fields::Fields;
 use crate::reliability::{Came, Listener, number_of};
-use crate::sys::udp::Come;
 
 /// Calls of the kernel in one poll, before others get their turn.
 const READS: usize = 8;
@@ -72,11 +70,10 @@ impl Udp {
         let mut busy = false;
         for _ in 0..READS {
             match self.sockets.receive(&mut self.buffer) {
-                Ok(Some(come)) => {
+                Ok(Some((len, from))) => {
                     busy = true;
                     self.pace.note_news();
-                    self.take(&come, sink);
-                    if come.len < come.each * 2 {
+                    if self.take(len, from.ip(), sink) < 2 {
                         // Where trains come there is more; a single one mostly was all.
                         break;
                     }
@@ -92,27 +89,31 @@ impl Udp {
     /// Sends what is due to those from whom something came.
     #[inline]
     pub(super) fn answer_all(&mut self) {
+        if self.heard.is_empty() {
+            return;
+        }
+        let now = self.now();
         while let Some(peer) = self.heard.pop() {
-            self.pump(peer);
+            self.pump_at(peer, now);
         }
     }
 
-    /// Takes in all datagrams of a train.
+    /// Takes in all datagrams of a train of so many bytes; how many they are.
     #[inline]
-    fn take<S: Sink>(&mut self, come: &Come, sink: &mut S) {
+    fn take<S: Sink>(&mut self, len: usize, from: IpAddr, sink: &mut S) -> usize {
         let buffer = std::mem::take(&mut self.buffer);
-        let now = self.now();
-        if come.len == 0 {
-            self.counters.received += 1;
-            self.counters.refused += 1;
-        }
-        for bytes in buffer[..come.len].chunks(come.each.max(1)) {
-            self.counters.received += 1;
-            if self.take_one(bytes, come.from.ip(), now, sink).is_none() {
+        let (now, mut count) = (self.now(), 0);
+        let each = Envelope::length_of(&buffer[..len]).unwrap_or(len).max(1);
+        let empty = [&buffer[..0]].into_iter().filter(|_| len == 0);
+        for bytes in buffer[..len].chunks(each).chain(empty) {
+            count += 1;
+            if self.take_one(bytes, from, now, sink).is_none() {
                 self.counters.refused += 1;
             }
         }
+        self.counters.received += count as u64;
         self.buffer = buffer;
+        count
     }
 
     /// Takes in a datagram; `None` if it is a stranger's, or was changed on its way.
@@ -124,13 +125,13 @@ impl Udp {
         now: Duration,
         sink: &mut S,
     ) -> Option<()> {
-        let mut fields = Fields { bytes };
-        let (job, rank) = (fields.u32()?, fields.u32()?);
-        if job != self.job_number() {
+        let (envelope, inner) = bytes.split_first_chunk::<ENVELOPE_BYTES>()?;
+        let Envelope { job, length, rank } = Envelope::from_bytes(*envelope);
+        if job != self.envelope.job || usize::from(length) != bytes.len() {
             return None;
         }
         let peer = self.peers.of_rank(rank)?;
-        let number = number_of(fields.bytes)?;
+        let number = number_of(inner)?;
         let met = match self.peers.get(peer) {
             Some(met) => met,
             // Nothing is kept for it before its first right tag.

@@ -7,6 +7,7 @@ use mpi_core::header::Header;
 use mpi_core::port::{Body, Full, PeerId, Token};
 
 use super::Udp;
+use super::envelope::Envelope;
 use super::peer::{Peer, State};
 use super::sockets::Fate;
 use super::train::{AROUND_BYTES, Train};
@@ -22,16 +23,6 @@ const HEADERS_V6: usize = 48;
 const NO_WAY_PAUSE: Duration = Duration::from_millis(20);
 
 impl Udp {
-    /// What stands before each datagram of this process.
-    pub(super) fn envelope(&self) -> u64 {
-        u64::from(self.job_number()) | u64::from(self.config.rank) << 32
-    }
-
-    /// The number by which datagrams of other jobs are told at once.
-    pub(super) fn job_number(&self) -> u32 {
-        crate::fields::word(&self.job, 0) as u32
-    }
-
     /// Sends a small frame (see [`mpi_core::port::Transport::send`]).
     #[inline]
     pub(super) fn send_frame(
@@ -127,8 +118,13 @@ impl Udp {
     /// Sends what a peer's link has to say now, and notes when it will have more.
     #[inline]
     pub(super) fn pump(&mut self, peer: PeerId) {
-        let now = self.now();
-        let envelope = self.envelope();
+        self.pump_at(peer, self.now());
+    }
+
+    /// The same, where the time is known.
+    #[inline]
+    pub(super) fn pump_at(&mut self, peer: PeerId, now: Duration) {
+        let envelope = self.envelope;
         let Some(mut to) = self.peers.get(peer).filter(|to| to.state != State::Down) else {
             return;
         };
@@ -162,7 +158,7 @@ impl Udp {
 }
 
 /// Takes what a link has to say now, as much as fits into one train; whether there may be more.
-fn fill(train: &mut Train, to: &mut Peer, envelope: u64, now: Duration) -> bool {
+fn fill(train: &mut Train, to: &mut Peer, envelope: Envelope, now: Duration) -> bool {
     train.clear();
     while train.has_room() {
         let Some(datagram) = to.link.next(now) else { return false };
@@ -227,7 +223,7 @@ impl Udp {
         way: Way,
         make: impl FnOnce(&mut Link) -> Datagram<'_>,
     ) {
-        let envelope = self.envelope();
+        let envelope = self.envelope;
         let Some(to) = self.peers.get(peer) else { return };
         let datagram = make(&mut to.link);
         match way {

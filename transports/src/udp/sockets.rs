@@ -9,7 +9,6 @@ use super::UdpSettings;
 use super::net::{Epoll, Socket};
 use super::train::Train;
 use crate::sys::epoll::Interest;
-use crate::sys::udp::Come;
 
 /// Bytes asked for on the way out: a window of a fast network.
 const SEND_BYTES: usize = 4 << 20;
@@ -87,7 +86,7 @@ impl Sockets {
 
     /// Takes datagrams that have come.
     #[inline]
-    pub(super) fn receive(&self, to: &mut [u8]) -> io::Result<Option<Come>> {
+    pub(super) fn receive(&self, to: &mut [u8]) -> io::Result<Option<(usize, SocketAddr)>> {
         self.all[0].receive(to)
     }
 

@@ -68,8 +68,8 @@ fn eager(n: u64) -> Header {
 fn caught(socket: &Socket) -> Vec<Vec<u8>> {
     let mut buffer = vec![0; 1 << 16];
     let mut all = Vec::new();
-    while let Some(come) = socket.receive(&mut buffer).unwrap() {
-        all.extend(buffer[..come.len].chunks(come.each).map(<[u8]>::to_vec));
+    while let Some((len, _)) = socket.receive(&mut buffer).unwrap() {
+        all.push(buffer[..len].to_vec());
     }
     all
 }
@@ -122,24 +122,22 @@ fn nothing_is_kept_for_who_has_no_right_tag() {
     let mut here = Overheard::new();
     here.world.send(0, 1, &eager(1), b"hello");
     let [datagram] = &caught(&here.tap)[..] else { panic!("one datagram") };
-    let mut refused = 0;
+    let received = |world: &mut World<Udp>| world.transport(1).counters().received;
     for bit in 0..datagram.len() * 8 {
         let mut changed = datagram.clone();
         changed[bit / 8] ^= 1 << (bit % 8);
+        let before = received(&mut here.world);
         throw(&here.tap, here.port, &changed);
-        refused += 1;
-        here.world.run_until("it was looked at", |world| {
-            world.transport(1).counters().received == refused
-        });
+        // Where the length was changed it is taken for several.
+        here.world.run_until("it was looked at", |world| received(world) > before);
     }
     for len in 0..datagram.len() {
+        let before = received(&mut here.world);
         throw(&here.tap, here.port, &datagram[..len]);
-        refused += 1;
+        here.world.run_until("it was looked at", |world| received(world) > before);
     }
-    here.world
-        .run_until("all were looked at", |world| world.transport(1).counters().received == refused);
     let counters = here.counters();
-    assert_eq!((counters.refused, counters.peers), (refused, 0));
+    assert_eq!((counters.refused, counters.peers), (counters.received, 0));
     assert!(here.world.got(1).frames.is_empty());
 }
 

@@ -1,20 +1,18 @@
 //! Datagrams of one peer on their way into one call of the kernel: fronts and short contents in memory of
 //! our own, longer contents where they are.
 //!
-//! Before the bytes of a link stand 8 of the transport: a number for the job 4, the sender's rank 4,
-//! little-endian. Behind them stands the tag.
+//! Before the bytes of a link stands an envelope, behind them a tag.
 
 use std::ops::Range;
 
 use mpi_core::buffer::RawBytes;
 
+use super::envelope::{ENVELOPE_BYTES, Envelope};
 use super::tag::{Keys, SHORT_BYTES, TAG_BYTES};
 use crate::reliability::{Content, Datagram};
 use crate::sys::inet::Run;
 use crate::sys::udp::{TRAIN_BYTES_MAX, TRAIN_MAX};
 
-/// Bytes before those of a link.
-pub(super) const ENVELOPE_BYTES: usize = 8;
 /// Bytes around those of a link.
 pub(super) const AROUND_BYTES: usize = ENVELOPE_BYTES + TAG_BYTES;
 
@@ -85,11 +83,11 @@ impl Train {
     /// # Safety
     /// What it holds is readable, and stays so until the train is sent or cleared.
     #[inline]
-    pub(super) unsafe fn push(&mut self, datagram: &Datagram<'_>, envelope: u64, keys: &Keys) {
+    pub(super) unsafe fn push(&mut self, datagram: &Datagram<'_>, envelope: Envelope, keys: &Keys) {
         let begin = self.used;
-        self.add(&envelope.to_le_bytes());
-        self.add(datagram.front());
         let bytes = ENVELOPE_BYTES + datagram.bytes() + TAG_BYTES;
+        self.add(&Envelope { length: bytes as u16, ..envelope }.to_bytes());
+        self.add(datagram.front());
         let stays = bytes > SHORT_BYTES + TAG_BYTES;
         // SAFETY: by the caller's promise.
         let content = unsafe { self.add_content(datagram.content(), stays) };

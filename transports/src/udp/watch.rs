@@ -85,7 +85,7 @@ impl Udp {
                 std::mem::take(&mut to.is_stopped) || to.link.wake_at().is_some_and(|at| at <= now)
             });
             match is_due {
-                true => self.pump(peer),
+                true => self.pump_at(peer, now),
                 false => self.note(peer, now),
             }
         }
