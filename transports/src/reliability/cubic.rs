@@ -56,6 +56,13 @@ impl Cubic {
         Cubic { datagram, window, slow_start, most, additive, epoch, reduced }
     }
 
+    /// The first window of a path that is taken because another one was silent: what is sent may be what the
+    /// peer has long since and could not answer.
+    pub(super) fn on_another_path(datagram: u64) -> Cubic {
+        let cubic = Cubic::new(datagram);
+        Cubic { window: cubic.least(), ..cubic }
+    }
+
     /// Datagrams have so many bytes from now on.
     pub(super) fn set_datagram(&mut self, bytes: u64) {
         self.datagram = bytes as f64;

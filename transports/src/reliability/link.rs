@@ -59,10 +59,12 @@ pub struct Counters {
 /// What a datagram says of the path by which it came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Came {
-    /// Nothing: it is older than another that has come.
+    /// Nothing: it is older than another that has come, or only answers.
     Old,
     /// The peer uses this path.
     New,
+    /// The same, and it asks, since no answer came.
+    Question,
     /// The peer tries this path.
     Trial,
 }
@@ -88,7 +90,7 @@ pub struct Link {
     reassembly: Reassembly,
     /// The peer has said its last word.
     peer_left: bool,
-    /// Another path works: a trial of it was answered.
+    /// A trial of another path came there.
     trial_came: Option<u8>,
     /// What came last, as far as a path can be judged by it.
     came: Came,
@@ -158,7 +160,7 @@ impl Link {
         self.flight.give_up(|cargo| outgoing.lose(cargo));
         (self.rtt, self.pacer) = (Rtt::default(), Pacer::default());
         self.mtu.begin_anew();
-        self.window = Cubic::new(self.mtu.bytes().into());
+        self.window = Cubic::on_another_path(self.mtu.bytes().into());
     }
 
     /// Whether a frame with a body of `len` bytes would be taken.
@@ -244,9 +246,10 @@ impl Link {
         Datagram { number, front, content: Content::Nothing, is_probe: true }
     }
 
-    /// The path whose trial was answered, so that it works in both directions. Told once.
-    pub fn trial_came(&mut self) -> Option<u8> {
-        self.trial_came.take()
+    /// The path whose trial came there, if the datagram that was received last came `by` it, so that it works in
+    /// both directions. Told once. Another path may be faster, and the news of the trial come by that one.
+    pub fn trial_came(&mut self, by: impl FnOnce(u8) -> bool) -> Option<u8> {
+        self.trial_came.take_if(|path| by(*path))
     }
 
     /// What the datagram that was received last says of the path by which it came.
@@ -298,6 +301,7 @@ impl Link {
         self.came = match arrival.load {
             Load::Trial => Came::Trial,
             Load::TrialAnswer => Came::Old,
+            Load::Ping if self.receipt.is_newest(&arrival.head) => Came::Question,
             _ if self.receipt.is_newest(&arrival.head) => Came::New,
             _ => Came::Old,
         };

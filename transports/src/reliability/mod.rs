@@ -49,7 +49,7 @@ mod sim_long;
 #[cfg(test)]
 mod sim_mtu;
 #[cfg(test)]
-mod sim_storm;
+pub(crate) mod sim_storm;
 #[cfg(test)]
 mod sim_tests;
 mod slow_start;

@@ -17,7 +17,7 @@ use super::{Config, Link};
 use crate::conformance::pattern;
 
 /// Seeds tried; more where FERRITE_TEST_SEEDS says so.
-pub(super) fn seeds(few: u64) -> std::ops::Range<u64> {
+pub(crate) fn seeds(few: u64) -> std::ops::Range<u64> {
     let more = std::env::var("FERRITE_TEST_SEEDS").ok().and_then(|text| text.parse().ok());
     0..more.unwrap_or(few)
 }
@@ -51,7 +51,8 @@ struct Plan {
     pushed: (usize, usize),
 }
 
-struct Message {
+/// A large message, and the memory where it goes.
+pub(crate) struct Message {
     bytes: Vec<u8>,
     memory: Vec<u8>,
     goes_with_gaps: bool,
@@ -59,7 +60,8 @@ struct Message {
 }
 
 impl Message {
-    fn new(random: &mut ChaCha8Rng) -> Message {
+    /// One of any length, with gaps or without.
+    pub(crate) fn new(random: &mut ChaCha8Rng) -> Message {
         let len = [0, 1, 3_000, 100_000][random.random_range(0..4usize)];
         let len = random.random_range(0..=len);
         let [goes_with_gaps, comes_with_gaps] = [(); 2].map(|()| random.random_bool(0.3));
@@ -68,7 +70,8 @@ impl Message {
         Message { bytes, memory, goes_with_gaps, comes_with_gaps }
     }
 
-    fn source(&self) -> Packer {
+    /// A cursor that reads it.
+    pub(crate) fn source(&self) -> Packer {
         match self.goes_with_gaps {
             true => {
                 let at = UserBuffer(self.bytes.as_ptr().cast_mut());
@@ -78,7 +81,8 @@ impl Message {
         }
     }
 
-    fn target(&mut self) -> Unpacker {
+    /// A cursor that writes where it goes.
+    pub(crate) fn target(&mut self) -> Unpacker {
         match self.comes_with_gaps {
             true => {
                 let at = UserBuffer(self.memory.as_mut_ptr());
@@ -88,7 +92,8 @@ impl Message {
         }
     }
 
-    fn check(&self) {
+    /// It has come unharmed.
+    pub(crate) fn check(&self) {
         let step = |gaps| if gaps { 2 } else { 1 };
         let sent = self.bytes.iter().step_by(step(self.goes_with_gaps));
         let came = self.memory.iter().step_by(step(self.comes_with_gaps));

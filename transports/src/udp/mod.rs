@@ -409,4 +409,18 @@ impl Transport for Udp {
 }
 
 #[cfg(test)]
+mod sim_fuzz;
+#[cfg(test)]
+mod sim_leave;
+#[cfg(test)]
+mod sim_net;
+#[cfg(test)]
+mod sim_sockets;
+#[cfg(test)]
+mod sim_storm;
+#[cfg(test)]
+mod sim_ways;
+#[cfg(test)]
+mod sim_world;
+#[cfg(test)]
 mod tests;

@@ -41,6 +41,8 @@ pub(super) struct Peer {
     /// Whether it has datagrams to be sent of which its link's own times know nothing: they were taken back, or
     /// another way is in use.
     pub is_stopped: bool,
+    /// Whether its datagrams wait until the kernel has room.
+    pub is_blocked: bool,
     /// Whether its datagrams wait for the end of a hold.
     pub is_held: bool,
     /// When it was last of use.
@@ -63,6 +65,7 @@ impl Peer {
             ways: Ways::default(),
             is_watched: false,
             is_stopped: false,
+            is_blocked: false,
             is_held: false,
             used_at: Duration::ZERO,
         }
@@ -96,12 +99,14 @@ impl Peers {
     pub(super) fn add(&mut self, peer: PeerId, rank: u32, is_of_job: bool) {
         let place = peer.0 as usize;
         if place >= self.all.len() {
+            make_room(&mut self.all, place + 1);
             self.all.resize_with(place + 1, || Known { rank: NOBODY, peer: None });
         }
         self.all[place].rank = rank;
         if is_of_job {
             let rank = rank as usize;
             if rank >= self.by_rank.len() {
+                make_room(&mut self.by_rank, rank + 1);
                 self.by_rank.resize(rank + 1, NOBODY);
             }
             self.by_rank[rank] = peer.0;
@@ -135,5 +140,12 @@ impl Peers {
     /// Their places.
     pub(super) fn places(&self) -> impl Iterator<Item = PeerId> + use<> {
         (0..self.all.len() as u32).map(PeerId)
+    }
+}
+
+/// Room for so many, and for an eighth more: twice as many would be most of what a name costs.
+fn make_room<T>(all: &mut Vec<T>, count: usize) {
+    if count > all.capacity() {
+        all.reserve_exact(count.max(all.len() + all.len() / 8) - all.len());
     }
 }

@@ -160,6 +160,8 @@ impl Udp {
         if met.state == State::Down {
             return;
         }
+        // How long nothing was answered by the way in use: what comes now may end that, by whatever way.
+        let silence = met.ways.is_news(from).then(|| met.link.silence(now));
         if let Err(breach) = met.link.receive(now, bytes, &mut Ears { peer, sink }) {
             return self.lose(peer, breach.0);
         }
@@ -170,29 +172,29 @@ impl Udp {
             met.state = State::Left;
             self.events.push(Event::Down(peer, Why::Finalized));
         }
-        if met.ways.is_news(from) {
-            self.judge_way(peer, from, now);
+        if let Some(silence) = silence {
+            self.judge_way(peer, from, silence, now);
         }
     }
 
     /// A datagram came by another way than the one in use, or may have told that another works.
     #[cold]
-    fn judge_way(&mut self, peer: PeerId, from: From, now: Duration) {
+    fn judge_way(&mut self, peer: PeerId, from: From, silence: Option<Duration>, now: Duration) {
         let rank = self.config.rank;
         let Some(met) = self.peers.get(peer) else { return };
-        let (silence, is_senior) = (met.link.silence(now), rank < met.rank);
-        let moves = match (met.link.trial_came(), met.link.came()) {
-            // Only by the way itself: what is heard of it by another way has come in one direction.
-            (Some(number), _) => met.ways.is(number, from) && met.ways.works(number, silence),
-            (None, Came::New) => met.ways.heard(from, silence, is_senior),
-            (None, Came::Trial) => {
-                if let Some(way) = met.ways.of(from) {
-                    self.send_aside(peer, way, |link| link.answer_to_trial(now));
-                }
-                false
-            }
-            (None, Came::Old) => false,
-        };
+        let (is_senior, came) = (rank < met.rank, met.link.came());
+        let ways = &met.ways;
+        let works = met.link.trial_came(|number| ways.is(number, from));
+        let mut moves = works.is_some_and(|number| met.ways.works(number, silence));
+        if matches!(came, Came::New | Came::Question) {
+            let asks = came == Came::Question;
+            moves |= met.ways.heard(from, silence, is_senior, asks);
+        }
+        if came == Came::Trial
+            && let Some(way) = met.ways.of(from)
+        {
+            self.send_aside(peer, way, |link| link.answer_to_trial(now));
+        }
         if moves {
             self.take_path(peer);
         }

@@ -8,13 +8,14 @@ use mpi_core::port::{Body, Full, PeerId, Token};
 
 use super::Udp;
 use super::envelope::Envelope;
+use super::net::mtu_to;
 use super::peer::{Peer, State};
 use super::sockets::Fate;
 use super::train::{AROUND_BYTES, Train};
 use super::tunnel::TUNNEL_BYTES;
 use super::ways::Way;
 use crate::reliability::{Datagram, Link};
-use crate::sys::udp::{TRAIN_BYTES_MAX, mtu_to};
+use crate::sys::udp::TRAIN_BYTES_MAX;
 
 /// Bytes of headers of UDP and IP.
 const HEADERS_V4: usize = 28;
@@ -125,9 +126,8 @@ impl Udp {
     #[inline]
     pub(super) fn pump_at(&mut self, peer: PeerId, now: Duration) {
         let envelope = self.envelope;
-        let Some(mut to) = self.peers.get(peer).filter(|to| to.state != State::Down) else {
-            return;
-        };
+        let goes = |to: &&mut Peer| to.state != State::Down && !to.is_blocked;
+        let Some(mut to) = self.peers.get(peer).filter(goes) else { return };
         if to.ways.is_empty() {
             if to.state == State::Up && !self.sought.contains(&peer) {
                 self.sought.push(peer);
@@ -199,6 +199,7 @@ impl Udp {
         match fate {
             Fate::Sent(_) => {}
             Fate::NoRoom => {
+                to.is_blocked = true;
                 self.blocked.push(peer);
                 let _ = self.sockets.watch_room(&self.epoll, true);
             }
@@ -247,6 +248,9 @@ impl Udp {
     /// Goes on with peers for whose datagrams there was no room.
     pub(super) fn unblock(&mut self) {
         for peer in std::mem::take(&mut self.blocked) {
+            if let Some(to) = self.peers.get(peer) {
+                to.is_blocked = false;
+            }
             self.pump(peer);
         }
         if self.blocked.is_empty() {

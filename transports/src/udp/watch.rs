@@ -57,13 +57,15 @@ impl Udp {
     #[inline]
     pub(super) fn note(&mut self, peer: PeerId, now: Duration) {
         let limits = self.limits();
-        let Some(to) = self.peers.get(peer) else { return };
+        // Who waits for room is woken by that.
+        let Some(to) = self.peers.get(peer).filter(|to| !to.is_blocked) else { return };
         let quiet_at = to.used_at + QUIET;
         // What a busy link may need again is kept for a while.
         let lasts = Some(quiet_at).filter(|at| *at > now);
         let silence = to.link.silence(now);
         let trial = to.ways.trial_at(silence, now, &limits);
-        let trial = trial.filter(|_| silence.is_some() || lasts.is_some());
+        let tries = to.state == State::Up && (silence.is_some() || lasts.is_some());
+        let trial = trial.filter(|_| tries);
         let Some(at) = [to.link.wake_at().or(lasts), trial].into_iter().flatten().min() else {
             return to.link.trim(now);
         };

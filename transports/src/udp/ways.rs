@@ -49,6 +49,8 @@ pub(super) struct Ways {
     /// When another was last tried, and which.
     tried_at: Duration,
     tried: u32,
+    /// The way by which the peer's newest datagram came.
+    heard_by: u32,
 }
 
 impl Ways {
@@ -99,16 +101,16 @@ impl Ways {
 
     /// Whether the best way is not the one in use.
     #[inline]
-    fn is_second_best(&self) -> bool {
+    pub(super) fn is_second_best(&self) -> bool {
         self.at != 0
     }
 
     /// Whether a datagram that came so may say something of the ways: it did not come by the best one, or
-    /// that is not in use.
+    /// that is not in use, or another one before did not.
     #[inline]
     pub(super) fn is_news(&self, from: From) -> bool {
         let best = self.list.first().map(SocketAddr::ip);
-        self.is_second_best() || best.is_none_or(|best| from != From::Address(best))
+        self.at | self.heard_by != 0 || best.is_none_or(|best| from != From::Address(best))
     }
 
     /// What is said of the way to a rank where that is not the best one.
@@ -183,12 +185,25 @@ impl Ways {
     }
 
     /// A datagram came so that is newer than all others, with which the peer does not only try the way.
-    /// Whether that way is in use now and was not before: the `senior` of the two chooses, and the other
+    /// Whether that way is in use now and was not before. A peer is followed only when it takes another way,
+    /// since its old one may work in its direction alone, or when it `asks` one who awaits nothing and so does
+    /// not find out that answers are lost: the `senior` of the two chooses, and the other
     /// follows, as one does whose own choice is not answered.
-    pub(super) fn heard(&mut self, from: From, silence: Option<Duration>, is_senior: bool) -> bool {
+    pub(super) fn heard(
+        &mut self,
+        from: From,
+        silence: Option<Duration>,
+        is_senior: bool,
+        asks: bool,
+    ) -> bool {
         let Some(number) = self.number(from) else { return false };
         let is_sure = is_senior && silence.is_some_and(|silence| silence < DOUBT);
-        if number == self.at || is_sure {
+        if number != self.at && is_sure {
+            return false;
+        }
+        let stays = std::mem::replace(&mut self.heard_by, number) == number;
+        let misses_answers = asks && silence.is_none();
+        if number == self.at || stays && !misses_answers {
             return false;
         }
         self.at = number;
@@ -268,10 +283,18 @@ mod tests {
             (true, None, true),
         ] {
             let mut ways = ways();
-            assert_eq!(ways.heard(from, silence, is_senior), follows);
+            assert_eq!(ways.heard(from, silence, is_senior, false), follows);
             assert_eq!(ways.is_second_best(), follows);
-            assert!(!ways.heard(From::Address("10.9.9.9".parse().unwrap()), None, false));
-            assert!(ways.heard(From::Tunnel, None, false));
+            let nowhere = From::Address("10.9.9.9".parse().unwrap());
+            assert!(!ways.heard(nowhere, None, false, false));
+            // Who stays where it was is not followed, unless it asks.
+            ways.heard(from, None, false, false);
+            ways.at = 0;
+            assert!(
+                !ways.heard(from, None, false, false) && !ways.heard(from, Some(MS), false, true)
+            );
+            assert!(ways.heard(from, None, false, true) && ways.is_second_best());
+            assert!(ways.heard(From::Tunnel, None, false, false));
             assert_eq!(ways.current(), Some(Way::Tunnel));
         }
     }
