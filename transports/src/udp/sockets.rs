@@ -32,6 +32,8 @@ pub(super) struct Sockets {
     turn: usize,
     /// Whether several datagrams go in one call: until the kernel refuses it.
     joins: bool,
+    /// It has refused some just now.
+    is_refused: bool,
     port: u16,
 }
 
@@ -62,7 +64,7 @@ impl Sockets {
             all.push(Socket::on(SocketAddr::new(at, 0))?);
         }
         all.iter().try_for_each(|socket| socket.set_send_bytes(SEND_BYTES))?;
-        Ok(Sockets { all, turn: 0, joins: true, port })
+        Ok(Sockets { all, turn: 0, joins: true, is_refused: false, port })
     }
 
     /// The port at which this process hears.
@@ -96,19 +98,28 @@ impl Sockets {
     /// What the train holds is readable.
     #[inline]
     pub(super) unsafe fn send(&mut self, to: SocketAddr, train: &Train) -> Fate {
-        let Some(part) = train.next(self.joins) else { return Fate::Sent(0) };
+        let Some(part) = train.next(self.joins && !self.is_refused) else { return Fate::Sent(0) };
         let socket = &self.all[self.turn];
         // SAFETY: by the caller's promise.
         let sent = unsafe { socket.send(to, train.runs(part.runs), part.each) };
         self.turn = (self.turn + 1) % self.all.len();
         match sent {
-            Ok(true) => Fate::Sent(part.count),
+            Ok(true) => {
+                if std::mem::take(&mut self.is_refused) {
+                    self.joins = false;
+                }
+                Fate::Sent(part.count)
+            }
             Ok(false) => Fate::NoRoom,
             Err(error) => match error.raw_os_error() {
-                Some(libc::EMSGSIZE) => Fate::TooLong,
-                // This kernel or its card cannot cut them: one at a time from now on.
+                Some(libc::EMSGSIZE) => {
+                    self.is_refused = false;
+                    Fate::TooLong
+                }
+                // Each is too long for the way, or this kernel or its card cannot cut them: one alone
+                // will tell.
                 Some(libc::EIO | libc::EINVAL | libc::EOPNOTSUPP) if part.each > 0 => {
-                    self.joins = false;
+                    self.is_refused = true;
                     Fate::Sent(0)
                 }
                 Some(libc::ENOBUFS | libc::ENOMEM) => Fate::NoRoom,
