@@ -9,6 +9,7 @@ use mpi_core::port::{Activity, Landing, PeerId, Sink, Token, Why};
 
 use super::envelope::{ENVELOPE_BYTES, Envelope};
 use super::peer::{Peer, State};
+use super::tag::SHORT_BYTES;
 use super::ways::From;
 use super::{Event, Udp};
 use crate::reliability::{Came, Listener, number_of};
@@ -73,8 +74,9 @@ impl Udp {
                 Ok(Some((len, from))) => {
                     busy = true;
                     self.pace.note_news();
-                    if self.take(len, from.ip(), sink) < 2 {
-                        // Where trains come there is more; a single one mostly was all.
+                    self.take(len, from.ip(), sink);
+                    if len < SHORT_BYTES {
+                        // Where trains and long ones come there is more; a short one mostly was all.
                         break;
                     }
                 }
@@ -98,22 +100,20 @@ impl Udp {
         }
     }
 
-    /// Takes in all datagrams of a train of so many bytes; how many they are.
+    /// Takes in all datagrams of a train of so many bytes.
     #[inline]
-    fn take<S: Sink>(&mut self, len: usize, from: IpAddr, sink: &mut S) -> usize {
+    fn take<S: Sink>(&mut self, len: usize, from: IpAddr, sink: &mut S) {
         let buffer = std::mem::take(&mut self.buffer);
-        let (now, mut count) = (self.now(), 0);
+        let now = self.now();
         let each = Envelope::length_of(&buffer[..len]).unwrap_or(len).max(1);
         let empty = [&buffer[..0]].into_iter().filter(|_| len == 0);
         for bytes in buffer[..len].chunks(each).chain(empty) {
-            count += 1;
+            self.counters.received += 1;
             if self.take_one(bytes, from, now, sink).is_none() {
                 self.counters.refused += 1;
             }
         }
-        self.counters.received += count as u64;
         self.buffer = buffer;
-        count
     }
 
     /// Takes in a datagram; `None` if it is a stranger's, or was changed on its way.
