@@ -196,7 +196,8 @@ fn join(cx: &mut Cx<'_>) -> Result<()> {
     };
     let job = config.job.clone();
     let networks = networks(&settings, &config, bootstrap.local_size(), cx.face.abi);
-    let mut port = open_port(config, networks)?;
+    let needs_all = configure::wish(settings.transport) != Wish::Auto;
+    let mut port = open_port(config, networks, needs_all)?;
     publish(&mut bootstrap, rank, &port)?;
     if let Some(control) = bootstrap.control() {
         control.send(&Frame::InitSeen);
@@ -327,19 +328,30 @@ fn keep(bootstrap: Bootstrap, settings: Settings) {
     library.unmet = Some(settings);
 }
 
-/// The ways to other processes; with `networks`, also those that lead to other nodes.
-fn open_port(config: LocalConfig, networks: Vec<NetworkConfig>) -> Result<LocalPort> {
+/// The ways to other processes; with `networks`, also those that lead to other nodes: all of them, or any if it is
+/// left to the ranks which they use.
+fn open_port(
+    config: LocalConfig,
+    networks: Vec<NetworkConfig>,
+    needs_all: bool,
+) -> Result<LocalPort> {
     let mut port = LocalPort::new(config, Box::new(Cards)).map_err(|why| {
         Error::new(ErrorClass::OTHER, format!("no memory can be shared with other ranks: {why}"))
             .hint("FERRITE_TRANSPORT=tcp does without it.")
     })?;
-    for network in networks {
-        port.open_network(network).map_err(|why| {
-            Error::new(ErrorClass::OTHER, format!("the network cannot be opened: {why}"))
-                .hint("FERRITE_TRANSPORT=shm does without it where all ranks are on one node.")
-        })?;
+    let count = networks.len();
+    let failures: Vec<String> = networks
+        .into_iter()
+        .filter_map(|network| port.open_network(network).err())
+        .map(|why| why.to_string())
+        .collect();
+    if failures.is_empty() || !needs_all && failures.len() < count {
+        failures.iter().for_each(|why| tracing::info!(why, "a network is not opened"));
+        return Ok(port);
     }
-    Ok(port)
+    let what = format!("the network cannot be opened: {}", failures.join("; "));
+    Err(Error::new(ErrorClass::OTHER, what)
+        .hint("FERRITE_TRANSPORT=shm does without it where all ranks are on one node."))
 }
 
 /// Connects to all ranks that are reached over a network, if that is wanted now.

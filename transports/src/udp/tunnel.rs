@@ -8,7 +8,7 @@ use mpi_core::port::{PeerId, Sink, Why};
 
 use super::peer::State;
 use super::ways::{From, Limits};
-use super::{Event, Udp};
+use super::Udp;
 
 /// Bytes of a link's in a datagram that goes through a tunnel.
 pub(super) const TUNNEL_BYTES: usize = 8 << 10;
@@ -63,7 +63,6 @@ impl Udp {
     /// The other network can no longer reach a peer, and says why. `None` if this one has said so before;
     /// else what is to be said, and nothing goes to that peer any more.
     pub fn part(&mut self, peer: PeerId, why: Why) -> Option<Why> {
-        self.events.retain(|Event::Down(gone, _)| *gone != peer);
         let Some(to) = self.peers.get(peer) else { return Some(why) };
         if to.state != State::Up {
             return None;
