@@ -46,7 +46,7 @@ const CONFIG: Config = Config {
 };
 
 /// The most that a link may cost with all that it owns: a kibibyte, without what a transport has beside it.
-const PEER_BYTES: usize = 1024 - 190;
+const PEER_BYTES: usize = 1024 - 170;
 
 /// What is between two links: memory for a datagram, and which of them are lost.
 struct Way {

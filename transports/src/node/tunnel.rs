@@ -6,11 +6,8 @@ use mpi_core::datatype::Unpacker;
 use mpi_core::header::Header;
 use mpi_core::port::{Body, Full, Landing, PeerId, Sink, Token, Transport, Why};
 
-use crate::tcp::Tcp;
+use crate::tcp::{DATAGRAM, Tcp};
 use crate::udp::Udp;
-
-/// The kind of a frame that carries a datagram: none of the core's.
-const DATAGRAM: u8 = 0xd6;
 
 /// Where TCP delivers what arrives while UDP is open too.
 struct Mouth<'a, S> {
@@ -57,16 +54,18 @@ impl<S: Sink> Sink for Mouth<'_, S> {
 /// Polls both; whether anything came.
 pub(super) fn poll<S: Sink>(tcp: &mut Tcp, udp: &mut Udp, sink: &mut S) -> bool {
     use mpi_core::port::Activity::Busy;
-    udp.set_tunnel(tcp.caps(PeerId(0)).frame_bytes_max);
+    udp.set_tunnel();
     let mut busy = udp.poll(sink) == Busy;
     busy |= tcp.poll(&mut Mouth { udp, sink }) == Busy;
-    while let Some((peer, letter)) = udp.letter() {
+    udp.spared().for_each(|peer| tcp.look_again(peer));
+    udp.send_letters(|peer, letter| {
         let header = Header { kind: DATAGRAM, ..Header::default() };
         match tcp.send(peer, &header, Body::Bytes(RawBytes::from(letter))) {
-            Ok(()) => udp.letter_sent(),
-            Err(Full) => break,
+            // Nobody is there whom it could reach, and it need not.
+            Err(Full) => !tcp.is_up(peer),
+            Ok(()) => true,
         }
-    }
+    });
     busy
 }
 

@@ -197,6 +197,9 @@ impl LocalPort {
             None => Ok(false),
         });
         if let Err(why) = met {
+            if let Some(udp) = self.udp() {
+                udp.give_up(peer);
+            }
             self.shm.lose(peer, &why);
         }
     }

@@ -98,6 +98,8 @@ pub(super) struct Flight {
     next: u64,
     /// Numbers that have arrived, as far as known, and behind the highest of them.
     arrived: Ranges,
+    /// Behind the highest that has arrived by the path in use.
+    newest: u64,
     /// No number below this one is flying.
     decided: u64,
     /// Bytes under way.
@@ -185,6 +187,7 @@ impl Flight {
         let (known, mut answered) = (self.arrived.end(), Answered::default());
         for range in acks.ranges() {
             let (sent, bytes, late) = (&mut self.sent, &mut self.bytes, &mut self.late);
+            let newest = &mut self.newest;
             self.arrived.insert(range, |news| {
                 let first = sent.partition_point(|one| one.number < news.start);
                 for one in sent.range_mut(first..).take_while(|one| one.number < news.end) {
@@ -201,6 +204,7 @@ impl Flight {
                         arrived(one.cargo.clone());
                         continue;
                     }
+                    *newest = (*newest).max(one.number + 1);
                     answered.sent = Some(one.at);
                     answered.is_newest = one.number >= known;
                     if !one.cargo.tries() {
@@ -223,7 +227,8 @@ impl Flight {
         rtt: &Rtt,
         mut lost: impl FnMut(Cargo),
     ) -> Losses {
-        let (newest, mut losses) = (self.arrived.end(), Losses::default());
+        // A trial by another path overtakes nothing.
+        let (newest, mut losses) = (self.newest, Losses::default());
         let doubled = self.late.min(REORDER_DOUBLED_MAX);
         let patience = rtt.patience(1 + self.late.min(REORDER_DOUBLED_MAX - 1));
         self.loss_at = None;

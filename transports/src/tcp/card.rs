@@ -160,6 +160,7 @@ fn listened_at(told: &[IpAddr], own: &[Interface], wanted: &str, one_host: bool)
 /// What is said when none of the wanted interfaces is up.
 fn no_such(own: &[Interface], wanted: &str, name: &str) -> String {
     let mut names: Vec<&str> = own.iter().map(|interface| interface.name.as_str()).collect();
+    names.sort_unstable();
     names.dedup();
     format!("no interface called {wanted} is up ({name}); up: {}", names.join(", "))
 }

@@ -58,11 +58,17 @@ use doors::Doors;
 use guest::Guest;
 use machine::interfaces::{self, Interface};
 use net::Epoll;
-use peer::Peer;
+use peer::{Peer, State};
 
 /// Bytes read at once into memory of our own: of a large message that much is copied at most
 /// once more than needed for each piece.
 const READ_BYTES: usize = 32 << 10;
+
+/// The kind of a frame that carries a datagram of UDP, none of the core's. UDP itself sees to it that what is in it
+/// gets there: nobody waits for its delivery.
+pub(crate) const DATAGRAM: u8 = 0xd6;
+/// The longest such frame, whatever is set for others.
+pub(crate) const DATAGRAM_BYTES_MAX: usize = 8 << 10;
 
 /// The epoll set's number of all listening sockets.
 const KEY_LISTENER: u64 = u64::MAX;
@@ -264,6 +270,25 @@ impl Tcp {
     pub fn is_connected(&self, peer: PeerId) -> bool {
         let known = self.peers.get(peer.0 as usize);
         known.is_some_and(|peer| peer.streams.first().is_some_and(peer::Stream::is_open))
+    }
+
+    /// Whether frames to `peer` may go out, now or later.
+    pub fn is_up(&self, peer: PeerId) -> bool {
+        self.peers.get(peer.0 as usize).is_some_and(|peer| peer.state == State::Up)
+    }
+
+    /// A peer that was never reached is not lost after all: it is looked for anew when something is sent to it.
+    pub fn look_again(&mut self, peer: PeerId) {
+        let Some(known) = self.peers.get_mut(peer.0 as usize) else { return };
+        if known.state == State::Down && known.streams.iter().all(|stream| stream.epoch == 0) {
+            let (rank, ways) = (known.rank, std::mem::take(&mut known.ways));
+            *known = Peer { rank, ways, ..Peer::unknown() };
+        }
+    }
+
+    /// Bytes of a frame that a peer may send.
+    fn frame_bytes_max(&self) -> usize {
+        (self.config.tcp.eager_bytes as usize).max(DATAGRAM_BYTES_MAX)
     }
 
     /// What happened so far.

@@ -252,6 +252,7 @@ impl Tcp {
     /// One call of the kernel for a stream, and what follows from it.
     #[inline]
     fn read_once<S: Sink>(&mut self, id: StreamId, sink: &mut S) -> Result<Read, Fault> {
+        let frame_max = self.frame_bytes_max();
         let Some(peer) = self.peers.get_mut(id.peer.0 as usize) else { return Ok(Read::Last(0)) };
         let Peer { streams, leaving, arriving, state, .. } = peer;
         let Some(stream) = streams.get_mut(id.stream as usize) else { return Ok(Read::Last(0)) };
@@ -272,7 +273,6 @@ impl Tcp {
                 input.landed(n.min(len), &mut ears)?;
                 self.counters.bytes_in_place += n.min(len) as u64;
                 if let Some(fresh) = n.checked_sub(len).filter(|fresh| *fresh > 0) {
-                    let frame_max = self.config.tcp.eager_bytes as usize;
                     input.take(&mut self.scratch[..fresh], frame_max, &mut ears)?;
                     self.counters.bytes_buffered += fresh as u64;
                 }
@@ -289,7 +289,7 @@ impl Tcp {
             let read = unsafe { socket.receive(self.scratch[kept..].as_mut_ptr(), room) };
             if let Ok(Some(n)) = read {
                 let bytes = &mut self.scratch[..kept + n];
-                input.take(bytes, self.config.tcp.eager_bytes as usize, &mut ears)?;
+                input.take(bytes, frame_max, &mut ears)?;
                 self.counters.bytes_buffered += n as u64;
             }
             (read, room)

@@ -9,7 +9,7 @@ use super::output::RUNS_MAX;
 use super::peer::{Link, State, Stream};
 use super::record::{Kind, LONG_BYTES, RECORD_BYTES};
 use super::seal::{TAG_BYTES, Tag};
-use super::{StreamId, Tcp};
+use super::{DATAGRAM, StreamId, Tcp};
 use crate::sys::epoll::Interest;
 use crate::sys::tcp::Run;
 
@@ -54,13 +54,13 @@ impl Tcp {
         let ack = stream.tell();
         let (kind, header) = (header.kind, header.to_bytes());
         match len {
-            LONG_BYTES.. => {
+            LONG_BYTES.. if kind != DATAGRAM => {
                 let sent = stream.push_long(ack, header, body, len, !self.holds);
                 self.counters.writes += u64::from(sent > 0);
             }
             _ => stream.output.push(Kind::Frame, ack, &header, body, len),
         }
-        if kind != FrameKind::Credit as u8 {
+        if kind != FrameKind::Credit as u8 && kind != DATAGRAM {
             stream.output.expect_delivery();
         }
         if !stream.output.is_sent() {

@@ -26,7 +26,6 @@ mod ways;
 
 pub use settings::{SOCKETS_MAX, UdpSettings};
 
-use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -122,8 +121,11 @@ pub struct Udp {
     heard: Vec<PeerId>,
     events: Vec<Event>,
     /// Datagrams that are to go through another network, and whether they may.
-    letters: VecDeque<(PeerId, Vec<u8>)>,
+    letters: Vec<(PeerId, Vec<u8>)>,
+    has_new_letters: bool,
     tunnels: bool,
+    /// Peers whom another network gave up in error.
+    spared: Vec<PeerId>,
     /// Ranks that share a processor.
     share: u32,
     train: Train,
@@ -171,8 +173,10 @@ impl Udp {
             pace: Pace::default(),
             heard: Vec::new(),
             events: Vec::new(),
-            letters: VecDeque::new(),
+            letters: Vec::new(),
+            has_new_letters: false,
             tunnels: false,
+            spared: Vec::new(),
             share: 1,
             train: Train::new(),
             buffer: vec![0; TRAIN_BYTES_MAX].into_boxed_slice(),
@@ -246,7 +250,7 @@ impl Udp {
     pub fn ways_taken(&self) -> String {
         let moves = self.counters.moves;
         if moves == 0 {
-            return "each peer by the best of its addresses, which always answered".to_owned();
+            return "no other way than the best was needed".to_owned();
         }
         let others: Vec<String> =
             self.peers.met().filter_map(|peer| peer.ways.tell(peer.rank)).collect();
@@ -265,7 +269,7 @@ impl Udp {
 
     /// How long the next poll can be put off if no news comes; `None` when for ever.
     pub fn put_off(&self) -> Option<Duration> {
-        if !self.events.is_empty() || !self.held.is_empty() || !self.letters.is_empty() {
+        if !self.events.is_empty() || !self.held.is_empty() || self.has_new_letters {
             return Some(Duration::ZERO);
         }
         self.watch.next_at().map(|at| at.saturating_sub(self.now()))
@@ -334,6 +338,11 @@ impl Udp {
         let why =
             if is_undelivered { Why::Undelivered { how, hint: None } } else { Why::Lost(how) };
         self.events.push(Event::Down(peer, why));
+    }
+
+    /// A peer cannot be found, as others have said: nothing comes from or goes to it any more.
+    pub(crate) fn give_up(&mut self, peer: PeerId) {
+        self.forget(peer);
     }
 
     /// Nothing comes from or goes to a peer any more.

@@ -67,7 +67,7 @@ impl Udp {
 
     /// Reads the socket; whether anything came.
     #[inline]
-    fn read<S: Sink>(&mut self, sink: &mut S) -> bool {
+    pub(super) fn read<S: Sink>(&mut self, sink: &mut S) -> bool {
         let mut busy = false;
         for _ in 0..READS {
             match self.sockets.receive(&mut self.buffer) {

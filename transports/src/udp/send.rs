@@ -6,7 +6,6 @@ use mpi_core::datatype::Packer;
 use mpi_core::header::Header;
 use mpi_core::port::{Body, Full, PeerId, Token};
 
-use super::Udp;
 use super::envelope::Envelope;
 use super::net::mtu_to;
 use super::peer::{Peer, State};
@@ -14,6 +13,7 @@ use super::sockets::Fate;
 use super::train::{AROUND_BYTES, Train};
 use super::tunnel::TUNNEL_BYTES;
 use super::ways::Way;
+use super::{BASE_BYTES, Udp};
 use crate::reliability::{Datagram, Link};
 use crate::sys::udp::TRAIN_BYTES_MAX;
 
@@ -103,7 +103,9 @@ impl Udp {
             Some(Way::Address(way)) => way,
         };
         let headers = if way.is_ipv4() { HEADERS_V4 } else { HEADERS_V6 };
-        let room = mtu_to(way).unwrap_or(0).saturating_sub(headers).min(TRAIN_BYTES_MAX);
+        // Where the kernel cannot say, what every way carries.
+        let mtu = mtu_to(way).unwrap_or(usize::from(BASE_BYTES) + headers);
+        let room = mtu.saturating_sub(headers).min(TRAIN_BYTES_MAX);
         let room = if most == 0 { room } else { room.min(most) };
         let room = room.saturating_sub(AROUND_BYTES) as u16;
         // Where there is no network, the kernel knows what gets there.
@@ -135,12 +137,12 @@ impl Udp {
             return;
         }
         (to.used_at, to.is_stopped) = (now, false);
-        if to.ways.current() == Some(Way::Tunnel) && to.state == State::Up {
-            while let Some(datagram) = to.link.next(now) {
+        if to.ways.current() == Some(Way::Tunnel) {
+            while let Some(datagram) = self.peers.get(peer).and_then(|to| to.link.next(now)) {
                 let mut letter = Vec::new();
                 // SAFETY: the program's messages stay readable while their requests go on.
                 unsafe { datagram.copy_to(&mut letter) };
-                self.letters.push_back((peer, letter));
+                self.write_letter(peer, letter);
             }
             return self.note(peer, now);
         }
@@ -232,7 +234,7 @@ impl Udp {
                 let mut letter = Vec::new();
                 // SAFETY: it has no content.
                 unsafe { datagram.copy_to(&mut letter) };
-                self.letters.push_back((peer, letter));
+                self.write_letter(peer, letter);
             }
             Way::Address(address) => {
                 self.train.clear();

@@ -154,7 +154,7 @@ fn storm(seed: u64) -> Wreck {
     let mut world = World::new(seed, size, lines, &settings);
     let is_tunnelled = random.random_bool(0.3);
     if is_tunnelled {
-        world.ends.iter_mut().for_each(|end| end.udp.set_tunnel(1 << 16));
+        world.ends.iter_mut().for_each(|end| end.udp.set_tunnel());
     }
     let pairs = (0..size).flat_map(|from| (0..size).map(move |to| [from, to]));
     let mut plans: Vec<Plan> =

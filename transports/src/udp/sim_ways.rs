@@ -265,7 +265,7 @@ fn the_tunnel_carries_all_while_no_cable_does() {
             let what = format!("talk {talkers:?} cut {cut:?}");
             let settings = UdpSettings { patience: 8 * SECOND, ..settings() };
             let mut talk = Talk::new(World::new(6, 2, cables(2, FAIR), &settings), talkers, 5 * MS);
-            talk.world.ends.iter_mut().for_each(|end| end.udp.set_tunnel(1 << 16));
+            talk.world.ends.iter_mut().for_each(|end| end.udp.set_tunnel());
             talk.go_on(SECOND);
             assert_eq!(talk.world.letters(), 0);
             (0..2).for_each(|cable| talk.cut(cable, cut, true));

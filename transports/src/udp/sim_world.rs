@@ -138,11 +138,12 @@ impl World {
             self.ends[rank].udp.set_ways(peer, ways.collect());
             return self.poll(rank);
         }
-        while let Some((peer, letter)) = udp.letter() {
-            self.letters.push_back((now + TUNNEL_TAKES, rank, peer.0 as usize, letter.to_vec()));
-            self.written += 1;
-            udp.letter_sent();
-        }
+        let (letters, written) = (&mut self.letters, &mut self.written);
+        udp.send_letters(|peer, letter| {
+            letters.push_back((now + TUNNEL_TAKES, rank, peer.0 as usize, letter.to_vec()));
+            *written += 1;
+            true
+        });
     }
 
     /// When something happens next.

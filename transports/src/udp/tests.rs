@@ -4,11 +4,11 @@ use std::net::SocketAddr;
 
 use mpi_core::buffer::RawBytes;
 use mpi_core::header::{FrameKind, Header};
-use mpi_core::port::{Body, PeerId, ProcessName, Transport};
+use mpi_core::port::{Body, PeerId, ProcessName, Transport, Why};
 
 use super::net::Socket;
 use super::{Udp, UdpConfig, UdpCounters, UdpSettings};
-use crate::conformance::{World, check, pattern};
+use crate::conformance::{Recorder, World, check, pattern};
 use crate::sys::inet::Run;
 
 pub(super) fn config(rank: u32, udp: UdpSettings) -> UdpConfig {
@@ -210,4 +210,40 @@ fn an_address_to_which_no_way_leads_is_passed_over() {
     world.run_until("it has come", |world| world.got(1).frames.len() == 1);
     world.run_until("that is known", |world| world.transport(0).is_flushed());
     assert!(world.transport(0).counters().moves > 0);
+}
+
+/// TCP finds no way to a peer whose datagrams come: behind a firewall, for instance.
+#[test]
+fn whom_another_network_gives_up_is_kept_if_it_was_heard_lately() {
+    let mut world = World::new(world(2, &small()));
+    world.send(0, 1, &eager(1), b"hello");
+    world.run_until("that is known", |world| world.transport(0).is_flushed());
+    let udp = world.transport(0);
+    assert_eq!(udp.part(PeerId(1), Why::Lost("no route".into())), None);
+    assert!(udp.spared().eq([PeerId(1)]));
+    world.send(0, 1, &eager(2), b"again");
+    world.run_until("it has come", |world| world.got(1).frames.len() == 2);
+    // Who has left there has left.
+    let udp = world.transport(0);
+    assert_eq!(udp.part(PeerId(1), Why::Finalized), Some(Why::Finalized));
+    assert_eq!(udp.part(PeerId(1), Why::Finalized), None, "told twice");
+}
+
+/// Both networks say in one poll that a peer has left.
+#[test]
+fn who_has_left_by_both_networks_at_once_is_told_to_have_left() {
+    let mut ends = world(2, &small());
+    let body = Body::Bytes(RawBytes::from(&b"hello"[..]));
+    ends[0].send(PeerId(1), &eager(1), body).unwrap();
+    let mut sinks = [Recorder::default(), Recorder::default()];
+    while !ends[0].is_flushed() {
+        ends.iter_mut().zip(&mut sinks).for_each(|(end, sink)| {
+            end.poll(sink);
+        });
+    }
+    ends[0].leave();
+    ends[1].read(&mut sinks[1]);
+    assert_eq!(ends[1].part(PeerId(0), Why::Finalized), None);
+    ends[1].poll(&mut sinks[1]);
+    assert_eq!(sinks[1].down, [(PeerId(0), Why::Finalized)]);
 }

@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use mpi_core::port::{PeerId, Sink, Why};
 
+use super::Udp;
 use super::peer::State;
 use super::ways::{From, Limits};
-use super::Udp;
+use crate::tcp::DATAGRAM_BYTES_MAX;
 
 /// Bytes of a link's in a datagram that goes through a tunnel.
-pub(super) const TUNNEL_BYTES: usize = 8 << 10;
+pub(super) const TUNNEL_BYTES: usize = DATAGRAM_BYTES_MAX;
 
 /// An answer may be due for so long before other ways are tried, for each rank that shares a processor.
 const OTHERS_AFTER: Duration = Duration::from_millis(200);
@@ -26,9 +27,9 @@ impl Udp {
         self.share = ranks.max(1);
     }
 
-    /// Whether datagrams may go through another network, whose frames have at most so many bytes.
-    pub fn set_tunnel(&mut self, frame_bytes_max: usize) {
-        self.tunnels = frame_bytes_max >= TUNNEL_BYTES;
+    /// Datagrams may go through another network.
+    pub fn set_tunnel(&mut self) {
+        self.tunnels = true;
     }
 
     /// How long an answer may be due. For a tunnel a connection has to be made, and who waits for a core is silent
@@ -40,14 +41,22 @@ impl Udp {
         Limits { others, tunnel: self.tunnels.then_some(tunnel) }
     }
 
-    /// The next datagram that is to go through the other network, and for whom.
-    pub fn letter(&self) -> Option<(PeerId, &[u8])> {
-        self.letters.front().map(|(peer, letter)| (*peer, &letter[..]))
+    /// Gives each datagram that is to go through the other network to `take`, which says whether it is dealt with;
+    /// else it is given again.
+    pub fn send_letters(&mut self, mut take: impl FnMut(PeerId, &[u8]) -> bool) {
+        self.letters.retain(|(peer, letter)| !take(*peer, letter));
+        self.has_new_letters = false;
     }
 
-    /// That network has taken it.
-    pub fn letter_sent(&mut self) {
-        self.letters.pop_front();
+    /// A datagram is to go through the other network.
+    pub(super) fn write_letter(&mut self, peer: PeerId, letter: Vec<u8>) {
+        self.letters.push((peer, letter));
+        self.has_new_letters = true;
+    }
+
+    /// Peers whom the other network gave up and who are there, as this one has heard since: told once.
+    pub fn spared(&mut self) -> impl Iterator<Item = PeerId> + use<> {
+        std::mem::take(&mut self.spared).into_iter()
     }
 
     /// A datagram came through the other network.
@@ -60,11 +69,18 @@ impl Udp {
         }
     }
 
-    /// The other network can no longer reach a peer, and says why. `None` if this one has said so before;
-    /// else what is to be said, and nothing goes to that peer any more.
+    /// The other network can no longer reach a peer, and says why. What is to be said of that: nothing if this
+    /// network has said it before, or has heard of the peer lately; else nothing goes to it any more.
     pub fn part(&mut self, peer: PeerId, why: Why) -> Option<Why> {
+        let (now, patience) = (self.now(), self.config.udp.patience);
+        self.letters.retain(|(one, _)| *one != peer);
         let Some(to) = self.peers.get(peer) else { return Some(why) };
         if to.state != State::Up {
+            return None;
+        }
+        let heard_at = to.link.heard_at();
+        if why != Why::Finalized && heard_at.is_some_and(|at| now.saturating_sub(at) < patience) {
+            self.spared.push(peer);
             return None;
         }
         let is_flushed = to.link.is_flushed();

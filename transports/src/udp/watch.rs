@@ -66,7 +66,9 @@ impl Udp {
         let trial = to.ways.trial_at(silence, now, &limits);
         let tries = to.state == State::Up && (silence.is_some() || lasts.is_some());
         let trial = trial.filter(|_| tries);
-        let Some(at) = [to.link.wake_at().or(lasts), trial].into_iter().flatten().min() else {
+        // Who was stopped has its time already.
+        let wake = to.link.wake_at().filter(|_| !to.is_stopped);
+        let Some(at) = [wake.or(lasts), trial].into_iter().flatten().min() else {
             return to.link.trim(now);
         };
         let is_new = !std::mem::replace(&mut to.is_watched, true);
