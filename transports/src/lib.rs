@@ -31,6 +31,8 @@ mod past;
 #[cfg(not(loom))]
 mod piece;
 #[cfg(not(loom))]
+pub mod rdma;
+#[cfg(not(loom))]
 pub mod reliability;
 #[cfg(not(loom))]
 mod restraint;

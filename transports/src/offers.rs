@@ -10,3 +10,9 @@ pub const SHARED_MEMORY: OfferKind = OfferKind(1);
 pub const LOOPBACK: OfferKind = OfferKind(2);
 /// The simulated network: the address and a number.
 pub const SIMULATED: OfferKind = OfferKind(3);
+/// Reliable queue pairs of verbs: the address and the key of the registered memory.
+pub const RC: OfferKind = OfferKind(4);
+/// libfabric: the address, as its provider counts, and the key of the registered memory.
+pub const OFI: OfferKind = OfferKind(5);
+/// Unreliable connected queue pairs of verbs: as [`RC`].
+pub const UC: OfferKind = OfferKind(6);

@@ -1,0 +1,3 @@
+//! Message passing over registered memory: queue pairs of verbs, endpoints of libfabric.
+
+pub mod fabric;
