@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use mpi_core::port::{OfferKind, PeerId, ProcessName};
 
+use crate::tcp::Secret;
+
 /// A registered range, as a peer names it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Remote {
@@ -154,6 +156,9 @@ pub trait Fabric: Memory {
 
     /// The text by which peers find this process; as long as a business card may be.
     fn card(&self) -> String;
+
+    /// Says what all processes of the job know and nobody else: before anything is sent.
+    fn set_secret(&mut self, secret: Secret);
 
     /// Makes a peer known by name.
     fn add_peer(&mut self, peer: PeerId, name: &ProcessName);
