@@ -79,8 +79,11 @@ pub trait Memory {
 /// A piece of registered memory of this process.
 #[derive(Clone, Copy, Debug)]
 pub struct Local<R> {
+    /// What it belongs to.
     pub region: R,
+    /// Where it begins.
     pub address: *mut u8,
+    /// Its bytes.
     pub len: usize,
 }
 
@@ -89,6 +92,7 @@ pub struct Local<R> {
 pub struct Target {
     /// `Remote::base` and what lies before the place.
     pub address: u64,
+    /// The key that lets a peer in.
     pub key: u64,
 }
 
@@ -130,10 +134,24 @@ pub enum Completion {
     /// says why.
     Failed(Work),
     /// A message of a peer lies in the posted buffer of that number.
-    Received { peer: PeerId, work: Work, len: usize },
+    Received {
+        /// Who sent it.
+        peer: PeerId,
+        /// The buffer, as it was posted.
+        work: Work,
+        /// Bytes of the message.
+        len: usize,
+    },
     /// A peer's write with an immediate value is wholly in place. Takes a posted buffer where `work` says
     /// so, which has nothing in it.
-    Written { peer: PeerId, immediate: u32, work: Option<Work> },
+    Written {
+        /// Who wrote.
+        peer: PeerId,
+        /// The value.
+        immediate: u32,
+        /// The buffer that it took.
+        work: Option<Work>,
+    },
     /// A posted buffer comes back unused, since its owner closes.
     Unused(Work),
     /// There is a connection to this peer.
@@ -152,6 +170,7 @@ pub trait Fabric: Memory {
     /// What it is called in sentences.
     const NAME: &'static str;
 
+    /// What it can do here.
     fn abilities(&self) -> Abilities;
 
     /// The text by which peers find this process; as long as a business card may be.
