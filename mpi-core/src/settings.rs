@@ -58,6 +58,18 @@ choices! {
 }
 
 choices! {
+    /// Whether the bytes of a write by RDMA can be relied on to become visible in order.
+    DataOrder {
+        /// Where the device says so.
+        Auto = "auto",
+        /// Yes, whatever the device says.
+        InOrder = "in_order",
+        /// No.
+        Any = "any",
+    }
+}
+
+choices! {
     /// When connections of networks are made.
     ConnectMode {
         /// When something is first sent.
@@ -204,6 +216,32 @@ settings! {
         "Bytes of the kernel's buffer for what has come over UDP, from all processes together";
     udp_datagram_bytes: u64 = 0, true,
         "Length of datagrams at most; 0 for what the way to each process carries";
+    verbs_devices: String = String::new(), false,
+        "Devices for verbs, name or name:port with commas, at most two; the fastest when empty";
+    verbs_port: u32 = 0, false,
+        "Port of such a device; 0 for the fastest";
+    verbs_gid_index: String = String::new(), false,
+        "Number of the address (GID) that such a port uses; the best when empty";
+    verbs_pkey: String = String::new(), false,
+        "Partition that queue pairs belong to, as 0x8001; the port's first when empty";
+    verbs_service_level: u32 = 0, true,
+        "Service level of InfiniBand or priority of Ethernet for verbs, 0 to 15";
+    verbs_traffic_class: u32 = 0, true,
+        "Traffic class of packets for verbs, 0 to 255";
+    verbs_mtu: u32 = 0, false,
+        "Bytes of a packet of verbs at most, 256 to 4096; 0 for what both ends can do";
+    verbs_queue_pairs: u32 = 1, true,
+        "Queue pairs to each process on each device, 1 to 8";
+    verbs_depth: u32 = 128, true,
+        "Pieces of work that a queue pair holds, 16 to 4096";
+    verbs_timeout: Duration = Duration::from_millis(250), true,
+        "Time after which verbs send again what was not acknowledged: above the network's round trip";
+    verbs_retries: u32 = 7, true,
+        "How often they send it again before the process counts as lost, up to 7";
+    verbs_on_demand_paging: bool = true, false,
+        "Let devices follow changes of memory, where they can, instead of pinning it";
+    verbs_data_order: DataOrder = DataOrder::Auto, true,
+        "Whether what verbs write becomes visible in order: as the device says, or as is said here";
     shm_eager_bytes: u64 = 64 << 10, true,
         "Largest message that shared memory carries without asking the receiver first";
     shm_lane_cells: u32 = 64, true,

@@ -52,6 +52,8 @@ pub mod tcp;
 mod trials;
 #[cfg(not(loom))]
 pub mod udp;
+#[cfg(not(loom))]
+pub mod verbs;
 
 #[cfg(all(loom, test))]
 #[path = "board/apart.rs"]

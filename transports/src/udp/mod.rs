@@ -18,7 +18,7 @@ mod receive;
 mod send;
 mod settings;
 mod sockets;
-mod tag;
+pub(crate) mod tag;
 mod train;
 mod tunnel;
 mod watch;

@@ -13,27 +13,32 @@ use mpi_core::buffer::RawBytes;
 use crate::tcp::Secret;
 
 /// Bytes of a tag.
-pub(super) const TAG_BYTES: usize = 16;
+pub(crate) const TAG_BYTES: usize = 16;
 /// A tag.
-pub(super) type Tag = [u8; TAG_BYTES];
+pub(crate) type Tag = [u8; TAG_BYTES];
 
 /// Datagrams up to so many bytes, their tag aside, are short ones. They lie in one run of memory.
-pub(super) const SHORT_BYTES: usize = 512;
+pub(crate) const SHORT_BYTES: usize = 512;
 
 /// What the keys are for; goes into their derivation.
 const PURPOSE: &str = "Ferrite MPI, tags of datagrams over UDP, version 1";
 
 /// The keys of one direction between two ranks.
 #[derive(Clone, Copy)]
-pub(super) struct Keys {
+pub(crate) struct Keys {
     short: [u8; 16],
     long: [u8; 16],
 }
 
 impl Keys {
     /// The keys for what `from` sends to `to` in a job with this identity and secret.
-    pub(super) fn new(secret: &Secret, job: &[u8], from: u32, to: u32) -> Keys {
-        let mut hasher = blake3::Hasher::new_derive_key(PURPOSE);
+    pub(crate) fn new(secret: &Secret, job: &[u8], from: u32, to: u32) -> Keys {
+        Keys::derive(PURPOSE, secret, job, from, to)
+    }
+
+    /// Such keys for another purpose: a number used there is none used here.
+    pub(crate) fn derive(purpose: &str, secret: &Secret, job: &[u8], from: u32, to: u32) -> Keys {
+        let mut hasher = blake3::Hasher::new_derive_key(purpose);
         hasher.update(secret).update(job).update(&from.to_le_bytes()).update(&to.to_le_bytes());
         let mut keys = Keys { short: [0; 16], long: [0; 16] };
         let mut stream = hasher.finalize_xof();
@@ -44,7 +49,7 @@ impl Keys {
 
     /// The tag of a short datagram.
     #[inline]
-    pub(super) fn of_short(&self, number: u64, bytes: &[u8]) -> Tag {
+    pub(crate) fn of_short(&self, number: u64, bytes: &[u8]) -> Tag {
         Aegis128L::new(&self.short, &nonce(number)).encrypt_in_place(&mut [], bytes)
     }
 
@@ -53,7 +58,7 @@ impl Keys {
     /// # Safety
     /// The second run is readable, in user memory.
     #[inline]
-    pub(super) unsafe fn of_long(&self, number: u64, first: &[u8], then: RawBytes<'_>) -> Tag {
+    pub(crate) unsafe fn of_long(&self, number: u64, first: &[u8], then: RawBytes<'_>) -> Tag {
         let mut reading = Aegis128X2Mac::new_with_nonce(&self.long, &nonce(number));
         reading.update(first);
         if !then.is_empty() {
@@ -67,7 +72,7 @@ impl Keys {
 
     /// Whether the last bytes of a datagram are its tag: the bytes before it.
     #[inline]
-    pub(super) fn open<'a>(&self, number: u64, datagram: &'a [u8]) -> Option<&'a [u8]> {
+    pub(crate) fn open<'a>(&self, number: u64, datagram: &'a [u8]) -> Option<&'a [u8]> {
         let (bytes, tag) = datagram.split_last_chunk::<TAG_BYTES>()?;
         let nonce = nonce(number);
         let opened = if bytes.len() <= SHORT_BYTES {
